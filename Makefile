@@ -1,0 +1,93 @@
+# Only Python >= 3.11 and make are needed. `make up` runs the platform, `make test` proves it.
+# Works with the make of macOS (GNU make 3.81).
+
+SUPPORTED := import sys; sys.exit(sys.version_info < (3, 11))
+CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11
+# The first one that is new enough; only looked for when the virtual environment is made. PYTHON=... overrides it.
+PYTHON ?= $(firstword $(foreach name,$(CANDIDATES),$(shell $(name) -c '$(SUPPORTED)' 2>/dev/null && echo $(name))) python3)
+
+BIN := .venv/bin
+PROJECTS := $(wildcard shared/pyproject.toml services/*/pyproject.toml proto/pyproject.toml \
+                       deploy/local/pyproject.toml clients/pyproject.toml)
+PACKAGES := $(patsubst %/pyproject.toml,%,$(PROJECTS))
+SOURCES := $(wildcard $(addsuffix /src,$(PACKAGES)))
+TESTED := $(wildcard shared services proto deploy clients tests-e2e bench)
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+# Another active virtual environment, or settings that send packages elsewhere, must not leak into ours.
+unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
+
+.DEFAULT_GOAL := help
+.PHONY: help install install-dev up start stop status logs lock fmt lint types imports test bench clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+install: .venv/.installed ## Make the virtual environment and install the pinned dependencies
+
+install-dev: .venv/.installed-dev ## The same, with what the tests and checks need
+
+.venv/bin/python:
+	@$(PYTHON) -c '$(SUPPORTED)' 2>/dev/null || \
+		{ echo "Python 3.11 or newer is needed; '$(PYTHON)' is not. Choose one with: make PYTHON=/path/to/python3 ..."; exit 1; }
+	@echo "Making the virtual environment .venv"
+	@$(PYTHON) -m venv --clear .venv || \
+		{ rm -rf .venv; echo "The virtual environment could not be made: see above (Debian: install python3-venv)"; exit 1; }
+
+.venv/.installed: .venv/bin/python requirements.lock $(PROJECTS)
+	@echo "Installing the pinned dependencies"
+	@$(PIP) install --require-hashes -r requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation $(addprefix -e ,$(PACKAGES))
+	@touch $@
+
+.venv/.installed-dev: .venv/.installed requirements-dev.lock
+	@echo "Installing what tests and checks need"
+	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@touch $@
+
+up: install ## Run the whole platform here, until Ctrl-C
+	@exec $(BIN)/tip up
+
+start: install ## Run it in the background; returns when it is ready
+	@exec $(BIN)/tip start
+
+stop: install ## Stop it; returns when everything has ended
+	@exec $(BIN)/tip stop
+
+status: install ## Show what is running
+	@exec $(BIN)/tip status
+
+logs: install ## Follow the log of everything, or of one process: make logs NAME=web
+	@exec $(BIN)/tip logs -f $(NAME)
+
+lock: install ## Resolve the dependencies anew into the two lock files (needs uv)
+	@PATH="$(CURDIR)/$(BIN):$$PATH"; command -v uv >/dev/null || { echo "uv is needed: $(BIN)/pip install uv"; exit 1; }; \
+		$(BIN)/python deploy/lock.py
+
+fmt: install-dev ## Format the code and repair what can be repaired
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+lint: install-dev ## Style and common mistakes
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: install-dev ## Type check, strict
+	@$(BIN)/mypy $(SOURCES)
+
+imports: install-dev ## Who may import whom
+	@$(BIN)/lint-imports
+
+test: install-dev ## Everything that must pass: lint, types, imports, all tests on real servers
+	@began=$$(date +%s); \
+		$(MAKE) --no-print-directory lint types imports && $(BIN)/pytest $(TESTED); code=$$?; \
+		echo "make test: $$([ $$code = 0 ] && echo passed || echo FAILED) after $$(( $$(date +%s) - began )) s"; exit $$code
+
+bench: install-dev ## One benchmark: make bench NAME=submit
+	@test -n "$(NAME)" || { echo "Which one? make bench NAME=..., see bench/README.md"; exit 2; }
+	@exec $(BIN)/python -m bench.$(NAME)
+
+clean: ## Remove the virtual environment and caches; data in .tip stays
+	@if [ -x $(BIN)/tip ]; then $(BIN)/tip stop; fi
+	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

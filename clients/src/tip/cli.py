@@ -1,0 +1,61 @@
+"""The `tip` command. Each subcommand is a module of its own with a click command named `command`."""
+
+import traceback
+from importlib import import_module
+from importlib.util import find_spec
+from typing import IO, Any
+
+import click
+
+from tip_local.errors import Fault
+
+SUBCOMMANDS = {
+    "up": "tip.up",
+    "start": "tip.start",
+    "stop": "tip.stop",
+    "status": "tip.status",
+    "logs": "tip.logs",
+    "migrate": "tip.migrate",
+    "token": "tip.token",
+    "outbox": "tip.outbox",
+    "demo": "tip.demo",
+}
+"""Loaded when it is asked for; one whose module does not exist is not offered."""
+
+
+class Failure(click.ClickException):
+    """One line, exit code 1."""
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(f"tip: {self.message}", file=file, err=True)
+
+
+class Subcommands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return [name for name, module in SUBCOMMANDS.items() if find_spec(module)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command: click.Command = import_module(SUBCOMMANDS[cmd_name]).command
+        return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except Fault as fault:
+            raise Failure(str(fault)) from fault
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            click.echo(traceback.format_exc(), err=True)
+            raise Failure(f"unexpected {type(error).__name__}: {error}") from error
+
+
+@click.group(cls=Subcommands, context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """The Trading Intents Platform on this machine."""
+
+
+if __name__ == "__main__":
+    main()

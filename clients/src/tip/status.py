@@ -1,0 +1,32 @@
+"""`tip status`"""
+
+import sys
+from datetime import datetime
+
+import click
+
+from tip_local import control
+from tip_local.settings import Settings
+
+NOT_RUNNING = 3
+
+
+@click.command()
+def command() -> None:
+    """Show what is running. Exit code 3 if nothing is."""
+    status = control.status(Settings.from_env())
+    if status is None:
+        click.echo("tip: not running")
+        sys.exit(NOT_RUNNING)
+    click.echo(f"{'ready' if status.ready else 'starting'}, pid {status.pid}, up since {local_time(status.since)}\n")
+    click.echo(row("PROCESS", "STATE", "PID", "UP SINCE", "RESTARTS"))
+    for each in status.processes:
+        click.echo(row(each.name, each.state, each.pid or "-", local_time(each.since), each.restarts))
+
+
+def row(name: str, state: str, pid: object, since: str, restarts: object) -> str:
+    return f"{name:<18} {state:<11} {pid!s:>8}  {since:<20} {restarts!s:>8}"
+
+
+def local_time(moment: datetime | None) -> str:
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S") if moment else "-"

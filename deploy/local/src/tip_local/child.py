@@ -1,0 +1,61 @@
+"""Become another program that ends together with its parent. Run by path, on the standard library alone.
+
+    python -I -S child.py PARENT_PID DEATH_SIGNAL IDENTITY PROGRAM [ARGUMENT ...]
+
+IDENTITY is `same`; or `namespace`, which looks unprivileged from inside (Postgres refuses to be root) while files
+still belong to the caller; or `nobody`, which is unprivileged for real. Identity comes first: the kernel forgets the
+death signal when credentials change.
+"""
+
+import ctypes
+import os
+import sys
+from pathlib import Path
+
+NOBODY = 65534
+CLONE_NEWUSER = 0x10000000
+PR_SET_PDEATHSIG = 1
+CANNOT_START = 126
+
+
+def enter_namespace() -> None:
+    uid, gid = os.geteuid(), os.getegid()
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWUSER) != 0:
+        raise OSError(ctypes.get_errno(), "user namespaces are not available")
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{NOBODY} {uid} 1")
+    Path("/proc/self/gid_map").write_text(f"{NOBODY} {gid} 1")
+
+
+def become_nobody() -> None:
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+
+
+def die_with(parent: int, signal_number: int) -> None:
+    """Linux only; elsewhere the next start ends what was left running."""
+    if sys.platform != "linux":
+        return
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal_number)
+    if os.getppid() != parent:  # it died before we could ask for the signal
+        sys.exit(CANNOT_START)
+
+
+def main(arguments: list[str]) -> None:
+    parent, signal_number, identity, *program = arguments
+    if identity == "namespace":
+        enter_namespace()
+    elif identity == "nobody":
+        become_nobody()
+    die_with(int(parent), int(signal_number))
+    os.execvp(program[0], program)  # noqa: S606
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except OSError as error:
+        sys.stderr.write(f"cannot start {sys.argv[4:5]}: {error}\n")
+        sys.exit(CANNOT_START)

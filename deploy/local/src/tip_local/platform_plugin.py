@@ -1,0 +1,104 @@
+"""A migrated database for every test module, made in milliseconds from a template, and the people in it."""
+
+import base64
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg2
+import pytest
+from sqlalchemy import Connection, NullPool, create_engine
+
+from chassis import db, migrations
+from tip_local.pytest_plugin import PostgresServer, ValkeyServer, drop_database
+from tip_local.world import World
+
+ROLES = ("identity", "accounts", "controls", "intents", "stream_gateway")
+_PASSWORD = "for-tests-only"  # noqa: S105 - the server is thrown away with the tests
+
+
+@dataclass(frozen=True)
+class Platform:
+    """One migrated database, and how each service reaches it."""
+
+    admin_url: str
+    redis_url: str
+    key_encryption_key: str
+
+    def database_url(self, service: str) -> str:
+        parts = urlsplit(self.admin_url)
+        return urlunsplit(
+            parts._replace(netloc=f"{migrations.role(service)}:{_PASSWORD}@{parts.hostname}:{parts.port}")
+        )
+
+    def environment(self, service: str, **more: str) -> dict[str, str]:
+        """What the service's Config reads; `more` adds or replaces variables."""
+        return {
+            "DATABASE_URL": self.database_url(service),
+            "REDIS_URL": self.redis_url,
+            "KEY_ENCRYPTION_KEY": self.key_encryption_key,
+            "CURSOR_KEY": "for-tests-only",
+            "LOG_FORMAT": "json",
+            "VALIDATE_RATE_LIMIT_PER_MINUTE": "100000",
+            "RATE_LIMIT_PER_MINUTE": "1000000",
+            **more,
+        }
+
+    @contextmanager
+    def admin(self) -> Iterator[Connection]:
+        """A connection that may do anything and commits at once, for looking behind the scenes."""
+        engine = create_engine(db.with_driver(self.admin_url), poolclass=NullPool, isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            yield connection
+
+
+@pytest.fixture(scope="session")
+def template_database(postgres_server: PostgresServer) -> Iterator[str]:
+    name = f"tip_template_{secrets.token_hex(4)}"
+    _execute(postgres_server.url, f'CREATE DATABASE "{name}"')
+    migrations.migrate(postgres_server.url_of(name), dict.fromkeys(ROLES, _PASSWORD))
+    yield name
+    drop_database(postgres_server.url, name)
+
+
+def _clone(postgres_server: PostgresServer, valkey_server: ValkeyServer, template: str) -> Iterator[Platform]:
+    name = f"tip_test_{secrets.token_hex(6)}"
+    _execute(postgres_server.url, f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+    key = base64.b64encode(secrets.token_bytes(32)).decode()
+    yield Platform(postgres_server.url_of(name), valkey_server.url, key)
+    drop_database(postgres_server.url, name)
+
+
+@pytest.fixture(scope="module")
+def platform(
+    postgres_server: PostgresServer, valkey_server: ValkeyServer, template_database: str
+) -> Iterator[Platform]:
+    """Shared by the tests of one module: make your own organization and leave the others alone."""
+    yield from _clone(postgres_server, valkey_server, template_database)
+
+
+@pytest.fixture
+def fresh_platform(
+    postgres_server: PostgresServer, valkey_server: ValkeyServer, template_database: str
+) -> Iterator[Platform]:
+    """For one test alone."""
+    yield from _clone(postgres_server, valkey_server, template_database)
+
+
+@pytest.fixture(scope="module")
+def world(platform: Platform) -> Iterator[World]:
+    world = World(platform.environment("identity"))
+    yield world
+    world.close()
+
+
+def _execute(url: str, statement: str) -> None:
+    connection = psycopg2.connect(url, connect_timeout=5)
+    try:
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
+    finally:
+        connection.close()

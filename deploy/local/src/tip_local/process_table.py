@@ -1,0 +1,106 @@
+"""Every process of the platform, as data. One whose modules are not installed is left out."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from tip_local.probes import Probe, answers, listens
+
+if TYPE_CHECKING:
+    from tip_local.stack import Stack
+
+
+WEB_SERVICES = ("identity", "accounts", "controls", "intents")
+
+
+@dataclass(frozen=True)
+class ProcessSpec:
+    name: str
+    needs: tuple[str, ...]
+    """Modules that must be importable."""
+    command: Callable[["Stack"], tuple[str, ...]]
+    env: Callable[["Stack"], dict[str, str]] = lambda _: {}
+    ready: Callable[["Stack"], Probe] | None = None
+    after: tuple[str, ...] = ()
+    port_variable: str | None = None
+    """The setting that holds the port it listens on."""
+
+    @property
+    def installed(self) -> bool:
+        return all(module_exists(name) for name in self.needs)
+
+
+def module_exists(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # its parent is not there
+        return False
+
+
+def python(*arguments: str) -> Callable[["Stack"], tuple[str, ...]]:
+    return lambda _: (sys.executable, "-m", *arguments)
+
+
+def web_command(stack: "Stack") -> tuple[str, ...]:
+    address = f"127.0.0.1:{stack.settings.port}"
+    options = ("-c", "python:chassis.gunicorn_conf", "--bind", address)
+    return (sys.executable, "-m", "gunicorn", *options, "tip_local.web:create_app()")
+
+
+def service_env(service: str) -> Callable[["Stack"], dict[str, str]]:
+    return lambda stack: stack.service_env(service)
+
+
+def web_env(stack: "Stack") -> dict[str, str]:
+    """Four services in one process: each finds its own database URL under its own name."""
+    urls = {f"{service.upper()}_DATABASE_URL": stack.database_url(service) for service in WEB_SERVICES}
+    return {**stack.common_env(), **urls}
+
+
+def worker(service: str, job: str) -> ProcessSpec:
+    return ProcessSpec(
+        name=f"{service}-{job}",
+        needs=(f"{service}.worker",),
+        command=python(f"{service}.worker", job),
+        env=service_env(service),
+    )
+
+
+def broker_env(stack: "Stack") -> dict[str, str]:
+    data = stack.home.path / "paper-broker"
+    return {"PAPER_BROKER_PORT": str(stack.settings.paper_broker_port), "PAPER_BROKER_DATA": str(data)}
+
+
+PROCESSES: tuple[ProcessSpec, ...] = (
+    ProcessSpec(
+        name="paper-broker",
+        needs=("paper_broker.__main__",),
+        command=python("paper_broker"),
+        env=broker_env,
+        ready=lambda stack: answers(stack.settings.paper_broker_port, "/health/live"),
+        port_variable="TIP_PAPER_BROKER_PORT",
+    ),
+    ProcessSpec(
+        name="web",
+        needs=("tip_local.web", "chassis.gunicorn_conf"),
+        command=web_command,
+        env=web_env,
+        ready=lambda stack: answers(stack.settings.port, "/health/ready"),
+        port_variable="TIP_PORT",
+    ),
+    ProcessSpec(
+        name="stream-gateway",
+        needs=("stream_gateway.__main__",),
+        command=python("stream_gateway"),
+        env=lambda stack: {**stack.service_env("stream_gateway"), "PORT": str(stack.settings.stream_port)},
+        ready=lambda stack: listens(stack.settings.stream_port),
+        port_variable="TIP_STREAM_PORT",
+    ),
+    worker("identity", "relay"),
+    worker("accounts", "relay"),
+    worker("controls", "relay"),
+    worker("intents", "relay"),
+    worker("intents", "executor"),
+)

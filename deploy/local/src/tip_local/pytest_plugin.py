@@ -1,0 +1,80 @@
+"""Real servers for every test suite, started once per session and only when a test asks for them.
+
+TIP_TEST_POSTGRES_URL and TIP_TEST_REDIS_URL name existing servers to use instead (Postgres as a superuser).
+"""
+
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg2
+import pytest
+
+from tip_local.postgres import EmbeddedPostgres, create_database
+from tip_local.valkey import EmbeddedValkey
+
+
+@dataclass(frozen=True)
+class PostgresServer:
+    url: str
+    embedded: EmbeddedPostgres | None
+    """For tests that kill it; None when an existing server is used."""
+
+    def url_of(self, database: str) -> str:
+        return urlunsplit(urlsplit(self.url)._replace(path=f"/{database}"))
+
+
+@dataclass(frozen=True)
+class ValkeyServer:
+    url: str
+    embedded: EmbeddedValkey | None
+
+
+@pytest.fixture(scope="session")
+def server_directory() -> Iterator[Path]:
+    """Short, unlike pytest's own: a Unix socket has to fit in it."""
+    directory = Path(tempfile.mkdtemp(prefix="tip-"))
+    yield directory
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_server(server_directory: Path) -> Iterator[PostgresServer]:
+    if existing := os.environ.get("TIP_TEST_POSTGRES_URL"):
+        yield PostgresServer(existing, None)
+        return
+    with EmbeddedPostgres(server_directory / "postgres", fast=True) as server:
+        yield PostgresServer(server.url, server)
+
+
+@pytest.fixture(scope="session")
+def valkey_server(server_directory: Path) -> Iterator[ValkeyServer]:
+    if existing := os.environ.get("TIP_TEST_REDIS_URL"):
+        yield ValkeyServer(existing, None)
+        return
+    with EmbeddedValkey(server_directory / "valkey", fast=True) as server:
+        yield ValkeyServer(server.url, server)
+
+
+@pytest.fixture(scope="session")
+def database_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """An empty database of this session's own, as superuser."""
+    name = f"tip_test_{secrets.token_hex(6)}"
+    create_database(postgres_server.url, name)
+    yield postgres_server.url_of(name)
+    drop_database(postgres_server.url, name)
+
+
+def drop_database(server_url: str, name: str) -> None:
+    connection = psycopg2.connect(server_url, connect_timeout=5)
+    try:
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            cursor.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+    finally:
+        connection.close()

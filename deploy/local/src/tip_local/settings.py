@@ -1,0 +1,71 @@
+"""What can be set from outside; every variable has a default, so none has to be."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tip_local.errors import Fault
+
+REPOSITORY = Path(__file__).resolve().parents[4]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One field per variable; `VARIABLES` has their names."""
+
+    home: Path
+    port: int
+    stream_port: int
+    paper_broker_port: int
+    postgres_port: int | None
+    valkey_port: int | None
+    database_url: str | None
+    redis_url: str | None
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str] = os.environ) -> "Settings":
+        settings = cls(
+            home=Path(env.get("TIP_HOME") or default_home()).expanduser().absolute(),
+            port=port(env, "TIP_PORT") or 8080,
+            stream_port=port(env, "TIP_STREAM_PORT") or 9090,
+            paper_broker_port=port(env, "TIP_PAPER_BROKER_PORT") or 8081,
+            postgres_port=port(env, "TIP_POSTGRES_PORT"),
+            valkey_port=port(env, "TIP_VALKEY_PORT"),
+            database_url=env.get("DATABASE_URL") or None,
+            redis_url=env.get("REDIS_URL") or None,
+        )
+        settings.refuse_shared_ports()
+        return settings
+
+    def ports(self) -> dict[str, int]:
+        """The variable and its port, for those that are fixed."""
+        chosen = {
+            "TIP_PORT": self.port,
+            "TIP_STREAM_PORT": self.stream_port,
+            "TIP_PAPER_BROKER_PORT": self.paper_broker_port,
+            "TIP_POSTGRES_PORT": self.postgres_port,
+            "TIP_VALKEY_PORT": self.valkey_port,
+        }
+        return {variable: number for variable, number in chosen.items() if number}
+
+    def refuse_shared_ports(self) -> None:
+        seen: dict[int, str] = {}
+        for variable, number in self.ports().items():
+            if number in seen:
+                raise Fault(f"{seen[number]} and {variable} are both {number}: each needs a port of its own")
+            seen[number] = variable
+
+
+def port(env: Mapping[str, str], variable: str) -> int | None:
+    text = env.get(variable, "").strip()
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:6]) <= 65535):
+        raise Fault(f"{variable} must be a port number from 1 to 65535, not {text!r}")
+    return int(text)
+
+
+def default_home() -> Path:
+    """Beside the sources when run from them, else under the working directory."""
+    return (REPOSITORY if (REPOSITORY / "Makefile").exists() else Path.cwd()) / ".tip"

@@ -1,0 +1,105 @@
+"""What a running platform is made of, and the environment each of its processes gets."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from tip_local.errors import Fault
+from tip_local.home import SERVICES, Home
+from tip_local.postgres import EmbeddedPostgres
+from tip_local.process_table import ProcessSpec
+from tip_local.settings import Settings
+from tip_local.supervisor import Process
+from tip_local.valkey import EmbeddedValkey
+
+DATABASE = "tip"
+ADMINISTRATORS = ("DATABASE_URL", "REDIS_URL")
+"""Not handed on: a service gets an address of its own."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    settings: Settings
+    home: Home
+    secrets: dict[str, str]
+    admin_url: str
+    redis_url: str
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.settings.port}"
+
+    @property
+    def stream_target(self) -> str:
+        return f"127.0.0.1:{self.settings.stream_port}"
+
+    @property
+    def paper_broker_url(self) -> str:
+        return f"http://127.0.0.1:{self.settings.paper_broker_port}"
+
+    @property
+    def role_passwords(self) -> dict[str, str]:
+        """By service."""
+        return {service: self.secrets[service] for service in SERVICES}
+
+    def database_url(self, service: str) -> str:
+        """The same database as the administrator's, entered as the service's own role."""
+        role = import_module("chassis.migrations").role(service)
+        address = urlsplit(self.admin_url)
+        host = address.netloc.rpartition("@")[2]
+        return urlunsplit(address._replace(netloc=f"{role}:{quote(self.secrets[service], safe='')}@{host}"))
+
+    def common_env(self) -> dict[str, str]:
+        return {"REDIS_URL": self.redis_url}
+
+    def service_env(self, service: str) -> dict[str, str]:
+        return {**self.common_env(), "DATABASE_URL": self.database_url(service)}
+
+    def addresses(self) -> dict[str, Any]:
+        """The part of local.json that is known without any data."""
+        return {
+            "base_url": self.base_url,
+            "stream_target": self.stream_target,
+            "paper_broker_url": self.paper_broker_url,
+        }
+
+    def process(self, spec: ProcessSpec) -> Process:
+        return Process(
+            name=spec.name,
+            argv=spec.command(self),
+            env={**inherited_environment(), **spec.env(self)},
+            ready=spec.ready(self) if spec.ready else None,
+            after=("postgres", "valkey", *spec.after),
+        )
+
+
+def inherited_environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in ADMINISTRATORS}
+    return {**kept, "PYTHONUNBUFFERED": "1"}
+
+
+def embedded_postgres(settings: Settings, home: Home, port: Callable[[str, int | None], int]) -> EmbeddedPostgres:
+    return EmbeddedPostgres(home.path / "postgres", port("postgres", settings.postgres_port))
+
+
+def embedded_valkey(settings: Settings, home: Home, port: Callable[[str, int | None], int]) -> EmbeddedValkey:
+    return EmbeddedValkey(home.path / "valkey", port("valkey", settings.valkey_port))
+
+
+def running_stack(settings: Settings) -> Stack:
+    """The platform that runs in this home, for commands that work on it from outside."""
+    home = Home(settings.home)
+    if home.running_pid() is None:
+        raise Fault(f"nothing is running in {home.path}; `tip up` or `tip start` starts it")
+    postgres = embedded_postgres(settings, home, home.remembered_port)
+    valkey = embedded_valkey(settings, home, home.remembered_port)
+    return Stack(
+        settings,
+        home,
+        home.secrets(),
+        admin_url=settings.database_url or postgres.url_of(DATABASE),
+        redis_url=settings.redis_url or valkey.url,
+    )

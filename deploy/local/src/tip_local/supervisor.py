@@ -1,0 +1,227 @@
+"""Runs a set of processes: in order, restarted when they die, stopped in reverse order.
+
+waiting -> starting -> ready
+   ^          |          |
+   +- backoff <----------+      (exit code 2 before it was ever ready: a configuration error, everything stops)
+"""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from types import FrameType
+
+from tip_local.errors import Fault
+from tip_local.logbook import LogBook
+from tip_local.processes import bound
+
+CONFIGURATION_ERROR = 2
+BACKOFF_FIRST_SECONDS = 0.5
+BACKOFF_MOST_SECONDS = 10.0
+SETTLED_SECONDS = 30.0
+"""A process that lived this long gets the shortest backoff again when it dies."""
+UNPROBED_READY_SECONDS = 1.0
+"""A process without a readiness check counts as ready when it has lived this long."""
+READY_SECONDS = 60.0
+STOP_SECONDS = 10.0
+TICK_SECONDS = 0.05
+
+
+class State(StrEnum):
+    WAITING = "waiting"
+    STARTING = "starting"
+    READY = "ready"
+    BACKOFF = "restarting"
+
+
+class StopRequested(Exception):
+    """SIGINT or SIGTERM arrived while something was under way that does not look at the clock."""
+
+
+@dataclass(frozen=True)
+class Process:
+    name: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    ready: Callable[[], bool] | None = None
+    after: tuple[str, ...] = ()
+    before: Callable[[], Mapping[str, str]] | None = None
+    """Called before every start; what it returns is added to the environment."""
+    stop_signal: signal.Signals = signal.SIGTERM
+    death_signal: signal.Signals = signal.SIGKILL
+    """What the process gets when the supervisor itself is killed."""
+    identity: str = "same"
+
+
+@dataclass
+class Child:
+    process: Process
+    state: State = State.WAITING
+    popen: subprocess.Popen[bytes] | None = None
+    since: datetime | None = None
+    started: float = 0.0
+    retry_at: float = 0.0
+    deaths_in_a_row: int = 0
+    restarts: int = 0
+    was_ready: bool = False
+
+    @property
+    def pid(self) -> int | None:
+        return self.popen.pid if self.popen and self.popen.returncode is None else None
+
+
+@dataclass
+class Supervisor:
+    log: LogBook
+    on_change: Callable[[list[Child]], None] = lambda _: None
+    children: dict[str, Child] = field(default_factory=dict)
+    stop_requested: bool = False
+    _interruptible: bool = False
+
+    def handle_signals(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self.stop_requested = True
+        if self._interruptible:
+            self._interruptible = False
+            raise StopRequested
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """For work between starts, such as a migration: a stop request breaks it off."""
+        if self.stop_requested:
+            raise StopRequested
+        self._interruptible = True
+        try:
+            yield
+        finally:
+            self._interruptible = False
+
+    def start(self, processes: Iterable[Process], seconds: float = READY_SECONDS) -> None:
+        """Start them, each after those it names, and return when all are ready."""
+        for process in processes:
+            self.children[process.name] = Child(process)
+        deadline = time.monotonic() + seconds
+        while unready := [child.process.name for child in self.children.values() if child.state is not State.READY]:
+            if self.stop_requested:
+                raise StopRequested
+            if time.monotonic() > deadline:
+                raise Fault(f"not ready within {seconds:g} s: {', '.join(unready)}")
+            self.tick()
+            time.sleep(TICK_SECONDS)
+
+    def run(self) -> None:
+        """Keep everything running until asked to stop."""
+        while not self.stop_requested:
+            self.tick()
+            time.sleep(TICK_SECONDS)
+
+    def tick(self) -> None:
+        for child in self.children.values():
+            before = (child.state, child.pid)
+            self._step(child)
+            if (child.state, child.pid) != before:
+                self.on_change(list(self.children.values()))
+
+    def _step(self, child: Child) -> None:
+        if child.popen and child.popen.poll() is not None:
+            self._note_death(child, child.popen.returncode)
+        elif child.state is State.STARTING and is_ready(child):
+            child.state, child.was_ready = State.READY, True
+        elif child.state is State.WAITING and self._may_start(child):
+            self._spawn(child)
+        elif child.state is State.BACKOFF and time.monotonic() >= child.retry_at:
+            child.restarts += 1
+            self._spawn(child)
+
+    def _may_start(self, child: Child) -> bool:
+        first = [self.children[name] for name in child.process.after if name in self.children]
+        return all(other.state is State.READY for other in first)
+
+    def _spawn(self, child: Child) -> None:
+        process = child.process
+        try:
+            extra = process.before() if process.before else {}
+        except Fault as fault:
+            if not child.was_ready:
+                raise
+            self._back_off(child, str(fault))
+            return
+        child.popen = subprocess.Popen(
+            bound(list(process.argv), process.death_signal, process.identity),
+            env={**process.env, **extra},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # Ctrl-C in the terminal is for the supervisor alone
+        )
+        if child.popen.stdout:
+            self.log.follow(process.name, child.popen.stdout)
+        child.state, child.since, child.started = State.STARTING, datetime.now(UTC), time.monotonic()
+
+    def _note_death(self, child: Child, code: int) -> None:
+        end_group(child, signal.SIGKILL)
+        child.popen = None
+        if code == CONFIGURATION_ERROR and not child.was_ready:
+            raise Fault(f"{child.process.name} refuses its configuration (exit 2): see its last lines above")
+        self._back_off(child, exit_words(code))
+
+    def _back_off(self, child: Child, why: str) -> None:
+        settled = time.monotonic() - child.started > SETTLED_SECONDS
+        child.deaths_in_a_row = 1 if settled else child.deaths_in_a_row + 1
+        delay = min(BACKOFF_FIRST_SECONDS * 2.0 ** min(child.deaths_in_a_row - 1, 10), BACKOFF_MOST_SECONDS)
+        child.state, child.retry_at = State.BACKOFF, time.monotonic() + delay
+        self.log.say(f"{child.process.name} died ({why}), restarting in {delay:g} s")
+
+    def stop(self) -> None:
+        """Stop all; those that were started last go first, those that wait for the same ones go together."""
+        remaining = dict(self.children)
+        while remaining:
+            needed = {name for child in remaining.values() for name in child.process.after}
+            layer = [remaining.pop(name) for name in list(remaining) if name not in needed]
+            self._stop_layer(layer or [remaining.popitem()[1]])
+            self.on_change(list(remaining.values()))
+        self.children.clear()
+
+    def _stop_layer(self, layer: list[Child]) -> None:
+        for child in layer:
+            if child.pid:
+                with suppress(ProcessLookupError):
+                    os.kill(child.pid, child.process.stop_signal)
+        deadline = time.monotonic() + STOP_SECONDS
+        for child in layer:
+            self._outlast(child, deadline)
+
+    def _outlast(self, child: Child, deadline: float) -> None:
+        if child.popen is None:
+            return
+        try:
+            child.popen.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self.log.say(f"{child.process.name} did not stop within {STOP_SECONDS:g} s, killed")
+        end_group(child, signal.SIGKILL)
+        child.popen.wait()
+
+
+def is_ready(child: Child) -> bool:
+    if child.process.ready:
+        return child.process.ready()
+    return time.monotonic() - child.started >= UNPROBED_READY_SECONDS
+
+
+def end_group(child: Child, number: signal.Signals) -> None:
+    """Also what the process had started itself: each leads a group of its own."""
+    if child.popen:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.popen.pid, number)
+
+
+def exit_words(code: int) -> str:
+    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit {code}"

@@ -1,0 +1,91 @@
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tip_local.home import Home
+from tip_local.processes import free_port, wait_until
+
+PLATFORM = """
+import sys
+from tip_local.errors import Fault
+from tip_local.probes import listens
+from tip_local.process_table import ProcessSpec
+from tip_local.settings import Settings
+from tip_local.up import up
+
+web = ProcessSpec(
+    name="web",
+    needs=(),
+    command=lambda stack: (sys.executable, "-m", "http.server", "--bind", "127.0.0.1", str(stack.settings.port)),
+    ready=lambda stack: listens(stack.settings.port),
+    port_variable="TIP_PORT",
+)
+try:
+    up(Settings.from_env(), sys.stdout, table=(web,), steps=())
+except Fault as fault:
+    sys.exit(f"tip: {fault}")
+"""
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Short, so that a Unix socket fits in it."""
+    made = Path(tempfile.mkdtemp(prefix="tip-"))
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
+
+
+@dataclass
+class Platform:
+    """Embedded datastores and one small web server, run by the code behind `tip up`."""
+
+    home: Home
+    port: int = field(default_factory=free_port)
+    process: subprocess.Popen[str] | None = None
+
+    def environment(self, **more: str) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")}
+        return {**kept, "TIP_HOME": str(self.home.path), "TIP_PORT": str(self.port), **more}
+
+    def begin(self, **more: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PLATFORM],
+            env=self.environment(**more),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def start(self) -> None:
+        self.begin()
+        assert wait_until(lambda: self.home.state().get("ready") or self.process.poll() is not None, 20)
+        assert self.process.poll() is None, self.process.communicate()
+
+    def outcome(self) -> tuple[int, str, str]:
+        out, err = self.process.communicate(timeout=30)
+        return self.process.returncode, out, err
+
+    def interrupt(self) -> tuple[int, str, str]:
+        self.process.send_signal(signal.SIGINT)
+        return self.outcome()
+
+    def pids(self) -> dict[str, int]:
+        return {each["name"]: each["pid"] for each in self.home.state()["processes"]}
+
+
+@pytest.fixture
+def platform(folder: Path) -> Iterator[Platform]:
+    made = Platform(Home(folder / "home"))
+    yield made
+    if made.process:
+        if made.process.poll() is None:
+            made.process.terminate()
+        made.process.communicate(timeout=30)

@@ -1,0 +1,123 @@
+import io
+import signal
+import sys
+import time
+
+import pytest
+
+from tip_local import supervisor as module
+from tip_local.errors import Fault
+from tip_local.logbook import LogBook
+from tip_local.processes import command_line
+from tip_local.supervisor import Process, Supervisor
+
+
+@pytest.fixture
+def output():
+    return io.StringIO()
+
+
+@pytest.fixture
+def supervisor(folder, output, monkeypatch):
+    monkeypatch.setattr(module, "UNPROBED_READY_SECONDS", 0.2)
+    made = Supervisor(LogBook(folder / "logs", output))
+    yield made
+    made.stop()
+    made.log.close()
+
+
+def program(name, code, **more):
+    return Process(name, (sys.executable, "-c", code), {}, **more)
+
+
+def run_until(supervisor, condition, seconds=10):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        supervisor.tick()
+        time.sleep(0.02)
+
+
+SLEEP = "import time; time.sleep(60)"
+
+
+def test_a_process_that_dies_is_restarted_and_it_says_so(supervisor, output):
+    supervisor.start([program("intents", SLEEP)])
+    first = supervisor.children["intents"].pid
+    supervisor.children["intents"].popen.kill()
+
+    run_until(supervisor, lambda: supervisor.children["intents"].pid not in (first, None))
+
+    assert "intents died (killed by SIGKILL), restarting in 0.5 s" in output.getvalue()
+
+
+def test_the_wait_between_restarts_grows(supervisor, output):
+    supervisor.children["intents"] = module.Child(program("intents", "raise SystemExit(1)"))
+
+    run_until(supervisor, lambda: "restarting in 2 s" in output.getvalue())
+
+    said = [line.split("| ")[1] for line in output.getvalue().splitlines()]
+    assert said == [f"intents died (exit 1), restarting in {wait} s" for wait in ("0.5", "1", "2")]
+
+
+def test_a_configuration_error_stops_the_start(supervisor, output):
+    with pytest.raises(Fault, match=r"web refuses its configuration \(exit 2\)"):
+        supervisor.start([program("web", "import sys; print('PORT is missing'); sys.exit(2)")])
+
+    supervisor.stop()
+    supervisor.log.close()
+    assert "web              | PORT is missing" in output.getvalue()
+
+
+def test_exit_code_2_of_a_process_that_was_ready_is_a_death_like_any_other(supervisor, output):
+    supervisor.start([program("web", "import time; time.sleep(0.6); raise SystemExit(2)")])
+
+    run_until(supervisor, lambda: "web died (exit 2), restarting" in output.getvalue())
+
+
+def test_what_never_gets_ready_is_named(supervisor):
+    with pytest.raises(Fault, match=r"not ready within 0.5 s: web$"):
+        supervisor.start([program("web", SLEEP, ready=lambda: False)], seconds=0.5)
+
+
+def test_they_start_in_order_and_stop_in_reverse(supervisor, output):
+    talk = "import signal, sys, time; print('up', flush=True); signal.signal(15, lambda *_: sys.exit(print('down'))); time.sleep(60)"
+    supervisor.start(
+        [program("third", talk, after=("second",)), program("second", talk, after=("first",)), program("first", talk)]
+    )
+
+    supervisor.stop()
+    supervisor.log.close()
+
+    said = [" ".join(line.split()) for line in output.getvalue().splitlines()]
+    assert said == ["first | up", "second | up", "third | up", "third | down", "second | down", "first | down"]
+
+
+def test_one_that_ignores_the_request_to_stop_is_killed(supervisor, output, monkeypatch):
+    monkeypatch.setattr(module, "STOP_SECONDS", 0.5)
+    supervisor.start([program("deaf", "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(60)")])
+    pid = supervisor.children["deaf"].pid
+
+    supervisor.stop()
+
+    assert command_line(pid) == ""
+    assert "deaf did not stop within 0.5 s, killed" in output.getvalue()
+
+
+def test_what_a_process_had_started_itself_ends_with_it(supervisor, folder):
+    parent = f"import subprocess, time; child = subprocess.Popen(['sleep', '60']); open({str(folder / 'pid')!r}, 'w').write(str(child.pid)); time.sleep(60)"
+    supervisor.start([program("parent", parent)])
+    grandchild = int((folder / "pid").read_text())
+
+    supervisor.children["parent"].popen.send_signal(signal.SIGKILL)
+    run_until(supervisor, lambda: command_line(grandchild) == "")
+
+
+def test_each_start_begins_a_new_log_and_keeps_the_last(folder):
+    for line in ("earlier", "now"):
+        log = LogBook(folder / "logs", None)
+        log.write("web", line)
+        log.close()
+
+    assert (folder / "logs" / "web.log").read_text() == "now\n"
+    assert (folder / "logs" / "web.log.1").read_text() == "earlier\n"

@@ -1,0 +1,237 @@
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import closing
+
+import psycopg2
+import pytest
+
+from tip_local import control
+from tip_local.errors import Fault
+from tip_local.home import Home
+from tip_local.processes import command_line, free_port, wait_until
+from tip_local.settings import Settings
+from tip_local.stack import running_stack
+
+
+def settings_of(platform):
+    return Settings.from_env(platform.environment())
+
+
+def query(platform, statement):
+    with closing(psycopg2.connect(running_stack(settings_of(platform)).admin_url, connect_timeout=5)) as connection:
+        connection.autocommit = True
+        cursor = connection.cursor()
+        cursor.execute(statement)
+        return cursor.fetchall() if cursor.description else None
+
+
+def gone(pids):
+    return all(command_line(pid) == "" for pid in pids)
+
+
+@pytest.fixture
+def taken_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener.getsockname()[1]
+
+
+def test_ctrl_c_stops_everything_and_the_data_is_there_next_time(platform):
+    platform.start()
+    query(platform, "CREATE TABLE kept AS SELECT 7 AS number")
+    pids = platform.pids().values()
+
+    code, out, err = platform.interrupt()
+
+    assert (code, err) == (0, "")
+    assert "is ready in" in out
+    assert gone(pids)
+    assert control.status(settings_of(platform)) is None
+    platform.start()
+    assert query(platform, "SELECT number FROM kept") == [(7,)]
+
+
+def test_ctrl_c_while_starting_stops_everything(platform):
+    platform.begin()
+    assert wait_until(lambda: bool(platform.home.state().get("processes")), 10)
+
+    code, _, err = platform.interrupt()
+
+    assert (code, err) == (0, "")
+    assert platform.home.state() == {}
+
+
+def test_a_killed_postgres_is_restarted_with_its_data_and_it_says_so(platform):
+    platform.start()
+    query(platform, "CREATE TABLE kept AS SELECT 7 AS number")
+    first = platform.pids()["postgres"]
+
+    os.kill(first, signal.SIGKILL)
+
+    assert wait_until(lambda: platform.pids()["postgres"] not in (first, None), 10)
+    assert wait_until(lambda: {each.state for each in control.status(settings_of(platform)).processes} == {"ready"}, 10)
+    assert query(platform, "SELECT number FROM kept") == [(7,)]
+    _, out, _ = platform.interrupt()
+    assert "postgres died (killed by SIGKILL), restarting in 0.5 s" in out
+
+
+def test_nothing_is_left_running_when_the_supervisor_is_killed(platform):
+    platform.start()
+    pids = list(platform.pids().values())
+    assert len(pids) == 3 and not any(gone([pid]) for pid in pids)
+
+    platform.process.kill()
+    platform.outcome()
+
+    assert wait_until(lambda: gone(pids), 10)
+
+
+def test_a_start_right_after_a_kill_recovers(platform):
+    platform.start()
+    query(platform, "CREATE TABLE kept AS SELECT 7 AS number")
+    platform.process.kill()
+    platform.outcome()
+
+    platform.start()
+
+    assert query(platform, "SELECT number FROM kept") == [(7,)]
+
+
+def test_a_taken_port_is_named_in_one_line(platform, taken_port):
+    platform.port = taken_port
+    platform.begin()
+
+    code, out, err = platform.outcome()
+
+    assert (code, out) == (1, "")
+    assert err == f"tip: port {taken_port} is taken: end what listens there, or choose another with TIP_PORT\n"
+
+
+def test_a_second_one_in_the_same_home_is_refused(platform):
+    platform.start()
+    second = type(platform)(platform.home)
+    second.begin()
+
+    code, out, err = second.outcome()
+
+    assert (code, out) == (1, "")
+    assert err.strip() == (
+        f"tip: already running in {platform.home.path} (pid {platform.process.pid}); `tip stop` ends it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("variable", "url", "said"),
+    [
+        ("DATABASE_URL", "postgresql://me:secret-word@127.0.0.1:{port}/x", "DATABASE_URL: no Postgres there: "),
+        ("DATABASE_URL", "mysql://me:secret-word@127.0.0.1/x", "DATABASE_URL must look like postgresql://"),
+        ("DATABASE_URL", "postgresql://me:secret-word@127.0.0.1:x/x", "DATABASE_URL: no Postgres there: "),
+        ("REDIS_URL", "redis://:secret-word@127.0.0.1:{port}/0", "REDIS_URL: no Redis there: "),
+        ("REDIS_URL", "nonsense secret-word", "REDIS_URL must look like redis://"),
+    ],
+)
+def test_a_datastore_that_cannot_be_used_is_one_line(platform, variable, url, said):
+    platform.begin(**{variable: url.format(port=free_port())})
+
+    code, _, err = platform.outcome()
+
+    assert code == 1
+    assert err.startswith(f"tip: {said}") and err.count("\n") == 1
+    assert "secret-word" not in err
+
+
+def test_given_datastores_are_used_and_none_is_started(platform, postgres_server, valkey_server):
+    platform.begin(DATABASE_URL=postgres_server.url, REDIS_URL=valkey_server.url)
+
+    assert wait_until(lambda: bool(platform.home.state().get("ready")), 10)
+    assert set(platform.pids()) == {"web"}
+
+
+def test_secrets_are_made_once_and_are_the_owners_alone(platform):
+    platform.start()
+    kept = platform.home.secrets()
+    platform.interrupt()
+    platform.start()
+
+    assert platform.home.secrets() == kept
+    assert set(kept) == {
+        *("identity", "accounts", "controls", "intents", "stream_gateway"),
+        *("key_encryption_key", "cursor_key"),
+    }
+    modes = {name: (platform.home.path / name).stat().st_mode & 0o777 for name in ("secrets.json", "local.json", "")}
+    assert modes == {"secrets.json": 0o600, "local.json": 0o600, "": 0o700}
+
+
+def test_local_json_says_where_everything_is(platform):
+    platform.start()
+
+    local = json.loads(platform.home.local_file.read_text())
+
+    assert local["base_url"] == f"http://127.0.0.1:{platform.port}"
+    assert set(local) == {"base_url", "stream_target", "paper_broker_url"}
+
+
+def test_stop_returns_when_everything_has_ended(platform):
+    platform.start()
+    pids = platform.pids().values()
+
+    assert control.stop(settings_of(platform)) is True
+    assert gone(pids)
+    assert control.stop(settings_of(platform)) is False
+
+
+def test_start_that_cannot_start_gives_the_reason(platform, taken_port, monkeypatch):
+    monkeypatch.setenv("TIP_POSTGRES_PORT", str(taken_port))
+    monkeypatch.setenv("TIP_HOME", str(platform.home.path))
+
+    with pytest.raises(Fault, match=f"^port {taken_port} is taken: .* TIP_POSTGRES_PORT$"):
+        control.start(Settings.from_env())
+
+
+def test_a_remembered_port_that_is_taken_now_is_replaced(folder, taken_port):
+    home = Home(folder / "home")
+    home.create()
+    home.port("postgres", taken_port)
+
+    assert home.port("postgres", None) != taken_port
+
+
+@pytest.mark.parametrize("text", ["0", "65536", "-1", "http", "80 80", "٨٠", "9" * 5000])
+def test_a_bad_port_names_its_variable(text):
+    with pytest.raises(Fault, match="^TIP_PORT must be a port number from 1 to 65535"):
+        Settings.from_env({"TIP_PORT": text})
+
+
+def test_two_servers_cannot_be_given_one_port():
+    with pytest.raises(Fault, match="^TIP_PORT and TIP_STREAM_PORT are both 9090"):
+        Settings.from_env({"TIP_PORT": "9090"})
+
+
+def test_a_damaged_file_is_named_and_not_replaced(folder):
+    home = Home(folder / "home")
+    home.create()
+    (home.path / "secrets.json").write_text('{"identity": "half')
+
+    with pytest.raises(Fault, match="secrets.json is damaged: repair or remove it"):
+        home.secrets()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["status"], 3, "tip: not running\n"),
+        (["stop"], 0, "tip: was not running\n"),
+        (["logs", "web"], 1, "tip: no log of web in "),
+    ],
+)
+def test_the_command_says_so_when_nothing_runs(folder, words, code, said):
+    environment = {**os.environ, "TIP_HOME": str(folder / "home")}
+    done = subprocess.run(
+        [sys.executable, "-m", "tip.cli", *words], env=environment, check=False, capture_output=True, text=True
+    )
+
+    assert done.returncode == code
+    assert (done.stdout + done.stderr).startswith(said)

@@ -1,0 +1,31 @@
+"""Write the two lock files from every package's own pyproject: `make lock`.
+
+The files name versions and hashes, and no address: whoever installs chooses where packages come from.
+"""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def requirements(*groups: str) -> list[str]:
+    """What the packages of this repository need, our own packages aside, plus the named dependency groups."""
+    wanted: set[str] = set()
+    for file in [*ROOT.glob("*/pyproject.toml"), *ROOT.glob("*/*/pyproject.toml")]:
+        wanted.update(tomllib.loads(file.read_text())["project"]["dependencies"])
+    for group in groups:
+        wanted.update(tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"][group])
+    return sorted(requirement for requirement in wanted if not requirement.startswith("tip-"))
+
+
+def lock(target: str, *groups: str) -> None:
+    command = ["uv", "pip", "compile", "--universal", "--generate-hashes", "--quiet", "--python-version", "3.11"]
+    command += ["--no-annotate", "--no-header", "--output-file", str(ROOT / target), *sys.argv[1:], "-"]
+    subprocess.run(command, input="\n".join(requirements(*groups)), text=True, check=True)
+
+
+lock("requirements.lock", "build")
+lock("requirements-dev.lock", "build", "dev")

@@ -1,0 +1,1 @@
+"""Who is calling: organizations, users, API keys, service accounts, entitlements."""

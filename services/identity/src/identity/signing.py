@@ -1,0 +1,54 @@
+"""Making and using the keys that sign our tokens. The private half is sealed whenever it is not in use."""
+
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from jose import jwk, jwt
+
+from chassis import sealing
+from identity import model
+
+ALGORITHM = "RS256"
+_KEY_BITS = 2048
+
+
+@dataclass(frozen=True)
+class Signer:
+    key_encryption_key: bytes
+    issuer: str
+    audience: str
+    lifetime_s: int
+
+    def generate(self) -> tuple[str, str, Mapping[str, Any], bytes]:
+        """(kid, algorithm, public JWK, sealed private key) of a new key."""
+        kid = secrets.token_hex(8)
+        private = rsa.generate_private_key(public_exponent=65537, key_size=_KEY_BITS)
+        public = private.public_key().public_bytes(
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
+        public_jwk = {**jwk.construct(public.decode(), ALGORITHM).to_dict(), "kid": kid, "use": "sig"}
+        pem = private.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        return kid, ALGORITHM, _as_text(public_jwk), sealing.seal(self.key_encryption_key, pem, kid.encode())
+
+    def sign(self, key: model.SigningKey, claims: Mapping[str, Any], *, lifetime_s: int | None = None) -> str:
+        pem = sealing.unseal(self.key_encryption_key, key.sealed_key, key.kid.encode())
+        now = int(time.time())
+        usual = {
+            "iss": self.issuer,
+            "aud": self.audience,
+            "iat": now,
+            "exp": now + (self.lifetime_s if lifetime_s is None else lifetime_s),
+            "jti": secrets.token_hex(16),
+        }
+        return jwt.encode({**usual, **claims}, pem.decode(), algorithm=key.algorithm, headers={"kid": key.kid})
+
+
+def _as_text(public_jwk: Mapping[str, Any]) -> dict[str, str]:
+    return {name: value.decode() if isinstance(value, bytes) else str(value) for name, value in public_jwk.items()}

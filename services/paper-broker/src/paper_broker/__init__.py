@@ -1,0 +1,1 @@
+"""A paper broker that speaks Alpaca's trading API."""

@@ -1,0 +1,45 @@
+"""Key pairs name accounts. Secrets are hashed at the door and neither kept nor logged."""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from uuid import UUID
+
+INVALID = "INVALID"
+FORBIDDEN = "FORBIDDEN"
+
+
+class Unauthorized(Exception):
+    """No key pair, or one that Alpaca would not know."""
+
+
+class Forbidden(Exception):
+    """A key pair that is known and not welcome here, as a live key at the paper address."""
+
+
+def account_id(key_id: object, secret: object) -> str:
+    """Any pair is welcome and has its own account, except key ids that begin with INVALID or FORBIDDEN."""
+    if not isinstance(key_id, str) or not isinstance(secret, str) or not key_id or not secret:
+        raise Unauthorized
+    if key_id.startswith(INVALID):
+        raise Unauthorized
+    if key_id.startswith(FORBIDDEN):
+        raise Forbidden
+    pair = hashlib.sha256(f"{len(key_id)}:{key_id}:{secret}".encode()).digest()
+    return str(UUID(bytes=pair[:16], version=4))
+
+
+def from_headers(headers: Mapping[str, str]) -> str:
+    """Alpaca's two headers, or the same pair as basic authorization."""
+    kind, _, value = headers.get("Authorization", "").partition(" ")
+    if kind.lower() == "basic":
+        return account_id(*_basic(value))
+    return account_id(headers.get("APCA-API-KEY-ID"), headers.get("APCA-API-SECRET-KEY"))
+
+
+def _basic(value: str) -> tuple[str, str]:
+    try:
+        key_id, _, secret = base64.b64decode(value, validate=True).decode().partition(":")
+    except ValueError:
+        raise Unauthorized from None
+    return key_id, secret

@@ -1,0 +1,163 @@
+"""Orders, what may be asked of them, and what is told about them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import ROUND_HALF_UP, Decimal
+from enum import StrEnum
+
+ZERO = Decimal(0)
+PLACES = Decimal("1e-9")  # the finest quantity and average price Alpaca knows
+
+
+class Side(StrEnum):
+    """BUY takes the ask, SELL takes the bid."""
+
+    BUY = "buy"
+    SELL = "sell"
+
+
+class Kind(StrEnum):
+    """Alpaca's `type`."""
+
+    MARKET = "market"
+    LIMIT = "limit"
+    STOP = "stop"
+    STOP_LIMIT = "stop_limit"
+
+
+class TimeInForce(StrEnum):
+    """How long an order waits for its price."""
+
+    DAY = "day"
+    GTC = "gtc"
+    IOC = "ioc"
+    FOK = "fok"
+
+
+class Status(StrEnum):
+    """The subset of Alpaca's order statuses this broker uses."""
+
+    ACCEPTED = "accepted"
+    NEW = "new"
+    PARTIALLY_FILLED = "partially_filled"
+    FILLED = "filled"
+    CANCELED = "canceled"
+    EXPIRED = "expired"
+    REJECTED = "rejected"
+    REPLACED = "replaced"
+    PENDING_CANCEL = "pending_cancel"
+    PENDING_REPLACE = "pending_replace"
+
+
+CLOSED = frozenset({Status.FILLED, Status.CANCELED, Status.EXPIRED, Status.REJECTED, Status.REPLACED})
+
+
+class EventKind(StrEnum):
+    """Alpaca's trade update events."""
+
+    NEW = "new"
+    FILL = "fill"
+    PARTIAL_FILL = "partial_fill"
+    CANCELED = "canceled"
+    EXPIRED = "expired"
+    REJECTED = "rejected"
+    REPLACED = "replaced"
+    PENDING_CANCEL = "pending_cancel"
+    PENDING_REPLACE = "pending_replace"
+    CANCEL_REJECTED = "order_cancel_rejected"
+    REPLACE_REJECTED = "order_replace_rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class NewOrder:
+    """An order as asked for. Either `qty` or, for market orders, `notional` is given."""
+
+    symbol: str
+    side: Side
+    kind: Kind
+    time_in_force: TimeInForce
+    client_order_id: str | None = None
+    qty: Decimal | None = None
+    notional: Decimal | None = None
+    limit_price: Decimal | None = None
+    stop_price: Decimal | None = None
+    extended_hours: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A replacement as asked for; what is None stays as it was."""
+
+    client_order_id: str | None = None
+    qty: Decimal | None = None
+    limit_price: Decimal | None = None
+    stop_price: Decimal | None = None
+    time_in_force: TimeInForce | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An accepted order; immutable, so an event keeps the order as it was at that moment."""
+
+    id: str
+    account_id: str
+    sequence: int
+    client_order_id: str
+    symbol: str
+    side: Side
+    kind: Kind
+    time_in_force: TimeInForce
+    qty: Decimal
+    status: Status
+    created_at: datetime
+    updated_at: datetime
+    # What one open unit holds back of the buying power. None: the order reduces a position and holds back shares.
+    unit_hold: Decimal | None
+    filled_qty: Decimal = ZERO
+    filled_value: Decimal = ZERO
+    notional: Decimal | None = None
+    limit_price: Decimal | None = None
+    stop_price: Decimal | None = None
+    triggered: bool = False
+    extended_hours: bool = False
+    expires_at: datetime | None = None
+    filled_at: datetime | None = None
+    canceled_at: datetime | None = None
+    expired_at: datetime | None = None
+    failed_at: datetime | None = None
+    replaced_at: datetime | None = None
+    replaced_by: str | None = None
+    replaces: str | None = None
+
+    @property
+    def open(self) -> bool:
+        return self.status not in CLOSED
+
+    @property
+    def remaining(self) -> Decimal:
+        return self.qty - self.filled_qty
+
+    @property
+    def filled_avg_price(self) -> Decimal | None:
+        if not self.filled_qty:
+            return None
+        return (self.filled_value / self.filled_qty).quantize(PLACES, ROUND_HALF_UP).normalize()
+
+    @property
+    def working(self) -> Status:
+        """The status of this order when nothing about it is pending."""
+        return Status.PARTIALLY_FILLED if self.filled_qty else Status.NEW
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to an order. An execution is an event with an `execution_id`."""
+
+    id: int
+    kind: EventKind
+    at: datetime
+    order: Order
+    execution_id: str | None = None
+    qty: Decimal | None = None
+    price: Decimal | None = None
+    position_qty: Decimal | None = None

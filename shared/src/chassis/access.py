@@ -1,0 +1,237 @@
+"""Who may call a route: `allow(...)` authenticates, decides, counts the request, and documents itself.
+
+    @bp.get("/v1/accounts/<uuid:account_id>/intents")
+    @allow(user(*ANY_ROLE), api_key("intent:read"), service_account("intent:read"))
+    def list_intents(account_id): ...
+
+Everything about the caller is read from `identity_api` at each request, so a disabled key, a removed role or a
+cancelled entitlement counts from the next request on.
+"""
+
+import hmac
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar, cast
+from uuid import UUID
+
+from flask import Request, current_app, g, request
+from sqlalchemy import Connection, Engine, text
+
+from chassis import keys, metrics, problems, tokens
+from chassis.fields import Identifier
+from chassis.principals import Alternative, Kind, Principal, Role
+from chassis.ratelimit import RateLimit
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
+
+_API_KEY = text("""
+    SELECT id, key_digest, organization_id, environment, permissions, entitlements
+    FROM identity_api.api_key
+    WHERE prefix = :prefix AND NOT disabled AND NOT organization_disabled AND (expires_at IS NULL OR expires_at > now())
+""")
+_USER = text("""
+    SELECT user_id, organization_id, role, entitlements
+    FROM identity_api.member
+    WHERE provider = :provider AND subject = :subject
+      AND (external_id = :external_id OR (:external_id IS NULL AND external_id IS NULL))
+""")
+_SERVICE_ACCOUNT = text("""
+    SELECT a.scopes, o.id AS organization_id, coalesce(o.entitlements, '{}') AS entitlements
+    FROM identity_api.service_account a
+    LEFT JOIN identity_api.organization o ON o.id = :organization_id AND NOT o.disabled
+    WHERE a.client_id = :client_id AND NOT a.disabled
+""")
+_PUBLIC_KEYS = text("SELECT kid, public_jwk FROM identity_api.signing_key")
+
+# New signing keys are published before they sign (identity), so a short cooldown refuses nobody.
+_LOCAL_KEYS_KEPT_S = 60.0
+_LOCAL_KEYS_COOLDOWN_S = 1.0
+
+
+class BadId:
+    """A path id that is not a UUID; refused after the credential, so that a stranger learns nothing."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """What `allow` needs of a service; one per process, in `app.extensions["access"]`."""
+
+    engine: Engine
+    verifier: tokens.Verifier
+    provider: str
+    rate_limit: RateLimit
+
+
+def local_keys(engine: Engine) -> tokens.CachedKeys:
+    """The platform's own signing keys, read where identity publishes them."""
+
+    def fetch() -> Mapping[str, Mapping[str, Any]]:
+        with engine.connect() as connection:
+            return {row.kid: row.public_jwk for row in connection.execute(_PUBLIC_KEYS)}
+
+    return tokens.CachedKeys(fetch, keep_s=_LOCAL_KEYS_KEPT_S, cooldown_s=_LOCAL_KEYS_COOLDOWN_S)
+
+
+def allow(
+    *alternatives: Alternative, unsuitable: int = 403
+) -> Callable[[Callable[Arguments, Answer]], Callable[Arguments, Answer]]:
+    """Let only these callers pass. `unsuitable` is the status for a kind of caller that is not among them."""
+
+    def decorate(view: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
+        @wraps(view)
+        def guarded(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+            access = cast("Access", current_app.extensions["access"])
+            g.principal = authenticate(access, request)
+            access.rate_limit.count(f"{g.principal.kind}:{g.principal.id}")
+            decide(g.principal, alternatives, unsuitable)
+            _refuse_bad_ids(kwargs)
+            return view(*args, **kwargs)
+
+        guarded.alternatives = alternatives  # type: ignore[attr-defined]
+        return guarded
+
+    return decorate
+
+
+def anyone(view: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
+    """A route that needs no credential; counted per address."""
+
+    @wraps(view)
+    def counted(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+        access = cast("Access", current_app.extensions["access"])
+        access.rate_limit.count(f"address:{request.remote_addr}")
+        return view(*args, **kwargs)
+
+    counted.alternatives = ()  # type: ignore[attr-defined]
+    return counted
+
+
+def _refuse_bad_ids(arguments: Mapping[str, Any]) -> None:
+    if any(isinstance(value, BadId) for value in arguments.values()):
+        raise problems.Problem(400, "bad_id", "An id in the path is not a UUID.")
+
+
+def decide(principal: Principal, alternatives: tuple[Alternative, ...], unsuitable: int) -> None:
+    """Return if one alternative admits the principal, else raise the refusal."""
+    of_kind = [one for one in alternatives if one.kind is principal.kind]
+    if not of_kind:
+        raise _refusal(unsuitable, "This kind of caller may not do this.")
+    admitting = [one for one in of_kind if one.admits(principal)]
+    without_organization = principal.organization_id is None
+    if principal.kind is Kind.USER and without_organization and all(one.organization for one in of_kind):
+        raise _refusal(unsuitable, "The token names no organization that you belong to.")
+    if not admitting:
+        raise problems.Problem(403, detail="The role, scope or permission for this is missing.")
+    if without_organization and all(one.organization for one in admitting):
+        raise problems.Problem(403, "organization_required", "Name an organization by x-organization-id.")
+
+
+def _refusal(status: int, detail: str) -> problems.Problem:
+    return problems.unauthenticated("unauthorized") if status == 401 else problems.Problem(status, detail=detail)
+
+
+def authenticate(access: Access, incoming: Request) -> Principal:
+    """The caller behind the request's one credential; anything doubtful about it is a 401."""
+    presented = _credentials(incoming)
+    if len(presented) > 1:
+        raise problems.Problem(400, "two_credentials", "Send x-api-key or Authorization, not both.")
+    if not presented:
+        return _refuse_credential(access, incoming)
+    [(kind, value)] = presented
+    try:
+        principal = _from_key(access, value) if kind == "key" else _from_token(access, incoming, value)
+    except tokens.KeysUnavailable:
+        raise problems.unavailable() from None
+    return principal or _refuse_credential(access, incoming)
+
+
+def _refuse_credential(access: Access, incoming: Request) -> Principal:
+    """Refused callers are counted by address: guessing is limited too."""
+    access.rate_limit.count(f"address:{incoming.remote_addr}")
+    metrics.REFUSED_CREDENTIALS.inc()
+    raise problems.unauthenticated()
+
+
+def _credentials(incoming: Request) -> list[tuple[str, str]]:
+    presented = [("key", value) for value in incoming.headers.getlist("x-api-key")]
+    return presented + [("bearer", value) for value in incoming.headers.getlist("Authorization")]
+
+
+def _from_key(access: Access, key: str) -> Principal | None:
+    if not keys.is_well_formed(key):
+        return None
+    with access.engine.connect() as connection:
+        rows = connection.execute(_API_KEY, {"prefix": keys.prefix(key)}).all()
+    digest = keys.digest(key)
+    for row in rows:
+        if hmac.compare_digest(bytes(row.key_digest), digest):
+            return Principal(
+                Kind.API_KEY,
+                str(row.id),
+                row.organization_id,
+                environment=row.environment,
+                grants=frozenset(row.permissions),
+                entitlements=frozenset(row.entitlements),
+            )
+    return None
+
+
+def _from_token(access: Access, incoming: Request, authorization: str) -> Principal | None:
+    scheme, _, token = authorization.partition(" ")
+    if scheme.lower() != "bearer":
+        return None
+    return from_bearer(access, token.strip(), incoming.headers.get("x-organization-id"))
+
+
+def from_bearer(access: Access, token: str, organization_header: str | None) -> Principal | None:
+    try:
+        claims = access.verifier.claims(token)
+    except tokens.BadToken:
+        return None
+    with access.engine.connect() as connection:
+        if claims.get("principal_type", "user") == "service_account":
+            return _service_account(connection, claims, organization_header)
+        if claims.get("principal_type", "user") == "user":
+            return _user(connection, access.provider, claims)
+    return None
+
+
+def _user(connection: Connection, provider: str, claims: Mapping[str, Any]) -> Principal | None:
+    external_id = claims.get("org_id")
+    if external_id is not None and not isinstance(external_id, str):
+        return None
+    values = {"provider": provider, "subject": claims["sub"]}
+    row = connection.execute(_USER, values | {"external_id": external_id}).one_or_none()
+    if row is None and external_id is not None:
+        # A known user whose membership is gone is still a user, only without an organization.
+        row = connection.execute(_USER, values | {"external_id": None}).one_or_none()
+    if row is None:
+        return None
+    return Principal(
+        Kind.USER,
+        claims["sub"],
+        row.organization_id,
+        role=Role(row.role) if row.role else None,
+        entitlements=frozenset(row.entitlements),
+        provider=provider,
+        user_id=row.user_id,
+    )
+
+
+def _service_account(connection: Connection, claims: Mapping[str, Any], header: str | None) -> Principal | None:
+    if header is not None and not Identifier.PATTERN.fullmatch(header):
+        raise problems.Problem(400, detail="x-organization-id must be a UUID.")
+    values = {"client_id": claims["sub"], "organization_id": UUID(header) if header else None}
+    row = connection.execute(_SERVICE_ACCOUNT, values).one_or_none()
+    if row is None:
+        return None
+    scopes = frozenset(str(claims.get("scope", "")).split()) & frozenset(row.scopes)
+    return Principal(
+        Kind.SERVICE_ACCOUNT,
+        claims["sub"],
+        row.organization_id,
+        grants=scopes,
+        entitlements=frozenset(row.entitlements),
+    )

@@ -1,0 +1,74 @@
+"""The database engine, with every time-out that Postgres leaves off by default."""
+
+from sqlalchemy import Engine, MetaData, create_engine, text
+from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+# A statement must end well before gunicorn gives up on its worker, a lock wait well before the statement does.
+STATEMENT_TIMEOUT_MS = 4_000
+LOCK_TIMEOUT_MS = 1_000
+IDLE_IN_TRANSACTION_MS = 5_000
+POOL_TIMEOUT_S = 3
+
+_SESSION = (
+    f"-c statement_timeout={STATEMENT_TIMEOUT_MS} -c lock_timeout={LOCK_TIMEOUT_MS} "
+    f"-c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_MS} -c timezone=UTC"
+)
+_KEEPALIVE = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 3,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+    "connect_timeout": 3,
+}
+
+# SQLSTATE classes that mean "the database could not do it now", never "the request is wrong".
+_PASSING = ("08", "53", "57", "58", "40", "55P03", "25P03", "25006")
+
+NAMING = {
+    "ix": "%(table_name)s_%(column_0_N_name)s_idx",
+    "uq": "%(table_name)s_%(column_0_N_name)s_key",
+    "ck": "%(table_name)s_%(constraint_name)s_check",
+    "fk": "%(table_name)s_%(column_0_N_name)s_fkey",
+    "pk": "%(table_name)s_pkey",
+}
+
+
+def metadata(schema: str) -> MetaData:
+    """The tables of one service, named as Postgres itself would name their constraints."""
+    return MetaData(schema=schema, naming_convention=NAMING)
+
+
+def with_driver(url: str) -> str:
+    """The address with our driver named: SQLAlchemy's own default is another one."""
+    return url.replace("postgresql://", "postgresql+psycopg2://", 1)
+
+
+def engine(url: str, *, pool_size: int, name: str) -> Engine:
+    """An engine for one process; `name` shows in pg_stat_activity."""
+    return create_engine(
+        with_driver(url),
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_timeout=POOL_TIMEOUT_S,
+        pool_recycle=1_800,
+        pool_pre_ping=True,
+        connect_args={"options": _SESSION, "application_name": name, **_KEEPALIVE},
+    )
+
+
+def is_unavailable(error: BaseException) -> bool:
+    """Whether the database was out of reach or overloaded, so that the same request may succeed later."""
+    if isinstance(error, PoolTimeout):
+        return True
+    if not isinstance(error, DBAPIError):
+        return False
+    state = getattr(error.orig, "pgcode", None)
+    if state is None:
+        return error.connection_invalidated or isinstance(error, OperationalError)
+    return bool(state.startswith(_PASSING))
+
+
+def ping(database: Engine) -> None:
+    with database.connect() as connection:
+        connection.execute(text("SELECT 1"))

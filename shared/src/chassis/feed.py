@@ -1,0 +1,104 @@
+"""Hearing what another service tells: at least once in, exactly once done.
+
+A message only wakes the listener. What happened is read from the owner's feed (`accounts_api.feed` and the like, by
+gap-free position) after the position saved here, and the new position is saved in the transaction of the effect.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import BigInteger, Column, Connection, Engine, MetaData, Table, Text, text
+
+from chassis import tracing
+
+BATCH = 100
+
+
+def create_v1(schema: str) -> str:
+    return (
+        f"CREATE TABLE {schema}.feed_position (source text CONSTRAINT feed_position_pkey PRIMARY KEY, "
+        "position bigint NOT NULL DEFAULT 0);"
+    )
+
+
+def drop_v1(schema: str) -> str:
+    return f"DROP TABLE {schema}.feed_position;"
+
+
+def table(metadata: MetaData) -> None:
+    Table(
+        "feed_position",
+        metadata,
+        Column("source", Text, primary_key=True),
+        Column("position", BigInteger, nullable=False, server_default="0"),
+    )
+
+
+@dataclass(frozen=True)
+class Told:
+    """One event as its owner tells it."""
+
+    position: int
+    event_id: UUID
+    event_type: str
+    payload: Mapping[str, Any]
+    traceparent: str | None
+
+
+@dataclass(frozen=True)
+class Feed:
+    """What one service (`schema`) has heard from another (`source`)."""
+
+    engine: Engine
+    schema: str
+    source: str
+
+    def catch_up(self, handle: Callable[[Connection, Told], None]) -> int:
+        """Handle everything not heard yet, in order; how much it was."""
+        total = 0
+        while heard := self._page(handle):
+            total += heard
+        return total
+
+    def _page(self, handle: Callable[[Connection, Told], None]) -> int:
+        with self.engine.begin() as tx:
+            position = self._locked_position(tx)
+            events = self._after(tx, position)
+            for event in events:
+                token = tracing.current.set(tracing.Trace.begin(str(event.event_id), event.traceparent))
+                try:
+                    handle(tx, event)
+                finally:
+                    tracing.current.reset(token)
+            if events:
+                self._save(tx, events[-1].position)
+        return len(events)
+
+    def _locked_position(self, tx: Connection) -> int:
+        tx.execute(
+            text(f"INSERT INTO {self.schema}.feed_position (source) VALUES (:source) ON CONFLICT DO NOTHING"),  # noqa: S608
+            {"source": self.source},
+        )
+        found = tx.execute(
+            text(f"SELECT position FROM {self.schema}.feed_position WHERE source = :source FOR UPDATE"),  # noqa: S608
+            {"source": self.source},
+        )
+        return int(found.scalar_one())
+
+    def _after(self, tx: Connection, position: int) -> list[Told]:
+        rows = tx.execute(
+            text(
+                f"SELECT position, event_id, event_type, payload, traceparent FROM {self.source}_api.feed "  # noqa: S608
+                "WHERE position > :position ORDER BY position LIMIT :batch"
+            ),
+            {"position": position, "batch": BATCH},
+        )
+        return [Told(*row) for row in rows]
+
+    def _save(self, tx: Connection, position: int) -> None:
+        tx.execute(
+            text(f"UPDATE {self.schema}.feed_position SET position = :position WHERE source = :source"),  # noqa: S608
+            {"position": position, "source": self.source},
+        )

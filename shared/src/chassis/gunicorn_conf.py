@@ -1,0 +1,52 @@
+"""gunicorn's settings: `gunicorn -c python:chassis.gunicorn_conf 'identity.app:create_app()'`.
+
+The same for every service.
+
+Apps are created after the fork, so no connection is ever shared between workers.
+"""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from chassis import config
+
+with config.stop_on_bad_configuration("web"):
+    _settings = {
+        name: int(os.environ.get(name, default))
+        for name, default in {"WEB_PORT": "8080", "WEB_WORKERS": "2", "WEB_THREADS": "8"}.items()
+    }
+
+bind = f"{os.environ.get('WEB_HOST', '127.0.0.1')}:{_settings['WEB_PORT']}"
+workers = _settings["WEB_WORKERS"]
+threads = _settings["WEB_THREADS"]
+worker_class = "gthread"
+timeout = 30
+graceful_timeout = 8
+keepalive = 30
+max_requests = 100_000
+max_requests_jitter = 10_000
+worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - a heartbeat file must not wait for a disk
+preload_app = False
+errorlog = "-"
+loglevel = "warning"
+logger_class = "chassis.gunicorn_logs.QuietLogger"
+
+
+def on_starting(_server: object) -> None:
+    """Counters of an earlier run must not be added to this one's."""
+    directory = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+    if directory is None:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="tip-metrics-")
+        return
+    Path(directory).mkdir(parents=True, exist_ok=True)
+    for old in Path(directory).glob("*.db"):
+        old.unlink()
+
+
+def child_exit(_server: object, worker: object) -> None:
+    if "prometheus_client" in sys.modules:
+        from prometheus_client import multiprocess
+
+        multiprocess.mark_process_dead(worker.pid)  # type: ignore[attr-defined]

@@ -1,0 +1,91 @@
+"""Structured logs: JSON for machines, one readable line on a terminal, never a secret in either.
+
+A line has a constant name and fields: `log.warning("outbox_publish_failed", outbox_id=7)`.
+"""
+
+import logging
+import re
+import sys
+from collections.abc import MutableMapping
+from typing import Any
+
+import structlog
+
+from chassis import tracing
+
+_SECRET_NAMES = re.compile(r"(secret|password|token|authorization|api_?key|private|cookie|credential_value)", re.I)
+_HARMLESS_NAMES = {"claim_token_lost", "token_issuer"}
+_SECRET_VALUES = re.compile(
+    r"tip_(?:paper|live)_[0-9A-Za-z]+"  # API keys
+    r"|eyJ[\w-]+\.[\w-]+\.?[\w-]*"  # JSON web tokens
+    r"|(?<=://)[^/\s:@]*:[^@\s]+(?=@)"  # user:password in an address
+)
+HIDDEN = "[hidden]"
+
+
+def hide(text: str) -> str:
+    """The text without anything that looks like a key, a token or a password in an address."""
+    return _SECRET_VALUES.sub(HIDDEN, text)
+
+
+def _hide_secrets(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    for name, value in event.items():
+        if isinstance(value, str):
+            event[name] = hide(value)
+        if _SECRET_NAMES.search(name) and name not in _HARMLESS_NAMES:
+            event[name] = HIDDEN
+    return event
+
+
+def _add_trace(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    trace = tracing.current.get()
+    if trace:
+        event.setdefault("request_id", trace.request_id)
+        event.setdefault("trace_id", trace.traceparent.split("-")[1])
+    return event
+
+
+def _naming(process: str) -> Any:
+    def add_process(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        event.setdefault("process", process)
+        return event
+
+    return add_process
+
+
+def configure(process: str, *, log_format: str = "auto", level: str = "info") -> None:
+    """Send this process's logs, the libraries' included, to standard error."""
+    as_text = log_format == "text" or (log_format == "auto" and sys.stderr.isatty())
+    shared: list[Any] = [
+        _naming(process),
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _add_trace,
+        structlog.processors.format_exc_info,
+        _hide_secrets,
+    ]
+    renderer: Any = (
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0)
+        if as_text
+        else structlog.processors.JSONRenderer()
+    )
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(level.upper())
+
+
+def get(name: str) -> Any:
+    return structlog.stdlib.get_logger(name)

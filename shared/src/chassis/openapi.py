@@ -1,0 +1,204 @@
+"""OpenAPI 3.1 made from the routes themselves: their schemas, their `allow(...)` and what `describe(...)` adds.
+
+@describe("Append an intent command", body=schemas.SubmitIntent, answers={201: schemas.Action}, errors=(404, 409, 422))
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from apispec import APISpec
+from apispec.ext.marshmallow import MarshmallowPlugin
+from flask import Flask
+from jinja2 import Environment, PackageLoader, select_autoescape
+from marshmallow import Schema
+from werkzeug.routing import Rule
+
+from chassis import fields
+from chassis.principals import Alternative, Kind
+
+View = TypeVar("View", bound=Callable[..., Any])
+SchemaClass = type[Schema]
+
+_TITLE = "Trading Intents Platform"
+_VERSION = "0.1.0"
+_SCHEMES = {
+    Kind.USER: "bearer",
+    Kind.SERVICE_ACCOUNT: "clientCredentials",
+    Kind.API_KEY: "apiKey",
+}
+
+
+@dataclass(frozen=True)
+class Description:
+    summary: str
+    body: SchemaClass | None = None
+    answers: Mapping[int, SchemaClass | None] = field(default_factory=dict)
+    errors: tuple[int, ...] = ()
+    query: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def describe(
+    summary: str,
+    *,
+    body: SchemaClass | None = None,
+    answers: Mapping[int, SchemaClass | None],
+    errors: tuple[int, ...] = (),
+    query: Mapping[str, Mapping[str, Any]] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Callable[[View], View]:
+    """Say what a route takes and answers; routes without it are not in the document."""
+
+    def decorate(view: View) -> View:
+        view.description = Description(summary, body, answers, errors, query or {}, headers or {})  # type: ignore[attr-defined]
+        return view
+
+    return decorate
+
+
+def document(apps: Sequence[Flask]) -> dict[str, Any]:
+    """One document for all the apps."""
+    plugin = MarshmallowPlugin(schema_name_resolver=lambda schema: schema.__name__)
+    spec = APISpec(title=_TITLE, version=_VERSION, openapi_version="3.1.0", plugins=[plugin])
+    _teach_fields(plugin)
+    _add_security(spec)
+    spec.components.schema("Problem", _PROBLEM)
+    for app in apps:
+        for rule in sorted(app.url_map.iter_rules(), key=lambda rule: rule.rule):
+            view = app.view_functions[rule.endpoint]
+            if hasattr(view, "description"):
+                spec.path(path=_template(rule), operations=_operations(rule, view, app.name))
+    return spec.to_dict()
+
+
+def page(apps: Sequence[Flask]) -> str:
+    """The same as a page to read; it loads nothing from anywhere."""
+    templates = Environment(loader=PackageLoader("chassis"), autoescape=select_autoescape(default=True))
+    return templates.get_template("docs.html").render(document=document(apps))
+
+
+def _template(rule: Rule) -> str:
+    """Flask's `<uuid:account_id>` as OpenAPI's `{account_id}`."""
+    return re.sub(r"<(?:[^:<>]+:)?([^<>]+)>", r"{\1}", rule.rule)
+
+
+def _operations(rule: Rule, view: Any, tag: str) -> dict[str, Any]:
+    described: Description = view.description
+    alternatives: tuple[Alternative, ...] = getattr(view, "alternatives", ())
+    operation: dict[str, Any] = {
+        "summary": described.summary,
+        "operationId": rule.endpoint.replace(".", "_"),
+        "tags": [tag],
+        "description": _who(alternatives),
+        "security": [{_SCHEMES[kind]: []} for kind in dict.fromkeys(one.kind for one in alternatives)],
+        "parameters": _parameters(rule, described),
+        "responses": _responses(view, described, alternatives),
+    }
+    if described.body:
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": described.body}}}
+    methods = (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    return {method.lower(): operation for method in methods}
+
+
+def _who(alternatives: tuple[Alternative, ...]) -> str:
+    if not alternatives:
+        return "No credential needed."
+    return "Who may call: " + "; ".join(one.describes for one in alternatives) + "."
+
+
+def _parameters(rule: Rule, described: Description) -> list[dict[str, Any]]:
+    path = [
+        {"name": name, "in": "path", "required": True, "schema": _path_schema(rule, name)}
+        for name in sorted(rule.arguments)
+    ]
+    query = [{"name": name, "in": "query", "schema": dict(schema)} for name, schema in described.query.items()]
+    header = [
+        {"name": name, "in": "header", "description": meaning, "schema": {"type": "string"}}
+        for name, meaning in described.headers.items()
+    ]
+    return path + query + header
+
+
+def _path_schema(rule: Rule, name: str) -> dict[str, Any]:
+    is_id = type(rule._converters[name]).__name__ == "_PathId"
+    return {"type": "string", "format": "uuid"} if is_id else {"type": "string", "minLength": 1}
+
+
+def _responses(view: Any, described: Description, alternatives: tuple[Alternative, ...]) -> dict[str, Any]:
+    answers: dict[str, Any] = {}
+    for status, schema in described.answers.items():
+        answers[str(status)] = {"description": "Success"}
+        if schema:
+            answers[str(status)]["content"] = {"application/json": {"schema": schema}}
+    usual = (400, 401, 403, 429, 503) if alternatives else (400, 429, 503)
+    for status in sorted({*described.errors, *usual}):
+        answers[str(status)] = {"description": "Refused", "content": _error_content(view)}
+    return answers
+
+
+def _error_content(view: Any) -> dict[str, Any]:
+    if hasattr(view, "plain_text_errors"):
+        return {"text/plain": {"schema": {"type": "string"}}}
+    return {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+
+
+def _add_security(spec: APISpec) -> None:
+    spec.components.security_scheme("apiKey", {"type": "apiKey", "in": "header", "name": "x-api-key"})
+    spec.components.security_scheme("bearer", {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"})
+    flow = {"clientCredentials": {"tokenUrl": "/oauth/token", "scopes": {}}}
+    spec.components.security_scheme("clientCredentials", {"type": "oauth2", "flows": flow})
+
+
+_PROBLEM = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail", "instance", "code", "request_id"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "instance": {"type": "string"},
+        "code": {"type": "string"},
+        "request_id": {"type": ["string", "null"]},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {name: {"type": "string"} for name in ("pointer", "code", "message")},
+            },
+        },
+        "reasons": {"type": "array", "items": {"type": "object"}},
+    },
+}
+
+
+def _teach_fields(plugin: MarshmallowPlugin) -> None:
+    converter = plugin.converter
+    if converter is None:
+        raise RuntimeError("the plugin is not attached to a document yet")
+    plugin.map_to_openapi_type("string", None)(fields.Text)
+    plugin.map_to_openapi_type("string", None)(fields.Choice)
+    plugin.map_to_openapi_type("boolean", None)(fields.Flag)
+    plugin.map_to_openapi_type("integer", None)(fields.Whole)
+    plugin.map_to_openapi_type("string", "decimal")(fields.DecimalText)
+    plugin.map_to_openapi_type("string", "uuid")(fields.Identifier)
+    plugin.map_to_openapi_type("string", "time")(fields.TimeOfDay)
+    plugin.map_to_openapi_type("string", "date-time")(fields.Instant)
+    converter.add_attribute_function(_constraints)
+
+
+def _constraints(_converter: Any, field: Any, **_: Any) -> dict[str, Any]:
+    if isinstance(field, fields.Text):
+        bounds: dict[str, Any] = {"minLength": field.shortest, "maxLength": field.longest}
+        return bounds | ({"pattern": f"^(?:{field.pattern.pattern})$"} if field.pattern else {})
+    if isinstance(field, fields.Choice):
+        return {"enum": [*field.words, None] if field.allow_none else list(field.words)}
+    if isinstance(field, fields.Whole):
+        return {"minimum": field.least, "maximum": field.most}
+    if isinstance(field, fields.DecimalText):
+        return {"pattern": f"^{fields.DecimalText.PATTERN.pattern}$"}
+    if isinstance(field, fields.TimeOfDay):
+        return {"pattern": f"^{fields.TimeOfDay.PATTERN.pattern}$"}
+    return {}

@@ -1,0 +1,141 @@
+"""The outbox's tables and its feed, as every service's first migration creates them.
+
+Migrations are history: a change of these tables is a new function here, called by a new migration of every service.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    DateTime,
+    Identity,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    Uuid,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+_UP = """
+CREATE TABLE {schema}.outbox (
+    id           bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT outbox_pkey PRIMARY KEY,
+    event_id     uuid NOT NULL CONSTRAINT outbox_event_id_key UNIQUE,
+    event_type   text NOT NULL,
+    ordering_key text,
+    payload      jsonb NOT NULL,
+    traceparent  text,
+    status       text NOT NULL DEFAULT 'pending'
+                 CONSTRAINT outbox_status_check CHECK (status IN ('pending', 'processing', 'completed', 'failed')),
+    attempts     integer NOT NULL DEFAULT 0,
+    created_at   timestamptz NOT NULL DEFAULT now(),
+    available_at timestamptz NOT NULL DEFAULT now(),
+    claimed_at   timestamptz,
+    claim_token  uuid,
+    settled_at   timestamptz,
+    position     bigint,
+    last_error   text
+);
+CREATE INDEX outbox_pending_idx ON {schema}.outbox (available_at, id) WHERE status = 'pending';
+CREATE INDEX outbox_processing_idx ON {schema}.outbox (claimed_at) WHERE status = 'processing';
+CREATE INDEX outbox_order_idx ON {schema}.outbox (ordering_key, id) WHERE status IN ('pending', 'processing');
+CREATE INDEX outbox_open_idx ON {schema}.outbox (status, event_type, created_at) WHERE status <> 'completed';
+CREATE INDEX outbox_completed_idx ON {schema}.outbox (event_type, created_at) WHERE status = 'completed';
+CREATE UNIQUE INDEX outbox_position_idx ON {schema}.outbox (position) WHERE position IS NOT NULL;
+CREATE TABLE {schema}.outbox_head (
+    one_row       boolean NOT NULL DEFAULT true CONSTRAINT outbox_head_pkey PRIMARY KEY
+                  CONSTRAINT outbox_head_one_row_check CHECK (one_row),
+    last_position bigint NOT NULL DEFAULT 0
+);
+INSERT INTO {schema}.outbox_head DEFAULT VALUES;
+CREATE TABLE {schema}.outbox_completed (
+    event_type text NOT NULL,
+    attempts   integer NOT NULL,
+    count      bigint NOT NULL,
+    CONSTRAINT outbox_completed_pkey PRIMARY KEY (event_type, attempts)
+);
+CREATE VIEW {schema}_api.feed AS
+    SELECT position, event_id, event_type, payload, traceparent, settled_at
+    FROM {schema}.outbox WHERE position IS NOT NULL;
+"""
+
+_DOWN = """
+DROP VIEW {schema}_api.feed;
+DROP TABLE {schema}.outbox_completed;
+DROP TABLE {schema}.outbox_head;
+DROP TABLE {schema}.outbox;
+"""
+
+
+def create_v1(schema: str) -> str:
+    return _UP.format(schema=schema)
+
+
+def drop_v1(schema: str) -> str:
+    return _DOWN.format(schema=schema)
+
+
+def tables(metadata: MetaData) -> None:
+    """The same tables as SQLAlchemy sees them, so that the migration test can compare."""
+    moment = DateTime(timezone=True)
+    outbox = Table(
+        "outbox",
+        metadata,
+        Column("id", BigInteger, Identity(always=True), primary_key=True),
+        Column("event_id", Uuid, nullable=False, unique=True),
+        Column("event_type", Text, nullable=False),
+        Column("ordering_key", Text),
+        Column("payload", JSONB, nullable=False),
+        Column("traceparent", Text),
+        Column("status", Text, nullable=False, server_default="pending"),
+        Column("attempts", Integer, nullable=False, server_default="0"),
+        Column("created_at", moment, nullable=False, server_default=func.now()),
+        Column("available_at", moment, nullable=False, server_default=func.now()),
+        Column("claimed_at", moment),
+        Column("claim_token", Uuid),
+        Column("settled_at", moment),
+        Column("position", BigInteger),
+        Column("last_error", Text),
+        CheckConstraint("status IN ('pending', 'processing', 'completed', 'failed')", name="status"),
+    )
+    column = outbox.c
+    Index("outbox_pending_idx", column.available_at, column.id, postgresql_where=text("status = 'pending'"))
+    Index("outbox_processing_idx", column.claimed_at, postgresql_where=text("status = 'processing'"))
+    Index(
+        "outbox_order_idx",
+        column.ordering_key,
+        column.id,
+        postgresql_where=text("status IN ('pending', 'processing')"),
+    )
+    Index(
+        "outbox_open_idx",
+        column.status,
+        column.event_type,
+        column.created_at,
+        postgresql_where=text("status <> 'completed'"),
+    )
+    Index(
+        "outbox_completed_idx",
+        column.event_type,
+        column.created_at,
+        postgresql_where=text("status = 'completed'"),
+    )
+    Index("outbox_position_idx", column.position, unique=True, postgresql_where=text("position IS NOT NULL"))
+    Table(
+        "outbox_head",
+        metadata,
+        Column("one_row", Boolean, primary_key=True, server_default="true"),
+        Column("last_position", BigInteger, nullable=False, server_default="0"),
+        CheckConstraint("one_row", name="one_row"),
+    )
+    Table(
+        "outbox_completed",
+        metadata,
+        Column("event_type", Text, primary_key=True),
+        Column("attempts", Integer, primary_key=True),
+        Column("count", BigInteger, nullable=False),
+    )

@@ -1,0 +1,165 @@
+"""The relay: takes the outbox to the queues, doing each row's own work on the way.
+
+Crash-only: whatever a killed relay held is claimed again after five seconds, so handlers are safe to repeat.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from chassis import crashpoints, db, logs, metrics, tracing
+from chassis.outbox.bell import Ear
+from chassis.outbox.store import BATCH, Claim, Outbox, Row
+from chassis.queues import Outage, Publisher
+
+log = logs.get(__name__)
+
+SWEEP_S = 1.0  # how long a lost ring can go unnoticed
+WORK_BUDGET_S = 3.5  # a claim is taken back after five seconds: give back in time what could not be done
+OUTAGE_DELAY_S = 1.0
+PRUNE_EVERY_S = 60.0
+
+Handler = Callable[[Row], None]
+
+
+@dataclass
+class Relay:
+    """Delivers one service's outbox to the queues of those who listen to it."""
+
+    outbox: Outbox
+    publisher: Publisher
+    queues: tuple[str, ...]
+    handlers: Mapping[str, Handler] = field(default_factory=dict)
+    keep_days: int = 7
+    batch: int = BATCH
+    _pruned_at: float = field(default=0.0, init=False)
+
+    @property
+    def _engine(self) -> Engine:
+        return self.outbox.engine
+
+    def run(self, stop: threading.Event) -> None:
+        """Drain until asked to stop; rest when there is nothing."""
+        ear = Ear(self._engine, self.outbox.schema)
+        while not stop.is_set():
+            try:
+                busy = self.drain_once()
+                self._prune_sometimes()
+            except SQLAlchemyError as error:
+                if not db.is_unavailable(error):
+                    raise
+                log.warning("relay_database_unavailable", error=type(error).__name__)
+                busy = False
+            if not busy:
+                ear.wait(SWEEP_S)
+
+    def drain_once(self) -> int:
+        """Claim a batch, do its work, tell the listeners, settle it; the number of rows claimed."""
+        claim = self._claim()
+        if not claim.rows:
+            return 0
+        crashpoints.reach("relay.after_claim")
+        done = self._work(claim)
+        if done and self._tell(claim, done):
+            crashpoints.reach("relay.after_publish")
+            self._complete(claim, done)
+        return len(claim.rows)
+
+    def _claim(self) -> Claim:
+        with self._engine.begin() as tx:
+            for row_id, event_type in self.outbox.bury(tx):
+                log.error("outbox_row_failed", outbox_id=row_id, event_type=event_type, error="worker_lost")
+                self._count(event_type, "failed")
+            return self.outbox.claim(tx, self.batch)
+
+    def _work(self, claim: Claim) -> list[Row]:
+        """The rows whose work is done. The others are put back here, with or without their attempt."""
+        deadline = time.monotonic() + WORK_BUDGET_S
+        done: list[Row] = []
+        for place, row in enumerate(claim.rows):
+            if time.monotonic() > deadline:
+                self._release(claim, claim.rows[place:], delay=0, error="out_of_time")
+                break
+            try:
+                self._handle(row)
+            except Outage as outage:
+                self._release(claim, claim.rows[place:], delay=OUTAGE_DELAY_S, error=str(outage))
+                break
+            except Exception as error:  # noqa: BLE001 - one bad row must not stop its neighbours
+                self._retry(claim, row, error)
+            else:
+                done.append(row)
+        return done
+
+    def _handle(self, row: Row) -> None:
+        handler = self.handlers.get(row.event_type)
+        if handler is None:
+            return
+        token = tracing.current.set(tracing.Trace.begin(str(row.event_id), row.traceparent))
+        try:
+            handler(row)
+        finally:
+            tracing.current.reset(token)
+
+    def _tell(self, claim: Claim, rows: list[Row]) -> bool:
+        """Ring every listener once for the whole batch; False if the broker is down and the rows went back."""
+        events = [
+            {"event_id": str(row.event_id), "event_type": row.event_type, "traceparent": row.traceparent}
+            for row in rows
+        ]
+        try:
+            for queue in self.queues:
+                self.publisher.publish(queue, {"source": self.outbox.schema, "events": events})
+        except Outage as outage:
+            self._release(claim, tuple(rows), delay=OUTAGE_DELAY_S, error=str(outage))
+            return False
+        return True
+
+    def _complete(self, claim: Claim, rows: list[Row]) -> None:
+        with self._engine.begin() as tx:
+            completed = self.outbox.complete(tx, claim, [row.id for row in rows])
+        if completed < len(rows):
+            log.warning("outbox_claim_lost", lost=len(rows) - completed)
+        for row in rows:
+            self._count(row.event_type, "completed")
+
+    def _retry(self, claim: Claim, row: Row, error: Exception) -> None:
+        # Only the kind of error is kept: its text may quote what must not be stored.
+        with self._engine.begin() as tx:
+            status = self.outbox.retry(tx, claim, row.id, type(error).__name__)
+        level = log.error if status == "failed" else log.warning
+        level(
+            "outbox_row_failed" if status == "failed" else "outbox_row_retried",
+            outbox_id=row.id,
+            event_type=row.event_type,
+            attempts=row.attempts,
+            error=type(error).__name__,
+        )
+        self._count(row.event_type, status or "lost")
+
+    def _release(self, claim: Claim, rows: tuple[Row, ...], *, delay: float, error: str) -> None:
+        with self._engine.begin() as tx:
+            self.outbox.release(tx, claim, [row.id for row in rows], delay=delay, error=error)
+        log.warning("outbox_rows_released", rows=len(rows), error=error)
+
+    def _prune_sometimes(self) -> None:
+        if time.monotonic() - self._pruned_at < PRUNE_EVERY_S:
+            return
+        self._pruned_at = time.monotonic()
+        with self._engine.begin() as tx:
+            self.outbox.prune(tx, days=self.keep_days)
+            self._measure(tx)
+
+    def _measure(self, tx: Connection) -> None:
+        counts = dict.fromkeys(("pending", "processing", "completed", "failed"), 0)
+        for entry in self.outbox.health(tx):
+            counts[entry.status] += entry.count
+        for status, count in counts.items():
+            metrics.OUTBOX_ROWS.labels(self.outbox.schema, status).set(count)
+
+    def _count(self, event_type: str, result: str) -> None:
+        metrics.OUTBOX_SETTLED.labels(self.outbox.schema, event_type, result).inc()

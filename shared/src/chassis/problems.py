@@ -1,0 +1,199 @@
+"""Errors as the caller sees them: problem+json (RFC 9457), or plain text where the specification says so.
+
+A domain error is any exception class a service lists in its `STATUSES` table. Its `code` is the class name in
+snake_case, its detail the message or else the docstring, and an optional `problem` attribute adds members such as
+`reasons`.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+from flask import Flask, Response, current_app, json, request
+from marshmallow import ValidationError
+from sqlalchemy.exc import DataError, SQLAlchemyError
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
+
+from chassis import db, logs, tracing
+
+log = logs.get(__name__)
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+RETRY_AFTER_S = 2
+_CODES = {
+    400: "bad_request",
+    401: "unauthenticated",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    409: "conflict",
+    412: "precondition_failed",
+    413: "body_too_large",
+    415: "not_json",
+    422: "invalid",
+    429: "rate_limited",
+    500: "internal",
+    503: "unavailable",
+}
+
+
+class Problem(Exception):
+    """An answer that is not a success, decided below the routes."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str | None = None,
+        detail: str = "",
+        *,
+        headers: Mapping[str, str] | None = None,
+        **members: Any,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.code = code or _CODES.get(status, "error")
+        self.detail = detail
+        self.headers = dict(headers or {})
+        self.members = members
+
+
+_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="tip", ApiKey realm="tip"'}
+
+
+def unauthenticated(detail: str = "A valid credential is required.") -> Problem:
+    return Problem(401, detail=detail, headers=_CHALLENGE)
+
+
+def unavailable(detail: str = "A dependency is down; nothing was written. Try again.") -> Problem:
+    return Problem(503, detail=detail, headers={"Retry-After": str(RETRY_AFTER_S)})
+
+
+def not_found() -> Problem:
+    """The same answer for what does not exist and what belongs to somebody else."""
+    return Problem(404, detail="There is nothing here that you may see.")
+
+
+def plain_text_errors(view: View) -> View:
+    """Mark a view whose errors the specification wants as plain text."""
+    view.plain_text_errors = True  # type: ignore[attr-defined]
+    return view
+
+
+def install(app: Flask, statuses: Mapping[type[Exception], int]) -> None:
+    """Answer every error of the app in one form; nothing escapes as a stack trace."""
+    for error, status in statuses.items():
+        app.register_error_handler(error, _domain_handler(status))
+    app.register_error_handler(Problem, answer)
+    app.register_error_handler(ValidationError, _invalid)
+    app.register_error_handler(HTTPException, _http)
+    app.register_error_handler(SQLAlchemyError, _database)
+    app.register_error_handler(Exception, _unexpected)
+
+
+def answer(problem: Problem) -> Response:
+    if _wants_plain_text():
+        response = Response(
+            problem.detail or HTTPStatus(problem.status).phrase, content_type="text/plain; charset=utf-8"
+        )
+    else:
+        response = Response(json.dumps(_body(problem)), content_type="application/problem+json")
+    response.status_code = problem.status
+    response.headers.update(problem.headers)
+    return response
+
+
+def _body(problem: Problem) -> dict[str, Any]:
+    trace = tracing.current.get()
+    return {
+        "type": f"urn:tip:problem:{problem.code}",
+        "title": HTTPStatus(problem.status).phrase,
+        "status": problem.status,
+        "detail": problem.detail,
+        "instance": request.path,
+        "code": problem.code,
+        "request_id": trace.request_id if trace else None,
+        **problem.members,
+    }
+
+
+def _wants_plain_text() -> bool:
+    if request.endpoint:
+        return hasattr(current_app.view_functions.get(request.endpoint), "plain_text_errors")
+    # No view was chosen (a wrong method, say): the path alone decides.
+    return any(
+        rule.rule == request.path and hasattr(current_app.view_functions[rule.endpoint], "plain_text_errors")
+        for rule in current_app.url_map.iter_rules()
+    )
+
+
+def _domain_handler(status: int) -> Callable[[Exception], Response]:
+    def handle(error: Exception) -> Response:
+        detail = str(error) or _first_line(error)
+        headers = _CHALLENGE if status == 401 else {}
+        return answer(Problem(status, code_of(type(error)), detail, headers=headers, **getattr(error, "problem", {})))
+
+    return handle
+
+
+def code_of(error: type[Exception]) -> str:
+    return str(getattr(error, "code", None) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", error.__name__).lower())
+
+
+def _first_line(error: Exception) -> str:
+    return (type(error).__doc__ or "").strip().split("\n")[0]
+
+
+def _invalid(error: ValidationError) -> Response:
+    return answer(Problem(422, detail="Some fields are not acceptable.", errors=pointers(error.messages)))
+
+
+def _http(error: HTTPException) -> Response:
+    status = error.code or 500
+    headers = {}
+    if isinstance(error, MethodNotAllowed) and error.valid_methods:
+        headers["Allow"] = ", ".join(error.valid_methods)
+    if status == 308:  # a redirect for a missing slash would leak which paths exist
+        return answer(not_found())
+    return answer(Problem(status, detail=error.description or "", headers=headers))
+
+
+def _database(error: SQLAlchemyError) -> Response:
+    if db.is_unavailable(error):
+        log.warning("database_unavailable", error=type(error).__name__)
+        return answer(unavailable())
+    if isinstance(error, DataError):
+        return answer(Problem(400, detail="A value cannot be stored."))
+    return _unexpected(error)
+
+
+def _unexpected(error: Exception) -> Response:
+    log.error("unexpected_error", exc_info=error, path=request.path)
+    return answer(Problem(500, detail="Something went wrong on our side. The request id finds it in the logs."))
+
+
+def pointers(messages: Any, path: str = "") -> list[dict[str, str]]:
+    """marshmallow's nested messages as a flat list with JSON pointers."""
+    if isinstance(messages, dict):
+        found: list[dict[str, str]] = []
+        for key, inner in messages.items():
+            found += pointers(inner, path if key == "_schema" else f"{path}/{_escape(str(key))}")
+        return found
+    return [{"pointer": path, "code": _message_code(message), "message": str(message)} for message in messages]
+
+
+def _escape(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+_MARSHMALLOW_CODES = {
+    "Missing data for required field.": "required",
+    "Unknown field.": "unknown_field",
+    "Field may not be null.": "null",
+    "Invalid input type.": "type",
+}
+
+
+def _message_code(message: Any) -> str:
+    return getattr(message, "code", None) or _MARSHMALLOW_CODES.get(str(message), "invalid")

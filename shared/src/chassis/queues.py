@@ -1,0 +1,119 @@
+"""Messages through kombu: doorbells that carry ids. Losing, doubling or reordering any of them changes nothing."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from kombu import Connection, Consumer, Message, Producer, Queue
+from kombu.exceptions import KombuError, OperationalError
+from redis.exceptions import RedisError
+
+from chassis import logs
+
+log = logs.get(__name__)
+
+SWEEP_S = 1.0
+_REDIS_OPTIONS = {
+    "visibility_timeout": 30,
+    "unacked_restore_interval": 1,
+    "unacked_restore_throttle": 1,
+    "unacked_mutex_expire": 5,
+    "socket_timeout": 5,
+    "socket_connect_timeout": 2,
+    "socket_keepalive": True,
+    "health_check_interval": 10,
+    "retry_on_timeout": True,
+}
+# Everything kombu and its drivers raise when the broker is out of reach.
+UNREACHABLE = (OperationalError, KombuError, RedisError, OSError)
+
+
+class Outage(Exception):
+    """Something the work depends on is down; the work itself is not at fault."""
+
+
+def connection(url: str) -> Any:
+    options = _REDIS_OPTIONS if url.startswith(("redis", "valkey")) else {}
+    return Connection(url, transport_options=options, connect_timeout=2, heartbeat=0)
+
+
+class Publisher:
+    """Puts messages on named queues. Not for use by several threads at once."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._open: tuple[Any, Any] | None = None
+        self._declared: set[str] = set()
+
+    def publish(self, queue: str, body: dict[str, Any]) -> None:
+        """Hand one message to the broker, or raise Outage."""
+        try:
+            producer = self._producer()
+            if queue not in self._declared:
+                Queue(queue, durable=True)(producer.channel).declare()
+                self._declared.add(queue)
+            # The nameless exchange reaches a queue by its name even after the broker has forgotten every binding.
+            producer.publish(body, exchange="", routing_key=queue, serializer="json", delivery_mode=2, retry=False)
+        except UNREACHABLE as error:
+            self.close()
+            raise Outage(type(error).__name__) from error
+
+    def _producer(self) -> Any:
+        if self._open is None:
+            opened = connection(self._url)
+            opened.ensure_connection(max_retries=1, timeout=2)
+            self._open = (opened, Producer(opened.channel()))
+        return self._open[1]
+
+    def close(self) -> None:
+        opened, self._open = self._open, None
+        self._declared.clear()
+        if opened:
+            with _ignoring_a_dead_connection():
+                opened[0].release()
+
+
+def listen(
+    url: str,
+    queue: str,
+    work: Callable[[Sequence[dict[str, Any]]], object],
+    stop: threading.Event,
+) -> None:
+    """Call `work` for every message, and with none at least once a second; acknowledge after it has returned.
+
+    `work` finds what to do in Postgres. A broker that is down only means that the sweep does all of it.
+    """
+    while not stop.is_set():
+        try:
+            with connection(url) as opened:
+                opened.ensure_connection(max_retries=1, timeout=2)
+                _consume(opened, queue, work, stop)
+        except UNREACHABLE as error:
+            log.warning("queue_unreachable", queue=queue, error=type(error).__name__)
+            work([])
+            stop.wait(SWEEP_S)
+
+
+def _consume(
+    opened: Any, queue: str, work: Callable[[Sequence[dict[str, Any]]], object], stop: threading.Event
+) -> None:
+    def heard(body: dict[str, Any], message: Message) -> None:
+        work([body])
+        message.ack()
+
+    with Consumer(opened, [Queue(queue, durable=True)], callbacks=[heard], accept=["json"], prefetch_count=1):
+        while not stop.is_set():
+            work([])
+            try:
+                opened.drain_events(timeout=SWEEP_S)
+            except TimeoutError:
+                continue
+
+
+@contextmanager
+def _ignoring_a_dead_connection() -> Iterator[None]:
+    try:
+        yield
+    except UNREACHABLE as error:
+        log.debug("queue_close_failed", error=type(error).__name__)

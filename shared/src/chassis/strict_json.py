@@ -1,0 +1,91 @@
+"""JSON as the platform accepts it: anything a careful reader would call ambiguous is refused.
+
+The standard parser takes duplicate keys, NaN, 1e400, lone surrogates, NUL characters and any depth the stack bears.
+"""
+
+import json
+import math
+from typing import Any, NoReturn
+
+MAX_BYTES = 64 * 1024
+MAX_DEPTH = 32
+
+
+class BadJson(ValueError):
+    """The text is not JSON as accepted here; the message says why and repeats nothing of the text."""
+
+
+def loads(body: bytes) -> Any:
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:
+        raise BadJson("the body is not UTF-8") from None
+    if text.startswith("\ufeff"):
+        raise BadJson("the body starts with a byte order mark")
+    _check_depth(text)
+    try:
+        value = _DECODER.decode(text)
+    except BadJson:
+        raise
+    except (ValueError, RecursionError):
+        raise BadJson("the body is not valid JSON") from None
+    if "\\u" in text:  # only an escape can smuggle in what the decoding above has not seen
+        _check_text(value)
+    return value
+
+
+def _check_depth(text: str) -> None:
+    if text.count("{") + text.count("[") <= MAX_DEPTH:
+        return
+    depth = 0
+    in_string = escaped = False
+    for character in text:
+        if in_string:
+            if escaped:
+                escaped = False
+            elif character == "\\":
+                escaped = True
+            elif character == '"':
+                in_string = False
+        elif character == '"':
+            in_string = True
+        elif character in "{[":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise BadJson(f"the body is nested deeper than {MAX_DEPTH}")
+        elif character in "}]":
+            depth -= 1
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise BadJson("an object has the same key twice")
+    return members
+
+
+def _refuse_constant(_name: str) -> NoReturn:
+    raise BadJson("NaN and Infinity are not JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise BadJson("a number is out of range")
+    return number
+
+
+def _check_text(value: Any) -> None:
+    if isinstance(value, str):
+        if "\x00" in value or any("\ud800" <= character <= "\udfff" for character in value):
+            raise BadJson("a string holds NUL or half a surrogate pair")
+    elif isinstance(value, dict):
+        for key, member in value.items():
+            _check_text(key)
+            _check_text(member)
+    elif isinstance(value, list):
+        for member in value:
+            _check_text(member)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant, parse_float=_finite)

@@ -1,0 +1,178 @@
+"""The Flask app every service starts from: strict input, one form of errors, ids, headers, metrics, health, docs."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+from uuid import UUID
+
+from flask import Blueprint, Flask, Request, Response, current_app, g, jsonify, request, url_for
+from flask.typing import ResponseReturnValue
+from sqlalchemy import Engine
+from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.middleware.proxy_fix import ProxyFix
+from werkzeug.routing import BaseConverter
+
+from chassis import access, db, logs, metrics, openapi, problems, ratelimit, strict_json, tokens, tracing
+from chassis.config import ServiceConfig
+from chassis.fields import Identifier
+
+log = logs.get(__name__)
+
+
+class StrictRequest(Request):
+    """A request whose JSON is read by our rules and not by Flask's."""
+
+    max_content_length = strict_json.MAX_BYTES
+
+    def get_json(self, *_: Any, **__: Any) -> Any:
+        if not _is_json(self):
+            raise problems.Problem(415, detail="Send Content-Type: application/json.")
+        try:
+            return strict_json.loads(self.get_data(cache=True))
+        except strict_json.BadJson as problem:
+            raise problems.Problem(400, "malformed_json", f"{problem}.") from None
+
+    def on_json_loading_failed(self, _error: ValueError | None) -> NoReturn:
+        raise problems.Problem(400, "malformed_json", "The body is not valid JSON.")
+
+
+def _is_json(incoming: Request) -> bool:
+    charset = incoming.mimetype_params.get("charset", "utf-8")
+    return incoming.mimetype == "application/json" and charset.lower() == "utf-8"
+
+
+class _PathId(BaseConverter):
+    regex = r"[^/]+"
+
+    def to_python(self, value: str) -> Any:
+        return UUID(value) if Identifier.PATTERN.fullmatch(value) else access.BadId()
+
+    def to_url(self, value: Any) -> str:
+        return str(value)
+
+
+def create(
+    name: str,
+    config: ServiceConfig,
+    engine: Engine,
+    blueprints: Sequence[Blueprint],
+    *,
+    statuses: Mapping[type[Exception], int],
+    extensions: Mapping[str, Any],
+    keys: tokens.KeySource | None = None,
+) -> Flask:
+    """Wire one service's app. `statuses` is its table of domain errors, `extensions` what its routes need."""
+    app = Flask(name, static_folder=None)
+    app.request_class = StrictRequest
+    app.json.sort_keys = False
+    app.url_map.strict_slashes = True
+    app.url_map.merge_slashes = False
+    app.url_map.converters["uuid"] = _PathId
+    if config.trusted_proxies:
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=config.trusted_proxies)  # type: ignore[method-assign]
+    verifier = tokens.Verifier(
+        keys or access.local_keys(engine), issuer=config.token_issuer, audience=config.token_audience
+    )
+    limit = ratelimit.RateLimit(config.redis_url, per_minute=config.rate_limit_per_minute)
+    app.extensions["access"] = access.Access(engine, verifier, config.identity_provider, limit)
+    app.extensions |= dict(extensions)
+    app.before_request(_begin)
+    app.after_request(_finish)
+    problems.install(app, {**statuses, RequestEntityTooLarge: 413})
+    for blueprint in (*blueprints, _operations(engine)):
+        app.register_blueprint(blueprint)
+    return app
+
+
+def _begin() -> None:
+    g.started = time.perf_counter()
+    g.trace = tracing.Trace.begin(request.headers.get("x-request-id"), request.headers.get("traceparent"))
+    tracing.current.set(g.trace)
+
+
+def _finish(response: Response) -> Response:
+    trace: tracing.Trace | None = g.get("trace")
+    if trace:
+        response.headers["X-Request-Id"] = trace.request_id
+        response.headers["traceparent"] = trace.traceparent
+    response.headers.setdefault("Cache-Control", "no-store")
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    ratelimit.add_headers(response)
+    _measure(response)
+    return response
+
+
+def _measure(response: Response) -> None:
+    # The rule and not the path: ids and symbols in a label would grow without bound.
+    route = request.url_rule.rule if request.url_rule else "unmatched"
+    seconds = time.perf_counter() - g.get("started", time.perf_counter())
+    metrics.REQUESTS.labels(current_app.name, request.method, route, response.status_code).inc()
+    metrics.REQUEST_SECONDS.labels(current_app.name, route).observe(seconds)
+    if not route.startswith(("/health", "/metrics")):
+        log.info(
+            "request",
+            method=request.method,
+            path=request.path,
+            status=response.status_code,
+            ms=round(seconds * 1000, 2),
+        )
+
+
+def _operations(engine: Engine) -> Blueprint:
+    """Endpoints for whoever runs the service; the ingress keeps them inside."""
+    blueprint = Blueprint("operations", __name__)
+
+    @blueprint.get("/health/live")
+    def live() -> ResponseReturnValue:
+        return jsonify(status="live")
+
+    @blueprint.get("/health/ready")
+    def ready() -> ResponseReturnValue:
+        db.ping(engine)
+        return jsonify(status="ready")
+
+    @blueprint.get("/metrics")
+    def exposed() -> ResponseReturnValue:
+        return Response(metrics.exposition(), content_type="text/plain; version=0.0.4")
+
+    @blueprint.get("/openapi.json")
+    def document() -> ResponseReturnValue:
+        return jsonify(openapi.document([current_app]))
+
+    @blueprint.get("/docs")
+    def docs() -> ResponseReturnValue:
+        return Response(openapi.page([current_app]), content_type="text/html; charset=utf-8")
+
+    return blueprint
+
+
+def created(body: Any, endpoint: str, **values: Any) -> ResponseReturnValue:
+    """201 with where the new thing is."""
+    return jsonify(body), 201, {"Location": url_for(endpoint, **values)}
+
+
+def versioned(body: Any, version: int, status: int = 200, location: str | None = None) -> ResponseReturnValue:
+    """An answer about a resource that has a version, so that the caller can say If-Match next time."""
+    headers = {"ETag": f'"{version}"'}
+    return jsonify(body), status, headers | ({"Location": location} if location else {})
+
+
+def expected_version() -> int | None:
+    """The version the caller insists on by If-Match; None when any will do."""
+    header = request.headers.get("If-Match")
+    if header is None or header.strip() == "*":
+        return None
+    tag = header.strip().removeprefix('"').removesuffix('"')
+    if not tag.isascii() or not tag.isdigit() or len(tag) > 18:
+        raise problems.Problem(412, detail="The resource has another version.")
+    return int(tag)
+
+
+def query(*known: str) -> Callable[[str], str | None]:
+    """Reads query parameters by name; an unknown or repeated one is a 400."""
+    for name in request.args:
+        if name not in known:
+            raise problems.Problem(400, "unknown_query", "There is a query parameter that this endpoint does not have.")
+        if len(request.args.getlist(name)) > 1:
+            raise problems.Problem(400, "repeated_query", "A query parameter is given twice.")
+    return request.args.get
