@@ -10,17 +10,19 @@ cancelled entitlement counts from the next request on.
 
 import hmac
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 from uuid import UUID
 
 from flask import Request, current_app, g, request
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, Row, text
 
-from chassis import keys, metrics, problems, tokens
+from chassis import keys, metrics, oidc, problems, tokens
+from chassis.config import ServiceConfig
 from chassis.fields import Identifier
-from chassis.principals import Alternative, Kind, Principal, Role
+from chassis.keyuse import KeyUses
+from chassis.principals import Alternative, Kind, Principal, Role, Users
 from chassis.ratelimit import RateLimit
 
 Arguments = ParamSpec("Arguments")
@@ -31,11 +33,15 @@ _API_KEY = text("""
     FROM identity_api.api_key
     WHERE prefix = :prefix AND NOT disabled AND NOT organization_disabled AND (expires_at IS NULL OR expires_at > now())
 """)
+# One row always: what is known of the user, of the organization the token names, and of the one in the other.
 _USER = text("""
-    SELECT user_id, organization_id, role, entitlements
-    FROM identity_api.member
-    WHERE provider = :provider AND subject = :subject
-      AND (external_id = :external_id OR (:external_id IS NULL AND external_id IS NULL))
+    SELECT u.id AS user_id, u.deleted, o.id AS organization_id, m.user_id IS NOT NULL AS decided, m.role,
+           coalesce(o.entitlements, '{}') AS entitlements
+    FROM (VALUES (1)) one (row)
+    LEFT JOIN identity_api.app_user u ON u.provider = :provider AND u.subject = :subject
+    LEFT JOIN identity_api.organization o
+           ON o.provider = :provider AND o.external_id = :external_id AND NOT o.disabled
+    LEFT JOIN identity_api.membership m ON m.user_id = u.id AND m.organization_id = o.id
 """)
 _SERVICE_ACCOUNT = text("""
     SELECT a.scopes, o.id AS organization_id, coalesce(o.entitlements, '{}') AS entitlements
@@ -59,9 +65,32 @@ class Access:
     """What `allow` needs of a service; one per process, in `app.extensions["access"]`."""
 
     engine: Engine
-    verifier: tokens.Verifier
+    verifier: tokens.Verifies
     provider: str
     rate_limit: RateLimit
+    users: Users = field(default_factory=Users)
+    key_uses: KeyUses | None = None
+
+
+def for_service(config: ServiceConfig, engine: Engine, keys: tokens.KeySource | None = None) -> Access:
+    """What a service's configuration says about its callers."""
+    ours = tokens.Verifier(keys or local_keys(engine), issuer=config.token_issuer, audience=config.token_audience)
+    limit = RateLimit(config.redis_url, per_minute=config.rate_limit_per_minute)
+    uses = KeyUses(config.redis_url)
+    if not config.oidc_issuer:
+        return Access(engine, ours, config.identity_provider, limit, key_uses=uses)
+    theirs = tokens.Verifier(
+        oidc.provider_keys(config.oidc_issuer),
+        issuer=config.oidc_issuer,
+        audience=config.oidc_audience or config.token_audience,
+    )
+    users = Users(
+        config.oidc_issuer,
+        config.oidc_organization_claim,
+        config.oidc_role_claim,
+        dict(pair.split("=") for pair in config.oidc_roles),
+    )
+    return Access(engine, tokens.Verifiers(ours, theirs), config.identity_provider, limit, users, uses)
 
 
 def local_keys(engine: Engine) -> tokens.CachedKeys:
@@ -83,7 +112,7 @@ def allow(
         @wraps(view)
         def guarded(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
             access = cast("Access", current_app.extensions["access"])
-            g.principal = authenticate(access, request)
+            g.principal = _authenticated(access, unsuitable)
             access.rate_limit.count(f"{g.principal.kind}:{g.principal.id}")
             decide(g.principal, alternatives, unsuitable)
             _refuse_bad_ids(kwargs)
@@ -93,6 +122,14 @@ def allow(
         return guarded
 
     return decorate
+
+
+def _authenticated(access: Access, unsuitable: int) -> Principal:
+    """The caller; where an unsuitable one gets 401, nobody at all gets the very same answer."""
+    try:
+        return authenticate(access, request)
+    except problems.Problem as problem:
+        raise _refusal(401, "") from None if problem.status == unsuitable == 401 else problem
 
 
 def anyone(view: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
@@ -167,6 +204,8 @@ def _from_key(access: Access, key: str) -> Principal | None:
     digest = keys.digest(key)
     for row in rows:
         if hmac.compare_digest(bytes(row.key_digest), digest):
+            if access.key_uses:
+                access.key_uses.note(row.id)
             return Principal(
                 Kind.API_KEY,
                 str(row.id),
@@ -175,6 +214,7 @@ def _from_key(access: Access, key: str) -> Principal | None:
                 grants=frozenset(row.permissions),
                 entitlements=frozenset(row.entitlements),
             )
+    access.rate_limit.count(f"prefix:{keys.prefix(key)}")  # somebody tries what may follow a known beginning
     return None
 
 
@@ -190,34 +230,45 @@ def from_bearer(access: Access, token: str, organization_header: str | None) -> 
         claims = access.verifier.claims(token)
     except tokens.BadToken:
         return None
+    # What a provider of users signs is a user, whatever else it says; what we sign then is never one.
+    foreign = claims["iss"] == access.users.issuer
+    kind = "user" if foreign else claims.get("principal_type", "user")
     with access.engine.connect() as connection:
-        if claims.get("principal_type", "user") == "service_account":
+        if kind == "service_account":
             return _service_account(connection, claims, organization_header)
-        if claims.get("principal_type", "user") == "user":
-            return _user(connection, access.provider, claims)
+        if kind == "user" and (foreign or not access.users.issuer):
+            return _user(connection, access, claims)
     return None
 
 
-def _user(connection: Connection, provider: str, claims: Mapping[str, Any]) -> Principal | None:
-    external_id = claims.get("org_id")
-    if external_id is not None and not isinstance(external_id, str):
+def _user(connection: Connection, access: Access, claims: Mapping[str, Any]) -> Principal | None:
+    """A user of our own must be known here; one of another provider is known by the token until deleted here."""
+    external_id = access.users.organization(claims)
+    if external_id is not None and not tokens.is_name(external_id):
         return None
-    values = {"provider": provider, "subject": claims["sub"]}
-    row = connection.execute(_USER, values | {"external_id": external_id}).one_or_none()
-    if row is None and external_id is not None:
-        # A known user whose membership is gone is still a user, only without an organization.
-        row = connection.execute(_USER, values | {"external_id": None}).one_or_none()
-    if row is None:
+    values = {"provider": access.provider, "subject": claims["sub"], "external_id": external_id}
+    row = connection.execute(_USER, values).one()
+    if row.deleted or (row.user_id is None and not access.users.issuer):
         return None
+    role = _role(access.users, row, claims)
     return Principal(
         Kind.USER,
         claims["sub"],
-        row.organization_id,
-        role=Role(row.role) if row.role else None,
-        entitlements=frozenset(row.entitlements),
-        provider=provider,
+        row.organization_id if role else None,
+        role=role,
+        entitlements=frozenset(row.entitlements if role else ()),
+        provider=access.provider,
         user_id=row.user_id,
     )
+
+
+def _role(users: Users, row: Row[Any], claims: Mapping[str, Any]) -> Role | None:
+    """A membership decides, also one taken away; only where there never was one may the provider's claim speak."""
+    if row.organization_id is None:
+        return None
+    if row.decided:
+        return Role(row.role) if row.role else None
+    return users.role(claims) if users.issuer else None
 
 
 def _service_account(connection: Connection, claims: Mapping[str, Any], header: str | None) -> Principal | None:

@@ -115,6 +115,19 @@ class ServiceConfig(EnvironmentConfig):
     identity_provider: str = setting(
         "IDENTITY_PROVIDER", "name of the provider of users and organizations", default="local"
     )
+    oidc_issuer: str = setting(
+        "OIDC_ISSUER", "OpenID Connect provider of the users; empty: users are identity's own", default=""
+    )
+    oidc_audience: str = setting("OIDC_AUDIENCE", "`aud` of its tokens; TOKEN_AUDIENCE when empty", default="")
+    oidc_organization_claim: str = setting(
+        "OIDC_ORGANIZATION_CLAIM", "claim that holds the organization's id there; dots go deeper", default="org_id"
+    )
+    oidc_role_claim: str = setting(
+        "OIDC_ROLE_CLAIM", "claim that holds the role, or a list with it; dots go deeper", default="org_role"
+    )
+    oidc_roles: tuple[str, ...] = setting(
+        "OIDC_ROLES", "what its roles are called here: `desk-lead=admin,desk=member`; else as they are", default=()
+    )
     rate_limit_per_minute: int = setting("RATE_LIMIT_PER_MINUTE", "requests a minute for each principal", default=6000)
     trusted_proxies: int = setting("TRUSTED_PROXIES", "proxies in front whose X-Forwarded-For is believed", default=0)
     log_format: str = setting("LOG_FORMAT", "json, text, or auto (text on a terminal)", default="auto")
@@ -128,6 +141,10 @@ class ServiceConfig(EnvironmentConfig):
             raise BadConfiguration("LOG_FORMAT: must be json, text or auto")
         if self.log_level not in ("debug", "info", "warning", "error"):
             raise BadConfiguration("LOG_LEVEL: must be debug, info, warning or error")
+        if self.oidc_issuer and self.oidc_issuer == self.token_issuer:
+            raise BadConfiguration("OIDC_ISSUER: must not be TOKEN_ISSUER, whose tokens are service accounts'")
+        if any(len(pair.split("=")) != 2 for pair in self.oidc_roles):
+            raise BadConfiguration("OIDC_ROLES: must be theirs=ours, separated by commas")
         if self.rate_limit_per_minute < 1:
             raise BadConfiguration("RATE_LIMIT_PER_MINUTE: must be at least 1")
 

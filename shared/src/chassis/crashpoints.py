@@ -1,4 +1,6 @@
-"""Named steps at which a fault test has the process killed, as hard as a power cut: TIP_CRASH_AT=relay.after_claim."""
+"""Named steps at which a fault test strikes: TIP_CRASH_AT kills the process there as hard as a power cut does,
+TIP_STOP_AT freezes it until SIGCONT, as a machine that stops answering for a while.
+"""
 
 import os
 import signal
@@ -7,3 +9,5 @@ import signal
 def reach(step: str) -> None:
     if os.environ.get("TIP_CRASH_AT") == step:
         os.kill(os.getpid(), signal.SIGKILL)
+    if os.environ.get("TIP_STOP_AT") == step:
+        os.kill(os.getpid(), signal.SIGSTOP)

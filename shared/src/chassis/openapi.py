@@ -178,14 +178,14 @@ def _teach_fields(plugin: MarshmallowPlugin) -> None:
     converter = plugin.converter
     if converter is None:
         raise RuntimeError("the plugin is not attached to a document yet")
-    plugin.map_to_openapi_type("string", None)(fields.Text)
-    plugin.map_to_openapi_type("string", None)(fields.Choice)
-    plugin.map_to_openapi_type("boolean", None)(fields.Flag)
-    plugin.map_to_openapi_type("integer", None)(fields.Whole)
-    plugin.map_to_openapi_type("string", "decimal")(fields.DecimalText)
-    plugin.map_to_openapi_type("string", "uuid")(fields.Identifier)
-    plugin.map_to_openapi_type("string", "time")(fields.TimeOfDay)
-    plugin.map_to_openapi_type("string", "date-time")(fields.Instant)
+    plugin.map_to_openapi_type(fields.Text, "string", None)
+    plugin.map_to_openapi_type(fields.Choice, "string", None)
+    plugin.map_to_openapi_type(fields.Flag, "boolean", None)
+    plugin.map_to_openapi_type(fields.Whole, "integer", None)
+    plugin.map_to_openapi_type(fields.DecimalText, "string", "decimal")
+    plugin.map_to_openapi_type(fields.Identifier, "string", "uuid")
+    plugin.map_to_openapi_type(fields.TimeOfDay, "string", "time")
+    plugin.map_to_openapi_type(fields.Instant, "string", "date-time")
     converter.add_attribute_function(_constraints)
 
 

@@ -1,7 +1,9 @@
 """Who is calling, and what a route says about who may."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 from uuid import UUID
 
 
@@ -48,6 +50,36 @@ class Alternative:
         if self.roles and principal.role not in self.roles:
             return False
         return self.grant is None or self.grant in principal.grants
+
+
+@dataclass(frozen=True)
+class Users:
+    """Whose tokens are users', and which of their claims say what. Without an issuer they are our own."""
+
+    issuer: str = ""
+    organization_claim: str = "org_id"
+    role_claim: str = "org_role"
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """Their words for our roles; empty means that they use ours."""
+
+    def organization(self, claims: Mapping[str, Any]) -> Any:
+        return _inside(claims, self.organization_claim)
+
+    def role(self, claims: Mapping[str, Any]) -> Role | None:
+        """The strongest role the claim holds that we know."""
+        held = _inside(claims, self.role_claim)
+        words = [word for word in (held if isinstance(held, list) else [held]) if isinstance(word, str)]
+        known = {self.roles.get(word) if self.roles else word for word in words}
+        return next((role for role in Role if role.value in known), None)
+
+
+def _inside(claims: Mapping[str, Any], path: str) -> Any:
+    """The claim of that name, else what the dots lead to."""
+    if path in claims:
+        return claims[path]
+    first, _, rest = path.partition(".")
+    inner = claims.get(first)
+    return _inside(inner, rest) if rest and isinstance(inner, dict) else None
 
 
 ANY_ROLE = (Role.ADMIN, Role.MEMBER, Role.READ_ONLY)

@@ -62,7 +62,7 @@ class Publisher:
     def _producer(self) -> Any:
         if self._open is None:
             opened = connection(self._url)
-            opened.ensure_connection(max_retries=1, timeout=2)
+            opened.ensure_connection(max_retries=1, interval_start=0.1, timeout=2)
             self._open = (opened, Producer(opened.channel()))
         return self._open[1]
 
@@ -87,7 +87,7 @@ def listen(
     while not stop.is_set():
         try:
             with connection(url) as opened:
-                opened.ensure_connection(max_retries=1, timeout=2)
+                opened.ensure_connection(max_retries=1, interval_start=0.1, timeout=2)
                 _consume(opened, queue, work, stop)
         except UNREACHABLE as error:
             log.warning("queue_unreachable", queue=queue, error=type(error).__name__)

@@ -53,7 +53,7 @@ class RateLimit:
             block.left -= allowed
             remaining, wait = block.left + block.shared_left, max(1, round(block.resets_at - time.time()))
         if has_request_context():
-            g.rate_limit = (self._name, self._quota, remaining, wait)
+            g.setdefault("rate_limits", {})[self._name] = (self._quota, max(0, remaining), wait)
         if not allowed:
             metrics.RATE_LIMITED.inc()
             raise problems.Problem(429, detail="Too many requests.", headers={"Retry-After": str(wait)})
@@ -84,9 +84,10 @@ class RateLimit:
 
 def add_headers(response: Response) -> Response:
     """The IETF draft headers, on every response that was counted."""
-    counted = g.get("rate_limit")
+    counted: dict[str, tuple[int, int, int]] = g.get("rate_limits", {})
     if counted:
-        name, quota, remaining, wait = counted
-        response.headers["RateLimit-Policy"] = f'"{name}";q={quota};w={WINDOW_S}'
-        response.headers["RateLimit"] = f'"{name}";r={max(0, remaining)};t={wait}'
+        policies = [f'"{name}";q={quota};w={WINDOW_S}' for name, (quota, _, _) in counted.items()]
+        states = [f'"{name}";r={remaining};t={wait}' for name, (_, remaining, wait) in counted.items()]
+        response.headers["RateLimit-Policy"] = ", ".join(policies)
+        response.headers["RateLimit"] = ", ".join(states)
     return response

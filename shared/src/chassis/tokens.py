@@ -4,10 +4,13 @@ python-jose by default accepts tokens without `aud` or `exp`, ignores `kid` and 
 is checked here, one key is chosen by `kid`, every claim we rely on is required, and any error at all is a refusal.
 """
 
+import base64
 import math
+import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from jose import jwk, jwt
@@ -20,6 +23,8 @@ ALGORITHMS = ("RS256", "ES256")
 LEEWAY_S = 30
 MAX_BYTES = 8 * 1024
 _KEY_TYPES = {"RS256": "RSA", "ES256": "EC"}
+_FORM = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+", re.ASCII)
+_TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 _REFUSED_HEADERS = frozenset({"crit", "jku", "x5u", "jwk", "x5c", "zip", "enc"})
 
 
@@ -38,28 +43,29 @@ class KeySource(Protocol):
         """The public JWK with this id, or None."""
 
 
+class Verifies(Protocol):
+    """What turns a token into its claims, or raises BadToken."""
+
+    def claims(self, token: str) -> dict[str, Any]: ...
+
+
 class Verifier:
     """Turns a token of one issuer into its claims."""
 
     def __init__(self, keys: KeySource, *, issuer: str, audience: str) -> None:
-        self._keys, self._issuer, self._audience = keys, issuer, audience
+        self._keys, self.issuer, self._audience = keys, issuer, audience
 
     def claims(self, token: str) -> dict[str, Any]:
-        try:
+        with _any_error_refuses():
             return self._verified(token)
-        except (BadToken, KeysUnavailable):
-            raise
-        except Exception as error:  # noqa: BLE001 - the library lets RecursionError, OverflowError and more escape
-            raise BadToken(type(error).__name__) from None
 
     def _verified(self, token: str) -> dict[str, Any]:
-        if len(token) > MAX_BYTES:
-            raise BadToken("too long")
+        _check_form(token)
         header = jwt.get_unverified_header(token)
         algorithm, kid = header.get("alg"), header.get("kid")
         if algorithm not in ALGORITHMS or not isinstance(kid, str) or not 0 < len(kid) <= 128:
             raise BadToken("algorithm or key id")
-        if _REFUSED_HEADERS & header.keys():
+        if _REFUSED_HEADERS & header.keys() or str(header.get("typ", "JWT")).lower() not in _TYPES:
             raise BadToken("header")
         key = self._keys.find(kid)
         if key is None or key.get("kty") != _KEY_TYPES[algorithm]:
@@ -70,11 +76,46 @@ class Verifier:
             jwk.construct(dict(key), algorithm),
             algorithms=[algorithm],
             audience=self._audience,
-            issuer=self._issuer,
+            issuer=self.issuer,
             options=options,
         )
         _check_times(claims)
         return claims
+
+
+class Verifiers:
+    """Several issuers: the token says whose it is, and then has to prove it to that one's verifier."""
+
+    def __init__(self, *verifiers: Verifier) -> None:
+        self._by_issuer = {verifier.issuer: verifier for verifier in verifiers}
+
+    def claims(self, token: str) -> dict[str, Any]:
+        with _any_error_refuses():
+            _check_form(token)
+            verifier = self._by_issuer.get(jwt.get_unverified_claims(token).get("iss"))
+            if verifier is None:
+                raise BadToken("issuer")
+            return verifier.claims(token)
+
+
+@contextmanager
+def _any_error_refuses() -> Iterator[None]:
+    try:
+        yield
+    except (BadToken, KeysUnavailable):
+        raise
+    except Exception as error:  # noqa: BLE001 - the library lets RecursionError, OverflowError and more escape
+        raise BadToken(type(error).__name__) from None
+
+
+def _check_form(token: str) -> None:
+    """Three parts of base64url, and the last in its only form: else one signature could be written in many ways."""
+    if len(token) > MAX_BYTES or not _FORM.fullmatch(token):
+        raise BadToken("form")
+    signature = token.rpartition(".")[2]
+    raw = base64.urlsafe_b64decode(signature + "=" * (-len(signature) % 4))
+    if base64.urlsafe_b64encode(raw).decode().rstrip("=") != signature:
+        raise BadToken("form")
 
 
 def _check_times(claims: Mapping[str, Any]) -> None:
@@ -84,8 +125,13 @@ def _check_times(claims: Mapping[str, Any]) -> None:
             raise BadToken(f"{name} is not a time")
     if claims["iat"] > time.time() + LEEWAY_S:
         raise BadToken("issued in the future")
-    if not isinstance(claims["sub"], str) or not 0 < len(claims["sub"]) <= 255:
+    if not is_name(claims["sub"]):
         raise BadToken("sub")
+
+
+def is_name(value: Any) -> bool:
+    """Whether a claim can be somebody's or something's id: text that a database takes and a log shows."""
+    return isinstance(value, str) and 0 < len(value) <= 255 and value.isprintable()
 
 
 class CachedKeys:
@@ -97,23 +143,34 @@ class CachedKeys:
         self._fetch, self._keep_s, self._cooldown_s = fetch, keep_s, cooldown_s
         self._keys: Mapping[str, Mapping[str, Any]] = {}
         self._fetched_at = -math.inf
+        self._failed = False
         self._lock = threading.Lock()
 
     def find(self, kid: str) -> Mapping[str, Any] | None:
-        age = time.monotonic() - self._fetched_at
-        if age > self._keep_s or (kid not in self._keys and age > self._cooldown_s):
-            self._refresh()
+        if kid not in self._keys:
+            self._refresh(wait=True)
+        elif time.monotonic() - self._fetched_at > self._keep_s:
+            self._refresh(wait=False)
+        if not self._keys and self._failed:
+            raise KeysUnavailable
         return self._keys.get(kid)
 
-    def _refresh(self) -> None:
-        with self._lock:
-            if time.monotonic() - self._fetched_at <= self._cooldown_s:
-                return  # another thread has just done it
-            # Set before the fetch: a provider that is down is not asked again by every request.
-            self._fetched_at = time.monotonic()
-            try:
-                self._keys = self._fetch()
-            except Exception as error:
-                log.warning("public_keys_not_fetched", error=type(error).__name__)
-                if not self._keys:
-                    raise KeysUnavailable from error
+    def _refresh(self, *, wait: bool) -> None:
+        # Who has a key goes on with it while another thread fetches; who has none must wait for what comes.
+        if not self._lock.acquire(blocking=wait):
+            return
+        try:
+            if time.monotonic() - self._fetched_at > self._cooldown_s:
+                self._fetch_now()
+        finally:
+            self._lock.release()
+
+    def _fetch_now(self) -> None:
+        try:
+            self._keys = self._fetch()
+            self._failed = False
+        except Exception as error:  # noqa: BLE001 - whatever it is, the old keys are better than none
+            log.warning("public_keys_not_fetched", error=type(error).__name__)
+            self._failed = True
+        # A provider that is down is not asked again by every request either.
+        self._fetched_at = time.monotonic()

@@ -8,7 +8,6 @@ from uuid import UUID
 from flask import Blueprint, Flask, Request, Response, current_app, g, jsonify, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Engine
-from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import BaseConverter
 
@@ -70,15 +69,11 @@ def create(
     app.url_map.converters["uuid"] = _PathId
     if config.trusted_proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=config.trusted_proxies)  # type: ignore[method-assign]
-    verifier = tokens.Verifier(
-        keys or access.local_keys(engine), issuer=config.token_issuer, audience=config.token_audience
-    )
-    limit = ratelimit.RateLimit(config.redis_url, per_minute=config.rate_limit_per_minute)
-    app.extensions["access"] = access.Access(engine, verifier, config.identity_provider, limit)
+    app.extensions["access"] = access.for_service(config, engine, keys)
     app.extensions |= dict(extensions)
     app.before_request(_begin)
     app.after_request(_finish)
-    problems.install(app, {**statuses, RequestEntityTooLarge: 413})
+    problems.install(app, statuses)
     for blueprint in (*blueprints, _operations(engine)):
         app.register_blueprint(blueprint)
     return app

@@ -9,7 +9,9 @@ import os
 import select
 import threading
 import time
+from typing import Any
 
+import psycopg2
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -63,35 +65,31 @@ class Ear:
 
     def __init__(self, engine: Engine, schema: str) -> None:
         self._engine, self._channel = engine, channel(schema)
-        self._connection: object | None = None
+        self._driver: Any = None
 
     def wait(self, seconds: float) -> None:
         try:
             self._wait(seconds)
-        except (SQLAlchemyError, OSError, ValueError) as error:
+        except (SQLAlchemyError, psycopg2.Error, OSError, ValueError) as error:
             log.info("outbox_ear_lost", error=type(error).__name__)
-            self._connection = None
+            self._driver = None
             time.sleep(min(seconds, 1.0))
 
     def _wait(self, seconds: float) -> None:
-        if self._connection is None:
-            self._connection = self._listen()
+        if self._driver is None:
+            self._driver = self._listen()
             return  # something may have been written before we listened: look first
-        driver = self._connection.driver_connection  # type: ignore[attr-defined]
-        if not driver.notifies:
-            readable, _, _ = select.select([driver], [], [], seconds)
+        if not self._driver.notifies:
+            readable, _, _ = select.select([self._driver], [], [], seconds)
             if readable:
-                driver.poll()
-        driver.notifies.clear()
-        if driver.closed:
-            raise OSError("connection closed")
+                self._driver.poll()
+        self._driver.notifies.clear()
 
-    def _listen(self) -> object:
-        connection = self._engine.raw_connection()
-        connection.detach()
-        driver = connection.driver_connection
-        assert driver is not None  # noqa: S101 - a raw connection that was just made has a driver
+    def _listen(self) -> Any:
+        pooled = self._engine.raw_connection()
+        driver: Any = pooled.driver_connection
+        pooled.detach()  # from now on it is ours alone and no longer takes a place in the pool
         driver.autocommit = True
         with driver.cursor() as cursor:
             cursor.execute(f'LISTEN "{self._channel}"')
-        return connection
+        return driver

@@ -1,0 +1,44 @@
+"""Looking at a service's outbox, and moving its clock, from a test."""
+
+from collections import Counter
+from typing import Any
+
+from sqlalchemy import text
+
+from chassis.outbox import Event, Outbox
+
+
+def append(outbox: Outbox, *event_types: str, key: str | None = None) -> list[int]:
+    """Queue events in one transaction; their row ids."""
+    with outbox.engine.begin() as tx:
+        before = tx.execute(_sql(outbox, "SELECT coalesce(max(id), 0) FROM {outbox}")).scalar_one()
+        for event_type in event_types:
+            outbox.append(tx, Event(event_type, {}, ordering_key=key))
+        found = tx.execute(_sql(outbox, "SELECT id FROM {outbox} WHERE id > :id ORDER BY id"), {"id": before})
+        return list(found.scalars())
+
+
+def rows(outbox: Outbox) -> list[Any]:
+    with outbox.engine.connect() as tx:
+        return list(tx.execute(_sql(outbox, "SELECT * FROM {outbox} ORDER BY id")))
+
+
+def statuses(outbox: Outbox) -> dict[str, int]:
+    return dict(Counter(row.status for row in rows(outbox)))
+
+
+def age_claims(outbox: Outbox, seconds: float) -> None:
+    """As if the claims had been made that much earlier."""
+    statement = "UPDATE {outbox} SET claimed_at = claimed_at - make_interval(secs => :seconds)"
+    with outbox.engine.begin() as tx:
+        tx.execute(_sql(outbox, statement), {"seconds": seconds})
+
+
+def make_due(outbox: Outbox) -> None:
+    """As if every back-off had passed."""
+    with outbox.engine.begin() as tx:
+        tx.execute(_sql(outbox, "UPDATE {outbox} SET available_at = now()"))
+
+
+def _sql(outbox: Outbox, statement: str) -> Any:
+    return text(statement.format(outbox=f"{outbox.schema}.outbox"))

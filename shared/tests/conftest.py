@@ -1,0 +1,25 @@
+"""The chassis is tested on identity's schema: any service's outbox is the same code on the same tables."""
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Engine
+
+from chassis import db
+from chassis.outbox import Outbox
+from tip_local.platform_plugin import Platform
+
+SCHEMA = "identity"
+ATTEMPT_LIMIT = 3
+
+
+@pytest.fixture
+def engine(fresh_platform: Platform) -> Iterator[Engine]:
+    engine = db.engine(fresh_platform.database_url(SCHEMA), pool_size=8, name="tests")
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def outbox(engine: Engine) -> Outbox:
+    return Outbox(engine, SCHEMA, attempt_limit=ATTEMPT_LIMIT)

@@ -1,0 +1,60 @@
+"""Logs: one JSON object a line, traceable, and never a secret in them."""
+
+import json
+import logging
+
+import pytest
+
+from chassis import keys, logs, tracing
+
+
+@pytest.fixture(autouse=True)
+def _restore_logging() -> object:
+    root = logging.getLogger()
+    kept, level = root.handlers, root.level
+    yield
+    root.handlers, root.level = kept, level
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, str]]:
+    return [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+
+
+def test_a_line_has_a_name_fields_and_the_request_it_belongs_to(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("identity", log_format="json")
+    token = tracing.current.set(tracing.Trace.begin("request-1", f"00-{'a' * 32}-{'b' * 16}-01"))
+    logs.get("here").info("outbox_row_retried", outbox_id=7)
+    tracing.current.reset(token)
+
+    [line] = lines(capsys)
+    assert (line["event"], line["outbox_id"], line["process"], line["level"]) == (
+        "outbox_row_retried",
+        7,
+        "identity",
+        "info",
+    )
+    assert (line["request_id"], line["trace_id"]) == ("request-1", "a" * 32)
+
+
+def test_no_secret_reaches_a_log(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("identity", log_format="json")
+    key, token = keys.generate("live"), "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl"
+    log = logs.get("here")
+    log.info("a", note=f"the key is {key}", authorization="Bearer x", client_secret="hush", api_key="k")
+    log.info("b", error=f"bad {token}", url="redis://user:word@127.0.0.1:6379/0")
+    logging.getLogger("library").warning("connecting to postgresql://tip:word@127.0.0.1/tip with %s", key)
+    try:
+        raise ValueError(f"cannot use {key}")
+    except ValueError:
+        log.exception("c")
+
+    written = capsys.readouterr().err
+    assert len(written.splitlines()) == 4
+    assert not [secret for secret in (key, token, "hush", "Bearer x", "word@") if secret in written]
+
+
+def test_line_breaks_in_a_value_stay_inside_the_line(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("identity", log_format="json")
+    logs.get("here").info("request", path='/x\r\n{"event": "forged"}\x1b[31m')
+
+    assert [line["event"] for line in lines(capsys)] == ["request"]

@@ -1,0 +1,74 @@
+"""The rate limit: one quota whatever the number of processes, IETF headers, and no outage when Redis is down."""
+
+from uuid import uuid4
+
+from chassis.problems import Problem
+from chassis.ratelimit import RateLimit
+from identity.app import create_app
+from tip_local.platform_plugin import Platform
+from tip_local.pytest_plugin import ValkeyServer
+
+
+def count_until_refused(*limits: RateLimit, caller: str, most: int) -> int:
+    for number in range(most):
+        try:
+            limits[number % len(limits)].count(caller)
+        except Problem as refusal:
+            return number if refusal.status == 429 and 1 <= int(refusal.headers["Retry-After"]) <= 60 else -1
+    return most
+
+
+def test_processes_share_one_quota(valkey_server: ValkeyServer) -> None:
+    processes = [RateLimit(valkey_server.url, per_minute=30) for _ in range(3)]
+
+    assert count_until_refused(*processes, caller=uuid4().hex, most=100) == 30
+
+
+def test_taking_quota_in_blocks_never_lets_more_through(valkey_server: ValkeyServer) -> None:
+    processes = [RateLimit(valkey_server.url, per_minute=1000) for _ in range(3)]
+
+    assert 1000 - 3 * 10 <= count_until_refused(*processes, caller=uuid4().hex, most=2000) <= 1000
+
+
+def test_one_caller_does_not_use_up_anothers_quota(valkey_server: ValkeyServer) -> None:
+    limit = RateLimit(valkey_server.url, per_minute=5)
+    count_until_refused(limit, caller=uuid4().hex, most=10)
+
+    limit.count(uuid4().hex)
+
+
+def test_requests_pass_when_redis_is_down() -> None:
+    limit = RateLimit("redis://127.0.0.1:1/0", per_minute=5)
+
+    assert count_until_refused(limit, caller="anyone", most=12) == 12
+
+
+def test_answers_carry_the_headers_and_a_refusal_says_when_to_come_back(platform: Platform) -> None:
+    client = create_app(platform.environment("identity", RATE_LIMIT_PER_MINUTE="2")).test_client()
+    address = {"REMOTE_ADDR": "127.7.7.7"}
+    answers = [
+        client.post("/api/v1/auth/api-key/validate", json={"api_key": "x"}, environ_base=address) for _ in range(3)
+    ]
+
+    assert [answer.status_code for answer in answers] == [401, 401, 429]
+    assert answers[0].headers["RateLimit-Policy"] == '"default";q=2;w=60, "validate";q=100000;w=60'
+    assert answers[0].headers["RateLimit"].startswith('"default";r=1;t=')
+    assert int(answers[2].headers["Retry-After"]) > 0
+
+
+def test_a_forwarded_address_is_believed_only_behind_a_configured_proxy(platform: Platform) -> None:
+    def statuses(**settings: str) -> list[int]:
+        client = create_app(platform.environment("identity", RATE_LIMIT_PER_MINUTE="2", **settings)).test_client()
+        base = {"REMOTE_ADDR": f"127.8.{len(settings)}.1"}
+        return [
+            client.post(
+                "/api/v1/auth/api-key/validate",
+                json={"api_key": "x"},
+                environ_base=base,
+                headers={"X-Forwarded-For": f"127.6.{len(settings)}.{number}"},
+            ).status_code
+            for number in range(4)
+        ]
+
+    assert statuses() == [401, 401, 429, 429]
+    assert statuses(TRUSTED_PROXIES="1") == [401] * 4

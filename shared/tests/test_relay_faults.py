@@ -1,0 +1,160 @@
+"""Relays killed as hard as a power cut, a queue that forgets everything: nothing is lost, nothing falsely failed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+import redis
+from sqlalchemy import text
+
+from chassis.outbox import Outbox
+from tip_local.outbox_kit import append, rows, statuses
+from tip_local.platform_plugin import Platform
+from tip_local.pytest_plugin import PostgresServer, ValkeyServer
+
+Start = Callable[..., subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def start(fresh_platform: Platform, valkey_server: ValkeyServer) -> Iterator[Start]:
+    """Starts relay processes; `crash_at` names the step at which one kills itself, `stop_at` where one freezes."""
+    running: list[subprocess.Popen[bytes]] = []
+    queue = f"tip.test.{uuid4().hex}"
+
+    def start(crash_at: str = "", stop_at: str = "", attempt_limit: int = 3) -> subprocess.Popen[bytes]:
+        script = str(Path(__file__).with_name("relay_process.py"))
+        arguments = [fresh_platform.database_url("identity"), valkey_server.url, queue, str(attempt_limit)]
+        environment = {**os.environ, "TIP_CRASH_AT": crash_at, "TIP_STOP_AT": stop_at}
+        process = subprocess.Popen([sys.executable, script, *arguments], env=environment, stderr=subprocess.DEVNULL)
+        running.append(process)
+        return process
+
+    yield start
+    for process in running:
+        process.kill()
+        process.wait()
+
+
+def until(condition: Callable[[], bool], seconds: float = 20) -> float:
+    """How long it took; fails the test when it never comes true."""
+    started = time.monotonic()
+    while not condition():
+        assert time.monotonic() - started < seconds, "waited in vain"
+        time.sleep(0.05)
+    return time.monotonic() - started
+
+
+def all_completed(outbox: Outbox) -> Callable[[], bool]:
+    return lambda: set(statuses(outbox)) == {"completed"}
+
+
+def dies(process: subprocess.Popen[bytes]) -> bool:
+    return process.wait(timeout=20) == -signal.SIGKILL
+
+
+def test_two_relays_share_the_work_and_complete_each_row_once(outbox: Outbox, start: Start) -> None:
+    append(outbox, *["a.created"] * 300)
+    start(), start()
+
+    until(all_completed(outbox))
+
+    assert [row.attempts for row in rows(outbox)] == [1] * 300
+    assert sorted(row.position for row in rows(outbox)) == list(range(1, 301))
+
+
+@pytest.mark.parametrize("step", ["relay.after_claim", "relay.after_publish"])
+def test_a_relay_killed_in_the_middle_is_replaced_after_five_seconds(outbox: Outbox, start: Start, step: str) -> None:
+    append(outbox, *["a.created"] * 3)
+    assert dies(start(crash_at=step))
+    assert statuses(outbox) == {"processing": 3}
+    start()
+
+    until(all_completed(outbox))
+
+    waited = [row.settled_at - row.created_at for row in rows(outbox)]
+    assert [row.attempts for row in rows(outbox)] == [2] * 3
+    assert min(waited).total_seconds() >= 5
+
+
+def test_a_row_that_kills_its_worker_is_failed_at_the_limit_and_its_neighbours_pass(
+    outbox: Outbox, start: Start
+) -> None:
+    append(outbox, "poison.created")
+    for _ in range(2):
+        assert dies(start(attempt_limit=2))
+        _forget_the_wait(outbox)
+    append(outbox, "a.created")
+    start(attempt_limit=2)
+
+    until(lambda: statuses(outbox) == {"failed": 1, "completed": 1})
+
+    assert rows(outbox)[0].last_error == "worker_lost"
+
+
+def test_a_stopped_relay_that_comes_back_settles_nothing_it_has_lost(outbox: Outbox, start: Start) -> None:
+    append(outbox, "a.created")
+    sleeper = start(stop_at="relay.after_publish")
+    until(lambda: _is_stopped(sleeper))
+    assert statuses(outbox) == {"processing": 1}
+    start()
+    until(all_completed(outbox))
+    settled = rows(outbox)[0].settled_at
+
+    os.kill(sleeper.pid, signal.SIGCONT)
+    time.sleep(1.5)
+    assert sleeper.poll() is None  # it is alive and has had its turn
+
+    assert (rows(outbox)[0].settled_at, rows(outbox)[0].attempts) == (settled, 2)
+
+
+def test_a_queue_flushed_and_restarted_during_the_work_loses_no_row(
+    outbox: Outbox, start: Start, valkey_server: ValkeyServer
+) -> None:
+    start(), start()
+    server = redis.Redis.from_url(valkey_server.url)
+    for _ in range(5):
+        append(outbox, *["a.created"] * 40)
+        server.flushall()
+    if valkey_server.embedded:
+        valkey_server.embedded.stop()
+        append(outbox, *["a.created"] * 40)
+        time.sleep(1)
+        valkey_server.embedded.start()
+    server.close()
+
+    until(all_completed(outbox), seconds=40)
+
+    assert {row.status for row in rows(outbox)} == {"completed"}
+    assert max(row.attempts for row in rows(outbox)) <= 2
+
+
+def test_a_database_restarted_during_the_work_loses_no_row(
+    outbox: Outbox, start: Start, postgres_server: PostgresServer
+) -> None:
+    if postgres_server.embedded is None:
+        pytest.skip("an existing Postgres server is used, and it is not ours to restart")
+    start(), start()
+    append(outbox, *["a.created"] * 100)
+    postgres_server.embedded.stop()
+    postgres_server.embedded.start()
+    outbox.engine.dispose()
+    append(outbox, *["a.created"] * 100)
+
+    until(all_completed(outbox), seconds=40)
+
+    assert len(rows(outbox)) == 200
+
+
+def _forget_the_wait(outbox: Outbox) -> None:
+    with outbox.engine.begin() as tx:
+        tx.execute(text("UPDATE identity.outbox SET claimed_at = claimed_at - interval '6 seconds'"))
+
+
+def _is_stopped(process: subprocess.Popen[bytes]) -> bool:
+    return os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None

@@ -1,0 +1,108 @@
+"""What every service answers, whatever it is asked."""
+
+import json
+import re
+
+import pytest
+from flask.testing import FlaskClient
+
+from chassis import tracing
+from identity.app import create_app
+from tip_local.platform_plugin import Platform
+from tip_local.pytest_plugin import PostgresServer
+
+
+@pytest.fixture(scope="module")
+def client(platform: Platform) -> FlaskClient:
+    return create_app(platform.environment("identity")).test_client()
+
+
+def test_a_request_id_is_taken_from_the_caller_when_sane_and_made_otherwise(client: FlaskClient) -> None:
+    sent = client.get("/health/live", headers={"X-Request-Id": "abc-1"}).headers["X-Request-Id"]
+    made = client.get("/health/live", headers={"X-Request-Id": "x" * 200}).headers["X-Request-Id"]
+
+    assert sent == "abc-1"
+    assert re.fullmatch(r"[0-9a-f]{32}", made)
+
+
+def test_a_trace_goes_on_under_the_callers_id_with_a_step_of_its_own(client: FlaskClient) -> None:
+    parent = f"00-{'a' * 32}-{'b' * 16}-01"
+    answered = client.get("/health/live", headers={"traceparent": parent}).headers["traceparent"]
+
+    assert answered.split("-")[1] == "a" * 32
+    assert answered.split("-")[2] != "b" * 16
+
+
+@pytest.mark.parametrize("bad", ["", "00-zz-bb-01", f"00-{'0' * 32}-{'b' * 16}-01", f"ff-{'a' * 32}-{'b' * 16}-01"])
+def test_a_malformed_trace_is_replaced(bad: str) -> None:
+    assert re.fullmatch(r"00-[0-9a-f]{32}-[0-9a-f]{16}-01", tracing.Trace.begin(None, bad).traceparent)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/nowhere", 404, "not_found"),
+        ("GET", "/api/v1/auth/api-key/validate", 405, "method_not_allowed"),
+        ("POST", "/api/v1/auth/api-key/validate/", 404, "not_found"),
+        ("POST", "/api/v1//auth/api-key/validate", 404, "not_found"),
+        ("POST", "/API/v1/auth/api-key/validate", 404, "not_found"),
+    ],
+)
+def test_what_is_not_there_is_a_problem_with_a_code(
+    client: FlaskClient, method: str, path: str, status: int, code: str
+) -> None:
+    answer = client.open(path, method=method)
+
+    assert (answer.status_code, answer.content_type) == (status, "application/problem+json")
+    body = json.loads(answer.data)
+    assert (body["code"], body["status"], body["instance"]) == (code, status, path)
+    assert body["request_id"] == answer.headers["X-Request-Id"]
+
+
+def test_answers_are_not_to_be_stored_or_guessed_at(client: FlaskClient) -> None:
+    headers = client.get("/health/live").headers
+
+    assert (headers["Cache-Control"], headers["X-Content-Type-Options"]) == ("no-store", "nosniff")
+
+
+def test_a_service_is_ready_only_with_its_database(fresh_platform: Platform) -> None:
+    nowhere = "postgresql://tip_identity:x@127.0.0.1:1/tip"
+    lost = create_app(fresh_platform.environment("identity", DATABASE_URL=nowhere)).test_client()
+
+    assert lost.get("/health/live").status_code == 200
+    answer = lost.get("/health/ready")
+    assert (answer.status_code, answer.json["code"]) == (503, "unavailable")
+    assert answer.headers["Retry-After"] == "2"
+
+
+def test_a_database_that_comes_back_is_used_again(fresh_platform: Platform, postgres_server: PostgresServer) -> None:
+    client = create_app(fresh_platform.environment("identity")).test_client()
+    assert client.get("/health/ready").status_code == 200
+    with fresh_platform.admin() as connection:
+        connection.exec_driver_sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'identity'"
+        )
+
+    assert client.get("/health/ready").status_code == 200
+
+
+def test_metrics_count_by_route_and_never_by_path(client: FlaskClient) -> None:
+    client.post("/api/v1/auth/api-key/validate", json={"api_key": "x"})
+    client.get("/somewhere-unique-4711")
+
+    exposed = client.get("/metrics").text
+    assert 'tip_http_requests_total{method="POST",route="/api/v1/auth/api-key/validate"' in exposed
+    assert "4711" not in exposed
+
+
+def test_the_document_is_openapi_3_1_and_the_page_needs_no_other_host(client: FlaskClient) -> None:
+    document = client.get("/openapi.json").json
+    page = client.get("/docs").text
+
+    assert document["openapi"] == "3.1.0"
+    operation = document["paths"]["/api/v1/auth/api-key/validate"]["post"]
+    assert operation["requestBody"]["content"]["application/json"]["schema"] == {
+        "$ref": "#/components/schemas/ValidateApiKeyRequest"
+    }
+    assert "/api/v1/auth/api-key/validate" in page
+    assert not re.search(r"(src|href)=\"(https?:)?//", page)
