@@ -36,6 +36,7 @@ install-dev: .venv/.installed-dev ## The same, with what the tests and checks ne
 
 .venv/.installed: .venv/bin/python requirements.lock $(PROJECTS)
 	@echo "Installing the pinned dependencies"
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip  # an interrupted first attempt
 	@$(PIP) install --require-hashes -r requirements.lock
 	@$(PIP) install --no-deps --no-build-isolation $(addprefix -e ,$(PACKAGES))
 	@touch $@

@@ -66,8 +66,12 @@ class Platform:
 
     def start(self) -> None:
         self.begin()
-        assert wait_until(lambda: self.home.state().get("ready") or self.process.poll() is not None, 20)
+        assert wait_until(lambda: self.is_ready() or self.process.poll() is not None, 20)
         assert self.process.poll() is None, self.process.communicate()
+
+    def is_ready(self) -> bool:
+        state = self.home.state()
+        return state.get("pid") == self.process.pid and state["ready"]
 
     def outcome(self) -> tuple[int, str, str]:
         out, err = self.process.communicate(timeout=30)
@@ -81,9 +85,16 @@ class Platform:
         return {each["name"]: each["pid"] for each in self.home.state()["processes"]}
 
 
+@pytest.fixture(scope="module")
+def used_home() -> Iterator[Home]:
+    """One for many tests, each of which finds it as the last one left it."""
+    with tempfile.TemporaryDirectory(prefix="tip-") as made:
+        yield Home(Path(made) / "home")
+
+
 @pytest.fixture
-def platform(folder: Path) -> Iterator[Platform]:
-    made = Platform(Home(folder / "home"))
+def platform(used_home: Home) -> Iterator[Platform]:
+    made = Platform(used_home)
     yield made
     if made.process:
         if made.process.poll() is None:

@@ -39,6 +39,18 @@ def run_until(supervisor, condition, seconds=10):
 
 
 SLEEP = "import time; time.sleep(60)"
+TALK = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(print("down")))
+print("up", flush=True)
+time.sleep(60)
+"""
+PARENT = """
+import subprocess, time
+with open({file!r}, "w") as file:
+    file.write(str(subprocess.Popen(["sleep", "60"]).pid))
+time.sleep(60)
+"""
 
 
 def test_a_process_that_dies_is_restarted_and_it_says_so(supervisor, output):
@@ -61,7 +73,7 @@ def test_the_wait_between_restarts_grows(supervisor, output):
 
 
 def test_a_configuration_error_stops_the_start(supervisor, output):
-    with pytest.raises(Fault, match=r"web refuses its configuration \(exit 2\)"):
+    with pytest.raises(Fault, match=r"^web refuses its configuration: PORT is missing$"):
         supervisor.start([program("web", "import sys; print('PORT is missing'); sys.exit(2)")])
 
     supervisor.stop()
@@ -70,9 +82,17 @@ def test_a_configuration_error_stops_the_start(supervisor, output):
 
 
 def test_exit_code_2_of_a_process_that_was_ready_is_a_death_like_any_other(supervisor, output):
-    supervisor.start([program("web", "import time; time.sleep(0.6); raise SystemExit(2)")])
+    late = "import time; time.sleep(0.6); raise SystemExit(2)"
+    supervisor.start([program("web", late, ready=lambda: True)])
 
     run_until(supervisor, lambda: "web died (exit 2), restarting" in output.getvalue())
+
+
+def test_one_that_never_starts_is_given_up_with_its_last_words(supervisor, monkeypatch):
+    monkeypatch.setattr(module, "BACKOFF_FIRST_SECONDS", 0.01)
+
+    with pytest.raises(Fault, match=r"^web does not start \(exit 1, 5 times\): ValueError: no such thing$"):
+        supervisor.start([program("web", "raise ValueError('no such thing')")])
 
 
 def test_what_never_gets_ready_is_named(supervisor):
@@ -81,9 +101,8 @@ def test_what_never_gets_ready_is_named(supervisor):
 
 
 def test_they_start_in_order_and_stop_in_reverse(supervisor, output):
-    talk = "import signal, sys, time; print('up', flush=True); signal.signal(15, lambda *_: sys.exit(print('down'))); time.sleep(60)"
     supervisor.start(
-        [program("third", talk, after=("second",)), program("second", talk, after=("first",)), program("first", talk)]
+        [program("third", TALK, after=("second",)), program("second", TALK, after=("first",)), program("first", TALK)]
     )
 
     supervisor.stop()
@@ -105,8 +124,7 @@ def test_one_that_ignores_the_request_to_stop_is_killed(supervisor, output, monk
 
 
 def test_what_a_process_had_started_itself_ends_with_it(supervisor, folder):
-    parent = f"import subprocess, time; child = subprocess.Popen(['sleep', '60']); open({str(folder / 'pid')!r}, 'w').write(str(child.pid)); time.sleep(60)"
-    supervisor.start([program("parent", parent)])
+    supervisor.start([program("parent", PARENT.format(file=str(folder / "pid")))])
     grandchild = int((folder / "pid").read_text())
 
     supervisor.children["parent"].popen.send_signal(signal.SIGKILL)

@@ -9,10 +9,10 @@ cancelled entitlement counts from the next request on.
 """
 
 import hmac
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar, cast
+from functools import partial, wraps
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 from uuid import UUID
 
 from flask import Request, current_app, g, request
@@ -54,6 +54,20 @@ _PUBLIC_KEYS = text("SELECT kid, public_jwk FROM identity_api.signing_key")
 # New signing keys are published before they sign (identity), so a short cooldown refuses nobody.
 _LOCAL_KEYS_KEPT_S = 60.0
 _LOCAL_KEYS_COOLDOWN_S = 1.0
+
+
+class KeyRow(NamedTuple):
+    """A usable API key, as `identity_api.api_key` has it: not disabled, not expired, nor its organization."""
+
+    id: UUID
+    key_digest: bytes
+    organization_id: UUID
+    environment: str
+    permissions: Sequence[str]
+    entitlements: Sequence[str]
+
+
+FindKeys = Callable[..., Sequence[KeyRow]]
 
 
 class BadId:
@@ -104,15 +118,19 @@ def local_keys(engine: Engine) -> tokens.CachedKeys:
 
 
 def allow(
-    *alternatives: Alternative, unsuitable: int = 403
+    *alternatives: Alternative, unsuitable: int = 403, find_keys: FindKeys | None = None
 ) -> Callable[[Callable[Arguments, Answer]], Callable[Arguments, Answer]]:
-    """Let only these callers pass. `unsuitable` is the status for a kind of caller that is not among them."""
+    """Let only these callers pass. `unsuitable` is the status for a kind of caller that is not among them.
+
+    `find_keys(prefix, **path_arguments)` is for a route where a round trip counts: it reads the usable keys with this
+    prefix together with whatever else the route needs of the database.
+    """
 
     def decorate(view: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
         @wraps(view)
         def guarded(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
             access = cast("Access", current_app.extensions["access"])
-            g.principal = _authenticated(access, unsuitable)
+            g.principal = _authenticated(access, unsuitable, partial(find_keys, **kwargs) if find_keys else None)
             access.rate_limit.count(f"{g.principal.kind}:{g.principal.id}")
             decide(g.principal, alternatives, unsuitable)
             _refuse_bad_ids(kwargs)
@@ -124,12 +142,14 @@ def allow(
     return decorate
 
 
-def _authenticated(access: Access, unsuitable: int) -> Principal:
+def _authenticated(access: Access, unsuitable: int, find_keys: FindKeys | None) -> Principal:
     """The caller; where an unsuitable one gets 401, nobody at all gets the very same answer."""
     try:
-        return authenticate(access, request)
+        return authenticate(access, request, find_keys)
     except problems.Problem as problem:
-        raise _refusal(401, "") from None if problem.status == unsuitable == 401 else problem
+        if problem.status == unsuitable == 401:
+            raise _refusal(401, "") from None
+        raise
 
 
 def anyone(view: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
@@ -169,7 +189,7 @@ def _refusal(status: int, detail: str) -> problems.Problem:
     return problems.unauthenticated("unauthorized") if status == 401 else problems.Problem(status, detail=detail)
 
 
-def authenticate(access: Access, incoming: Request) -> Principal:
+def authenticate(access: Access, incoming: Request, find_keys: FindKeys | None = None) -> Principal:
     """The caller behind the request's one credential; anything doubtful about it is a 401."""
     presented = _credentials(incoming)
     if len(presented) > 1:
@@ -178,7 +198,7 @@ def authenticate(access: Access, incoming: Request) -> Principal:
         return _refuse_credential(access, incoming)
     [(kind, value)] = presented
     try:
-        principal = _from_key(access, value) if kind == "key" else _from_token(access, incoming, value)
+        principal = _from_key(access, value, find_keys) if kind == "key" else _from_token(access, incoming, value)
     except tokens.KeysUnavailable:
         raise problems.unavailable() from None
     return principal or _refuse_credential(access, incoming)
@@ -196,13 +216,11 @@ def _credentials(incoming: Request) -> list[tuple[str, str]]:
     return presented + [("bearer", value) for value in incoming.headers.getlist("Authorization")]
 
 
-def _from_key(access: Access, key: str) -> Principal | None:
+def _from_key(access: Access, key: str, find_keys: FindKeys | None = None) -> Principal | None:
     if not keys.is_well_formed(key):
         return None
-    with access.engine.connect() as connection:
-        rows = connection.execute(_API_KEY, {"prefix": keys.prefix(key)}).all()
     digest = keys.digest(key)
-    for row in rows:
+    for row in (find_keys or partial(_keys, access))(keys.prefix(key)):
         if hmac.compare_digest(bytes(row.key_digest), digest):
             if access.key_uses:
                 access.key_uses.note(row.id)
@@ -216,6 +234,11 @@ def _from_key(access: Access, key: str) -> Principal | None:
             )
     access.rate_limit.count(f"prefix:{keys.prefix(key)}")  # somebody tries what may follow a known beginning
     return None
+
+
+def _keys(access: Access, prefix: str) -> list[KeyRow]:
+    with access.engine.connect() as connection:
+        return [KeyRow(*row) for row in connection.execute(_API_KEY, {"prefix": prefix})]
 
 
 def _from_token(access: Access, incoming: Request, authorization: str) -> Principal | None:

@@ -10,9 +10,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from chassis import config
+from chassis.config import stop_on_bad_configuration
 
-with config.stop_on_bad_configuration("web"):
+with stop_on_bad_configuration("web"):
     _settings = {
         name: int(os.environ.get(name, default))
         for name, default in {"WEB_PORT": "8080", "WEB_WORKERS": "2", "WEB_THREADS": "8"}.items()

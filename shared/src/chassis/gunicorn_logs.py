@@ -1,5 +1,6 @@
 """gunicorn's own lines, in the same form as ours."""
 
+import os
 from typing import Any
 
 from gunicorn.glogging import Logger
@@ -14,4 +15,4 @@ class QuietLogger(Logger):  # type: ignore[misc]
         super().setup(cfg)
         self.error_log.handlers = []
         self.error_log.propagate = True
-        logs.configure("gunicorn", log_format="auto", level=cfg.loglevel)
+        logs.configure("gunicorn", log_format=os.environ.get("LOG_FORMAT", "auto"), level=cfg.loglevel)

@@ -50,5 +50,7 @@ class KeyUses:
     def collect(self) -> Mapping[UUID, datetime]:
         """All uses noted since the last time; taken away in one step, so that none is lost between two."""
         with self._redis.pipeline(transaction=True) as both:
-            noted, _ = both.hgetall(_NAME).delete(_NAME).execute()
+            both.hgetall(_NAME)
+            both.delete(_NAME)
+            noted, _ = both.execute()
         return {UUID(key.decode()): datetime.fromtimestamp(int(moment), UTC) for key, moment in noted.items()}

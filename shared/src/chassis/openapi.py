@@ -58,9 +58,22 @@ def describe(
     return decorate
 
 
+class _Names:
+    """The name of each schema class in the document; of two with one name the second gets its service's in front."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, SchemaClass] = {}
+
+    def __call__(self, schema: Any) -> str:
+        cls = schema if isinstance(schema, type) else type(schema)
+        if self._taken.setdefault(cls.__name__, cls) is cls:
+            return cls.__name__
+        return cls.__module__.split(".")[0].capitalize() + cls.__name__
+
+
 def document(apps: Sequence[Flask]) -> dict[str, Any]:
     """One document for all the apps."""
-    plugin = MarshmallowPlugin(schema_name_resolver=lambda schema: schema.__name__)
+    plugin = MarshmallowPlugin(schema_name_resolver=_Names())
     spec = APISpec(title=_TITLE, version=_VERSION, openapi_version="3.1.0", plugins=[plugin])
     _teach_fields(plugin)
     _add_security(spec)

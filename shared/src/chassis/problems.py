@@ -60,6 +60,7 @@ class Problem(Exception):
 
 
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="tip", ApiKey realm="tip"'}
+_DUE_HEADERS: Mapping[int, Mapping[str, str]] = {401: _CHALLENGE, 503: {"Retry-After": str(RETRY_AFTER_S)}}
 
 
 def unauthenticated(detail: str = "A valid credential is required.") -> Problem:
@@ -131,7 +132,7 @@ def _wants_plain_text() -> bool:
 def _domain_handler(status: int) -> Callable[[Exception], Response]:
     def handle(error: Exception) -> Response:
         detail = str(error) or _first_line(error)
-        headers = _CHALLENGE if status == 401 else {}
+        headers = _DUE_HEADERS.get(status, {})
         return answer(Problem(status, code_of(type(error)), detail, headers=headers, **getattr(error, "problem", {})))
 
     return handle

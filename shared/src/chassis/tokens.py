@@ -92,7 +92,7 @@ class Verifiers:
     def claims(self, token: str) -> dict[str, Any]:
         with _any_error_refuses():
             _check_form(token)
-            verifier = self._by_issuer.get(jwt.get_unverified_claims(token).get("iss"))
+            verifier = self._by_issuer.get(str(jwt.get_unverified_claims(token).get("iss")))
             if verifier is None:
                 raise BadToken("issuer")
             return verifier.claims(token)

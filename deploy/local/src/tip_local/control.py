@@ -13,12 +13,15 @@ from pathlib import Path
 from tip_local.errors import Fault
 from tip_local.home import Home
 from tip_local.logbook import MERGED_NAME
+from tip_local.processes import command_line, wait_until
 from tip_local.settings import Settings
 from tip_local.tail import last_lines
 
 START_SECONDS = 180.0
 STOP_SECONDS = 90.0
 POLL_SECONDS = 0.05
+LAST_BREATH_SECONDS = 5.0
+"""From giving up the lock to the end of the process."""
 TAIL_LINES = 15
 
 
@@ -102,6 +105,7 @@ def stop(settings: Settings) -> bool:
         pass  # it has just ended by itself
     if not home.wait_until_free(STOP_SECONDS):
         raise Fault(f"process {pid} has not stopped within {STOP_SECONDS:g} s")
+    wait_until(lambda: command_line(pid) == "", LAST_BREATH_SECONDS)
     return True
 
 

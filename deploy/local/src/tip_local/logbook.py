@@ -1,5 +1,6 @@
 """What all processes write, in one readable log and in one file each."""
 
+import os
 import threading
 from logging import Formatter, LogRecord
 from logging.handlers import RotatingFileHandler
@@ -22,10 +23,11 @@ class LogBook:
         directory.mkdir(mode=0o700, exist_ok=True)
         self.directory = directory
         self._console = console
-        self._coloured = bool(console and console.isatty())
+        self._coloured = bool(console and console.isatty() and "NO_COLOR" not in os.environ)
         self._files: dict[str, RotatingFileHandler] = {}
         self._names: list[str] = []
         self._readers: list[threading.Thread] = []
+        self._last_lines: dict[str, str] = {}
         self._lock = threading.Lock()
 
     def say(self, text: str) -> None:
@@ -49,9 +51,16 @@ class LogBook:
 
     def follow(self, name: str, stream: IO[bytes]) -> None:
         """Write what comes out of the stream, until its other end is closed."""
-        reader = threading.Thread(target=self._pump, args=(name, stream), name=f"log-{name}", daemon=True)
+        reader = threading.Thread(target=self._pump, args=(name, stream), name=name, daemon=True)
         self._readers = [each for each in self._readers if each.is_alive()] + [reader]
         reader.start()
+
+    def last_words(self, name: str) -> str:
+        """The last line of a process that has ended."""
+        for reader in self._readers:
+            if reader.name == name:
+                reader.join(LAST_WORDS_SECONDS)
+        return self._last_lines.get(name, "it said nothing")
 
     def close(self) -> None:
         """After the processes have ended: wait for their last words."""
@@ -62,6 +71,7 @@ class LogBook:
 
     def write(self, name: str, line: str) -> None:
         with self._lock:
+            self._last_lines[name] = line.strip() or self._last_lines.get(name, "")
             self._append(name, line)
             self._append(MERGED_NAME, f"{name:<{NAME_WIDTH}} | {line}")
             self._print(f"{self._heading(name)} | {line}")

@@ -19,7 +19,7 @@ import psycopg2
 from tip_local import rootless
 from tip_local.datastore import SYSTEM_ENVIRONMENT, Datastore, private_directory, reason
 from tip_local.errors import Fault
-from tip_local.processes import bound, end_leftover
+from tip_local.processes import bound, end_leftover, pids_working_in
 
 VERSION = "18"
 SUPERUSER = "postgres"
@@ -97,7 +97,7 @@ class EmbeddedPostgres(Datastore):
             try:
                 return super().start()
             except Fault as fault:
-                # Sessions of a killed server outlive it for a moment; Postgres rightly refuses to start beside them.
+                # Sessions of a killed server may outlive it for a moment; Postgres rightly refuses to start beside them
                 if "pre-existing shared memory block" not in str(fault) or time.monotonic() > deadline:
                     raise
                 time.sleep(0.2)
@@ -107,6 +107,10 @@ class EmbeddedPostgres(Datastore):
             pid = int((self.data / "postmaster.pid").read_text().splitlines()[0])
             end_leftover(pid, lambda command: f"-D {self.data}" in command, self.stop_signal)
             self._stale_pid = pid
+        # A session busy computing does not notice that its server was killed, and would block the next one for as long.
+        for pid in pids_working_in(self.data):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def _create_cluster(self) -> None:
         """In a draft directory, renamed when complete: an interrupted one is never mistaken for a cluster."""
@@ -114,7 +118,7 @@ class EmbeddedPostgres(Datastore):
             shutil.rmtree(draft, ignore_errors=True)
         draft = self.directory / f"data.new-{secrets.token_hex(4)}"
         with self._password_file() as password_file:
-            options = [*INITDB, f"--pwfile={password_file}", *(["--no-sync"] if self.fast else [])]
+            options = [*INITDB, f"--pwfile={password_file}", *(["--no-sync", "--wal-segsize=4"] if self.fast else [])]
             command = [str(self.binary("initdb")), "-D", str(draft), *options]
             done = subprocess.run(
                 bound(command, signal.SIGKILL, self.identity),

@@ -46,7 +46,7 @@ def listens(port: int) -> Probe:
 
 
 def require_postgres(url: str) -> None:
-    if urlsplit(url).scheme not in ("postgres", "postgresql"):
+    if urlsplit(url).scheme != "postgresql":
         raise Fault("DATABASE_URL must look like postgresql://user:password@host:port/database")
     try:
         connection = psycopg2.connect(url, connect_timeout=CONNECT_SECONDS)

@@ -44,6 +44,7 @@ def python(*arguments: str) -> Callable[["Stack"], tuple[str, ...]]:
 
 
 def web_command(stack: "Stack") -> tuple[str, ...]:
+    # The address is in the configuration too; here it tells this process from another platform's.
     address = f"127.0.0.1:{stack.settings.port}"
     options = ("-c", "python:chassis.gunicorn_conf", "--bind", address)
     return (sys.executable, "-m", "gunicorn", *options, "tip_local.web:create_app()")
@@ -56,7 +57,13 @@ def service_env(service: str) -> Callable[["Stack"], dict[str, str]]:
 def web_env(stack: "Stack") -> dict[str, str]:
     """Four services in one process: each finds its own database URL under its own name."""
     urls = {f"{service.upper()}_DATABASE_URL": stack.database_url(service) for service in WEB_SERVICES}
-    return {**stack.common_env(), **urls}
+    return {
+        **stack.common_env(),
+        **urls,
+        "KEY_ENCRYPTION_KEY": stack.secrets["key_encryption_key"],
+        "WEB_PORT": str(stack.settings.port),
+        "PROMETHEUS_MULTIPROC_DIR": str(stack.home.path / "metrics" / "web"),
+    }
 
 
 def worker(service: str, job: str) -> ProcessSpec:

@@ -64,6 +64,16 @@ def command_line(pid: int) -> str:
     return "" if state.startswith("Z") else command.strip()
 
 
+def pids_working_in(directory: Path) -> list[int]:
+    """Processes whose working directory it is, where the system tells (Linux)."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cwd"):
+        with suppress(OSError):  # it has just ended, or is not ours to look at
+            if entry.readlink() == directory:
+                found.append(int(entry.parent.name))
+    return found
+
+
 def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
     deadline = time.monotonic() + seconds
     while not condition():

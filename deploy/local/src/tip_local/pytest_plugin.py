@@ -50,6 +50,7 @@ def postgres_server(server_directory: Path) -> Iterator[PostgresServer]:
         return
     with EmbeddedPostgres(server_directory / "postgres", fast=True) as server:
         yield PostgresServer(server.url, server)
+    shutil.rmtree(server.directory, ignore_errors=True)  # not always the folder we asked for: see rootless
 
 
 @pytest.fixture(scope="session")

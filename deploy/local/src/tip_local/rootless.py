@@ -59,7 +59,8 @@ def substitute(wanted: Path) -> Path:
 
 def copied(package: Path) -> Path:
     """The installation at a place `nobody` can read; its libraries are found relative to it, so they come along."""
-    target = own_base() / hashlib.sha256(os.fsencode(package)).hexdigest()[:12]
+    age = (package / INSTALLATION / "bin" / "postgres").stat().st_mtime_ns  # another version at the same place
+    target = own_base() / hashlib.sha256(os.fsencode(package) + str(age).encode()).hexdigest()[:12]
     if not target.exists():
         draft = target.with_name(f"{target.name}.new-{os.getpid()}")
         shutil.copytree(package / INSTALLATION, draft / package.name / INSTALLATION, symlinks=True)

@@ -12,16 +12,22 @@ REPOSITORY = Path(__file__).resolve().parents[4]
 
 @dataclass(frozen=True)
 class Settings:
-    """One field per variable; `VARIABLES` has their names."""
-
     home: Path
+    """TIP_HOME, default .tip in the repository: data, secrets, logs."""
     port: int
+    """TIP_PORT, default 8080: the API."""
     stream_port: int
+    """TIP_STREAM_PORT, default 9090: the gRPC stream."""
     paper_broker_port: int
+    """TIP_PAPER_BROKER_PORT, default 8081."""
     postgres_port: int | None
+    """TIP_POSTGRES_PORT, default a free one that is kept."""
     valkey_port: int | None
+    """TIP_VALKEY_PORT, default a free one that is kept."""
     database_url: str | None
+    """DATABASE_URL: a Postgres (15 or newer), as superuser, instead of the embedded one."""
     redis_url: str | None
+    """REDIS_URL: a Redis or Valkey instead of the embedded one."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "Settings":
@@ -32,7 +38,7 @@ class Settings:
             paper_broker_port=port(env, "TIP_PAPER_BROKER_PORT") or 8081,
             postgres_port=port(env, "TIP_POSTGRES_PORT"),
             valkey_port=port(env, "TIP_VALKEY_PORT"),
-            database_url=env.get("DATABASE_URL") or None,
+            database_url=standard_scheme(env.get("DATABASE_URL", "")) or None,
             redis_url=env.get("REDIS_URL") or None,
         )
         settings.refuse_shared_ports()
@@ -64,6 +70,11 @@ def port(env: Mapping[str, str], variable: str) -> int | None:
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:6]) <= 65535):
         raise Fault(f"{variable} must be a port number from 1 to 65535, not {text!r}")
     return int(text)
+
+
+def standard_scheme(url: str) -> str:
+    """libpq takes both spellings, SQLAlchemy only the longer one."""
+    return url.replace("postgres://", "postgresql://", 1) if url.startswith("postgres://") else url
 
 
 def default_home() -> Path:

@@ -19,6 +19,9 @@ DATABASE = "tip"
 ADMINISTRATORS = ("DATABASE_URL", "REDIS_URL")
 """Not handed on: a service gets an address of its own."""
 
+SEALING = ("identity", "accounts")
+"""The services that keep secrets sealed in their tables."""
+
 
 @dataclass(frozen=True)
 class Stack:
@@ -53,10 +56,11 @@ class Stack:
         return urlunsplit(address._replace(netloc=f"{role}:{quote(self.secrets[service], safe='')}@{host}"))
 
     def common_env(self) -> dict[str, str]:
-        return {"REDIS_URL": self.redis_url}
+        return {"REDIS_URL": self.redis_url, "CURSOR_KEY": self.secrets["cursor_key"]}
 
     def service_env(self, service: str) -> dict[str, str]:
-        return {**self.common_env(), "DATABASE_URL": self.database_url(service)}
+        key = {"KEY_ENCRYPTION_KEY": self.secrets["key_encryption_key"]} if service in SEALING else {}
+        return {**self.common_env(), "DATABASE_URL": self.database_url(service), **key}
 
     def addresses(self) -> dict[str, Any]:
         """The part of local.json that is known without any data."""
@@ -78,7 +82,7 @@ class Stack:
 
 def inherited_environment() -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in ADMINISTRATORS}
-    return {**kept, "PYTHONUNBUFFERED": "1"}
+    return {"LOG_FORMAT": "text", **kept, "PYTHONUNBUFFERED": "1"}
 
 
 def embedded_postgres(settings: Settings, home: Home, port: Callable[[str, int | None], int]) -> EmbeddedPostgres:

@@ -25,9 +25,12 @@ BACKOFF_FIRST_SECONDS = 0.5
 BACKOFF_MOST_SECONDS = 10.0
 SETTLED_SECONDS = 30.0
 """A process that lived this long gets the shortest backoff again when it dies."""
-UNPROBED_READY_SECONDS = 1.0
-"""A process without a readiness check counts as ready when it has lived this long."""
+UNPROBED_READY_SECONDS = 2.5
+"""A process without a readiness check counts as ready when it has lived this long: a second or two is imports."""
+UNPROBED_STARTUP_SECONDS = 15.0
 READY_SECONDS = 60.0
+START_ATTEMPTS = 5
+"""A process that died this often without ever having been ready will not be by waiting."""
 STOP_SECONDS = 10.0
 TICK_SECONDS = 0.05
 
@@ -169,13 +172,16 @@ class Supervisor:
     def _note_death(self, child: Child, code: int) -> None:
         end_group(child, signal.SIGKILL)
         child.popen = None
-        if code == CONFIGURATION_ERROR and not child.was_ready:
-            raise Fault(f"{child.process.name} refuses its configuration (exit 2): see its last lines above")
+        if code == CONFIGURATION_ERROR and is_starting_up(child):
+            raise Fault(f"{child.process.name} refuses its configuration: {self.log.last_words(child.process.name)}")
         self._back_off(child, exit_words(code))
 
     def _back_off(self, child: Child, why: str) -> None:
         settled = time.monotonic() - child.started > SETTLED_SECONDS
         child.deaths_in_a_row = 1 if settled else child.deaths_in_a_row + 1
+        if not child.was_ready and child.deaths_in_a_row >= START_ATTEMPTS:
+            words = self.log.last_words(child.process.name)
+            raise Fault(f"{child.process.name} does not start ({why}, {START_ATTEMPTS} times): {words}")
         delay = min(BACKOFF_FIRST_SECONDS * 2.0 ** min(child.deaths_in_a_row - 1, 10), BACKOFF_MOST_SECONDS)
         child.state, child.retry_at = State.BACKOFF, time.monotonic() + delay
         self.log.say(f"{child.process.name} died ({why}), restarting in {delay:g} s")
@@ -214,6 +220,13 @@ def is_ready(child: Child) -> bool:
     if child.process.ready:
         return child.process.ready()
     return time.monotonic() - child.started >= UNPROBED_READY_SECONDS
+
+
+def is_starting_up(child: Child) -> bool:
+    """Without a readiness check, having lived for a moment proves little: it may still have been importing."""
+    if child.process.ready:
+        return not child.was_ready
+    return child.restarts == 0 and time.monotonic() - child.started < UNPROBED_STARTUP_SECONDS
 
 
 def end_group(child: Child, number: signal.Signals) -> None:

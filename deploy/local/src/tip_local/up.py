@@ -101,6 +101,7 @@ def up(
     with home.locked():
         check_ports(settings, installed, leftovers=end_leftovers(home))
         record = Record(home)
+        record.write()
         supervisor = Supervisor(LogBook(home.logs, console), record.update)
         supervisor.handle_signals()
         try:

@@ -4,10 +4,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID, uuid4
 
+from sqlalchemy import Connection, text
+
+from chassis.principals import Kind, Principal
 from identity import model, usecases
 from identity.app import dependencies
 from identity.config import Config
 
+OPERATOR = Principal(Kind.SERVICE_ACCOUNT, "seeding")
 ROLES = ("admin", "member", "read_only")
 READ_PERMISSIONS = tuple(permission for permission in model.PERMISSIONS if permission.endswith(":read"))
 
@@ -53,6 +57,45 @@ class World:
         }
         return Organization(made.id, external_id, self.provider, self.tokens(external_id), api_keys)
 
+    def ensure_organization(self, external_id: str, organization_id: UUID, entitlements: Iterable[str]) -> None:
+        """The organization with its members and entitlements, made if it is not there yet."""
+        name = external_id.capitalize()
+        try:
+            made = usecases.create_organization(
+                self.deps, self.provider, external_id, name, organization_id=organization_id
+            )
+        except model.OrganizationExists:
+            made = usecases.get_organization(self.deps, OPERATOR, organization_id)
+        for entitlement in entitlements:
+            usecases.put_entitlement(self.deps, made.id, entitlement)
+        for role in ROLES:
+            usecases.put_member(self.deps, made, self.subject(external_id, role), role)
+
+    def ensure_keys(self, organization_id: UUID, kept: Mapping[str, str]) -> dict[str, str]:
+        """The usual keys of an organization: those kept from earlier that still work, new ones for the rest."""
+        permissions = {"paper": model.PERMISSIONS, "live": model.PERMISSIONS, "paper_read_only": READ_PERMISSIONS}
+        return {
+            name: kept[name]
+            if self._works(kept.get(name))
+            else self.key(organization_id, name.split("_")[0], permissions[name])
+            for name in permissions
+        }
+
+    def _works(self, key: str | None) -> bool:
+        try:
+            return not usecases.validate_key(self.deps, key or "").disabled
+        except model.UnknownKey:
+            return False
+
+    def ensure_service_account(self, kept: Mapping[str, str], scopes: Iterable[str] | None) -> ServiceAccount:
+        """The service account kept from earlier with a new token, or a new one. `scopes` None means all."""
+        scopes = model.SCOPES if scopes is None else tuple(scopes)
+        try:
+            known = usecases.get_service_account(self.deps, kept.get("client_id", ""))
+        except model.NotFound:
+            return self.service_account(scopes)
+        return ServiceAccount(known.client_id, kept["client_secret"], self.service_token(known.client_id, scopes))
+
     def tokens(self, external_id: str) -> dict[str, str]:
         return {role: self.user_token(self.subject(external_id, role), external_id, role) for role in ROLES}
 
@@ -83,3 +126,25 @@ class World:
 
     def close(self) -> None:
         self.deps.engine.dispose()
+
+
+_ADD_ACCOUNT = text("""
+    INSERT INTO accounts.account (id, organization_id, name, broker, environment, time_zone)
+    VALUES (:id, :organization_id, :name, :broker, :environment, :time_zone)
+    ON CONFLICT (id) DO NOTHING
+""")
+
+
+def add_account(
+    admin: Connection,
+    organization_id: UUID,
+    environment: str = "paper",
+    broker: str = "paper",
+    time_zone: str = "UTC",
+    account_id: UUID | None = None,
+) -> UUID:
+    """A trading account written straight into its table, for suites of services that only read accounts."""
+    account_id = account_id or uuid4()
+    values = {"organization_id": organization_id, "broker": broker, "environment": environment}
+    admin.execute(_ADD_ACCOUNT, values | {"id": account_id, "name": f"{environment} account", "time_zone": time_zone})
+    return account_id

@@ -38,18 +38,22 @@ CREATE TABLE {schema}.outbox (
     claim_token  uuid,
     settled_at   timestamptz,
     position     bigint,
-    last_error   text
-);
+    last_error   text,
+    pending_xid  bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02);
 CREATE INDEX outbox_pending_idx ON {schema}.outbox (available_at, id) WHERE status = 'pending';
 CREATE INDEX outbox_processing_idx ON {schema}.outbox (claimed_at) WHERE status = 'processing';
 CREATE INDEX outbox_order_idx ON {schema}.outbox (ordering_key, id) WHERE status IN ('pending', 'processing');
 CREATE INDEX outbox_open_idx ON {schema}.outbox (status, event_type, created_at) WHERE status <> 'completed';
+CREATE INDEX outbox_uncounted_idx ON {schema}.outbox (pending_xid, event_type) WHERE status = 'pending';
+CREATE INDEX outbox_retried_idx ON {schema}.outbox (event_type, attempts) WHERE status = 'pending' AND attempts > 0;
 CREATE INDEX outbox_completed_idx ON {schema}.outbox (event_type, created_at) WHERE status = 'completed';
 CREATE UNIQUE INDEX outbox_position_idx ON {schema}.outbox (position) WHERE position IS NOT NULL;
 CREATE TABLE {schema}.outbox_head (
     one_row       boolean NOT NULL DEFAULT true CONSTRAINT outbox_head_pkey PRIMARY KEY
                   CONSTRAINT outbox_head_one_row_check CHECK (one_row),
-    last_position bigint NOT NULL DEFAULT 0
+    last_position bigint NOT NULL DEFAULT 0,
+    counted_below bigint NOT NULL DEFAULT 0
 );
 INSERT INTO {schema}.outbox_head DEFAULT VALUES;
 CREATE TABLE {schema}.outbox_completed (
@@ -58,6 +62,10 @@ CREATE TABLE {schema}.outbox_completed (
     count      bigint NOT NULL,
     CONSTRAINT outbox_completed_pkey PRIMARY KEY (event_type, attempts)
 );
+CREATE TABLE {schema}.outbox_backlog (
+    event_type text CONSTRAINT outbox_backlog_pkey PRIMARY KEY,
+    count      bigint NOT NULL
+);
 CREATE VIEW {schema}_api.feed AS
     SELECT position, event_id, event_type, payload, traceparent, settled_at
     FROM {schema}.outbox WHERE position IS NOT NULL;
@@ -65,6 +73,7 @@ CREATE VIEW {schema}_api.feed AS
 
 _DOWN = """
 DROP VIEW {schema}_api.feed;
+DROP TABLE {schema}.outbox_backlog;
 DROP TABLE {schema}.outbox_completed;
 DROP TABLE {schema}.outbox_head;
 DROP TABLE {schema}.outbox;
@@ -100,6 +109,7 @@ def tables(metadata: MetaData) -> None:
         Column("settled_at", moment),
         Column("position", BigInteger),
         Column("last_error", Text),
+        Column("pending_xid", BigInteger, nullable=False, server_default=text("pg_current_xact_id()::text::bigint")),
         CheckConstraint("status IN ('pending', 'processing', 'completed', 'failed')", name="status"),
     )
     column = outbox.c
@@ -118,6 +128,13 @@ def tables(metadata: MetaData) -> None:
         column.created_at,
         postgresql_where=text("status <> 'completed'"),
     )
+    Index("outbox_uncounted_idx", column.pending_xid, column.event_type, postgresql_where=text("status = 'pending'"))
+    Index(
+        "outbox_retried_idx",
+        column.event_type,
+        column.attempts,
+        postgresql_where=text("status = 'pending' AND attempts > 0"),
+    )
     Index(
         "outbox_completed_idx",
         column.event_type,
@@ -130,6 +147,7 @@ def tables(metadata: MetaData) -> None:
         metadata,
         Column("one_row", Boolean, primary_key=True, server_default="true"),
         Column("last_position", BigInteger, nullable=False, server_default="0"),
+        Column("counted_below", BigInteger, nullable=False, server_default="0"),
         CheckConstraint("one_row", name="one_row"),
     )
     Table(
@@ -137,5 +155,11 @@ def tables(metadata: MetaData) -> None:
         metadata,
         Column("event_type", Text, primary_key=True),
         Column("attempts", Integer, primary_key=True),
+        Column("count", BigInteger, nullable=False),
+    )
+    Table(
+        "outbox_backlog",
+        metadata,
+        Column("event_type", Text, primary_key=True),
         Column("count", BigInteger, nullable=False),
     )

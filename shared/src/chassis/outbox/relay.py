@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -22,6 +23,9 @@ SWEEP_S = 1.0  # how long a lost ring can go unnoticed
 WORK_BUDGET_S = 3.5  # a claim is taken back after five seconds: give back in time what could not be done
 OUTAGE_DELAY_S = 1.0
 PRUNE_EVERY_S = 60.0
+PRUNE_BATCH = 1_000
+COUNT_EVERY_S = 1.0
+MEASURE_EVERY_S = 15.0
 
 Handler = Callable[[Row], None]
 
@@ -36,7 +40,9 @@ class Relay:
     handlers: Mapping[str, Handler] = field(default_factory=dict)
     keep_days: int = 7
     batch: int = BATCH
-    _pruned_at: float = field(default=0.0, init=False)
+    _prune_at: float = field(default=0.0, init=False)
+    _count_at: float = field(default=0.0, init=False)
+    _measure_at: float = field(default=0.0, init=False)
 
     @property
     def _engine(self) -> Engine:
@@ -48,7 +54,7 @@ class Relay:
         while not stop.is_set():
             try:
                 busy = self.drain_once()
-                self._prune_sometimes()
+                self._keep_house()
             except SQLAlchemyError as error:
                 if not db.is_unavailable(error):
                     raise
@@ -80,19 +86,30 @@ class Relay:
         """The rows whose work is done. The others are put back here, with or without their attempt."""
         deadline = time.monotonic() + WORK_BUDGET_S
         done: list[Row] = []
-        for place, row in enumerate(claim.rows):
-            if time.monotonic() > deadline:
-                self._release(claim, claim.rows[place:], delay=0, error="out_of_time")
-                break
+        held: list[Row] = []
+        stopped_by = ""
+        for row in claim.rows:
+            # Once something is down or time is up, only rows without work of their own go on.
+            stopped_by = stopped_by or ("out_of_time" if time.monotonic() > deadline else "")
+            if stopped_by and row.event_type in self.handlers:
+                held.append(row)
+                continue
             try:
                 self._handle(row)
             except Outage as outage:
-                self._release(claim, claim.rows[place:], delay=OUTAGE_DELAY_S, error=str(outage))
-                break
+                stopped_by = str(outage)
+                held.append(row)
             except Exception as error:  # noqa: BLE001 - one bad row must not stop its neighbours
-                self._retry(claim, row, error)
+                if db.is_unavailable(error):
+                    stopped_by = "database_unavailable"
+                    held.append(row)
+                else:
+                    self._retry(claim, row, error)
             else:
                 done.append(row)
+        if held:
+            delay = 0 if stopped_by == "out_of_time" else OUTAGE_DELAY_S
+            self._release(claim, tuple(held), delay=delay, error=stopped_by)
         return done
 
     def _handle(self, row: Row) -> None:
@@ -146,20 +163,33 @@ class Relay:
             self.outbox.release(tx, claim, [row.id for row in rows], delay=delay, error=error)
         log.warning("outbox_rows_released", rows=len(rows), error=error)
 
-    def _prune_sometimes(self) -> None:
-        if time.monotonic() - self._pruned_at < PRUNE_EVERY_S:
-            return
-        self._pruned_at = time.monotonic()
-        with self._engine.begin() as tx:
-            self.outbox.prune(tx, days=self.keep_days)
-            self._measure(tx)
+    def _keep_house(self) -> None:
+        """Between batches, a little at a time: prune what is old, count a backlog, measure."""
+        now = time.monotonic()
+        if now >= self._prune_at:
+            with self._engine.begin() as tx:
+                full = self.outbox.prune(tx, days=self.keep_days, batch=PRUNE_BATCH) == PRUNE_BATCH
+            self._prune_at = now if full else now + PRUNE_EVERY_S
+        if now >= self._count_at:
+            with self._engine.begin() as tx:
+                self.outbox.roll_up(tx)
+            self._count_at = now + COUNT_EVERY_S
+        if now >= self._measure_at:
+            with self._engine.begin() as tx:
+                self._measure(tx)
+            self._measure_at = now + MEASURE_EVERY_S
 
     def _measure(self, tx: Connection) -> None:
         counts = dict.fromkeys(("pending", "processing", "completed", "failed"), 0)
+        oldest: datetime | None = None
         for entry in self.outbox.health(tx):
             counts[entry.status] += entry.count
+            if entry.status == "pending":
+                oldest = min(oldest or entry.oldest_created_at, entry.oldest_created_at)
         for status, count in counts.items():
             metrics.OUTBOX_ROWS.labels(self.outbox.schema, status).set(count)
+        age = (datetime.now(UTC) - oldest).total_seconds() if oldest else 0.0
+        metrics.OUTBOX_OLDEST_PENDING_SECONDS.labels(self.outbox.schema).set(max(0.0, age))
 
     def _count(self, event_type: str, result: str) -> None:
         metrics.OUTBOX_SETTLED.labels(self.outbox.schema, event_type, result).inc()

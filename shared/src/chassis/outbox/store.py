@@ -17,10 +17,14 @@ from chassis.outbox.bell import Bell
 CLAIM_SECONDS = 5  # an older claim means that no worker is running (the specification's number)
 MAX_BACKOFF_SECONDS = 300
 BATCH = 100  # the measured knee: larger batches drain no faster
+BACKLOG = 20_000  # waiting rows that are quickly counted anew whenever somebody asks
 
 _APPEND = """
 INSERT INTO {schema}.outbox (event_id, event_type, ordering_key, payload, traceparent)
-VALUES (:event_id, :event_type, :ordering_key, :payload, :traceparent)
+VALUES (:event_id, :event_type, :ordering_key,
+        CAST(:payload AS jsonb) || jsonb_build_object(
+            'occurred_at', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')),
+        :traceparent)
 """
 
 # A row whose worker died during the last attempt allowed is nobody's: the claim below skips it, so it is buried here.
@@ -35,24 +39,39 @@ WHERE id IN (
 RETURNING id, event_type
 """
 
-# Oldest first; of the rows that share an ordering key only the first open one may be taken.
+# Oldest first; of the rows that share an ordering key only the first open one may be taken. A row that lost its worker
+# more than once is taken alone: if it is what kills them, it fails alone. What was counted as backlog is counted off.
 _CLAIM = """
-WITH waiting AS (
+WITH suspect AS (
     SELECT o.id FROM {schema}.outbox o
-    WHERE o.status = 'pending' AND o.available_at <= now() AND {head}
-    ORDER BY o.available_at, o.id LIMIT :batch FOR UPDATE SKIP LOCKED
+    WHERE o.status = 'processing' AND o.claimed_at < now() - make_interval(secs => :claim_seconds)
+      AND o.attempts > 1 AND o.attempts < :attempt_limit
+    ORDER BY o.claimed_at, o.id LIMIT 1 FOR UPDATE SKIP LOCKED
 ), abandoned AS (
     SELECT o.id FROM {schema}.outbox o
     WHERE o.status = 'processing' AND o.claimed_at < now() - make_interval(secs => :claim_seconds)
-      AND o.attempts < :attempt_limit
-    ORDER BY o.claimed_at LIMIT :batch FOR UPDATE SKIP LOCKED
+      AND o.attempts = 1 AND o.attempts < :attempt_limit AND NOT EXISTS (SELECT 1 FROM suspect)
+    ORDER BY o.claimed_at, o.id LIMIT :batch FOR UPDATE SKIP LOCKED
+), waiting AS (
+    SELECT o.id FROM {schema}.outbox o
+    WHERE o.status = 'pending' AND o.available_at <= now() AND {head} AND NOT EXISTS (SELECT 1 FROM suspect)
+    ORDER BY o.available_at, o.id LIMIT :batch FOR UPDATE SKIP LOCKED
 ), chosen AS (
-    SELECT id FROM abandoned UNION ALL SELECT id FROM waiting LIMIT :batch
+    SELECT id, false AS was_pending FROM suspect UNION ALL
+    (SELECT id, false FROM abandoned UNION ALL SELECT id, true FROM waiting LIMIT :batch)
+), claimed AS (
+    UPDATE {schema}.outbox o
+    SET status = 'processing', claimed_at = now(), attempts = attempts + 1, claim_token = :claim_token
+    FROM chosen WHERE o.id = chosen.id
+    RETURNING o.id, o.event_id, o.event_type, o.payload, o.traceparent, o.attempts, o.created_at,
+              chosen.was_pending, o.pending_xid
+), counted_off AS (
+    UPDATE {schema}.outbox_backlog b SET count = b.count - gone.count
+    FROM (SELECT event_type, count(*) AS count FROM claimed, {schema}.outbox_head h
+          WHERE was_pending AND pending_xid < h.counted_below GROUP BY event_type) gone
+    WHERE b.event_type = gone.event_type
 )
-UPDATE {schema}.outbox o
-SET status = 'processing', claimed_at = now(), attempts = attempts + 1, claim_token = :claim_token
-FROM chosen WHERE o.id = chosen.id
-RETURNING o.id, o.event_id, o.event_type, o.payload, o.traceparent, o.attempts, o.created_at
+SELECT id, event_id, event_type, payload, traceparent, attempts, created_at FROM claimed
 """
 _HEAD = """(o.ordering_key IS NULL OR NOT EXISTS (
         SELECT 1 FROM {schema}.outbox e
@@ -80,12 +99,13 @@ FROM mine, head WHERE o.id = mine.id
 RETURNING o.id
 """
 
+_XID = "CAST(CAST(pg_current_xact_id() AS text) AS bigint)"
 _RETRY = """
 UPDATE {schema}.outbox
 SET status = CASE WHEN attempts >= :attempt_limit THEN 'failed' ELSE 'pending' END,
     settled_at = CASE WHEN attempts >= :attempt_limit THEN now() END,
     available_at = now() + make_interval(secs => least(:max_backoff, power(2, least(attempts, 20)))),
-    claimed_at = NULL, claim_token = NULL, last_error = :error
+    claimed_at = NULL, claim_token = NULL, last_error = :error, pending_xid = {xid}
 WHERE id = :id AND claim_token = :claim_token AND status = 'processing'
 RETURNING status
 """
@@ -93,7 +113,7 @@ RETURNING status
 _RELEASE = """
 UPDATE {schema}.outbox
 SET status = 'pending', attempts = attempts - 1, claimed_at = NULL, claim_token = NULL,
-    available_at = now() + make_interval(secs => :delay), last_error = :error
+    available_at = now() + make_interval(secs => :delay), last_error = :error, pending_xid = {xid}
 WHERE id = ANY(:ids) AND claim_token = :claim_token AND status = 'processing'
 RETURNING id
 """
@@ -115,8 +135,9 @@ SELECT coalesce(sum(count), 0)::bigint FROM gone
 
 _REDRIVE = """
 INSERT INTO {schema}.outbox (event_id, event_type, ordering_key, payload, traceparent)
-SELECT gen_random_uuid(), event_type, ordering_key, payload, traceparent FROM {schema}.outbox
-WHERE id = :id AND status = 'failed'
+SELECT :event_id, event_type, ordering_key, payload || jsonb_build_object('event_id', CAST(:event_id AS text)),
+       traceparent
+FROM {schema}.outbox WHERE id = :id AND status = 'failed'
 RETURNING id
 """
 
@@ -125,19 +146,61 @@ SELECT id, event_id, event_type, attempts, created_at, settled_at, last_error FR
 WHERE status = 'failed' ORDER BY id LIMIT :batch
 """
 
-# Open rows are few and indexed; completed ones are counted when they are settled, not when somebody asks.
+# Nothing is counted by the transaction that queues an event. Completed rows are counted by the worker that completes
+# them. Pending rows are counted when somebody asks, but a backlog only once: `_ROLL_UP` remembers the count of all rows
+# made pending by transactions below a horizon under which none is still running, and the claim counts them off again.
 _HEALTH = """
-SELECT status, event_type, count(*) AS count, min(created_at) AS oldest_created_at, max(attempts) AS max_attempts,
-       min(claimed_at) FILTER (WHERE status = 'processing') AS oldest_claimed_at
-FROM {schema}.outbox WHERE status <> 'completed' GROUP BY status, event_type
+WITH fresh AS (
+    SELECT event_type, count(*) AS count FROM {schema}.outbox
+    WHERE status = 'pending' AND pending_xid >= (SELECT counted_below FROM {schema}.outbox_head) GROUP BY event_type
+), pending AS (
+    SELECT event_type, sum(count)::bigint AS count
+    FROM (SELECT event_type, count FROM fresh UNION ALL SELECT event_type, count FROM {schema}.outbox_backlog) both_kinds
+    GROUP BY event_type HAVING sum(count) > 0
+), completed AS (
+    SELECT event_type, sum(count)::bigint AS count, max(attempts) AS max_attempts
+    FROM {schema}.outbox_completed WHERE count > 0 GROUP BY event_type
+)
+SELECT 'pending' AS status, p.event_type, p.count, oldest.created_at AS oldest_created_at,
+       coalesce((SELECT max(o.attempts) FROM {schema}.outbox o
+                 WHERE o.status = 'pending' AND o.attempts > 0 AND o.event_type = p.event_type), 0) AS max_attempts,
+       NULL::timestamptz AS oldest_claimed_at
+FROM pending p CROSS JOIN LATERAL (
+    SELECT created_at FROM {schema}.outbox o
+    WHERE o.status = 'pending' AND o.event_type = p.event_type ORDER BY created_at LIMIT 1) oldest
+UNION ALL
+SELECT status, event_type, count(*), min(created_at), max(attempts),
+       min(claimed_at) FILTER (WHERE status = 'processing')
+FROM {schema}.outbox WHERE status IN ('processing', 'failed') GROUP BY status, event_type
 UNION ALL
 SELECT 'completed', c.event_type, c.count, oldest.created_at, c.max_attempts, NULL
-FROM (SELECT event_type, sum(count)::bigint AS count, max(attempts) AS max_attempts
-      FROM {schema}.outbox_completed WHERE count > 0 GROUP BY event_type) c
-CROSS JOIN LATERAL (
+FROM completed c CROSS JOIN LATERAL (
     SELECT created_at FROM {schema}.outbox o
     WHERE o.status = 'completed' AND o.event_type = c.event_type ORDER BY created_at LIMIT 1) oldest
 ORDER BY 1, 2
+"""
+
+_UNCOUNTED = """
+SELECT count(*) FROM (
+    SELECT 1 FROM {schema}.outbox
+    WHERE status = 'pending' AND pending_xid >= (SELECT counted_below FROM {schema}.outbox_head) LIMIT :enough) some
+"""
+
+# Claims hold this lock shared, so that none is half done while the backlog is counted.
+_CLAIMING = "SELECT pg_advisory_xact_lock_shared(hashtextextended('{schema}.outbox_backlog', 0))"
+_COUNTING = "SELECT pg_try_advisory_xact_lock(hashtextextended('{schema}.outbox_backlog', 0))"
+_ROLL_UP = """
+WITH horizon AS (
+    SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xid
+), counted AS (
+    INSERT INTO {schema}.outbox_backlog (event_type, count)
+    SELECT o.event_type, count(*) FROM {schema}.outbox o
+    WHERE o.status = 'pending' AND o.pending_xid >= (SELECT counted_below FROM {schema}.outbox_head)
+      AND o.pending_xid < (SELECT xid FROM horizon)
+    GROUP BY o.event_type
+    ON CONFLICT (event_type) DO UPDATE SET count = outbox_backlog.count + excluded.count
+)
+UPDATE {schema}.outbox_head SET counted_below = greatest(counted_below, horizon.xid) FROM horizon
 """
 
 
@@ -200,8 +263,7 @@ class Outbox:
     def append(self, tx: Connection, event: Event) -> UUID:
         """Queue an event in the caller's transaction. Its payload holds ids, never a secret."""
         event_id = uuid4()
-        occurred = tx.execute(text("SELECT now()")).scalar_one()
-        payload = {"event_id": str(event_id), "event_type": event.event_type, "occurred_at": occurred.isoformat()}
+        payload = {"event_id": str(event_id), "event_type": event.event_type}
         values = {
             "event_id": event_id,
             "event_type": event.event_type,
@@ -214,6 +276,7 @@ class Outbox:
 
     def claim(self, tx: Connection, batch: int = BATCH) -> Claim:
         token = uuid4()
+        tx.execute(self._sql(_CLAIMING))
         values = {"batch": batch, "claim_token": token, **self._limits()}
         rows = tx.execute(self._sql(_CLAIM, head=_HEAD.format(schema=self.schema)), values).all()
         return Claim(token, tuple(sorted((Row(*row) for row in rows), key=lambda row: row.id)))
@@ -236,27 +299,40 @@ class Outbox:
             "max_backoff": MAX_BACKOFF_SECONDS,
             "error": error,
         }
-        status: str | None = tx.execute(self._sql(_RETRY), values).scalar_one_or_none()
+        status: str | None = tx.execute(self._sql(_RETRY, xid=_XID), values).scalar_one_or_none()
         return status
 
     def release(self, tx: Connection, claim: Claim, ids: Sequence[int], *, delay: float, error: str) -> int:
         """Give rows back with their attempt: what stopped them was not their fault."""
         values = {"ids": list(ids), "claim_token": claim.token, "delay": delay, "error": error}
-        return len(tx.execute(self._sql(_RELEASE), values).all())
+        return len(tx.execute(self._sql(_RELEASE, xid=_XID), values).all())
 
     def prune(self, tx: Connection, *, days: int, batch: int = 1_000) -> int:
         return int(tx.execute(self._sql(_PRUNE), {"days": days, "batch": batch}).scalar_one())
 
     def redrive(self, tx: Connection, row_id: int) -> int | None:
         """Copy a failed row into a new one; the failed row stays as it is. None if there is no such row."""
-        new: int | None = tx.execute(self._sql(_REDRIVE), {"id": row_id}).scalar_one_or_none()
+        new: int | None = tx.execute(self._sql(_REDRIVE), {"id": row_id, "event_id": uuid4()}).scalar_one_or_none()
         return new
 
     def failed(self, tx: Connection, batch: int = BATCH) -> list[Mapping[str, Any]]:
         return [dict(row._mapping) for row in tx.execute(self._sql(_FAILED), {"batch": batch})]
 
     def health(self, tx: Connection) -> list[Entry]:
-        return [Entry(*row) for row in tx.execute(self._sql(_HEALTH))]
+        """The whole queue by status and event type; whoever finds a backlog counts it for those who come after."""
+        entries = [Entry(*row) for row in tx.execute(self._sql(_HEALTH))]
+        if sum(entry.count for entry in entries if entry.status == "pending") >= BACKLOG:
+            self.roll_up(tx)
+        return entries
+
+    def roll_up(self, tx: Connection) -> bool:
+        """Count a backlog once instead of whenever somebody asks; whether there was one."""
+        if tx.execute(self._sql(_UNCOUNTED), {"enough": BACKLOG}).scalar_one() < BACKLOG:
+            return False
+        if not tx.execute(self._sql(_COUNTING)).scalar_one():
+            return False  # somebody is claiming: the next time will do
+        tx.execute(self._sql(_ROLL_UP))
+        return True
 
     def _limits(self) -> dict[str, Any]:
         return {"claim_seconds": CLAIM_SECONDS, "attempt_limit": self.attempt_limit}

@@ -1,0 +1,1 @@
+"""Every figure we claim, one command each: `make bench NAME=validate`."""

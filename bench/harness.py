@@ -1,0 +1,106 @@
+"""One way to measure: reference and subject in alternating pairs in one run, medians, and their ratio.
+
+A figure alone says more about the machine than about the code, so what we claim is always a ratio to something measured
+in the same run. `report` prints it and keeps it in bench/README.md.
+"""
+
+import platform
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+README = Path(__file__).with_name("README.md")
+Measure = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """What a run of pairs found. `goal` is the least acceptable ratio, or the most when `at_most`."""
+
+    name: str
+    unit: str
+    reference: float
+    subject: float
+    spread: float
+    goal: float | None = None
+    at_most: bool = False
+
+    @property
+    def ratio(self) -> float:
+        return self.subject / self.reference
+
+    @property
+    def met(self) -> str:
+        if self.goal is None:
+            return ""
+        met = self.ratio <= self.goal if self.at_most else self.ratio >= self.goal
+        return "yes" if met else "NO"
+
+
+def pairs(
+    name: str, reference: Measure, subject: Measure, *, unit: str, count: int = 5, goal: float | None = None,
+    at_most: bool = False,
+) -> Ratio:  # fmt: skip
+    """Measure alternately, reference first, and take the medians; the spread is that of the pairs' own ratios."""
+    references, subjects = [], []
+    for number in range(1, count + 1):
+        references.append(reference())
+        subjects.append(subject())
+        print(f"  {name} pair {number}/{count}: reference {references[-1]:,.1f}, subject {subjects[-1]:,.1f} {unit}")
+    ratios = [one / other for one, other in zip(subjects, references, strict=True)]
+    spread = max(ratios) - min(ratios)
+    return Ratio(name, unit, statistics.median(references), statistics.median(subjects), spread, goal, at_most)
+
+
+def report(title: str, ratios: Sequence[Ratio], *, versions: Sequence[str], command: str, notes: str = "") -> None:
+    """Print the table and keep it in bench/README.md in place of the same benchmark's earlier one."""
+    lines = [
+        f"## {title}",
+        "",
+        f"`{command}`, {datetime.now(UTC):%Y-%m-%d}, {machine()}, {', '.join(_version(name) for name in versions)}",
+        "",
+        "| what | reference | subject | unit | ratio | spread | goal | met |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for one in ratios:
+        goal = "" if one.goal is None else f"{'<=' if one.at_most else '>='} {one.goal}"
+        lines.append(
+            f"| {one.name} | {one.reference:,.1f} | {one.subject:,.1f} | {one.unit} | {one.ratio:.2f} "
+            f"| {one.spread:.2f} | {goal} | {one.met} |"
+        )
+    lines += ["", notes, ""] if notes else [""]
+    section = "\n".join(lines)
+    print("\n" + section)
+    _keep(title, section)
+
+
+def _keep(title: str, section: str) -> None:
+    text = README.read_text() if README.exists() else "# Benchmarks\n\n"
+    start = text.find(f"## {title}\n")
+    if start < 0:
+        README.write_text(text.rstrip("\n") + "\n\n" + section)
+        return
+    end = text.find("\n## ", start + 1)
+    README.write_text(text[:start] + section + (text[end + 1 :] if end >= 0 else ""))
+
+
+def _version(name: str) -> str:
+    return f"Python {platform.python_version()}" if name == "python" else f"{name} {version(name)}"
+
+
+def machine() -> str:
+    cores = subprocess.run(["getconf", "_NPROCESSORS_ONLN"], capture_output=True, text=True, check=True).stdout.strip()
+    return f"{cores} cores, {platform.machine()}, {platform.system()}"
+
+
+def tool(name: str, hint: str) -> str:
+    """The path of a program the benchmark needs, or a clear line and exit."""
+    found = subprocess.run(["/bin/sh", "-c", f"command -v {name}"], capture_output=True, text=True, check=False)
+    if found.returncode:
+        sys.exit(f"bench: {name} is needed: {hint}")
+    return found.stdout.strip()

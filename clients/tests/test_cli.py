@@ -1,0 +1,91 @@
+import sys
+from types import ModuleType
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from tip import cli
+from tip_local.errors import Fault
+
+
+@pytest.fixture
+def tip(tmp_path, monkeypatch):
+    monkeypatch.setenv("TIP_HOME", str(tmp_path / "home"))
+    return lambda *words: CliRunner().invoke(cli.main, words)
+
+
+@pytest.fixture
+def subcommand(monkeypatch):
+    """Offer `tip broken`, which does what it is told."""
+
+    def offer(action):
+        module = ModuleType("tip.broken")
+        module.command = click.command()(action)
+        monkeypatch.setitem(sys.modules, "tip.broken", module)
+        monkeypatch.setitem(cli.SUBCOMMANDS, "broken", "tip.broken")
+        monkeypatch.setattr(cli, "find_spec", lambda name: object())
+
+    return offer
+
+
+def raising(error):
+    def action():
+        raise error
+
+    return action
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["status"], 3, "tip: not running\n"),
+        (["stop"], 0, "tip: was not running\n"),
+        (["logs", "web"], 1, "tip: no log of web in "),
+        (["logs", "../../etc/passwd"], 1, "tip: no log of ../../etc/passwd in "),
+    ],
+)
+def test_it_says_so_when_nothing_runs(tip, words, code, said):
+    done = tip(*words)
+
+    assert done.exit_code == code
+    assert done.output.startswith(said)
+
+
+def test_the_list_of_commands_offers_those_that_exist(tip):
+    listed = tip("--help").output
+
+    assert all(f"  {name} " in listed for name in ("up", "start", "stop", "status", "logs", "migrate"))
+
+
+def test_a_command_whose_module_is_missing_is_not_offered(tip, monkeypatch):
+    monkeypatch.setitem(cli.SUBCOMMANDS, "later", "tip.later")
+
+    assert "later" not in tip("--help").output
+    assert tip("later").exit_code == 2
+
+
+def test_a_fault_is_one_line(tip, subcommand):
+    subcommand(raising(Fault("port 8080 is taken")))
+
+    done = tip("broken")
+
+    assert (done.exit_code, done.output) == (1, "tip: port 8080 is taken\n")
+
+
+def test_a_stack_trace_is_never_the_last_word(tip, subcommand):
+    subcommand(raising(KeyError("surprise")))
+
+    done = tip("broken")
+
+    assert done.exit_code == 1
+    assert done.output.splitlines()[-1] == "tip: unexpected KeyError: 'surprise'"
+
+
+def test_a_bad_setting_names_its_variable(tip, monkeypatch):
+    monkeypatch.setenv("TIP_PORT", "eighty")
+
+    done = tip("up")
+
+    assert done.exit_code == 1
+    assert done.output == "tip: TIP_PORT must be a port number from 1 to 65535, not 'eighty'\n"

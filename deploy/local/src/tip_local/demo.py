@@ -1,0 +1,69 @@
+"""The demo data: two organizations that differ in what they may do, and the credentials of everyone in them.
+
+Seeding again keeps what is there and still works; tokens are renewed every time.
+"""
+
+import json
+from typing import Any
+
+from sqlalchemy import NullPool, create_engine
+
+from chassis import db
+from tip_local.demo_ids import demo_id
+from tip_local.stack import Stack
+from tip_local.world import World, add_account
+
+TOKEN_LIFETIME_S = 12 * 3600
+ENTITLEMENTS = {"acme": ("controls_premium", "trading_live"), "globex": ()}
+SERVICE_ACCOUNTS: dict[str, tuple[str, ...] | None] = {"full": None, "no_scopes": ()}
+
+
+def seed(stack: Stack) -> dict[str, Any]:
+    known = _earlier(stack)
+    world = World(stack.service_env("identity"), token_lifetime_s=TOKEN_LIFETIME_S)
+    try:
+        organizations = {name: _organization(world, stack, name, known) for name in ENTITLEMENTS}
+        return {
+            "organizations": organizations,
+            "tokens": {"user_without_organization": world.user_without_organization("wanderer")},
+            "service_accounts": {
+                name: _service_account(world, name, scopes, known) for name, scopes in SERVICE_ACCOUNTS.items()
+            },
+        }
+    finally:
+        world.close()
+
+
+def _earlier(stack: Stack) -> dict[str, Any]:
+    try:
+        return dict(json.loads(stack.home.local_file.read_text()))
+    except (OSError, ValueError):
+        return {}
+
+
+def _organization(world: World, stack: Stack, name: str, known: dict[str, Any]) -> dict[str, Any]:
+    world.ensure_organization(name, demo_id(name), ENTITLEMENTS[name])
+    kept = known.get("organizations", {}).get(name, {}).get("api_keys", {})
+    return {
+        "id": str(demo_id(name)),
+        "external_id": name,
+        "provider": world.provider,
+        "accounts": _accounts(stack, name),
+        "api_keys": world.ensure_keys(demo_id(name), kept),
+        "tokens": world.tokens(name),
+    }
+
+
+def _accounts(stack: Stack, name: str) -> dict[str, str]:
+    accounts = {environment: demo_id(f"{name}-{environment}") for environment in ("paper", "live")}
+    engine = create_engine(db.with_driver(stack.admin_url), poolclass=NullPool)
+    with engine.begin() as admin:
+        for environment, account_id in accounts.items():
+            add_account(admin, demo_id(name), environment, account_id=account_id)
+    return {environment: str(account_id) for environment, account_id in accounts.items()}
+
+
+def _service_account(world: World, name: str, scopes: tuple[str, ...] | None, known: dict[str, Any]) -> dict[str, str]:
+    kept = known.get("service_accounts", {}).get(name, {})
+    account = world.ensure_service_account(kept, scopes)
+    return {"client_id": account.client_id, "client_secret": account.client_secret, "token": account.token}

@@ -1,0 +1,74 @@
+"""The four web services behind one port, as the ingress has them: `gunicorn 'tip_local.web:create_app()'`."""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+from flask import Flask, Response, jsonify
+from flask.typing import ResponseReturnValue
+
+from chassis import config, metrics, openapi
+from tip_local.process_table import WEB_SERVICES, module_exists
+
+Wsgi = Callable[[Mapping[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+# The first pattern that matches decides. deploy/ingress has the same table.
+ROUTES: tuple[tuple[str, str], ...] = (
+    (r"/v1/accounts/[^/]+/(intents|events|positions|balances)(/.*)?", "intents"),
+    (r"/v1/accounts(/.*)?", "accounts"),
+    (r"/v1/controls(/.*)?", "controls"),
+    (r"/(api/v1|v1|oauth|\.well-known)/.*", "identity"),
+)
+_COMPILED = tuple((re.compile(pattern), service) for pattern, service in ROUTES)
+
+
+def service_of(path: str) -> str | None:
+    """The service that answers for the path; None for the platform's own pages."""
+    return next((service for pattern, service in _COMPILED if pattern.fullmatch(path)), None)
+
+
+def create_app(environment: Mapping[str, str] = os.environ) -> Wsgi:
+    apps = {
+        service: import_module(f"{service}.app").create_app(config.scoped(environment, f"{service.upper()}_"))
+        for service in WEB_SERVICES
+        if module_exists(f"{service}.app")
+    }
+    platform = _platform(list(apps.values()))
+
+    def dispatch(environ: Mapping[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        chosen = apps.get(service_of(environ.get("PATH_INFO", "")) or "", platform)
+        return chosen.wsgi_app(environ, start_response)  # type: ignore[no-any-return]
+
+    return dispatch
+
+
+def _platform(apps: list[Flask]) -> Flask:
+    """What is about the whole: health, metrics, the one document of the API."""
+    platform = Flask("platform", static_folder=None)
+    document, page = openapi.document(apps), openapi.page(apps)
+
+    @platform.get("/health/live")
+    def live() -> ResponseReturnValue:
+        return jsonify(status="live")
+
+    @platform.get("/health/ready")
+    def ready() -> ResponseReturnValue:
+        states = {app.name: app.test_client().get("/health/ready").status_code for app in apps}
+        waiting = sorted(name for name, status in states.items() if status != 200)
+        return jsonify(status="waiting" if waiting else "ready", waiting_for=waiting), 503 if waiting else 200
+
+    @platform.get("/metrics")
+    def exposed() -> ResponseReturnValue:
+        return Response(metrics.exposition(), content_type="text/plain; version=0.0.4")
+
+    @platform.get("/openapi.json")
+    def described() -> ResponseReturnValue:
+        return jsonify(document)
+
+    @platform.get("/docs")
+    def docs() -> ResponseReturnValue:
+        return Response(page, content_type="text/html; charset=utf-8")
+
+    return platform
