@@ -7,7 +7,7 @@ CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11
 PYTHON ?= $(firstword $(foreach name,$(CANDIDATES),$(shell $(name) -c '$(SUPPORTED)' 2>/dev/null && echo $(name))) python3)
 
 BIN := .venv/bin
-PROJECTS := $(wildcard shared/pyproject.toml services/*/pyproject.toml proto/pyproject.toml \
+PROJECTS := $(wildcard shared/pyproject.toml services/*/pyproject.toml services/*/*/pyproject.toml proto/pyproject.toml \
                        deploy/local/pyproject.toml clients/pyproject.toml)
 PACKAGES := $(patsubst %/pyproject.toml,%,$(PROJECTS))
 SOURCES := $(wildcard $(addsuffix /src,$(PACKAGES)))
@@ -79,9 +79,10 @@ types: install-dev ## Type check, strict
 imports: install-dev ## Who may import whom
 	@$(BIN)/lint-imports
 
+# Three at once on two cores: many tests wait, for a claim to run out or a process to come back. Each has its own servers.
 test: install-dev ## Everything that must pass: lint, types, imports, all tests on real servers
 	@began=$$(date +%s); \
-		$(MAKE) --no-print-directory lint types imports && $(BIN)/pytest $(TESTED); code=$$?; \
+		$(MAKE) --no-print-directory lint types imports && $(BIN)/pytest -n 3 --dist loadfile $(TESTED); code=$$?; \
 		echo "make test: $$([ $$code = 0 ] && echo passed || echo FAILED) after $$(( $$(date +%s) - began )) s"; exit $$code
 
 bench: install-dev ## One benchmark: make bench NAME=submit

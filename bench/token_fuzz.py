@@ -72,7 +72,7 @@ class Forger:
     def tokens(self) -> Iterator[str]:
         while True:
             token = self._random.choice(self._ways)(self._random.choice(self._valid).split("."))
-            if token not in self._valid:
+            if token.strip() not in self._valid:  # blanks around a token belong to the header
                 yield token
 
     def _characters(self, parts: list[str]) -> str:
@@ -89,7 +89,7 @@ class Forger:
         start, end = sorted(self._random.sample(range(len(token) + 1), 2))
         return self._random.choice((token[start:end], token[:start] + token[end:], token + token[start:end]))
 
-    def _swap(self, parts: list[str]) -> str:
+    def _swap(self, _parts: list[str]) -> str:
         mixed = [self._random.choice(self._valid).split(".")[place] for place in range(3)]
         self._random.shuffle(mixed)
         return ".".join(mixed[: self._random.choice((1, 2, 3, 3, 3))] + [""] * self._random.choice((0, 0, 1)))
@@ -174,17 +174,16 @@ def main() -> int:
     from identity.app import create_app
     from tip_local.world import World
 
-    with tempfile.TemporaryDirectory(prefix="tip-") as directory:
-        with _servers(Path(directory)) as environment:
-            world = World(environment)
-            client = create_app(environment).test_client()
-            valid = [*world.organization().tokens.values(), world.service_account().token]
-            assert all(client.get(PATH, headers={"Authorization": f"Bearer {one}"}).status_code == 200 for one in valid)
-            keys = client.get("/.well-known/jwks.json").json["keys"]
-            began = time.monotonic()
-            statuses = attack(client, Forger(valid, keys, chosen.seed), chosen.count)
-            seconds = time.monotonic() - began
-            world.close()
+    with tempfile.TemporaryDirectory(prefix="tip-") as directory, _servers(Path(directory)) as environment:
+        world = World(environment)
+        client = create_app(environment).test_client()
+        valid = [*world.organization().tokens.values(), world.service_account().token]
+        assert all(client.get(PATH, headers={"Authorization": f"Bearer {one}"}).status_code == 200 for one in valid)
+        keys = client.get("/.well-known/jwks.json").json["keys"]
+        began = time.monotonic()
+        statuses = attack(client, Forger(valid, keys, chosen.seed), chosen.count)
+        seconds = time.monotonic() - began
+        world.close()
     accepted = sum(number for status, number in statuses.items() if status < 400)
     errors = sum(number for status, number in statuses.items() if status >= 500)
     print(f"{chosen.count} forged tokens in {seconds:.0f} s: {accepted} accepted, {errors} errors, {dict(statuses)}")

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 def requirements(*groups: str) -> list[str]:
     """What the packages of this repository need, our own packages aside, plus the named dependency groups."""
     wanted: set[str] = set()
-    for file in [*ROOT.glob("*/pyproject.toml"), *ROOT.glob("*/*/pyproject.toml")]:
+    for file in [path for depth in ("*", "*/*", "*/*/*") for path in ROOT.glob(f"{depth}/pyproject.toml")]:
         wanted.update(tomllib.loads(file.read_text())["project"]["dependencies"])
     for group in groups:
         wanted.update(tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"][group])
