@@ -23,7 +23,7 @@ from paper_broker.stream import Hub
 from paper_broker.usecases import Broker
 
 LARGEST_BODY = 65_536
-SHUTDOWN_SECONDS = 1.0
+SHUTDOWN_SECONDS = 0.5
 # Orders live for the life of the process: looking through them for cycles every few hundred requests buys nothing.
 GC_THRESHOLDS = (50_000, 20, 50)
 JOURNAL = web.AppKey("journal", Journal)

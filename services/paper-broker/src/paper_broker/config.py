@@ -64,7 +64,7 @@ class Config:
 
     host: str = "127.0.0.1"
     port: int = 8081
-    data: str = ".paper-broker"
+    data: str = ".tip/paper-broker"
     seed: str | None = None
     prices: str = "walk"
     tick_seconds: float = 1.0

@@ -15,7 +15,7 @@ from paper_broker.model.state import State
 
 FILE_NAME = "paper-broker.sqlite3"
 LOCK_NAME = "paper-broker.lock"
-LEDGER_PAGE = 5_000
+LEDGER_PAGE = 1_000
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS accounts (id TEXT PRIMARY KEY, cash TEXT NOT NULL);
@@ -66,10 +66,12 @@ class InUse(Exception):
 
 
 def _lock(path: Path) -> IO[str]:
+    path.parent.mkdir(parents=True, exist_ok=True)
     file = path.open("w", encoding="utf-8")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
+        file.close()
         raise InUse(str(path.parent)) from None
     return file
 
@@ -132,9 +134,7 @@ class Store:
 
     def __init__(self, data: str, *, in_memory: bool) -> None:
         self.in_memory = in_memory
-        if not in_memory:
-            Path(data).mkdir(parents=True, exist_ok=True)
-            self._lock = _lock(Path(data) / LOCK_NAME)
+        self._lock = None if in_memory else _lock(Path(data) / LOCK_NAME)
         path = ":memory:" if in_memory else str(Path(data) / FILE_NAME)
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=5000"):
@@ -143,6 +143,8 @@ class Store:
 
     def close(self) -> None:
         self._db.close()
+        if self._lock:
+            self._lock.close()
 
     def seed(self, wanted: str | None, drawn: str) -> str:
         """The seed this data was made with; `wanted` or else `drawn` becomes it the first time."""

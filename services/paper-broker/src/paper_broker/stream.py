@@ -84,15 +84,14 @@ class Hub:
 
     def _answer(self, listener: Listener, raw: str | bytes) -> None:
         try:
-            message = json.loads(raw)
-            action, data = message["action"], message.get("data") or message
+            action, data = _read(raw)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return _say(listener, "listening", {"error": "invalid message"})
         if action in ("authenticate", "auth"):
             return _say(listener, "authorization", {"action": action, "status": _authenticate(listener, data)})
         if action == "listen" and listener.account_id:
             return _say(listener, "listening", {"streams": self._listen(listener, data.get("streams"))})
-        return _say(listener, "authorization", {"action": str(action)[:20], "status": "unauthorized"})
+        return _say(listener, "authorization", {"action": action[:20], "status": "unauthorized"})
 
     def _listen(self, listener: Listener, streams: object) -> list[str]:
         """The list given replaces the one before, so an empty one ends the updates."""
@@ -102,6 +101,15 @@ class Hub:
             return [TRADE_UPDATES]
         self._listeners.get(account_id, set()).discard(listener)
         return []
+
+
+def _read(raw: str | bytes) -> tuple[str, dict[str, Any]]:
+    """The action and its data, which Alpaca's short form has beside the action instead of inside `data`."""
+    message = json.loads(raw)
+    data = message.get("data", message)
+    if not isinstance(data, dict):
+        raise TypeError
+    return str(message["action"]), data
 
 
 def _authenticate(listener: Listener, data: dict[str, Any]) -> str:

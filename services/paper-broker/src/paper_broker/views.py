@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache
 from typing import Any
 
 from paper_broker.model import Account, Event, Order, Position, Quote
@@ -24,6 +25,7 @@ def time(value: datetime | None) -> str | None:
     return None if value is None else value.isoformat(timespec="microseconds")[:-6] + "Z"
 
 
+@lru_cache(4096)
 def asset_id(symbol: str) -> str:
     return identity("asset", symbol)
 

@@ -25,7 +25,8 @@ class Position:
             return Position(self.symbol, after, self.cost + qty * price)
         if self.qty * after <= 0:
             return Position(self.symbol, after, after * price)
-        return Position(self.symbol, after, self.cost * after / self.qty)
+        # Rounded, so that sums of costs stay exact however often a position is reduced.
+        return Position(self.symbol, after, (self.cost * after / self.qty).quantize(PLACES, ROUND_HALF_UP))
 
 
 @dataclass(slots=True)
