@@ -108,6 +108,7 @@ PROCESSES: tuple[ProcessSpec, ...] = (
     worker("identity", "relay"),
     worker("accounts", "relay"),
     worker("controls", "relay"),
+    worker("controls", "listen"),
     worker("intents", "relay"),
     worker("intents", "executor"),
 )

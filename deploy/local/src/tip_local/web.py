@@ -21,7 +21,7 @@ ROUTES: tuple[tuple[str, str], ...] = (
     (r"/v1/controls(/.*)?", "controls"),
     (r"/(api/v1|v1|oauth|\.well-known)/.*", "identity"),
 )
-_COMPILED = tuple((re.compile(pattern), service) for pattern, service in ROUTES)
+_COMPILED = tuple((re.compile(pattern, re.DOTALL), service) for pattern, service in ROUTES)
 
 
 def service_of(path: str) -> str | None:

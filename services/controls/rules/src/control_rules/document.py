@@ -1,0 +1,169 @@
+"""The decision table, made by asking the rule: `python -m control_rules.document > docs/decision-table.md`.
+
+Every line below is a case with its words; what is decided about it is never written by hand.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, time
+from decimal import Decimal
+
+from control_rules.evaluation import evaluate
+from control_rules.facts import (
+    Command,
+    CommandType,
+    Facts,
+    Limits,
+    ManualControl,
+    OrderCounts,
+    OrderSide,
+    Switch,
+    TimeControl,
+    TradingState,
+)
+
+NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
+OPEN = Facts(
+    time_zone="UTC",
+    account_disabled=False,
+    account_version=1,
+    account_orders=OrderCounts(0, 0),
+    symbol_orders=OrderCounts(0, 0),
+    position_quantity=Decimal(0),
+    open_quantity=Decimal(0),
+    reference_price=Decimal(100),
+)
+MARKET_BUY = Command(CommandType.CREATE, "AAPL", OrderSide.BUY, Decimal(10))
+LIMIT_BUY = replace(MARKET_BUY, limit_price=Decimal(101))
+SELL = replace(MARKET_BUY, side=OrderSide.SELL)
+CANCEL = Command(CommandType.CANCEL)
+
+
+@dataclass(frozen=True)
+class Case:
+    situation: str
+    facts: Facts
+    asked: str = "CREATE BUY 10 at market"
+    command: Command = MARKET_BUY
+    now: datetime = NOON
+
+    def line(self) -> str:
+        decision = evaluate(self.facts, self.command, self.now)
+        last = decision.checks[-1]
+        codes = ", ".join(f"`{refusal.code}`" for refusal in decision.refusals) or "-"
+        return f"| {self.situation} | {self.asked} | `{last.control}` {last.outcome} | {decision.decision} | {codes} |"
+
+
+def _switches() -> Iterator[Case]:
+    yield Case("nothing is set", OPEN)
+    yield Case("account disabled", replace(OPEN, account_disabled=True))
+    for of in ("organization", "account"):
+        for state in TradingState:
+            switch = {f"{of}_switch": Switch(state, 1)}
+            yield Case(f"{of} {state}, flat", replace(OPEN, **switch))  # type: ignore[arg-type]
+    reducing = replace(OPEN, account_switch=Switch(TradingState.REDUCING, 1))
+    long, short = replace(reducing, position_quantity=Decimal(10)), replace(reducing, position_quantity=Decimal(-10))
+    more = replace(SELL, quantity=Decimal(11))
+    replaced = replace(SELL, type=CommandType.REPLACE, quantity=Decimal(14), filled_quantity=Decimal(4))
+    yield Case("account REDUCING, long 10", long, "CREATE SELL 10", SELL)
+    yield Case("account REDUCING, long 10", long, "CREATE SELL 11", more)
+    yield Case("account REDUCING, long 10", long, "CREATE BUY 10")
+    yield Case("account REDUCING, long 10, 4 filled of the order", long, "REPLACE SELL to 14", replaced)
+    yield Case(
+        "account REDUCING, long 10, SELL 1 open", replace(long, open_quantity=Decimal(1)), "CREATE SELL 10", SELL
+    )
+    yield Case("account REDUCING, short 10", short, "CREATE BUY 10")
+    yield Case("account REDUCING, short 10", short, "CREATE SELL 10", SELL)
+    yield Case(
+        "account REDUCING, position not known", replace(reducing, position_quantity=None), "CREATE SELL 10", SELL
+    )
+    yield Case(
+        "account REDUCING, long 10, open orders not known", replace(long, open_quantity=None), "CREATE SELL 10", SELL
+    )
+    halted = Switch(TradingState.HALTED, 1)
+    yield Case("account HALTED", replace(OPEN, account_switch=halted), "CANCEL", CANCEL)
+    yield Case("account disabled", replace(OPEN, account_disabled=True), "CANCEL", CANCEL)
+
+
+def _symbols() -> Iterator[Case]:
+    yield Case("symbol manually disabled", replace(OPEN, symbol_manual=ManualControl(True, 1)))
+    yield Case("manual control, not disabled", replace(OPEN, symbol_manual=ManualControl(False, 1)))
+    yield Case("symbol manually disabled", replace(OPEN, symbol_manual=ManualControl(True, 1)), "CANCEL", CANCEL)
+    nine, five, ten = time(9), time(17), time(22)
+    for start, end in ((nine, five), (ten, nine), (five, nine), (nine, None), (None, nine), (None, five), (None, None)):
+        facts = replace(OPEN, symbol_time=TimeControl(1, start, end))
+        for moment in (NOON.replace(hour=9), NOON, NOON.replace(hour=17), NOON.replace(hour=23)):
+            yield Case(f"trading_start {start}, trading_end {end}", facts, f"CREATE at {moment:%H:%M:%S}", now=moment)
+    summer = replace(OPEN, time_zone="Europe/Berlin", symbol_time=TimeControl(1, nine, five))
+    for moment in (NOON.replace(month=7, hour=7), NOON.replace(month=1, hour=7)):
+        yield Case(
+            "09:00:00 to 17:00:00 in Europe/Berlin", summer, f"CREATE at {moment:%Y-%m-%dT%H:%M:%SZ}", now=moment
+        )
+    nowhere = replace(summer, time_zone="Nowhere/Land")
+    yield Case("09:00:00 to 17:00:00 in an unknown time zone", nowhere, "CREATE at 12:00:00")
+
+
+def _limits() -> Iterator[Case]:
+    blind = replace(OPEN, reference_price=None, account_orders=OrderCounts(), symbol_orders=OrderCounts())
+    quantity = Limits(1, max_quantity=Decimal(10))
+    yield Case("max_quantity 10", replace(OPEN, symbol_limits=quantity))
+    yield Case(
+        "max_quantity 10",
+        replace(OPEN, symbol_limits=quantity),
+        "CREATE BUY 10.1",
+        replace(MARKET_BUY, quantity=Decimal("10.1")),
+    )
+    notional = {"symbol_limits": Limits(1, max_notional=Decimal(1000))}
+    for known, words in ((OPEN, "reference price 100"), (blind, "reference price not known")):
+        facts = replace(known, **notional)  # type: ignore[arg-type]
+        yield Case(f"max_notional 1000, {words}", facts)
+        yield Case(f"max_notional 1000, {words}", facts, "CREATE BUY 10 at limit 101", LIMIT_BUY)
+        low = replace(SELL, quantity=Decimal(11), limit_price=Decimal(1))
+        yield Case(f"max_notional 1000, {words}", facts, "CREATE SELL 11 at limit 1", low)
+    collar = {"symbol_limits": Limits(1, price_collar_bps=100)}
+    for known, words in ((OPEN, "reference price 100"), (blind, "reference price not known")):
+        facts = replace(known, **collar)  # type: ignore[arg-type]
+        yield Case(f"price_collar_bps 100, {words}", facts)
+        for price in ("99", "101", "101.01"):
+            command = replace(MARKET_BUY, limit_price=Decimal(price))
+            yield Case(f"price_collar_bps 100, {words}", facts, f"CREATE BUY 10 at limit {price}", command)
+    rates = {
+        "max_orders_per_minute": Limits(1, max_orders_per_minute=5),
+        "max_orders_per_day": Limits(1, max_orders_per_day=5),
+    }
+    for name, limits in rates.items():
+        for before in (4, 5, None):
+            counts = OrderCounts(before, before)
+            words = "not known" if before is None else str(before)
+            yield Case(f"{name} 5, orders before: {words}", replace(OPEN, account_limits=limits, account_orders=counts))
+
+
+PARTS = (
+    ("Account and trading state", _switches),
+    ("Symbols and trading windows", _symbols),
+    ("Limits", _limits),
+)
+HEAD = """# Decision table of the controls
+
+Made by `python -m control_rules.document` from the rule itself; a test fails when this file and the rule differ.
+
+- CANCEL always passes. CREATE and REPLACE are judged alike, on paper as on live accounts.
+- Every control that is set gives a check, and every refusal is told, not only the first.
+- PASSED and REFUSED speak for themselves. NOT_APPLICABLE: the control has nothing to say about this command.
+- NOT_EVALUATED: the control is set, but a fact that it needs is not known. What was not evaluated does not pass: the
+  command is refused with the control's usual code, and the message names the missing fact. REDUCING without a known
+  position therefore refuses everything but CANCEL.
+"""
+
+
+def document() -> str:
+    lines = [HEAD]
+    for title, cases in PARTS:
+        lines += [f"\n## {title}\n", "| when | asked | check | decision | codes |", "|---|---|---|---|---|"]
+        lines += [case.line() for case in cases()]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(document())

@@ -1,0 +1,1 @@
+"""What an account may not do: symbol controls, trading windows, switches and limits."""

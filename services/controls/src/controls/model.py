@@ -1,0 +1,159 @@
+"""The nouns of controls. Whether a command passes them is `control_rules`' to say."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, time
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from control_rules import Command, Window
+
+CONTROLS_PREMIUM = "controls_premium"
+TIME_FIELDS = ("trading_start", "trading_end", "stale_order_millis")
+LIMIT_FIELDS = ("max_quantity", "max_notional", "price_collar_bps", "max_orders_per_minute", "max_orders_per_day")
+
+
+class AccountNotFound(Exception):
+    """There is no account here that you may see."""
+
+
+class ControlNotFound(Exception):
+    """There is no such control."""
+
+
+class WrongEnvironment(Exception):
+    """The API key is of another environment than the account."""
+
+    code = "forbidden"
+
+
+class EntitlementRequired(Exception):
+    """The organization's plan does not include controls."""
+
+    problem: Mapping[str, Any] = {"entitlement": CONTROLS_PREMIUM}
+
+
+class VersionMismatch(Exception):
+    """The resource has another version."""
+
+    code = "precondition_failed"
+
+
+class EmptyWindow(Exception):
+    """The trading window would have no moment in it."""
+
+    code = "invalid"
+
+    def __init__(self, field_name: str) -> None:
+        super().__init__("Some fields are not acceptable.")
+        message = "the trading window must not be empty: start and end must differ, and midnight alone ends nothing"
+        self.problem = {"errors": [{"pointer": f"/{field_name}", "code": "empty_window", "message": message}]}
+
+
+@dataclass(frozen=True)
+class Account:
+    id: UUID
+    organization_id: UUID
+    environment: str
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a control is about: an organization, one of its accounts, or a symbol on one."""
+
+    organization_id: UUID
+    account_id: UUID | None = None
+    symbol: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Control:
+    organization_id: UUID
+    created_at: datetime
+    updated_at: datetime
+    version: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrganizationSwitch(Control):
+    trading_state: str
+    reason: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountSwitch(Control):
+    account_id: UUID
+    trading_state: str
+    reason: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountLimits(Control):
+    account_id: UUID
+    max_quantity: Decimal | None
+    max_notional: Decimal | None
+    price_collar_bps: int | None
+    max_orders_per_minute: int | None
+    max_orders_per_day: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SymbolLimits(AccountLimits):
+    symbol: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SymbolManual(Control):
+    account_id: UUID
+    symbol: str
+    manually_disabled: bool
+    manual_reason: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SymbolTime(Control):
+    account_id: UUID
+    symbol: str
+    trading_start: time | None
+    trading_end: time | None
+    stale_order_millis: int | None
+
+
+@dataclass(frozen=True)
+class TimePatch:
+    """What to set, and which fields to remove."""
+
+    changes: Mapping[str, Any]
+    clear: frozenset[str] = frozenset()
+
+    def applied_to(self, control: SymbolTime | None) -> dict[str, Any]:
+        """The fields afterwards; what the patch does not name stays as it is."""
+        before = {name: getattr(control, name, None) for name in TIME_FIELDS}
+        after = before | dict.fromkeys(self.clear) | dict(self.changes)
+        if Window(after["trading_start"], after["trading_end"]).is_empty:
+            raise EmptyWindow(
+                next((name for name in ("trading_end", "trading_start") if name in self.changes), "clear")
+            )
+        return after
+
+
+@dataclass(frozen=True)
+class SymbolControls:
+    """Every control of one symbol on an account; None is not set."""
+
+    account_id: UUID
+    organization_id: UUID
+    symbol: str
+    manual: SymbolManual | None = None
+    time: SymbolTime | None = None
+    limits: SymbolLimits | None = None
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A command to be judged as if submitted now, or at a given moment, with facts that only the asker knows."""
+
+    command: Command
+    at: datetime | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)

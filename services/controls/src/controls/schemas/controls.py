@@ -1,0 +1,137 @@
+"""The controls themselves, in and out."""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any
+
+from marshmallow import Schema, ValidationError, fields, post_dump, post_load, validates_schema
+
+from chassis.fields import Choice, DecimalText, Flag, Identifier, Instant, Text, TimeOfDay, Whole, refuse
+from control_rules import SYMBOL_PATTERN, TradingState, normalized_symbol
+from controls import model
+
+REASON_LONGEST = 500
+MOST_ORDERS = 1_000_000_000
+
+
+def words(choices: Iterable[StrEnum]) -> tuple[str, ...]:
+    return tuple(choice.value for choice in choices)
+
+
+def symbol(text: str) -> str:
+    """The symbol in a path, normalized; refused like a field when it is none."""
+    found = normalized_symbol(text)
+    if found is None:
+        raise ValidationError({"symbol": refuse("symbol", f"must match {SYMBOL_PATTERN}").messages})
+    return found
+
+
+class _About(Schema):
+    """What every control answers beside what it says."""
+
+    account_id = Identifier(required=True)
+    organization_id = Identifier(required=True)
+    created_at = Instant(required=True)
+    updated_at = Instant(required=True)
+    version = Whole(least=1, most=2**63 - 1, required=True)
+
+
+class SymbolManualControlRequest(Schema):
+    manually_disabled = Flag(required=True)
+    manual_reason = Text(longest=REASON_LONGEST, allow_none=True, load_default=None)
+
+
+class SymbolManualControl(_About):
+    symbol = Text(longest=32, required=True)
+    manually_disabled = Flag(required=True)
+    manual_reason = Text(longest=REASON_LONGEST)
+
+    @post_dump
+    def leave_out_what_is_not_set(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+        return {name: value for name, value in data.items() if not (name == "manual_reason" and value is None)}
+
+
+class SymbolTimeControlRequest(Schema):
+    trading_start = TimeOfDay(allow_none=True)
+    trading_end = TimeOfDay(allow_none=True)
+    stale_order_millis = Whole(least=1_000, most=86_400_000, allow_none=True)
+    clear = fields.List(Choice(model.TIME_FIELDS), allow_none=True)
+
+    @validates_schema
+    def check(self, data: Mapping[str, Any], **_: Any) -> None:
+        names = data.get("clear") or []
+        twice = {
+            place: refuse("set_and_cleared", "is set and cleared at once").messages
+            for place, name in enumerate(names)
+            if data.get(name) is not None
+        }
+        if twice:
+            raise ValidationError({"clear": twice})
+        if not names and all(data.get(name) is None for name in model.TIME_FIELDS):
+            raise refuse("nothing_to_do", "must set or clear something")
+
+    @post_load
+    def patch(self, data: dict[str, Any], **_: Any) -> model.TimePatch:
+        changes = {name: data[name] for name in model.TIME_FIELDS if data.get(name) is not None}
+        return model.TimePatch(changes, frozenset(data.get("clear") or []))
+
+
+class SymbolTimeControl(_About):
+    symbol = Text(longest=32, required=True)
+    trading_start = TimeOfDay(required=True, allow_none=True)
+    trading_end = TimeOfDay(required=True, allow_none=True)
+    stale_order_millis = Whole(least=1_000, most=86_400_000, required=True, allow_none=True)
+
+
+class SwitchRequest(Schema):
+    trading_state = Choice(words(TradingState), required=True)
+    reason = Text(longest=REASON_LONGEST, allow_none=True, load_default=None)
+
+
+class AccountSwitch(_About):
+    trading_state = Choice(words(TradingState), required=True)
+    reason = Text(longest=REASON_LONGEST, required=True, allow_none=True)
+
+
+class OrganizationSwitch(AccountSwitch):
+    class Meta:
+        exclude = ("account_id",)
+
+
+class LimitsRequest(Schema):
+    max_quantity = DecimalText(allow_none=True, load_default=None)
+    max_notional = DecimalText(allow_none=True, load_default=None)
+    price_collar_bps = Whole(least=1, most=10_000, allow_none=True, load_default=None)
+    max_orders_per_minute = Whole(least=1, most=1_000_000, allow_none=True, load_default=None)
+    max_orders_per_day = Whole(least=1, most=MOST_ORDERS, allow_none=True, load_default=None)
+
+    @validates_schema
+    def check(self, data: Mapping[str, Any], **_: Any) -> None:
+        if all(value is None for value in data.values()):
+            raise refuse("nothing_to_do", "must set at least one limit")
+
+
+class AccountLimits(_About):
+    max_quantity = DecimalText(required=True, allow_none=True)
+    max_notional = DecimalText(required=True, allow_none=True)
+    price_collar_bps = Whole(least=1, most=10_000, required=True, allow_none=True)
+    max_orders_per_minute = Whole(least=1, most=1_000_000, required=True, allow_none=True)
+    max_orders_per_day = Whole(least=1, most=MOST_ORDERS, required=True, allow_none=True)
+
+
+class SymbolLimits(AccountLimits):
+    symbol = Text(longest=32, required=True)
+
+
+class SymbolControls(Schema):
+    account_id = Identifier(required=True)
+    organization_id = Identifier(required=True)
+    symbol = Text(longest=32, required=True)
+    manual = fields.Nested(SymbolManualControl, required=True, allow_none=True)
+    time = fields.Nested(SymbolTimeControl, required=True, allow_none=True)
+    limits = fields.Nested(SymbolLimits, required=True, allow_none=True)
+
+
+class SymbolControlsList(Schema):
+    data = fields.List(fields.Nested(SymbolControls), required=True)
+    next_cursor = Text(longest=1_000, required=True, allow_none=True)

@@ -1,0 +1,210 @@
+"""A preview, in and out: the command as in a submit, and the decision with its reasons."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from marshmallow import Schema, ValidationError, fields, post_load, validates_schema
+
+from chassis.fields import Choice, DecimalText, Identifier, Instant, Text, Whole, refuse
+from control_rules import (
+    SYMBOL_PATTERN,
+    Command,
+    CommandType,
+    Decision,
+    OrderSide,
+    Outcome,
+    RefusalCode,
+    Verdict,
+    normalized_symbol,
+)
+from controls import model
+from controls.schemas.controls import MOST_ORDERS, words
+
+
+class Symbol(Text):
+    """A symbol in a body, normalized as in a path."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        found = normalized_symbol(super()._deserialize(value, attr, data, **kwargs))
+        if found is None:
+            raise refuse("symbol", f"must match {SYMBOL_PATTERN}")
+        return found
+
+
+class FreeDecimalText(DecimalText):
+    """A decimal as a string that may be zero, and negative where a position is meant."""
+
+    def __init__(self, *, negative: bool = False, **options: Any) -> None:
+        super().__init__(**options)
+        self.negative = negative
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Decimal:
+        below_zero = self.negative and type(value) is str and value.startswith("-")
+        digits = value[1:] if below_zero else value
+        if type(digits) is str and self.PATTERN.fullmatch(digits) and Decimal(digits) == 0:
+            return Decimal(0)
+        number = super()._deserialize(digits, attr, data, **kwargs)
+        return -number if below_zero else number
+
+
+class _Order(Schema):
+    quantity = DecimalText(required=True)
+    time_in_force = Choice(("DAY", "GTC", "IOC", "FOK"))
+
+
+class PreviewMarket(_Order):
+    pass
+
+
+class PreviewLimit(_Order):
+    limit_price = DecimalText(required=True)
+
+
+class PreviewStop(_Order):
+    stop_price = DecimalText(required=True)
+
+
+class PreviewStopLimit(_Order):
+    limit_price = DecimalText(required=True)
+    stop_price = DecimalText(required=True)
+
+
+class PreviewSpec(Schema):
+    """Exactly one kind of order."""
+
+    Market = fields.Nested(PreviewMarket)
+    Limit = fields.Nested(PreviewLimit)
+    Stop = fields.Nested(PreviewStop)
+    StopLimit = fields.Nested(PreviewStopLimit)
+
+    @validates_schema
+    def check(self, data: Mapping[str, Any], **_: Any) -> None:
+        if len(data) != 1:
+            raise refuse("one_kind", "must have exactly one of Market, Limit, Stop, StopLimit")
+
+
+class PreviewPayload(Schema):
+    """As in a submit; a REPLACE also says which symbol and side, because intents are not known here."""
+
+    symbol = Symbol(longest=64)
+    order_side = Choice(words(OrderSide))
+    route_strategy = Choice(("AUTO", "DIRECT"))
+    ref_intent_id = Identifier()
+    spec = fields.Nested(PreviewSpec)
+
+
+NEEDED = {
+    CommandType.CREATE: ("symbol", "order_side", "spec"),
+    CommandType.REPLACE: ("symbol", "order_side", "spec"),
+    CommandType.CANCEL: (),
+}
+
+
+class PreviewCommand(Schema):
+    type = Choice(words(CommandType), required=True)
+    payload = fields.Nested(PreviewPayload, required=True)
+
+    @validates_schema
+    def check(self, data: Mapping[str, Any], **_: Any) -> None:
+        missing = [name for name in NEEDED[CommandType(data["type"])] if name not in data["payload"]]
+        if missing:
+            said = refuse("required", "Missing data for required field.").messages
+            raise ValidationError({"payload": dict.fromkeys(missing, said)})
+
+
+class PreviewFacts(Schema):
+    """What only the asker knows. Absent counts are supposed to be 0; an absent position or price is not known."""
+
+    position_quantity = FreeDecimalText(negative=True, allow_none=True)
+    open_quantity = FreeDecimalText()
+    filled_quantity = FreeDecimalText()
+    reference_price = DecimalText(allow_none=True)
+    account_orders_last_minute = Whole(least=0, most=MOST_ORDERS)
+    account_orders_last_day = Whole(least=0, most=MOST_ORDERS)
+    symbol_orders_last_minute = Whole(least=0, most=MOST_ORDERS)
+    symbol_orders_last_day = Whole(least=0, most=MOST_ORDERS)
+
+
+class _Moment(Instant):
+    """A moment whose local time exists in every zone."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> datetime:
+        moment = super()._deserialize(value, attr, data, **kwargs)
+        if not 1970 < moment.year < 9999:
+            raise refuse("range", "must be after 1970 and before 9999")
+        return moment
+
+
+class PreviewRequest(Schema):
+    command = fields.Nested(PreviewCommand, required=True)
+    at = _Moment(allow_none=True, load_default=None)
+    facts = fields.Nested(PreviewFacts, load_default=dict)
+
+    @post_load
+    def preview(self, data: dict[str, Any], **_: Any) -> model.Preview:
+        facts = dict(data["facts"])
+        filled = facts.pop("filled_quantity", Decimal(0))
+        return model.Preview(_command(data["command"], filled), data["at"], facts)
+
+
+def _command(data: Mapping[str, Any], filled: Decimal) -> Command:
+    payload = data["payload"]
+    order: Mapping[str, Any] = next(iter(payload.get("spec", {}).values()), {})
+    return Command(
+        CommandType(data["type"]),
+        payload.get("symbol", ""),
+        OrderSide(payload["order_side"]) if "order_side" in payload else None,
+        order.get("quantity", Decimal(0)),
+        order.get("limit_price"),
+        order.get("stop_price"),
+        filled,
+    )
+
+
+class PreviewCheck(Schema):
+    control = Text(longest=64, required=True)
+    version = Whole(least=1, most=2**63 - 1, required=True)
+    outcome = Choice(words(Outcome), required=True)
+
+
+class PreviewReason(Schema):
+    code = Choice(words(RefusalCode), required=True)
+    control = Text(longest=64, required=True)
+    version = Whole(least=1, most=2**63 - 1, required=True)
+    message = Text(longest=1_000, required=True)
+
+
+class PreviewSupposed(Schema):
+    position_quantity = FreeDecimalText(negative=True, required=True, allow_none=True)
+    open_quantity = FreeDecimalText(required=True)
+    reference_price = DecimalText(required=True, allow_none=True)
+    account_orders_last_minute = Whole(least=0, most=MOST_ORDERS, required=True)
+    account_orders_last_day = Whole(least=0, most=MOST_ORDERS, required=True)
+    symbol_orders_last_minute = Whole(least=0, most=MOST_ORDERS, required=True)
+    symbol_orders_last_day = Whole(least=0, most=MOST_ORDERS, required=True)
+
+
+class PreviewAnswer(Schema):
+    account_id = Identifier(required=True)
+    at = Instant(required=True)
+    decision = Choice(words(Verdict), required=True)
+    checks = fields.List(fields.Nested(PreviewCheck), required=True)
+    reasons = fields.List(fields.Nested(PreviewReason), required=True)
+    facts = fields.Nested(PreviewSupposed, required=True)
+
+
+def preview_answer(account_id: UUID, decision: Decision, at: datetime, facts: Mapping[str, Any]) -> dict[str, Any]:
+    answer: dict[str, Any] = PreviewAnswer().dump(
+        {
+            "account_id": account_id,
+            "at": at,
+            "decision": decision.decision.value,
+            "checks": decision.checks,
+            "reasons": decision.refusals,
+            "facts": facts,
+        }
+    )
+    return answer

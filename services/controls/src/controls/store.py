@@ -1,0 +1,226 @@
+"""controls' tables and the only SQL on them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+from uuid import UUID
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    ColumnElement,
+    Connection,
+    DateTime,
+    Integer,
+    Numeric,
+    Table,
+    Text,
+    Time,
+    Uuid,
+    and_,
+    case,
+    delete,
+    func,
+    select,
+    text,
+    union,
+    update,
+)
+from sqlalchemy.dialects.postgresql import insert
+
+from chassis import db, feed
+from chassis.outbox import ddl
+from controls import model
+
+SCHEMA = "controls"
+METADATA = db.metadata(SCHEMA)
+AnyControl = TypeVar("AnyControl", bound=model.Control)
+
+
+def _table(name: str, key: Sequence[Column[Any]], values: Sequence[Any]) -> Table:
+    return Table(
+        name,
+        METADATA,
+        *key,
+        *values,
+        Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+        Column("updated_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+        Column("deleted_at", DateTime(timezone=True)),
+        Column("version", BigInteger, nullable=False, server_default="1"),
+    )
+
+
+def _account_key() -> list[Column[Any]]:
+    return [Column("account_id", Uuid, primary_key=True), Column("organization_id", Uuid, nullable=False)]
+
+
+def _symbol_key() -> list[Column[Any]]:
+    return [*_account_key(), Column("symbol", Text(collation="C"), primary_key=True)]
+
+
+def _switch() -> list[Any]:
+    return [
+        Column("trading_state", Text, nullable=False),
+        Column("reason", Text),
+        CheckConstraint("trading_state IN ('ACTIVE', 'REDUCING', 'HALTED')", name="trading_state"),
+    ]
+
+
+def _limits() -> list[Any]:
+    return [
+        Column("max_quantity", Numeric),
+        Column("max_notional", Numeric),
+        Column("price_collar_bps", Integer),
+        Column("max_orders_per_minute", Integer),
+        Column("max_orders_per_day", Integer),
+        CheckConstraint("max_quantity > 0 AND max_quantity < 1e15", name="max_quantity"),
+        CheckConstraint("max_notional > 0 AND max_notional < 1e15", name="max_notional"),
+        CheckConstraint("price_collar_bps > 0", name="price_collar_bps"),
+        CheckConstraint("max_orders_per_minute > 0", name="max_orders_per_minute"),
+        CheckConstraint("max_orders_per_day > 0", name="max_orders_per_day"),
+    ]
+
+
+def _manual() -> list[Any]:
+    return [Column("manually_disabled", Boolean, nullable=False), Column("manual_reason", Text)]
+
+
+def _time() -> list[Any]:
+    return [
+        Column("trading_start", Time),
+        Column("trading_end", Time),
+        Column("stale_order_millis", Integer),
+        CheckConstraint("coalesce(trading_start, '00:00') <> trading_end", name="window"),
+        CheckConstraint("stale_order_millis BETWEEN 1000 AND 86400000", name="stale_order_millis"),
+    ]
+
+
+TABLES: dict[type[model.Control], Table] = {
+    model.OrganizationSwitch: _table(
+        "organization_switch", [Column("organization_id", Uuid, primary_key=True)], _switch()
+    ),
+    model.AccountSwitch: _table("account_switch", _account_key(), _switch()),
+    model.AccountLimits: _table("account_limits", _account_key(), _limits()),
+    model.SymbolManual: _table("symbol_manual", _symbol_key(), _manual()),
+    model.SymbolTime: _table("symbol_time", _symbol_key(), _time()),
+    model.SymbolLimits: _table("symbol_limits", _symbol_key(), _limits()),
+}
+OF_SYMBOLS = (model.SymbolManual, model.SymbolTime, model.SymbolLimits)
+OF_ACCOUNTS = (model.AccountSwitch, model.AccountLimits, *OF_SYMBOLS)
+ddl.tables(METADATA)
+feed.table(METADATA)
+
+# Columns without a default that a row must have before anybody has said anything.
+_BLANK = {"trading_state": "ACTIVE", "manually_disabled": False}
+
+_ACCOUNT = text("SELECT id, organization_id, environment FROM accounts_api.account WHERE id = :account_id")
+_FACTS = text("""
+    SELECT a.time_zone, a.disabled AS account_disabled, a.version AS account_version, r.*
+    FROM accounts_api.account a CROSS JOIN LATERAL controls_api.rules(a.organization_id, a.id, :symbol) r
+    WHERE a.id = :account_id
+""")
+_LOCK_SHARED = text("SELECT pg_advisory_xact_lock_shared(hashtextextended('controls:' || :account_id, 0))")
+_LOCK_ALONE = text("SELECT pg_advisory_xact_lock(hashtextextended('controls:' || :account_id, 0))")
+
+
+def name(kind: type[model.Control]) -> str:
+    """What checks and messages call the control."""
+    return TABLES[kind].name
+
+
+def account(tx: Connection, account_id: UUID) -> model.Account | None:
+    row = tx.execute(_ACCOUNT, {"account_id": account_id}).one_or_none()
+    return model.Account(row.id, row.organization_id, row.environment) if row else None
+
+
+def facts(tx: Connection, account_id: UUID, symbol: str) -> Mapping[str, Any] | None:
+    """What `control_rules` needs to know of the account and the symbol; None once the account is gone."""
+    row = tx.execute(_FACTS, {"account_id": account_id, "symbol": symbol}).one_or_none()
+    return row._asdict() if row else None
+
+
+def keep_account(tx: Connection, account_id: UUID) -> None:
+    """Until the end of the transaction nobody removes the account's controls; read the account after this."""
+    tx.execute(_LOCK_SHARED, {"account_id": str(account_id)})
+
+
+def find(tx: Connection, kind: type[AnyControl], scope: model.Scope) -> AnyControl | None:
+    table = TABLES[kind]
+    row = tx.execute(select(table).where(_is(table, scope), table.c.deleted_at.is_(None))).one_or_none()
+    return _control(kind, row) if row else None
+
+
+def lock(tx: Connection, kind: type[AnyControl], scope: model.Scope) -> AnyControl | None:
+    """The control, held until the end of the transaction also when there is none yet."""
+    table = TABLES[kind]
+    blank = {column: value for column, value in _BLANK.items() if column in table.c}
+    tombstone = insert(table).values(**_key(table, scope), **blank, version=0, deleted_at=func.now())
+    tx.execute(tombstone.on_conflict_do_nothing())
+    row = tx.execute(select(table).where(_is(table, scope)).with_for_update()).one()
+    return None if row.deleted_at else _control(kind, row)
+
+
+def write(tx: Connection, kind: type[AnyControl], scope: model.Scope, values: Mapping[str, Any]) -> AnyControl:
+    """Replace the values of a control held by `lock`, and count its version up."""
+    table = TABLES[kind]
+    changed = (
+        update(table)
+        .where(_is(table, scope))
+        .values(
+            **values,
+            created_at=case((table.c.deleted_at.is_(None), table.c.created_at), else_=func.now()),
+            updated_at=func.now(),
+            deleted_at=None,
+            version=table.c.version + 1,
+        )
+    )
+    return _control(kind, tx.execute(changed.returning(table)).one())
+
+
+def remove(tx: Connection, kind: type[AnyControl], scope: model.Scope) -> AnyControl:
+    table = TABLES[kind]
+    gone = update(table).where(_is(table, scope)).values(deleted_at=func.now(), version=table.c.version + 1)
+    return _control(kind, tx.execute(gone.returning(table)).one())
+
+
+def symbols_after(tx: Connection, account_id: UUID, after: str, limit: int) -> list[str]:
+    """The symbols that have a control, in order."""
+    columns = [
+        select(table.c.symbol).where(
+            table.c.account_id == account_id, table.c.symbol > after, table.c.deleted_at.is_(None)
+        )
+        for table in (TABLES[kind] for kind in OF_SYMBOLS)
+    ]
+    found = union(*columns).subquery()
+    return list(tx.execute(select(found.c.symbol).order_by(found.c.symbol).limit(limit)).scalars())
+
+
+def of_symbols(
+    tx: Connection, kind: type[AnyControl], account_id: UUID, symbols: Sequence[str]
+) -> dict[str, AnyControl]:
+    table = TABLES[kind]
+    rows = tx.execute(
+        select(table).where(table.c.account_id == account_id, table.c.symbol.in_(symbols), table.c.deleted_at.is_(None))
+    )
+    return {row.symbol: _control(kind, row) for row in rows}
+
+
+def forget_account(tx: Connection, account_id: UUID) -> int:
+    """Remove every control of the account, after whoever is just writing one; how many rows there were."""
+    tx.execute(_LOCK_ALONE, {"account_id": str(account_id)})
+    tables = [TABLES[kind] for kind in OF_ACCOUNTS]
+    return sum(tx.execute(delete(table).where(table.c.account_id == account_id)).rowcount for table in tables)
+
+
+def _key(table: Table, scope: model.Scope) -> dict[str, Any]:
+    named = {"organization_id": scope.organization_id, "account_id": scope.account_id, "symbol": scope.symbol}
+    return {column: value for column, value in named.items() if column in table.c}
+
+
+def _is(table: Table, scope: model.Scope) -> ColumnElement[bool]:
+    return and_(*(table.c[column] == value for column, value in _key(table, scope).items()))
+
+
+def _control(kind: type[AnyControl], row: Any) -> AnyControl:
+    return kind(**{column: value for column, value in row._mapping.items() if column != "deleted_at"})

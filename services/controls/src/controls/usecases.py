@@ -1,0 +1,193 @@
+"""What controls does: one function per use case, one transaction each."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+from uuid import UUID
+
+from sqlalchemy import Connection, Engine
+
+from chassis.feed import Told
+from chassis.outbox import Event, Outbox
+from chassis.principals import Kind, Principal
+from control_rules import Decision, evaluate, facts_from_row
+from controls import model, store
+
+AnyControl = TypeVar("AnyControl", bound=model.Control)
+
+# What a preview supposes when its asker says nothing: that this is the first order. Position and price stay unknown.
+FIRST_ORDER = {
+    "account_orders_last_minute": 0,
+    "account_orders_last_day": 0,
+    "symbol_orders_last_minute": 0,
+    "symbol_orders_last_day": 0,
+    "open_quantity": 0,
+    "position_quantity": None,
+    "reference_price": None,
+}
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class Deps:
+    engine: Engine
+    outbox: Outbox
+    now: Callable[[], datetime] = _utc_now
+
+
+def admit(deps: Deps, principal: Principal, account_id: UUID | None) -> None:
+    """Return if the caller may use the controls of this account (or, without one, of their organization)."""
+    with deps.engine.connect() as tx:
+        _scope(tx, principal, account_id)
+
+
+def get(
+    deps: Deps, principal: Principal, kind: type[AnyControl], account_id: UUID | None, symbol: str | None = None
+) -> AnyControl:
+    with deps.engine.connect() as tx:
+        found = store.find(tx, kind, _scope(tx, principal, account_id, symbol))
+    if found is None:
+        raise model.ControlNotFound
+    return found
+
+
+def put(
+    deps: Deps,
+    principal: Principal,
+    kind: type[AnyControl],
+    account_id: UUID | None,
+    symbol: str | None,
+    values: Mapping[str, Any],
+    *,
+    expected: int | None = None,
+) -> tuple[AnyControl, bool]:
+    """Create or replace a control; the control, and whether it is new."""
+    return _change(deps, principal, kind, (account_id, symbol), lambda _: values, expected)
+
+
+def patch_time(
+    deps: Deps,
+    principal: Principal,
+    account_id: UUID,
+    symbol: str,
+    patch: model.TimePatch,
+    *,
+    expected: int | None = None,
+) -> tuple[model.SymbolTime, bool]:
+    """Create or patch a time control; the control, and whether it is new."""
+    return _change(deps, principal, model.SymbolTime, (account_id, symbol), patch.applied_to, expected)
+
+
+def delete(
+    deps: Deps,
+    principal: Principal,
+    kind: type[model.Control],
+    account_id: UUID | None,
+    symbol: str | None = None,
+    *,
+    expected: int | None = None,
+) -> None:
+    with deps.outbox.begin() as tx:
+        scope = _writing_scope(tx, principal, account_id, symbol)
+        before = store.lock(tx, kind, scope)
+        if before is None:
+            raise model.ControlNotFound
+        _require(before, expected)
+        gone = store.remove(tx, kind, scope)
+        deps.outbox.append(tx, _updated(kind, scope, gone.version, deleted=True))
+
+
+def _change(
+    deps: Deps,
+    principal: Principal,
+    kind: type[AnyControl],
+    where: tuple[UUID | None, str | None],
+    values: Callable[[AnyControl | None], Mapping[str, Any]],
+    expected: int | None,
+) -> tuple[AnyControl, bool]:
+    with deps.outbox.begin() as tx:
+        scope = _writing_scope(tx, principal, *where)
+        before = store.lock(tx, kind, scope)
+        _require(before, expected)
+        after = store.write(tx, kind, scope, values(before))
+        deps.outbox.append(tx, _updated(kind, scope, after.version))
+    return after, before is None
+
+
+def list_symbols(
+    deps: Deps, principal: Principal, account_id: UUID, after: str, limit: int
+) -> tuple[list[model.SymbolControls], bool]:
+    """A page of the symbols that have a control, with all of theirs; and whether there are more."""
+    with deps.engine.connect() as tx:
+        scope = _scope(tx, principal, account_id)
+        symbols = store.symbols_after(tx, account_id, after, limit + 1)
+        manual = store.of_symbols(tx, model.SymbolManual, account_id, symbols)
+        time = store.of_symbols(tx, model.SymbolTime, account_id, symbols)
+        limits = store.of_symbols(tx, model.SymbolLimits, account_id, symbols)
+    page = [
+        model.SymbolControls(
+            account_id, scope.organization_id, symbol, manual.get(symbol), time.get(symbol), limits.get(symbol)
+        )
+        for symbol in symbols[:limit]
+    ]
+    return page, len(symbols) > limit
+
+
+def preview(
+    deps: Deps, principal: Principal, account_id: UUID, asked: model.Preview
+) -> tuple[Decision, datetime, Mapping[str, Any]]:
+    """What a submit would decide, at which moment, and the facts that were supposed for it."""
+    at, supposed = asked.at or deps.now(), {**FIRST_ORDER, **asked.facts}
+    with deps.engine.connect() as tx:
+        _scope(tx, principal, account_id)
+        row = store.facts(tx, account_id, asked.command.symbol)
+    if row is None:
+        raise model.AccountNotFound
+    return evaluate(facts_from_row({**row, **supposed}), asked.command, at), at, supposed
+
+
+def hear_account(tx: Connection, told: Told) -> None:
+    """An account deleted takes its controls along."""
+    if told.event_type == "account.deleted":
+        store.forget_account(tx, UUID(told.payload["account_id"]))
+
+
+def _scope(tx: Connection, principal: Principal, account_id: UUID | None, symbol: str | None = None) -> model.Scope:
+    if principal.organization_id is None:
+        raise model.AccountNotFound
+    if account_id is not None:
+        account = store.account(tx, account_id)
+        if account is None or account.organization_id != principal.organization_id:
+            raise model.AccountNotFound
+        if principal.kind is Kind.API_KEY and principal.environment != account.environment:
+            raise model.WrongEnvironment
+    if model.CONTROLS_PREMIUM not in principal.entitlements:
+        raise model.EntitlementRequired
+    return model.Scope(principal.organization_id, account_id, symbol)
+
+
+def _writing_scope(tx: Connection, principal: Principal, account_id: UUID | None, symbol: str | None) -> model.Scope:
+    # Before the account is read: one deleted from here on is cleaned up after this transaction, not under it.
+    if account_id is not None:
+        store.keep_account(tx, account_id)
+    return _scope(tx, principal, account_id, symbol)
+
+
+def _require(control: model.Control | None, expected: int | None) -> None:
+    if expected is not None and (control is None or control.version != expected):
+        raise model.VersionMismatch
+
+
+def _updated(kind: type[model.Control], scope: model.Scope, version: int, *, deleted: bool = False) -> Event:
+    """Ids and which control; what it says is read where it is kept."""
+    ids = {"organization_id": scope.organization_id, "account_id": scope.account_id, "symbol": scope.symbol}
+    payload = {name: str(value) for name, value in ids.items() if value is not None}
+    return Event(
+        "control.updated",
+        {**payload, "control": store.name(kind), "version": version, "deleted": deleted},
+        ordering_key=str(scope.account_id or scope.organization_id),
+    )

@@ -1,0 +1,233 @@
+"""Beyond the specification: trading states, limits, and what a command would meet."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+MARKET = {"Market": {"quantity": "10"}}
+
+
+def create(side: str = "BUY", spec: dict[str, Any] | None = None, symbol: str = "AAPL") -> dict[str, Any]:
+    return {"type": "CREATE", "payload": {"symbol": symbol, "order_side": side, "spec": spec or MARKET}}
+
+
+def codes(controls: Any, command: dict[str, Any] | None = None, **more: Any) -> list[str]:
+    answer = controls.call("POST", "/preview", {"command": command or create(), **more})
+    assert answer.status_code == 200, answer.json
+    assert answer.json["decision"] == ("REFUSED" if answer.json["reasons"] else "ALLOWED")
+    return [reason["code"] for reason in answer.json["reasons"]]
+
+
+def test_the_switch_of_an_account_is_put_read_and_removed(controls: Any) -> None:
+    made = controls.call("PUT", "", {"trading_state": "REDUCING", "reason": "volatile"})
+
+    assert (made.status_code, made.headers["ETag"]) == (201, '"1"')
+    assert set(made.json) == {
+        "account_id", "organization_id", "trading_state", "reason", "created_at", "updated_at", "version",
+    }  # fmt: skip
+    assert controls.call("GET").json == made.json
+    again = controls.call("PUT", "", {"trading_state": "ACTIVE"}, If_Match='"1"')
+    assert (again.status_code, again.json["reason"], again.json["version"]) == (200, None, 2)
+    assert controls.call("PUT", "", {"trading_state": "ACTIVE"}, If_Match='"1"').status_code == 412
+    assert controls.call("DELETE").status_code == 204
+    assert controls.call("GET").json["code"] == "control_not_found"
+
+
+def test_the_switch_of_the_organization_stops_every_account_of_it_and_no_other(setting: Any) -> None:
+    mine = setting.world.organization(entitlements=["controls_premium"])
+    theirs = setting.world.organization(entitlements=["controls_premium"])
+    one, two = (setting.controls(mine, setting.account(mine, kind)) for kind in ("paper", "live"))
+    other = setting.controls(theirs, setting.account(theirs))
+
+    made = one.call("PUT", "/v1/controls/organization", {"trading_state": "HALTED"})
+
+    assert (made.status_code, "account_id" in made.json) == (201, False)
+    assert made.headers["Location"] == "/v1/controls/organization"
+    assert [codes(caller) for caller in (one, two, other)] == [["TRADING_HALTED"], ["TRADING_HALTED"], []]
+    assert setting.events(mine.id)[0]["control"] == "organization_switch"
+    assert one.call("DELETE", "/v1/controls/organization").status_code == 204
+    assert codes(two) == []
+
+
+@pytest.mark.parametrize("path", ["/limits", "/symbols/AAPL/limits"])
+def test_limits_are_replaced_whole_and_kept_to_the_last_digit(controls: Any, path: str) -> None:
+    everything = {
+        "max_quantity": "100.50",
+        "max_notional": "999999999999999.999999999",
+        "price_collar_bps": 250,
+        "max_orders_per_minute": 10,
+        "max_orders_per_day": 1000,
+    }
+
+    made = controls.call("PUT", path, everything)
+    less = controls.call("PUT", path, {"max_quantity": "1"})
+
+    assert made.status_code == 201
+    assert {name: made.json[name] for name in everything} == everything
+    assert {name: less.json[name] for name in everything} == dict.fromkeys(everything) | {"max_quantity": "1"}
+    assert controls.call("GET", path).json == less.json
+
+
+@pytest.mark.parametrize(
+    ("path", "limits", "facts", "command", "code"),
+    [
+        ("/limits", {"max_quantity": "9"}, {}, create(), "QUANTITY_ABOVE_LIMIT"),
+        ("/symbols/AAPL/limits", {"max_quantity": "9.99"}, {}, create(), "QUANTITY_ABOVE_LIMIT"),
+        ("/limits", {"max_notional": "999"}, {"reference_price": "100"}, create(), "NOTIONAL_ABOVE_LIMIT"),
+        (
+            "/symbols/AAPL/limits",
+            {"price_collar_bps": 100},
+            {"reference_price": "100"},
+            create(spec={"Limit": {"quantity": "1", "limit_price": "101.01"}}),
+            "PRICE_OUTSIDE_COLLAR",
+        ),
+        (
+            "/limits",
+            {"max_orders_per_minute": 5},
+            {"account_orders_last_minute": 5},
+            create(),
+            "ORDER_RATE_ABOVE_LIMIT",
+        ),
+        (
+            "/symbols/AAPL/limits",
+            {"max_orders_per_day": 5},
+            {"symbol_orders_last_day": 5},
+            create(),
+            "ORDER_RATE_ABOVE_LIMIT",
+        ),
+    ],
+)
+def test_each_limit_refuses_by_its_code_and_only_where_it_is_set(
+    controls: Any, path: str, limits: dict[str, Any], facts: dict[str, Any], command: dict[str, Any], code: str
+) -> None:
+    assert codes(controls, command, facts=facts) == []
+    controls.call("PUT", path, limits)
+
+    assert codes(controls, command, facts=facts) == [code]
+    elsewhere = {**command, "payload": {**command["payload"], "symbol": "MSFT"}}
+    assert codes(controls, elsewhere, facts=facts) == ([] if "symbols" in path else [code])
+    controls.call("DELETE", path)
+    assert codes(controls, command, facts=facts) == []
+
+
+def test_a_preview_tells_every_control_its_version_and_outcome(controls: Any) -> None:
+    controls.symbol("PUT", "AAPL", body={"manually_disabled": False})
+    controls.symbol("PUT", "AAPL", body={"manually_disabled": True, "manual_reason": "earnings"})
+    controls.symbol("PATCH", "AAPL", "/time", {"trading_start": "09:30:00", "trading_end": "16:00:00"})
+    controls.call("PUT", "", {"trading_state": "ACTIVE"})
+
+    at = "2026-07-01T12:00:00Z"
+    answer = controls.call("POST", "/preview", {"command": create(), "at": at})
+
+    assert answer.json["at"] == "2026-07-01T12:00:00.000000Z"
+    assert answer.json["account_id"] == str(controls.account_id)
+    assert answer.json["checks"] == [
+        {"control": "account", "version": 1, "outcome": "PASSED"},
+        {"control": "account_switch", "version": 1, "outcome": "PASSED"},
+        {"control": "symbol_manual", "version": 2, "outcome": "REFUSED"},
+        {"control": "symbol_time", "version": 1, "outcome": "PASSED"},
+    ]
+    assert answer.json["reasons"] == [
+        {"code": "SYMBOL_DISABLED", "control": "symbol_manual", "version": 2, "message": "AAPL is disabled: earnings"}
+    ]
+    assert answer.json["facts"]["position_quantity"] is None
+    assert answer.json["facts"]["account_orders_last_minute"] == 0
+
+
+@pytest.mark.parametrize(
+    ("zone", "at", "refused"),
+    [
+        ("America/New_York", "2026-03-06T14:29:59Z", True),  # 09:29:59 in winter
+        ("America/New_York", "2026-03-06T14:30:00Z", False),
+        ("America/New_York", "2026-03-09T13:29:59Z", True),  # and 09:29:59 in summer
+        ("America/New_York", "2026-03-09T13:30:00Z", False),
+        ("America/New_York", "2026-11-02T13:30:00Z", True),
+        ("America/New_York", "2026-11-02T14:30:00Z", False),
+        ("America/New_York", "2026-11-02T16:00:00-05:00", True),
+        ("Asia/Tokyo", "2026-11-02T00:30:00Z", False),
+        ("Asia/Tokyo", "2026-11-02T07:00:00Z", True),
+    ],
+)
+def test_a_preview_of_a_later_moment_reads_the_clock_on_the_accounts_wall(
+    setting: Any, organization: Any, zone: str, at: str, refused: bool
+) -> None:
+    controls = setting.controls(organization, setting.account(organization, time_zone=zone))
+    controls.symbol("PATCH", "AAPL", "/time", {"trading_start": "09:30:00", "trading_end": "16:00:00"})
+
+    assert codes(controls, at=at) == (["OUTSIDE_TRADING_WINDOW"] if refused else [])
+
+
+def test_a_preview_supposes_no_position_it_was_not_told(controls: Any) -> None:
+    controls.call("PUT", "", {"trading_state": "REDUCING"})
+    sell = create("SELL")
+
+    answer = controls.call("POST", "/preview", {"command": sell})
+
+    assert answer.json["decision"] == "REFUSED"
+    assert answer.json["checks"][-1] == {"control": "account_switch", "version": 1, "outcome": "NOT_EVALUATED"}
+    assert codes(controls, sell, facts={"position_quantity": "10"}) == []
+    assert codes(controls, sell, facts={"position_quantity": "9.9"}) == ["TRADING_REDUCING"]
+    assert codes(controls, create("BUY"), facts={"position_quantity": "-10"}) == []
+    assert codes(controls, sell, facts={"position_quantity": "10", "open_quantity": "0.1"}) == ["TRADING_REDUCING"]
+
+
+def test_a_cancel_always_passes_and_a_replace_is_judged_like_a_create(controls: Any) -> None:
+    controls.call("PUT", "", {"trading_state": "HALTED"})
+    cancel = {"type": "CANCEL", "payload": {"ref_intent_id": "00000000-0000-4000-8000-000000000000"}}
+    replace = {**create(), "type": "REPLACE"}
+
+    assert codes(controls, cancel) == []
+    assert codes(controls, replace) == ["TRADING_HALTED"]
+
+
+def test_a_disabled_account_refuses_and_says_so(setting: Any, controls: Any) -> None:
+    with setting.platform.admin() as admin:
+        admin.exec_driver_sql(f"UPDATE accounts.account SET disabled = true WHERE id = '{controls.account_id}'")
+
+    assert codes(controls) == ["ACCOUNT_DISABLED"]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"Market": {"quantity": "1"}},
+        {"Limit": {"quantity": "1", "limit_price": "10", "time_in_force": "GTC"}},
+        {"Stop": {"quantity": "1", "stop_price": "10"}},
+        {"StopLimit": {"quantity": "1", "stop_price": "10", "limit_price": "10"}},
+    ],
+)
+def test_every_kind_of_order_can_be_previewed(controls: Any, spec: dict[str, Any]) -> None:
+    controls.call("PUT", "/limits", {"price_collar_bps": 1})
+    facts = {"reference_price": "20"}
+    expected = [] if "Market" in spec else ["PRICE_OUTSIDE_COLLAR"]
+
+    assert codes(controls, create(spec=spec), facts=facts) == expected
+
+
+def test_a_preview_writes_nothing(setting: Any, controls: Any) -> None:
+    before = setting.everything()
+
+    codes(controls)
+
+    assert setting.everything() == before
+
+
+def test_limits_come_back_as_the_decimals_they_are(setting: Any, controls: Any) -> None:
+    controls.call("PUT", "/limits", {"max_quantity": "0.000000001"})
+
+    [row] = setting.rows("account_limits", controls.account_id)
+
+    assert row["max_quantity"] == Decimal("0.000000001")
+
+
+def test_the_document_of_the_api_has_every_endpoint(setting: Any) -> None:
+    document = setting.client.get("/openapi.json").json
+    operations = {(path, method) for path, item in document["paths"].items() for method in item}
+
+    account = "/v1/controls/accounts/{account_id}"
+    symbol = f"{account}/symbols/{{symbol}}"
+    for path in (account, f"{account}/limits", symbol, f"{symbol}/limits", "/v1/controls/organization"):
+        assert {(path, "get"), (path, "put"), (path, "delete")} <= operations
+    assert {(f"{symbol}/time", method) for method in ("get", "patch", "delete")} <= operations
+    assert {(f"{account}/symbols", "get"), (f"{account}/preview", "post")} <= operations

@@ -1,0 +1,197 @@
+"""What controls hears and tells: an account deleted takes its controls along, whenever it is heard of."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from chassis import db
+from chassis.feed import Feed
+from chassis.outbox import Event, Outbox
+from chassis.outbox.relay import Relay
+from chassis.queues import Publisher
+from controls import store, usecases
+from controls.worker import hear
+
+TABLES = ("account_switch", "account_limits", "symbol_manual", "symbol_time", "symbol_limits")
+
+
+@pytest.fixture(scope="module")
+def accounts(platform: Any) -> Any:
+    """The accounts service as far as it is heard: its outbox, relayed."""
+    engine = create_engine(db.with_driver(platform.database_url("accounts")))
+    yield Relay(Outbox(engine, "accounts"), Publisher(platform.redis_url), ())
+    engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def feed(platform: Any) -> Any:
+    engine = create_engine(db.with_driver(platform.database_url("controls")))
+    yield Feed(engine, store.SCHEMA, "accounts")
+    engine.dispose()
+
+
+def delete_account(platform: Any, relay: Any, account_id: UUID, event_type: str = "account.deleted") -> None:
+    with relay.outbox.engine.begin() as tx:
+        if event_type == "account.deleted":
+            tx.execute(text("UPDATE accounts.account SET deleted_at = now() WHERE id = :id"), {"id": account_id})
+        relay.outbox.append(tx, Event(event_type, {"account_id": str(account_id)}, str(account_id)))
+    while relay.drain_once():
+        pass
+
+
+def furnish(controls: Any) -> None:
+    controls.symbol("PUT", "AAPL", body={"manually_disabled": True})
+    controls.symbol("PUT", "MSFT", body={"manually_disabled": True})
+    controls.symbol("DELETE", "MSFT")
+    controls.symbol("PATCH", "AAPL", "/time", {"trading_start": "09:30:00"})
+    controls.symbol("PUT", "AAPL", "/limits", {"max_quantity": "1"})
+    controls.call("PUT", "/limits", {"max_quantity": "1"})
+    controls.call("PUT", "", {"trading_state": "HALTED"})
+
+
+def kept(setting: Any, controls: Any) -> int:
+    return sum(len(setting.rows(table, controls.account_id)) for table in TABLES)
+
+
+def test_an_account_deleted_takes_its_controls_along_and_no_others(
+    setting: Any, organization: Any, controls: Any, accounts: Any, feed: Any
+) -> None:
+    other = setting.controls(organization, setting.account(organization))
+    furnish(controls)
+    furnish(other)
+
+    delete_account(setting.platform, accounts, controls.account_id)
+    hear(feed)([])
+
+    assert (kept(setting, controls), kept(setting, other)) == (0, 6)
+    assert controls.symbol("GET", "AAPL").status_code == 404
+
+
+def test_what_was_told_while_nobody_listened_is_heard_once_and_in_full(
+    setting: Any, organization: Any, accounts: Any, feed: Any
+) -> None:
+    hear(feed)([])
+    gone = [setting.controls(organization, setting.account(organization)) for _ in range(3)]
+    for each in gone:
+        furnish(each)
+        delete_account(setting.platform, accounts, each.account_id, "account.updated")
+    delete_account(setting.platform, accounts, gone[0].account_id)
+    delete_account(setting.platform, accounts, gone[2].account_id)
+
+    assert feed.catch_up(usecases.hear_account) == 5
+    assert feed.catch_up(usecases.hear_account) == 0
+    assert [kept(setting, each) for each in gone] == [0, 6, 0]
+
+
+def test_a_put_under_way_while_the_account_is_deleted_leaves_nothing_behind(
+    setting: Any, organization: Any, controls: Any, accounts: Any, feed: Any
+) -> None:
+    engine = create_engine(db.with_driver(setting.platform.database_url("controls")))
+    with engine.connect() as late:
+        with late.begin():
+            scope = usecases.model.Scope(organization.id, controls.account_id, "AAPL")
+            store.keep_account(late, controls.account_id)
+            store.lock(late, usecases.model.SymbolManual, scope)
+            store.write(late, usecases.model.SymbolManual, scope, {"manually_disabled": True})
+            delete_account(setting.platform, accounts, controls.account_id)
+            listener = threading.Thread(target=hear(feed), args=([],))
+            listener.start()
+            listener.join(0.3)
+            waited = listener.is_alive()
+        listener.join(5)
+    engine.dispose()
+
+    assert waited, "the listener must not overtake the writer"
+    assert kept(setting, controls) == 0
+    assert controls.symbol("PUT", "AAPL", body={"manually_disabled": True}).status_code == 404
+
+
+def until(condition: Callable[[], bool], seconds: float = 10) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+@pytest.fixture
+def worker(platform: Any) -> Any:
+    """Starts `python -m controls.worker <job>`, and ends what it started."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(job: str, **more: str) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, **platform.environment("controls"), **more}
+        process = subprocess.Popen([sys.executable, "-m", "controls.worker", job], env=environment)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def test_the_listening_process_catches_up_after_being_killed_and_ends_cleanly(
+    setting: Any, organization: Any, accounts: Any, worker: Any
+) -> None:
+    first, second = (setting.controls(organization, setting.account(organization)) for _ in range(2))
+    furnish(first)
+    furnish(second)
+    listening = worker("listen")
+    delete_account(setting.platform, accounts, first.account_id)
+    assert until(lambda: kept(setting, first) == 0)
+    listening.kill()
+    listening.wait()
+
+    delete_account(setting.platform, accounts, second.account_id)
+    assert kept(setting, second) == 6
+    again = worker("listen")
+    assert until(lambda: kept(setting, second) == 0)
+
+    again.send_signal(signal.SIGTERM)
+    assert again.wait(5) == 0
+
+
+def test_the_relay_tells_every_change_in_order_on_the_feed(setting: Any, controls: Any, worker: Any) -> None:
+    for state in ("HALTED", "REDUCING", "ACTIVE"):
+        controls.call("PUT", "", {"trading_state": state})
+    relay = worker("relay")
+
+    def told() -> list[int]:
+        with setting.platform.admin() as admin:
+            found = admin.execute(
+                text(
+                    "SELECT (payload->>'version')::int FROM controls_api.feed "
+                    "WHERE payload->>'account_id' = :id ORDER BY position"
+                ),
+                {"id": str(controls.account_id)},
+            )
+            return list(found.scalars())
+
+    assert until(lambda: len(told()) == 3)
+    assert told() == [1, 2, 3]
+    relay.send_signal(signal.SIGTERM)
+    assert relay.wait(5) == 0
+
+
+def test_a_worker_without_configuration_stops_with_one_clear_line() -> None:
+    environment = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")}
+    started = [
+        subprocess.Popen([sys.executable, "-m", "controls.worker", job], env=environment, stderr=subprocess.PIPE)
+        for job in ("listen", "relay")
+    ]
+
+    for process in started:
+        _, said = process.communicate(timeout=30)
+        assert process.returncode == 2
+        assert b"DATABASE_URL" in said and b"Traceback" not in said
