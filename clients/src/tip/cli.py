@@ -17,7 +17,10 @@ SUBCOMMANDS = {
     "logs": "tip.logs",
     "migrate": "tip.migrate",
     "token": "tip.token",
+    "signing-keys": "tip.signing_keys",
     "outbox": "tip.outbox",
+    "vault": "tip.vault",
+    "verify": "tip.verify",
     "demo": "tip.demo",
 }
 """Loaded when it is asked for; one whose module does not exist is not offered."""

@@ -18,21 +18,24 @@ CREATE TABLE identity.organization (
     created_at  timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT organization_provider_external_id_key UNIQUE (provider, external_id)
 );
+CREATE INDEX organization_created_at_id_idx ON identity.organization (created_at, id);
 CREATE TABLE identity.app_user (
     id           uuid CONSTRAINT app_user_pkey PRIMARY KEY,
     provider     text NOT NULL,
     subject      text NOT NULL,
-    email        text,
     created_at   timestamptz NOT NULL DEFAULT now(),
-    deletion_requested_at timestamptz,
+    deletion_begun_at timestamptz,
     deleted_at   timestamptz,
     CONSTRAINT app_user_provider_subject_key UNIQUE (provider, subject)
 );
+CREATE INDEX app_user_unfinished_idx ON identity.app_user (deletion_begun_at)
+    WHERE deletion_begun_at IS NOT NULL AND deleted_at IS NULL;
 CREATE TABLE identity.membership (
     organization_id uuid NOT NULL CONSTRAINT membership_organization_id_fkey REFERENCES identity.organization,
     user_id         uuid NOT NULL CONSTRAINT membership_user_id_fkey REFERENCES identity.app_user,
     role            text NOT NULL CONSTRAINT membership_role_check CHECK (role IN ('admin', 'member', 'read_only')),
     created_at      timestamptz NOT NULL DEFAULT now(),
+    removed_at      timestamptz,
     CONSTRAINT membership_pkey PRIMARY KEY (organization_id, user_id)
 );
 CREATE INDEX membership_user_id_idx ON identity.membership (user_id);
@@ -73,11 +76,13 @@ CREATE TABLE identity.signing_key (
     public_jwk  jsonb NOT NULL,
     sealed_key  bytea NOT NULL,
     created_at  timestamptz NOT NULL DEFAULT now(),
+    needed_until timestamptz,
     retired_at  timestamptz
 );
 """
 
-# The contract with the other services. Expired entitlements are not entitlements; deleted users are not members.
+# The contract with the other services. Expired entitlements are not entitlements. A deleted user stays known, so that
+# a provider's token cannot bring one back; so does a membership taken away, without its role.
 VIEWS = """
 CREATE VIEW identity_api.organization AS
     SELECT o.id, o.provider, o.external_id, o.name, o.disabled,
@@ -88,15 +93,10 @@ CREATE VIEW identity_api.api_key AS
     SELECT k.id, k.prefix, k.key_digest, k.organization_id, k.environment, k.permissions, k.disabled, k.expires_at,
            o.disabled AS organization_disabled, o.entitlements
     FROM identity.api_key k JOIN identity_api.organization o ON o.id = k.organization_id;
-CREATE VIEW identity_api.member AS
-    SELECT u.provider, u.subject, u.id AS user_id, o.external_id, o.id AS organization_id, m.role, o.entitlements
-    FROM identity.app_user u
-    JOIN identity.membership m ON m.user_id = u.id
-    JOIN identity_api.organization o ON o.id = m.organization_id AND o.provider = u.provider AND NOT o.disabled
-    WHERE u.deletion_requested_at IS NULL
-    UNION ALL
-    SELECT u.provider, u.subject, u.id, NULL, NULL, NULL, '{}'
-    FROM identity.app_user u WHERE u.deletion_requested_at IS NULL;
+CREATE VIEW identity_api.app_user AS
+    SELECT id, provider, subject, deleted_at IS NOT NULL AS deleted FROM identity.app_user;
+CREATE VIEW identity_api.membership AS
+    SELECT organization_id, user_id, CASE WHEN removed_at IS NULL THEN role END AS role FROM identity.membership;
 CREATE VIEW identity_api.service_account AS
     SELECT client_id, scopes, disabled FROM identity.service_account;
 CREATE VIEW identity_api.signing_key AS
@@ -104,7 +104,7 @@ CREATE VIEW identity_api.signing_key AS
 """
 
 READERS = ("identity", "accounts", "controls", "intents", "stream_gateway")
-PUBLISHED = ("organization", "api_key", "member", "service_account", "signing_key", "feed")
+PUBLISHED = ("organization", "api_key", "app_user", "membership", "service_account", "signing_key", "feed")
 
 
 def upgrade() -> None:
@@ -116,7 +116,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    for view in ("signing_key", "service_account", "member", "api_key", "organization"):
+    for view in ("signing_key", "service_account", "membership", "app_user", "api_key", "organization"):
         op.execute(f"DROP VIEW identity_api.{view}")
     op.execute(ddl.drop_v1("identity"))
     for table in ("signing_key", "service_account", "api_key", "entitlement", "membership", "app_user", "organization"):

@@ -1,8 +1,10 @@
 """POST /api/v1/auth/api-key/validate, as the specification and the contract have it."""
 
+from collections.abc import Callable
+
 import pytest
 from flask.testing import FlaskClient
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from chassis import keys
 from identity.app import create_app
@@ -10,11 +12,6 @@ from tip_local.platform_plugin import Platform
 from tip_local.world import World
 
 PATH = "/api/v1/auth/api-key/validate"
-
-
-@pytest.fixture(scope="module")
-def client(platform: Platform) -> FlaskClient:
-    return create_app(platform.environment("identity")).test_client()
 
 
 def test_a_known_key_is_described_by_exactly_the_specified_fields(client: FlaskClient, world: World) -> None:
@@ -72,3 +69,86 @@ def test_guessing_is_limited_per_address(platform: Platform) -> None:
     ]
 
     assert statuses == [401] * 5 + [429] * 3
+
+
+def test_guessing_is_limited_per_key_prefix_from_any_address(platform: Platform, world: World) -> None:
+    client = create_app(platform.environment("identity", VALIDATE_RATE_LIMIT_PER_MINUTE="5")).test_client()
+    known = world.organization().api_keys["paper"]
+
+    statuses = [
+        client.post(
+            PATH, json={"api_key": _another_with_prefix_of(known)}, environ_base={"REMOTE_ADDR": f"127.9.8.{number}"}
+        ).status_code
+        for number in range(8)
+    ]
+
+    assert statuses == [401] * 5 + [429] * 3
+
+
+def test_guessing_by_header_is_limited_per_prefix_and_leaves_the_keys_owner_alone(
+    platform: Platform, world: World
+) -> None:
+    client = create_app(platform.environment("identity", RATE_LIMIT_PER_MINUTE="5")).test_client()
+    known = world.organization().api_keys["paper"]
+
+    def ask(key: str, number: int) -> int:
+        address = {"REMOTE_ADDR": f"127.9.7.{number}"}
+        return client.get("/v1/auth/self", headers={"x-api-key": key}, environ_base=address).status_code
+
+    guesses = [ask(_another_with_prefix_of(known), number) for number in range(8)]
+
+    assert guesses == [401] * 5 + [429] * 3
+    assert ask(known, 99) == 200
+
+
+def _another_with_prefix_of(known: str) -> str:
+    start = keys.prefix(known)
+    body = start + keys.generate("paper")[len(start) : -6]
+    return body + keys._checksum(body)
+
+
+@pytest.mark.parametrize(
+    "change", [lambda key: key[:-1] + ("A" if key[-1] != "A" else "B"), lambda key: key[:-1], str.upper]
+)
+def test_a_key_whose_checksum_is_wrong_is_refused_without_asking_the_database(
+    platform: Platform, world: World, change: Callable[[str], str]
+) -> None:
+    client = create_app(platform.environment("identity")).test_client()
+    statements: list[str] = []
+    engine = client.application.extensions["deps"].engine
+    event.listen(engine, "before_cursor_execute", lambda _c, _k, statement, *_: statements.append(statement))
+    good = world.organization().api_keys["paper"]
+
+    validated = client.post(PATH, json={"api_key": change(good)})
+    used = client.get("/v1/auth/self", headers={"x-api-key": change(good)})
+
+    assert (validated.status_code, used.status_code) == (401, 401)
+    assert statements == []
+    assert client.post(PATH, json={"api_key": good}).status_code == 200
+    assert len(statements) == 1, "and a good one costs exactly one"
+
+
+def test_a_key_with_a_known_beginning_and_another_end_is_unknown(client: FlaskClient, world: World) -> None:
+    known = world.organization().api_keys["paper"]
+
+    assert client.post(PATH, json={"api_key": _another_with_prefix_of(known)}).status_code == 401
+    assert client.post(PATH, json={"api_key": known}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "status"),
+    [
+        (b'{"api_key": "x"', "application/json", 400),
+        (b'{"api_key": "x", "api_key": "y"}', "application/json", 400),
+        (b'{"api_key": "\\u0000"}', "application/json", 400),
+        (b"api_key=x", "application/x-www-form-urlencoded", 415),
+        (b'{"api_key": 7}', "application/json", 422),
+        (b'{"api_key": "x", "more": 1}', "application/json", 422),
+        (b"[]", "application/json", 422),
+        (b"x" * 70_000, "application/json", 413),
+    ],
+)
+def test_a_bad_body_is_told_what_is_wrong_with_it(
+    client: FlaskClient, body: bytes, content_type: str, status: int
+) -> None:
+    assert client.post(PATH, data=body, content_type=content_type).status_code == status

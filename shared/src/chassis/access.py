@@ -70,6 +70,15 @@ class KeyRow(NamedTuple):
 FindKeys = Callable[..., Sequence[KeyRow]]
 
 
+class Presented(NamedTuple):
+    """What a caller shows of itself, over HTTP or otherwise. `credentials` are pairs: "key" or "bearer", and it."""
+
+    credentials: Sequence[tuple[str, str]]
+    organization: str | None
+    """What x-organization-id says."""
+    address: str | None
+
+
 class BadId:
     """A path id that is not a UUID; refused after the credential, so that a stranger learns nothing."""
 
@@ -190,33 +199,38 @@ def _refusal(status: int, detail: str) -> problems.Problem:
 
 
 def authenticate(access: Access, incoming: Request, find_keys: FindKeys | None = None) -> Principal:
-    """The caller behind the request's one credential; anything doubtful about it is a 401."""
-    presented = _credentials(incoming)
-    if len(presented) > 1:
+    """The caller behind the request's one credential."""
+    return identify(access, _presented(incoming), find_keys)
+
+
+def identify(access: Access, presented: Presented, find_keys: FindKeys | None = None) -> Principal:
+    """The caller behind the one credential presented; anything doubtful about it is a 401."""
+    if len(presented.credentials) > 1:
         raise problems.Problem(400, "two_credentials", "Send x-api-key or Authorization, not both.")
-    if not presented:
-        return _refuse_credential(access, incoming)
-    [(kind, value)] = presented
+    if not presented.credentials:
+        return _refuse_credential(access, presented)
+    [(kind, value)] = presented.credentials
     try:
-        principal = _from_key(access, value, find_keys) if kind == "key" else _from_token(access, incoming, value)
+        principal = from_key(access, value, find_keys) if kind == "key" else _from_token(access, presented, value)
     except tokens.KeysUnavailable:
         raise problems.unavailable() from None
-    return principal or _refuse_credential(access, incoming)
+    return principal or _refuse_credential(access, presented)
 
 
-def _refuse_credential(access: Access, incoming: Request) -> Principal:
+def _refuse_credential(access: Access, presented: Presented) -> Principal:
     """Refused callers are counted by address: guessing is limited too."""
-    access.rate_limit.count(f"address:{incoming.remote_addr}")
+    access.rate_limit.count(f"address:{presented.address}")
     metrics.REFUSED_CREDENTIALS.inc()
     raise problems.unauthenticated()
 
 
-def _credentials(incoming: Request) -> list[tuple[str, str]]:
-    presented = [("key", value) for value in incoming.headers.getlist("x-api-key")]
-    return presented + [("bearer", value) for value in incoming.headers.getlist("Authorization")]
+def _presented(incoming: Request) -> Presented:
+    credentials = [("key", value) for value in incoming.headers.getlist("x-api-key")]
+    credentials += [("bearer", value) for value in incoming.headers.getlist("Authorization")]
+    return Presented(credentials, incoming.headers.get("x-organization-id"), incoming.remote_addr)
 
 
-def _from_key(access: Access, key: str, find_keys: FindKeys | None = None) -> Principal | None:
+def from_key(access: Access, key: str, find_keys: FindKeys | None = None) -> Principal | None:
     if not keys.is_well_formed(key):
         return None
     digest = keys.digest(key)
@@ -241,11 +255,11 @@ def _keys(access: Access, prefix: str) -> list[KeyRow]:
         return [KeyRow(*row) for row in connection.execute(_API_KEY, {"prefix": prefix})]
 
 
-def _from_token(access: Access, incoming: Request, authorization: str) -> Principal | None:
+def _from_token(access: Access, presented: Presented, authorization: str) -> Principal | None:
     scheme, _, token = authorization.partition(" ")
     if scheme.lower() != "bearer":
         return None
-    return from_bearer(access, token.strip(), incoming.headers.get("x-organization-id"))
+    return from_bearer(access, token.strip(), presented.organization)
 
 
 def from_bearer(access: Access, token: str, organization_header: str | None) -> Principal | None:

@@ -53,6 +53,7 @@ def engine(url: str, *, pool_size: int, name: str) -> Engine:
         pool_timeout=POOL_TIMEOUT_S,
         pool_recycle=1_800,
         pool_pre_ping=True,
+        hide_parameters=True,  # an error may be logged, what it was about may not
         connect_args={"options": _SESSION, "application_name": name, **_KEEPALIVE},
     )
 

@@ -69,9 +69,10 @@ def configure(process: str, *, log_format: str = "auto", level: str = "info") ->
         if as_text
         else structlog.processors.JSONRenderer()
     )
+    # Our own lines go straight to the stream: the way through `logging` would double the price of a request's line.
     structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        logger_factory=structlog.stdlib.LoggerFactory(),
+        processors=[*shared, renderer],
+        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
         cache_logger_on_first_use=False,
     )

@@ -21,6 +21,9 @@ WINDOW_S = 60
 _BLOCKS_PER_WINDOW = 100
 _MAX_TRACKED = 10_000
 
+Counts = dict[str, tuple[int, int, int]]
+"""Of each limit that a request was counted against: quota, what remains of it, seconds until the next window."""
+
 
 @dataclass
 class _Block:
@@ -43,7 +46,7 @@ class RateLimit:
         self._blocks: dict[str, _Block] = {}
         self._lock = threading.Lock()
 
-    def count(self, caller: str) -> None:
+    def count(self, caller: str) -> "Counts":
         """Take one request from the caller's quota, or raise 429. Redis down: pass, and say so in a metric."""
         block = self._tracked(caller)
         with block.lock:
@@ -52,11 +55,13 @@ class RateLimit:
             allowed = block.left > 0
             block.left -= allowed
             remaining, wait = block.left + block.shared_left, max(1, round(block.resets_at - time.time()))
+        counted = {self._name: (self._quota, max(0, remaining), wait)}
         if has_request_context():
-            g.setdefault("rate_limits", {})[self._name] = (self._quota, max(0, remaining), wait)
+            g.setdefault("rate_limits", {}).update(counted)
         if not allowed:
             metrics.RATE_LIMITED.inc()
             raise problems.Problem(429, detail="Too many requests.", headers={"Retry-After": str(wait)})
+        return counted
 
     def _tracked(self, caller: str) -> _Block:
         with self._lock:
@@ -84,10 +89,14 @@ class RateLimit:
 
 def add_headers(response: Response) -> Response:
     """The IETF draft headers, on every response that was counted."""
-    counted: dict[str, tuple[int, int, int]] = g.get("rate_limits", {})
-    if counted:
-        policies = [f'"{name}";q={quota};w={WINDOW_S}' for name, (quota, _, _) in counted.items()]
-        states = [f'"{name}";r={remaining};t={wait}' for name, (_, remaining, wait) in counted.items()]
-        response.headers["RateLimit-Policy"] = ", ".join(policies)
-        response.headers["RateLimit"] = ", ".join(states)
+    for name, value in headers(g.get("rate_limits", {})):
+        response.headers[name] = value
     return response
+
+
+def headers(counted: Counts) -> list[tuple[str, str]]:
+    if not counted:
+        return []
+    policies = [f'"{name}";q={quota};w={WINDOW_S}' for name, (quota, _, _) in counted.items()]
+    states = [f'"{name}";r={remaining};t={wait}' for name, (_, remaining, wait) in counted.items()]
+    return [("RateLimit-Policy", ", ".join(policies)), ("RateLimit", ", ".join(states))]

@@ -87,30 +87,29 @@ def _begin() -> None:
 
 def _finish(response: Response) -> Response:
     trace: tracing.Trace | None = g.get("trace")
-    if trace:
-        response.headers["X-Request-Id"] = trace.request_id
-        response.headers["traceparent"] = trace.traceparent
+    for name, value in common_headers(trace):
+        response.headers.add(name, value)
     response.headers.setdefault("Cache-Control", "no-store")
-    response.headers["X-Content-Type-Options"] = "nosniff"
     ratelimit.add_headers(response)
-    _measure(response)
-    return response
-
-
-def _measure(response: Response) -> None:
     # The rule and not the path: ids and symbols in a label would grow without bound.
     route = request.url_rule.rule if request.url_rule else "unmatched"
     seconds = time.perf_counter() - g.get("started", time.perf_counter())
-    metrics.REQUESTS.labels(current_app.name, request.method, route, response.status_code).inc()
-    metrics.REQUEST_SECONDS.labels(current_app.name, route).observe(seconds)
+    measure(current_app.name, request.method, route, request.path, response.status_code, seconds)
+    return response
+
+
+def common_headers(trace: tracing.Trace | None) -> list[tuple[str, str]]:
+    """What every answer carries."""
+    ours = [("X-Content-Type-Options", "nosniff")]
+    return [("X-Request-Id", trace.request_id), ("traceparent", trace.traceparent), *ours] if trace else ours
+
+
+def measure(service: str, method: str, route: str, path: str, status: int, seconds: float) -> None:
+    """Count an answered request and write its line."""
+    metrics.REQUESTS.labels(service, method, route, status).inc()
+    metrics.REQUEST_SECONDS.labels(service, route).observe(seconds)
     if not route.startswith(("/health", "/metrics")):
-        log.info(
-            "request",
-            method=request.method,
-            path=request.path,
-            status=response.status_code,
-            ms=round(seconds * 1000, 2),
-        )
+        log.info("request", method=method, path=path, status=status, ms=round(seconds * 1000, 2))
 
 
 def _operations(engine: Engine) -> Blueprint:

@@ -7,10 +7,12 @@ from flask import Flask
 
 from chassis import db, logs, sealing, web
 from chassis.config import stop_on_bad_configuration
+from chassis.cursors import Cursors
 from chassis.outbox import Outbox
 from chassis.ratelimit import RateLimit
 from identity import routes, store, usecases
 from identity.config import Config
+from identity.providers.configured import provider
 from identity.signing import Signer
 
 
@@ -23,11 +25,14 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
         "identity",
         config,
         deps.engine,
-        [routes.bp],
+        routes.BLUEPRINTS,
         statuses=routes.STATUSES,
         extensions={
             "deps": deps,
+            "cursors": Cursors(config.cursor_key),
+            "public_url": (config.public_url or config.token_issuer).rstrip("/"),
             "validate_limit": RateLimit(config.redis_url, per_minute=config.validate_per_minute, name="validate"),
+            "token_limit": RateLimit(config.redis_url, per_minute=config.token_per_minute, name="token"),
         },
     )
 
@@ -41,4 +46,4 @@ def dependencies(config: Config) -> usecases.Deps:
         audience=config.token_audience,
         lifetime_s=config.token_lifetime_seconds,
     )
-    return usecases.Deps(engine, outbox, signer)
+    return usecases.Deps(engine, outbox, signer, provider(config))

@@ -10,9 +10,26 @@ class Config(ServiceConfig):
     key_encryption_key: str = setting(
         "KEY_ENCRYPTION_KEY", "32 random bytes in base64; seals the signing keys at rest", secret=True
     )
+    public_url: str = setting(
+        "PUBLIC_URL", "where callers reach this service, for discovery; TOKEN_ISSUER when empty", default=""
+    )
     token_lifetime_seconds: int = setting("TOKEN_LIFETIME_SECONDS", "how long an issued token is valid", default=3600)
+    token_per_minute: int = setting(
+        "TOKEN_RATE_LIMIT_PER_MINUTE", "token requests a minute for one address, and for one client", default=600
+    )
     validate_per_minute: int = setting(
         "VALIDATE_RATE_LIMIT_PER_MINUTE",
         "key validations a minute for one address, and for one key prefix",
         default=120,
+    )
+    oidc_scim_url: str = setting(
+        "OIDC_SCIM_URL", "SCIM 2.0 address of the provider, whose user ids are its `sub`", default=""
+    )
+    oidc_delete_url: str = setting(
+        "OIDC_DELETE_URL", "instead of SCIM: the address to DELETE, with `{subject}` in it", default=""
+    )
+    oidc_client_id: str = setting("OIDC_CLIENT_ID", "our client at the provider, to delete users with", default="")
+    oidc_client_secret: str = setting("OIDC_CLIENT_SECRET", "its secret", default="", secret=True)
+    oidc_delete_token: str = setting(
+        "OIDC_DELETE_TOKEN", "instead of a client: a bearer token to delete users with", default="", secret=True
     )

@@ -1,8 +1,9 @@
 """The nouns of identity and what is true of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
@@ -33,12 +34,62 @@ ENVIRONMENTS = ("paper", "live")
 ENTITLEMENTS = ("controls_premium", "trading_live")
 
 
+# What a service account must itself be allowed before it may put it into a key. To submit intents is what only keys
+# can do, so no scope stands for it: `api-key:write` is that power.
+SCOPE_BEHIND = {
+    "intent:read": "intent:read",
+    "control:read": "control:read",
+    "control:edit": "control:write",
+    "account:read": "account:read",
+    "account:edit": "account:write",
+    "credential:read": "credential:read",
+    "credential:edit": "credential:write",
+}
+
 # A key is published this long before it signs, so that every verifier has seen it by then.
 PUBLISH_BEFORE_SIGNING = timedelta(seconds=5)
+# Beyond the life of a token: the verifiers' leeway and then some.
+RETIREMENT_MARGIN = timedelta(minutes=2)
 
 
 class UnknownKey(Exception):
     """The API key is not one of ours."""
+
+
+class NotFound(Exception):
+    """There is nothing here that you may see."""
+
+
+class OrganizationExists(Exception):
+    """The provider's id already belongs to an organization."""
+
+
+class GrantTooWide(Exception):
+    """Nobody can give away more than their own credential allows."""
+
+
+class LastAdmin(Exception):
+    """An organization's last admin stays: another one must be made first."""
+
+
+class UserDeleted(Exception):
+    """This user was deleted, which is for ever."""
+
+
+class ProviderUnavailable(Exception):
+    """The identity provider did not delete the user; nothing was changed. Try again."""
+
+
+class DeletionUnconfirmed(Exception):
+    """The identity provider has not confirmed the deletion; it will be completed as soon as it does."""
+
+
+class TokenRefused(Exception):
+    """No token, for a reason RFC 6749 has a word for."""
+
+    def __init__(self, error: str, description: str) -> None:
+        super().__init__(description)
+        self.error, self.description = error, description
 
 
 @dataclass(frozen=True)
@@ -49,6 +100,49 @@ class Organization:
     provider: str
     disabled: bool
     created_at: datetime
+
+
+@dataclass(frozen=True)
+class Entitlement:
+    organization_id: UUID
+    name: str
+    expires_at: datetime | None
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class User:
+    """Somebody the identity provider knows as `subject`."""
+
+    id: UUID
+    provider: str
+    subject: str
+    created_at: datetime
+    deleted_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Member:
+    """A user as one organization sees them."""
+
+    subject: str
+    user_id: UUID
+    role: str
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Membership:
+    """An organization as one user sees it."""
+
+    organization_id: UUID
+    external_id: str
+    name: str
+    role: str
+
+
+def is_last_admin(members: Sequence[Member], subject: str) -> bool:
+    return [member.subject for member in members if member.role == "admin"] == [subject]
 
 
 @dataclass(frozen=True)
@@ -69,6 +163,7 @@ class SigningKey:
     public_jwk: Mapping[str, Any]
     sealed_key: bytes
     created_at: datetime
+    needed_until: datetime | None = None
 
 
 def signing_now(keys: Sequence[SigningKey], now: datetime) -> SigningKey | None:
@@ -76,6 +171,22 @@ def signing_now(keys: Sequence[SigningKey], now: datetime) -> SigningKey | None:
     newest_first = sorted(keys, key=lambda key: key.created_at, reverse=True)
     known = [key for key in newest_first if key.created_at <= now - PUBLISH_BEFORE_SIGNING]
     return next(iter(known or newest_first[::-1]), None)
+
+
+def no_longer_needed(keys: Sequence[SigningKey], now: datetime, lifetime: timedelta) -> list[SigningKey]:
+    """The keys that nothing still valid can have been signed with: a younger one signs, and for long enough."""
+    oldest_first = sorted(keys, key=lambda key: key.created_at)
+    return [
+        key
+        for key, successor in pairwise(oldest_first)
+        if successor.created_at + PUBLISH_BEFORE_SIGNING + lifetime + RETIREMENT_MARGIN < now
+        and (key.needed_until is None or key.needed_until + RETIREMENT_MARGIN < now)
+    ]
+
+
+def permissions_beyond(scopes: Collection[str], permissions: Collection[str]) -> set[str]:
+    """The permissions that a service account with these scopes may not put into a key."""
+    return {one for one in permissions if SCOPE_BEHIND.get(one, "api-key:write") not in scopes}
 
 
 @dataclass(frozen=True)

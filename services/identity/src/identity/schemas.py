@@ -1,9 +1,16 @@
 """identity's JSON, in and out."""
 
-from marshmallow import Schema
+from datetime import UTC, datetime
+from typing import Any
 
-from chassis.fields import Choice, Flag, Identifier, Instant, Text
+from marshmallow import Schema, fields, post_load, validates_schema
+
+from chassis.fields import Choice, Flag, Identifier, Instant, Text, refuse
+from chassis.principals import ANY_ROLE, Kind
 from identity import model
+
+ROLES = tuple(role.value for role in ANY_ROLE)
+NAME_LENGTH = 200
 
 
 class ValidateApiKeyRequest(Schema):
@@ -16,3 +23,194 @@ class ApiKeyValidation(Schema):
     environment = Choice(model.ENVIRONMENTS, required=True)
     disabled = Flag(required=True)
     created_at = Instant(required=True)
+
+
+class Changes(Schema):
+    """A PATCH: what is there is changed, and something must be."""
+
+    @validates_schema
+    def _not_empty(self, data: dict[str, Any], **_: Any) -> None:
+        if not data:
+            raise refuse("empty", "names nothing to change")
+
+
+class OrganizationRequest(Schema):
+    external_id = Text(longest=255, required=True)
+    name = Text(longest=NAME_LENGTH, required=True)
+
+
+class OrganizationChanges(Changes):
+    name = Text(longest=NAME_LENGTH)
+    disabled = Flag()
+
+
+class Organization(Schema):
+    id = Identifier(required=True)
+    external_id = Text(longest=255, required=True)
+    name = Text(longest=NAME_LENGTH, required=True)
+    provider = Text(longest=255, required=True)
+    disabled = Flag(required=True)
+    created_at = Instant(required=True)
+
+
+class MemberRequest(Schema):
+    role = Choice(ROLES, required=True)
+
+
+class Member(Schema):
+    subject = Text(longest=255, required=True)
+    user_id = Identifier(required=True)
+    role = Choice(ROLES, required=True)
+    created_at = Instant(required=True)
+
+
+class Members(Schema):
+    data = fields.List(fields.Nested(Member), required=True)
+
+
+class Membership(Schema):
+    organization_id = Identifier(required=True)
+    external_id = Text(longest=255, required=True)
+    name = Text(longest=NAME_LENGTH, required=True)
+    role = Choice(ROLES, required=True)
+
+
+class CurrentUser(Schema):
+    id = Identifier(required=True, allow_none=True)
+    provider = Text(longest=255, required=True)
+    subject = Text(longest=255, required=True)
+    organization_id = Identifier(required=True, allow_none=True)
+    role = Choice(ROLES, required=True, allow_none=True)
+    memberships = fields.List(fields.Nested(Membership), required=True)
+
+
+class Self(Schema):
+    principal_type = Choice(tuple(kind.value for kind in Kind), required=True)
+    id = Text(longest=255, required=True)
+    organization_id = Identifier(required=True, allow_none=True)
+    role = Choice(ROLES, required=True, allow_none=True)
+    environment = Choice(model.ENVIRONMENTS, required=True, allow_none=True)
+    scopes = fields.List(Choice(model.SCOPES), required=True)
+    permissions = fields.List(Choice(model.PERMISSIONS), required=True)
+    entitlements = fields.List(Choice(model.ENTITLEMENTS), required=True)
+
+
+class Words(fields.List[str]):
+    """A set of known words, written as a list: at least one, none twice."""
+
+    def __init__(self, words: tuple[str, ...], **options: Any) -> None:
+        super().__init__(Choice(words), **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
+        words = super()._deserialize(value, attr, data, **kwargs)
+        if not words or len(set(words)) != len(words):
+            raise refuse("words", "must name at least one, and none twice")
+        return words
+
+
+class Future(Instant):
+    """A moment that has not passed."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> datetime:
+        moment = super()._deserialize(value, attr, data, **kwargs)
+        if moment <= datetime.now(UTC):
+            raise refuse("past", "must be in the future")
+        return moment
+
+
+class ApiKeyRequest(Schema):
+    name = Text(longest=NAME_LENGTH, required=True)
+    environment = Choice(model.ENVIRONMENTS, required=True)
+    permissions = Words(model.PERMISSIONS, required=True)
+    expires_at = Future(allow_none=True, load_default=None)
+
+    @post_load
+    def _to_model(self, data: dict[str, Any], **_: Any) -> model.NewApiKey:
+        return model.NewApiKey(data["name"], data["environment"], tuple(data["permissions"]), data["expires_at"])
+
+
+class ApiKeyChanges(Changes):
+    name = Text(longest=NAME_LENGTH)
+    permissions = Words(model.PERMISSIONS)
+    disabled = Flag()
+    expires_at = Future(allow_none=True)
+
+
+class ApiKey(Schema):
+    id = Identifier(required=True)
+    name = Text(longest=NAME_LENGTH, required=True)
+    environment = Choice(model.ENVIRONMENTS, required=True)
+    permissions = fields.List(Choice(model.PERMISSIONS), required=True)
+    prefix = Text(longest=64, required=True)
+    disabled = Flag(required=True)
+    expires_at = Instant(required=True, allow_none=True)
+    last_used_at = Instant(required=True, allow_none=True)
+    created_at = Instant(required=True)
+
+
+class CreatedApiKey(ApiKey):
+    """The one answer that holds the key itself."""
+
+    key = Text(longest=64, required=True)
+
+
+class ServiceAccountRequest(Schema):
+    name = Text(longest=NAME_LENGTH, required=True)
+    scopes = Words(model.SCOPES, required=True)
+
+
+class ServiceAccountChanges(Changes):
+    name = Text(longest=NAME_LENGTH)
+    scopes = Words(model.SCOPES)
+    disabled = Flag()
+
+
+class ServiceAccount(Schema):
+    client_id = Text(longest=64, required=True)
+    name = Text(longest=NAME_LENGTH, required=True)
+    scopes = fields.List(Choice(model.SCOPES), required=True)
+    disabled = Flag(required=True)
+    created_at = Instant(required=True)
+
+
+class CreatedServiceAccount(ServiceAccount):
+    """The one answer that holds the secret itself."""
+
+    client_secret = Text(longest=64, required=True)
+
+
+class EntitlementRequest(Schema):
+    expires_at = Future(allow_none=True, load_default=None)
+
+
+class Entitlement(Schema):
+    organization_id = Identifier(required=True)
+    name = Choice(model.ENTITLEMENTS, required=True)
+    expires_at = Instant(required=True, allow_none=True)
+    created_at = Instant(required=True)
+
+
+class Entitlements(Schema):
+    data = fields.List(fields.Nested(Entitlement), required=True)
+
+
+class OrganizationPage(Schema):
+    data = fields.List(fields.Nested(Organization), required=True)
+    next_cursor = Text(longest=500, required=True, allow_none=True)
+
+
+class ApiKeyPage(Schema):
+    data = fields.List(fields.Nested(ApiKey), required=True)
+    next_cursor = Text(longest=500, required=True, allow_none=True)
+
+
+class ServiceAccountPage(Schema):
+    data = fields.List(fields.Nested(ServiceAccount), required=True)
+    next_cursor = Text(longest=500, required=True, allow_none=True)
+
+
+class TokenAnswer(Schema):
+    access_token = Text(longest=8192, required=True)
+    token_type = Choice(("Bearer",), required=True)
+    expires_in = fields.Integer(required=True)
+    scope = Text(longest=1000, required=True)

@@ -1,9 +1,9 @@
-"""Making and using the keys that sign our tokens. The private half is sealed whenever it is not in use."""
+"""Making and using the keys that sign our tokens. The private half is sealed wherever it is kept."""
 
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cryptography.hazmat.primitives import serialization
@@ -23,6 +23,7 @@ class Signer:
     issuer: str
     audience: str
     lifetime_s: int
+    _opened: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def generate(self) -> tuple[str, str, Mapping[str, Any], bytes]:
         """(kid, algorithm, public JWK, sealed private key) of a new key."""
@@ -38,7 +39,6 @@ class Signer:
         return kid, ALGORITHM, _as_text(public_jwk), sealing.seal(self.key_encryption_key, pem, kid.encode())
 
     def sign(self, key: model.SigningKey, claims: Mapping[str, Any], *, lifetime_s: int | None = None) -> str:
-        pem = sealing.unseal(self.key_encryption_key, key.sealed_key, key.kid.encode())
         now = int(time.time())
         usual = {
             "iss": self.issuer,
@@ -47,7 +47,13 @@ class Signer:
             "exp": now + (self.lifetime_s if lifetime_s is None else lifetime_s),
             "jti": secrets.token_hex(16),
         }
-        return jwt.encode({**usual, **claims}, pem.decode(), algorithm=key.algorithm, headers={"kid": key.kid})
+        return jwt.encode({**usual, **claims}, self._open(key), algorithm=key.algorithm, headers={"kid": key.kid})
+
+    def _open(self, key: model.SigningKey) -> Any:
+        if key.kid not in self._opened:
+            pem = sealing.unseal(self.key_encryption_key, key.sealed_key, key.kid.encode())
+            self._opened[key.kid] = jwk.construct(pem.decode(), key.algorithm)
+        return self._opened[key.kid]
 
 
 def _as_text(public_jwk: Mapping[str, Any]) -> dict[str, str]:

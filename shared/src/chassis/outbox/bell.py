@@ -12,14 +12,14 @@ import time
 from typing import Any
 
 import psycopg2
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import logs
 
 log = logs.get(__name__)
 
-_AT_MOST_EVERY_S = 0.004
+_AT_MOST_EVERY_S = 0.02
 
 
 def channel(schema: str) -> str:
@@ -49,15 +49,26 @@ class Bell:
                 self._thread_of = os.getpid()
 
     def _run(self) -> None:
+        cursor: Any = None
         while True:
             self._rung.wait()
             self._rung.clear()
             try:
-                with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-                    connection.execute(text("SELECT pg_notify(:channel, '')"), {"channel": self._channel})
-            except SQLAlchemyError as error:
+                cursor = cursor or _own_cursor(self._engine)
+                cursor.execute(f'NOTIFY "{self._channel}"')
+            except (SQLAlchemyError, psycopg2.Error) as error:
                 log.info("outbox_bell_unheard", error=type(error).__name__)
+                cursor = None
             time.sleep(_AT_MOST_EVERY_S)
+
+
+def _own_cursor(engine: Engine) -> Any:
+    """On a connection that is ours alone: one from the pool would be pinged and reset for every ring."""
+    pooled = engine.raw_connection()
+    driver: Any = pooled.driver_connection
+    pooled.detach()  # from now on it no longer takes a place in the pool
+    driver.autocommit = True
+    return driver.cursor()
 
 
 class Ear:
@@ -86,10 +97,6 @@ class Ear:
         self._driver.notifies.clear()
 
     def _listen(self) -> Any:
-        pooled = self._engine.raw_connection()
-        driver: Any = pooled.driver_connection
-        pooled.detach()  # from now on it is ours alone and no longer takes a place in the pool
-        driver.autocommit = True
-        with driver.cursor() as cursor:
-            cursor.execute(f'LISTEN "{self._channel}"')
-        return driver
+        cursor = _own_cursor(self._engine)
+        cursor.execute(f'LISTEN "{self._channel}"')
+        return cursor.connection

@@ -22,6 +22,7 @@ log = logs.get(__name__)
 SWEEP_S = 1.0  # how long a lost ring can go unnoticed
 WORK_BUDGET_S = 3.5  # a claim is taken back after five seconds: give back in time what could not be done
 OUTAGE_DELAY_S = 1.0
+BURY_EVERY_S = 1.0
 PRUNE_EVERY_S = 60.0
 PRUNE_BATCH = 1_000
 COUNT_EVERY_S = 1.0
@@ -40,6 +41,7 @@ class Relay:
     handlers: Mapping[str, Handler] = field(default_factory=dict)
     keep_days: int = 7
     batch: int = BATCH
+    _bury_at: float = field(default=0.0, init=False)
     _prune_at: float = field(default=0.0, init=False)
     _count_at: float = field(default=0.0, init=False)
     _measure_at: float = field(default=0.0, init=False)
@@ -77,10 +79,15 @@ class Relay:
 
     def _claim(self) -> Claim:
         with self._engine.begin() as tx:
-            for row_id, event_type in self.outbox.bury(tx):
-                log.error("outbox_row_failed", outbox_id=row_id, event_type=event_type, error="worker_lost")
-                self._count(event_type, "failed")
+            if time.monotonic() >= self._bury_at:
+                self._bury(tx)
             return self.outbox.claim(tx, self.batch)
+
+    def _bury(self, tx: Connection) -> None:
+        for row_id, event_type in self.outbox.bury(tx):
+            log.error("outbox_row_failed", outbox_id=row_id, event_type=event_type, error="worker_lost")
+            self._count(event_type, "failed")
+        self._bury_at = time.monotonic() + BURY_EVERY_S
 
     def _work(self, claim: Claim) -> list[Row]:
         """The rows whose work is done. The others are put back here, with or without their attempt."""

@@ -18,6 +18,7 @@ CLAIM_SECONDS = 5  # an older claim means that no worker is running (the specifi
 MAX_BACKOFF_SECONDS = 300
 BATCH = 100  # the measured knee: larger batches drain no faster
 BACKLOG = 20_000  # waiting rows that are quickly counted anew whenever somebody asks
+COUNTED_AT_ONCE = 1_000_000  # far below what the statement time-out allows
 
 _APPEND = """
 INSERT INTO {schema}.outbox (event_id, event_type, ordering_key, payload, traceparent)
@@ -42,23 +43,21 @@ RETURNING id, event_type
 # Oldest first; of the rows that share an ordering key only the first open one may be taken. A row that lost its worker
 # more than once is taken alone: if it is what kills them, it fails alone. What was counted as backlog is counted off.
 _CLAIM = """
-WITH suspect AS (
-    SELECT o.id FROM {schema}.outbox o
+WITH overdue AS MATERIALIZED (
+    SELECT o.id, o.attempts FROM {schema}.outbox o
     WHERE o.status = 'processing' AND o.claimed_at < now() - make_interval(secs => :claim_seconds)
-      AND o.attempts > 1 AND o.attempts < :attempt_limit
-    ORDER BY o.claimed_at, o.id LIMIT 1 FOR UPDATE SKIP LOCKED
-), abandoned AS (
-    SELECT o.id FROM {schema}.outbox o
-    WHERE o.status = 'processing' AND o.claimed_at < now() - make_interval(secs => :claim_seconds)
-      AND o.attempts = 1 AND o.attempts < :attempt_limit AND NOT EXISTS (SELECT 1 FROM suspect)
-    ORDER BY o.claimed_at, o.id LIMIT :batch FOR UPDATE SKIP LOCKED
+      AND o.attempts < :attempt_limit
+    ORDER BY o.claimed_at LIMIT :batch FOR UPDATE SKIP LOCKED
+), suspect AS (
+    SELECT id FROM overdue WHERE attempts > 1 ORDER BY id LIMIT 1
 ), waiting AS (
     SELECT o.id FROM {schema}.outbox o
     WHERE o.status = 'pending' AND o.available_at <= now() AND {head} AND NOT EXISTS (SELECT 1 FROM suspect)
     ORDER BY o.available_at, o.id LIMIT :batch FOR UPDATE SKIP LOCKED
 ), chosen AS (
     SELECT id, false AS was_pending FROM suspect UNION ALL
-    (SELECT id, false FROM abandoned UNION ALL SELECT id, true FROM waiting LIMIT :batch)
+    (SELECT id, false FROM overdue WHERE NOT EXISTS (SELECT 1 FROM suspect)
+     UNION ALL SELECT id, true FROM waiting LIMIT :batch)
 ), claimed AS (
     UPDATE {schema}.outbox o
     SET status = 'processing', claimed_at = now(), attempts = attempts + 1, claim_token = :claim_token
@@ -77,14 +76,15 @@ _HEAD = """(o.ordering_key IS NULL OR NOT EXISTS (
         SELECT 1 FROM {schema}.outbox e
         WHERE e.ordering_key = o.ordering_key AND e.id < o.id AND e.status IN ('pending', 'processing')))"""
 
+# Settling asks for the token alone: only a row that is being processed has one, and a status here would make Postgres
+# look through an index of open rows instead of going to the ids.
 # The head row gives positions in commit order without a gap; it is touched once per batch, by workers only.
 _COMPLETE = """
 WITH mine AS (
-    SELECT id, event_type, attempts, row_number() OVER (ORDER BY id) AS place FROM {schema}.outbox
-    WHERE id IN (
-        SELECT id FROM {schema}.outbox
-        WHERE id = ANY(:ids) AND claim_token = :claim_token AND status = 'processing' ORDER BY id FOR UPDATE
-    )
+    SELECT id, event_type, attempts, row_number() OVER (ORDER BY id) AS place FROM (
+        SELECT id, event_type, attempts FROM {schema}.outbox
+        WHERE id = ANY(:ids) AND claim_token = :claim_token ORDER BY id FOR UPDATE
+    ) held
 ), head AS (
     UPDATE {schema}.outbox_head SET last_position = last_position + (SELECT count(*) FROM mine) RETURNING last_position
 ), counted AS (
@@ -106,7 +106,7 @@ SET status = CASE WHEN attempts >= :attempt_limit THEN 'failed' ELSE 'pending' E
     settled_at = CASE WHEN attempts >= :attempt_limit THEN now() END,
     available_at = now() + make_interval(secs => least(:max_backoff, power(2, least(attempts, 20)))),
     claimed_at = NULL, claim_token = NULL, last_error = :error, pending_xid = {xid}
-WHERE id = :id AND claim_token = :claim_token AND status = 'processing'
+WHERE id = :id AND claim_token = :claim_token
 RETURNING status
 """
 
@@ -114,7 +114,7 @@ _RELEASE = """
 UPDATE {schema}.outbox
 SET status = 'pending', attempts = attempts - 1, claimed_at = NULL, claim_token = NULL,
     available_at = now() + make_interval(secs => :delay), last_error = :error, pending_xid = {xid}
-WHERE id = ANY(:ids) AND claim_token = :claim_token AND status = 'processing'
+WHERE id = ANY(:ids) AND claim_token = :claim_token
 RETURNING id
 """
 
@@ -155,7 +155,7 @@ WITH fresh AS (
     WHERE status = 'pending' AND pending_xid >= (SELECT counted_below FROM {schema}.outbox_head) GROUP BY event_type
 ), pending AS (
     SELECT event_type, sum(count)::bigint AS count
-    FROM (SELECT event_type, count FROM fresh UNION ALL SELECT event_type, count FROM {schema}.outbox_backlog) both_kinds
+    FROM (SELECT event_type, count FROM fresh UNION ALL SELECT event_type, count FROM {schema}.outbox_backlog) kinds
     GROUP BY event_type HAVING sum(count) > 0
 ), completed AS (
     SELECT event_type, sum(count)::bigint AS count, max(attempts) AS max_attempts
@@ -183,7 +183,7 @@ ORDER BY 1, 2
 _UNCOUNTED = """
 SELECT count(*) FROM (
     SELECT 1 FROM {schema}.outbox
-    WHERE status = 'pending' AND pending_xid >= (SELECT counted_below FROM {schema}.outbox_head) LIMIT :enough) some
+    WHERE status = 'pending' AND pending_xid >= (SELECT counted_below FROM {schema}.outbox_head) LIMIT :enough) few
 """
 
 # Claims hold this lock shared, so that none is half done while the backlog is counted.
@@ -191,7 +191,10 @@ _CLAIMING = "SELECT pg_advisory_xact_lock_shared(hashtextextended('{schema}.outb
 _COUNTING = "SELECT pg_try_advisory_xact_lock(hashtextextended('{schema}.outbox_backlog', 0))"
 _ROLL_UP = """
 WITH horizon AS (
-    SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS xid
+    SELECT least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, (
+        SELECT o.pending_xid + 1 FROM {schema}.outbox o
+        WHERE o.status = 'pending' AND o.pending_xid >= (SELECT counted_below FROM {schema}.outbox_head)
+        ORDER BY o.pending_xid OFFSET :most LIMIT 1)) AS xid
 ), counted AS (
     INSERT INTO {schema}.outbox_backlog (event_type, count)
     SELECT o.event_type, count(*) FROM {schema}.outbox o
@@ -331,7 +334,7 @@ class Outbox:
             return False
         if not tx.execute(self._sql(_COUNTING)).scalar_one():
             return False  # somebody is claiming: the next time will do
-        tx.execute(self._sql(_ROLL_UP))
+        tx.execute(self._sql(_ROLL_UP), {"most": COUNTED_AT_ONCE})
         return True
 
     def _limits(self) -> dict[str, Any]:

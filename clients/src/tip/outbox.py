@@ -1,0 +1,128 @@
+"""`tip outbox`"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+import click
+from sqlalchemy import Connection, Engine, NullPool, create_engine, text
+
+from tip_local.errors import Fault
+from tip_local.schema import database
+from tip_local.settings import Settings
+
+MEANINGS = {
+    "pending": "It waits for a relay. With attempts, it was tried before and waits for its next turn.",
+    "processing": "A relay has claimed it. A claim older than five seconds is taken back by the next relay.",
+    "completed": "It was delivered. Nothing is left to do.",
+    "failed": "It reached the attempt limit and is never tried again. Repair the cause, then: tip outbox redrive",
+}
+CAUSES = {
+    "worker_lost": "its relay vanished during the last attempt: it may be what kills relays",
+    "vault_unavailable": "the vault was out of reach; no attempt was counted",
+    "database_unavailable": "the database was out of reach; no attempt was counted",
+    "out_of_time": "there was no time left for it in its batch; no attempt was counted",
+    "BrokenSeal": "a sealed secret was altered or moved, or is under another key",
+    "UnknownKey": "a secret is sealed under a key that the relay was not given (EARLIER_KEY_ENCRYPTION_KEYS)",
+    "Refused": "the vault refuses this object",
+}
+LIST = """
+SELECT id, status, event_type, attempts, created_at, last_error FROM {schema}.outbox
+WHERE status = :status ORDER BY id LIMIT :limit
+"""
+EXPLAIN = """
+SELECT id, event_id, event_type, ordering_key, status, attempts, created_at, available_at, claimed_at, settled_at,
+       position, last_error, payload,
+       (SELECT min(e.id) FROM {schema}.outbox e
+        WHERE e.ordering_key = o.ordering_key AND e.id < o.id AND e.status IN ('pending', 'processing')) AS behind
+FROM {schema}.outbox o WHERE id = :id
+"""
+
+
+@click.group()
+def command() -> None:
+    """Look into a service's outbox and drive failed rows again."""
+
+
+@command.command("list")
+@click.argument("service")
+@click.option("--status", type=click.Choice(list(MEANINGS)), default="failed", show_default=True)
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+def list_rows(service: str, status: str, limit: int) -> None:
+    """Show the oldest rows of a status."""
+    with connected(service) as tx:
+        rows = tx.execute(text(LIST.format(schema=service)), {"status": status, "limit": limit}).all()
+    if not rows:
+        click.echo(f"tip: {service} has no {status} rows")
+        return
+    click.echo(f"{'ID':>10}  {'EVENT TYPE':<22} {'ATTEMPTS':>8}  {'QUEUED':<20} LAST ERROR")
+    for row in rows:
+        queued = row.created_at.strftime("%Y-%m-%dT%H:%M:%SZ")
+        click.echo(f"{row.id:>10}  {row.event_type:<22} {row.attempts:>8}  {queued:<20} {row.last_error or '-'}")
+
+
+@command.command()
+@click.argument("service")
+@click.argument("row_id", type=int)
+def explain(service: str, row_id: int) -> None:
+    """Show one row, and what its state means."""
+    with connected(service) as tx:
+        row = tx.execute(text(EXPLAIN.format(schema=service)), {"id": row_id}).one_or_none()
+    if row is None:
+        raise Fault(f"{service} has no outbox row {row_id}")
+    for name, value in row._mapping.items():
+        if value is not None and name != "behind":
+            click.echo(f"{name:<13} {value}")
+    for line in explanation(row):
+        click.echo(line)
+
+
+def explanation(row: Any) -> Iterator[str]:
+    yield f"\n{MEANINGS[row.status]}"
+    if row.last_error:
+        yield f"Last error: {CAUSES.get(row.last_error, 'the work of the row raised ' + row.last_error)}."
+    if row.behind is not None:
+        yield f"It waits behind row {row.behind}, which has the same ordering key."
+
+
+@command.command()
+@click.argument("service")
+@click.argument("row_ids", type=int, nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Every failed row.")
+@click.option("--event-type", help="With --all: only rows of this type.")
+def redrive(service: str, row_ids: tuple[int, ...], everything: bool, event_type: str | None) -> None:
+    """Copy failed rows into new ones; the failed rows stay as they are."""
+    if bool(row_ids) == everything:
+        raise click.UsageError("name rows, or say --all")
+    with connected(service) as tx:
+        outbox = import_module("chassis.outbox").Outbox(tx.engine, service)
+        for row_id in row_ids or failed(tx, service, event_type):
+            new = outbox.redrive(tx, row_id)
+            if new is None:
+                raise Fault(f"{service} has no failed outbox row {row_id}; nothing was driven again")
+            click.echo(f"row {row_id} is driven again as row {new}")
+
+
+def failed(tx: Connection, service: str, event_type: str | None) -> list[int]:
+    """All of them, oldest first, also those that were driven again before."""
+    found = tx.execute(
+        text(
+            f"SELECT id FROM {service}.outbox f WHERE status = 'failed' "  # noqa: S608
+            "AND (CAST(:event_type AS text) IS NULL OR event_type = :event_type) ORDER BY id"
+        ),
+        {"event_type": event_type},
+    )
+    return list(found.scalars())
+
+
+@contextmanager
+def connected(service: str) -> Iterator[Connection]:
+    """One transaction on the platform's database, as its administrator."""
+    migrations, db = import_module("chassis.migrations"), import_module("chassis.db")
+    if service not in migrations.services():
+        raise Fault(f"there is no service {service}; there are {', '.join(migrations.services())}")
+    with database(Settings.from_env()) as stack:
+        engine: Engine = create_engine(db.with_driver(stack.admin_url), poolclass=NullPool)
+        with engine.begin() as tx:
+            yield tx

@@ -1,0 +1,94 @@
+"""`tip token` and `tip signing-keys`, on a database of their own."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from chassis import tokens
+from chassis.access import local_keys
+from identity import usecases
+from tip import cli
+from tip_local.home import Home
+from tip_local.platform_plugin import Platform
+from tip_local.stack import Stack
+from tip_local.world import World
+
+
+@pytest.fixture
+def home(tmp_path: Path, platform: Platform, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """A home that looks as if the platform ran in it, on the test's database."""
+    environment = platform.environment("identity")
+    monkeypatch.setenv("TIP_HOME", str(tmp_path))
+    monkeypatch.setenv("DATABASE_URL", platform.admin_url)
+    monkeypatch.setenv("REDIS_URL", platform.redis_url)
+    monkeypatch.setattr(Stack, "service_env", lambda *_: environment)
+    monkeypatch.setattr(Home, "running_pid", lambda _: 1)
+    return Home(tmp_path)
+
+
+def write_demo(home: Home, world: World) -> dict[str, str]:
+    organization = world.organization()
+    local = {
+        "organizations": {"acme": {"tokens": dict(organization.tokens)}},
+        "service_accounts": {"full": {"token": world.service_account().token}},
+        "tokens": {"user_without_organization": world.user_without_organization()},
+    }
+    home.local_file.write_text(json.dumps(local))
+    return dict(organization.tokens)
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(cli.main, words)
+
+
+def test_a_demo_token_is_printed_and_nothing_else(home: Home, world: World) -> None:
+    made = write_demo(home, world)
+
+    assert run("token").output == made["admin"] + "\n"
+    assert run("token", "read_only").output == made["read_only"] + "\n"
+    assert run("token", "service_account").output.count(".") == 2
+    assert run("token", "no_organization").output.count(".") == 2
+
+
+def test_a_new_token_is_issued_when_asked_for_or_when_the_old_one_has_run_out(
+    home: Home, world: World, platform: Platform
+) -> None:
+    brief = World(platform.environment("identity"), token_lifetime_s=-100)
+    write_demo(home, brief)
+    verifier = tokens.Verifier(local_keys(world.deps.engine), issuer="https://identity.tip.local", audience="tip")
+
+    renewed = verifier.claims(run("token", "member").output.strip())
+    asked_for = verifier.claims(run("token", "member", "--lifetime", "60").output.strip())
+
+    assert renewed["org_role"] == asked_for["org_role"] == "member"
+    assert 0 < asked_for["exp"] - time.time() <= 60
+    brief.close()
+
+
+def test_without_demo_data_one_line_says_so(home: Home) -> None:
+    answer = run("token")
+
+    assert answer.exit_code == 1
+    assert "there is no demo data" in answer.output
+
+
+def test_an_unknown_organization_is_named(home: Home, world: World) -> None:
+    write_demo(home, world)
+
+    answer = run("token", "admin", "-o", "initech")
+
+    assert (answer.exit_code, "initech" in answer.output) == (1, True)
+
+
+def test_a_new_signing_key_is_published_beside_the_old_one(home: Home, world: World) -> None:
+    world.user_token("somebody")
+    before = {key["kid"] for key in usecases.public_keys(world.deps)}
+
+    answer = run("signing-keys", "rotate")
+
+    after = {key["kid"] for key in usecases.public_keys(world.deps)}
+    assert answer.exit_code == 0
+    assert before < after and (after - before).pop() in answer.output

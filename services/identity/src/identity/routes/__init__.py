@@ -1,0 +1,37 @@
+"""identity over HTTP: one module per noun."""
+
+from identity import model
+from identity.routes import (
+    api_keys,
+    callers,
+    discovery,
+    entitlements,
+    memberships,
+    organizations,
+    service_accounts,
+    tokens,
+    users,
+)
+
+BLUEPRINTS = (
+    callers.bp,
+    organizations.bp,
+    memberships.bp,
+    entitlements.bp,
+    users.bp,
+    api_keys.bp,
+    service_accounts.bp,
+    tokens.bp,
+    discovery.bp,
+)
+
+STATUSES: dict[type[Exception], int] = {
+    model.UnknownKey: 401,
+    model.GrantTooWide: 403,
+    model.NotFound: 404,
+    model.OrganizationExists: 409,
+    model.LastAdmin: 409,
+    model.UserDeleted: 409,
+    model.ProviderUnavailable: 503,
+    model.DeletionUnconfirmed: 503,
+}

@@ -1,0 +1,41 @@
+"""What somebody who wants to verify our tokens needs to know."""
+
+from flask import Blueprint, current_app, jsonify
+from flask.typing import ResponseReturnValue
+
+from chassis.access import anyone
+from chassis.openapi import describe
+from chassis.tokens import ALGORITHMS
+from identity import model, usecases
+from identity.routes.common import deps
+
+bp = Blueprint("discovery", __name__)
+
+# No longer than a new key is published before it signs.
+BRIEFLY_CACHED = {"Cache-Control": f"public, max-age={int(model.PUBLISH_BEFORE_SIGNING.total_seconds())}"}
+
+
+@bp.get("/.well-known/jwks.json")
+@anyone
+@describe("The public keys of our tokens", answers={200: None})
+def show_keys() -> ResponseReturnValue:
+    return jsonify(keys=usecases.public_keys(deps())), 200, BRIEFLY_CACHED
+
+
+@bp.get("/.well-known/openid-configuration")
+@anyone
+@describe("Where to get tokens and how to verify them", answers={200: None})
+def show_configuration() -> ResponseReturnValue:
+    base = current_app.extensions["public_url"]
+    document = {
+        "issuer": deps().signer.issuer,
+        "jwks_uri": f"{base}/.well-known/jwks.json",
+        "token_endpoint": f"{base}/oauth/token",
+        "grant_types_supported": ["client_credentials"],
+        "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post"],
+        "scopes_supported": list(model.SCOPES),
+        "response_types_supported": [],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": list(ALGORITHMS[:1]),
+    }
+    return jsonify(document), 200, BRIEFLY_CACHED

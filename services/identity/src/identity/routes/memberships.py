@@ -1,0 +1,45 @@
+"""Who belongs to an organization. A member is named by the provider's id of the user, the token's `sub`."""
+
+from uuid import UUID
+
+from flask import Blueprint, jsonify, request
+from flask.typing import ResponseReturnValue
+
+from chassis.access import allow
+from chassis.openapi import describe
+from chassis.principals import Role, service_account, user
+from identity import schemas, usecases
+from identity.routes.common import caller, deps, name_in_path
+from identity.routes.organizations import READ, WRITE
+
+bp = Blueprint("memberships", __name__)
+
+
+@bp.get("/v1/organizations/<uuid:organization_id>/memberships")
+@allow(user(Role.ADMIN), service_account(READ, organization=False))
+@describe("List the members of an organization", answers={200: schemas.Members}, errors=(404,))
+def list_members(organization_id: UUID) -> ResponseReturnValue:
+    members = usecases.list_members(deps(), caller(), organization_id)
+    return jsonify(data=schemas.Member(many=True).dump(members))
+
+
+@bp.put("/v1/organizations/<uuid:organization_id>/memberships/<subject>")
+@allow(user(Role.ADMIN), service_account(WRITE, organization=False))
+@describe(
+    "Make somebody a member, or change their role",
+    body=schemas.MemberRequest,
+    answers={200: schemas.Member, 201: schemas.Member},
+    errors=(404, 409, 413, 415, 422),
+)
+def put_member(organization_id: UUID, subject: str) -> ResponseReturnValue:
+    role = schemas.MemberRequest().load(request.get_json())["role"]
+    member, is_new = usecases.change_member(deps(), caller(), organization_id, name_in_path(subject), role)
+    return jsonify(schemas.Member().dump(member)), 201 if is_new else 200
+
+
+@bp.delete("/v1/organizations/<uuid:organization_id>/memberships/<subject>")
+@allow(user(Role.ADMIN), service_account(WRITE, organization=False))
+@describe("Take somebody's membership away", answers={204: None}, errors=(404, 409))
+def remove_member(organization_id: UUID, subject: str) -> ResponseReturnValue:
+    usecases.remove_member(deps(), caller(), organization_id, name_in_path(subject))
+    return "", 204

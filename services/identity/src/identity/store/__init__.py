@@ -1,0 +1,5 @@
+"""identity's tables, and the only SQL on them: one module per noun."""
+
+from identity.store.tables import METADATA, SCHEMA
+
+__all__ = ["METADATA", "SCHEMA"]

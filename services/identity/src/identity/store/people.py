@@ -1,0 +1,111 @@
+"""Users, their memberships, and their deletion."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, func, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from identity import model
+from identity.store.tables import app_user, membership, organization
+
+
+def ensure_user(tx: Connection, new_id: UUID, provider: str, subject: str) -> model.User:
+    """The user, known before or not."""
+    tx.execute(upsert(app_user).values(id=new_id, provider=provider, subject=subject).on_conflict_do_nothing())
+    known = find_user(tx, provider, subject)
+    if known is None:
+        raise LookupError("a user that was just written is not there")
+    return known
+
+
+def find_user(tx: Connection, provider: str, subject: str) -> model.User | None:
+    found = select(app_user).where(app_user.c.provider == provider, app_user.c.subject == subject)
+    row = tx.execute(found).one_or_none()
+    return _user(row) if row else None
+
+
+def members(tx: Connection, organization_id: UUID) -> list[model.Member]:
+    found = (
+        select(app_user.c.subject, membership.c.user_id, membership.c.role, membership.c.created_at)
+        .join(app_user, app_user.c.id == membership.c.user_id)
+        .where(membership.c.organization_id == organization_id, membership.c.removed_at.is_(None))
+        .order_by(app_user.c.subject)
+    )
+    return [model.Member(row.subject, row.user_id, row.role, row.created_at) for row in tx.execute(found)]
+
+
+def memberships_of(tx: Connection, user_id: UUID) -> list[model.Membership]:
+    """Where the user belongs, disabled organizations left out."""
+    found = (
+        select(organization.c.id, organization.c.external_id, organization.c.name, membership.c.role)
+        .join(organization, organization.c.id == membership.c.organization_id)
+        .where(membership.c.user_id == user_id, membership.c.removed_at.is_(None), ~organization.c.disabled)
+        .order_by(organization.c.created_at, organization.c.id)
+    )
+    return [model.Membership(row.id, row.external_id, row.name, row.role) for row in tx.execute(found)]
+
+
+def put_member(tx: Connection, organization_id: UUID, user_id: UUID, role: str) -> bool:
+    """Whether the user was not a member before."""
+    own = (membership.c.organization_id == organization_id) & (membership.c.user_id == user_id)
+    before = tx.execute(select(membership.c.user_id).where(own, membership.c.removed_at.is_(None))).first()
+    new = upsert(membership).values(organization_id=organization_id, user_id=user_id, role=role)
+    again = {"role": role, "removed_at": None}
+    tx.execute(new.on_conflict_do_update(index_elements=["organization_id", "user_id"], set_=again))
+    return before is None
+
+
+def remove_member(tx: Connection, organization_id: UUID, user_id: UUID) -> None:
+    """The row stays, and says no: else the provider's claim could speak again."""
+    new = upsert(membership).values(
+        organization_id=organization_id, user_id=user_id, role="read_only", removed_at=func.now()
+    )
+    tx.execute(
+        new.on_conflict_do_update(index_elements=["organization_id", "user_id"], set_={"removed_at": func.now()})
+    )
+
+
+def begin_deletion(tx: Connection, user_id: UUID) -> datetime:
+    """Note that a deletion is under way; the moment is what tells this attempt from another."""
+    begun = update(app_user).where(app_user.c.id == user_id).values(deletion_begun_at=func.clock_timestamp())
+    moment: datetime = tx.execute(begun.returning(app_user.c.deletion_begun_at)).scalar_one()
+    return moment
+
+
+def withdraw_deletion(tx: Connection, user_id: UUID, begun_at: datetime) -> None:
+    """Forget this attempt, unless another one has begun since."""
+    own = (app_user.c.id == user_id) & (app_user.c.deletion_begun_at == begun_at) & app_user.c.deleted_at.is_(None)
+    tx.execute(update(app_user).where(own).values(deletion_begun_at=None))
+
+
+def take_unfinished_deletion(tx: Connection, abandoned_after: timedelta) -> model.User | None:
+    """One whose attempt has been silent too long, made this caller's attempt; None if there is none."""
+    oldest = (
+        select(app_user.c.id)
+        .where(app_user.c.deleted_at.is_(None), app_user.c.deletion_begun_at < func.now() - abandoned_after)
+        .order_by(app_user.c.deletion_begun_at)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+        .scalar_subquery()
+    )
+    taken = update(app_user).where(app_user.c.id == oldest).values(deletion_begun_at=func.clock_timestamp())
+    row = tx.execute(taken.returning(app_user)).one_or_none()
+    return _user(row) if row else None
+
+
+def mark_deleted(tx: Connection, user_id: UUID) -> bool:
+    """Whether it was this call that did it: of many only one is told so."""
+    alive = (app_user.c.id == user_id) & app_user.c.deleted_at.is_(None)
+    marked = tx.execute(update(app_user).where(alive).values(deleted_at=func.now())).rowcount == 1
+    tx.execute(
+        update(membership)
+        .where(membership.c.user_id == user_id, membership.c.removed_at.is_(None))
+        .values(removed_at=func.now())
+    )
+    return marked
+
+
+def _user(row: Any) -> model.User:
+    return model.User(row.id, row.provider, row.subject, row.created_at, row.deleted_at)

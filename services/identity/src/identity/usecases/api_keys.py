@@ -1,0 +1,86 @@
+"""API keys: making, showing, changing, and recognising them."""
+
+import hmac
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from chassis import keys
+from chassis.principals import Kind, Principal
+from identity import model
+from identity.store import api_keys as store
+from identity.usecases.deps import Deps
+
+
+def validate_key(deps: Deps, key: str) -> model.ApiKey:
+    """The key's record, also when it is disabled; UnknownKey for anything that is not exactly one of our keys."""
+    if not keys.is_well_formed(key):
+        raise model.UnknownKey
+    digest = keys.digest(key)
+    with deps.engine.connect() as tx:
+        candidates = store.with_prefix(tx, keys.prefix(key))
+    for stored, record in candidates:
+        if hmac.compare_digest(stored, digest):
+            return record
+    raise model.UnknownKey
+
+
+def create_key(
+    deps: Deps, organization_id: UUID, new: model.NewApiKey, principal: Principal | None = None
+) -> tuple[model.ApiKey, str]:
+    """A new key: its record, and the key itself, which is nowhere else and never will be again."""
+    _check_grant(principal, new.permissions)
+    key = keys.generate(new.environment)
+    with deps.outbox.begin() as tx:
+        record = store.add(tx, uuid4(), organization_id, new, keys.prefix(key), keys.digest(key))
+        deps.tell(tx, "api_key.created", record.id, organization_id=organization_id, api_key_id=record.id)
+    return record, key
+
+
+def get_key(deps: Deps, organization_id: UUID, key_id: UUID) -> model.ApiKey:
+    with deps.engine.connect() as tx:
+        return _found(store.find(tx, organization_id, key_id))
+
+
+def list_keys(deps: Deps, organization_id: UUID, after: tuple[datetime, UUID] | None, limit: int) -> list[model.ApiKey]:
+    with deps.engine.connect() as tx:
+        return store.page(tx, organization_id, after, limit)
+
+
+def change_key(
+    deps: Deps, principal: Principal, organization_id: UUID, key_id: UUID, changes: Mapping[str, Any]
+) -> model.ApiKey:
+    with deps.outbox.begin() as tx:
+        before = _found(store.find(tx, organization_id, key_id))
+        _check_grant(principal, set(changes.get("permissions", ())) - set(before.permissions))
+        changed = _found(store.change(tx, organization_id, key_id, changes))
+        deps.tell(tx, "api_key.updated", key_id, organization_id=organization_id, api_key_id=key_id)
+    return changed
+
+
+def delete_key(deps: Deps, organization_id: UUID, key_id: UUID) -> None:
+    with deps.outbox.begin() as tx:
+        if not store.remove(tx, organization_id, key_id):
+            raise model.NotFound
+        deps.tell(tx, "api_key.deleted", key_id, organization_id=organization_id, api_key_id=key_id)
+
+
+def record_key_uses(deps: Deps, uses: Mapping[UUID, datetime]) -> None:
+    if uses:
+        with deps.engine.begin() as tx:
+            store.record_uses(tx, uses)
+
+
+def _check_grant(principal: Principal | None, permissions: Collection[str]) -> None:
+    """An admin may do everything in the organization already; a service account only what its scopes say."""
+    if principal and principal.kind is Kind.SERVICE_ACCOUNT:
+        beyond = model.permissions_beyond(principal.grants, permissions)
+        if beyond:
+            raise model.GrantTooWide(f"Your scopes do not cover {', '.join(sorted(beyond))}.")
+
+
+def _found(record: model.ApiKey | None) -> model.ApiKey:
+    if record is None:
+        raise model.NotFound
+    return record

@@ -1,0 +1,76 @@
+"""Deleting a user: at the provider, then here, so that a crash anywhere between is finished by the worker.
+
+    begun here -> deleted at the provider -> marked and told here
+
+Until the mark the user is a user: what only began can be asked for again. Once the provider has deleted, the note of
+the beginning is what the worker finds.
+"""
+
+from datetime import datetime, timedelta
+from uuid import UUID, uuid4
+
+from chassis import crashpoints, logs
+from chassis.principals import Principal
+from identity import model
+from identity.providers import NotDeleted, Unconfirmed
+from identity.store import people as store
+from identity.usecases.deps import Deps
+
+log = logs.get(__name__)
+
+# Longer than a provider may take to answer, so that the worker does not run beside a request still under way.
+ABANDONED_AFTER = timedelta(seconds=10)
+
+
+def delete_user(deps: Deps, principal: Principal) -> None:
+    """Delete the caller. When the provider certainly has not, it is as if nobody had asked."""
+    user, begun_at = _begin(deps, principal)
+    crashpoints.reach("identity.deletion_begun")
+    try:
+        deps.provider.delete_user(user.subject)
+    except NotDeleted:
+        crashpoints.reach("identity.deletion_refused")
+        _withdraw(deps, user.id, begun_at)
+        raise model.ProviderUnavailable from None
+    except Unconfirmed:
+        raise model.DeletionUnconfirmed from None
+    crashpoints.reach("identity.deleted_at_provider")
+    _finish(deps, user)
+    crashpoints.reach("identity.deletion_finished")
+
+
+def finish_deletions(deps: Deps, abandoned_after: timedelta = ABANDONED_AFTER) -> int:
+    """Finish what a crash or a silent provider left; how many were finished. One that fails waits for its next turn."""
+    finished = 0
+    while user := _take(deps, abandoned_after):
+        try:
+            deps.provider.delete_user(user.subject)
+        except (NotDeleted, Unconfirmed) as error:
+            log.warning("deletion_not_finished", user_id=str(user.id), error=type(error).__name__)
+            break
+        _finish(deps, user)
+        finished += 1
+    return finished
+
+
+def _begin(deps: Deps, principal: Principal) -> tuple[model.User, datetime]:
+    with deps.engine.begin() as tx:
+        user = store.ensure_user(tx, uuid4(), deps.provider.name, principal.id)
+        return user, store.begin_deletion(tx, user.id)
+
+
+def _withdraw(deps: Deps, user_id: UUID, begun_at: datetime) -> None:
+    with deps.engine.begin() as tx:
+        store.withdraw_deletion(tx, user_id, begun_at)
+
+
+def _take(deps: Deps, abandoned_after: timedelta) -> model.User | None:
+    with deps.engine.begin() as tx:
+        return store.take_unfinished_deletion(tx, abandoned_after)
+
+
+def _finish(deps: Deps, user: model.User) -> None:
+    """Mark and tell in one transaction; told once, however many finish it."""
+    with deps.outbox.begin() as tx:
+        if store.mark_deleted(tx, user.id):
+            deps.tell(tx, "user.deleted", user.id, user_id=user.id, provider=user.provider, subject=user.subject)

@@ -1,0 +1,102 @@
+"""Organizations and what they are entitled to."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import Connection
+
+from chassis.principals import Kind, Principal
+from identity import model
+from identity.store import organizations as store
+from identity.usecases.deps import Deps, see_organization
+
+
+def create_organization(
+    deps: Deps, provider: str, external_id: str, name: str, *, organization_id: UUID | None = None
+) -> model.Organization:
+    """A new organization. Its id is given only where it must be known beforehand, as that of the demo data."""
+    with deps.outbox.begin() as tx:
+        made = store.add(tx, organization_id or uuid4(), provider, external_id, name)
+        if made is None:
+            raise model.OrganizationExists
+        deps.tell(tx, "organization.created", made.id, organization_id=made.id)
+    return made
+
+
+def get_organization(deps: Deps, principal: Principal, organization_id: UUID) -> model.Organization:
+    see_organization(principal, organization_id)
+    with deps.engine.connect() as tx:
+        return _found(store.find(tx, organization_id))
+
+
+def get_organization_by_provider(
+    deps: Deps, principal: Principal, provider: str, external_id: str
+) -> model.Organization:
+    """Any organization for a service account; for a user one they belong to, by membership or by their token."""
+    if provider != deps.provider.name:
+        raise model.NotFound
+    with deps.engine.connect() as tx:
+        if principal.kind is Kind.SERVICE_ACCOUNT:
+            return _found(store.find_by_external_id(tx, provider, external_id))
+        if principal.user_id and (found := store.find_of_member(tx, provider, external_id, principal.user_id)):
+            return found
+        named = store.find(tx, principal.organization_id) if principal.organization_id else None
+    return _found(named if named and named.external_id == external_id else None)
+
+
+def list_organizations(deps: Deps, after: tuple[datetime, UUID] | None, limit: int) -> list[model.Organization]:
+    with deps.engine.connect() as tx:
+        return store.page(tx, after, limit)
+
+
+def change_organization(deps: Deps, organization_id: UUID, changes: Mapping[str, Any]) -> model.Organization:
+    with deps.outbox.begin() as tx:
+        changed = _found(store.change(tx, organization_id, changes))
+        deps.tell(tx, "organization.updated", organization_id, organization_id=organization_id)
+    return changed
+
+
+def list_entitlements(deps: Deps, organization_id: UUID) -> list[model.Entitlement]:
+    with deps.engine.connect() as tx:
+        _found(store.find(tx, organization_id))
+        return store.entitlements(tx, organization_id)
+
+
+def get_entitlement(deps: Deps, organization_id: UUID, name: str) -> model.Entitlement:
+    held = list_entitlements(deps, organization_id)
+    for one in held:
+        if one.name == name:
+            return one
+    raise model.NotFound
+
+
+def put_entitlement(
+    deps: Deps, organization_id: UUID, name: str, expires_at: datetime | None = None
+) -> tuple[model.Entitlement, bool]:
+    """The entitlement as it is now, and whether it is new."""
+    if name not in model.ENTITLEMENTS:
+        raise model.NotFound
+    with deps.outbox.begin() as tx:
+        _locked(tx, organization_id)
+        put = store.put_entitlement(tx, organization_id, name, expires_at)
+        deps.tell(tx, "entitlement.updated", organization_id, organization_id=organization_id, entitlement=name)
+    return put
+
+
+def remove_entitlement(deps: Deps, organization_id: UUID, name: str) -> None:
+    with deps.outbox.begin() as tx:
+        if not store.drop_entitlement(tx, organization_id, name):
+            raise model.NotFound
+        deps.tell(tx, "entitlement.deleted", organization_id, organization_id=organization_id, entitlement=name)
+
+
+def _locked(tx: Connection, organization_id: UUID) -> model.Organization:
+    return _found(store.lock(tx, organization_id))
+
+
+def _found(organization: model.Organization | None) -> model.Organization:
+    if organization is None:
+        raise model.NotFound
+    return organization

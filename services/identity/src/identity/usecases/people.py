@@ -1,0 +1,96 @@
+"""Users: what they are, where they belong."""
+
+from uuid import UUID, uuid4
+
+from sqlalchemy import Connection
+
+from chassis.principals import Kind, Principal
+from identity import model
+from identity.store import organizations as organization_store
+from identity.store import people as store
+from identity.usecases.deps import Deps, see_organization
+
+
+def put_user(deps: Deps, provider: str, subject: str) -> UUID:
+    """Know the provider's user from now on; the user's id here."""
+    with deps.engine.begin() as tx:
+        return store.ensure_user(tx, uuid4(), provider, subject).id
+
+
+def list_memberships(deps: Deps, principal: Principal) -> list[model.Membership]:
+    """Where the caller was made a member; a provider's user may be known by the token alone and have none."""
+    if principal.user_id is None:
+        return []
+    with deps.engine.connect() as tx:
+        return store.memberships_of(tx, principal.user_id)
+
+
+def list_members(deps: Deps, principal: Principal, organization_id: UUID) -> list[model.Member]:
+    see_organization(principal, organization_id)
+    with deps.engine.connect() as tx:
+        if organization_store.find(tx, organization_id) is None:
+            raise model.NotFound
+        return store.members(tx, organization_id)
+
+
+def put_member(deps: Deps, organization: model.Organization, subject: str, role: str) -> UUID:
+    """Make the provider's user a member with this role, knowing them from now on; the user's id here."""
+    with deps.outbox.begin() as tx:
+        return _put(deps, tx, organization, subject, role)[0].user_id
+
+
+def change_member(
+    deps: Deps, principal: Principal, organization_id: UUID, subject: str, role: str
+) -> tuple[model.Member, bool]:
+    """The member as they are now, and whether they are new."""
+    see_organization(principal, organization_id)
+    with deps.outbox.begin() as tx:
+        organization = _locked(tx, organization_id)
+        if role != "admin":
+            _keep_an_admin(tx, principal, organization_id, subject)
+        return _put(deps, tx, organization, subject, role)
+
+
+def remove_member(deps: Deps, principal: Principal, organization_id: UUID, subject: str) -> None:
+    """Also for one who is a member by the provider's word only: from now on it does not count here."""
+    see_organization(principal, organization_id)
+    with deps.outbox.begin() as tx:
+        organization = _locked(tx, organization_id)
+        user_id = _member_id(deps, tx, organization, subject)
+        _keep_an_admin(tx, principal, organization_id, subject)
+        store.remove_member(tx, organization_id, user_id)
+        deps.tell(tx, "membership.deleted", organization_id, organization_id=organization_id, user_id=user_id)
+
+
+def _put(
+    deps: Deps, tx: Connection, organization: model.Organization, subject: str, role: str
+) -> tuple[model.Member, bool]:
+    user = store.ensure_user(tx, uuid4(), organization.provider, subject)
+    if user.deleted_at:
+        raise model.UserDeleted
+    is_new = store.put_member(tx, organization.id, user.id, role)
+    deps.tell(tx, "membership.updated", organization.id, organization_id=organization.id, user_id=user.id)
+    [member] = [one for one in store.members(tx, organization.id) if one.user_id == user.id]
+    return member, is_new
+
+
+def _member_id(deps: Deps, tx: Connection, organization: model.Organization, subject: str) -> UUID:
+    if deps.provider.vouches:
+        return store.ensure_user(tx, uuid4(), organization.provider, subject).id
+    for member in store.members(tx, organization.id):
+        if member.subject == subject:
+            return member.user_id
+    raise model.NotFound
+
+
+def _keep_an_admin(tx: Connection, principal: Principal, organization_id: UUID, subject: str) -> None:
+    """Users cannot lock their organization out of itself; operators can."""
+    if principal.kind is Kind.USER and model.is_last_admin(store.members(tx, organization_id), subject):
+        raise model.LastAdmin
+
+
+def _locked(tx: Connection, organization_id: UUID) -> model.Organization:
+    found = organization_store.lock(tx, organization_id)
+    if found is None:
+        raise model.NotFound
+    return found

@@ -1,0 +1,82 @@
+"""Service accounts. Whoever makes or strengthens one must hold every scope it has."""
+
+import secrets
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from chassis import keys
+from chassis.principals import Principal
+from identity import model
+from identity.store import service_accounts as store
+from identity.usecases.deps import Deps
+
+
+def create_service_account(
+    deps: Deps, name: str, scopes: Sequence[str], principal: Principal | None = None
+) -> tuple[model.ServiceAccount, str]:
+    """A new service account and its secret, which is shown this once. Without a principal: the operator's own hand."""
+    _check_grant(principal, scopes)
+    client_id, secret = f"sa_{secrets.token_hex(12)}", _new_secret()
+    with deps.outbox.begin() as tx:
+        account = store.add(tx, client_id, name, scopes, keys.digest(secret))
+        deps.tell(tx, "service_account.created", client_id, client_id=client_id)
+    return account, secret
+
+
+def get_service_account(deps: Deps, client_id: str) -> model.ServiceAccount:
+    with deps.engine.connect() as tx:
+        found = store.find_with_digest(tx, client_id)
+    return _found(found[1] if found else None)
+
+
+def list_service_accounts(deps: Deps, after: tuple[datetime, str] | None, limit: int) -> list[model.ServiceAccount]:
+    with deps.engine.connect() as tx:
+        return store.page(tx, after, limit)
+
+
+def change_service_account(
+    deps: Deps, principal: Principal, client_id: str, changes: Mapping[str, Any]
+) -> model.ServiceAccount:
+    """Switching one off needs no more than the right to; anything else could make it stronger."""
+    with deps.outbox.begin() as tx:
+        before = _found(store.lock(tx, client_id))
+        if dict(changes) != {"disabled": True}:
+            _check_grant(principal, changes.get("scopes", before.scopes))
+        changed = store.change(tx, client_id, changes)
+        deps.tell(tx, "service_account.updated", client_id, client_id=client_id)
+    return changed
+
+
+def rotate_secret(deps: Deps, principal: Principal, client_id: str) -> tuple[model.ServiceAccount, str]:
+    """A new secret in place of the old; tokens already issued run out by themselves."""
+    secret = _new_secret()
+    with deps.outbox.begin() as tx:
+        before = _found(store.lock(tx, client_id))
+        _check_grant(principal, before.scopes)
+        changed = store.change(tx, client_id, {"secret_digest": keys.digest(secret)})
+        deps.tell(tx, "service_account.updated", client_id, client_id=client_id)
+    return changed, secret
+
+
+def delete_service_account(deps: Deps, client_id: str) -> None:
+    with deps.outbox.begin() as tx:
+        if not store.remove(tx, client_id):
+            raise model.NotFound
+        deps.tell(tx, "service_account.deleted", client_id, client_id=client_id)
+
+
+def _check_grant(principal: Principal | None, scopes: Collection[str]) -> None:
+    beyond = set(scopes) - principal.grants if principal else set()
+    if beyond:
+        raise model.GrantTooWide(f"Your scopes do not cover {', '.join(sorted(beyond))}.")
+
+
+def _new_secret() -> str:
+    return secrets.token_urlsafe(32)
+
+
+def _found(account: model.ServiceAccount | None) -> model.ServiceAccount:
+    if account is None:
+        raise model.NotFound
+    return account

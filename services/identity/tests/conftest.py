@@ -1,0 +1,271 @@
+"""identity as its callers meet it: a client per module, and short ways to say who is calling."""
+
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from flask.testing import FlaskClient
+from sqlalchemy import text
+
+from chassis.outbox import Outbox
+from identity.app import create_app
+from tip_local.platform_plugin import Platform
+from tip_local.world import World
+
+HERE = Path(__file__).parent
+REPOSITORY = HERE.parents[2]
+
+
+@pytest.fixture(scope="module")
+def client(platform: Platform) -> FlaskClient:
+    return create_app(platform.environment("identity")).test_client()
+
+
+@pytest.fixture(scope="module")
+def operator(world: World) -> dict[str, str]:
+    """The headers of a service account that may do everything."""
+    return bearer(world.service_account().token)
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+@pytest.fixture(scope="session")
+def as_bearer() -> Callable[[str], dict[str, str]]:
+    return bearer
+
+
+class Events:
+    """What identity has queued in one database."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+
+    def all(self) -> list[tuple[str, Mapping[str, Any]]]:
+        with self._platform.admin() as connection:
+            rows = connection.execute(text("SELECT event_type, payload FROM identity.outbox ORDER BY id"))
+            return [(row.event_type, row.payload) for row in rows]
+
+    def of(self, event_type: str) -> list[Mapping[str, Any]]:
+        return [payload for found, payload in self.all() if found == event_type]
+
+
+@pytest.fixture
+def events(platform: Platform) -> Events:
+    return Events(platform)
+
+
+@pytest.fixture
+def outbox(world: World) -> Outbox:
+    return world.deps.outbox
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Canaille:
+    """A running canaille: a real OpenID Connect and SCIM 2.0 provider."""
+
+    CLIENT = ("tip-test-client", "tip-test-client-secret")
+
+    def __init__(self) -> None:
+        self.port = free_port()
+        self.issuer = f"http://127.0.0.1:{self.port}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        command = [sys.executable, "-W", "ignore", str(HERE / "canaille_server.py"), str(self.port)]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for(lambda: answers(f"{self.issuer}/.well-known/openid-configuration"), 60)
+
+    def stop(self) -> None:
+        if self._process:
+            self._process.kill()
+            self._process.wait()
+
+    def environment(self) -> dict[str, str]:
+        return {
+            "IDENTITY_PROVIDER": "canaille",
+            "OIDC_ISSUER": self.issuer,
+            "OIDC_AUDIENCE": self.CLIENT[0],
+            "OIDC_ORGANIZATION_CLAIM": "website",
+            "OIDC_ROLE_CLAIM": "groups",
+            "OIDC_ROLES": "desk-leads=admin,desk=member",
+            "OIDC_SCIM_URL": f"{self.issuer}/scim/v2",
+            "OIDC_CLIENT_ID": self.CLIENT[0],
+            "OIDC_CLIENT_SECRET": self.CLIENT[1],
+        }
+
+    def add_user(self, name: str, organization: str, group: str | None = None) -> str:
+        """The new user's id, which is the `sub` of the user's tokens."""
+        enterprise = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User"
+        user = {
+            "schemas": ["urn:ietf:params:scim:schemas:core:2.0:User", enterprise],
+            "userName": name,
+            "active": True,
+            "name": {"familyName": name, "formatted": name},
+            "emails": [{"value": f"{name}@example.org"}],
+            "password": "correct horse",
+            enterprise: {"organization": organization},
+        }
+        user_id = str(self._scim("POST", "/Users", user).json()["id"])
+        if group:
+            self._scim("POST", "/Groups", self._group(group, user_id))
+        return user_id
+
+    def _group(self, name: str, user_id: str) -> dict[str, Any]:
+        member = {"value": user_id, "$ref": f"{self.issuer}/scim/v2/Users/{user_id}"}
+        return {
+            "schemas": ["urn:ietf:params:scim:schemas:core:2.0:Group"],
+            "displayName": name,
+            "members": [member],
+        }
+
+    def has_user(self, user_id: str) -> bool:
+        return self._scim("GET", f"/Users/{user_id}", check=False).status_code == 200
+
+    def user_token(self, name: str, scope: str = "openid profile groups") -> str:
+        form = {"grant_type": "password", "username": name, "password": "correct horse", "scope": scope}
+        return self._token(form)
+
+    def _token(self, form: dict[str, str]) -> str:
+        answer = requests.post(f"{self.issuer}/oauth/token", data=form, auth=self.CLIENT, timeout=10)
+        answer.raise_for_status()
+        return str(answer.json()["access_token"])
+
+    def _scim(self, method: str, path: str, body: object = None, *, check: bool = True) -> requests.Response:
+        headers = bearer(self._token({"grant_type": "client_credentials"}))
+        answer = requests.request(method, f"{self.issuer}/scim/v2{path}", json=body, headers=headers, timeout=10)
+        if check:
+            assert answer.ok, answer.text
+        return answer
+
+
+@pytest.fixture(scope="session")
+def canaille() -> Iterator[Canaille]:
+    provider = Canaille()
+    provider.start()
+    yield provider
+    provider.stop()
+
+
+def answers(url: str) -> bool:
+    try:
+        return requests.get(url, timeout=2).status_code < 500
+    except requests.RequestException:
+        return False
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="session")
+def eventually() -> Callable[..., None]:
+    return wait_for
+
+
+_SERVE = """
+import sys
+from werkzeug.serving import make_server
+from identity.app import create_app
+make_server("127.0.0.1", int(sys.argv[1]), create_app(), threaded=True).serve_forever()
+"""
+
+
+@contextmanager
+def process(*arguments: str, environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A real process of ours with exactly this environment, ended with the block."""
+    child = subprocess.Popen(
+        [sys.executable, *arguments], env=dict(environment), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.wait()
+
+
+@contextmanager
+def served(environment: Mapping[str, str]) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """identity in a process of its own: its address and the process."""
+    port = free_port()
+    with process("-c", _SERVE, str(port), environment=environment) as child:
+        base = f"http://127.0.0.1:{port}"
+        wait_for(lambda: answers(f"{base}/health/live"), 60)
+        yield base, child
+
+
+@pytest.fixture(scope="session")
+def serve() -> Any:
+    return served
+
+
+@pytest.fixture(scope="session")
+def run_process() -> Any:
+    return process
+
+
+class ScriptedProvider:
+    """An HTTP server that answers DELETE as told, and counts: for failures no good provider shows on request."""
+
+    def __init__(self) -> None:
+        from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+        self.answer: int | str = 204
+        self.deleted: list[str] = []
+        script = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_DELETE(self) -> None:
+                if script.answer == "drop after deleting":
+                    script.deleted.append(self.path)
+                    self.connection.close()
+                    return
+                if script.answer in (204, 500):
+                    script.deleted.append(self.path)
+                self.send_response(int(script.answer))
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def environment(self) -> dict[str, str]:
+        return {
+            "OIDC_ISSUER": self.url,
+            "OIDC_DELETE_URL": f"{self.url}/admin/users/{{subject}}",
+            "OIDC_DELETE_TOKEN": "for-tests-only",
+        }
+
+
+@pytest.fixture
+def scripted_provider() -> Iterator[ScriptedProvider]:
+    provider = ScriptedProvider()
+    yield provider
+    provider.close()

@@ -1,0 +1,411 @@
+"""Organizations, members, keys, service accounts and entitlements: what running the service needs."""
+
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+from uuid import UUID, uuid4
+
+import pytest
+from flask.testing import FlaskClient
+
+from chassis.keyuse import KeyUses
+from identity import admin as by_hand
+from identity import usecases
+from identity.app import create_app
+from identity.config import Config
+from identity.worker import chores
+from tip_local.platform_plugin import Platform
+from tip_local.world import Organization, World
+
+Bearer = Callable[[str], dict[str, str]]
+Headers = dict[str, str]
+KEY = {"name": "Desk", "environment": "paper", "permissions": ["intent:read", "intent:edit"]}
+
+
+@pytest.fixture
+def organization(world: World) -> Organization:
+    return world.organization()
+
+
+@pytest.fixture
+def admin(organization: Organization, as_bearer: Bearer) -> Headers:
+    return as_bearer(organization.tokens["admin"])
+
+
+def test_an_organization_is_created_found_renamed_and_told_of(
+    client: FlaskClient, operator: Headers, events: Any
+) -> None:
+    external_id = f"Ünïcode & spaces {uuid4().hex}"
+    made = client.post("/v1/organizations", json={"external_id": external_id, "name": "Acme"}, headers=operator)
+    path = made.headers["Location"]
+    client.patch(path, json={"name": "Acme Ltd"}, headers=operator)
+    found = client.get(f"/v1/organizations/by-provider/local/{quote(external_id)}", headers=operator)
+
+    assert made.status_code == 201
+    assert set(found.json) == {"id", "external_id", "name", "provider", "disabled", "created_at"}
+    assert found.json == client.get(path, headers=operator).json == made.json | {"name": "Acme Ltd"}
+    told = [kind for kind, payload in events.all() if payload.get("organization_id") == made.json["id"]]
+    assert told == ["organization.created", "organization.updated"]
+
+
+def test_an_external_id_belongs_to_one_organization(
+    client: FlaskClient, operator: Headers, organization: Organization
+) -> None:
+    body = {"external_id": organization.external_id, "name": "Again"}
+
+    answer = client.post("/v1/organizations", json=body, headers=operator)
+
+    assert (answer.status_code, answer.json["code"]) == (409, "organization_exists")
+
+
+@pytest.mark.parametrize("provider_id", ["%00", "a%00b", "%0d%0aX-Evil:1", "%ed%a0%80", "x" * 300, "..%2f..", "'--"])
+def test_an_impossible_provider_id_names_nothing(client: FlaskClient, operator: Headers, provider_id: str) -> None:
+    answer = client.get(f"/v1/organizations/by-provider/local/{provider_id}", headers=operator)
+
+    assert answer.status_code == 404
+
+
+def test_organizations_are_listed_page_by_page_without_gap_or_repetition(
+    client: FlaskClient, world: World, operator: Headers
+) -> None:
+    made = {str(usecases.create_organization(world.deps, "local", uuid4().hex, "x").id) for _ in range(7)}
+
+    seen: list[str] = []
+    cursor = None
+    while True:
+        query = {"limit": 3} | ({"next_cursor": cursor} if cursor else {})
+        page = client.get("/v1/organizations", query_string=query, headers=operator).json
+        seen += [each["id"] for each in page["data"]]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+
+    assert made <= set(seen) and len(seen) == len(set(seen))
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=501", "limit=x", "next_cursor=forged", "other=1", "limit=1&limit=2"]
+)
+def test_a_bad_page_is_refused(client: FlaskClient, operator: Headers, query: str) -> None:
+    for path in ("/v1/organizations", "/v1/service-accounts"):
+        assert client.get(f"{path}?{query}", headers=operator).status_code == 400
+
+
+def test_a_cursor_of_one_organization_means_nothing_in_another(
+    client: FlaskClient, world: World, admin: Headers, as_bearer: Bearer
+) -> None:
+    cursor = client.get("/v1/api-keys?limit=1", headers=admin).json["next_cursor"]
+    stranger = as_bearer(world.organization().tokens["admin"])
+
+    assert client.get(f"/v1/api-keys?next_cursor={cursor}", headers=admin).status_code == 200
+    assert client.get(f"/v1/api-keys?next_cursor={cursor}", headers=stranger).status_code == 400
+
+
+def test_an_admin_makes_members_and_changes_and_takes_their_roles(
+    client: FlaskClient, world: World, organization: Organization, admin: Headers, as_bearer: Bearer, events: Any
+) -> None:
+    path = f"/v1/organizations/{organization.id}/memberships"
+    subject = f"auth0|{uuid4().hex[:8]} ü"
+    token = as_bearer(world.user_token(subject, organization.external_id))
+    assert client.get("/v1/auth/self", headers=token).status_code == 401
+
+    first = client.put(f"{path}/{quote(subject)}", json={"role": "member"}, headers=admin)
+    second = client.put(f"{path}/{quote(subject)}", json={"role": "read_only"}, headers=admin)
+
+    assert [first.status_code, second.status_code] == [201, 200]
+    assert client.get("/v1/auth/self", headers=token).json["role"] == "read_only"
+    listed = client.get(path, headers=admin).json["data"]
+    assert {"subject": subject, "role": "read_only"}.items() <= {each["subject"]: each for each in listed}[
+        subject
+    ].items()
+    assert client.delete(f"{path}/{quote(subject)}", headers=admin).status_code == 204
+    assert client.delete(f"{path}/{quote(subject)}", headers=admin).status_code == 404
+    assert client.get("/v1/auth/self", headers=token).json["organization_id"] is None
+    kinds = [kind for kind, payload in events.all() if payload.get("user_id") == first.json["user_id"]]
+    assert kinds == ["membership.updated", "membership.updated", "membership.deleted"]
+
+
+def test_an_organization_keeps_its_last_admin_unless_an_operator_says_otherwise(
+    client: FlaskClient, world: World, organization: Organization, admin: Headers, operator: Headers
+) -> None:
+    path = f"/v1/organizations/{organization.id}/memberships/{world.subject(organization.external_id, 'admin')}"
+
+    demoted = client.put(path, json={"role": "member"}, headers=admin)
+    removed = client.delete(path, headers=admin)
+
+    assert [(answer.status_code, answer.json["code"]) for answer in (demoted, removed)] == [(409, "last_admin")] * 2
+    assert client.delete(path, headers=operator).status_code == 204
+
+
+def test_a_key_is_shown_once_and_never_again(
+    client: FlaskClient, admin: Headers, organization: Organization, events: Any
+) -> None:
+    made = client.post("/v1/api-keys", json=KEY, headers=admin)
+    shown = client.get(made.headers["Location"], headers=admin)
+    listed = client.get("/v1/api-keys", headers=admin)
+
+    fields = {
+        "id",
+        "name",
+        "environment",
+        "permissions",
+        "prefix",
+        "disabled",
+        "expires_at",
+        "last_used_at",
+        "created_at",
+    }
+    assert (made.status_code, set(made.json)) == (201, fields | {"key"})
+    assert set(shown.json) == fields
+    assert made.json["key"].startswith(made.json["prefix"])
+    assert made.json["key"] not in shown.get_data(as_text=True) + listed.get_data(as_text=True) + str(events.all())
+    self = client.get("/v1/auth/self", headers={"x-api-key": made.json["key"]}).json
+    assert (self["id"], self["organization_id"]) == (made.json["id"], str(organization.id))
+    assert (self["environment"], self["permissions"]) == ("paper", ["intent:edit", "intent:read"])
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [
+        ({"environment": "demo"}, "/environment"),
+        ({"permissions": []}, "/permissions"),
+        ({"permissions": ["intent:read", "intent:read"]}, "/permissions"),
+        ({"permissions": ["everything"]}, "/permissions/0"),
+        ({"permissions": "intent:read"}, "/permissions"),
+        ({"expires_at": "2020-01-01T00:00:00Z"}, "/expires_at"),
+        ({"expires_at": "tomorrow"}, "/expires_at"),
+        ({"name": ""}, "/name"),
+        ({"name": "a\nb"}, "/name"),
+        ({"organization_id": str(uuid4())}, "/organization_id"),
+        ({"key": "mine"}, "/key"),
+    ],
+)
+def test_a_key_that_cannot_be_is_refused_with_a_pointer(
+    client: FlaskClient, admin: Headers, change: dict[str, Any], pointer: str
+) -> None:
+    answer = client.post("/v1/api-keys", json=KEY | change, headers=admin)
+
+    assert answer.status_code == 422
+    assert [error["pointer"] for error in answer.json["errors"]] == [pointer]
+
+
+def test_a_key_is_changed_disabled_and_deleted(client: FlaskClient, admin: Headers, events: Any) -> None:
+    made = client.post("/v1/api-keys", json=KEY, headers=admin)
+    path, key = made.headers["Location"], {"x-api-key": made.json["key"]}
+    until = (datetime.now(UTC) + timedelta(days=1)).isoformat().replace("+00:00", "Z")
+
+    changed = client.patch(
+        path, json={"permissions": ["intent:read"], "expires_at": until, "name": "New"}, headers=admin
+    )
+    assert (changed.status_code, changed.json["permissions"], changed.json["expires_at"]) == (
+        200,
+        ["intent:read"],
+        until,
+    )
+    assert client.patch(path, json={"expires_at": None}, headers=admin).json["expires_at"] is None
+    assert client.patch(path, json={}, headers=admin).status_code == 422
+    assert client.patch(path, json={"environment": "live"}, headers=admin).status_code == 422
+    assert client.patch(path, json={"disabled": True}, headers=admin).status_code == 200
+    assert client.get("/v1/auth/self", headers=key).status_code == 401
+    assert client.patch(path, json={"disabled": False}, headers=admin).status_code == 200
+    assert client.get("/v1/auth/self", headers=key).status_code == 200
+    assert client.delete(path, headers=admin).status_code == 204
+    assert client.get("/v1/auth/self", headers=key).status_code == 401
+    assert client.get(path, headers=admin).status_code == 404
+    told = [kind for kind, payload in events.all() if payload.get("api_key_id") == made.json["id"]]
+    assert told == ["api_key.created", *["api_key.updated"] * 4, "api_key.deleted"]
+
+
+def test_a_service_account_puts_into_a_key_only_what_its_own_scopes_cover(
+    client: FlaskClient, world: World, organization: Organization, as_bearer: Bearer
+) -> None:
+    narrow = as_bearer(world.service_account(["api-key:write", "account:read"]).token)
+    narrow |= {"x-organization-id": str(organization.id)}
+
+    def ask(*permissions: str) -> tuple[int, str | None]:
+        answer = client.post("/v1/api-keys", json=KEY | {"permissions": permissions}, headers=narrow)
+        return answer.status_code, answer.json.get("code")
+
+    assert ask("intent:edit", "account:read") == (201, None)
+    assert ask("account:edit") == (403, "grant_too_wide")
+    assert ask("credential:read", "intent:edit") == (403, "grant_too_wide")
+    made = client.post("/v1/api-keys", json=KEY | {"permissions": ["intent:edit"]}, headers=narrow)
+    widened = client.patch(made.headers["Location"], json={"permissions": ["control:edit"]}, headers=narrow)
+    assert widened.status_code == 403
+
+
+def test_a_service_account_must_name_an_organization_that_is_there(
+    client: FlaskClient, world: World, organization: Organization, operator: Headers
+) -> None:
+    for value, status in ((None, 403), (str(uuid4()), 403), ("x", 400), (str(organization.id), 200)):
+        headers = operator | ({"x-organization-id": value} if value else {})
+        assert client.get("/v1/api-keys", headers=headers).status_code == status
+
+
+def test_a_service_accounts_secret_is_shown_once_and_can_be_replaced(
+    client: FlaskClient, operator: Headers, events: Any
+) -> None:
+    def token(secret: str) -> int:
+        form = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": secret}
+        return client.post("/oauth/token", data=form).status_code
+
+    made = client.post("/v1/service-accounts", json={"name": "Bot", "scopes": ["intent:read"]}, headers=operator)
+    path, client_id = made.headers["Location"], made.json["client_id"]
+    replaced = client.post(f"{path}/secret", headers=operator)
+
+    assert (made.status_code, replaced.status_code) == (201, 200)
+    shown = client.get(path, headers=operator)
+    assert set(shown.json) == {"client_id", "name", "scopes", "disabled", "created_at"}
+    assert client_id in [
+        each["client_id"] for each in client.get("/v1/service-accounts?limit=500", headers=operator).json["data"]
+    ]
+    assert token(made.json["client_secret"]) == 401
+    assert token(replaced.json["client_secret"]) == 200
+    assert client.delete(path, headers=operator).status_code == 204
+    assert token(replaced.json["client_secret"]) == 401
+    told = [kind for kind, payload in events.all() if payload.get("client_id") == client_id]
+    assert told == ["service_account.created", "service_account.updated", "service_account.deleted"]
+
+
+def test_nobody_makes_or_takes_over_a_service_account_stronger_than_themselves(
+    client: FlaskClient, world: World, as_bearer: Bearer
+) -> None:
+    weak = as_bearer(world.service_account(["organization:write", "intent:read"]).token)
+    strong = f"/v1/service-accounts/{world.service_account().client_id}"
+    wide = {"name": "x", "scopes": ["intent:read", "credential:write"]}
+
+    refused = [
+        client.post("/v1/service-accounts", json=wide, headers=weak),
+        client.post(f"{strong}/secret", headers=weak),
+        client.patch(strong, json={"disabled": False}, headers=weak),
+        client.patch(strong, json={"scopes": ["entitlement:write"]}, headers=weak),
+    ]
+
+    assert [(answer.status_code, answer.json["code"]) for answer in refused] == [(403, "grant_too_wide")] * 4
+    assert client.patch(strong, json={"disabled": True}, headers=weak).status_code == 200
+
+
+def test_an_entitlement_lasts_until_its_date(
+    client: FlaskClient, world: World, organization: Organization, operator: Headers, events: Any, platform: Platform
+) -> None:
+    path = f"/v1/organizations/{organization.id}/entitlements"
+    key = {"x-api-key": organization.api_keys["live"]}
+    until = (datetime.now(UTC) + timedelta(days=1)).isoformat().replace("+00:00", "Z")
+
+    def held() -> list[str]:
+        return list(client.get("/v1/auth/self", headers=key).json["entitlements"])
+
+    made = client.put(f"{path}/trading_live", json={}, headers=operator)
+    again = client.put(f"{path}/trading_live", json={"expires_at": until}, headers=operator)
+    assert (made.status_code, made.json["expires_at"]) == (201, None)
+    assert (again.status_code, again.json["expires_at"]) == (200, until)
+    assert client.get(f"{path}/trading_live", headers=operator).json == again.json
+    assert client.get(path, headers=operator).json["data"] == [again.json]
+    assert held() == ["trading_live"]
+    with platform.admin() as connection:
+        connection.exec_driver_sql(
+            "UPDATE identity.entitlement SET expires_at = now() WHERE organization_id = %s", (organization.id,)
+        )
+    assert held() == []
+    assert client.delete(f"{path}/trading_live", headers=operator).status_code == 204
+    assert client.delete(f"{path}/trading_live", headers=operator).status_code == 404
+    told = [kind for kind, payload in events.all() if payload.get("entitlement") == "trading_live"]
+    assert told == ["entitlement.updated", "entitlement.updated", "entitlement.deleted"]
+
+
+@pytest.mark.parametrize(
+    ("name", "organization_id", "body", "status"),
+    [
+        ("everything", None, {}, 404),
+        ("trading_live", str(uuid4()), {}, 404),
+        ("trading_live", "x", {}, 400),
+        ("trading_live", None, {"expires_at": "2020-01-01T00:00:00Z"}, 422),
+        ("trading_live", None, {"name": "x"}, 422),
+    ],
+)
+def test_an_entitlement_that_cannot_be_is_refused(
+    client: FlaskClient, organization: Organization, operator: Headers, name: str, organization_id: str | None,
+    body: dict[str, Any], status: int,
+) -> None:  # fmt: skip
+    path = f"/v1/organizations/{organization_id or organization.id}/entitlements/{name}"
+
+    assert client.put(path, json=body, headers=operator).status_code == status
+
+
+def test_a_keys_last_use_is_noted_without_a_write_per_request(
+    platform: Platform, world: World, organization: Organization, admin: Headers
+) -> None:
+    client = create_app(platform.environment("identity")).test_client()
+    deps = client.application.extensions["deps"]
+    key = {"x-api-key": organization.api_keys["paper"]}
+    statements = Statements(deps.engine)
+
+    for _ in range(20):
+        assert client.get("/v1/auth/self", headers=key).status_code == 200
+
+    assert [sql for sql in statements.seen if not sql.lstrip().startswith("SELECT")] == []
+    key_id = UUID(client.get("/v1/auth/self", headers=key).json["id"])
+    assert client.get(f"/v1/api-keys/{key_id}", headers=admin).json["last_used_at"] is None
+    for chore in chores(world.deps, KeyUses(platform.redis_url)):
+        chore.run_if_due()
+    used = datetime.fromisoformat(client.get(f"/v1/api-keys/{key_id}", headers=admin).json["last_used_at"])
+    assert timedelta(0) <= datetime.now(UTC) - used < timedelta(seconds=10)
+
+
+class Statements:
+    """The SQL an engine sends from now on."""
+
+    def __init__(self, engine: Any) -> None:
+        from sqlalchemy import event
+
+        self.seen: list[str] = []
+        event.listen(engine, "before_cursor_execute", self._note)
+
+    def _note(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        self.seen.append(statement)
+
+
+def test_an_organization_without_redis_still_knows_its_keys(platform: Platform, world: World) -> None:
+    organization = world.organization()
+    client = create_app(platform.environment("identity", REDIS_URL="redis://127.0.0.1:9/0")).test_client()
+
+    assert client.get("/v1/auth/self", headers={"x-api-key": organization.api_keys["live"]}).status_code == 200
+
+
+def test_the_document_describes_every_endpoint(client: FlaskClient) -> None:
+    document = client.get("/openapi.json").json
+    described = {(method.upper(), path) for path, operations in document["paths"].items() for method in operations}
+
+    assert ("DELETE", "/v1/users/me") in described and ("POST", "/oauth/token") in described
+    assert len(described) == 30
+    assert client.get("/docs").status_code == 200
+
+
+def test_the_first_operator_is_made_by_hand(
+    client: FlaskClient, platform: Platform, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in platform.environment("identity").items():
+        monkeypatch.setenv(name, value)
+
+    by_hand.main(["create-service-account", "--name", "operator", "--scope", "organization:write"])
+    made = json.loads(capsys.readouterr().out)
+    by_hand.main(["rotate-signing-keys"])
+    rotated = json.loads(capsys.readouterr().out)
+
+    form = {"grant_type": "client_credentials", **made}
+    assert client.post("/oauth/token", data=form).json["scope"] == "organization:write"
+    assert rotated["kid"] in [key["kid"] for key in client.get("/.well-known/jwks.json").json["keys"]]
+
+
+def test_the_readme_names_every_variable_every_endpoint_and_no_other(client: FlaskClient) -> None:
+    readme = (Path(__file__).parents[1] / "README.md").read_text()
+    environment = readme.split("## Environment")[1].split("## Messages")[0]
+
+    assert set(re.findall(r"`([A-Z_]{4,})`", environment)) == {row[0] for row in Config.documentation()}
+    for path in client.get("/openapi.json").json["paths"]:
+        last = path.rpartition("/")[2]
+        assert last.startswith("{") or f"/{last}" in readme, path

@@ -1,0 +1,131 @@
+"""Secrets of known value, used in every way there is: afterwards they are nowhere but with their owner."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+import requests
+from sqlalchemy import Connection, text
+
+from tip_local.platform_plugin import Platform
+from tip_local.world import World
+
+KEY = {"name": "canary", "environment": "live", "permissions": ["intent:read"]}
+
+
+@pytest.fixture
+def log_file(tmp_path: Path) -> Path:
+    return tmp_path / "identity.log"
+
+
+def test_a_key_a_secret_and_a_token_are_in_no_log_no_table_and_no_message(
+    fresh_platform: Platform, log_file: Path, eventually: Any
+) -> None:
+    world = World(fresh_platform.environment("identity"))
+    canaries = [world.deps.signer.key_encryption_key.hex()]
+    with _running(fresh_platform, log_file, eventually) as base:
+        canaries += list(_exercise(base, world))
+    world.close()
+
+    everything = {
+        "the logs": log_file.read_text(),
+        "the tables": "\n".join(_tables(fresh_platform)),
+        "Redis": "\n".join(_redis(fresh_platform.redis_url)),
+    }
+    assert "request" in everything["the logs"] and "api_key.created" in everything["the tables"]
+    for canary in canaries:
+        for form in {canary, canary[10:-6], canary.encode().hex()}:
+            assert [place for place, content in everything.items() if form in content] == []
+
+
+def _running(platform: Platform, log_file: Path, eventually: Any) -> Any:
+    """identity's web and its relay with debug logs, so that nothing is left unsaid."""
+    from contextlib import ExitStack, contextmanager
+    from socket import socket
+
+    with socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {**os.environ, **platform.environment("identity", LOG_LEVEL="debug")}
+    serve = (
+        "from werkzeug.serving import make_server; from identity.app import create_app; "
+        f"make_server('127.0.0.1', {port}, create_app(), threaded=True).serve_forever()"
+    )
+
+    def answers() -> bool:
+        try:
+            return requests.get(f"http://127.0.0.1:{port}/health/live", timeout=2).ok
+        except requests.RequestException:
+            return False
+
+    @contextmanager
+    def running() -> Iterator[str]:
+        with ExitStack() as stack, log_file.open("ab") as log:
+            for arguments in (["-c", serve], ["-m", "identity.worker", "relay"]):
+                child = subprocess.Popen([sys.executable, *arguments], env=environment, stdout=log, stderr=log)
+                stack.callback(child.wait)
+                stack.callback(child.terminate)
+            eventually(answers, 60)
+            yield f"http://127.0.0.1:{port}"
+            eventually(lambda: _all_delivered(platform), 30)
+
+    return running()
+
+
+def _all_delivered(platform: Platform) -> bool:
+    with platform.admin() as connection:
+        left = connection.execute(text("SELECT count(*) FROM identity.outbox WHERE status <> 'completed'"))
+        return int(left.scalar_one()) == 0
+
+
+def _exercise(base: str, world: World) -> Iterator[str]:
+    """Use and misuse each secret: rightly, in the wrong place, and where it causes an error."""
+    organization = world.organization()
+    admin = {"Authorization": f"Bearer {organization.tokens['admin']}"}
+    operator = {"Authorization": f"Bearer {world.service_account().token}"}
+    key = requests.post(f"{base}/v1/api-keys", json=KEY, headers=admin, timeout=10).json()["key"]
+    body = {"name": "canary", "scopes": ["intent:read"]}
+    account = requests.post(f"{base}/v1/service-accounts", json=body, headers=operator, timeout=10).json()
+    secret = account["client_secret"]
+    form = {"grant_type": "client_credentials", "client_id": account["client_id"], "client_secret": secret}
+    token = requests.post(f"{base}/oauth/token", data=form, timeout=10).json()["access_token"]
+    requests.post(f"{base}/oauth/token", data=form | {"client_secret": secret + "x"}, timeout=10)
+    requests.post(f"{base}/oauth/token", json=form, timeout=10)
+    requests.post(f"{base}/api/v1/auth/api-key/validate", json={"api_key": key}, timeout=10)
+    requests.post(f"{base}/api/v1/auth/api-key/validate", json={"api_key": key + "x", "more": key}, timeout=10)
+    requests.post(f"{base}/api/v1/auth/api-key/validate", data=json.dumps({"api_key": key})[:-1], timeout=10)
+    for headers in ({"x-api-key": key}, {"Authorization": f"Bearer {token}"}, {"Authorization": f"Bearer {key}"}):
+        requests.get(f"{base}/v1/auth/self", headers=headers, timeout=10)
+        requests.get(f"{base}/v1/api-keys/{key}", headers=headers, timeout=10)
+    requests.get(f"{base}/v1/organizations/by-provider/local/{token}", headers=operator, timeout=10)
+    requests.get(f"{base}/v1/auth/self", headers={"x-request-id": key, "x-api-key": token}, timeout=10)
+    yield from (key, secret, token)
+
+
+def _tables(platform: Platform) -> Iterator[str]:
+    """Every value of every column of every table, as text: what a dump would show."""
+    with platform.admin() as connection:
+        for schema, table in _relations(connection):
+            for row in connection.execute(text(f'SELECT t::text FROM "{schema}"."{table}" t')):
+                yield row[0]
+
+
+def _relations(connection: Connection) -> list[tuple[str, str]]:
+    query = """
+        SELECT table_schema, table_name FROM information_schema.tables
+        WHERE table_schema NOT IN ('pg_catalog', 'information_schema') AND table_type = 'BASE TABLE'
+    """
+    return [tuple(row) for row in connection.execute(text(query))]
+
+
+def _redis(url: str) -> Iterator[str]:
+    with redis.Redis.from_url(url) as server:
+        for key in server.scan_iter():
+            dumped = server.dump(key) or b""
+            yield f"{key!r} {dumped!r}"

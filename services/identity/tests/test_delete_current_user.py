@@ -1,0 +1,287 @@
+"""DELETE /v1/users/me: at the provider first, then here, and whole whatever happens in between."""
+
+import os
+import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import requests
+from flask.testing import FlaskClient
+from sqlalchemy import text
+
+from identity import model, usecases
+from identity.app import create_app, dependencies
+from identity.config import Config
+from tip_local.platform_plugin import Platform
+from tip_local.world import Organization, World
+
+AT_ONCE = timedelta(0)
+Bearer = Callable[[str], dict[str, str]]
+
+
+@pytest.fixture(scope="module")
+def organization(world: World) -> Organization:
+    return world.organization()
+
+
+@pytest.fixture
+def subject(world: World, organization: Organization) -> str:
+    """A member who may be deleted."""
+    return new_member(world, organization)
+
+
+def new_member(world: World, organization: Organization) -> str:
+    subject = f"user-{uuid4().hex[:12]}"
+    with world.deps.engine.connect() as tx:
+        from identity.store import organizations
+
+        found = organizations.find(tx, organization.id)
+    assert found
+    usecases.put_member(world.deps, found, subject, "member")
+    return subject
+
+
+def deletions(events: Any, subject: str) -> list[Any]:
+    return [payload for payload in events.of("user.deleted") if payload["subject"] == subject]
+
+
+def is_marked(platform: Platform, subject: str) -> tuple[bool, bool]:
+    """Whether the deletion has begun, and whether it is done."""
+    query = text("SELECT deletion_begun_at, deleted_at FROM identity.app_user WHERE subject = :subject")
+    with platform.admin() as connection:
+        row = connection.execute(query, {"subject": subject}).one()
+    return row.deletion_begun_at is not None, row.deleted_at is not None
+
+
+def test_a_deleted_user_is_gone_for_ever_and_told_of_once(
+    client: FlaskClient, world: World, organization: Organization, subject: str, events: Any, as_bearer: Bearer
+) -> None:
+    token = as_bearer(world.user_token(subject, organization.external_id))
+
+    answer = client.delete("/v1/users/me", headers=token)
+
+    assert (answer.status_code, answer.data) == (204, b"")
+    [told] = deletions(events, subject)
+    assert set(told) == {"event_id", "event_type", "occurred_at", "user_id", "provider", "subject"}
+    again = client.delete("/v1/users/me", headers=token)
+    assert (again.status_code, again.get_data(as_text=True)) == (401, "unauthorized")
+    assert client.get("/v1/auth/self", headers=token).status_code == 401
+    assert len(deletions(events, subject)) == 1
+
+
+def test_a_deleted_user_cannot_be_made_a_member_again(
+    client: FlaskClient, world: World, organization: Organization, subject: str, operator: Any, as_bearer: Bearer
+) -> None:
+    client.delete("/v1/users/me", headers=as_bearer(world.user_token(subject, organization.external_id)))
+
+    path = f"/v1/organizations/{organization.id}/memberships/{subject}"
+    answer = client.put(path, json={"role": "admin"}, headers=operator)
+
+    assert (answer.status_code, answer.json["code"]) == (409, "user_deleted")
+
+
+def test_deleting_at_the_same_moment_from_many_places_tells_once(
+    platform: Platform, world: World, organization: Organization, subject: str, events: Any, as_bearer: Bearer
+) -> None:
+    app = create_app(platform.environment("identity"))
+    token = as_bearer(world.user_token(subject, organization.external_id))
+
+    with ThreadPoolExecutor(8) as threads:
+        statuses = list(
+            threads.map(lambda _: app.test_client().delete("/v1/users/me", headers=token).status_code, range(8))
+        )
+
+    assert 204 in statuses and set(statuses) <= {204, 401}
+    assert len(deletions(events, subject)) == 1
+
+
+def test_every_error_of_this_endpoint_is_plain_text(client: FlaskClient, world: World, as_bearer: Bearer) -> None:
+    both = as_bearer(world.user_without_organization()) | {"x-api-key": "x"}
+    for answer, status in (
+        (client.delete("/v1/users/me"), 401),
+        (client.delete("/v1/users/me", headers=both), 400),
+    ):
+        assert answer.status_code == status
+        assert answer.content_type == "text/plain; charset=utf-8"
+
+
+class Deleting:
+    """identity in front of a scripted provider; users' tokens come from identity's own key all the same."""
+
+    def __init__(self, platform: Platform, provider: Any) -> None:
+        # The provider's name stays: it is the same table of users. Only where they are deleted is another.
+        environment = platform.environment("identity", **provider.environment())
+        self.deps = dependencies(Config.from_env(environment))
+        self.app = create_app(platform.environment("identity"))
+        self.app.extensions["deps"] = self.deps
+
+
+@pytest.fixture
+def deleting(platform: Platform, scripted_provider: Any) -> Deleting:
+    return Deleting(platform, scripted_provider)
+
+
+@pytest.mark.parametrize("answer", [204, 404, 410])
+def test_gone_at_the_provider_is_gone_also_if_it_was_before(
+    platform: Platform, world: World, organization: Organization, subject: str, deleting: Deleting,
+    scripted_provider: Any, events: Any, as_bearer: Bearer, answer: int,
+) -> None:  # fmt: skip
+    scripted_provider.answer = answer
+
+    token = as_bearer(world.user_token(subject, organization.external_id))
+
+    assert deleting.app.test_client().delete("/v1/users/me", headers=token).status_code == 204
+    assert is_marked(platform, subject) == (True, True)
+    assert len(deletions(events, subject)) == 1
+
+
+@pytest.mark.parametrize("answer", [401, 403, 429, 503, "down"])
+def test_a_provider_that_has_certainly_not_deleted_leaves_everything_as_it_was(
+    platform: Platform, world: World, organization: Organization, subject: str, deleting: Deleting,
+    scripted_provider: Any, events: Any, as_bearer: Bearer, answer: int | str,
+) -> None:  # fmt: skip
+    if answer == "down":
+        scripted_provider.close()
+    scripted_provider.answer = answer
+    client, token = deleting.app.test_client(), as_bearer(world.user_token(subject, organization.external_id))
+
+    refused = client.delete("/v1/users/me", headers=token)
+
+    assert refused.status_code == 503
+    assert refused.content_type == "text/plain; charset=utf-8"
+    assert "Retry-After" in refused.headers
+    assert is_marked(platform, subject) == (False, False)
+    assert deletions(events, subject) == []
+    assert usecases.finish_deletions(deleting.deps, AT_ONCE) == 0
+    assert client.get("/v1/auth/self", headers=token).json["organization_id"] == str(organization.id)
+
+
+@pytest.mark.parametrize("answer", [500, "drop after deleting"])
+def test_a_provider_that_may_have_deleted_is_asked_again_by_the_worker(
+    platform: Platform, world: World, organization: Organization, subject: str, deleting: Deleting,
+    scripted_provider: Any, events: Any, as_bearer: Bearer, answer: int | str,
+) -> None:  # fmt: skip
+    scripted_provider.answer = answer
+    client, token = deleting.app.test_client(), as_bearer(world.user_token(subject, organization.external_id))
+
+    unclear = client.delete("/v1/users/me", headers=token)
+
+    assert (unclear.status_code, unclear.content_type) == (503, "text/plain; charset=utf-8")
+    assert deletions(events, subject) == []
+    assert is_marked(platform, subject) == (True, False)
+    assert usecases.finish_deletions(deleting.deps, AT_ONCE) == 0, "the provider still does not answer"
+    scripted_provider.answer = 404
+    assert usecases.finish_deletions(deleting.deps, AT_ONCE) == 1
+    assert is_marked(platform, subject) == (True, True)
+    assert len(deletions(events, subject)) == 1
+
+
+def test_the_worker_leaves_a_deletion_alone_that_is_still_under_way(
+    platform: Platform, world: World, organization: Organization, subject: str, deleting: Deleting,
+    scripted_provider: Any, as_bearer: Bearer,
+) -> None:  # fmt: skip
+    scripted_provider.answer = 500
+    token = as_bearer(world.user_token(subject, organization.external_id))
+    deleting.app.test_client().delete("/v1/users/me", headers=token)
+    scripted_provider.answer = 204
+
+    assert usecases.finish_deletions(deleting.deps) == 0
+    assert usecases.finish_deletions(deleting.deps, AT_ONCE) == 1
+
+
+def test_one_attempt_does_not_withdraw_another(world: World, organization: Organization, subject: str) -> None:
+    from identity.store import people
+
+    with world.deps.engine.begin() as tx:
+        user = people.ensure_user(tx, uuid4(), world.provider, subject)
+        first = people.begin_deletion(tx, user.id)
+    with world.deps.engine.begin() as tx:
+        people.begin_deletion(tx, user.id)
+        people.withdraw_deletion(tx, user.id, first)
+        assert people.take_unfinished_deletion(tx, timedelta(days=-1)) == user
+
+
+CRASHES = {
+    # where it dies: (at the provider, begun, done, told) right after the crash; afterwards all is done and told once
+    "identity.deletion_begun": (False, True, False, 0),
+    "identity.deleted_at_provider": (True, True, False, 0),
+    "identity.deletion_finished": (True, True, True, 1),
+}
+
+
+@pytest.mark.parametrize("step", CRASHES)
+def test_a_kill_at_any_step_is_finished_by_the_worker_and_told_once(
+    platform: Platform, canaille: Any, serve: Any, run_process: Any, eventually: Any, as_bearer: Bearer, step: str
+) -> None:
+    """A real provider, real processes, real kill -9: by the crash point, as hard as a power cut."""
+    environment = {**os.environ, **platform.environment("identity", **canaille.environment())}
+    name = f"ada-{uuid4().hex[:8]}"
+    organization = _organization(platform, canaille)
+    user_id = canaille.add_user(name, organization.external_id, "desk")
+    token = canaille.user_token(name)
+
+    with serve({**environment, "TIP_CRASH_AT": step}) as (base, web):
+        with pytest.raises(requests.ConnectionError):
+            requests.delete(f"{base}/v1/users/me", headers=as_bearer(token), timeout=60)
+        assert web.wait(30) == -signal.SIGKILL
+
+    gone, begun, done, told = CRASHES[step]
+    assert canaille.has_user(user_id) is not gone
+    assert is_marked(platform, user_id) == (begun, done)
+    assert len(_told(platform, user_id)) == told
+
+    _age_deletions(platform)  # instead of waiting the ten seconds after which an attempt counts as abandoned
+    with run_process("-m", "identity.worker", "relay", environment=environment):
+        eventually(lambda: is_marked(platform, user_id) == (True, True), 60)
+    assert not canaille.has_user(user_id)
+    assert len(_told(platform, user_id)) == 1
+
+
+def test_a_kill_before_a_refusal_is_taken_back_ends_in_a_whole_deletion_too(
+    platform: Platform, canaille: Any, scripted_provider: Any, serve: Any, as_bearer: Bearer
+) -> None:
+    """Nobody was answered, so either outcome is right; half of one would not be."""
+    away = {"OIDC_SCIM_URL": "", "OIDC_CLIENT_ID": "", "OIDC_DELETE_TOKEN": "for-tests-only"}
+    away["OIDC_DELETE_URL"] = scripted_provider.environment()["OIDC_DELETE_URL"]
+    environment = platform.environment("identity", **canaille.environment() | away)
+    name = f"ada-{uuid4().hex[:8]}"
+    user_id = canaille.add_user(name, _organization(platform, canaille).external_id, "desk")
+    scripted_provider.answer = 503
+
+    with serve({**os.environ, **environment, "TIP_CRASH_AT": "identity.deletion_refused"}) as (base, web):
+        with pytest.raises(requests.ConnectionError):
+            requests.delete(f"{base}/v1/users/me", headers=as_bearer(canaille.user_token(name)), timeout=60)
+        assert web.wait(30) == -signal.SIGKILL
+    assert (is_marked(platform, user_id), _told(platform, user_id)) == ((True, False), [])
+
+    deps = dependencies(Config.from_env(environment))
+    assert usecases.finish_deletions(deps, AT_ONCE) == 0, "the provider still refuses"
+    scripted_provider.answer = 204
+    assert usecases.finish_deletions(deps, AT_ONCE) == 1
+    assert len(_told(platform, user_id)) == 1
+    assert scripted_provider.deleted == [f"/admin/users/{user_id}"]
+    deps.engine.dispose()
+
+
+def _organization(platform: Platform, canaille: Any) -> model.Organization:
+    deps = dependencies(Config.from_env(platform.environment("identity", **canaille.environment())))
+    made = usecases.create_organization(deps, "canaille", f"org-{uuid4().hex[:8]}", "Desk")
+    deps.engine.dispose()
+    return made
+
+
+def _told(platform: Platform, subject: str) -> list[Any]:
+    query = text("SELECT id FROM identity.outbox WHERE event_type = 'user.deleted' AND payload->>'subject' = :subject")
+    with platform.admin() as connection:
+        return list(connection.execute(query, {"subject": subject}))
+
+
+def _age_deletions(platform: Platform) -> None:
+    with platform.admin() as connection:
+        connection.execute(
+            text("UPDATE identity.app_user SET deletion_begun_at = deletion_begun_at - interval '1 minute'")
+        )

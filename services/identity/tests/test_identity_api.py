@@ -1,0 +1,173 @@
+"""The views other services read, as the contract they are: columns, who may read, what a row means."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, create_engine, text
+from sqlalchemy.exc import ProgrammingError
+
+from chassis import db, keys
+from identity import usecases
+from tip_local.platform_plugin import ROLES, Platform
+from tip_local.world import Organization, World
+
+COLUMNS = {
+    "organization": {
+        "id": "uuid",
+        "provider": "text",
+        "external_id": "text",
+        "name": "text",
+        "disabled": "boolean",
+        "entitlements": "ARRAY",
+    },
+    "api_key": {
+        "id": "uuid",
+        "prefix": "text",
+        "key_digest": "bytea",
+        "organization_id": "uuid",
+        "environment": "text",
+        "permissions": "ARRAY",
+        "disabled": "boolean",
+        "expires_at": "timestamp with time zone",
+        "organization_disabled": "boolean",
+        "entitlements": "ARRAY",
+    },
+    "app_user": {"id": "uuid", "provider": "text", "subject": "text", "deleted": "boolean"},
+    "membership": {"organization_id": "uuid", "user_id": "uuid", "role": "text"},
+    "service_account": {"client_id": "text", "scopes": "ARRAY", "disabled": "boolean"},
+    "signing_key": {"kid": "text", "algorithm": "text", "public_jwk": "jsonb"},
+    "feed": {
+        "position": "bigint",
+        "event_id": "uuid",
+        "event_type": "text",
+        "payload": "jsonb",
+        "traceparent": "text",
+        "settled_at": "timestamp with time zone",
+    },
+}
+
+
+@pytest.fixture
+def reader(platform: Platform) -> Iterator[Connection]:
+    """A connection with no more rights than the service that submits intents has."""
+    engine = create_engine(db.with_driver(platform.database_url("intents")), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        yield connection
+    engine.dispose()
+
+
+@pytest.fixture
+def organization(world: World) -> Organization:
+    return world.organization(entitlements=["trading_live"])
+
+
+def one(reader: Connection, query: str, **values: Any) -> Any:
+    return reader.execute(text(query), values).one()
+
+
+def test_the_views_have_exactly_the_promised_columns(platform: Platform) -> None:
+    query = (
+        "SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = 'identity_api'"
+    )
+    found: dict[str, dict[str, str]] = {}
+    with platform.admin() as connection:
+        for row in connection.execute(text(query)):
+            found.setdefault(row.table_name, {})[row.column_name] = row.data_type
+
+    assert found == COLUMNS
+
+
+@pytest.mark.parametrize("service", ROLES)
+def test_every_service_may_read_the_views_and_change_nothing(platform: Platform, service: str) -> None:
+    with platform.admin() as connection:
+        for view in COLUMNS:
+            for privilege in ("SELECT", "INSERT", "UPDATE", "DELETE"):
+                allowed = connection.execute(
+                    text("SELECT has_table_privilege(:role, :view, :privilege)"),
+                    {"role": f"tip_{service}", "view": f"identity_api.{view}", "privilege": privilege},
+                ).scalar_one()
+                assert allowed is (privilege == "SELECT"), (view, privilege)
+
+
+def test_nothing_behind_the_views_can_be_read(reader: Connection) -> None:
+    with pytest.raises(ProgrammingError, match="permission denied"):
+        reader.execute(text("SELECT secret_digest FROM identity.service_account"))
+
+
+def test_a_key_is_found_by_its_prefix_with_all_a_decision_needs(reader: Connection, organization: Organization) -> None:
+    key = organization.api_keys["live"]
+
+    row = one(reader, "SELECT * FROM identity_api.api_key WHERE prefix = :prefix", prefix=keys.prefix(key))
+
+    assert bytes(row.key_digest) == keys.digest(key)
+    assert (row.organization_id, row.environment, row.disabled) == (organization.id, "live", False)
+    assert (row.organization_disabled, row.entitlements, row.expires_at) == (False, ["trading_live"], None)
+    assert "intent:edit" in row.permissions
+
+
+def test_a_disabled_organization_is_told_with_each_of_its_keys(
+    reader: Connection, world: World, organization: Organization
+) -> None:
+    usecases.change_organization(world.deps, organization.id, {"disabled": True})
+
+    rows = reader.execute(
+        text("SELECT organization_disabled, disabled FROM identity_api.api_key WHERE organization_id = :id"),
+        {"id": organization.id},
+    ).all()
+
+    assert set(rows) == {(True, False)}
+
+
+def test_only_entitlements_that_have_not_ended_are_entitlements(
+    reader: Connection, world: World, platform: Platform, organization: Organization
+) -> None:
+    query = "SELECT entitlements FROM identity_api.organization WHERE provider = 'local' AND external_id = :id"
+    usecases.put_entitlement(world.deps, organization.id, "controls_premium")
+    assert sorted(one(reader, query, id=organization.external_id).entitlements) == ["controls_premium", "trading_live"]
+
+    with platform.admin() as connection:
+        connection.execute(text("UPDATE identity.entitlement SET expires_at = now() WHERE name = 'trading_live'"))
+
+    assert one(reader, query, id=organization.external_id).entitlements == ["controls_premium"]
+
+
+def test_a_membership_taken_away_and_a_deleted_user_stay_known_as_such(
+    reader: Connection, world: World, platform: Platform, organization: Organization
+) -> None:
+    subject = world.subject(organization.external_id, "member")
+    query = """
+        SELECT u.deleted, m.role FROM identity_api.app_user u JOIN identity_api.membership m ON m.user_id = u.id
+        WHERE u.provider = 'local' AND u.subject = :subject AND m.organization_id = :id
+    """
+    assert one(reader, query, subject=subject, id=organization.id) == (False, "member")
+
+    with platform.admin() as connection:
+        connection.execute(
+            text("UPDATE identity.membership SET removed_at = now() WHERE organization_id = :id"),
+            {"id": organization.id},
+        )
+        connection.execute(text("UPDATE identity.app_user SET deleted_at = now() WHERE subject = :s"), {"s": subject})
+
+    assert one(reader, query, subject=subject, id=organization.id) == (True, None)
+
+
+def test_a_service_account_is_shown_without_anything_to_guess_from(reader: Connection, world: World) -> None:
+    account = world.service_account(["intent:read"])
+
+    row = one(reader, "SELECT * FROM identity_api.service_account WHERE client_id = :id", id=account.client_id)
+
+    assert row == (account.client_id, ["intent:read"], False)
+
+
+def test_only_public_halves_of_accepted_signing_keys_are_shown(
+    reader: Connection, world: World, platform: Platform
+) -> None:
+    world.user_token("somebody")
+    row = one(reader, "SELECT * FROM identity_api.signing_key")
+    assert set(row.public_jwk) == {"alg", "kty", "n", "e", "kid", "use"}
+
+    with platform.admin() as connection:
+        connection.execute(text("UPDATE identity.signing_key SET retired_at = now()"))
+
+    assert reader.execute(text("SELECT * FROM identity_api.signing_key")).all() == []

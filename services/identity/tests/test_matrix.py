@@ -1,0 +1,355 @@
+"""Who may call what: every endpoint, every kind of caller, in the own organization and in another.
+
+One line per endpoint and one column per caller. `own` is about a thing of the caller's organization (for service
+accounts: of the organization in x-organization-id), `other` about the same thing of another organization.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from identity import model, usecases
+from identity.app import create_app
+from tip_local.platform_plugin import Platform
+from tip_local.world import Organization, World
+
+CALLERS = (
+    "none",
+    "admin",
+    "member",
+    "read_only",
+    "no_organization",
+    "scoped",  # a service account with the scope, and with x-organization-id
+    "unscoped",  # a service account with every scope but the ones of this endpoint
+    "key_paper",
+    "key_live",
+    "key_read_only",
+    "deleted_user",
+    "disabled_organization_user",
+    "disabled_service_account",
+    "disabled_key",
+    "expired_key",
+    "disabled_organization_key",
+)
+
+# fmt: off
+#                             none adm mem r/o noorg | sa  sa- | pap live r/o | del  orgoff saoff keyoff exp orgoffkey
+MATRIX = """
+validate                own    200 200 200 200 200     200 200   200 200  200    200  200    200   200    200 200
+self                    own    401 200 200 200 200     200 200   200 200  200    401  200    401   401    401 401
+by_provider             own    401 200 200 200 404     200 403   403 403  403    401  404    401   401    401 401
+by_provider             other  401 404 404 404 404     200 403   403 403  403    401  404    401   401    401 401
+by_unknown_provider     own    401 404 404 404 404     404 403   403 403  403    401  404    401   401    401 401
+delete_me               own    401 204 204 204 401     401 401   401 401  401    401  401    401   401    401 401
+get_me                  own    401 200 200 200 200     403 403   403 403  403    401  200    401   401    401 401
+create_organization     own    401 403 403 403 403     201 403   403 403  403    401  403    401   401    401 401
+list_organizations      own    401 403 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+get_organization        own    401 200 200 200 403     200 403   403 403  403    401  403    401   401    401 401
+get_organization        other  401 404 404 404 403     200 403   403 403  403    401  403    401   401    401 401
+change_organization     own    401 403 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+change_organization     other  401 403 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+list_members            own    401 200 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+list_members            other  401 404 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+put_member              own    401 201 403 403 403     201 403   403 403  403    401  403    401   401    401 401
+put_member              other  401 404 403 403 403     201 403   403 403  403    401  403    401   401    401 401
+remove_member           own    401 204 403 403 403     204 403   403 403  403    401  403    401   401    401 401
+remove_member           other  401 404 403 403 403     204 403   403 403  403    401  403    401   401    401 401
+create_key              own    401 201 403 403 403     201 403   403 403  403    401  403    401   401    401 401
+list_keys               own    401 200 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+get_key                 own    401 200 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+get_key                 other  401 404 403 403 403     404 403   403 403  403    401  403    401   401    401 401
+change_key              own    401 200 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+change_key              other  401 404 403 403 403     404 403   403 403  403    401  403    401   401    401 401
+delete_key              own    401 204 403 403 403     204 403   403 403  403    401  403    401   401    401 401
+delete_key              other  401 404 403 403 403     404 403   403 403  403    401  403    401   401    401 401
+create_service_account  own    401 403 403 403 403     201 403   403 403  403    401  403    401   401    401 401
+list_service_accounts   own    401 403 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+get_service_account     own    401 403 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+change_service_account  own    401 403 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+rotate_secret           own    401 403 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+delete_service_account  own    401 403 403 403 403     204 403   403 403  403    401  403    401   401    401 401
+list_entitlements       own    401 403 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+list_entitlements       other  401 403 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+get_entitlement         own    401 403 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+get_entitlement         other  401 403 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+put_entitlement         own    401 403 403 403 403     201 403   403 403  403    401  403    401   401    401 401
+put_entitlement         other  401 403 403 403 403     201 403   403 403  403    401  403    401   401    401 401
+remove_entitlement      own    401 403 403 403 403     204 403   403 403  403    401  403    401   401    401 401
+remove_entitlement      other  401 403 403 403 403     204 403   403 403  403    401  403    401   401    401 401
+jwks                    own    200 200 200 200 200     200 200   200 200  200    200  200    200   200    200 200
+configuration           own    200 200 200 200 200     200 200   200 200  200    200  200    200   200    200 200
+token                   own    200 200 200 200 200     200 200   200 200  200    200  200    200   200    200 200
+"""
+# fmt: on
+
+
+@dataclass
+class Stage:
+    """Two organizations, and a thing of each kind to act on, made anew where acting uses it up."""
+
+    world: World
+    own: Organization
+    other: Organization
+    callers: dict[str, dict[str, str]]
+    operator: Any
+    made: int = field(default=0)
+
+    def organization(self, whose: str) -> Organization:
+        return self.own if whose == "own" else self.other
+
+    def new_member(self, whose: str) -> str:
+        self.made += 1
+        organization = self.organization(whose)
+        subject = f"member-{self.made}"
+        record = model.Organization(
+            organization.id, organization.external_id, "", self.world.provider, False, datetime.now(UTC)
+        )
+        usecases.put_member(self.world.deps, record, subject, "member")
+        return subject
+
+    def new_key(self, whose: str) -> str:
+        new = model.NewApiKey("to act on", "paper", ("intent:read",))
+        return str(usecases.create_key(self.world.deps, self.organization(whose).id, new)[0].id)
+
+    def new_service_account(self) -> str:
+        return usecases.create_service_account(self.world.deps, "to act on", ("intent:read",))[0].client_id
+
+    def with_entitlement(self, whose: str) -> str:
+        usecases.put_entitlement(self.world.deps, self.organization(whose).id, "controls_premium")
+        return f"{self.at(whose)}/entitlements/controls_premium"
+
+    def without_entitlement(self, whose: str) -> str:
+        path = self.with_entitlement(whose)
+        usecases.remove_entitlement(self.world.deps, self.organization(whose).id, "controls_premium")
+        return path
+
+    def at(self, whose: str) -> str:
+        return f"/v1/organizations/{self.organization(whose).id}"
+
+    def by_provider(self, whose: str, provider: str = "local") -> str:
+        return f"/v1/organizations/by-provider/{provider}/{self.organization(whose).external_id}"
+
+
+Request = tuple[str, str, Any]
+ENDPOINTS: dict[str, Callable[[Stage, str], Request]] = {
+    "validate": lambda s, w: ("POST", "/api/v1/auth/api-key/validate", {"api_key": s.own.api_keys["paper"]}),
+    "self": lambda s, w: ("GET", "/v1/auth/self", None),
+    "by_provider": lambda s, w: ("GET", s.by_provider(w), None),
+    "by_unknown_provider": lambda s, w: ("GET", s.by_provider(w, "other-provider"), None),
+    "delete_me": lambda s, w: ("DELETE", "/v1/users/me", None),
+    "get_me": lambda s, w: ("GET", "/v1/users/me", None),
+    "create_organization": lambda s, w: ("POST", "/v1/organizations", {"external_id": uuid4().hex, "name": "New"}),
+    "list_organizations": lambda s, w: ("GET", "/v1/organizations", None),
+    "get_organization": lambda s, w: ("GET", s.at(w), None),
+    "change_organization": lambda s, w: ("PATCH", s.at(w), {"name": "Renamed"}),
+    "list_members": lambda s, w: ("GET", f"{s.at(w)}/memberships", None),
+    "put_member": lambda s, w: ("PUT", f"{s.at(w)}/memberships/{uuid4().hex}", {"role": "member"}),
+    "remove_member": lambda s, w: ("DELETE", f"{s.at(w)}/memberships/{s.new_member(w)}", None),
+    "create_key": lambda s, w: (
+        "POST",
+        "/v1/api-keys",
+        {"name": "New", "environment": "paper", "permissions": ["intent:edit"]},
+    ),
+    "list_keys": lambda s, w: ("GET", "/v1/api-keys", None),
+    "get_key": lambda s, w: ("GET", f"/v1/api-keys/{s.new_key(w)}", None),
+    "change_key": lambda s, w: ("PATCH", f"/v1/api-keys/{s.new_key(w)}", {"disabled": True}),
+    "delete_key": lambda s, w: ("DELETE", f"/v1/api-keys/{s.new_key(w)}", None),
+    "create_service_account": lambda s, w: (
+        "POST",
+        "/v1/service-accounts",
+        {"name": "New", "scopes": ["organization:write"]},
+    ),
+    "list_service_accounts": lambda s, w: ("GET", "/v1/service-accounts", None),
+    "get_service_account": lambda s, w: ("GET", f"/v1/service-accounts/{s.new_service_account()}", None),
+    "change_service_account": lambda s, w: (
+        "PATCH",
+        f"/v1/service-accounts/{s.new_service_account()}",
+        {"disabled": True},
+    ),
+    "rotate_secret": lambda s, w: ("POST", f"/v1/service-accounts/{s.new_service_account()}/secret", None),
+    "delete_service_account": lambda s, w: ("DELETE", f"/v1/service-accounts/{s.new_service_account()}", None),
+    "list_entitlements": lambda s, w: ("GET", f"{s.at(w)}/entitlements", None),
+    "get_entitlement": lambda s, w: ("GET", s.with_entitlement(w), None),
+    "put_entitlement": lambda s, w: ("PUT", s.without_entitlement(w), {}),
+    "remove_entitlement": lambda s, w: ("DELETE", s.with_entitlement(w), None),
+    "jwks": lambda s, w: ("GET", "/.well-known/jwks.json", None),
+    "configuration": lambda s, w: ("GET", "/.well-known/openid-configuration", None),
+    "token": lambda s, w: ("POST", "/oauth/token", None),
+}
+SCOPES = {
+    "by_provider": "organization:read",
+    "by_unknown_provider": "organization:read",
+    "list_organizations": "organization:read",
+    "get_organization": "organization:read",
+    "list_members": "organization:read",
+    "create_key": "api-key:write",
+    "list_keys": "api-key:write",
+    "get_key": "api-key:write",
+    "change_key": "api-key:write",
+    "delete_key": "api-key:write",
+    "list_entitlements": "entitlement:write",
+    "get_entitlement": "entitlement:write",
+    "put_entitlement": "entitlement:write",
+    "remove_entitlement": "entitlement:write",
+}
+
+
+def cells() -> Iterator[tuple[str, str, str, int]]:
+    for line in MATRIX.strip().splitlines():
+        endpoint, whose, *statuses = line.split()
+        for caller, status in zip(CALLERS, statuses, strict=True):
+            yield endpoint, whose, caller, int(status)
+
+
+@pytest.fixture(scope="module")
+def client(platform: Platform) -> FlaskClient:
+    return create_app(platform.environment("identity", TOKEN_RATE_LIMIT_PER_MINUTE="100000")).test_client()
+
+
+@pytest.fixture(scope="module")
+def stage(world: World) -> Stage:
+    own, other, off = world.organization(), world.organization(), world.organization()
+    callers = {role: _bearer(own.tokens[role]) for role in ("admin", "member", "read_only")}
+    callers |= {
+        "none": {},
+        "no_organization": _bearer(world.user_without_organization()),
+        "key_paper": {"x-api-key": own.api_keys["paper"]},
+        "key_live": {"x-api-key": own.api_keys["live"]},
+        "key_read_only": {"x-api-key": own.api_keys["paper_read_only"]},
+        "deleted_user": _bearer(_deleted_user(world, own)),
+        "disabled_organization_user": _bearer(off.tokens["admin"]),
+        "disabled_organization_key": {"x-api-key": off.api_keys["paper"]},
+        "disabled_service_account": _bearer(_disabled_service_account(world)),
+        "disabled_key": {"x-api-key": _changed_key(world, own, "disabled = true")},
+        "expired_key": {"x-api-key": _changed_key(world, own, "expires_at = now() - interval '1 second'")},
+    }
+    for scope in {*SCOPES.values(), "organization:write"}:
+        needed = {scope, "intent:read"}  # the second one is not asked for, only given away by some
+        header = {"x-organization-id": str(own.id)}
+        callers[f"scoped:{scope}"] = _bearer(world.service_account(sorted(needed)).token) | header
+        rest = [one for one in model.SCOPES if one != scope]
+        callers[f"unscoped:{scope}"] = _bearer(world.service_account(rest).token) | header
+    usecases.change_organization(world.deps, off.id, {"disabled": True})
+    return Stage(world, own, other, callers, world.service_account(("intent:read",)))
+
+
+def _bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def _deleted_user(world: World, organization: Organization) -> str:
+    subject = _fresh_user(world, organization, "admin")
+    with world.deps.engine.begin() as tx:
+        tx.exec_driver_sql("UPDATE identity.app_user SET deleted_at = now() WHERE subject = %s", (subject[0],))
+    return subject[1]
+
+
+def _fresh_user(world: World, organization: Organization, role: str) -> tuple[str, str]:
+    subject = f"user-{uuid4().hex[:12]}"
+    record = model.Organization(organization.id, organization.external_id, "", world.provider, False, datetime.now(UTC))
+    usecases.put_member(world.deps, record, subject, role)
+    return subject, world.user_token(subject, organization.external_id, role)
+
+
+def _disabled_service_account(world: World) -> str:
+    account = world.service_account()
+    with world.deps.engine.begin() as tx:
+        tx.exec_driver_sql(
+            "UPDATE identity.service_account SET disabled = true WHERE client_id = %s", (account.client_id,)
+        )
+    return account.token
+
+
+def _changed_key(world: World, organization: Organization, change: str) -> str:
+    expires_at = datetime.now(UTC) + timedelta(hours=1)
+    record, key = usecases.create_key(
+        world.deps, organization.id, model.NewApiKey("changed", "paper", model.PERMISSIONS, expires_at)
+    )
+    with world.deps.engine.begin() as tx:
+        tx.exec_driver_sql(f"UPDATE identity.api_key SET {change} WHERE id = %s", (record.id,))
+    return key
+
+
+def headers_of(stage: Stage, endpoint: str, caller: str) -> dict[str, str]:
+    if caller in ("scoped", "unscoped"):
+        return stage.callers[f"{caller}:{SCOPES.get(endpoint, 'organization:write')}"]
+    if endpoint == "delete_me" and caller in ("admin", "member", "read_only"):
+        return _bearer(_fresh_user(stage.world, stage.own, caller)[1])  # this one will be gone
+    return stage.callers[caller]
+
+
+def call(client: FlaskClient, stage: Stage, endpoint: str, whose: str, caller: str) -> TestResponse:
+    method, path, body = ENDPOINTS[endpoint](stage, whose)
+    headers = headers_of(stage, endpoint, caller)
+    if endpoint == "token":  # who else is calling does not matter where the client proves itself in the body
+        form = {"grant_type": "client_credentials", "client_id": stage.operator.client_id}
+        return client.post(path, data=form | {"client_secret": stage.operator.client_secret})
+    return client.open(path, method=method, json=body, headers=headers)
+
+
+@pytest.mark.parametrize("endpoint", sorted(ENDPOINTS))
+def test_every_caller_gets_exactly_the_answer_of_the_matrix(client: FlaskClient, stage: Stage, endpoint: str) -> None:
+    wrong = []
+    for name, whose, caller, expected in cells():
+        if name != endpoint:
+            continue
+        answer = call(client, stage, endpoint, whose, caller)
+        if answer.status_code != expected:
+            wrong.append((whose, caller, f"expected {expected}", answer.status_code, answer.get_data(as_text=True)))
+
+    assert wrong == []
+
+
+def test_the_matrix_has_every_endpoint_there_is(client: FlaskClient, stage: Stage) -> None:
+    rules = {
+        (method, rule.rule.replace("uuid:", ""))
+        for rule in client.application.url_map.iter_rules()
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+        if hasattr(client.application.view_functions[rule.endpoint], "alternatives")
+    }
+    adapter = client.application.url_map.bind("localhost")
+    covered = set()
+    for request in ENDPOINTS.values():
+        method, path, _ = request(stage, "own")
+        rule, _ = adapter.match(path, method=method, return_rule=True)
+        covered.add((method, rule.rule.replace("uuid:", "")))
+
+    assert covered == rules
+    assert {endpoint for endpoint, *_ in cells()} == set(ENDPOINTS)
+
+
+def test_what_is_foreign_looks_exactly_like_what_does_not_exist(client: FlaskClient, stage: Stage) -> None:
+    admin = stage.callers["admin"]
+    pairs = [
+        (f"/v1/organizations/{stage.other.id}", f"/v1/organizations/{uuid4()}"),
+        (f"/v1/organizations/{stage.other.id}/memberships", f"/v1/organizations/{uuid4()}/memberships"),
+        (f"/v1/api-keys/{stage.new_key('other')}", f"/v1/api-keys/{uuid4()}"),
+        (stage.by_provider("other"), "/v1/organizations/by-provider/local/there-is-none"),
+    ]
+    for foreign, unknown in pairs:
+        answers = [client.get(path, headers=admin) for path in (foreign, unknown)]
+        bodies = [{**answer.json, "instance": "", "request_id": ""} for answer in answers]
+        assert [answer.status_code for answer in answers] == [404, 404]
+        assert bodies[0] == bodies[1]
+
+
+@pytest.mark.parametrize("caller", ["admin", "member", "key_paper"])
+def test_naming_another_organization_by_header_changes_nothing_for_users_and_keys(
+    client: FlaskClient, stage: Stage, caller: str
+) -> None:
+    headers = stage.callers[caller] | {"x-organization-id": str(stage.other.id)}
+
+    assert client.get("/v1/auth/self", headers=headers).json["organization_id"] == str(stage.own.id)
+
+
+def test_a_refused_deletion_says_unauthorized_in_plain_text_to_everybody(client: FlaskClient, stage: Stage) -> None:
+    for caller in ("none", "key_paper", "no_organization", "deleted_user", "disabled_service_account"):
+        answer = client.delete("/v1/users/me", headers=stage.callers[caller])
+        assert (answer.status_code, answer.get_data(as_text=True)) == (401, "unauthorized")
+        assert answer.content_type == "text/plain; charset=utf-8"

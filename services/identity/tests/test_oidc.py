@@ -1,0 +1,356 @@
+"""Users of an OpenID Connect provider that nobody here wrote: canaille, as a real process."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from flask.testing import FlaskClient
+from jose import jwk, jwt
+
+from chassis import oidc, tokens
+from chassis.principals import Role, Users
+from identity import model, usecases
+from identity.app import create_app
+from identity.providers import NotDeleted
+from identity.providers.oidc import OidcProvider
+from tip_local.platform_plugin import Platform
+from tip_local.world import World
+
+Bearer = Callable[[str], dict[str, str]]
+
+
+@pytest.fixture(scope="module")
+def client(platform: Platform, canaille: Any) -> FlaskClient:
+    return create_app(platform.environment("identity", **canaille.environment())).test_client()
+
+
+@pytest.fixture(scope="module")
+def world(platform: Platform, canaille: Any) -> Iterator[World]:
+    world = World(platform.environment("identity", **canaille.environment()))
+    yield world
+    world.close()
+
+
+@pytest.fixture(scope="module")
+def desk(world: World) -> model.Organization:
+    return usecases.create_organization(world.deps, "canaille", f"desk-{uuid4().hex[:8]}", "Desk")
+
+
+@pytest.fixture
+def name() -> str:
+    return f"user-{uuid4().hex[:8]}"
+
+
+def test_a_providers_user_is_known_by_the_token_alone(
+    client: FlaskClient, canaille: Any, desk: model.Organization, name: str, as_bearer: Bearer
+) -> None:
+    subject = canaille.add_user(name, desk.external_id, "desk-leads")
+
+    answer = client.get("/v1/users/me", headers=as_bearer(canaille.user_token(name)))
+
+    assert answer.status_code == 200
+    assert answer.json == {
+        "id": None,
+        "provider": "canaille",
+        "subject": subject,
+        "organization_id": str(desk.id),
+        "role": "admin",
+        "memberships": [],
+    }
+
+
+def test_a_membership_here_decides_over_the_providers_claim(
+    client: FlaskClient, canaille: Any, world: World, desk: model.Organization, name: str, as_bearer: Bearer
+) -> None:
+    subject = canaille.add_user(name, desk.external_id, "desk-leads")
+    token = as_bearer(canaille.user_token(name))
+    usecases.put_member(world.deps, desk, subject, "read_only")
+
+    assert client.get("/v1/auth/self", headers=token).json["role"] == "read_only"
+
+
+def test_a_membership_taken_away_here_counts_more_than_the_claim_from_the_next_request_on(
+    client: FlaskClient, canaille: Any, world: World, desk: model.Organization, name: str, as_bearer: Bearer
+) -> None:
+    subject = canaille.add_user(name, desk.external_id, "desk")
+    token, operator = as_bearer(canaille.user_token(name)), as_bearer(world.service_account().token)
+    assert client.get("/v1/auth/self", headers=token).json["role"] == "member"
+
+    removed = client.delete(f"/v1/organizations/{desk.id}/memberships/{subject}", headers=operator)
+
+    assert removed.status_code == 204
+    after = client.get("/v1/auth/self", headers=token)
+    assert (after.status_code, after.json["role"], after.json["organization_id"]) == (200, None, None)
+
+
+def test_a_user_of_an_organization_we_do_not_have_is_a_user_without_one(
+    client: FlaskClient, canaille: Any, name: str, as_bearer: Bearer
+) -> None:
+    canaille.add_user(name, "nobody-knows-it", "desk-leads")
+
+    answer = client.get("/v1/auth/self", headers=as_bearer(canaille.user_token(name)))
+
+    assert (answer.json["organization_id"], answer.json["role"]) == (None, None)
+
+
+def test_a_user_without_a_role_we_know_has_no_organization(
+    client: FlaskClient, canaille: Any, desk: model.Organization, name: str, as_bearer: Bearer
+) -> None:
+    canaille.add_user(name, desk.external_id, f"visitors-{name}")
+
+    answer = client.get("/v1/auth/self", headers=as_bearer(canaille.user_token(name)))
+
+    assert (answer.json["organization_id"], answer.json["role"]) == (None, None)
+
+
+def test_a_user_deletes_themself_at_the_provider_and_stays_deleted_with_a_valid_token(
+    client: FlaskClient, canaille: Any, desk: model.Organization, name: str, events: Any, as_bearer: Bearer
+) -> None:
+    subject = canaille.add_user(name, desk.external_id, "desk")
+    token = as_bearer(canaille.user_token(name))
+
+    answer = client.delete("/v1/users/me", headers=token)
+
+    assert answer.status_code == 204
+    assert not canaille.has_user(subject)
+    assert [told["subject"] for told in events.of("user.deleted")].count(subject) == 1
+    assert client.get("/v1/auth/self", headers=token).status_code == 401
+    again = client.delete("/v1/users/me", headers=token)
+    assert (again.status_code, again.get_data(as_text=True)) == (401, "unauthorized")
+
+
+def test_an_organization_is_found_by_its_members_and_by_nobody_else(
+    client: FlaskClient, canaille: Any, world: World, desk: model.Organization, name: str, as_bearer: Bearer
+) -> None:
+    other = usecases.create_organization(world.deps, "canaille", f"other-{name}", "Other")
+    canaille.add_user(name, desk.external_id, "desk")
+    token = as_bearer(canaille.user_token(name))
+
+    mine = client.get(f"/v1/organizations/by-provider/canaille/{desk.external_id}", headers=token)
+    foreign = client.get(f"/v1/organizations/by-provider/canaille/{other.external_id}", headers=token)
+
+    assert (mine.status_code, mine.json["id"]) == (200, str(desk.id))
+    assert foreign.status_code == 404
+
+
+def test_what_the_provider_signs_is_never_a_service_account_and_what_we_sign_never_a_user(
+    client: FlaskClient, canaille: Any, world: World, desk: model.Organization, name: str, as_bearer: Bearer
+) -> None:
+    subject = canaille.add_user(name, desk.external_id, "desk-leads")
+    ours = world.user_token(subject, desk.external_id, "admin")
+
+    assert client.get("/v1/auth/self", headers=as_bearer(ours)).status_code == 401
+    assert client.get("/v1/auth/self", headers=as_bearer(world.service_account().token)).status_code == 200
+    theirs = client.get("/v1/auth/self", headers=as_bearer(canaille.user_token(name)))
+    assert theirs.json["principal_type"] == "user"
+
+
+def test_a_token_for_another_audience_is_refused(
+    platform: Platform, canaille: Any, desk: model.Organization, name: str, as_bearer: Bearer
+) -> None:
+    environment = canaille.environment() | {"OIDC_AUDIENCE": "another-client"}
+    client = create_app(platform.environment("identity", **environment)).test_client()
+    canaille.add_user(name, desk.external_id, "desk")
+
+    assert client.get("/v1/auth/self", headers=as_bearer(canaille.user_token(name))).status_code == 401
+
+
+def test_keys_are_kept_while_the_provider_is_away_and_its_new_keys_found_when_it_is_back(
+    canaille: Any, desk: model.Organization, name: str
+) -> None:
+    keys = oidc.provider_keys(canaille.issuer, keep_s=0.0, cooldown_s=0.0)
+    verifier = tokens.Verifier(keys, issuer=canaille.issuer, audience=canaille.CLIENT[0])
+    canaille.add_user(name, desk.external_id)
+    old = canaille.user_token(name)
+    assert verifier.claims(old)
+
+    canaille.stop()
+    assert verifier.claims(old)
+    canaille.start()  # with a new signing key and no users: it keeps everything in memory
+
+    subject = canaille.add_user(name, desk.external_id)
+    assert verifier.claims(canaille.user_token(name))["sub"] == subject
+    with pytest.raises(tokens.BadToken):
+        verifier.claims(old)
+
+
+def test_a_provider_never_reached_is_an_outage_and_not_a_bad_token(
+    platform: Platform, canaille: Any, name: str, desk: model.Organization, as_bearer: Bearer
+) -> None:
+    canaille.add_user(name, desk.external_id, "desk")
+    token = as_bearer(canaille.user_token(name))
+    client = create_app(platform.environment("identity", **canaille.environment())).test_client()
+    canaille.stop()
+
+    refused = client.get("/v1/auth/self", headers=token)
+    canaille.start()
+
+    assert (refused.status_code, refused.headers["Retry-After"]) == (503, "2")
+
+
+class Documents:
+    """An HTTP server that answers whatever a test puts there, as a broken or hostile provider might."""
+
+    def __init__(self) -> None:
+        documents: dict[str, tuple[int, bytes]] = {}
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                status, body = documents.get(self.path, (404, b""))
+                self.send_response(status)
+                if status == 302:
+                    self.send_header("Location", body.decode())
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                with suppress(OSError):
+                    self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.documents = documents
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def describe(self, **changes: Any) -> None:
+        description = {"issuer": self.url, "jwks_uri": f"{self.url}/keys"} | changes
+        self.documents["/.well-known/openid-configuration"] = (200, json.dumps(description).encode())
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+@pytest.fixture
+def documents() -> Iterator[Documents]:
+    server = Documents()
+    yield server
+    server.close()
+
+
+EC_KEY = ec.generate_private_key(ec.SECP256R1())
+
+
+def ec_jwk(kid: str) -> dict[str, Any]:
+    pem = EC_KEY.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    return {**jwk.construct(pem.decode(), "ES256").to_dict(), "kid": kid}
+
+
+def ec_token(issuer: str, kid: str) -> str:
+    pem = EC_KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    now = int(time.time())
+    claims = {"iss": issuer, "aud": ["tip", "other"], "sub": "ada", "iat": now, "exp": now + 60}
+    return str(jwt.encode(claims, pem, algorithm="ES256", headers={"kid": kid}))
+
+
+def test_a_provider_that_signs_by_elliptic_curve_beside_keys_for_other_things_is_understood(
+    documents: Documents,
+) -> None:
+    keys = [{"kty": "OKP", "kid": "a"}, {"kty": "RSA", "kid": "b", "use": "enc"}, {"kty": "RSA"}, 7, ec_jwk("c")]
+    documents.describe()
+    documents.documents["/keys"] = (200, json.dumps({"keys": keys}).encode())
+    verifier = tokens.Verifier(oidc.provider_keys(documents.url), issuer=documents.url, audience="tip")
+
+    assert verifier.claims(ec_token(documents.url, "c"))["sub"] == "ada"
+    for kid in ("a", "b", "d"):
+        with pytest.raises(tokens.BadToken):
+            verifier.claims(ec_token(documents.url, kid))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"issuer": "http://somebody-else.example"},
+        {"jwks_uri": "file:///etc/passwd"},
+        {"jwks_uri": 7},
+        {"jwks_uri": None},
+    ],
+)
+def test_a_description_that_leads_elsewhere_gives_no_keys(documents: Documents, change: dict[str, Any]) -> None:
+    documents.describe(**change)
+    documents.documents["/keys"] = (200, json.dumps({"keys": [ec_jwk("c")]}).encode())
+
+    with pytest.raises(tokens.KeysUnavailable):
+        oidc.provider_keys(documents.url).find("c")
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (302, b"http://127.0.0.1:9/keys"),
+        (500, b"{}"),
+        (200, b"<html>"),
+        (200, b"[]"),
+        (200, b'{"keys": {}}'),
+        (200, b'{"keys": ' + b"[" * 5_000 + b"]" * 5_000 + b"}"),
+        (200, b'{"keys": ["' + b"x" * 300_000 + b'"]}'),
+    ],
+)
+def test_keys_that_cannot_be_read_are_no_keys(documents: Documents, status: int, body: bytes) -> None:
+    documents.describe()
+    documents.documents["/keys"] = (status, body)
+
+    with pytest.raises(tokens.KeysUnavailable):
+        oidc.provider_keys(documents.url).find("c")
+
+
+@pytest.mark.parametrize("subject", [".", ".."])
+def test_a_subject_that_is_a_way_out_of_the_path_deletes_nothing(scripted_provider: Any, subject: str) -> None:
+    environment = scripted_provider.environment()
+    provider = OidcProvider("x", scripted_provider.url, environment["OIDC_DELETE_URL"], token="t")
+
+    with pytest.raises(NotDeleted):
+        provider.delete_user(subject)
+    provider.delete_user("../a/b?c#d")
+
+    assert scripted_provider.deleted == ["/admin/users/..%2Fa%2Fb%3Fc%23d"]
+
+
+@pytest.mark.parametrize(
+    ("claim", "roles", "claims", "role"),
+    [
+        ("org_role", {}, {"org_role": "member"}, Role.MEMBER),
+        ("org_role", {}, {"org_role": "owner"}, None),
+        ("org_role", {}, {"org_role": 7}, None),
+        ("org_role", {}, {}, None),
+        ("groups", {"lead": "admin", "desk": "member"}, {"groups": ["desk", "lead"]}, Role.ADMIN),
+        ("groups", {"lead": "admin"}, {"groups": ["admin"]}, None),
+        ("realm.roles", {}, {"realm": {"roles": ["read_only", None]}}, Role.READ_ONLY),
+        ("https://example.org/role", {}, {"https://example.org/role": "admin"}, Role.ADMIN),
+    ],
+)
+def test_the_role_is_read_from_the_claim_the_configuration_names(
+    claim: str, roles: dict[str, str], claims: dict[str, Any], role: Role | None
+) -> None:
+    assert Users("issuer", role_claim=claim, roles=roles).role(claims) == role
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"OIDC_SCIM_URL": ""},
+        {"OIDC_DELETE_URL": "http://x/{subject}"},
+        {"OIDC_SCIM_URL": "", "OIDC_DELETE_URL": "http://x/"},
+        {"OIDC_CLIENT_ID": ""},
+        {"OIDC_ROLES": "lead"},
+    ],
+)
+def test_a_configuration_that_could_not_delete_users_does_not_start(
+    platform: Platform, canaille: Any, wrong: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        create_app(platform.environment("identity", **canaille.environment() | wrong))
+
+    assert stopped.value.code == 2
+    assert "OIDC_" in capsys.readouterr().err

@@ -1,0 +1,340 @@
+"""Tokens that must not be believed. Every variant is a 401 and never anything else."""
+
+import base64
+import importlib.util
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives import hashes, hmac, serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from flask.testing import FlaskClient
+from jose import jwk
+
+from chassis import tokens
+from chassis.config import BadConfiguration, ServiceConfig
+from identity import usecases
+from identity.app import create_app
+from identity.store import signing_keys
+from tip_local.platform_plugin import Platform
+from tip_local.world import World
+
+PATH = "/v1/auth/self"
+MISSING = object()
+
+
+class Mint:
+    """Signs whatever it is asked to with identity's real key, as only identity itself could."""
+
+    def __init__(self, world: World) -> None:
+        self._deps = world.deps
+        self.subject, self.organization = "", world.organization()
+        self.subject = world.subject(self.organization.external_id, "admin")
+        with self._deps.engine.connect() as tx:
+            [self.key] = signing_keys.accepted(tx)
+        self.header = {"alg": "RS256", "kid": self.key.kid, "typ": "JWT"}
+        now = int(time.time())
+        self.claims = {
+            "iss": self._deps.signer.issuer,
+            "aud": self._deps.signer.audience,
+            "sub": self.subject,
+            "iat": now,
+            "exp": now + 600,
+            "org_id": self.organization.external_id,
+            "principal_type": "user",
+        }
+
+    def signed(self, header: Mapping[str, Any], payload: str) -> str:
+        parts = f"{encoded(json.dumps(header).encode())}.{encoded(payload.encode())}"
+        signature = self._deps.signer._open(self.key).sign(parts.encode())
+        return f"{parts}.{encoded(signature)}"
+
+    def token(self, header: Mapping[str, Any] | None = None, **claims: Any) -> str:
+        stated = {name: value for name, value in (self.claims | claims).items() if value is not MISSING}
+        return self.signed(self.header | dict(header or {}), json.dumps(stated))
+
+    def sealed(self, algorithm: str, secret: bytes) -> str:
+        """The public key used as if it were a shared secret."""
+        header = self.header | {"alg": algorithm}
+        parts = f"{encoded(json.dumps(header).encode())}.{encoded(json.dumps(self.claims).encode())}"
+        seal = hmac.HMAC(secret, hashes.SHA256())
+        seal.update(parts.encode())
+        return f"{parts}.{encoded(seal.finalize())}"
+
+
+def encoded(value: bytes) -> str:
+    return base64.urlsafe_b64encode(value).decode().rstrip("=")
+
+
+@pytest.fixture(scope="module")
+def mint(world: World) -> Mint:
+    return Mint(world)
+
+
+def status(client: FlaskClient, token: str) -> int:
+    began = time.thread_time()
+    answer = client.get(PATH, headers={"Authorization": f"Bearer {token}"})
+    assert time.thread_time() - began < 0.25, "a bad token must not cost much"
+    return answer.status_code
+
+
+def test_the_mint_makes_good_tokens_when_nothing_is_changed(client: FlaskClient, mint: Mint) -> None:
+    assert status(client, mint.token()) == 200
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    ["none", "None", "NONE", "nOnE", "", None, 0, [], ["RS256"], {}, "RS512", "PS256", "HS256", "ES256", "XRS256X"],
+)
+def test_no_other_algorithm_is_accepted_with_or_without_a_signature(
+    client: FlaskClient, mint: Mint, algorithm: Any
+) -> None:
+    token = mint.token({"alg": algorithm})
+    unsigned = token.rpartition(".")[0] + "."
+
+    assert status(client, token) == 401
+    assert status(client, unsigned) == 401
+    assert status(client, unsigned.rstrip(".")) == 401
+
+
+def test_the_public_key_is_no_shared_secret_in_any_of_its_forms(client: FlaskClient, mint: Mint) -> None:
+    public = jwk.construct(dict(mint.key.public_jwk), "RS256").to_pem()
+    key = serialization.load_pem_public_key(public)
+    der = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    for secret in (public, public.strip(), der, json.dumps(dict(mint.key.public_jwk)).encode(), b"x"):
+        assert status(client, mint.sealed("HS256", secret)) == 401
+        assert status(client, mint.sealed("RS256", secret)) == 401
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"kid": MISSING},
+        {"kid": "unknown"},
+        {"kid": ""},
+        {"kid": 7},
+        {"kid": ["a"]},
+        {"kid": "../../../../dev/null"},
+        {"kid": "' OR 1=1 --"},
+        {"kid": "https://example.org/key"},
+        {"kid": "k" * 5_000},
+        {"crit": ["exp"]},
+        {"crit": []},
+        {"jku": "http://127.0.0.1:9/jwks.json"},
+        {"x5u": "http://127.0.0.1:9/cert.pem"},
+        {"jwk": {"kty": "oct", "k": "AA"}},
+        {"x5c": ["MIIB"]},
+        {"zip": "DEF"},
+        {"enc": "A256GCM"},
+        {"typ": "logout+jwt"},
+        {"typ": 5},
+    ],
+)
+def test_a_header_that_wants_another_way_of_verifying_refuses_the_token(
+    client: FlaskClient, mint: Mint, header: dict[str, Any]
+) -> None:
+    changed = {name: value for name, value in (mint.header | header).items() if value is not MISSING}
+
+    assert status(client, mint.signed(changed, json.dumps(mint.claims))) == 401
+
+
+NOW = int(time.time())
+
+
+@pytest.mark.parametrize(
+    ("claim", "value"),
+    [
+        *[(claim, MISSING) for claim in ("iss", "aud", "sub", "exp", "iat")],
+        *[(claim, None) for claim in ("iss", "aud", "sub", "exp", "iat")],
+        *[(claim, value) for claim in ("iss", "aud", "sub") for value in ("", 7, {}, [], [7], "somebody else", True)],
+        ("iss", ["https://identity.tip.local"]),
+        ("aud", ["other", "another"]),
+        ("sub", "s" * 300),
+        ("sub", "with\x00nul"),
+        ("sub", "half \ud800 pair"),
+        ("org_id", 7),
+        ("org_id", "with\x00nul"),
+        ("org_id", ["a"]),
+        ("principal_type", "admin"),
+        ("principal_type", ["user"]),
+        ("principal_type", {"user": True}),
+        ("principal_type", "service_account"),
+        ("exp", NOW - 60),
+        ("exp", str(NOW + 600)),
+        ("exp", True),
+        ("exp", [NOW + 600]),
+        ("iat", NOW + 3_600),
+        ("iat", "now"),
+        ("nbf", NOW + 3_600),
+        ("nbf", "soon"),
+    ],
+)
+def test_a_wrong_or_missing_claim_refuses_the_token(client: FlaskClient, mint: Mint, claim: str, value: Any) -> None:
+    assert status(client, mint.token(None, **{claim: value})) == 401
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400", "-1e400", "1" * 5_000])
+@pytest.mark.parametrize("claim", ["exp", "iat", "nbf"])
+def test_a_time_that_is_no_number_refuses_the_token(client: FlaskClient, mint: Mint, claim: str, number: str) -> None:
+    payload = json.dumps(mint.claims | {claim: "@"}).replace('"@"', number)
+
+    assert status(client, mint.signed(mint.header, payload)) == 401
+
+
+@pytest.mark.parametrize(
+    "payload",
+    ["[" * 2_000 + "]" * 2_000, '{"a":' * 900 + "1" + "}" * 900, "[]", "null", "7", '"text"', "", "{", "\xff"],
+)
+def test_a_payload_that_is_no_small_object_refuses_the_token(client: FlaskClient, mint: Mint, payload: str) -> None:
+    assert status(client, mint.signed(mint.header, payload)) == 401
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda token: token + "A",
+        lambda token: token + "=",
+        lambda token: token + ".",
+        lambda token: token[:-1],
+        lambda token: token.replace(".", "!.", 1),
+        lambda token: token[:-5] + "!" + token[-5:],
+        lambda token: token[:-1] + chr(ord(token[-1]) + 1),  # other letter, same bytes: one signature, one spelling
+        lambda token: "." + token,
+        lambda token: token.split(".")[0] + "..",
+        lambda token: "..",
+        lambda token: "",
+        lambda token: "\xff\xfe",
+        lambda token: "A" * 100_000,
+        lambda token: token + ".AA.AA",  # five parts are an encrypted token
+    ],
+)
+def test_a_token_in_another_form_is_refused(client: FlaskClient, mint: Mint, change: Callable[[str], str]) -> None:
+    assert status(client, change(mint.token())) == 401
+
+
+def test_another_key_under_our_key_id_proves_nothing(client: FlaskClient, mint: Mint) -> None:
+    parts = mint.token().rpartition(".")[0]
+    own = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    signature = own.sign(parts.encode(), padding.PKCS1v15(), hashes.SHA256())
+
+    assert status(client, f"{parts}.{encoded(signature)}") == 401
+
+
+@pytest.mark.parametrize("authorization", ["Bearer", "Bearer ", "Basic YTpi", "bearer", "Token x", "", "Bearer a b"])
+def test_an_authorization_header_without_a_token_is_refused(client: FlaskClient, authorization: str) -> None:
+    assert client.get(PATH, headers={"Authorization": authorization}).status_code == 401
+
+
+def test_two_credentials_at_once_are_refused(client: FlaskClient, mint: Mint) -> None:
+    headers = {"Authorization": f"Bearer {mint.token()}", "x-api-key": mint.organization.api_keys["paper"]}
+
+    assert client.get(PATH, headers=headers).status_code == 400
+
+
+def test_a_service_accounts_token_gives_no_scope_the_account_has_not(client: FlaskClient, world: World) -> None:
+    account = world.service_account(["intent:read"])
+    wide = world.service_token(account.client_id, ["intent:read", "organization:write"])
+
+    answer = client.get(PATH, headers={"Authorization": f"Bearer {wide}"})
+
+    assert answer.json["scopes"] == ["intent:read"]
+
+
+def test_forged_tokens_are_all_refused(platform: Platform, world: World) -> None:
+    """The small edition of `python -m bench.token_fuzz`."""
+    fuzz = _load(Path(__file__).parents[3] / "bench" / "token_fuzz.py")
+    client = create_app(platform.environment("identity", LOG_LEVEL="error")).test_client()
+    valid = [*world.organization().tokens.values(), world.service_account().token]
+    keys = usecases.public_keys(world.deps)
+
+    statuses = fuzz.attack(client, fuzz.Forger(valid, keys, seed=time.time_ns()), 2_000)
+
+    assert statuses == {401: 2_000}
+
+
+def _load(file: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Fetches:
+    """A key source's other end: counts, and fails when told to."""
+
+    def __init__(self, *kids: str) -> None:
+        self.kids, self.count, self.down = list(kids), 0, False
+
+    def __call__(self) -> Mapping[str, Mapping[str, Any]]:
+        self.count += 1
+        if self.down:
+            raise OSError("down")
+        return {kid: {"kid": kid} for kid in self.kids}
+
+
+def test_a_flood_of_unknown_key_ids_causes_one_fetch_in_the_cooldown() -> None:
+    fetches = Fetches("known")
+    keys = tokens.CachedKeys(fetches, keep_s=300, cooldown_s=10)
+
+    found = [keys.find(f"unknown-{number}") for number in range(10_000)]
+
+    assert set(found) == {None}
+    assert fetches.count == 1
+
+
+def test_a_new_key_is_found_by_one_fetch_once_the_cooldown_is_over() -> None:
+    fetches = Fetches("old")
+    keys = tokens.CachedKeys(fetches, keep_s=300, cooldown_s=0.1)
+    assert keys.find("old")
+    fetches.kids.append("new")
+    assert keys.find("new") is None
+
+    time.sleep(0.15)
+
+    assert keys.find("new") and fetches.count == 2
+
+
+def test_old_keys_are_kept_while_the_provider_cannot_be_asked() -> None:
+    fetches = Fetches("known")
+    keys = tokens.CachedKeys(fetches, keep_s=0.05, cooldown_s=0.0)
+    assert keys.find("known")
+    fetches.down = True
+    time.sleep(0.1)
+
+    assert keys.find("known")
+    assert keys.find("unknown") is None
+
+
+def test_without_any_key_nothing_is_said_about_a_token() -> None:
+    fetches = Fetches()
+    fetches.down = True
+    keys = tokens.CachedKeys(fetches, keep_s=300, cooldown_s=10)
+
+    for _ in range(3):
+        with pytest.raises(tokens.KeysUnavailable):
+            keys.find("known")
+    assert fetches.count == 1
+
+
+def test_who_comes_during_the_first_fetch_waits_for_its_keys() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    def slowly() -> Mapping[str, Mapping[str, Any]]:
+        time.sleep(0.2)
+        return {"known": {"kid": "known"}}
+
+    keys = tokens.CachedKeys(slowly, keep_s=300, cooldown_s=10)
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: keys.find("known"), range(8)))
+
+    assert None not in found
+
+
+def test_the_provider_of_users_must_not_be_ourselves() -> None:
+    environment = {"DATABASE_URL": "x", "REDIS_URL": "x", "TOKEN_ISSUER": "https://a", "OIDC_ISSUER": "https://a"}
+    with pytest.raises(BadConfiguration, match="OIDC_ISSUER"):
+        ServiceConfig.from_env(environment)

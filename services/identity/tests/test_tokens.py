@@ -1,0 +1,247 @@
+"""POST /oauth/token, what is published about our tokens, and the rotation of the keys that sign them."""
+
+import base64
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from hypothesis import given
+from hypothesis import strategies as st
+from jose import jwt
+from sqlalchemy import text
+from werkzeug.test import TestResponse
+
+from identity import model, usecases
+from identity.app import create_app
+from tip_local.platform_plugin import Platform
+from tip_local.world import ServiceAccount, World
+
+PATH = "/oauth/token"
+Bearer = Callable[[str], dict[str, str]]
+
+
+@pytest.fixture(scope="module")
+def client(platform: Platform) -> FlaskClient:
+    return create_app(platform.environment("identity", TOKEN_RATE_LIMIT_PER_MINUTE="100000")).test_client()
+
+
+@pytest.fixture(scope="module")
+def account(world: World) -> ServiceAccount:
+    return world.service_account(["intent:read", "account:read"])
+
+
+def basic(client_id: str, secret: str) -> dict[str, str]:
+    return {"Authorization": "Basic " + base64.b64encode(f"{client_id}:{secret}".encode()).decode()}
+
+
+def grant(client: FlaskClient, account: ServiceAccount, **form: str) -> TestResponse:
+    proof = {"client_id": account.client_id, "client_secret": account.client_secret}
+    return client.post(PATH, data={"grant_type": "client_credentials"} | proof | form)
+
+
+def test_a_client_gets_a_token_that_works_by_basic_or_in_the_body(
+    client: FlaskClient, account: ServiceAccount, as_bearer: Bearer
+) -> None:
+    in_body = grant(client, account)
+    by_basic = client.post(
+        PATH, data={"grant_type": "client_credentials"}, headers=basic(account.client_id, account.client_secret)
+    )
+
+    for answer in (in_body, by_basic):
+        assert answer.status_code == 200
+        assert set(answer.json) == {"access_token", "token_type", "expires_in", "scope"}
+        assert (answer.json["token_type"], answer.json["expires_in"]) == ("Bearer", 3600)
+        assert answer.headers["Cache-Control"] == "no-store"
+        shown = client.get("/v1/auth/self", headers=as_bearer(answer.json["access_token"]))
+        assert (shown.json["id"], shown.json["scopes"]) == (account.client_id, ["account:read", "intent:read"])
+
+
+def test_a_token_may_be_asked_for_with_less(client: FlaskClient, account: ServiceAccount, as_bearer: Bearer) -> None:
+    answer = grant(client, account, scope="intent:read")
+
+    assert answer.json["scope"] == "intent:read"
+    shown = client.get("/v1/auth/self", headers=as_bearer(answer.json["access_token"]))
+    assert shown.json["scopes"] == ["intent:read"]
+
+
+@pytest.mark.parametrize(
+    ("form", "status", "error"),
+    [
+        ({"grant_type": "password"}, 400, "unsupported_grant_type"),
+        ({"grant_type": ""}, 400, "unsupported_grant_type"),
+        ({"grant_type": "CLIENT_CREDENTIALS"}, 400, "unsupported_grant_type"),
+        ({"scope": "organization:write"}, 400, "invalid_scope"),
+        ({"scope": "intent:read unknown"}, 400, "invalid_scope"),
+        ({"scope": "   "}, 400, "invalid_scope"),
+        ({"scope": "intent:read\x00"}, 400, "invalid_request"),
+        ({"scope": "s" * 5_000}, 400, "invalid_request"),
+        ({"client_secret": "wrong"}, 401, "invalid_client"),
+        ({"client_secret": ""}, 401, "invalid_client"),
+        ({"client_id": "sa_unknown"}, 401, "invalid_client"),
+        ({"client_id": "s\x00a"}, 400, "invalid_request"),
+        ({"client_id": "sä"}, 400, "invalid_request"),
+    ],
+)
+def test_what_is_refused_is_refused_with_the_words_of_rfc_6749(
+    client: FlaskClient, account: ServiceAccount, form: dict[str, str], status: int, error: str
+) -> None:
+    answer = grant(client, account, **form)
+
+    assert (answer.status_code, answer.json["error"]) == (status, error)
+    assert set(answer.json) == {"error", "error_description"}
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert ("WWW-Authenticate" in answer.headers) == (status == 401)
+
+
+def test_the_form_must_be_a_form_and_prove_the_client_once(client: FlaskClient, account: ServiceAccount) -> None:
+    form = {"grant_type": "client_credentials"}
+    good = basic(account.client_id, account.client_secret)
+    proof = {"client_id": account.client_id, "client_secret": account.client_secret}
+    tries = [
+        (client.post(PATH, json=form | proof), 400, "invalid_request"),
+        (client.post(PATH, data=form), 401, "invalid_client"),
+        (client.post(PATH, data=form | proof, headers=good), 400, "invalid_request"),
+        (client.post(PATH, data=form | {"client_id": "sa_other"}, headers=good), 400, "invalid_request"),
+        (client.post(PATH, data=form, headers={"Authorization": "Basic %%%"}), 401, "invalid_client"),
+        (client.post(PATH, data=form, headers={"Authorization": "Bearer x"}), 401, "invalid_client"),
+        (client.post(PATH, data=form, headers={"Authorization": "Basic \xff"}), 401, "invalid_client"),
+        (client.post(PATH, data=form, headers=basic(account.client_id, "")), 401, "invalid_client"),
+        (client.post(PATH, data={"grant_type": ["client_credentials"] * 2}, headers=good), 400, "invalid_request"),
+    ]
+
+    assert [(answer.status_code, answer.json["error"]) for answer, *_ in tries] == [(s, e) for _, s, e in tries]
+    assert client.get(PATH).status_code == 405
+    assert client.post(PATH, data=form | {"padding": "x" * 70_000}, headers=good).status_code == 413
+
+
+def test_a_disabled_account_gets_no_token_and_its_tokens_stop_working(
+    client: FlaskClient, world: World, operator: dict[str, str], as_bearer: Bearer
+) -> None:
+    account = world.service_account(["intent:read"])
+
+    client.patch(f"/v1/service-accounts/{account.client_id}", json={"disabled": True}, headers=operator)
+
+    assert grant(client, account).json["error"] == "invalid_client"
+    assert client.get("/v1/auth/self", headers=as_bearer(account.token)).status_code == 401
+
+
+def test_guessing_secrets_is_limited_per_client_and_per_address(platform: Platform, world: World) -> None:
+    client = create_app(platform.environment("identity", TOKEN_RATE_LIMIT_PER_MINUTE="5")).test_client()
+    account = world.service_account(["intent:read"])
+
+    def guess(address: str, client_id: str) -> int:
+        form = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": "guess"}
+        return client.post(PATH, data=form, environ_base={"REMOTE_ADDR": address}).status_code
+
+    by_client = [guess(f"127.7.7.{number}", account.client_id) for number in range(8)]
+    by_address = [guess("127.8.8.8", f"sa_{number}") for number in range(8)]
+
+    assert by_client == [401] * 5 + [429] * 3
+    assert by_address == [401] * 5 + [429] * 3
+
+
+def test_the_published_keys_verify_our_tokens_and_hold_nothing_private(
+    client: FlaskClient, account: ServiceAccount
+) -> None:
+    described = client.get("/.well-known/openid-configuration").json
+    keys = client.get("/.well-known/jwks.json").json["keys"]
+    token = grant(client, account).json["access_token"]
+
+    kid = jwt.get_unverified_header(token)["kid"]
+    [key] = [key for key in keys if key["kid"] == kid]
+    claims = jwt.decode(token, key, algorithms=["RS256"], audience="tip", issuer=described["issuer"])
+    assert claims["sub"] == account.client_id
+    assert all(set(key) == {"alg", "kty", "n", "e", "kid", "use"} for key in keys)
+    assert described["jwks_uri"] == "https://identity.tip.local/.well-known/jwks.json"
+    assert described["token_endpoint"] == "https://identity.tip.local/oauth/token"
+
+
+def test_a_rotated_key_signs_only_after_everyone_can_have_seen_it_and_refuses_no_valid_token(
+    fresh_platform: Platform, as_bearer: Bearer
+) -> None:
+    world = World(fresh_platform.environment("identity"))
+    verifiers = [create_app(fresh_platform.environment(name)).test_client() for name in ("identity", "identity")]
+    account = world.service_account(["intent:read"])
+    before = account.token
+    assert all(_status(client, before, as_bearer) == 200 for client in verifiers)  # the old keys are in the cache
+
+    new_kid = usecases.rotate_signing_keys(world.deps)
+    at_once = world.service_token(account.client_id, ["intent:read"])
+    _age_keys(fresh_platform, seconds=10)
+    later = world.service_token(account.client_id, ["intent:read"])
+
+    assert jwt.get_unverified_header(at_once)["kid"] == jwt.get_unverified_header(before)["kid"] != new_kid
+    assert jwt.get_unverified_header(later)["kid"] == new_kid
+    time.sleep(1.1)  # the verifiers' cooldown; in life it passes before the new key first signs
+    for client in verifiers:
+        assert [_status(client, token, as_bearer) for token in (before, at_once, later)] == [200, 200, 200]
+    world.close()
+
+
+def test_an_old_key_goes_when_nothing_signed_with_it_can_still_be_valid(fresh_platform: Platform) -> None:
+    world = World(fresh_platform.environment("identity"), token_lifetime_s=7 * 24 * 3600)
+    usecases.issue_token(world.deps, {"sub": "short"})
+    [old] = usecases.public_keys(world.deps)
+    usecases.rotate_signing_keys(world.deps)
+
+    _age_keys(fresh_platform, seconds=3_000)
+    assert usecases.retire_signing_keys(world.deps) == []
+    _age_keys(fresh_platform, seconds=1_000)
+    assert usecases.retire_signing_keys(world.deps) == [old["kid"]]
+
+    assert old not in usecases.public_keys(world.deps)
+    world.close()
+
+
+def test_a_key_stays_as_long_as_its_longest_token(fresh_platform: Platform) -> None:
+    world = World(fresh_platform.environment("identity"), token_lifetime_s=7 * 24 * 3600)
+    world.user_token("somebody")
+    usecases.rotate_signing_keys(world.deps)
+    _age_keys(fresh_platform, seconds=6 * 24 * 3600)
+
+    assert usecases.retire_signing_keys(world.deps) == []
+    world.close()
+
+
+def test_two_processes_that_find_no_key_make_one(fresh_platform: Platform) -> None:
+    worlds = [World(fresh_platform.environment("identity")) for _ in range(2)]
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda world: world.user_token("somebody"), worlds))
+
+    assert len(usecases.public_keys(worlds[0].deps)) == 1
+    for world in worlds:
+        world.close()
+
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+LIFETIME = timedelta(hours=1)
+ages = st.lists(st.integers(0, 10_000), min_size=1, max_size=6, unique=True)
+
+
+@given(ages)
+def test_whatever_the_rotation_no_key_is_retired_under_a_valid_token(seconds: list[int]) -> None:
+    """The model: replay every second at which a token could have been signed and is still valid."""
+    keys = [model.SigningKey(f"k{age}", "RS256", {}, b"", NOW - timedelta(seconds=age)) for age in seconds]
+    retired = {key.kid for key in model.no_longer_needed(keys, NOW, LIFETIME)}
+    for ago in range(0, int(LIFETIME.total_seconds()) + 30, 7):
+        moment = NOW - timedelta(seconds=ago)
+        known = [key for key in keys if key.created_at <= moment]
+        signing = model.signing_now(known, moment)
+        assert signing is None or signing.kid not in retired
+    assert len(retired) < len(keys)
+
+
+def _status(client: Any, token: str, as_bearer: Bearer) -> int:
+    return int(client.get("/v1/auth/self", headers=as_bearer(token)).status_code)
+
+
+def _age_keys(platform: Platform, seconds: int) -> None:
+    with platform.admin() as connection:
+        connection.execute(
+            text("UPDATE identity.signing_key SET created_at = created_at - make_interval(secs => :seconds)"),
+            {"seconds": seconds},
+        )
