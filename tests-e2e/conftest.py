@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 import requests
 
@@ -26,10 +27,13 @@ class Caller:
 
     base_url: str
     headers: dict[str, str]
+    verify: str | bool = True
+    """The certificate authority to believe, when it is not one of the system's."""
 
     def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> requests.Response:
+        sent = {**self.headers, **headers}
         return requests.request(
-            method, self.base_url + path, json=body, headers={**self.headers, **headers}, timeout=TIMEOUT_S
+            method, self.base_url + path, json=body, headers=sent, timeout=TIMEOUT_S, verify=self.verify
         )
 
 
@@ -38,6 +42,15 @@ class Stack:
     """A running platform, as `local.json` describes it."""
 
     local: dict[str, Any]
+    ca: Path | None = None
+    """The authority of the ingress's certificate; None without TLS."""
+
+    def channel(self) -> grpc.Channel:
+        """To the event stream, as its address wants it."""
+        target = self.local["stream_target"]
+        if self.ca is None:
+            return grpc.insecure_channel(target)
+        return grpc.secure_channel(target, grpc.ssl_channel_credentials(self.ca.read_bytes()))
 
     def organization(self, name: str) -> dict[str, Any]:
         found: dict[str, Any] = self.local["organizations"][name]
@@ -47,10 +60,10 @@ class Stack:
         return str(self.organization(organization)["accounts"][environment])
 
     def nobody(self) -> Caller:
-        return Caller(self.local["base_url"], {})
+        return self._caller({})
 
     def key(self, organization: str, name: str = "paper") -> Caller:
-        return Caller(self.local["base_url"], {"x-api-key": self.organization(organization)["api_keys"][name]})
+        return self._caller({"x-api-key": self.organization(organization)["api_keys"][name]})
 
     def user(self, organization: str, role: str = "admin") -> Caller:
         return self.bearer(self.organization(organization)["tokens"][role])
@@ -60,13 +73,28 @@ class Stack:
         return self.bearer(self.local["service_accounts"][name]["token"], **named)
 
     def bearer(self, token: str, **headers: str) -> Caller:
-        return Caller(self.local["base_url"], {"Authorization": f"Bearer {token}", **headers})
+        return self._caller({"Authorization": f"Bearer {token}", **headers})
+
+    def _caller(self, headers: dict[str, str]) -> Caller:
+        return Caller(self.local["base_url"], headers, str(self.ca) if self.ca else True)
+
+
+def described_stack(file: Path) -> Stack:
+    local = json.loads(file.read_text())
+    return Stack(local, file.parent / local["ca"] if "ca" in local else None)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Tests about containers run by `make e2e-containers`, which brings the plugin that starts them."""
+    if collection_path.name == "containers" and not config.pluginmanager.has_plugin("compose_platform"):
+        return True
+    return None
 
 
 @pytest.fixture(scope="session")
 def stack() -> Iterator[Stack]:
     if described := os.environ.get("TIP_LOCAL_JSON"):
-        yield Stack(json.loads(Path(described).read_text()))
+        yield described_stack(Path(described))
         return
     home = Path(tempfile.mkdtemp(prefix="tip-e2e-"))
     ports = {

@@ -26,7 +26,7 @@ web = ProcessSpec(
     needs=(),
     command=lambda stack: (sys.executable, "-m", "http.server", "--bind", "127.0.0.1", str(stack.settings.port)),
     ready=lambda stack: listens(stack.settings.port),
-    port_variable="TIP_PORT",
+    port_variables=("TIP_PORT",),
 )
 try:
     up(Settings.from_env(), sys.stdout, table=(web,), steps=())

@@ -1,5 +1,6 @@
 """What the person reads when everything is ready."""
 
+import json
 from typing import Any
 
 
@@ -12,7 +13,7 @@ def banner(local: dict[str, Any], seconds: float | None = None) -> str:
         "",
         f"  API           {local['base_url']}",
         f"  Docs          {local['base_url']}/docs",
-        f"  Stream        {local['stream_target']} (gRPC, plaintext)",
+        f"  Stream        {local['stream_target']} (gRPC, plaintext); {local['events_url']} (server-sent events)",
         f"  Paper broker  {local['paper_broker_url']}",
         "",
         *quickstart(local),
@@ -24,5 +25,18 @@ def quickstart(local: dict[str, Any]) -> list[str]:
     acme = local.get("organizations", {}).get("acme")
     if not acme:
         return []
-    address = f"{local['base_url']}/v1/accounts/{acme['accounts']['paper']}/intents"
-    return ["Try it:", "", f"  curl -H 'x-api-key: {acme['api_keys']['paper']}' {address}", ""]
+    account = f"/v1/accounts/{acme['accounts']['paper']}"
+    key = f"-H 'x-api-key: {acme['api_keys']['paper']}'"
+    payload = {"symbol": "AAPL", "order_side": "BUY", "spec": {"Market": {"quantity": "1"}}}
+    body = json.dumps({"command": {"type": "CREATE", "payload": payload}})
+    return [
+        "Buy a share, then see what became of it:",
+        "",
+        f"  curl {key} -H 'content-type: application/json' -d '{body}' {local['base_url']}{account}/intents",
+        f"  curl {key} {local['base_url']}{account}/intents",
+        "",
+        "Watch the account's events as they come:",
+        "",
+        f"  curl -N {key} {local['events_url']}{account}/events",
+        "",
+    ]

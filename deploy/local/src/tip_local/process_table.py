@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from tip_local.demo_ids import demo_id
 from tip_local.probes import Probe, answers, listens
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ class ProcessSpec:
     env: Callable[["Stack"], dict[str, str]] = lambda _: {}
     ready: Callable[["Stack"], Probe] | None = None
     after: tuple[str, ...] = ()
-    port_variable: str | None = None
-    """The setting that holds the port it listens on."""
+    port_variables: tuple[str, ...] = ()
+    """The settings that hold the ports it listens on."""
 
     @property
     def installed(self) -> bool:
@@ -61,18 +62,29 @@ def web_env(stack: "Stack") -> dict[str, str]:
         **stack.common_env(),
         **urls,
         "KEY_ENCRYPTION_KEY": stack.secrets["key_encryption_key"],
+        "INTERNAL_ORGANIZATIONS": str(demo_id("acme")),
         "WEB_PORT": str(stack.settings.port),
         "PROMETHEUS_MULTIPROC_DIR": str(stack.home.path / "metrics" / "web"),
     }
 
 
-def worker(service: str, job: str) -> ProcessSpec:
+def worker(service: str, job: str, env: Callable[["Stack"], dict[str, str]] = lambda _: {}) -> ProcessSpec:
+    """A process of a service beside its web; `env` is what it needs more than the service itself."""
     return ProcessSpec(
         name=f"{service}-{job}",
         needs=(f"{service}.worker",),
         command=python(f"{service}.worker", job),
-        env=service_env(service),
+        env=lambda stack: {**stack.service_env(service), **env(stack)},
     )
+
+
+def broker_address(stack: "Stack") -> dict[str, str]:
+    return {"PAPER_BROKER_URL": stack.paper_broker_url}
+
+
+def gateway_env(stack: "Stack") -> dict[str, str]:
+    ports = {"PORT": str(stack.settings.stream_port), "EVENTS_PORT": str(stack.settings.events_port)}
+    return {**stack.service_env("stream_gateway"), **ports}
 
 
 def broker_env(stack: "Stack") -> dict[str, str]:
@@ -87,7 +99,7 @@ PROCESSES: tuple[ProcessSpec, ...] = (
         command=python("paper_broker"),
         env=broker_env,
         ready=lambda stack: answers(stack.settings.paper_broker_port, "/health/live"),
-        port_variable="TIP_PAPER_BROKER_PORT",
+        port_variables=("TIP_PAPER_BROKER_PORT",),
     ),
     ProcessSpec(
         name="web",
@@ -95,20 +107,22 @@ PROCESSES: tuple[ProcessSpec, ...] = (
         command=web_command,
         env=web_env,
         ready=lambda stack: answers(stack.settings.port, "/health/ready"),
-        port_variable="TIP_PORT",
+        port_variables=("TIP_PORT",),
     ),
     ProcessSpec(
         name="stream-gateway",
         needs=("stream_gateway.__main__",),
         command=python("stream_gateway"),
-        env=lambda stack: {**stack.service_env("stream_gateway"), "PORT": str(stack.settings.stream_port)},
+        env=gateway_env,
         ready=lambda stack: listens(stack.settings.stream_port),
-        port_variable="TIP_STREAM_PORT",
+        port_variables=("TIP_STREAM_PORT", "TIP_EVENTS_PORT"),
     ),
     worker("identity", "relay"),
     worker("accounts", "relay"),
     worker("controls", "relay"),
     worker("controls", "listen"),
     worker("intents", "relay"),
-    worker("intents", "executor"),
+    worker("intents", "housekeeper"),
+    worker("intents", "executor", env=broker_address),
+    worker("intents", "reconciler", env=broker_address),
 )

@@ -18,6 +18,8 @@ class Settings:
     """TIP_PORT, default 8080: the API."""
     stream_port: int
     """TIP_STREAM_PORT, default 9090: the gRPC stream."""
+    events_port: int
+    """TIP_EVENTS_PORT, default 9091: the same events over HTTP."""
     paper_broker_port: int
     """TIP_PAPER_BROKER_PORT, default 8081."""
     postgres_port: int | None
@@ -35,6 +37,7 @@ class Settings:
             home=Path(env.get("TIP_HOME") or default_home()).expanduser().absolute(),
             port=port(env, "TIP_PORT") or 8080,
             stream_port=port(env, "TIP_STREAM_PORT") or 9090,
+            events_port=port(env, "TIP_EVENTS_PORT") or 9091,
             paper_broker_port=port(env, "TIP_PAPER_BROKER_PORT") or 8081,
             postgres_port=port(env, "TIP_POSTGRES_PORT"),
             valkey_port=port(env, "TIP_VALKEY_PORT"),
@@ -49,6 +52,7 @@ class Settings:
         chosen = {
             "TIP_PORT": self.port,
             "TIP_STREAM_PORT": self.stream_port,
+            "TIP_EVENTS_PORT": self.events_port,
             "TIP_PAPER_BROKER_PORT": self.paper_broker_port,
             "TIP_POSTGRES_PORT": self.postgres_port,
             "TIP_VALKEY_PORT": self.valkey_port,

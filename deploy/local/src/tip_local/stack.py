@@ -19,8 +19,8 @@ DATABASE = "tip"
 ADMINISTRATORS = ("DATABASE_URL", "REDIS_URL")
 """Not handed on: a service gets an address of its own."""
 
-SEALING = ("identity", "accounts")
-"""The services that keep secrets sealed in their tables."""
+SEALING = ("identity", "accounts", "intents")
+"""The services that keep secrets sealed in their tables, or open what another has sealed for them."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,10 @@ class Stack:
     @property
     def stream_target(self) -> str:
         return f"127.0.0.1:{self.settings.stream_port}"
+
+    @property
+    def events_url(self) -> str:
+        return f"http://127.0.0.1:{self.settings.events_port}"
 
     @property
     def paper_broker_url(self) -> str:
@@ -67,6 +71,7 @@ class Stack:
         return {
             "base_url": self.base_url,
             "stream_target": self.stream_target,
+            "events_url": self.events_url,
             "paper_broker_url": self.paper_broker_url,
         }
 

@@ -186,7 +186,7 @@ def started_with(arguments: str, command: str) -> bool:
 
 
 def check_ports(settings: Settings, table: tuple[ProcessSpec, ...], *, leftovers: bool) -> None:
-    used = {spec.port_variable for spec in table}
+    used = {variable for spec in table for variable in spec.port_variables}
     used |= set() if settings.database_url else {"TIP_POSTGRES_PORT"}
     used |= set() if settings.redis_url else {"TIP_VALKEY_PORT"}
     for variable, number in settings.ports().items():

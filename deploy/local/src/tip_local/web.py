@@ -16,7 +16,7 @@ Wsgi = Callable[[Mapping[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 # The first pattern that matches decides. deploy/ingress has the same table.
 ROUTES: tuple[tuple[str, str], ...] = (
-    (r"/v1/accounts/[^/]+/(intents|events|positions|balances)(/.*)?", "intents"),
+    (r"/v1/accounts/[^/]+/(intents|positions|balances)(/.*)?", "intents"),
     (r"/v1/accounts(/.*)?", "accounts"),
     (r"/v1/controls(/.*)?", "controls"),
     (r"/(api/v1|v1|oauth|\.well-known)/.*", "identity"),
