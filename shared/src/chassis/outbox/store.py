@@ -1,4 +1,4 @@
-"""The only SQL on the outbox tables. Every moment is the database's, so a worker's wrong clock changes nothing."""
+"""The outbox of one service. Every moment is the database's, so a worker's wrong clock changes nothing."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +12,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.types import BigInteger
 
 from chassis import tracing
+from chassis.outbox import statements as sql
 from chassis.outbox.bell import Bell
 
 CLAIM_SECONDS = 5  # an older claim means that no worker is running (the specification's number)
@@ -19,192 +20,6 @@ MAX_BACKOFF_SECONDS = 300
 BATCH = 100  # the measured knee: larger batches drain no faster
 BACKLOG = 20_000  # waiting rows that are quickly counted anew whenever somebody asks
 COUNTED_AT_ONCE = 1_000_000  # far below what the statement time-out allows
-
-_APPEND = """
-INSERT INTO {schema}.outbox (event_id, event_type, ordering_key, payload, traceparent)
-VALUES (:event_id, :event_type, :ordering_key,
-        CAST(:payload AS jsonb) || jsonb_build_object(
-            'occurred_at', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')),
-        :traceparent)
-"""
-
-# A row whose worker died during the last attempt allowed is nobody's: the claim below skips it, so it is buried here.
-_BURY = """
-UPDATE {schema}.outbox SET status = 'failed', settled_at = now(), claim_token = NULL, last_error = 'worker_lost'
-WHERE id IN (
-    SELECT id FROM {schema}.outbox
-    WHERE status = 'processing' AND claimed_at < now() - make_interval(secs => :claim_seconds)
-      AND attempts >= :attempt_limit
-    FOR UPDATE SKIP LOCKED
-)
-RETURNING id, event_type
-"""
-
-# Oldest first; of the rows that share an ordering key only the first open one may be taken. A row that lost its worker
-# more than once is taken alone: if it is what kills them, it fails alone. What was counted as backlog is counted off.
-_CLAIM = """
-WITH overdue AS MATERIALIZED (
-    SELECT o.id, o.attempts FROM {schema}.outbox o
-    WHERE o.status = 'processing' AND o.claimed_at < now() - make_interval(secs => :claim_seconds)
-      AND o.attempts < :attempt_limit
-    ORDER BY o.claimed_at LIMIT :batch FOR UPDATE SKIP LOCKED
-), suspect AS (
-    SELECT id FROM overdue WHERE attempts > 1 ORDER BY id LIMIT 1
-), waiting AS (
-    SELECT o.id FROM {schema}.outbox o
-    WHERE o.status = 'pending' AND o.available_at <= now() AND {head} AND NOT EXISTS (SELECT 1 FROM suspect)
-    ORDER BY o.available_at, o.id LIMIT :batch FOR UPDATE SKIP LOCKED
-), chosen AS (
-    SELECT id, false AS was_pending FROM suspect UNION ALL
-    (SELECT id, false FROM overdue WHERE NOT EXISTS (SELECT 1 FROM suspect)
-     UNION ALL SELECT id, true FROM waiting LIMIT :batch)
-), claimed AS (
-    UPDATE {schema}.outbox o
-    SET status = 'processing', claimed_at = now(), attempts = attempts + 1, claim_token = :claim_token
-    FROM chosen WHERE o.id = chosen.id
-    RETURNING o.id, o.event_id, o.event_type, o.payload, o.traceparent, o.attempts, o.created_at,
-              chosen.was_pending, o.pending_xid
-), counted_off AS (
-    UPDATE {schema}.outbox_backlog b SET count = b.count - gone.count
-    FROM (SELECT event_type, count(*) AS count FROM claimed, {schema}.outbox_head h
-          WHERE was_pending AND pending_xid < h.counted_below GROUP BY event_type) gone
-    WHERE b.event_type = gone.event_type
-)
-SELECT id, event_id, event_type, payload, traceparent, attempts, created_at FROM claimed
-"""
-_HEAD = """(o.ordering_key IS NULL OR NOT EXISTS (
-        SELECT 1 FROM {schema}.outbox e
-        WHERE e.ordering_key = o.ordering_key AND e.id < o.id AND e.status IN ('pending', 'processing')))"""
-
-# Settling asks for the token alone: only a row that is being processed has one, and a status here would make Postgres
-# look through an index of open rows instead of going to the ids.
-# The head row gives positions in commit order without a gap; it is touched once per batch, by workers only.
-_COMPLETE = """
-WITH mine AS (
-    SELECT id, event_type, attempts, row_number() OVER (ORDER BY id) AS place FROM (
-        SELECT id, event_type, attempts FROM {schema}.outbox
-        WHERE id = ANY(:ids) AND claim_token = :claim_token ORDER BY id FOR UPDATE
-    ) held
-), head AS (
-    UPDATE {schema}.outbox_head SET last_position = last_position + (SELECT count(*) FROM mine) RETURNING last_position
-), counted AS (
-    INSERT INTO {schema}.outbox_completed (event_type, attempts, count)
-    SELECT event_type, attempts, count(*) FROM mine GROUP BY event_type, attempts ORDER BY event_type, attempts
-    ON CONFLICT (event_type, attempts) DO UPDATE SET count = outbox_completed.count + excluded.count
-)
-UPDATE {schema}.outbox o
-SET status = 'completed', settled_at = now(), claim_token = NULL, last_error = NULL,
-    position = head.last_position - (SELECT count(*) FROM mine) + mine.place
-FROM mine, head WHERE o.id = mine.id
-RETURNING o.id
-"""
-
-_XID = "CAST(CAST(pg_current_xact_id() AS text) AS bigint)"
-_RETRY = """
-UPDATE {schema}.outbox
-SET status = CASE WHEN attempts >= :attempt_limit THEN 'failed' ELSE 'pending' END,
-    settled_at = CASE WHEN attempts >= :attempt_limit THEN now() END,
-    available_at = now() + make_interval(secs => least(:max_backoff, power(2, least(attempts, 20)))),
-    claimed_at = NULL, claim_token = NULL, last_error = :error, pending_xid = {xid}
-WHERE id = :id AND claim_token = :claim_token
-RETURNING status
-"""
-
-_RELEASE = """
-UPDATE {schema}.outbox
-SET status = 'pending', attempts = attempts - 1, claimed_at = NULL, claim_token = NULL,
-    available_at = now() + make_interval(secs => :delay), last_error = :error, pending_xid = {xid}
-WHERE id = ANY(:ids) AND claim_token = :claim_token
-RETURNING id
-"""
-
-_PRUNE = """
-WITH old AS (
-    DELETE FROM {schema}.outbox WHERE id IN (
-        SELECT id FROM {schema}.outbox WHERE status = 'completed' AND created_at < now() - make_interval(days => :days)
-        LIMIT :batch FOR UPDATE SKIP LOCKED)
-    RETURNING event_type, attempts
-), gone AS (
-    SELECT event_type, attempts, count(*) AS count FROM old GROUP BY event_type, attempts
-), counted AS (
-    UPDATE {schema}.outbox_completed c SET count = c.count - gone.count
-    FROM gone WHERE c.event_type = gone.event_type AND c.attempts = gone.attempts
-)
-SELECT coalesce(sum(count), 0)::bigint FROM gone
-"""
-
-_REDRIVE = """
-INSERT INTO {schema}.outbox (event_id, event_type, ordering_key, payload, traceparent)
-SELECT :event_id, event_type, ordering_key, payload || jsonb_build_object('event_id', CAST(:event_id AS text)),
-       traceparent
-FROM {schema}.outbox WHERE id = :id AND status = 'failed'
-RETURNING id
-"""
-
-_FAILED = """
-SELECT id, event_id, event_type, attempts, created_at, settled_at, last_error FROM {schema}.outbox
-WHERE status = 'failed' ORDER BY id LIMIT :batch
-"""
-
-# Nothing is counted by the transaction that queues an event. Completed rows are counted by the worker that completes
-# them. Pending rows are counted when somebody asks, but a backlog only once: `_ROLL_UP` remembers the count of all rows
-# made pending by transactions below a horizon under which none is still running, and the claim counts them off again.
-_HEALTH = """
-WITH fresh AS (
-    SELECT event_type, count(*) AS count FROM {schema}.outbox
-    WHERE status = 'pending' AND pending_xid >= (SELECT counted_below FROM {schema}.outbox_head) GROUP BY event_type
-), pending AS (
-    SELECT event_type, sum(count)::bigint AS count
-    FROM (SELECT event_type, count FROM fresh UNION ALL SELECT event_type, count FROM {schema}.outbox_backlog) kinds
-    GROUP BY event_type HAVING sum(count) > 0
-), completed AS (
-    SELECT event_type, sum(count)::bigint AS count, max(attempts) AS max_attempts
-    FROM {schema}.outbox_completed WHERE count > 0 GROUP BY event_type
-)
-SELECT 'pending' AS status, p.event_type, p.count, oldest.created_at AS oldest_created_at,
-       coalesce((SELECT max(o.attempts) FROM {schema}.outbox o
-                 WHERE o.status = 'pending' AND o.attempts > 0 AND o.event_type = p.event_type), 0) AS max_attempts,
-       NULL::timestamptz AS oldest_claimed_at
-FROM pending p CROSS JOIN LATERAL (
-    SELECT created_at FROM {schema}.outbox o
-    WHERE o.status = 'pending' AND o.event_type = p.event_type ORDER BY created_at LIMIT 1) oldest
-UNION ALL
-SELECT status, event_type, count(*), min(created_at), max(attempts),
-       min(claimed_at) FILTER (WHERE status = 'processing')
-FROM {schema}.outbox WHERE status IN ('processing', 'failed') GROUP BY status, event_type
-UNION ALL
-SELECT 'completed', c.event_type, c.count, oldest.created_at, c.max_attempts, NULL
-FROM completed c CROSS JOIN LATERAL (
-    SELECT created_at FROM {schema}.outbox o
-    WHERE o.status = 'completed' AND o.event_type = c.event_type ORDER BY created_at LIMIT 1) oldest
-ORDER BY 1, 2
-"""
-
-_UNCOUNTED = """
-SELECT count(*) FROM (
-    SELECT 1 FROM {schema}.outbox
-    WHERE status = 'pending' AND pending_xid >= (SELECT counted_below FROM {schema}.outbox_head) LIMIT :enough) few
-"""
-
-# Claims hold this lock shared, so that none is half done while the backlog is counted.
-_CLAIMING = "SELECT pg_advisory_xact_lock_shared(hashtextextended('{schema}.outbox_backlog', 0))"
-_COUNTING = "SELECT pg_try_advisory_xact_lock(hashtextextended('{schema}.outbox_backlog', 0))"
-_ROLL_UP = """
-WITH horizon AS (
-    SELECT least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, (
-        SELECT o.pending_xid + 1 FROM {schema}.outbox o
-        WHERE o.status = 'pending' AND o.pending_xid >= (SELECT counted_below FROM {schema}.outbox_head)
-        ORDER BY o.pending_xid OFFSET :most LIMIT 1)) AS xid
-), counted AS (
-    INSERT INTO {schema}.outbox_backlog (event_type, count)
-    SELECT o.event_type, count(*) FROM {schema}.outbox o
-    WHERE o.status = 'pending' AND o.pending_xid >= (SELECT counted_below FROM {schema}.outbox_head)
-      AND o.pending_xid < (SELECT xid FROM horizon)
-    GROUP BY o.event_type
-    ON CONFLICT (event_type) DO UPDATE SET count = outbox_backlog.count + excluded.count
-)
-UPDATE {schema}.outbox_head SET counted_below = greatest(counted_below, horizon.xid) FROM horizon
-"""
 
 
 @dataclass(frozen=True)
@@ -274,24 +89,24 @@ class Outbox:
             "payload": payload | dict(event.payload),
             "traceparent": tracing.traceparent(),
         }
-        tx.execute(self._sql(_APPEND), values)
+        tx.execute(self._sql(sql.APPEND), values)
         return event_id
 
     def claim(self, tx: Connection, batch: int = BATCH) -> Claim:
         token = uuid4()
-        tx.execute(self._sql(_CLAIMING))
+        tx.execute(self._sql(sql.CLAIMING))
         values = {"batch": batch, "claim_token": token, **self._limits()}
-        rows = tx.execute(self._sql(_CLAIM, head=_HEAD.format(schema=self.schema)), values).all()
+        rows = tx.execute(self._sql(sql.CLAIM, head=sql.HEAD.format(schema=self.schema)), values).all()
         return Claim(token, tuple(sorted((Row(*row) for row in rows), key=lambda row: row.id)))
 
     def bury(self, tx: Connection) -> list[tuple[int, str]]:
         """Fail the rows whose worker vanished during their last attempt."""
-        return [(row.id, row.event_type) for row in tx.execute(self._sql(_BURY), self._limits())]
+        return [(row.id, row.event_type) for row in tx.execute(self._sql(sql.BURY), self._limits())]
 
     def complete(self, tx: Connection, claim: Claim, ids: Sequence[int]) -> int:
         """How many rows are now completed; fewer than asked means that a late worker was kept out."""
         values = {"ids": list(ids), "claim_token": claim.token}
-        return len(tx.execute(self._sql(_COMPLETE), values).all())
+        return len(tx.execute(self._sql(sql.COMPLETE), values).all())
 
     def retry(self, tx: Connection, claim: Claim, row_id: int, error: str) -> str | None:
         """Put a row back after its own fault, or fail it at the limit; the status it has now, None if not ours."""
@@ -302,39 +117,39 @@ class Outbox:
             "max_backoff": MAX_BACKOFF_SECONDS,
             "error": error,
         }
-        status: str | None = tx.execute(self._sql(_RETRY, xid=_XID), values).scalar_one_or_none()
+        status: str | None = tx.execute(self._sql(sql.RETRY, xid=sql.XID), values).scalar_one_or_none()
         return status
 
     def release(self, tx: Connection, claim: Claim, ids: Sequence[int], *, delay: float, error: str) -> int:
         """Give rows back with their attempt: what stopped them was not their fault."""
         values = {"ids": list(ids), "claim_token": claim.token, "delay": delay, "error": error}
-        return len(tx.execute(self._sql(_RELEASE, xid=_XID), values).all())
+        return len(tx.execute(self._sql(sql.RELEASE, xid=sql.XID), values).all())
 
     def prune(self, tx: Connection, *, days: int, batch: int = 1_000) -> int:
-        return int(tx.execute(self._sql(_PRUNE), {"days": days, "batch": batch}).scalar_one())
+        return int(tx.execute(self._sql(sql.PRUNE), {"days": days, "batch": batch}).scalar_one())
 
     def redrive(self, tx: Connection, row_id: int) -> int | None:
         """Copy a failed row into a new one; the failed row stays as it is. None if there is no such row."""
-        new: int | None = tx.execute(self._sql(_REDRIVE), {"id": row_id, "event_id": uuid4()}).scalar_one_or_none()
+        new: int | None = tx.execute(self._sql(sql.REDRIVE), {"id": row_id, "event_id": uuid4()}).scalar_one_or_none()
         return new
 
     def failed(self, tx: Connection, batch: int = BATCH) -> list[Mapping[str, Any]]:
-        return [dict(row._mapping) for row in tx.execute(self._sql(_FAILED), {"batch": batch})]
+        return [dict(row._mapping) for row in tx.execute(self._sql(sql.FAILED), {"batch": batch})]
 
     def health(self, tx: Connection) -> list[Entry]:
         """The whole queue by status and event type; whoever finds a backlog counts it for those who come after."""
-        entries = [Entry(*row) for row in tx.execute(self._sql(_HEALTH))]
+        entries = [Entry(*row) for row in tx.execute(self._sql(sql.HEALTH))]
         if sum(entry.count for entry in entries if entry.status == "pending") >= BACKLOG:
             self.roll_up(tx)
         return entries
 
     def roll_up(self, tx: Connection) -> bool:
         """Count a backlog once instead of whenever somebody asks; whether there was one."""
-        if tx.execute(self._sql(_UNCOUNTED), {"enough": BACKLOG}).scalar_one() < BACKLOG:
+        if tx.execute(self._sql(sql.UNCOUNTED), {"enough": BACKLOG}).scalar_one() < BACKLOG:
             return False
-        if not tx.execute(self._sql(_COUNTING)).scalar_one():
+        if not tx.execute(self._sql(sql.COUNTING)).scalar_one():
             return False  # somebody is claiming: the next time will do
-        tx.execute(self._sql(_ROLL_UP), {"most": COUNTED_AT_ONCE})
+        tx.execute(self._sql(sql.ROLL_UP), {"most": COUNTED_AT_ONCE})
         return True
 
     def _limits(self) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Trading accounts, broker credentials and the health of the outbox."""

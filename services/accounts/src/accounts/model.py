@@ -1,0 +1,182 @@
+"""The nouns of accounts and what is true of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+ENVIRONMENTS = ("paper", "live")
+BROKERS = ("paper", "alpaca")
+CREDENTIAL_STATUSES = ("pending", "active", "invalid", "revoked")
+
+ACCOUNT_CREATED = "account.created"
+ACCOUNT_UPDATED = "account.updated"
+ACCOUNT_DELETED = "account.deleted"
+CREDENTIAL_CREATED = "credential.created"
+CREDENTIAL_UPDATED = "credential.updated"
+CREDENTIAL_DELETED = "credential.deleted"
+CREDENTIAL_EVENTS = (CREDENTIAL_CREATED, CREDENTIAL_UPDATED, CREDENTIAL_DELETED)
+EVENT_TYPES = (ACCOUNT_CREATED, ACCOUNT_UPDATED, ACCOUNT_DELETED, *CREDENTIAL_EVENTS)
+OUTBOX_STATUSES = ("pending", "processing", "completed", "failed")
+
+
+class NotFound(Exception):
+    """There is nothing here that you may see."""
+
+
+class WrongEnvironment(Exception):
+    """The API key is for the other environment."""
+
+    code = "forbidden"
+
+
+class PreconditionFailed(Exception):
+    """The resource has another version."""
+
+
+class RehearsalOff(Exception):
+    """Live accounts at the paper broker are switched off here."""
+
+
+class NotInternal(Exception):
+    """Only organizations that are configured as internal may see this."""
+
+    code = "forbidden"
+
+
+class QueueUnreadable(Exception):
+    """The outbox could not be read."""
+
+    code = "internal"
+
+
+@dataclass(frozen=True)
+class Account:
+    id: UUID
+    organization_id: UUID
+    name: str
+    broker: str
+    environment: str
+    broker_account_id: str | None
+    time_zone: str
+    disabled: bool
+    disabled_reason: str | None
+    created_at: datetime
+    updated_at: datetime
+    version: int
+
+
+@dataclass(frozen=True)
+class NewAccount:
+    name: str
+    broker: str
+    environment: str
+    broker_account_id: str | None = None
+    time_zone: str = "UTC"
+
+
+@dataclass(frozen=True)
+class Credential:
+    """A broker credential as it may be shown: never its secret."""
+
+    id: UUID
+    account_id: UUID
+    organization_id: UUID
+    broker: str
+    label: str
+    status: str
+    fingerprint: str
+    created_at: datetime
+    updated_at: datetime
+    version: int
+
+
+@dataclass(frozen=True)
+class Custody:
+    """Which versions of a credential's secret are where; what is left to do follows from it alone."""
+
+    credential_id: UUID
+    account_id: UUID
+    organization_id: UUID
+    version: int
+    vault_version: int | None
+    destroyed_through: int
+    deleted: bool
+
+    def outdated(self) -> range:
+        """The versions that the vault should no longer have."""
+        end = self.version + 1 if self.deleted else (self.vault_version or 1)
+        return range(self.destroyed_through + 1, end)
+
+
+@dataclass(frozen=True)
+class HealthEntry:
+    status: str
+    event_type: str
+    count: int
+    oldest_created_at: datetime
+    max_attempts: int
+    oldest_claimed_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Health:
+    """The whole queue in numbers; everything else follows from the entries."""
+
+    entries: tuple[HealthEntry, ...]
+
+    @property
+    def pending(self) -> int:
+        return self._total("pending")
+
+    @property
+    def processing(self) -> int:
+        return self._total("processing")
+
+    @property
+    def failed(self) -> int:
+        return self._total("failed")
+
+    @property
+    def completed(self) -> int:
+        return self._total("completed")
+
+    @property
+    def oldest_claim_at(self) -> datetime | None:
+        claims = [entry.oldest_claimed_at for entry in self.entries if entry.status == "processing"]
+        return min((claim for claim in claims if claim is not None), default=None)
+
+    @property
+    def oldest_failed_at(self) -> datetime | None:
+        return self._oldest("failed")
+
+    @property
+    def oldest_pending_at(self) -> datetime | None:
+        return self._oldest("pending")
+
+    def _total(self, status: str) -> int:
+        return sum(entry.count for entry in self.entries if entry.status == status)
+
+    def _oldest(self, status: str) -> datetime | None:
+        return min((entry.oldest_created_at for entry in self.entries if entry.status == status), default=None)
+
+
+def check_environment(key_environment: str | None, environment: str) -> None:
+    """A key touches accounts of its own environment only; callers without one are not bound by it."""
+    if key_environment is not None and key_environment != environment:
+        raise WrongEnvironment
+
+
+def check_version(expected: int | None, actual: int) -> None:
+    if expected is not None and expected != actual:
+        raise PreconditionFailed
+
+
+def check_rehearsal(new: NewAccount, *, allowed: bool) -> None:
+    if new.broker == "paper" and new.environment == "live" and not allowed:
+        raise RehearsalOff
+
+
+def really_changed(account: Account, changes: Mapping[str, Any]) -> bool:
+    return any(getattr(account, name) != value for name, value in changes.items())

@@ -1,0 +1,218 @@
+"""accounts over HTTP."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, cast
+from uuid import UUID
+
+from flask import Blueprint, current_app, g, jsonify, request, url_for
+from flask.typing import ResponseReturnValue
+
+from accounts import model, schemas, store, usecases
+from chassis import cursors, web
+from chassis.access import allow
+from chassis.openapi import describe
+from chassis.principals import ANY_ROLE, Role, api_key, service_account, user
+from chassis.problems import plain_text_errors
+
+bp = Blueprint("accounts", __name__)
+
+STATUSES: dict[type[Exception], int] = {
+    model.NotFound: 404,
+    model.WrongEnvironment: 403,
+    model.NotInternal: 403,
+    model.PreconditionFailed: 412,
+    model.RehearsalOff: 422,
+    model.QueueUnreadable: 500,
+}
+
+READ_ACCOUNTS = (user(*ANY_ROLE), api_key("account:read"), service_account("account:read"))
+WRITE_ACCOUNTS = (user(Role.ADMIN), api_key("account:edit"), service_account("account:write"))
+READ_CREDENTIALS = (user(*ANY_ROLE), api_key("credential:read"), service_account("credential:read"))
+WRITE_CREDENTIALS = (user(Role.ADMIN), api_key("credential:edit"), service_account("credential:write"))
+
+PAGE: dict[str, dict[str, Any]] = {
+    "limit": {"type": "integer", "minimum": 1, "maximum": cursors.MAX_LIMIT, "default": cursors.DEFAULT_LIMIT},
+    "next_cursor": {"type": "string"},
+}
+IF_MATCH = {"If-Match": "the ETag of the version that is meant to be changed"}
+WRITE_ERRORS = (404, 412, 413, 415, 422)
+
+
+def deps() -> usecases.Deps:
+    return cast("usecases.Deps", current_app.extensions["deps"])
+
+
+@bp.get("/v1/accounts/outbox/health")
+@plain_text_errors
+@allow(user(Role.ADMIN), service_account("credential:read", organization=False), unsuitable=401)
+@describe("Report the health of the outbox", answers={200: schemas.OutboxHealthResponse}, errors=(500,))
+def outbox_health() -> ResponseReturnValue:
+    web.query()
+    return jsonify(schemas.OutboxHealthResponse().dump(usecases.outbox_health(deps(), g.principal)))
+
+
+@bp.post("/v1/accounts")
+@allow(*WRITE_ACCOUNTS)
+@describe("Create a trading account", body=schemas.NewAccount, answers={201: schemas.Account}, errors=(413, 415, 422))
+def create_account() -> ResponseReturnValue:
+    new = schemas.NewAccount().load(request.get_json())
+    account = usecases.create_account(deps(), g.principal, new)
+    return _account(account, 201, url_for("accounts.read_account", account_id=account.id))
+
+
+@bp.get("/v1/accounts")
+@allow(*READ_ACCOUNTS)
+@describe("List trading accounts, oldest first", answers={200: schemas.AccountList}, query=PAGE)
+def list_accounts() -> ResponseReturnValue:
+    about = ("accounts", str(g.principal.organization_id), g.principal.environment or "")
+    after, limit = _page(about)
+    found = usecases.list_accounts(deps(), g.principal, after, limit + 1)
+    return jsonify(schemas.AccountList().dump(_listed(about, found, limit)))
+
+
+@bp.get("/v1/accounts/<uuid:account_id>")
+@allow(*READ_ACCOUNTS)
+@describe("Read a trading account", answers={200: schemas.Account}, errors=(404,))
+def read_account(account_id: UUID) -> ResponseReturnValue:
+    return _account(usecases.read_account(deps(), g.principal, account_id))
+
+
+@bp.patch("/v1/accounts/<uuid:account_id>")
+@allow(*WRITE_ACCOUNTS)
+@describe(
+    "Change a trading account",
+    body=schemas.AccountChanges,
+    answers={200: schemas.Account},
+    errors=WRITE_ERRORS,
+    headers=IF_MATCH,
+)
+def change_account(account_id: UUID) -> ResponseReturnValue:
+    usecases.read_account(deps(), g.principal, account_id)
+    changes = schemas.AccountChanges().load(request.get_json())
+    return _account(usecases.change_account(deps(), g.principal, account_id, changes, web.expected_version()))
+
+
+@bp.post("/v1/accounts/<uuid:account_id>/disable")
+@allow(*WRITE_ACCOUNTS)
+@describe(
+    "Disable a trading account",
+    body=schemas.Disable,
+    answers={200: schemas.Account},
+    errors=WRITE_ERRORS,
+    headers=IF_MATCH,
+)
+def disable_account(account_id: UUID) -> ResponseReturnValue:
+    usecases.read_account(deps(), g.principal, account_id)
+    reason = schemas.Disable().load(_optional_body())["reason"]
+    return _account(usecases.disable_account(deps(), g.principal, account_id, reason, web.expected_version()))
+
+
+@bp.post("/v1/accounts/<uuid:account_id>/enable")
+@allow(*WRITE_ACCOUNTS)
+@describe(
+    "Enable a trading account",
+    body=schemas.Enable,
+    answers={200: schemas.Account},
+    errors=WRITE_ERRORS,
+    headers=IF_MATCH,
+)
+def enable_account(account_id: UUID) -> ResponseReturnValue:
+    usecases.read_account(deps(), g.principal, account_id)
+    schemas.Enable().load(_optional_body())
+    return _account(usecases.enable_account(deps(), g.principal, account_id, web.expected_version()))
+
+
+@bp.delete("/v1/accounts/<uuid:account_id>")
+@allow(*WRITE_ACCOUNTS)
+@describe("Delete a trading account and its credentials", answers={204: None}, errors=(404, 412), headers=IF_MATCH)
+def delete_account(account_id: UUID) -> ResponseReturnValue:
+    usecases.delete_account(deps(), g.principal, account_id, web.expected_version())
+    return "", 204
+
+
+@bp.post("/v1/accounts/<uuid:account_id>/credentials")
+@allow(*WRITE_CREDENTIALS)
+@describe(
+    "Add a broker credential",
+    body=schemas.NewCredential,
+    answers={201: schemas.Credential},
+    errors=(404, 413, 415, 422),
+)
+def add_credential(account_id: UUID) -> ResponseReturnValue:
+    account = usecases.read_account(deps(), g.principal, account_id)
+    new = schemas.NEW_CREDENTIALS[account.broker]().load(request.get_json())
+    credential = usecases.add_credential(deps(), g.principal, account_id, new["label"], new["secret"])
+    location = url_for("accounts.read_credential", account_id=account_id, credential_id=credential.id)
+    return _credential(credential, 201, location)
+
+
+@bp.get("/v1/accounts/<uuid:account_id>/credentials")
+@allow(*READ_CREDENTIALS)
+@describe("List broker credentials, oldest first", answers={200: schemas.CredentialList}, errors=(404,), query=PAGE)
+def list_credentials(account_id: UUID) -> ResponseReturnValue:
+    about = ("credentials", str(account_id))
+    after, limit = _page(about)
+    found = usecases.list_credentials(deps(), g.principal, account_id, after, limit + 1)
+    return jsonify(schemas.CredentialList().dump(_listed(about, found, limit)))
+
+
+@bp.get("/v1/accounts/<uuid:account_id>/credentials/<uuid:credential_id>")
+@allow(*READ_CREDENTIALS)
+@describe("Read a broker credential", answers={200: schemas.Credential}, errors=(404,))
+def read_credential(account_id: UUID, credential_id: UUID) -> ResponseReturnValue:
+    return _credential(usecases.read_credential(deps(), g.principal, account_id, credential_id))
+
+
+@bp.put("/v1/accounts/<uuid:account_id>/credentials/<uuid:credential_id>/secret")
+@allow(*WRITE_CREDENTIALS)
+@describe(
+    "Rotate a broker credential's secret",
+    body=schemas.NewSecret,
+    answers={200: schemas.Credential},
+    errors=WRITE_ERRORS,
+    headers=IF_MATCH,
+)
+def rotate_secret(account_id: UUID, credential_id: UUID) -> ResponseReturnValue:
+    broker = usecases.read_credential(deps(), g.principal, account_id, credential_id).broker
+    secret = schemas.NEW_SECRETS[broker]().load(request.get_json())["secret"]
+    return _credential(
+        usecases.rotate_secret(deps(), g.principal, account_id, credential_id, secret, web.expected_version())
+    )
+
+
+@bp.delete("/v1/accounts/<uuid:account_id>/credentials/<uuid:credential_id>")
+@allow(*WRITE_CREDENTIALS)
+@describe("Delete a broker credential", answers={204: None}, errors=(404, 412), headers=IF_MATCH)
+def delete_credential(account_id: UUID, credential_id: UUID) -> ResponseReturnValue:
+    usecases.delete_credential(deps(), g.principal, account_id, credential_id, web.expected_version())
+    return "", 204
+
+
+def _account(account: model.Account, status: int = 200, location: str | None = None) -> ResponseReturnValue:
+    return web.versioned(schemas.Account().dump(account), account.version, status, location)
+
+
+def _credential(credential: model.Credential, status: int = 200, location: str | None = None) -> ResponseReturnValue:
+    return web.versioned(schemas.Credential().dump(credential), credential.version, status, location)
+
+
+def _optional_body() -> Any:
+    return request.get_json() if request.get_data(cache=True) else {}
+
+
+def _page(about: tuple[str, ...]) -> tuple[store.Position | None, int]:
+    read = web.query("limit", "next_cursor")
+    written = cast("cursors.Cursors", current_app.extensions["cursors"]).read(about, read("next_cursor"))
+    after = (datetime.fromisoformat(written[0]), UUID(written[1])) if written else None
+    return after, cursors.limit(read("limit"))
+
+
+def _listed(
+    about: tuple[str, ...], found: Sequence[model.Account] | Sequence[model.Credential], limit: int
+) -> dict[str, Any]:
+    """One more than asked for was looked up: only then is there a next page."""
+    shown, more = found[:limit], len(found) > limit
+    written = cast("cursors.Cursors", current_app.extensions["cursors"])
+    cursor = written.write(about, [shown[-1].created_at.isoformat(), str(shown[-1].id)]) if more else None
+    return {"data": shown, "next_cursor": cursor}

@@ -1,0 +1,44 @@
+"""accounts' tables and the only SQL on them."""
+
+from accounts.store.accounts import Position, find_account, insert_account, list_accounts, update_account
+from accounts.store.credentials import (
+    custody,
+    find_credential,
+    find_sealed,
+    forget_sealed,
+    insert_credential,
+    list_credentials,
+    mark_invalid,
+    put_sealed,
+    record_destroyed,
+    record_put,
+    renew_credential,
+    revoke_credential,
+)
+from accounts.store.objects import VaultObjects, rewrap_batch, sealed_tables
+from accounts.store.tables import METADATA, SCHEMA
+
+__all__ = [
+    "METADATA",
+    "SCHEMA",
+    "Position",
+    "VaultObjects",
+    "custody",
+    "find_account",
+    "find_credential",
+    "find_sealed",
+    "forget_sealed",
+    "insert_account",
+    "insert_credential",
+    "list_accounts",
+    "list_credentials",
+    "mark_invalid",
+    "put_sealed",
+    "record_destroyed",
+    "record_put",
+    "renew_credential",
+    "revoke_credential",
+    "rewrap_batch",
+    "sealed_tables",
+    "update_account",
+]

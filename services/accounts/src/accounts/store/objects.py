@@ -1,0 +1,86 @@
+"""SQL on the local vault's objects, and on re-wrapping everything that is sealed."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Table, func, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.exc import SQLAlchemyError
+
+from accounts.store.tables import account, credential, sealed_secret, vault_object
+from chassis import db
+from vault import Envelope, Missing, Place, Unavailable
+
+_GONE = {"key_id": None, "wrapped_key": None, "ciphertext": None, "destroyed_at": func.now()}
+
+
+class VaultObjects:
+    """`vault.Objects` on our own table, in transactions of its own: a vault is not part of anybody's transaction."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def load(self, place: Place) -> Envelope | None:
+        with self._transaction() as tx:
+            row = tx.execute(select(vault_object).where(*_at(vault_object, place))).one_or_none()
+        if row is None:
+            raise Missing
+        return None if row.destroyed_at else Envelope(row.key_id, bytes(row.wrapped_key), bytes(row.ciphertext))
+
+    def save(self, place: Place, envelope: Envelope) -> bool:
+        values = {**_key(place), **_columns(envelope)}
+        with self._transaction() as tx:
+            return tx.execute(upsert(vault_object).values(values).on_conflict_do_nothing()).rowcount == 1
+
+    def destroy(self, place: Place) -> None:
+        closed = upsert(vault_object).values(**_key(place), **_GONE)
+        with self._transaction() as tx:
+            tx.execute(closed.on_conflict_do_update(index_elements=["credential_id", "version"], set_=_GONE))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        try:
+            with self._engine.begin() as tx:
+                yield tx
+        except SQLAlchemyError as error:
+            if db.is_unavailable(error):
+                raise Unavailable from None
+            raise
+
+
+def rewrap_batch(
+    tx: Connection, table: Table, current_key_id: str, rewrap: Callable[[Place, Envelope], Envelope], batch: int
+) -> int:
+    """Put up to `batch` envelopes of the table under the current key; how many there were."""
+    wanted = (
+        select(account.c.organization_id, credential.c.account_id, table)
+        .join_from(table, credential)
+        .join(account)
+        .where(table.c.key_id != current_key_id)
+        .limit(batch)
+        .with_for_update(of=table, skip_locked=True)
+    )
+    rows = tx.execute(wanted).all()
+    for row in rows:
+        place = Place(row.organization_id, row.account_id, row.credential_id, row.version)
+        envelope = rewrap(place, Envelope(row.key_id, bytes(row.wrapped_key), bytes(row.ciphertext)))
+        tx.execute(update(table).where(*_at(table, place)).values(_columns(envelope)))
+    return len(rows)
+
+
+def sealed_tables() -> dict[str, Table]:
+    """Every table that holds envelopes, by the purpose they are sealed for."""
+    return {"vault": vault_object, "request": sealed_secret}
+
+
+def _key(place: Place) -> dict[str, Any]:
+    return {"credential_id": place.credential_id, "version": place.version}
+
+
+def _at(table: Table, place: Place) -> list[Any]:
+    return [table.c.credential_id == place.credential_id, table.c.version == place.version]
+
+
+def _columns(envelope: Envelope) -> dict[str, Any]:
+    return {"key_id": envelope.key_id, "wrapped_key": envelope.wrapped_key, "ciphertext": envelope.ciphertext}

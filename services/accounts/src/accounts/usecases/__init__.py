@@ -1,0 +1,41 @@
+"""What accounts does: one function per use case, one transaction each."""
+
+from accounts.usecases.accounts import (
+    change_account,
+    create_account,
+    delete_account,
+    disable_account,
+    enable_account,
+    list_accounts,
+    read_account,
+)
+from accounts.usecases.credentials import (
+    add_credential,
+    delete_credential,
+    list_credentials,
+    read_credential,
+    rotate_secret,
+)
+from accounts.usecases.custody import give_up, rewrap, settle_credential
+from accounts.usecases.deps import Deps
+from accounts.usecases.health import outbox_health
+
+__all__ = [
+    "Deps",
+    "add_credential",
+    "change_account",
+    "create_account",
+    "delete_account",
+    "delete_credential",
+    "disable_account",
+    "enable_account",
+    "give_up",
+    "list_accounts",
+    "list_credentials",
+    "outbox_health",
+    "read_account",
+    "read_credential",
+    "rewrap",
+    "rotate_secret",
+    "settle_credential",
+]

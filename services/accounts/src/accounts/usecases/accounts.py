@@ -1,0 +1,109 @@
+"""Trading accounts: one function per use case, one transaction each."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import Connection, func
+
+from accounts import model, store
+from accounts.usecases.deps import Deps
+from chassis.outbox import Event
+from chassis.principals import Principal
+
+
+def create_account(deps: Deps, principal: Principal, new: model.NewAccount) -> model.Account:
+    model.check_environment(principal.environment, new.environment)
+    model.check_rehearsal(new, allowed=deps.live_rehearsal)
+    with deps.outbox.begin() as tx:
+        account = store.insert_account(tx, uuid4(), organization_of(principal), new)
+        _tell(deps, tx, model.ACCOUNT_CREATED, account)
+    return account
+
+
+def read_account(deps: Deps, principal: Principal, account_id: UUID) -> model.Account:
+    with deps.engine.connect() as tx:
+        return visible(tx, principal, account_id)
+
+
+def list_accounts(deps: Deps, principal: Principal, after: store.Position | None, limit: int) -> list[model.Account]:
+    """The accounts the caller may touch: a key sees those of its own environment."""
+    with deps.engine.connect() as tx:
+        return store.list_accounts(tx, organization_of(principal), principal.environment, after, limit)
+
+
+def change_account(
+    deps: Deps, principal: Principal, account_id: UUID, changes: Mapping[str, Any], expected: int | None
+) -> model.Account:
+    """Make the changes; those that change nothing leave version and outbox as they are."""
+    with deps.outbox.begin() as tx:
+        account = visible(tx, principal, account_id, lock=True)
+        model.check_version(expected, account.version)
+        if model.really_changed(account, changes):
+            account = store.update_account(tx, account_id, changes)
+            _tell(deps, tx, model.ACCOUNT_UPDATED, account)
+    return account
+
+
+def disable_account(
+    deps: Deps, principal: Principal, account_id: UUID, reason: str | None, expected: int | None
+) -> model.Account:
+    """Refuse intents from now on. Whoever reads the account after this has returned sees it."""
+    return change_account(deps, principal, account_id, {"disabled": True, "disabled_reason": reason}, expected)
+
+
+def enable_account(deps: Deps, principal: Principal, account_id: UUID, expected: int | None) -> model.Account:
+    return change_account(deps, principal, account_id, {"disabled": False, "disabled_reason": None}, expected)
+
+
+def delete_account(deps: Deps, principal: Principal, account_id: UUID, expected: int | None) -> None:
+    """Delete the account and revoke its credentials; the worker destroys what the vault has of them."""
+    with deps.outbox.begin() as tx:
+        account = visible(tx, principal, account_id, lock=True)
+        model.check_version(expected, account.version)
+        for credential in store.list_credentials(tx, account_id, None, None):
+            revoke(deps, tx, account, credential.id)
+        account = store.update_account(tx, account_id, {"deleted_at": func.now()})
+        _tell(deps, tx, model.ACCOUNT_DELETED, account)
+
+
+def visible(tx: Connection, principal: Principal, account_id: UUID, *, lock: bool = False) -> model.Account:
+    """The caller's account, or NotFound as for one that does not exist; WrongEnvironment for a key of the other."""
+    account = store.find_account(tx, organization_of(principal), account_id, lock=lock)
+    if account is None:
+        raise model.NotFound
+    model.check_environment(principal.environment, account.environment)
+    return account
+
+
+def organization_of(principal: Principal) -> UUID:
+    if principal.organization_id is None:  # the routes admit nobody without one
+        raise model.NotFound
+    return principal.organization_id
+
+
+def revoke(deps: Deps, tx: Connection, account: model.Account, credential_id: UUID) -> None:
+    version = store.revoke_credential(tx, credential_id)
+    tell_credential(deps, tx, model.CREDENTIAL_DELETED, account, credential_id, version)
+
+
+def tell_credential(
+    deps: Deps, tx: Connection, event_type: str, account: model.Account, credential_id: UUID, version: int
+) -> None:
+    payload = {
+        "organization_id": str(account.organization_id),
+        "account_id": str(account.id),
+        "credential_id": str(credential_id),
+        "version": version,
+    }
+    # In order per credential, not per account: a credential that the vault refuses must not hold up a disable.
+    deps.outbox.append(tx, Event(event_type, payload, ordering_key=str(credential_id)))
+
+
+def _tell(deps: Deps, tx: Connection, event_type: str, account: model.Account) -> None:
+    payload = {
+        "organization_id": str(account.organization_id),
+        "account_id": str(account.id),
+        "version": account.version,
+    }
+    deps.outbox.append(tx, Event(event_type, payload, ordering_key=str(account.id)))

@@ -1,0 +1,45 @@
+"""accounts in a database of its own, callers of every kind, and its relay, run by hand."""
+
+from collections.abc import Iterator
+
+import pytest
+from flask.testing import FlaskClient
+
+from accounts import usecases, worker
+from accounts.app import create_app
+from chassis.outbox.relay import Relay
+from chassis.queues import Publisher
+from tip_local.accounts_kit import Caller, bearer, drain
+from tip_local.platform_plugin import Platform
+from tip_local.world import Organization, World
+
+
+@pytest.fixture(scope="module")
+def client(platform: Platform) -> FlaskClient:
+    return create_app(platform.environment("accounts")).test_client()
+
+
+@pytest.fixture(scope="module")
+def deps(client: FlaskClient) -> usecases.Deps:
+    found: usecases.Deps = client.application.extensions["deps"]
+    return found
+
+
+@pytest.fixture
+def organization(world: World) -> Organization:
+    return world.organization()
+
+
+@pytest.fixture
+def admin(client: FlaskClient, organization: Organization) -> Caller:
+    return Caller(client, bearer(organization.tokens["admin"]))
+
+
+@pytest.fixture
+def relay(platform: Platform, deps: usecases.Deps) -> Iterator[Relay]:
+    """Starts with nothing left to do."""
+    publisher = Publisher(platform.redis_url)
+    relay = Relay(deps.outbox, publisher, worker.LISTENERS, worker.handlers(deps))
+    drain(relay)
+    yield relay
+    publisher.close()

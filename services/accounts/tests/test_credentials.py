@@ -1,0 +1,377 @@
+"""Broker credentials: what a caller sees, and how the secret comes into the vault and out of it."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from flask.testing import FlaskClient
+from sqlalchemy import text
+
+from accounts import usecases, worker
+from chassis.outbox.relay import Relay
+from tip_local.accounts_kit import SECRET, Caller, bearer, column, drain, events
+from tip_local.platform_plugin import Platform
+from tip_local.world import World
+from vault import Destroyed, Envelope, Local, Place, Refused, Secret, Unavailable, open_object
+
+FIELDS = {
+    "id",
+    "account_id",
+    "organization_id",
+    "broker",
+    "label",
+    "status",
+    "fingerprint",
+    "created_at",
+    "updated_at",
+    "version",
+}
+NEWER = {"key_id": "PK2", "secret_key": "a-newer-secret"}
+
+
+@pytest.fixture
+def account_id(admin: Caller) -> str:
+    return str(admin.account()["id"])
+
+
+def _path(credential: dict[str, Any]) -> str:
+    return f"/v1/accounts/{credential['account_id']}/credentials/{credential['id']}"
+
+
+def _place(credential: dict[str, Any], version: int) -> Place:
+    ids = (UUID(credential[name]) for name in ("organization_id", "account_id", "id"))
+    return Place(*ids, version)  # type: ignore[misc]
+
+
+def _sealed(deps: usecases.Deps, credential: dict[str, Any]) -> list[int]:
+    return column(deps, "SELECT version FROM accounts.sealed_secret WHERE credential_id = :id", id=credential["id"])
+
+
+def test_a_new_credential_waits_until_its_secret_is_in_the_vault(
+    admin: Caller, account_id: str, relay: Relay, deps: usecases.Deps
+) -> None:
+    answer = admin.post(f"/v1/accounts/{account_id}/credentials", {"label": "Trading", "secret": SECRET})
+    credential = answer.json
+    assert (answer.status_code, answer.headers["ETag"], set(credential)) == (201, '"1"', FIELDS)
+    assert (credential["status"], credential["broker"], _sealed(deps, credential)) == ("pending", "paper", [1])
+
+    drain(relay)
+
+    assert admin.get(answer.headers["Location"]).json["status"] == "active"
+    assert deps.vault.get(_place(credential, 1)).reveal() == SECRET
+    assert _sealed(deps, credential) == []
+
+
+def test_the_event_of_a_credential_carries_ids_and_nothing_else(
+    admin: Caller, account_id: str, deps: usecases.Deps
+) -> None:
+    credential = admin.credential(account_id)
+
+    [_, row] = events(deps, account_id)
+
+    assert row.event_type == "credential.created"
+    assert set(row.payload) == {
+        "event_id",
+        "event_type",
+        "occurred_at",
+        "organization_id",
+        "account_id",
+        "credential_id",
+        "version",
+    }
+    assert row.payload["credential_id"] == credential["id"]
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"label": "x"}, "/secret"),
+        ({"label": "x", "secret": "s3cret"}, "/secret"),
+        ({"label": "x", "secret": {"key_id": "a"}}, "/secret/secret_key"),
+        ({"label": "x", "secret": {**SECRET, "passphrase": "p"}}, "/secret/passphrase"),
+        ({"label": "x", "secret": {"key_id": "a", "secret_key": 5}}, "/secret/secret_key"),
+        ({"label": "x", "secret": {"key_id": "a", "secret_key": "b c"}}, "/secret/secret_key"),
+        ({"label": "x", "secret": {"key_id": "a", "secret_key": "é"}}, "/secret/secret_key"),
+        ({"label": "x", "secret": {"key_id": "", "secret_key": "b"}}, "/secret/key_id"),
+        ({"label": "", "secret": SECRET}, "/label"),
+        ({"label": "x", "secret": SECRET, "status": "active"}, "/status"),
+    ],
+)
+def test_a_secret_of_the_wrong_shape_is_refused_without_being_quoted(
+    admin: Caller, account_id: str, deps: usecases.Deps, body: dict[str, Any], pointer: str
+) -> None:
+    answer = admin.post(f"/v1/accounts/{account_id}/credentials", body)
+
+    assert (answer.status_code, [error["pointer"] for error in answer.json["errors"]]) == (422, [pointer])
+    assert "s3cret" not in answer.text and SECRET["secret_key"] not in answer.text
+    assert len(events(deps, account_id)) == 1
+
+
+def test_a_fingerprint_tells_the_same_secret_within_an_organization_only(
+    admin: Caller, account_id: str, client: FlaskClient, world: World
+) -> None:
+    other = Caller(client, bearer(world.organization().tokens["admin"]))
+
+    first, again = admin.credential(account_id), admin.credential(account_id)
+    changed = admin.credential(account_id, NEWER)
+    elsewhere = other.credential(other.account()["id"])
+
+    assert first["fingerprint"] == again["fingerprint"] != changed["fingerprint"]
+    assert elsewhere["fingerprint"] != first["fingerprint"]
+    assert SECRET["key_id"] not in first["fingerprint"]
+
+
+def test_a_rotation_keeps_the_old_secret_in_use_until_the_new_one_is_in_the_vault(
+    admin: Caller, account_id: str, relay: Relay, deps: usecases.Deps
+) -> None:
+    credential = admin.credential(account_id)
+    drain(relay)
+
+    rotated = admin.call("PUT", f"{_path(credential)}/secret", json={"secret": NEWER})
+    between = _opened(deps, credential["id"])
+    drain(relay)
+
+    assert (rotated.status_code, rotated.headers["ETag"], rotated.json["status"]) == (200, '"2"', "pending")
+    assert rotated.json["fingerprint"] != credential["fingerprint"]
+    assert (between, _opened(deps, credential["id"])) == (SECRET, NEWER)
+    assert admin.get(_path(credential)).json["status"] == "active"
+    with pytest.raises(Destroyed):
+        deps.vault.get(_place(credential, 1))
+
+
+def test_rotated_twice_before_the_worker_comes_only_the_last_secret_reaches_the_vault(
+    admin: Caller, account_id: str, relay: Relay, deps: usecases.Deps
+) -> None:
+    credential = admin.credential(account_id)
+    for secret in (SECRET, NEWER):
+        admin.call("PUT", f"{_path(credential)}/secret", json={"secret": secret})
+    assert _sealed(deps, credential) == [3]
+
+    drain(relay)
+
+    assert _opened(deps, credential["id"]) == NEWER
+    assert [row.status for row in events(deps, account_id)] == ["completed"] * 4
+    for version in (1, 2):
+        with pytest.raises(Destroyed):
+            deps.vault.put(_place(credential, version), Secret(SECRET))
+
+
+def test_a_deleted_credential_is_gone_at_once_and_its_secret_when_the_worker_has_been(
+    admin: Caller, account_id: str, relay: Relay, deps: usecases.Deps
+) -> None:
+    credential = admin.credential(account_id)
+    drain(relay)
+
+    answers = [admin.call("DELETE", _path(credential)).status_code for _ in range(2)]
+    drain(relay)
+
+    assert (answers, admin.get(_path(credential)).status_code) == ([204, 404], 404)
+    assert admin.get(f"/v1/accounts/{account_id}/credentials").json == {"data": [], "next_cursor": None}
+    with pytest.raises(Destroyed):
+        deps.vault.get(_place(credential, 1))
+
+
+def test_a_credential_deleted_before_the_worker_came_never_reaches_the_vault(
+    admin: Caller, account_id: str, relay: Relay, deps: usecases.Deps
+) -> None:
+    credential = admin.credential(account_id)
+    admin.call("DELETE", _path(credential))
+    assert _sealed(deps, credential) == []
+
+    drain(relay)
+
+    found = column(deps, "SELECT ciphertext FROM accounts.vault_object WHERE credential_id = :id", id=credential["id"])
+    assert found == [None]
+    assert {row.status for row in events(deps, account_id)} == {"completed"}
+
+
+def test_deleting_an_account_destroys_the_secrets_of_all_its_credentials(
+    admin: Caller, account_id: str, relay: Relay, deps: usecases.Deps
+) -> None:
+    credentials = [admin.credential(account_id) for _ in range(2)]
+    drain(relay)
+
+    assert admin.call("DELETE", f"/v1/accounts/{account_id}").status_code == 204
+    drain(relay)
+
+    assert [row.event_type for row in events(deps, account_id)][-3:] == [*["credential.deleted"] * 2, "account.deleted"]
+    for credential in credentials:
+        with pytest.raises(Destroyed):
+            deps.vault.get(_place(credential, 1))
+
+
+@pytest.mark.parametrize(("method", "end"), [("PUT", "/secret"), ("DELETE", "")])
+def test_a_version_that_is_not_the_present_one_changes_nothing(
+    admin: Caller, account_id: str, method: str, end: str
+) -> None:
+    credential = admin.credential(account_id)
+    body = {"secret": NEWER} if method == "PUT" else None
+
+    refused = admin.call(method, _path(credential) + end, json=body, headers={"If-Match": '"2"'})
+    unchanged = admin.get(_path(credential)).json
+    accepted = admin.call(method, _path(credential) + end, json=body, headers={"If-Match": '"1"'})
+
+    assert (refused.status_code, unchanged["version"], accepted.status_code // 100) == (412, 1, 2)
+
+
+def test_pages_hold_every_credential_once_in_order(admin: Caller, account_id: str) -> None:
+    made = [admin.credential(account_id)["id"] for _ in range(5)]
+
+    first = admin.get(f"/v1/accounts/{account_id}/credentials?limit=3").json
+    second = admin.get(
+        f"/v1/accounts/{account_id}/credentials", query_string={"limit": "3", "next_cursor": first["next_cursor"]}
+    ).json
+
+    assert [each["id"] for each in first["data"] + second["data"]] == made
+    assert second["next_cursor"] is None
+
+
+def _opened(deps: usecases.Deps, credential_id: str) -> dict[str, str]:
+    """The secret as an executor would read it: the published view and the key-encryption key, no service."""
+    with deps.engine.connect() as tx:
+        row = tx.execute(text("SELECT * FROM accounts_api.credential WHERE id = :id"), {"id": credential_id}).one()
+    place = Place(row.organization_id, row.account_id, row.id, row.vault_version)
+    envelope = Envelope(row.key_id, bytes(row.wrapped_key), bytes(row.ciphertext))
+    return open_object(deps.keyring, place, envelope).reveal()
+
+
+def test_an_executor_opens_the_secret_from_the_view_alone(
+    admin: Caller, account_id: str, relay: Relay, deps: usecases.Deps
+) -> None:
+    credential = admin.credential(account_id)
+    drain(relay)
+
+    assert _opened(deps, credential["id"]) == SECRET
+
+
+@pytest.mark.parametrize(("reader", "may"), [("intents", True), ("controls", False), ("stream_gateway", False)])
+def test_only_whoever_logs_in_at_brokers_may_read_the_sealed_secrets(
+    platform: Platform, reader: str, may: bool
+) -> None:
+    with platform.admin() as connection:
+        found = connection.execute(
+            text("SELECT has_table_privilege(:role, 'accounts_api.credential', 'SELECT')"), {"role": f"tip_{reader}"}
+        ).scalar_one()
+
+    assert found is may
+
+
+def test_objects_swapped_or_rolled_back_in_the_table_are_refused(
+    admin: Caller, account_id: str, relay: Relay, deps: usecases.Deps, platform: Platform
+) -> None:
+    first, second = admin.credential(account_id), admin.credential(account_id, NEWER)
+    drain(relay)
+    copy = (
+        "UPDATE accounts.vault_object t SET wrapped_key = f.wrapped_key, ciphertext = f.ciphertext, key_id = f.key_id"
+    )
+    with platform.admin() as connection:
+        connection.execute(text("CREATE TABLE public.stolen AS SELECT * FROM accounts.vault_object"))
+        connection.execute(
+            text(f"{copy} FROM accounts.vault_object f WHERE t.credential_id = :to AND f.credential_id = :from"),
+            {"to": second["id"], "from": first["id"]},
+        )
+        with pytest.raises(Refused):
+            deps.vault.get(_place(second, 1))
+        admin.call("PUT", f"{_path(first)}/secret", json={"secret": NEWER})
+        drain(relay)
+        connection.execute(
+            text(
+                f"{copy} FROM public.stolen f WHERE t.credential_id = :id AND f.credential_id = :id AND t.version = 2"
+            ),
+            {"id": first["id"]},
+        )
+        connection.execute(text("DROP TABLE public.stolen"))
+
+    with pytest.raises(Refused):
+        deps.vault.get(_place(first, 2))
+
+
+class Broken:
+    """A vault in trouble, in front of a real one."""
+
+    def __init__(self, behind: Local, trouble: Exception) -> None:
+        self.behind, self.trouble, self.over = behind, trouble, False
+
+    def put(self, place: Place, secret: Secret) -> None:
+        if not self.over:
+            raise self.trouble
+        self.behind.put(place, secret)
+
+    def get(self, place: Place) -> Secret:
+        return self.behind.get(place)
+
+    def destroy(self, place: Place) -> None:
+        self.behind.destroy(place)
+
+
+def _with_vault(relay: Relay, deps: usecases.Deps, vault: Any) -> Relay:
+    changed = usecases.Deps(deps.engine, deps.outbox, deps.keyring, vault, deps.fingerprint_key)
+    return Relay(deps.outbox, relay.publisher, worker.LISTENERS, worker.handlers(changed))
+
+
+def test_a_vault_that_is_down_burns_no_attempts_and_holds_up_nobody_else(
+    admin: Caller, account_id: str, relay: Relay, deps: usecases.Deps
+) -> None:
+    vault = Broken(deps.vault, Unavailable())  # type: ignore[arg-type]
+    broken = _with_vault(relay, deps, vault)
+    credential = admin.credential(account_id)
+    admin.post(f"/v1/accounts/{account_id}/disable", {"reason": "audit"})
+    for _ in range(deps.outbox.attempt_limit + 5):
+        broken.drain_once()
+        with deps.engine.begin() as tx:
+            tx.execute(text("UPDATE accounts.outbox SET available_at = now() WHERE status = 'pending'"))
+
+    waiting = {row.event_type: (row.status, row.attempts, row.last_error) for row in events(deps, account_id)}
+    vault.over = True
+    drain(broken)
+
+    assert waiting["credential.created"] == ("pending", 0, "vault_unavailable")
+    assert waiting["account.updated"] == ("completed", 1, None)
+    assert admin.get(_path(credential)).json["status"] == "active"
+
+
+def test_a_vault_that_refuses_one_object_fails_that_row_at_the_limit_and_says_so(
+    admin: Caller, account_id: str, relay: Relay, deps: usecases.Deps, client: FlaskClient, world: World
+) -> None:
+    vault = Broken(deps.vault, Refused("policy"))  # type: ignore[arg-type]
+    broken = _with_vault(relay, deps, vault)
+    operator = bearer(world.service_account(["credential:read"]).token)
+    credential = admin.credential(account_id)
+    for _ in range(deps.outbox.attempt_limit):
+        assert admin.get(_path(credential)).json["status"] == "pending"
+        assert broken.drain_once() > 0
+        with deps.engine.begin() as tx:
+            tx.execute(text("UPDATE accounts.outbox SET available_at = now() WHERE status = 'pending'"))
+
+    report = client.get("/v1/accounts/outbox/health", headers=operator).json
+    [failed] = [entry for entry in report["entries"] if entry["status"] == "failed"]
+    assert (failed["event_type"], failed["count"], failed["max_attempts"]) == ("credential.created", 1, 10)
+    assert (report["failed"], report["oldest_failed_at"]) == (1, failed["oldest_created_at"])
+    assert admin.get(_path(credential)).json["status"] == "invalid"
+
+    vault.over = True  # the policy was repaired: an operator drives the row again
+    with deps.engine.begin() as tx:
+        [row] = deps.outbox.failed(tx)
+        deps.outbox.redrive(tx, row["id"])
+    drain(broken)
+    assert admin.get(_path(credential)).json["status"] == "active"
+    assert column(deps, "SELECT status FROM accounts.outbox WHERE id = :id", id=row["id"]) == ["failed"]
+
+
+def test_a_sealed_request_that_was_tampered_with_is_that_rows_fault(
+    admin: Caller, account_id: str, relay: Relay, deps: usecases.Deps, platform: Platform
+) -> None:
+    first, second = admin.credential(account_id), admin.credential(account_id, NEWER)
+    with platform.admin() as connection:
+        connection.execute(
+            text("""UPDATE accounts.sealed_secret t SET ciphertext = f.ciphertext, wrapped_key = f.wrapped_key
+                    FROM accounts.sealed_secret f WHERE t.credential_id = :to AND f.credential_id = :from"""),
+            {"to": second["id"], "from": first["id"]},
+        )
+    relay.drain_once()
+
+    [_, good, bad] = events(deps, account_id)
+    assert (good.status, bad.status, bad.last_error) == ("completed", "pending", "BrokenSeal")
+    admin.call("PUT", f"{_path(second)}/secret", json={"secret": NEWER})
+    drain(relay)
+    assert _opened(deps, second["id"]) == NEWER

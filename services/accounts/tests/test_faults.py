@@ -1,0 +1,219 @@
+"""accounts' relay killed at every step, stopped and woken, without queue and without database: nothing is lost,
+nothing falsely failed, and the vault ends up as if nothing had happened."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+import redis
+
+from accounts import usecases
+from accounts.app import create_app
+from tip_local.accounts_kit import SECRET, Caller, bearer, column
+from tip_local.kv2_server import TOKEN, Kv2Server
+from tip_local.outbox_kit import age_claims, rows, statuses
+from tip_local.platform_plugin import Platform
+from tip_local.pytest_plugin import PostgresServer
+from tip_local.valkey import EmbeddedValkey
+from tip_local.world import World
+from vault import Destroyed, Missing, Place, Vault
+
+NEWER = {"key_id": "PK2", "secret_key": "a-newer-secret"}
+STEPS = [
+    "relay.after_claim",
+    "accounts.after_put",
+    "accounts.after_record",
+    "accounts.after_destroy",
+    "relay.after_publish",
+]
+
+
+class Relays:
+    """Relay processes of accounts on one platform, ended with the test."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self.environment = environment
+        self.running: list[subprocess.Popen[bytes]] = []
+
+    def start(self, **more: str) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, **self.environment, **more}
+        command = [sys.executable, "-m", "accounts.worker", "relay"]
+        process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+        self.running.append(process)
+        return process
+
+    def end(self) -> None:
+        for process in self.running:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def relays(platform: Platform) -> Iterator[Relays]:
+    relays = Relays(platform.environment("accounts"))
+    yield relays
+    relays.end()
+
+
+@pytest.fixture
+def earlier(deps: usecases.Deps) -> int:
+    """The last row of the tests before this one."""
+    return int(column(deps, "SELECT coalesce(max(id), 0) FROM accounts.outbox")[0])
+
+
+def new_rows(deps: usecases.Deps, earlier: int) -> list[Any]:
+    return [row for row in rows(deps.outbox) if row.id > earlier]
+
+
+def until(condition: Callable[[], bool], seconds: float = 25) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
+
+
+def all_done(deps: usecases.Deps) -> bool:
+    return set(statuses(deps.outbox)) == {"completed"}
+
+
+def _place(credential: dict[str, Any], version: int) -> Place:
+    ids = (UUID(credential[name]) for name in ("organization_id", "account_id", "id"))
+    return Place(*ids, version)  # type: ignore[misc]
+
+
+def _gone(vault: Vault, place: Place) -> bool:
+    try:
+        vault.get(place)
+    except (Destroyed, Missing):
+        return True
+    return False
+
+
+def _rotate(admin: Caller, credential: dict[str, Any], secret: dict[str, str]) -> None:
+    path = f"/v1/accounts/{credential['account_id']}/credentials/{credential['id']}"
+    assert admin.call("PUT", f"{path}/secret", json={"secret": secret}).status_code == 200
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_relay_killed_at_any_step_leaves_work_that_the_next_one_finishes(
+    admin: Caller, relays: Relays, deps: usecases.Deps, earlier: int, step: str
+) -> None:
+    account_id = admin.account()["id"]
+    kept, dropped = admin.credential(account_id), admin.credential(account_id)
+    _rotate(admin, kept, NEWER)
+    admin.call("DELETE", f"/v1/accounts/{account_id}/credentials/{dropped['id']}")
+
+    killed = relays.start(TIP_CRASH_AT=step)
+    assert killed.wait(timeout=20) == -signal.SIGKILL
+    assert "processing" in statuses(deps.outbox)
+    age_claims(deps.outbox, 6)
+    relays.start()
+
+    until(lambda: all_done(deps))
+    assert max(row.attempts for row in new_rows(deps, earlier)) <= 2
+    assert deps.vault.get(_place(kept, 2)).reveal() == NEWER
+    assert _gone(deps.vault, _place(kept, 1)) and _gone(deps.vault, _place(dropped, 1))
+    assert column(deps, "SELECT count(*) FROM accounts.sealed_secret") == [0]
+    held = "SELECT status FROM accounts.credential WHERE account_id = :id ORDER BY deleted_at NULLS FIRST"
+    assert column(deps, held, id=account_id) == ["active", "revoked"]
+
+
+@pytest.fixture
+def kv2() -> Iterator[Kv2Server]:
+    server = Kv2Server()
+    yield server
+    server.open.set()
+    server.close()
+
+
+def test_a_relay_stopped_for_longer_than_its_claim_changes_nothing_when_it_comes_back(
+    world: World, platform: Platform, kv2: Kv2Server
+) -> None:
+    vault = {"VAULT": "hashicorp", "VAULT_ADDR": kv2.address, "VAULT_TOKEN": TOKEN}
+    environment = platform.environment("accounts", **vault)
+    client = create_app(environment).test_client()
+    deps: usecases.Deps = client.application.extensions["deps"]
+    admin = Caller(client, bearer(world.organization().tokens["admin"]))
+    relays = Relays(environment)
+    try:
+        kv2.open.clear()
+        credential = admin.credential(admin.account()["id"])
+        sleeper = relays.start()
+        assert kv2.asked.wait(timeout=20)
+        sleeper.send_signal(signal.SIGSTOP)  # in the middle of its call to the vault
+        stopped = time.monotonic()
+        kv2.open.set()
+        relays.start()
+        until(lambda: all_done(deps))
+        assert time.monotonic() - stopped > 4
+        _rotate(admin, credential, NEWER)
+        until(lambda: all_done(deps))
+        before = [(row.id, row.attempts, row.settled_at) for row in rows(deps.outbox)]
+
+        sleeper.send_signal(signal.SIGCONT)
+        time.sleep(1.5)
+
+        assert [(row.id, row.attempts, row.settled_at) for row in rows(deps.outbox)] == before
+        assert deps.vault.get(_place(credential, 2)).reveal() == NEWER
+        assert _gone(deps.vault, _place(credential, 1))
+        held = "SELECT status FROM accounts.credential WHERE id = :id"
+        assert column(deps, held, id=credential["id"]) == ["active"]
+    finally:
+        relays.end()
+
+
+def test_without_its_queue_accounts_takes_every_change_and_fails_none(
+    admin: Caller, relays: Relays, deps: usecases.Deps, earlier: int, server_directory: Path
+) -> None:
+    queue = EmbeddedValkey(server_directory / "own-queue", fast=True)
+    queue.start()
+    address = queue.url
+    queue.stop()
+    relays.start(QUEUE_URL=address, OUTBOX_ATTEMPT_LIMIT="2")
+    credentials = [admin.credential(admin.account()["id"]) for _ in range(5)]
+    time.sleep(3)
+    waiting = {(row.status, row.attempts) for row in new_rows(deps, earlier)}
+
+    queue.start()
+    try:
+        with redis.Redis.from_url(address) as server:
+            admin.account()
+            server.flushall()
+            until(lambda: all_done(deps))
+            told = sum(int(server.llen(name)) for name in ("tip.controls", "tip.intents", "tip.stream_gateway"))
+    finally:
+        queue.stop()
+
+    assert {status for status, _ in waiting} <= {"pending", "processing"}
+    assert max(attempts for _, attempts in waiting) <= 1
+    assert told >= 3
+    assert all(deps.vault.get(_place(each, 1)).reveal() == SECRET for each in credentials)
+
+
+def test_a_database_restarted_under_it_loses_nothing_that_was_answered(
+    admin: Caller, relays: Relays, deps: usecases.Deps, earlier: int, postgres_server: PostgresServer
+) -> None:
+    if postgres_server.embedded is None:
+        pytest.skip("an existing Postgres server is used, and it is not ours to restart")
+    account_id = admin.account()["id"]
+    relays.start()
+    before = [admin.credential(account_id) for _ in range(10)]
+    postgres_server.embedded.stop()
+    during = admin.post(f"/v1/accounts/{account_id}/credentials", {"label": "x", "secret": SECRET})
+    postgres_server.embedded.start()
+    after = [admin.credential(account_id) for _ in range(10)]
+
+    until(lambda: all_done(deps))
+
+    assert (during.status_code, during.json["code"]) == (503, "unavailable")
+    assert all(deps.vault.get(_place(each, 1)).reveal() == SECRET for each in before + after)
+    held = "SELECT DISTINCT status FROM accounts.credential WHERE account_id = :id"
+    assert column(deps, held, id=account_id) == ["active"]
+    assert max(row.attempts for row in new_rows(deps, earlier)) <= 3

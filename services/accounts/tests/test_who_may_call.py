@@ -1,0 +1,193 @@
+"""Every endpoint, by every kind of caller, in its own and in another organization: each cell of the table."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from flask.testing import FlaskClient
+
+from accounts import model, routes, usecases
+from chassis.principals import Kind, Principal
+from tip_local.accounts_kit import SECRET, Caller, bearer
+from tip_local.world import Organization, World
+
+PERMISSIONS = ("account:read", "account:edit", "credential:read", "credential:edit")
+SCOPES = ("account:read", "account:write", "credential:read", "credential:write")
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    method: str
+    path: str
+    permission: str
+    scope: str
+    success: int
+    body: Any = None
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+ACCOUNT, CREDENTIAL = "/v1/accounts/{account}", "/v1/accounts/{account}/credentials/{credential}"
+NEW_ACCOUNT = {"name": "x", "broker": "paper", "environment": "paper"}
+NEW_CREDENTIAL = {"label": "x", "secret": SECRET}
+ENDPOINTS = (
+    Endpoint("POST", "/v1/accounts", "account:edit", "account:write", 201, NEW_ACCOUNT),
+    Endpoint("GET", "/v1/accounts", "account:read", "account:read", 200),
+    Endpoint("GET", ACCOUNT, "account:read", "account:read", 200),
+    Endpoint("PATCH", ACCOUNT, "account:edit", "account:write", 200, {"name": "y"}),
+    Endpoint("POST", f"{ACCOUNT}/disable", "account:edit", "account:write", 200, {}),
+    Endpoint("POST", f"{ACCOUNT}/enable", "account:edit", "account:write", 200, {}),
+    Endpoint("DELETE", ACCOUNT, "account:edit", "account:write", 204),
+    Endpoint("POST", f"{ACCOUNT}/credentials", "credential:edit", "credential:write", 201, NEW_CREDENTIAL),
+    Endpoint("GET", f"{ACCOUNT}/credentials", "credential:read", "credential:read", 200),
+    Endpoint("GET", CREDENTIAL, "credential:read", "credential:read", 200),
+    Endpoint("PUT", f"{CREDENTIAL}/secret", "credential:edit", "credential:write", 200, {"secret": SECRET}),
+    Endpoint("DELETE", CREDENTIAL, "credential:edit", "credential:write", 204),
+)
+
+
+@dataclass(frozen=True)
+class People:
+    """One organization's callers of every kind, by name."""
+
+    organization: Organization
+    headers: dict[str, dict[str, str]]
+
+
+@pytest.fixture(scope="module")
+def people(world: World) -> People:
+    organization = world.organization()
+    headers = {f"user {role}": bearer(organization.tokens[role]) for role in ("admin", "member", "read_only")}
+    for permission in PERMISSIONS:
+        headers[f"key {permission}"] = {"x-api-key": world.key(organization.id, "paper", [permission])}
+    for scope in SCOPES:
+        token = world.service_account([scope]).token
+        headers[f"service {scope}"] = bearer(token, organization.id)
+        headers[f"service without organization {scope}"] = bearer(token)
+    headers["service of an unknown organization"] = bearer(world.service_account(SCOPES).token, uuid4())
+    headers["user without organization"] = bearer(world.user_without_organization())
+    headers["stranger"] = {}
+    return People(organization, headers)
+
+
+CALLERS = (
+    *(f"user {role}" for role in ("admin", "member", "read_only")),
+    *(f"key {permission}" for permission in PERMISSIONS),
+    *(f"service {scope}" for scope in SCOPES),
+    *(f"service without organization {scope}" for scope in SCOPES),
+    "service of an unknown organization",
+    "user without organization",
+    "stranger",
+)
+
+
+def admitted(endpoint: Endpoint, caller: str) -> int | None:
+    """None when the caller may, else the status of the refusal."""
+    if caller == "stranger":
+        return 401
+    reads = endpoint.permission.endswith(":read")
+    allowed = {"user admin", f"key {endpoint.permission}", f"service {endpoint.scope}"}
+    allowed |= {"user member", "user read_only"} if reads else set()
+    return None if caller in allowed else 403
+
+
+@pytest.fixture(scope="module")
+def owner(client: FlaskClient, people: People) -> Caller:
+    return Caller(client, people.headers["user admin"])
+
+
+@pytest.fixture(scope="module")
+def foreign(client: FlaskClient, world: World) -> Caller:
+    return Caller(client, bearer(world.organization().tokens["admin"]))
+
+
+def _call(client: FlaskClient, headers: dict[str, str], endpoint: Endpoint, account: str, credential: str) -> Any:
+    path = endpoint.path.format(account=account, credential=credential)
+    return Caller(client, headers).call(endpoint.method, path, json=endpoint.body)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=str)
+def test_in_the_own_organization(client: FlaskClient, people: People, owner: Caller, endpoint: Endpoint) -> None:
+    found: dict[str, int] = {}
+    for caller in CALLERS:
+        account = owner.account()["id"]
+        credential = owner.credential(account)["id"]
+        answer = _call(client, people.headers[caller], endpoint, account, credential)
+        found[caller] = answer.status_code
+
+    assert found == {caller: admitted(endpoint, caller) or endpoint.success for caller in CALLERS}
+
+
+@pytest.mark.parametrize("endpoint", [each for each in ENDPOINTS if "{" in each.path], ids=str)
+def test_in_another_organization_nothing_is_there_and_nothing_is_changed(
+    client: FlaskClient, people: People, foreign: Caller, endpoint: Endpoint
+) -> None:
+    account = foreign.account()
+    credential = foreign.credential(account["id"])
+    for caller in CALLERS:
+        theirs = _call(client, people.headers[caller], endpoint, account["id"], credential["id"])
+        nobodys = _call(client, people.headers[caller], endpoint, str(uuid4()), str(uuid4()))
+
+        assert theirs.status_code == nobodys.status_code == (admitted(endpoint, caller) or 404), caller
+        assert _without_ids(theirs) == _without_ids(nobodys)
+
+    assert foreign.get(f"/v1/accounts/{account['id']}").json == account
+    assert foreign.get(f"/v1/accounts/{account['id']}/credentials").json["data"] == [credential]
+
+
+def _without_ids(answer: Any) -> dict[str, Any]:
+    return {name: value for name, value in answer.json.items() if name not in ("instance", "request_id")}
+
+
+@pytest.mark.parametrize("endpoint", [each for each in ENDPOINTS if "{credential}" in each.path], ids=str)
+def test_a_credential_under_another_account_of_the_same_organization_is_not_there(
+    client: FlaskClient, people: People, owner: Caller, endpoint: Endpoint
+) -> None:
+    account, other = owner.account()["id"], owner.account()["id"]
+    credential = owner.credential(account)["id"]
+
+    answer = _call(client, people.headers["user admin"], endpoint, other, credential)
+
+    assert answer.status_code == 404
+    assert owner.get(f"/v1/accounts/{account}/credentials/{credential}").json["version"] == 1
+
+
+@pytest.mark.parametrize("caller", ["user admin", "key account:read"])
+def test_naming_another_organization_in_a_header_changes_nothing(
+    client: FlaskClient, people: People, foreign: Caller, caller: str
+) -> None:
+    account = foreign.account()
+    headers = {**people.headers[caller], "x-organization-id": account["organization_id"]}
+
+    assert client.get(f"/v1/accounts/{account['id']}", headers=headers).status_code == 404
+
+
+@pytest.mark.parametrize("endpoint", [each for each in ENDPOINTS if "{" in each.path], ids=str)
+def test_an_id_that_is_none_is_told_only_to_those_who_may_call(
+    client: FlaskClient, people: People, endpoint: Endpoint
+) -> None:
+    statuses = [
+        _call(client, people.headers[caller], endpoint, "no-id", "no-id").status_code
+        for caller in ("stranger", "user without organization", "user admin")
+    ]
+
+    assert statuses == [401, 403, 400]
+
+
+def test_the_table_above_has_every_endpoint(client: FlaskClient) -> None:
+    rules = client.application.url_map.iter_rules()
+    served = {
+        (method, rule.rule.replace("<uuid:account_id>", "{account}").replace("<uuid:credential_id>", "{credential}"))
+        for rule in rules
+        if rule.endpoint.startswith(f"{routes.bp.name}.")
+        for method in rule.methods - {"HEAD", "OPTIONS"}
+    }
+
+    assert served - {("GET", "/v1/accounts/outbox/health")} == {(each.method, each.path) for each in ENDPOINTS}
+
+
+def test_a_principal_without_organization_gets_nothing_even_past_the_routes(deps: usecases.Deps) -> None:
+    with pytest.raises(model.NotFound):
+        usecases.list_accounts(deps, Principal(Kind.USER, "x"), None, 10)
