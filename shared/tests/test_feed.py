@@ -5,6 +5,7 @@ import time
 from uuid import uuid4
 
 import pytest
+import redis
 from sqlalchemy import Connection, Engine, text
 
 from chassis import db, feed, queues
@@ -130,3 +131,19 @@ def test_a_listener_works_on_while_the_queue_is_down() -> None:
     queues.listen("redis://127.0.0.1:1/0", "tip.test", work, stop)
 
     assert calls == [[], []]
+
+
+def test_a_queue_that_nobody_empties_stops_growing(
+    valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queues, "LONGEST_QUEUE", 100)
+    queue = f"tip.test.{uuid4().hex}"
+    publisher = queues.Publisher(valkey_server.url)
+    for _ in range(400):
+        publisher.publish(queue, {"events": []})
+    publisher.close()
+
+    server = redis.Redis.from_url(valkey_server.url)
+    waiting = int(server.llen(queue))
+    server.close()
+    assert 100 <= waiting < 100 + queues.LOOK_EVERY

@@ -14,6 +14,8 @@ from chassis import logs
 log = logs.get(__name__)
 
 SWEEP_S = 1.0
+LONGEST_QUEUE = 1_000  # doorbells that wait unheard; beyond that they only fill memory
+LOOK_EVERY = 50
 _REDIS_OPTIONS = {
     "visibility_timeout": 30,
     "unacked_restore_interval": 1,
@@ -44,20 +46,27 @@ class Publisher:
     def __init__(self, url: str) -> None:
         self._url = url
         self._open: tuple[Any, Any] | None = None
-        self._declared: set[str] = set()
+        self._seen: dict[str, tuple[int, int]] = {}
 
     def publish(self, queue: str, body: dict[str, Any]) -> None:
         """Hand one message to the broker, or raise Outage."""
         try:
             producer = self._producer()
-            if queue not in self._declared:
-                Queue(queue, durable=True)(producer.channel).declare()
-                self._declared.add(queue)
+            if self._is_full(queue, producer.channel):
+                return  # whoever listens next looks anyway; one more message would tell nothing
             # The nameless exchange reaches a queue by its name even after the broker has forgotten every binding.
             producer.publish(body, exchange="", routing_key=queue, serializer="json", delivery_mode=2, retry=False)
         except UNREACHABLE as error:
             self.close()
             raise Outage(type(error).__name__) from error
+
+    def _is_full(self, queue: str, channel: Any) -> bool:
+        """Whether nobody seems to empty the queue. Declares it too, so it is asked for only now and then."""
+        sent, waiting = self._seen.get(queue, (0, 0))
+        if sent % LOOK_EVERY == 0:
+            waiting = Queue(queue, durable=True)(channel).queue_declare().message_count
+        self._seen[queue] = (sent + 1, waiting)
+        return waiting >= LONGEST_QUEUE
 
     def _producer(self) -> Any:
         if self._open is None:
@@ -68,7 +77,7 @@ class Publisher:
 
     def close(self) -> None:
         opened, self._open = self._open, None
-        self._declared.clear()
+        self._seen.clear()
         if opened:
             with _ignoring_a_dead_connection():
                 opened[0].release()
