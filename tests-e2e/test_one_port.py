@@ -57,6 +57,14 @@ def test_the_whole_api_is_one_document_and_one_page(environment: dict[str, str])
     assert client.get("/health/ready").status_code == 200
 
 
+def test_what_no_service_has_is_refused_in_the_same_form(environment: dict[str, str]) -> None:
+    client = Client(create_app(environment))
+
+    for answer in (client.get("/nope"), client.post("/health/live"), client.get("/v1")):
+        assert answer.content_type == "application/problem+json"
+        assert answer.headers["X-Request-Id"]
+
+
 def test_the_platform_is_not_ready_while_a_service_is_not(environment: dict[str, str]) -> None:
     nowhere = "postgresql://tip_accounts:x@127.0.0.1:1/tip"
     client = Client(create_app({**environment, "ACCOUNTS_DATABASE_URL": nowhere}))

@@ -9,7 +9,7 @@ import pytest
 
 from chassis.config import BadConfiguration, ServiceConfig, scoped
 
-GOOD = {"DATABASE_URL": "postgresql://a:word@127.0.0.1/tip", "REDIS_URL": "redis://127.0.0.1"}
+GOOD = {"DATABASE_URL": "postgresql://a:word@127.0.0.1/tip", "REDIS_URL": "redis://127.0.0.1", "CURSOR_KEY": "x"}
 
 
 def test_defaults_hold_where_nothing_is_set() -> None:
@@ -26,10 +26,26 @@ def test_every_missing_or_bad_variable_is_named_at_once() -> None:
         "DATABASE_URL",
         "RATE_LIMIT_PER_MINUTE",
         "TRUSTED_PROXIES",
+        "CURSOR_KEY",
     ]
 
 
-@pytest.mark.parametrize("change", [{"LOG_FORMAT": "xml"}, {"LOG_LEVEL": "loud"}, {"RATE_LIMIT_PER_MINUTE": "0"}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"LOG_FORMAT": "xml"},
+        {"LOG_LEVEL": "loud"},
+        {"RATE_LIMIT_PER_MINUTE": "0"},
+        {"DATABASE_POOL_SIZE": "0"},
+        {"OUTBOX_KEEP_DAYS": "0"},
+        {"OUTBOX_ATTEMPT_LIMIT": "-1"},
+        {"TRUSTED_PROXIES": "-1"},
+        {"DATABASE_URL": "nonsense"},
+        {"DATABASE_URL": "postgresql://a:b@127.0.0.1:port/tip"},
+        {"REDIS_URL": "nonsense"},
+        {"OIDC_ROLES": "boss=king"},
+    ],
+)
 def test_a_value_outside_its_range_is_refused(change: dict[str, str]) -> None:
     with pytest.raises(BadConfiguration, match=next(iter(change))):
         ServiceConfig.from_env({**GOOD, **change})
@@ -48,7 +64,8 @@ def test_every_setting_says_what_it_is_for() -> None:
 
 
 def test_a_process_with_a_bad_configuration_says_so_in_one_line_and_exits_with_2() -> None:
-    environment = {"PATH": os.environ["PATH"], "REDIS_URL": "redis://", "KEY_ENCRYPTION_KEY": "not-base64!"}
+    environment = {"PATH": os.environ["PATH"], **GOOD, "KEY_ENCRYPTION_KEY": "not-base64!"}
+    environment.pop("DATABASE_URL")
 
     ended = subprocess.run(
         [sys.executable, "-m", "identity.worker", "relay"], env=environment, capture_output=True, text=True, check=False
@@ -58,6 +75,17 @@ def test_a_process_with_a_bad_configuration_says_so_in_one_line_and_exits_with_2
     assert ended.stderr.splitlines() == [
         "identity-relay: configuration: DATABASE_URL: is required and not set (Postgres, as the service's own role)"
     ]
+
+
+@pytest.mark.parametrize("value", ["abc", "0", "70000", "80 80"])
+def test_a_web_process_names_the_port_it_cannot_use(value: str) -> None:
+    environment = {"PATH": os.environ["PATH"], "WEB_PORT": value}
+    command = [sys.executable, "-m", "gunicorn", "-c", "python:chassis.gunicorn_conf", "identity.app:create_app()"]
+
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=30)
+
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines() == ["web: configuration: WEB_PORT: must be a number from 1 to 65535"]
 
 
 def test_a_services_own_variable_stands_before_the_common_one() -> None:

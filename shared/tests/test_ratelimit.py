@@ -1,5 +1,7 @@
 """The rate limit: one quota whatever the number of processes, IETF headers, and no outage when Redis is down."""
 
+import socket
+import time
 from uuid import uuid4
 
 from chassis.problems import Problem
@@ -41,6 +43,16 @@ def test_requests_pass_when_redis_is_down() -> None:
     limit = RateLimit("redis://127.0.0.1:1/0", per_minute=5)
 
     assert count_until_refused(limit, caller="anyone", most=12) == 12
+
+
+def test_a_redis_that_is_silent_costs_one_request_in_many_its_time() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts, and never says a word
+        limit = RateLimit(f"redis://127.0.0.1:{silent.getsockname()[1]}/0", per_minute=60)
+        began = time.monotonic()
+        passed = sum(count_until_refused(limit, caller=f"caller-{number}", most=1) for number in range(50))
+
+    assert passed == 50
+    assert time.monotonic() - began < 50 * 0.25 / 4
 
 
 def test_answers_carry_the_headers_and_a_refusal_says_when_to_come_back(platform: Platform) -> None:

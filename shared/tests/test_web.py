@@ -92,7 +92,16 @@ def test_metrics_count_by_route_and_never_by_path(client: FlaskClient) -> None:
 
     exposed = client.get("/metrics").text
     assert 'tip_http_requests_total{method="POST",route="/api/v1/auth/api-key/validate"' in exposed
-    assert "4711" not in exposed
+    assert "somewhere-unique" not in exposed
+
+
+def test_an_invented_method_makes_no_series_of_its_own(client: FlaskClient) -> None:
+    for number in range(3):
+        client.open("/nowhere", method=f"FOO{number}")
+
+    exposed = client.get("/metrics").text
+    assert "FOO" not in exposed
+    assert 'method="other"' in exposed
 
 
 def test_the_document_is_openapi_3_1_and_the_page_needs_no_other_host(client: FlaskClient) -> None:

@@ -15,9 +15,11 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self, cast
+from urllib.parse import urlsplit
 
 EXIT_BAD_CONFIGURATION = 2
 
+_ROLES = ("admin", "member", "read_only")
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
 
@@ -134,7 +136,7 @@ class ServiceConfig(EnvironmentConfig):
     log_level: str = setting("LOG_LEVEL", "debug, info, warning or error", default="info")
     outbox_attempt_limit: int = setting("OUTBOX_ATTEMPT_LIMIT", "attempts before an outbox row is failed", default=10)
     outbox_keep_days: int = setting("OUTBOX_KEEP_DAYS", "days a completed outbox row is kept", default=7)
-    cursor_key: str = setting("CURSOR_KEY", "signs list cursors; the same in every process", default="", secret=True)
+    cursor_key: str = setting("CURSOR_KEY", "signs list cursors; the same in every process", secret=True)
 
     def __post_init__(self) -> None:
         if self.log_format not in ("json", "text", "auto"):
@@ -145,12 +147,38 @@ class ServiceConfig(EnvironmentConfig):
             raise BadConfiguration("OIDC_ISSUER: must not be TOKEN_ISSUER, whose tokens are service accounts'")
         if any(len(pair.split("=")) != 2 for pair in self.oidc_roles):
             raise BadConfiguration("OIDC_ROLES: must be theirs=ours, separated by commas")
-        if self.rate_limit_per_minute < 1:
-            raise BadConfiguration("RATE_LIMIT_PER_MINUTE: must be at least 1")
+        if any(pair.split("=")[1] not in _ROLES for pair in self.oidc_roles):
+            raise BadConfiguration(f"OIDC_ROLES: our roles are {', '.join(_ROLES)}")
+        _check_address("DATABASE_URL", self.database_url, ("postgresql", "postgres"))
+        _check_address("REDIS_URL", self.redis_url, ("redis", "rediss", "unix"))
+        _check_at_least_one(
+            RATE_LIMIT_PER_MINUTE=self.rate_limit_per_minute,
+            DATABASE_POOL_SIZE=self.database_pool_size,
+            OUTBOX_ATTEMPT_LIMIT=self.outbox_attempt_limit,
+            OUTBOX_KEEP_DAYS=self.outbox_keep_days,
+        )
+        if self.trusted_proxies < 0:
+            raise BadConfiguration("TRUSTED_PROXIES: must not be negative")
 
     @property
     def queues(self) -> str:
         return self.queue_url or self.redis_url
+
+
+def _check_address(variable: str, address: str, schemes: tuple[str, ...]) -> None:
+    try:
+        parts = urlsplit(address)
+        usable = parts.scheme in schemes and bool(parts.hostname or parts.path) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise BadConfiguration(f"{variable}: must be an address such as {schemes[0]}://user:password@host/name")
+
+
+def _check_at_least_one(**settings: int) -> None:
+    for variable, value in settings.items():
+        if value < 1:
+            raise BadConfiguration(f"{variable}: must be at least 1")
 
 
 @contextmanager

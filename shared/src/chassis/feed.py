@@ -11,7 +11,9 @@ from uuid import UUID
 
 from sqlalchemy import BigInteger, Column, Connection, Engine, MetaData, Table, Text, text
 
-from chassis import tracing
+from chassis import logs, tracing
+
+log = logs.get(__name__)
 
 BATCH = 100
 
@@ -66,6 +68,9 @@ class Feed:
         with self.engine.begin() as tx:
             position = self._locked_position(tx)
             events = self._after(tx, position)
+            if events and events[0].position != position + 1:
+                # Positions have no gaps, so what is missing was pruned before we came to hear it.
+                log.error("feed_gap", source=self.source, heard=position, next=events[0].position)
             for event in events:
                 token = tracing.current.set(tracing.Trace.begin(str(event.event_id), event.traceparent))
                 try:

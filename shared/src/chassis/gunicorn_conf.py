@@ -10,12 +10,21 @@ import sys
 import tempfile
 from pathlib import Path
 
-from chassis.config import stop_on_bad_configuration
+from chassis.config import BadConfiguration, stop_on_bad_configuration
+
+
+def _number(variable: str, default: int) -> int:
+    text = os.environ.get(variable) or str(default)
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:6]) <= 65_535:
+        raise BadConfiguration(f"{variable}: must be a number from 1 to 65535")
+    return int(text)
+
 
 with stop_on_bad_configuration("web"):
     _settings = {
-        name: int(os.environ.get(name, default))
-        for name, default in {"WEB_PORT": "8080", "WEB_WORKERS": "2", "WEB_THREADS": "8"}.items()
+        "WEB_PORT": _number("WEB_PORT", 8080),
+        "WEB_WORKERS": _number("WEB_WORKERS", 2),
+        "WEB_THREADS": _number("WEB_THREADS", 8),
     }
 
 bind = f"{os.environ.get('WEB_HOST', '127.0.0.1')}:{_settings['WEB_PORT']}"
@@ -35,14 +44,9 @@ logger_class = "chassis.gunicorn_logs.QuietLogger"
 
 
 def on_starting(_server: object) -> None:
-    """Counters of an earlier run must not be added to this one's."""
-    directory = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
-    if directory is None:
+    """A directory for the workers' counters, unless one is given: that is its giver's to empty before a start."""
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="tip-metrics-")
-        return
-    Path(directory).mkdir(parents=True, exist_ok=True)
-    for old in Path(directory).glob("*.db"):
-        old.unlink()
 
 
 def child_exit(_server: object, worker: object) -> None:

@@ -19,23 +19,27 @@ log = logs.get(__name__)
 EVERY_S = 60.0
 _NAME = "tip-key-uses"
 _MAX_TRACKED = 10_000
+_PATIENCE_S = 0.25
+_ASK_AGAIN_AFTER_S = 5.0
 
 
 class KeyUses:
     """Notes uses of keys, and gives all that was noted to whoever keeps the record."""
 
     def __init__(self, redis_url: str) -> None:
-        self._redis = redis.Redis.from_url(redis_url, socket_timeout=0.5, socket_connect_timeout=0.5)
+        self._redis = redis.Redis.from_url(redis_url, socket_timeout=_PATIENCE_S, socket_connect_timeout=_PATIENCE_S)
         self._noted: dict[UUID, float] = {}
         self._lock = threading.Lock()
+        self._down_until = 0.0
 
     def note(self, key_id: UUID) -> None:
-        if not self._is_due(key_id):
+        if time.monotonic() < self._down_until or not self._is_due(key_id):
             return
         try:
             self._redis.hset(_NAME, str(key_id), str(int(time.time())))
         except (redis.RedisError, OSError) as error:
             log.warning("key_use_not_noted", error=type(error).__name__)
+            self._down_until = time.monotonic() + _ASK_AGAIN_AFTER_S
 
     def _is_due(self, key_id: UUID) -> bool:
         with self._lock:

@@ -155,8 +155,6 @@ def _http(error: HTTPException) -> Response:
     headers = {}
     if isinstance(error, MethodNotAllowed) and error.valid_methods:
         headers["Allow"] = ", ".join(error.valid_methods)
-    if status == 308:  # a redirect for a missing slash would leak which paths exist
-        return answer(not_found())
     return answer(Problem(status, detail=error.description or "", headers=headers))
 
 

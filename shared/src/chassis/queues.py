@@ -1,7 +1,7 @@
 """Messages through kombu: doorbells that carry ids. Losing, doubling or reordering any of them changes nothing."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,7 +16,7 @@ log = logs.get(__name__)
 SWEEP_S = 1.0
 LONGEST_QUEUE = 1_000  # doorbells that wait unheard; beyond that they only fill memory
 LOOK_EVERY = 50
-_REDIS_OPTIONS = {
+_LISTENING = {
     "visibility_timeout": 30,
     "unacked_restore_interval": 1,
     "unacked_restore_throttle": 1,
@@ -27,6 +27,13 @@ _REDIS_OPTIONS = {
     "health_check_interval": 10,
     "retry_on_timeout": True,
 }
+# A relay publishes under a claim of five seconds: a broker that does not answer must be given up well before.
+_PUBLISHING = {
+    "socket_timeout": 0.3,
+    "socket_connect_timeout": 0.3,
+    "socket_keepalive": True,
+    "retry_on_timeout": False,
+}
 # Everything kombu and its drivers raise when the broker is out of reach.
 UNREACHABLE = (OperationalError, KombuError, RedisError, OSError)
 
@@ -35,9 +42,9 @@ class Outage(Exception):
     """Something the work depends on is down; the work itself is not at fault."""
 
 
-def connection(url: str) -> Any:
-    options = _REDIS_OPTIONS if url.startswith(("redis", "valkey")) else {}
-    return Connection(url, transport_options=options, connect_timeout=2, heartbeat=0)
+def connection(url: str, options: Mapping[str, Any] = _LISTENING) -> Any:
+    usable = dict(options) if url.startswith(("redis", "valkey")) else {}
+    return Connection(url, transport_options=usable, connect_timeout=1, heartbeat=0)
 
 
 class Publisher:
@@ -70,8 +77,7 @@ class Publisher:
 
     def _producer(self) -> Any:
         if self._open is None:
-            opened = connection(self._url)
-            opened.ensure_connection(max_retries=1, interval_start=0.1, timeout=2)
+            opened = connection(self._url, _PUBLISHING)
             self._open = (opened, Producer(opened.channel()))
         return self._open[1]
 

@@ -20,6 +20,8 @@ log = logs.get(__name__)
 WINDOW_S = 60
 _BLOCKS_PER_WINDOW = 100
 _MAX_TRACKED = 10_000
+_PATIENCE_S = 0.25
+_ASK_AGAIN_AFTER_S = 2.0  # while Redis is down, one request in two seconds pays for finding out, and no other
 
 Counts = dict[str, tuple[int, int, int]]
 """Of each limit that a request was counted against: quota, what remains of it, seconds until the next window."""
@@ -41,9 +43,10 @@ class RateLimit:
         self._name, self._quota = name, per_minute
         self._block = max(1, per_minute // _BLOCKS_PER_WINDOW)
         # Connections are made on first use, so an unreachable Redis does not stop a service from starting.
-        storage = storage_from_string(redis_url, socket_timeout=1, socket_connect_timeout=1)
+        storage = storage_from_string(redis_url, socket_timeout=_PATIENCE_S, socket_connect_timeout=_PATIENCE_S)
         self._limiter = FixedWindowRateLimiter(storage)
         self._blocks: dict[str, _Block] = {}
+        self._down_until = 0.0
         self._lock = threading.Lock()
 
     def count(self, caller: str) -> "Counts":
@@ -70,16 +73,23 @@ class RateLimit:
             return self._blocks.setdefault(caller, _Block())
 
     def _reserve(self, caller: str, block: _Block) -> None:
+        if time.monotonic() < self._down_until:
+            self._pass_uncounted(block)
+            return
         try:
             taken = self._take(caller)
             resets_at, shared_left = self._limiter.get_window_stats(self._item, caller)
         except Exception as error:  # noqa: BLE001 - the storage raises whatever its driver does
-            metrics.RATE_LIMIT_UNAVAILABLE.inc()
             log.warning("rate_limit_unavailable", error=type(error).__name__)
-            # Pass this block and ask again soon: a limit that is down must not become an outage.
-            block.left, block.shared_left, block.resets_at = self._block, 0, time.time() + 1
+            self._down_until = time.monotonic() + _ASK_AGAIN_AFTER_S
+            self._pass_uncounted(block)
             return
         block.left, block.shared_left, block.resets_at = taken, shared_left, resets_at
+
+    def _pass_uncounted(self, block: _Block) -> None:
+        """A limit that is down must not become an outage."""
+        metrics.RATE_LIMIT_UNAVAILABLE.inc()
+        block.left, block.shared_left, block.resets_at = self._block, 0, time.time() + 1
 
     def _take(self, caller: str) -> int:
         if self._block > 1 and self._limiter.hit(self._item, caller, cost=self._block):

@@ -18,6 +18,9 @@ from chassis.fields import Identifier
 log = logs.get(__name__)
 
 
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
 class StrictRequest(Request):
     """A request whose JSON is read by our rules and not by Flask's."""
 
@@ -61,21 +64,27 @@ def create(
     keys: tokens.KeySource | None = None,
 ) -> Flask:
     """Wire one service's app. `statuses` is its table of domain errors, `extensions` what its routes need."""
+    app = bare(name, statuses)
+    if config.trusted_proxies:
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=config.trusted_proxies)  # type: ignore[method-assign]
+    app.extensions["access"] = access.for_service(config, engine, keys)
+    app.extensions |= dict(extensions)
+    for blueprint in (*blueprints, _operations(engine)):
+        app.register_blueprint(blueprint)
+    return app
+
+
+def bare(name: str, statuses: Mapping[type[Exception], int]) -> Flask:
+    """An app without routes or callers that already takes, refuses and measures as all of ours do."""
     app = Flask(name, static_folder=None)
     app.request_class = StrictRequest
     app.json.sort_keys = False
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False
     app.url_map.converters["uuid"] = _PathId
-    if config.trusted_proxies:
-        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=config.trusted_proxies)  # type: ignore[method-assign]
-    app.extensions["access"] = access.for_service(config, engine, keys)
-    app.extensions |= dict(extensions)
     app.before_request(_begin)
     app.after_request(_finish)
     problems.install(app, statuses)
-    for blueprint in (*blueprints, _operations(engine)):
-        app.register_blueprint(blueprint)
     return app
 
 
@@ -106,7 +115,8 @@ def common_headers(trace: tracing.Trace | None) -> list[tuple[str, str]]:
 
 def measure(service: str, method: str, route: str, path: str, status: int, seconds: float) -> None:
     """Count an answered request and write its line."""
-    metrics.REQUESTS.labels(service, method, route, status).inc()
+    # A known method or none: what callers choose freely would grow without bound.
+    metrics.REQUESTS.labels(service, method if method in _METHODS else "other", route, status).inc()
     metrics.REQUEST_SECONDS.labels(service, route).observe(seconds)
     if not route.startswith(("/health", "/metrics")):
         log.info("request", method=method, path=path, status=status, ms=round(seconds * 1000, 2))
@@ -131,13 +141,20 @@ def _operations(engine: Engine) -> Blueprint:
 
     @blueprint.get("/openapi.json")
     def document() -> ResponseReturnValue:
-        return jsonify(openapi.document([current_app]))
+        return jsonify(_once("openapi_document", openapi.document))
 
     @blueprint.get("/docs")
     def docs() -> ResponseReturnValue:
-        return Response(openapi.page([current_app]), content_type="text/html; charset=utf-8")
+        return Response(_once("openapi_page", openapi.page), content_type="text/html; charset=utf-8")
 
     return blueprint
+
+
+def _once(name: str, make: Callable[[Sequence[Flask]], Any]) -> Any:
+    """Made for the first who asks: it is the same for all, and not cheap."""
+    if name not in current_app.extensions:
+        current_app.extensions[name] = make([current_app])
+    return current_app.extensions[name]
 
 
 def created(body: Any, endpoint: str, **values: Any) -> ResponseReturnValue:

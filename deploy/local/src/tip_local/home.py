@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import secrets
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -28,6 +29,16 @@ class Home:
     @property
     def logs(self) -> Path:
         return self.path / "logs"
+
+    @property
+    def metrics(self) -> Path:
+        """Where every process leaves its counters."""
+        return self.path / "metrics"
+
+    def forget_metrics(self) -> None:
+        """Counters of an earlier run must not be added to this one's."""
+        shutil.rmtree(self.metrics, ignore_errors=True)
+        self.metrics.mkdir(mode=0o700)
 
     @property
     def local_file(self) -> Path:

@@ -64,7 +64,6 @@ def web_env(stack: "Stack") -> dict[str, str]:
         "KEY_ENCRYPTION_KEY": stack.secrets["key_encryption_key"],
         "INTERNAL_ORGANIZATIONS": str(demo_id("acme")),
         "WEB_PORT": str(stack.settings.port),
-        "PROMETHEUS_MULTIPROC_DIR": str(stack.home.path / "metrics" / "web"),
     }
 
 

@@ -60,7 +60,12 @@ class Stack:
         return urlunsplit(address._replace(netloc=f"{role}:{quote(self.secrets[service], safe='')}@{host}"))
 
     def common_env(self) -> dict[str, str]:
-        return {"REDIS_URL": self.redis_url, "CURSOR_KEY": self.secrets["cursor_key"]}
+        return {
+            "REDIS_URL": self.redis_url,
+            "CURSOR_KEY": self.secrets["cursor_key"],
+            # One directory for all, so that /metrics of the front port tells of every process.
+            "PROMETHEUS_MULTIPROC_DIR": str(self.home.metrics),
+        }
 
     def service_env(self, service: str) -> dict[str, str]:
         key = {"KEY_ENCRYPTION_KEY": self.secrets["key_encryption_key"]} if service in SEALING else {}

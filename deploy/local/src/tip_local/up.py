@@ -100,6 +100,7 @@ def up(
     installed = tuple(spec for spec in table if spec.installed)
     with home.locked():
         check_ports(settings, installed, leftovers=end_leftovers(home))
+        home.forget_metrics()
         record = Record(home)
         record.write()
         supervisor = Supervisor(LogBook(home.logs, console), record.update)

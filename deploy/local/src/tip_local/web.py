@@ -9,7 +9,7 @@ from typing import Any
 from flask import Flask, Response, jsonify
 from flask.typing import ResponseReturnValue
 
-from chassis import config, metrics, openapi
+from chassis import config, metrics, openapi, web
 from tip_local.process_table import WEB_SERVICES, module_exists
 
 Wsgi = Callable[[Mapping[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -46,7 +46,7 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Wsgi:
 
 def _platform(apps: list[Flask]) -> Flask:
     """What is about the whole: health, metrics, the one document of the API."""
-    platform = Flask("platform", static_folder=None)
+    platform = web.bare("platform", {})
     document, page = openapi.document(apps), openapi.page(apps)
 
     @platform.get("/health/live")

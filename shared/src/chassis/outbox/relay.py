@@ -20,7 +20,7 @@ from chassis.queues import Outage, Publisher
 log = logs.get(__name__)
 
 SWEEP_S = 1.0  # how long a lost ring can go unnoticed
-WORK_BUDGET_S = 3.5  # a claim is taken back after five seconds: give back in time what could not be done
+WORK_BUDGET_S = 3.0  # a claim is taken back after five seconds: give back in time what could not be done
 OUTAGE_DELAY_S = 1.0
 BURY_EVERY_S = 1.0
 PRUNE_EVERY_S = 60.0

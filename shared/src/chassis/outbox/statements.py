@@ -98,11 +98,14 @@ WHERE id = ANY(:ids) AND claim_token = :claim_token
 RETURNING id
 """
 
+# By when they were told and not by when they were queued: a listener has the whole time to hear them.
 PRUNE = """
 WITH old AS (
     DELETE FROM {schema}.outbox WHERE id IN (
-        SELECT id FROM {schema}.outbox WHERE status = 'completed' AND created_at < now() - make_interval(days => :days)
-        LIMIT :batch FOR UPDATE SKIP LOCKED)
+        SELECT id FROM (
+            SELECT id, settled_at FROM {schema}.outbox WHERE position IS NOT NULL
+            ORDER BY position LIMIT :batch FOR UPDATE SKIP LOCKED) first
+        WHERE settled_at < now() - make_interval(days => :days))
     RETURNING event_type, attempts
 ), gone AS (
     SELECT event_type, attempts, count(*) AS count FROM old GROUP BY event_type, attempts
