@@ -18,7 +18,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev up start stop status logs lock fmt lint types imports test bench clean
+.PHONY: help install install-dev up start stop status logs lock proto fmt lint types imports test e2e-containers bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -61,9 +61,12 @@ status: install ## Show what is running
 logs: install ## Follow the log of everything, or of one process: make logs NAME=web
 	@exec $(BIN)/tip logs -f $(NAME)
 
-lock: install ## Resolve the dependencies anew into the two lock files (needs uv)
+lock: install ## Resolve the dependencies anew into the lock files (needs uv)
 	@PATH="$(CURDIR)/$(BIN):$$PATH"; command -v uv >/dev/null || { echo "uv is needed: $(BIN)/pip install uv"; exit 1; }; \
 		$(BIN)/python deploy/lock.py
+
+proto: install-dev ## Make the stubs of the event stream anew from proto/trading.proto
+	@$(BIN)/python proto/generate.py
 
 fmt: install-dev ## Format the code and repair what can be repaired
 	@$(BIN)/ruff format .
@@ -85,7 +88,17 @@ test: install-dev ## Everything that must pass: lint, types, imports, all tests 
 		$(MAKE) --no-print-directory lint types imports && $(BIN)/pytest -n 3 --dist loadfile $(TESTED); code=$$?; \
 		echo "make test: $$([ $$code = 0 ] && echo passed || echo FAILED) after $$(( $$(date +%s) - began )) s"; exit $$code
 
-bench: install-dev ## One benchmark: make bench NAME=submit
+e2e-containers: install-dev ## The journeys and the deployment's own tests on containers (needs Docker and Compose)
+	@docker info >/dev/null 2>&1 || { echo "no container engine answers here: deploy/ci-containers.sh can start one as root on Debian"; exit 1; }
+	@PYTHONPATH=tests-e2e/containers TESTCONTAINERS_RYUK_DISABLED=true \
+		$(BIN)/pytest -p compose_platform tests-e2e --ignore=tests-e2e/fault --ignore=tests-e2e/test_one_port.py --timeout=600 $(ARGS)
+
+.venv/.installed-bench: .venv/.installed-dev requirements-bench.lock
+	@echo "Installing the peers that benchmarks measure against"
+	@$(PIP) install --require-hashes -r requirements-bench.lock
+	@touch $@
+
+bench: .venv/.installed-bench ## One benchmark: make bench NAME=submit
 	@test -n "$(NAME)" || { echo "Which one? make bench NAME=..., see bench/README.md"; exit 2; }
 	@exec $(BIN)/python -m bench.$(NAME)
 

@@ -1,4 +1,4 @@
-"""Write the two lock files from every package's own pyproject: `make lock`.
+"""Write the lock files from every package's own pyproject: `make lock`.
 
 The files name versions and hashes, and no address: whoever installs chooses where packages come from.
 """
@@ -29,3 +29,4 @@ def lock(target: str, *groups: str) -> None:
 
 lock("requirements.lock", "build")
 lock("requirements-dev.lock", "build", "dev")
+lock("requirements-bench.lock", "build", "dev", "bench")

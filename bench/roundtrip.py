@@ -1,0 +1,243 @@
+"""From a POST to an order at the broker: idle latency, and what an executor gets through: `make bench NAME=roundtrip`.
+
+Throughput is measured against Celery's rate of no-op tasks over the same Valkey in the same run, with a broker that
+answers from memory, so that what is compared is our own part: claiming, keeping order per intent, recording the answer
+and its event durably. Latency is measured over the whole way: gunicorn, doorbell, executor, HTTP, the paper broker.
+BENCH_QUICK=1 is a trial with few rows.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import psycopg2
+import redis
+import requests
+from celery import Celery
+
+from bench.harness import Ratio, pairs, report
+from bench.submit_stage import Stage, stage
+from intents.brokers import Brokers, ClientIds, NewOrder, Order, OrderStatus
+from intents.execution.config import ExecutionConfig
+from intents.execution.executor import Executor
+from intents.execution.gateway import Gateway
+from intents.execution.processes import credentials_of, engine_of
+from intents.store.direct import Direct
+from tip_local.processes import free_port
+
+QUICK = bool(os.environ.get("BENCH_QUICK"))
+PAIRS = 1 if QUICK else 5
+INTENTS = 2_000 if QUICK else 10_000
+SAMPLES = 50 if QUICK else 400
+GOAL = 5.0
+CELERY = Celery("bench", broker=os.environ.get("REDIS_URL", "redis://"))
+CELERY.conf.update(task_ignore_result=True, worker_prefetch_multiplier=4)
+
+FILL = """
+WITH place AS (
+    SELECT gen_random_uuid() AS intent_id, gen_random_uuid() AS action_id,
+           (%(accounts)s::uuid[])[1 + i %% %(count)s] AS account_id, i / %(count)s + 1 AS turn
+    FROM generate_series(0, %(rows)s - 1) i
+), head AS (
+    INSERT INTO intents.account_head AS head (account_id, last_sequence, last_hash, previous_hash)
+    SELECT account_id, count(*), '', '' FROM place GROUP BY account_id
+    ON CONFLICT (account_id) DO UPDATE SET last_sequence = head.last_sequence + excluded.last_sequence
+    RETURNING account_id, last_sequence
+), turns AS (SELECT account_id, count(*) AS turns FROM place GROUP BY account_id
+), action AS (
+    INSERT INTO intents.action (account_id, sequence, id, organization_id, environment, intent_id, type, payload,
+        symbol, order_side, spec, route_strategy, actor_type, actor_id, controls, to_status, intent_created_at,
+        previous_hash, hash, created_at)
+    SELECT account_id, last_sequence - turns + turn, action_id, gen_random_uuid(), 'live', intent_id, 'CREATE', '{}',
+           'AAPL', 'BUY',
+           '{"Limit": {"quantity": "10", "limit_price": "99.50"}}', 'AUTO', 'api_key', 'bench', '{}', 'PENDING', now(),
+           '', '', now()
+    FROM place JOIN head USING (account_id) JOIN turns USING (account_id)
+)
+INSERT INTO intents.intent (account_id, id, organization_id, environment, symbol, order_side, route_strategy, spec,
+    quantity, status, created_at, updated_at, next_attempt_at)
+SELECT account_id, intent_id, gen_random_uuid(), 'live', 'AAPL', 'BUY', 'AUTO',
+       '{"Limit": {"quantity": "10", "limit_price": "99.50"}}', 10, 'PENDING', now(), now(), now()
+FROM place
+"""
+
+
+@CELERY.task(name="nothing")
+def nothing() -> None:
+    """What Celery does for a task is all that is measured."""
+
+
+@CELERY.task(name="mark")
+def mark(name: str) -> None:
+    redis.Redis.from_url(os.environ["REDIS_URL"]).set(name, time.time())
+
+
+class Instant:
+    """A broker that is out of the way."""
+
+    client_ids = ClientIds.UNIQUE
+    call_seconds = 0.1
+
+    def create(self, order: NewOrder) -> Order:
+        now = datetime.now(UTC)
+        name, pending = order.client_order_id, OrderStatus.PENDING
+        return Order(
+            name, name, pending, order.symbol, order.order_side, order.kind, order.quantity, Decimal(0), None, now, now
+        )
+
+    def account(self, _secret: Mapping[str, str]) -> Any:
+        return self
+
+
+def run_executor() -> None:
+    """The executor as it is, but for the broker."""
+    config = ExecutionConfig.from_env()
+    engine = engine_of(config, "bench-executor")
+    brokers = Brokers(config.addresses, {("paper", "live"): lambda _where: Instant()})  # type: ignore[dict-item, return-value]
+    gateway = Gateway(brokers, credentials_of(config, engine))
+    Executor(Direct(engine), gateway, config.executor_threads, config.executor_lease_seconds).run(threading.Event())
+
+
+@contextmanager
+def running(on: Stage, command: list[str], **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    with (on.directory / "process.log").open("a") as log:
+        process = subprocess.Popen(
+            [sys.executable, *command], env={**os.environ, **on.environment, **environment}, stdout=log, stderr=log
+        )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def executor_rate(on: Stage) -> float:
+    """Commands settled a second, from the moment that they are all due."""
+    connection = psycopg2.connect(on.admin_url)
+    connection.autocommit = True
+    accounts = [str(account) for account in on.accounts]
+    with connection.cursor() as cursor:
+        cursor.execute(FILL, {"accounts": accounts, "count": len(accounts), "rows": INTENTS})
+        started = time.monotonic()
+        while True:
+            cursor.execute("SELECT count(*) FROM intents.intent WHERE open_actions > 0")
+            if cursor.fetchone() == (0,):
+                break
+            time.sleep(0.05)
+        rate = INTENTS / (time.monotonic() - started)
+        cursor.execute("SELECT count(*) FROM intents.intent WHERE status <> 'ACCEPTED'")
+        assert cursor.fetchone() == (0,), "every command must have been accepted"
+    connection.close()
+    return rate
+
+
+def celery_rate(on: Stage) -> float:
+    """No-op tasks a second by one worker, all queued before it starts."""
+    url = on.environment["REDIS_URL"]
+    client = redis.Redis.from_url(url)
+    client.flushall()
+    tasks = INTENTS // 4
+    with Celery("bench", broker=url) as app, app.producer_pool.acquire(block=True) as producer:
+        app.send_task("mark", ["first"], producer=producer)
+        for _ in range(tasks):
+            app.send_task("nothing", producer=producer)
+        app.send_task("mark", ["last"], producer=producer)
+    options = ["--pool", "solo", "--loglevel", "ERROR", "--without-gossip", "--without-mingle", "--without-heartbeat"]
+    with running(on, ["-m", "celery", "-A", "bench.roundtrip:CELERY", "worker", *options]):
+        while client.get("last") is None:
+            time.sleep(0.05)
+    return tasks / (float(client.get("last") or 0) - float(client.get("first") or 0))  # type: ignore[arg-type]
+
+
+def latencies(on: Stage, base: str, broker: str) -> tuple[list[float], list[float]]:
+    """Milliseconds from the answer of a POST to the broker's acceptance, and to the event in the log."""
+    session, sent = requests.Session(), {}
+    connection = psycopg2.connect(on.admin_url)
+    connection.autocommit = True
+    logged: list[float] = []
+    body = {"symbol": "SIM.OPEN", "order_side": "BUY", "spec": {"Market": {"quantity": "1"}}}
+    for _ in range(SAMPLES):
+        answer = session.post(
+            f"{base}/v1/accounts/{on.accounts[0]}/intents",
+            json={"command": {"type": "CREATE", "payload": body}},
+            headers={"x-api-key": on.api_key},
+            timeout=5,
+        )
+        answered = time.time()
+        action = answer.json()
+        sent[f"tip-{action['id'].replace('-', '')}"] = answered
+        with connection.cursor() as cursor:
+            while True:
+                cursor.execute(
+                    "SELECT 1 FROM intents_api.event_log WHERE account_id = %s AND sequence > %s",
+                    (action["account_id"], action["sequence"]),
+                )
+                if cursor.fetchone():
+                    break
+                time.sleep(0.001)
+        logged.append(1000 * (time.time() - answered))
+        time.sleep(0.03)
+    ledger = [json.loads(line) for line in requests.get(f"{broker}/sim/ledger", timeout=30).text.splitlines()]
+    made = {one["client_order_id"]: datetime.fromisoformat(one["created_at"]) for one in ledger}
+    return [1000 * (made[name].timestamp() - answered) for name, answered in sent.items()], logged
+
+
+def _percentile(values: list[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+def idle(on: Stage) -> list[Ratio]:
+    port = free_port()
+    broker = f"http://127.0.0.1:{port}"
+    with (
+        running(on, ["-m", "paper_broker"], PAPER_BROKER_PORT=str(port), PAPER_BROKER_DATA=":memory:"),
+        running(on, ["-m", "intents.worker", "executor"], PAPER_BROKER_URL=broker),
+        running(on, ["-m", "intents.worker", "reconciler"], PAPER_BROKER_URL=broker),
+        on.intents() as base,
+    ):
+        time.sleep(5)
+        accepted, logged = latencies(on, base, broker)
+    return [
+        Ratio("idle: answered to accepted, p50", "ms", 15.0, statistics.median(accepted), 0.0, 1.0, True),
+        Ratio("idle: answered to accepted, p99", "ms", 60.0, _percentile(accepted, 0.99), 0.0, 1.0, True),
+        Ratio("idle: answered to event in the log, p50", "ms", 25.0, statistics.median(logged), 0.0, 1.0, True),
+    ]
+
+
+def main() -> None:
+    with stage() as on:
+        ratios = idle(on)
+        with running(on, ["-m", "bench.roundtrip", "executor"]):
+            time.sleep(4)
+            executor_rate(on)  # warms it
+            on.execute("ANALYZE")  # as autovacuum does in any database that has been up for a minute
+            ratios.append(
+                pairs(
+                    "executor against Celery no-op",
+                    lambda: celery_rate(on),
+                    lambda: executor_rate(on),
+                    unit="a second",
+                    count=PAIRS,
+                    goal=GOAL,
+                )
+            )
+    report(
+        "Round trip to the broker",
+        ratios,
+        versions=("celery", "kombu", "requests", "psycopg2-binary"),
+        command="make bench NAME=roundtrip",
+        notes="Latencies: the reference is the goal. One executor process, one Celery worker (solo, its quickest pool)",
+    )
+
+
+if __name__ == "__main__":
+    run_executor() if sys.argv[1:] == ["executor"] else main()

@@ -1,0 +1,66 @@
+"""What execution keeps: the orders we asked brokers for, what brokers say an account holds, who watches an account."""
+
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+
+# A row of broker_order is written before the order is sent: it is the recovery point, and how an update that overtakes
+# the answer finds its intent. Without an intent it is an order that was placed elsewhere.
+UP = """
+ALTER TABLE intents.intent ADD COLUMN accepted_at timestamptz;
+CREATE TABLE intents.broker_order (
+    account_id        uuid NOT NULL,
+    client_order_id   text NOT NULL,
+    intent_id         uuid,
+    action_sequence   bigint,
+    broker_order_id   text,
+    status            text NOT NULL,
+    executions        text[] NOT NULL DEFAULT '{}',
+    filled_quantity   numeric NOT NULL DEFAULT 0
+                      CONSTRAINT broker_order_filled_quantity_check
+                      CHECK (filled_quantity >= 0 AND filled_quantity <> 'NaN'),
+    executed_quantity numeric NOT NULL DEFAULT 0,
+    filled_value      numeric NOT NULL DEFAULT 0,
+    created_at        timestamptz NOT NULL DEFAULT now(),
+    updated_at        timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT broker_order_pkey PRIMARY KEY (account_id, client_order_id)
+);
+CREATE INDEX broker_order_intent_idx ON intents.broker_order (account_id, intent_id);
+CREATE TABLE intents.broker_account (
+    account_id         uuid CONSTRAINT broker_account_pkey PRIMARY KEY,
+    lease_token        uuid,
+    lease_until        timestamptz,
+    looked_at          timestamptz,
+    refused_credential text
+);
+CREATE TABLE intents.balance (
+    account_id   uuid CONSTRAINT balance_pkey PRIMARY KEY,
+    currency     text NOT NULL,
+    cash         numeric NOT NULL,
+    equity       numeric NOT NULL,
+    buying_power numeric NOT NULL,
+    updated_at   timestamptz NOT NULL
+);
+ALTER TABLE intents.position
+    ADD COLUMN average_entry_price numeric,
+    ADD COLUMN market_value        numeric,
+    ADD COLUMN unrealized_profit   numeric,
+    ADD COLUMN reconciled_at       timestamptz;
+"""
+DOWN = """
+ALTER TABLE intents.position DROP COLUMN average_entry_price, DROP COLUMN market_value, DROP COLUMN unrealized_profit,
+    DROP COLUMN reconciled_at;
+DROP TABLE intents.balance;
+DROP TABLE intents.broker_account;
+DROP TABLE intents.broker_order;
+ALTER TABLE intents.intent DROP COLUMN accepted_at;
+"""
+
+
+def upgrade() -> None:
+    op.execute(UP)
+
+
+def downgrade() -> None:
+    op.execute(DOWN)

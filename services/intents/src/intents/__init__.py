@@ -1,0 +1,1 @@
+"""Trading intents: commands in, the action log, reads and statistics."""

@@ -1,0 +1,37 @@
+"""intents, wired."""
+
+import os
+from collections.abc import Mapping
+
+from flask import Flask
+
+from chassis import db, logs, web
+from chassis.config import stop_on_bad_configuration
+from chassis.cursors import Cursors
+from chassis.outbox import Outbox
+from intents import holdings, routes, store, usecases
+from intents.config import Config
+from intents.express import Express
+
+
+def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
+    with stop_on_bad_configuration("intents"):
+        config = Config.from_env(environment)
+    deps = dependencies(config)
+    logs.configure("intents", log_format=config.log_format, level=config.log_level)
+    app = web.create(
+        "intents",
+        config,
+        deps.engine,
+        [routes.bp, holdings.bp],
+        statuses=routes.STATUSES,
+        extensions={"deps": deps, "cursors": Cursors(config.cursor_key)},
+    )
+    app.wsgi_app = Express(app, deps)  # type: ignore[method-assign]
+    return app
+
+
+def dependencies(config: Config) -> usecases.Deps:
+    engine = db.engine(config.database_url, pool_size=config.database_pool_size, name="intents")
+    outbox = Outbox(engine, store.SCHEMA, attempt_limit=config.outbox_attempt_limit)
+    return usecases.Deps(engine, store.Direct(engine), outbox)

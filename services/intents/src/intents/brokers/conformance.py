@@ -1,0 +1,402 @@
+"""What every broker adapter must pass before an executor may use it.
+
+    from intents.brokers.conformance import Conformance
+
+    class TestMyBroker(Conformance):
+        @pytest.fixture
+        def market(self): ...  # a `Market`: a fresh account there, and symbols that behave as asked
+
+A published suite for pytest and Hypothesis: one class of plain facts, one state machine (`machine`) that does whatever
+may be done to orders in any order and checks after each step that what is told, shown and remembered is one story.
+It needs pytest and Hypothesis, which nothing else here does: only tests import it.
+"""
+# ruff: noqa: S101 - these are tests
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Protocol
+from uuid import uuid4
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule, run_state_machine_as_test
+
+from intents.brokers.protocol import (
+    OPEN,
+    Broker,
+    BrokerError,
+    Change,
+    ClientIds,
+    CredentialRefused,
+    NewOrder,
+    Order,
+    OrderStatus,
+    OutcomeUnknown,
+    Refused,
+    Told,
+    Update,
+)
+
+SOON_SECONDS = 5.0
+_ZERO = Decimal(0)
+
+
+class Market(Protocol):
+    """What the suite needs of a broker under test. A symbol that cannot be had is None, and its facts are left out."""
+
+    broker: Broker
+    stranger: Broker | None
+    """The same broker with a key pair that it does not know."""
+    resting: str
+    """Accepts orders and fills nothing."""
+    filling: str
+    """Fills a market order at once."""
+    halving: str | None
+    """Fills half of an order at once and leaves the rest open."""
+    refusing: str | None
+    """Refuses orders."""
+    silent: str | None
+    """Does what is asked and never answers."""
+    doubling: str | None
+    """Tells every update twice."""
+    late: str | None
+    """Fills an order only after its cancel was taken in."""
+
+
+def order(symbol: str, quantity: str = "10", **more: Any) -> NewOrder:
+    return NewOrder(f"tip-{uuid4().hex}", symbol, "BUY", "Market", Decimal(quantity), "DAY", **more)
+
+
+def limit(symbol: str, price: str = "1", quantity: str = "10") -> NewOrder:
+    return NewOrder(f"tip-{uuid4().hex}", symbol, "BUY", "Limit", Decimal(quantity), "GTC", Decimal(price))
+
+
+def eventually(found: Callable[[], Any], seconds: float = SOON_SECONDS) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (answer := found()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds} s")
+        time.sleep(0.02)
+    return answer
+
+
+@dataclass
+class Listener:
+    """Hears an account in a thread, and adds up fills as the platform does: each execution once."""
+
+    broker: Broker
+    updates: list[Update] = field(default_factory=list)
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        ready = threading.Event()
+        self._thread = threading.Thread(
+            target=self.broker.listen, args=(ready.set, self.updates.append, self.stop), daemon=True
+        )
+        self._thread.start()
+        assert ready.wait(SOON_SECONDS), "the stream must be ready soon"
+
+    def of(self, client_order_id: str) -> list[Update]:
+        return [update for update in self.updates if update.order.client_order_id == client_order_id]
+
+    def filled(self, client_order_id: str) -> Decimal:
+        executions = {one.execution.id: one.execution.quantity for one in self.of(client_order_id) if one.execution}
+        return sum(executions.values(), _ZERO)
+
+    def close(self) -> None:
+        """The thread ends by itself a little later."""
+        self.stop.set()
+
+
+class Conformance:
+    """Plain facts. Inherit it and give it a `market`."""
+
+    @pytest.fixture
+    def broker(self, market: Market) -> Broker:
+        return market.broker
+
+    @pytest.fixture
+    def listener(self, broker: Broker) -> Any:
+        made = Listener(broker)
+        yield made
+        made.close()
+
+    def ended(self, broker: Broker, made: Order, *statuses: OrderStatus) -> Order:
+        def look() -> Order | None:
+            found = broker.order(made.broker_order_id)
+            return found if found and found.status in statuses else None
+
+        found: Order = eventually(look)
+        return found
+
+    def test_an_order_is_found_by_both_of_its_ids(self, market: Market, broker: Broker) -> None:
+        made = broker.create(order(market.resting))
+
+        by_ours, by_theirs = broker.find(made.client_order_id), broker.order(made.broker_order_id)
+        assert by_ours and by_theirs
+        assert by_ours.broker_order_id == made.broker_order_id == by_theirs.broker_order_id
+        assert made.client_order_id in {one.client_order_id for one in broker.open_orders()}
+
+    def test_what_was_never_sent_is_not_there(self, broker: Broker) -> None:
+        assert broker.find(f"tip-{uuid4().hex}") is None
+        assert broker.order(str(uuid4())) is None
+
+    def test_the_same_client_order_id_never_makes_a_second_order(self, market: Market, broker: Broker) -> None:
+        asked = order(market.resting)
+        made = broker.create(asked)
+        if broker.client_ids is ClientIds.UNIQUE:
+            with pytest.raises(Refused):
+                broker.create(asked)
+        elif broker.client_ids is ClientIds.HEADER:
+            assert broker.create(asked).broker_order_id == made.broker_order_id
+        else:
+            pytest.skip("this broker does not promise it")
+        same = [one for one in broker.open_orders() if one.client_order_id == asked.client_order_id]
+        assert [one.broker_order_id for one in same] == [made.broker_order_id]
+
+    def test_a_filled_order_shows_its_quantity_price_and_executions(
+        self, market: Market, broker: Broker, listener: Listener
+    ) -> None:
+        before = datetime.now(UTC) - timedelta(minutes=1)
+        made = broker.create(order(market.filling, "3"))
+
+        filled = self.ended(broker, made, OrderStatus.FILLED)
+
+        assert filled.filled_quantity == 3 and filled.average_price is not None and filled.average_price > 0
+        eventually(lambda: listener.filled(made.client_order_id) == 3)
+        shown = [one for one in broker.executions(before) if one.broker_order_id == made.broker_order_id]
+        told = {one.execution.id for one in listener.of(made.client_order_id) if one.execution}
+        assert {one.id for one in shown} == told, "an execution has one id, wherever it is told"
+        assert sum((one.quantity for one in shown), _ZERO) == 3
+
+    def test_positions_follow_fills(self, market: Market, broker: Broker) -> None:
+        self.ended(broker, broker.create(order(market.filling, "3")), OrderStatus.FILLED)
+
+        held = {one.symbol: one.quantity for one in broker.positions()}
+        assert held[market.filling] == 3
+        assert broker.balance().currency
+
+    def test_a_partial_fill_leaves_the_order_open(self, market: Market, broker: Broker, listener: Listener) -> None:
+        if market.halving is None:
+            pytest.skip("this broker has no symbol for it")
+        made = broker.create(order(market.halving))
+
+        eventually(lambda: listener.filled(made.client_order_id) == 5)
+        shown = broker.order(made.broker_order_id)
+        assert shown and shown.filled_quantity == 5 and shown.status in OPEN
+
+    def test_a_cancel_ends_an_open_order(self, market: Market, broker: Broker, listener: Listener) -> None:
+        made = broker.create(order(market.resting))
+
+        broker.cancel(made.broker_order_id)
+
+        assert self.ended(broker, made, OrderStatus.CANCELED).filled_quantity == 0
+        eventually(lambda: [one for one in listener.of(made.client_order_id) if one.order.status == "CANCELED"])
+
+    def test_a_cancel_of_an_ended_order_is_refused_or_changes_nothing(self, market: Market, broker: Broker) -> None:
+        made = broker.create(order(market.filling))
+        self.ended(broker, made, OrderStatus.FILLED)
+
+        with pytest.raises(Refused):
+            broker.cancel(made.broker_order_id)
+        assert self.ended(broker, made, OrderStatus.FILLED)
+
+    def test_a_replacement_is_a_new_order_under_its_own_id(self, market: Market, broker: Broker) -> None:
+        old = broker.create(limit(market.resting))
+        change = Change(f"tip-{uuid4().hex}", Decimal(7), "GTC", Decimal(2))
+
+        new = broker.replace(old.broker_order_id, change)
+
+        assert new.client_order_id == change.client_order_id and new.replaces == old.broker_order_id
+        ended = self.ended(broker, old, OrderStatus.REPLACED)
+        assert ended.replaced_by == new.broker_order_id
+        shown = self.ended(broker, new, OrderStatus.WORKING)
+        assert shown.quantity == 7
+
+    def test_a_replacement_without_a_quantity_takes_over_what_is_unfilled(
+        self, market: Market, broker: Broker, listener: Listener
+    ) -> None:
+        if market.halving is None:
+            pytest.skip("this broker has no symbol for it")
+        old = broker.create(limit(market.halving))
+        eventually(lambda: listener.filled(old.client_order_id) == 5)
+
+        new = broker.replace(old.broker_order_id, Change(f"tip-{uuid4().hex}", None, "GTC", Decimal(2)))
+
+        assert new.quantity == 5
+
+    def test_a_replacement_of_an_ended_order_is_refused(self, market: Market, broker: Broker) -> None:
+        made = broker.create(order(market.filling))
+        self.ended(broker, made, OrderStatus.FILLED)
+
+        with pytest.raises(Refused):
+            broker.replace(made.broker_order_id, Change(f"tip-{uuid4().hex}", Decimal(7), "DAY"))
+
+    def test_a_refused_order_leaves_nothing_behind(self, market: Market, broker: Broker) -> None:
+        if market.refusing is None:
+            pytest.skip("this broker has no symbol for it")
+        asked = order(market.refusing)
+
+        with pytest.raises(Refused) as refusal:
+            broker.create(asked)
+
+        assert refusal.value.code and broker.find(asked.client_order_id) is None
+
+    def test_an_order_whose_answer_never_came_is_found_by_its_id(self, market: Market, broker: Broker) -> None:
+        if market.silent is None:
+            pytest.skip("this broker has no symbol for it")
+        asked = order(market.silent)
+
+        with pytest.raises(OutcomeUnknown):
+            broker.create(asked)
+
+        assert broker.find(asked.client_order_id)
+
+    def test_updates_told_twice_are_one_execution(self, market: Market, broker: Broker, listener: Listener) -> None:
+        if market.doubling is None:
+            pytest.skip("this broker has no symbol for it")
+        made = broker.create(order(market.doubling))
+        self.ended(broker, made, OrderStatus.FILLED)
+
+        eventually(lambda: len([one for one in listener.of(made.client_order_id) if one.execution]) >= 2)
+        assert listener.filled(made.client_order_id) == 10
+
+    def test_a_fill_after_a_cancel_is_told(self, market: Market, broker: Broker, listener: Listener) -> None:
+        if market.late is None:
+            pytest.skip("this broker has no symbol for it")
+        made = broker.create(order(market.late))
+        broker.cancel(made.broker_order_id)
+
+        self.ended(broker, made, OrderStatus.FILLED)
+        eventually(lambda: listener.filled(made.client_order_id) == 10)
+
+    def test_unknown_keys_are_refused_as_such(self, market: Market) -> None:
+        if market.stranger is None:
+            pytest.skip("this broker knows everybody")
+        with pytest.raises(CredentialRefused):
+            market.stranger.balance()
+        with pytest.raises(CredentialRefused):
+            market.stranger.create(order(market.resting))
+
+    def test_whatever_is_done_in_any_order_is_told_and_shown_as_one_story(self, market: Market) -> None:
+        run_state_machine_as_test(
+            machine(market),
+            settings=settings(
+                max_examples=5,
+                stateful_step_count=10,
+                deadline=None,
+                suppress_health_check=list(HealthCheck),
+                derandomize=True,
+                database=None,
+            ),
+        )
+
+
+@dataclass
+class Known:
+    """What must be true of an order, from what was done to it."""
+
+    order: Order
+    may_be: set[OrderStatus]
+
+
+def machine(market: Market) -> type[RuleBasedStateMachine]:
+    """Creates, cancels and replaces at will. Invariant: open orders, single reads and remembered facts agree."""
+    broker = market.broker
+
+    class Orders(RuleBasedStateMachine):
+        made: Any = Bundle("made")
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.known: dict[str, Known] = {}
+            self.listener = Listener(broker)
+
+        @rule(target=made, quantity=st.integers(1, 50))
+        def rest(self, quantity: int) -> Any:
+            return self._create(limit(market.resting, "1", str(quantity)), set(OPEN))
+
+        @rule(target=made, quantity=st.integers(1, 5))
+        def fill(self, quantity: int) -> Any:
+            return self._create(order(market.filling, str(quantity)), {*OPEN, OrderStatus.FILLED})
+
+        def _create(self, asked: NewOrder, may_be: set[OrderStatus]) -> str:
+            shown = broker.create(asked)
+            self.known[asked.client_order_id] = Known(shown, may_be)
+            return asked.client_order_id
+
+        @rule(name=made)
+        def again(self, name: str) -> None:
+            """The same id once more: refused, whatever has become of the first."""
+            with pytest.raises(Refused):
+                broker.create(NewOrder(name, market.resting, "BUY", "Market", Decimal(1), "DAY"))
+
+        @rule(name=made)
+        def cancel(self, name: str) -> None:
+            known = self.known[name]
+            try:
+                broker.cancel(known.order.broker_order_id)
+                known.may_be |= {OrderStatus.CANCELED}
+                if known.order.symbol == market.resting:
+                    known.may_be -= {OrderStatus.PENDING, OrderStatus.WORKING}
+            except Refused:
+                assert self._shown(name).status not in OPEN
+
+        @rule(target=made, name=made, quantity=st.integers(1, 50))
+        def replace(self, name: str, quantity: int) -> Any:
+            known = self.known[name]
+            change = Change(f"tip-{uuid4().hex}", Decimal(quantity), "GTC", Decimal(1))
+            if known.order.kind != "Limit":
+                return multiple()
+            try:
+                shown = broker.replace(known.order.broker_order_id, change)
+            except Refused:
+                assert self._shown(name).status not in OPEN and broker.find(change.client_order_id) is None
+                return multiple()
+            known.may_be = {OrderStatus.REPLACED, OrderStatus.PENDING_REPLACE}
+            self.known[change.client_order_id] = Known(shown, set(OPEN))
+            return change.client_order_id
+
+        def _shown(self, name: str) -> Order:
+            shown = broker.find(name)
+            assert shown is not None, "what was accepted must be found by its id"
+            return shown
+
+        @invariant()
+        def one_story(self) -> None:
+            open_now = {one.client_order_id: one for one in broker.open_orders()}
+            for name, known in self.known.items():
+                shown = self._shown(name)
+                assert shown.status in known.may_be, f"{name} is {shown.status}"
+                assert shown.broker_order_id == known.order.broker_order_id
+                assert (shown.status in OPEN) == (name in open_now)
+                assert shown.quantity is None or shown.filled_quantity <= shown.quantity
+
+        def teardown(self) -> None:
+            for name in self.known:
+                shown = self._shown(name)
+                self._filled_as_told(name, shown)
+                self._ends_as_told(name, shown)
+            self.listener.close()
+
+        def _filled_as_told(self, name: str, shown: Order) -> None:
+            eventually(lambda: self.listener.filled(name) == shown.filled_quantity)
+
+        def _ends_as_told(self, name: str, shown: Order) -> None:
+            """The last word of the stream is the state that is shown."""
+
+            def last() -> bool:
+                told = [one for one in self.listener.of(name) if one.told not in (Told.CANCEL_REJECTED,)]
+                return bool(told) and (told[-1].order.status == shown.status or shown.status in OPEN)
+
+            eventually(last)
+
+    return Orders
+
+
+__all__ = ["BrokerError", "Conformance", "Listener", "Market", "limit", "machine", "order"]

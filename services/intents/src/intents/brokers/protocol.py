@@ -1,0 +1,215 @@
+"""What a broker is to us: a few verbs, one shape of order, and four ways in which a call can fail.
+
+A new broker is one file that speaks these words, a line in `brokers.CONNECTORS`, and a pass of `brokers.conformance`.
+"""
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+
+class ClientIds(StrEnum):
+    """What the broker does with a client order id that it has seen before, and so what we can promise.
+
+    UNIQUE refuses it: an order is never doubled. HEADER answers the first order again, for a time: the same within that
+    time. ECHO only repeats it in its answers, NONE not even that: after an unknown outcome nothing is sent again
+    without a definite "there is no such order", and with NONE a person has to look.
+    """
+
+    UNIQUE = "unique"
+    HEADER = "header"
+    ECHO = "echo"
+    NONE = "none"
+
+    @property
+    def may_resend(self) -> bool:
+        """Whether sending the same id again after an unknown outcome cannot make a second order."""
+        return self in (ClientIds.UNIQUE, ClientIds.HEADER)
+
+
+class OrderStatus(StrEnum):
+    """PENDING: taken in, not yet at the market. WORKING: at the market, filled in part or not at all."""
+
+    PENDING = "PENDING"
+    WORKING = "WORKING"
+    PENDING_CANCEL = "PENDING_CANCEL"
+    PENDING_REPLACE = "PENDING_REPLACE"
+    FILLED = "FILLED"
+    CANCELED = "CANCELED"
+    EXPIRED = "EXPIRED"
+    REJECTED = "REJECTED"
+    REPLACED = "REPLACED"
+
+
+OPEN = frozenset(
+    {OrderStatus.PENDING, OrderStatus.WORKING, OrderStatus.PENDING_CANCEL, OrderStatus.PENDING_REPLACE},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewOrder:
+    client_order_id: str
+    symbol: str
+    order_side: str
+    kind: str
+    quantity: Decimal
+    time_in_force: str
+    limit_price: Decimal | None = None
+    stop_price: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A replacement of an order. `quantity` is what the new order is for; None: whatever is unfilled of the old."""
+
+    client_order_id: str
+    quantity: Decimal | None
+    time_in_force: str
+    limit_price: Decimal | None = None
+    stop_price: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An order as the broker shows it. `filled_quantity` is of this order alone, not of one that it replaces."""
+
+    client_order_id: str
+    broker_order_id: str
+    status: OrderStatus
+    symbol: str
+    order_side: str
+    kind: str
+    quantity: Decimal | None
+    filled_quantity: Decimal
+    average_price: Decimal | None
+    updated_at: datetime
+    created_at: datetime
+    replaces: str | None = None
+    replaced_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """A fill. Its id is the broker's, and the same wherever the fill is told."""
+
+    id: str
+    broker_order_id: str
+    quantity: Decimal
+    price: Decimal
+    occurred_at: datetime
+    position_quantity: Decimal | None = None
+
+
+class Told(StrEnum):
+    """What an update says beyond the state of the order it carries."""
+
+    CANCEL_REJECTED = "CANCEL_REJECTED"
+    REPLACE_REJECTED = "REPLACE_REJECTED"
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """One message of the broker's stream."""
+
+    order: Order
+    occurred_at: datetime
+    execution: Execution | None = None
+    told: Told | None = None
+
+
+class Position(NamedTuple):
+    symbol: str
+    quantity: Decimal
+    average_entry_price: Decimal | None
+    last_price: Decimal | None
+    market_value: Decimal | None
+    unrealized_profit: Decimal | None
+
+
+class Balance(NamedTuple):
+    currency: str
+    cash: Decimal
+    equity: Decimal
+    buying_power: Decimal
+
+
+class BrokerError(Exception):
+    """Why a call did not do what was asked. `str()` of it is safe to show: it never quotes a secret."""
+
+
+class Refused(BrokerError):
+    """The broker's definite no: nothing was changed."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+class DuplicateClientOrderId(Refused):
+    """The broker has an order with this id: an earlier send got through."""
+
+
+class NotSent(BrokerError):
+    """Certainly not done: the broker was not reached, or said to come back later."""
+
+    def __init__(self, reason: str, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.reason, self.retry_after = reason, retry_after
+
+
+class RateLimited(NotSent):
+    """Not done; `retry_after` seconds are the broker's wish for the whole account."""
+
+
+class OutcomeUnknown(BrokerError):
+    """Perhaps done: no answer, a broken one, or an error that says nothing."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class CredentialRefused(BrokerError):
+    """The broker does not know this key pair, or no longer."""
+
+
+class Broker(Protocol):
+    """One account at one broker. Every method may raise BrokerError; none waits longer than `call_seconds`."""
+
+    @property
+    def client_ids(self) -> ClientIds: ...
+
+    @property
+    def call_seconds(self) -> float: ...
+
+    def create(self, order: NewOrder) -> Order: ...
+
+    def replace(self, broker_order_id: str, change: Change) -> Order:
+        """The new order; the old one ends as REPLACED, now or a little later."""
+
+    def cancel(self, broker_order_id: str) -> None:
+        """Ask for it. That it is canceled is told by its status."""
+
+    def find(self, client_order_id: str) -> Order | None:
+        """By our id: how an unknown outcome becomes known."""
+
+    def order(self, broker_order_id: str) -> Order | None: ...
+
+    def open_orders(self) -> Iterable[Order]: ...
+
+    def orders(self, after: datetime) -> Iterable[Order]:
+        """All orders made since then, open or not, oldest first."""
+
+    def executions(self, after: datetime) -> Iterable[Execution]:
+        """Fills since then, oldest first."""
+
+    def positions(self) -> list[Position]: ...
+
+    def balance(self) -> Balance: ...
+
+    def listen(self, ready: Callable[[], None], hear: Callable[[Update], None], stop: threading.Event) -> None:
+        """Tell every update as it comes; `ready` once listening. Returns or raises BrokerError when the line is cut."""

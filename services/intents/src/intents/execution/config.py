@@ -1,0 +1,95 @@
+"""What the executor and the reconciler read from their environment, beside what every process of intents reads."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from chassis.config import BadConfiguration, setting
+from intents.brokers import Addresses
+from intents.config import Config
+from intents.execution.settling import Patience
+from vault import Hashicorp, Keyring, Vault
+
+
+@dataclass(frozen=True)
+class ExecutionConfig(Config):
+    paper_broker_url: str = setting(
+        "PAPER_BROKER_URL", "the platform's own paper broker", default="http://127.0.0.1:8081"
+    )
+    alpaca_paper_url: str = setting(
+        "ALPACA_PAPER_URL", "Alpaca for paper accounts", default="https://paper-api.alpaca.markets"
+    )
+    alpaca_live_url: str = setting("ALPACA_LIVE_URL", "Alpaca for live accounts", default="https://api.alpaca.markets")
+    broker_connect_seconds: float = setting(
+        "BROKER_CONNECT_SECONDS", "how long a broker may take to connect", default=1.0
+    )
+    broker_read_seconds: float = setting("BROKER_READ_SECONDS", "how long a broker may take to answer", default=3.0)
+    executor_threads: int = setting("EXECUTOR_THREADS", "broker calls at the same time in one executor", default=32)
+    executor_lease_seconds: float = setting(
+        "EXECUTOR_LEASE_SECONDS", "how long an executor has an intent to itself; above three calls", default=15.0
+    )
+    ask_after_seconds: float = setting(
+        "ASK_AFTER_SECONDS", "when the broker is first asked about an unknown outcome", default=5.0
+    )
+    ask_every_seconds: float = setting("ASK_EVERY_SECONDS", "how often from then on", default=2.0)
+    reconcile_seconds: float = setting(
+        "RECONCILE_SECONDS", "how often an account with open orders is compared with its broker", default=5.0
+    )
+    streams: int = setting("BROKER_STREAMS", "accounts whose updates one reconciler hears at most", default=200)
+    key_encryption_key: str = setting(
+        "KEY_ENCRYPTION_KEY", "as in accounts: opens broker secrets", default="", secret=True
+    )
+    key_encryption_key_file: str = setting("KEY_ENCRYPTION_KEY_FILE", "a file with that key", default="")
+    earlier_key_encryption_keys: tuple[str, ...] = setting(
+        "EARLIER_KEY_ENCRYPTION_KEYS", "as in accounts", default=(), secret=True
+    )
+    paper_account_secret: str = setting(
+        "PAPER_ACCOUNT_SECRET",
+        "makes the key pairs of paper accounts without a credential; derived from the key above when empty",
+        default="",
+        secret=True,
+    )
+    vault: str = setting("VAULT", "as in accounts: local or hashicorp", default="local")
+    vault_address: str = setting("VAULT_ADDR", "as in accounts", default="")
+    vault_token: str = setting("VAULT_TOKEN", "as in accounts", default="", secret=True)
+    vault_token_file: str = setting("VAULT_TOKEN_FILE", "as in accounts", default="")
+    vault_mount: str = setting("VAULT_MOUNT", "as in accounts", default="secret")
+    vault_prefix: str = setting("VAULT_PREFIX", "as in accounts", default="tip/credentials")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.executor_threads < 1:
+            raise BadConfiguration("EXECUTOR_THREADS: must be at least 1")
+        calls = 3 * (self.broker_connect_seconds + self.broker_read_seconds)
+        if self.executor_lease_seconds <= calls:
+            raise BadConfiguration(f"EXECUTOR_LEASE_SECONDS: must be more than {calls:g}, the time of three calls")
+
+    @property
+    def patience(self) -> Patience:
+        return Patience(self.ask_after_seconds, self.ask_every_seconds)
+
+    @property
+    def addresses(self) -> Addresses:
+        return Addresses(
+            self.paper_broker_url,
+            self.alpaca_paper_url,
+            self.alpaca_live_url,
+            self.broker_connect_seconds,
+            self.broker_read_seconds,
+        )
+
+    def keyring(self) -> Keyring:
+        key = self.key_encryption_key
+        try:
+            if self.key_encryption_key_file:
+                key = Path(self.key_encryption_key_file).read_text()
+            return Keyring.from_text(key, self.earlier_key_encryption_keys)
+        except (OSError, ValueError):
+            raise BadConfiguration("KEY_ENCRYPTION_KEY: must be 32 random bytes in base64") from None
+
+    def remote_vault(self) -> Vault | None:
+        if self.vault != "hashicorp":
+            return None
+        return Hashicorp(self.vault_address, self._token, mount=self.vault_mount, prefix=self.vault_prefix)
+
+    def _token(self) -> str:
+        return Path(self.vault_token_file).read_text().strip() if self.vault_token_file else self.vault_token

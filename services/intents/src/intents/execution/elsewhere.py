@@ -1,0 +1,87 @@
+"""Orders that somebody placed at the broker without us: shown in the log as such, never made into intents."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+from uuid import uuid4
+
+from intents.execution.work import Heard
+from intents.model.chain import GENESIS
+from intents.store.direct import Direct, Statement
+
+_GENESIS = f"'\\x{GENESIS.hex()}'::bytea"
+# The event follows only if the order is new or has moved on since it was last seen.
+_RECORD = Statement(
+    "execution_elsewhere",
+    ("uuid", "text", "text", "text", "numeric", "numeric", "uuid", "jsonb", "timestamptz"),
+    f"""
+    WITH seen AS (
+        INSERT INTO intents.broker_order AS o (account_id, client_order_id, broker_order_id, status, filled_quantity,
+                                               filled_value)
+        VALUES ($1, $2, $3, $4, $5, $6)
+        ON CONFLICT (account_id, client_order_id) DO UPDATE SET status = excluded.status,
+            filled_quantity = greatest(o.filled_quantity, excluded.filled_quantity),
+            filled_value = excluded.filled_value, updated_at = now()
+            WHERE o.intent_id IS NULL
+              AND (o.status, o.filled_quantity) IS DISTINCT FROM (excluded.status, excluded.filled_quantity)
+              AND o.filled_quantity <= excluded.filled_quantity
+        RETURNING 1
+    ), head AS (
+        INSERT INTO intents.account_head AS head (account_id, last_sequence, last_hash, previous_hash)
+        SELECT $1, 1, {_GENESIS}, {_GENESIS} FROM seen
+        ON CONFLICT (account_id) DO UPDATE SET last_sequence = head.last_sequence + 1
+        RETURNING last_sequence
+    )
+    INSERT INTO intents.broker_event (account_id, sequence, id, type, payload, occurred_at)
+    SELECT $1, head.last_sequence, $7, 'BROKER_ORDER', $8, $9 FROM head
+    RETURNING 1
+    """,  # noqa: S608 - a constant
+)
+
+
+def record(direct: Direct, heard: Sequence[Heard]) -> None:
+    for one in sorted(heard, key=lambda one: str(one.account_id)):
+        order = one.order
+        direct.write(
+            _RECORD,
+            (
+                str(one.account_id),
+                order.client_order_id,
+                order.broker_order_id,
+                str(order.status),
+                order.filled_quantity,
+                order.filled_quantity * (order.average_price or 0),
+                str(uuid4()),
+                json.dumps(_payload(one)),
+                one.occurred_at,
+            ),
+        )
+
+
+def _payload(heard: Heard) -> dict[str, Any]:
+    order, execution = heard.order, heard.execution
+    quantity = order.quantity if order.quantity is not None else order.filled_quantity
+    return {
+        "intent_id": None,
+        "origin": "elsewhere",
+        "broker_order_id": order.broker_order_id,
+        "symbol": order.symbol,
+        "order_side": order.order_side,
+        "order_kind": order.kind,
+        "status": _STATUS.get(order.status, str(order.status)),
+        "quantity": format(quantity, "f"),
+        "filled_quantity": format(order.filled_quantity, "f"),
+        "leaves_quantity": format(max(quantity - order.filled_quantity, quantity * 0), "f"),
+        "average_fill_price": None if order.average_price is None else format(order.average_price, "f"),
+        "limit_price": None,
+        "stop_price": None,
+        "reason_code": "PLACED_ELSEWHERE",
+        "reason": None,
+        "execution_id": execution.id if execution else None,
+        "last_quantity": format(execution.quantity, "f") if execution else None,
+        "last_price": format(execution.price, "f") if execution else None,
+        "outcome": None,
+    }
+
+
+_STATUS = {"PENDING": "ACCEPTED", "WORKING": "ACCEPTED", "REPLACED": "CANCELED"}

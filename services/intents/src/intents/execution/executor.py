@@ -1,0 +1,131 @@
+"""The executor: takes due work under a lease, sends it, has it recorded. Any number of them may run.
+
+Crash-only: start-up is recovery. What a dead one held is taken over when its lease has run out, and whoever takes over
+asks the broker before sending anything.
+"""
+
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from chassis import crashpoints, db, logs, queues
+from chassis.outbox.bell import Ear
+from intents.execution import store
+from intents.execution.gateway import Gateway
+from intents.execution.metrics import CLAIMED, VERDICTS
+from intents.execution.recorder import PATIENCE, Happening, Recorder
+from intents.execution.settling import Patience
+from intents.execution.work import Answer, Seen, Unknown, Work
+from intents.store.direct import Direct
+
+log = logs.get(__name__)
+
+SWEEP_SECONDS = 1.0
+SOON_SECONDS = 0.25  # while something waits to be looked at again
+WATCHFUL_SECONDS = 10.0
+LARGEST_BATCH = 400
+BACKLOG_SECONDS = 0.05  # how long a command in hand may have to wait for a thread
+QUEUE = "tip.intents.execute"
+
+
+@dataclass
+class Executor:
+    direct: Direct
+    gateway: Gateway
+    threads: int
+    lease_seconds: float
+    patience: Patience = PATIENCE
+    _wake: threading.Event = field(default_factory=threading.Event, init=False)
+    _places_lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _watchful_until: float = field(default=0.0, init=False)
+    _in_hand: int = field(default=0, init=False)
+    _call_seconds: float = field(default=BACKLOG_SECONDS, init=False)
+
+    def __post_init__(self) -> None:
+        self.recorder = Recorder(self.direct, self._recorded, self.patience)
+
+    def run(self, stop: threading.Event) -> None:
+        """Work until asked to stop; then finish what is in hand."""
+        self.recorder.start()
+        with ThreadPoolExecutor(self.threads, thread_name_prefix="broker") as pool:
+            while not stop.is_set():
+                if not self._take(pool):
+                    self._wake.wait(SOON_SECONDS if time.monotonic() < self._watchful_until else SWEEP_SECONDS)
+                    self._wake.clear()
+        self.recorder.close()
+
+    def ring(self, *_anything: object) -> None:
+        """Look for work now."""
+        self._wake.set()
+
+    def _take(self, pool: ThreadPoolExecutor) -> bool:
+        """Claim as much as there is room for; whether there may be more."""
+        most = self._most_in_hand()
+        room = most - self._in_hand
+        if room < max(1, most // 4):
+            return False
+        try:
+            claimed = store.claim(self.direct, room, self.lease_seconds)
+        except SQLAlchemyError as error:
+            if not db.is_unavailable(error):
+                raise
+            log.warning("executor_database_unavailable", error=type(error).__name__)
+            return False
+        if not claimed:
+            return False
+        crashpoints.reach("executor.after_claim")
+        CLAIMED.inc(len(claimed))
+        with self._places_lock:
+            self._in_hand += len(claimed)
+        for work in claimed:
+            pool.submit(self._do, work)
+        return len(claimed) == room
+
+    def _most_in_hand(self) -> int:
+        """One for each thread, so that nothing waits for another; more only while calls are quick."""
+        return max(self.threads, min(LARGEST_BATCH, int(self.threads * BACKLOG_SECONDS / self._call_seconds)))
+
+    def _do(self, work: Work) -> None:
+        started = time.monotonic()
+        try:
+            verdict = self.gateway.carry_out(work)
+        except Exception as error:
+            log.error("execution_failed", action_id=str(work.action_id), exc_info=error)
+            verdict = Unknown("internal_error")
+        VERDICTS.labels(work.type, type(verdict).__name__).inc()
+        if work.type != "CREATE" or not isinstance(verdict, Seen):
+            self._watchful_until = time.monotonic() + WATCHFUL_SECONDS
+        self._call_seconds += 0.05 * (max(0.0001, time.monotonic() - started) - self._call_seconds)
+        self.recorder.put(Answer(work, verdict))
+
+    def _recorded(self, batch: Sequence[Happening]) -> None:
+        with self._places_lock:
+            self._in_hand -= len(batch)
+        self._wake.set()
+
+
+def listen(executor: Executor, ear: Ear, queue_url: str, stop: threading.Event) -> list[threading.Thread]:
+    """The doorbells: Postgres tells of a commit at once, the queue a little later; a sweep replaces both."""
+
+    def hear() -> None:
+        while not stop.is_set():
+            ear.wait(SWEEP_SECONDS)
+            executor.ring()
+
+    threads = [
+        threading.Thread(target=hear, name="ear", daemon=True),
+        threading.Thread(target=queues.listen, args=(queue_url, QUEUE, executor.ring, stop), name="queue", daemon=True),
+    ]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def wait_for_end(threads: Sequence[threading.Thread], seconds: float = 3.0) -> None:
+    deadline = time.monotonic() + seconds
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))

@@ -1,0 +1,109 @@
+"""The way from a piece of work to its broker: keys, circuit breaker, the pauses a broker asks for."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from chassis import logs
+from intents.brokers import (
+    Broker,
+    Brokers,
+    CredentialRefused,
+    NotSent,
+    OutcomeUnknown,
+    RateLimited,
+    UnknownBroker,
+)
+from intents.brokers.breaker import Breaker
+from intents.execution import sending
+from intents.execution.credentials import CredentialInvalid, Credentials, KeyPair, NoCredential, VaultDown
+from intents.execution.metrics import CALL_SECONDS, CIRCUIT
+from intents.execution.work import Later, Unknown, Verdict, Work
+
+log = logs.get(__name__)
+
+PARKED_SECONDS = 2.0
+NOT_REACHED_SECONDS = 0.5
+LONGEST_WAIT_SECONDS = 15.0
+_REFUSED = Later(PARKED_SECONDS, "The broker refused the credential.", "CREDENTIAL_INVALID")
+_PARKED: dict[type[Exception], Later] = {
+    CredentialInvalid: _REFUSED,
+    NoCredential: Later(PARKED_SECONDS, "The account has no credential to use.", "CREDENTIAL_MISSING"),
+    VaultDown: Later(PARKED_SECONDS, "vault_unavailable"),
+    UnknownBroker: Later(60.0, "There is no adapter for this broker.", "BROKER_UNKNOWN"),
+}
+
+
+@dataclass
+class Gateway:
+    """Shared by the threads of one process."""
+
+    brokers: Brokers
+    credentials: Credentials
+    refused: Callable[[Work, KeyPair], None] = lambda _work, _pair: None
+    """Told once for each key pair that a broker refuses."""
+    _breakers: dict[tuple[str, str], Breaker] = field(default_factory=dict, init=False)
+    _paused: dict[UUID, float] = field(default_factory=dict, init=False)
+    _refused: dict[UUID, str] = field(default_factory=dict, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+
+    def carry_out(self, work: Work) -> Verdict:
+        """Settle the work as far as it goes now; never raises for what brokers do."""
+        decided = sending.decide_here(work)
+        if decided or work.broker is None:
+            return decided or Later(PARKED_SECONDS, "account_gone", "ACCOUNT_NOT_FOUND")
+        if (pause := self._paused.get(work.account_id, 0.0) - time.monotonic()) > 0:
+            return Later(pause, "rate_limited")
+        try:
+            pair = self.credentials.of(work)
+            if self._refused.get(work.account_id) == pair.reference:
+                raise CredentialInvalid
+            broker = self.brokers.account(work.broker, work.environment, pair.secret)
+        except tuple(_PARKED) as reason:
+            return _PARKED[type(reason)]
+        return self._guarded(broker, work, pair)
+
+    def _guarded(self, broker: Broker, work: Work, pair: KeyPair) -> Verdict:
+        breaker = self.breaker(work.broker or "", work.environment)
+        if (wait := breaker.wait()) > 0:
+            return Later(wait, "circuit_open")
+        started = time.monotonic()
+        try:
+            verdict = sending.send(broker, work)
+        except RateLimited as limited:
+            breaker.succeeded()
+            pause = limited.retry_after or 1.0
+            self._paused[work.account_id] = time.monotonic() + pause
+            return Later(pause, "rate_limited")
+        except CredentialRefused:
+            breaker.succeeded()
+            self._note_refusal(work, pair)
+            return _REFUSED
+        except NotSent as error:
+            breaker.failed()
+            return Later(min(LONGEST_WAIT_SECONDS, NOT_REACHED_SECONDS * 2 ** min(work.attempts, 5)), error.reason)
+        except OutcomeUnknown as error:
+            breaker.failed()
+            return Unknown(error.reason)
+        breaker.succeeded()
+        CALL_SECONDS.labels(work.broker).observe(time.monotonic() - started)
+        return verdict
+
+    def _note_refusal(self, work: Work, pair: KeyPair) -> None:
+        with self._lock:
+            known = self._refused.get(work.account_id) == pair.reference
+            self._refused[work.account_id] = pair.reference
+        self.credentials.forget(work.account_id)
+        if not known:
+            log.warning("credential_refused", account_id=str(work.account_id), reference=pair.reference)
+            self.refused(work, pair)
+
+    def breaker(self, broker: str, environment: str) -> Breaker:
+        with self._lock:
+            key = (broker, environment)
+            if key not in self._breakers:
+                gauge = CIRCUIT.labels(broker, environment)
+                self._breakers[key] = Breaker(gauge.set)
+            return self._breakers[key]

@@ -1,0 +1,19 @@
+"""What execution counts."""
+
+from prometheus_client import Counter, Gauge, Histogram
+
+CLAIMED = Counter("tip_execution_claimed_total", "Commands taken in hand.")
+VERDICTS = Counter("tip_execution_verdicts_total", "What became of them.", ["type", "verdict"])
+RECORDED = Counter("tip_execution_recorded_total", "Answers and updates written.")
+LEASES_LOST = Counter("tip_execution_leases_lost_total", "Answers that came after another executor had taken over.")
+CALL_SECONDS = Histogram(
+    "tip_broker_call_seconds",
+    "Time a broker took to carry out a command.",
+    ["broker"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
+)
+CIRCUIT = Gauge(
+    "tip_broker_circuit", "0 closed, 1 half open, 2 open.", ["broker", "environment"], multiprocess_mode="mostrecent"
+)
+STREAMS = Gauge("tip_broker_streams", "Accounts whose updates are heard.", multiprocess_mode="livesum")
+LOOKS = Counter("tip_reconciliation_looks_total", "Accounts compared with their broker.", ["result"])

@@ -1,0 +1,120 @@
+"""The two processes of execution, wired: `python -m intents.worker executor` and `… reconciler`."""
+
+import threading
+from typing import Any
+
+from sqlalchemy import Engine, event, text
+
+from chassis import db, process
+from chassis.config import stop_on_bad_configuration
+from chassis.outbox import Event, Outbox
+from chassis.outbox.bell import Ear
+from intents.brokers import Brokers
+from intents.execution import executor as executing
+from intents.execution.config import ExecutionConfig
+from intents.execution.credentials import Credentials, KeyPair
+from intents.execution.executor import Executor
+from intents.execution.gateway import Gateway
+from intents.execution.reconciler import Reconciler
+from intents.execution.recorder import Recorder
+from intents.execution.stale import cancel_stale
+from intents.execution.work import Work
+from intents.store import SCHEMA
+from intents.store.direct import Direct
+from intents.usecases import Deps
+
+_NOTE_REFUSED = text("""
+    INSERT INTO intents.broker_account AS known (account_id, refused_credential) VALUES (:account_id, :reference)
+    ON CONFLICT (account_id) DO UPDATE SET refused_credential = excluded.refused_credential
+        WHERE known.refused_credential IS DISTINCT FROM excluded.refused_credential
+    RETURNING 1
+""")
+
+
+def executor() -> None:
+    with stop_on_bad_configuration("intents-executor"):
+        config = ExecutionConfig.from_env()
+        engine = engine_of(config, "intents-executor")
+        running = build_executor(config, engine)
+
+    def loop(stop: threading.Event) -> None:
+        bells = executing.listen(running, Ear(engine, SCHEMA), config.queues, stop)
+        running.run(stop)
+        executing.wait_for_end(bells)
+
+    process.run("intents-executor", loop, log_format=config.log_format, level=config.log_level)
+
+
+def engine_of(config: ExecutionConfig, name: str) -> Engine:
+    engine = db.engine(config.database_url, pool_size=config.database_pool_size, name=name)
+
+    @event.listens_for(engine, "connect")
+    def keep_plans(connection: Any, _record: object) -> None:
+        # Our few statements are large: planning one anew takes longer than running it for one intent. And each reaches
+        # its rows by a key: a plan made while the tables were still empty must not scan them when they no longer are.
+        with connection.cursor() as cursor:
+            cursor.execute("SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off")
+        connection.commit()
+
+    return engine
+
+
+def build_executor(config: ExecutionConfig, engine: Engine) -> Executor:
+    return Executor(
+        Direct(engine),
+        gateway_of(config, engine),
+        config.executor_threads,
+        config.executor_lease_seconds,
+        config.patience,
+    )
+
+
+def gateway_of(config: ExecutionConfig, engine: Engine) -> Gateway:
+    outbox = Outbox(engine, SCHEMA, attempt_limit=config.outbox_attempt_limit)
+
+    def refused(work: Work, pair: KeyPair) -> None:
+        tell_refused(outbox, work, pair)
+
+    return Gateway(Brokers(config.addresses), credentials_of(config, engine), refused)
+
+
+def credentials_of(config: ExecutionConfig, engine: Engine) -> Credentials:
+    keyring = config.keyring()
+    secret = config.paper_account_secret or keyring.derive("paper accounts").hex()
+    return Credentials(engine, secret, keyring, config.remote_vault())
+
+
+def tell_refused(outbox: Outbox, work: Work, pair: KeyPair) -> None:
+    """Accounts owns the credential: it is told, once for each version, and marks it itself."""
+    if pair.credential_id is None:
+        return
+    with outbox.begin() as tx:
+        if tx.execute(_NOTE_REFUSED, {"account_id": work.account_id, "reference": pair.reference}).first():
+            payload = {
+                "account_id": str(work.account_id),
+                "credential_id": str(pair.credential_id),
+                "version": int(pair.reference.rpartition(":")[2]),
+            }
+            outbox.append(tx, Event("credential.invalid", payload))
+
+
+def reconciler() -> None:
+    with stop_on_bad_configuration("intents-reconciler"):
+        config = ExecutionConfig.from_env()
+        engine = engine_of(config, "intents-reconciler")
+        running = build_reconciler(config, engine)
+    process.run("intents-reconciler", running.run, log_format=config.log_format, level=config.log_level)
+
+
+def build_reconciler(config: ExecutionConfig, engine: Engine) -> Reconciler:
+    direct = Direct(engine)
+    deps = Deps(engine, direct, Outbox(engine, SCHEMA, attempt_limit=config.outbox_attempt_limit))
+    return Reconciler(
+        engine,
+        Brokers(config.addresses),
+        credentials_of(config, engine),
+        Recorder(direct, patience=config.patience),
+        lambda: cancel_stale(deps),
+        config.reconcile_seconds,
+        config.streams,
+    )

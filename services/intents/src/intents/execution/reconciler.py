@@ -1,0 +1,151 @@
+"""The reconciler: hears what brokers tell, and looks itself at what may have been missed. Any number may run."""
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from uuid import UUID, uuid4
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from chassis import db, logs
+from intents.brokers import Broker, BrokerError, Brokers, UnknownBroker, Update
+from intents.execution import looking, watching
+from intents.execution.credentials import CredentialInvalid, Credentials, NoCredential, VaultDown
+from intents.execution.metrics import LOOKS, STREAMS
+from intents.execution.recorder import Recorder
+from intents.execution.watching import Watched
+from intents.execution.work import Heard
+
+log = logs.get(__name__)
+
+LEASE_SECONDS = 6.0
+RENEW_SECONDS = 1.0
+LINGER_SECONDS = 600.0  # how long an account is listened to after its last order has ended
+LOOKERS = 4
+FIRST_PAUSE_SECONDS = 0.2
+LONGEST_PAUSE_SECONDS = 10.0
+_NO_KEYS = (CredentialInvalid, NoCredential, VaultDown, UnknownBroker, KeyError)
+
+
+@dataclass
+class Watch:
+    """One account: a thread that listens, and when it is to be looked at next."""
+
+    account: Watched
+    stop: threading.Event
+    look_at: float = 0.0
+    active_at: float = field(default_factory=time.monotonic)
+    looking: bool = False
+    listening: bool = False
+
+
+@dataclass
+class Reconciler:
+    engine: Engine
+    brokers: Brokers
+    credentials: Credentials
+    recorder: Recorder
+    chore: Callable[[], object]
+    """Done once a second beside everything else."""
+    look_seconds: float
+    streams: int
+    _watches: dict[UUID, Watch] = field(default_factory=dict, init=False)
+    _token: UUID = field(default_factory=uuid4, init=False)
+
+    def run(self, stop: threading.Event) -> None:
+        self.recorder.start()
+        with ThreadPoolExecutor(LOOKERS, thread_name_prefix="look") as pool:
+            while not stop.is_set():
+                self._carefully(self._renew)
+                self._carefully(self.chore)
+                renew_at = time.monotonic() + RENEW_SECONDS
+                while time.monotonic() < renew_at and not stop.is_set():
+                    self._look_where_due(pool)
+                    stop.wait(0.05)
+            for watch in self._watches.values():
+                watch.stop.set()
+        self._carefully(lambda: watching.release(self.engine, self._token))
+        self.recorder.close()
+
+    def _carefully(self, step: Callable[[], object]) -> None:
+        try:
+            step()
+        except SQLAlchemyError as error:
+            if not db.is_unavailable(error):
+                raise
+            log.warning("reconciler_database_unavailable", error=type(error).__name__)
+
+    def _renew(self) -> None:
+        """Keep the accounts that are ours, take those that are nobody's, let go of those that have gone quiet."""
+        now = time.monotonic()
+        keep = [one for one, watch in self._watches.items() if now - watch.active_at < LINGER_SECONDS]
+        mine = {one.account_id: one for one in watching.watch(self.engine, self._token, keep, LEASE_SECONDS)}
+        for account_id in self._watches.keys() - mine.keys():
+            self._watches.pop(account_id).stop.set()
+        for account_id in mine.keys() - self._watches.keys():
+            self._begin(mine[account_id])
+
+    def _begin(self, account: Watched) -> None:
+        watch = Watch(account, threading.Event())
+        self._watches[account.account_id] = watch
+        if len(self._watches) <= self.streams:
+            threading.Thread(target=self._listen, args=(watch,), name="stream", daemon=True).start()
+
+    def _broker(self, account: Watched) -> Broker:
+        pair = self.credentials.pair(account.account_id, account.broker)
+        return self.brokers.account(account.broker, account.environment, pair.secret)
+
+    def _listen(self, watch: Watch) -> None:
+        """Until told to stop; a line that breaks is taken up again, and what was missed is looked for."""
+        account_id, pause = watch.account.account_id, FIRST_PAUSE_SECONDS
+
+        def ready() -> None:
+            nonlocal pause
+            pause, watch.listening, watch.look_at = FIRST_PAUSE_SECONDS, True, 0.0
+            STREAMS.inc()
+
+        def hear(update: Update) -> None:
+            watch.active_at = time.monotonic()
+            self.recorder.put(Heard(account_id, update.order, update.occurred_at, update.execution, update.told))
+
+        while not watch.stop.is_set():
+            try:
+                self._broker(watch.account).listen(ready, hear, watch.stop)
+            except (BrokerError, *_NO_KEYS, SQLAlchemyError, TimeoutError) as error:
+                log.info("stream_lost", account_id=str(account_id), error=type(error).__name__)
+            if watch.listening:
+                watch.listening = False
+                STREAMS.dec()
+            watch.stop.wait(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads reconnections, guards nothing
+            pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
+
+    def _look_where_due(self, pool: ThreadPoolExecutor) -> None:
+        now = time.monotonic()
+        for watch in self._watches.values():
+            if watch.look_at <= now and not watch.looking:
+                watch.looking, watch.look_at = True, now + self.look_seconds
+                pool.submit(self._look, watch)
+
+    def _look(self, watch: Watch) -> None:
+        account_id = watch.account.account_id
+        try:
+            found = looking.look(self.engine, account_id, self._broker(watch.account))
+            for one in found:
+                self.recorder.put(one)
+            LOOKS.labels("different" if found else "same").inc()
+            if found:
+                watch.active_at = time.monotonic()
+        except (BrokerError, *_NO_KEYS) as error:
+            LOOKS.labels("failed").inc()
+            log.info("look_failed", account_id=str(account_id), error=type(error).__name__)
+        except SQLAlchemyError as error:
+            LOOKS.labels("failed").inc()
+            log.warning("look_failed", account_id=str(account_id), error=type(error).__name__)
+        except Exception as error:
+            log.error("look_failed", account_id=str(account_id), exc_info=error)
+        finally:
+            watch.looking = False

@@ -1,0 +1,177 @@
+"""Writes what happened: many answers and updates in one transaction, as soon as there is one.
+
+While a transaction is under way the next batch gathers, so one is as quick as it can be and many are cheap.
+"""
+
+import queue
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from chassis import crashpoints, db, logs
+from intents.execution import elsewhere, store
+from intents.execution.metrics import LEASES_LOST, RECORDED
+from intents.execution.settling import Held, Patience, settle
+from intents.execution.work import Answer, Heard
+from intents.store.direct import Direct
+
+log = logs.get(__name__)
+
+BATCH = 200
+RETRY_SECONDS = 0.2
+PATIENCE = Patience()
+Happening = Answer | Heard
+
+
+def record(direct: Direct, happenings: Sequence[Happening], patience: Patience = PATIENCE) -> None:
+    """Write everything: status, events, positions, leases, each intent's in one transaction.
+
+    What nobody else has touched since the claim is written by one statement, without being read again; the rest, and
+    whatever turns out to have been touched, is locked first.
+    """
+    left = _record_new(direct, happenings, patience)
+    if left:
+        _record_locked(direct, left, patience)
+    crashpoints.reach("executor.after_commit")
+
+
+def _record_new(direct: Direct, happenings: Sequence[Happening], patience: Patience) -> Sequence[Happening]:
+    """Record the answers to new intents; what is left to be recorded."""
+    heard = {(one.account_id, one.order.client_order_id) for one in happenings if isinstance(one, Heard)}
+    held: list[Held] = []
+    for one in happenings:
+        if isinstance(one, Answer) and one.work.is_new and (one.account_id, one.work.client_order_id) not in heard:
+            fresh = store.held_since_claim(one.work)
+            fresh.patience = patience
+            settle(fresh, [one])
+            if not fresh.positions:
+                held.append(fresh)
+    if not held:
+        return happenings
+    crashpoints.reach("executor.before_commit")
+    written = store.write(direct, held)
+    return [
+        one for one in happenings if not (isinstance(one, Answer) and (one.account_id, one.work.intent_id) in written)
+    ]
+
+
+def _record_locked(direct: Direct, happenings: Sequence[Happening], patience: Patience) -> None:
+    answers = [one for one in happenings if isinstance(one, Answer)]
+    heard = [one for one in happenings if isinstance(one, Heard)]
+    with direct.transaction():
+        held = store.hold(
+            direct,
+            {(one.account_id, one.work.intent_id) for one in answers},
+            {(one.account_id, one.order.client_order_id) for one in heard},
+        )
+        for one in held:
+            one.patience = patience
+        unknown = _settle_all(held, happenings)
+        store.write(direct, held)
+        elsewhere.record(direct, unknown)
+        crashpoints.reach("executor.before_commit")
+
+
+def _settle_all(held: Sequence[Held], happenings: Sequence[Happening]) -> list[Heard]:
+    """Let each intent have what concerns it; what concerns none was placed elsewhere."""
+    by_intent = {(one.account_id, one.intent.id): one for one in held}
+    by_order = {(one.account_id, order): one for one in held for order in one.orders}
+    theirs: dict[int, list[Happening]] = defaultdict(list)
+    unknown: list[Heard] = []
+    for happening in happenings:
+        if isinstance(happening, Answer):
+            found = by_intent.get((happening.account_id, happening.work.intent_id))
+            if found and found.lease_token != happening.work.lease_token:
+                LEASES_LOST.inc()
+        else:
+            found = by_order.get((happening.account_id, happening.order.client_order_id))
+            if found is None:
+                unknown.append(happening)
+        if found:
+            theirs[id(found)].append(happening)
+    for one in held:
+        settle(one, theirs[id(one)])
+    return unknown
+
+
+class Recorder:
+    """A thread that records. `put` never waits; `recorded` is called after each batch with its size."""
+
+    def __init__(
+        self,
+        direct: Direct,
+        recorded: Callable[[Sequence[Happening]], None] = lambda _batch: None,
+        patience: Patience = PATIENCE,
+    ) -> None:
+        self._direct, self._recorded, self._patience = direct, recorded, patience
+        self._queue: queue.SimpleQueue[Happening | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def put(self, happening: Happening) -> None:
+        self._queue.put(happening)
+
+    def close(self) -> None:
+        """After everything that was put is written, or given up."""
+        self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        ending = False
+        while not ending:
+            batch, ending = self._gather()
+            if batch:
+                self._record(batch, patient=not ending)
+                self._recorded(batch)
+
+    def _gather(self) -> tuple[list[Happening], bool]:
+        first = self._queue.get()
+        if first is None:
+            return [], True
+        batch = [first]
+        while len(batch) < BATCH:
+            try:
+                one = self._queue.get_nowait()
+            except queue.Empty:
+                break
+            if one is None:
+                return batch, True
+            batch.append(one)
+        return batch, False
+
+    def _record(self, batch: Sequence[Happening], *, patient: bool) -> None:
+        """Until the database takes it. What it can never take is left to a later run, alone."""
+        while True:
+            try:
+                record(self._direct, batch, self._patience)
+                RECORDED.inc(len(batch))
+                return
+            except SQLAlchemyError as error:
+                if db.is_unavailable(error):
+                    log.warning("record_postponed", error=type(error).__name__, size=len(batch))
+                    if not patient:
+                        return
+                    time.sleep(RETRY_SECONDS)
+                    continue
+                self._one_by_one(batch, error)
+                return
+            except Exception as error:  # noqa: BLE001 - one bad answer must not stop its neighbours
+                self._one_by_one(batch, error)
+                return
+
+    def _one_by_one(self, batch: Sequence[Happening], error: Exception) -> None:
+        if len(batch) == 1:
+            log.error("record_failed", account_id=str(_account(batch[0])), error=type(error).__name__, exc_info=error)
+            return
+        for one in batch:
+            self._record([one], patient=True)
+
+
+def _account(happening: Happening) -> UUID:
+    return happening.account_id

@@ -1,0 +1,137 @@
+"""SQL of the reconciler: whose account is watched by whom, what we believe is open, what the broker says is held."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import Connection, Engine, text
+
+from intents.brokers import Balance, Position
+
+ENDED = "'FILLED', 'CANCELED', 'REJECTED', 'DENIED', 'EXPIRED', 'FAILED'"
+
+
+class Watched(NamedTuple):
+    account_id: UUID
+    broker: str
+    environment: str
+
+
+class Believed(NamedTuple):
+    """An order that we have not seen the end of."""
+
+    client_order_id: str
+    broker_order_id: str
+    status: str
+    filled_quantity: Decimal
+    created_at: datetime
+
+
+# An account is watched while something of it is open, and a while longer by whoever watches it already.
+_WATCH = text(f"""
+    WITH open AS (
+        SELECT DISTINCT account_id FROM intents.intent WHERE status NOT IN ({ENDED})
+        UNION
+        SELECT unnest(CAST(:mine AS uuid[]))
+    ), taken AS (
+        INSERT INTO intents.broker_account AS known (account_id, lease_token, lease_until)
+        SELECT account_id, :token, now() + make_interval(secs => :seconds) FROM open ORDER BY account_id
+        ON CONFLICT (account_id) DO UPDATE
+        SET lease_token = excluded.lease_token, lease_until = excluded.lease_until
+        WHERE known.lease_until IS NULL OR known.lease_until < now() OR known.lease_token = excluded.lease_token
+        RETURNING account_id
+    )
+    SELECT account.id, account.broker, account.environment
+    FROM taken JOIN accounts_api.account account ON account.id = taken.account_id
+""")  # noqa: S608 - a constant
+_RELEASE = text("UPDATE intents.broker_account SET lease_until = NULL WHERE lease_token = :token")
+_BELIEVED = text(f"""
+    SELECT o.client_order_id, o.broker_order_id, o.status, o.filled_quantity, o.created_at
+    FROM intents.intent i JOIN intents.broker_order o ON o.account_id = i.account_id AND o.intent_id = i.id
+    WHERE i.account_id = :account_id AND i.status NOT IN ({ENDED}) AND o.broker_order_id IS NOT NULL
+      AND o.status NOT IN ('FILLED', 'CANCELED', 'EXPIRED', 'REJECTED', 'REPLACED')
+""")  # noqa: S608 - a constant
+_NOW = text("SELECT clock_timestamp()")
+# What a fill has changed since the broker was asked stays: the next look will see both.
+_POSITIONS = text("""
+    INSERT INTO intents.position AS held (account_id, symbol, quantity, last_price, updated_at, average_entry_price,
+        market_value, unrealized_profit, reconciled_at)
+    SELECT :account_id, symbol, quantity, last_price, :asked_at, average_entry_price, market_value, unrealized_profit,
+           :asked_at
+    FROM jsonb_to_recordset(CAST(:positions AS jsonb)) AS given(symbol text, quantity numeric, last_price numeric,
+        average_entry_price numeric, market_value numeric, unrealized_profit numeric)
+    ORDER BY symbol
+    ON CONFLICT (account_id, symbol) DO UPDATE SET quantity = excluded.quantity,
+        last_price = coalesce(excluded.last_price, held.last_price),
+        average_entry_price = excluded.average_entry_price, market_value = excluded.market_value,
+        unrealized_profit = excluded.unrealized_profit, reconciled_at = excluded.reconciled_at
+        WHERE held.updated_at <= excluded.reconciled_at
+""")
+_FLAT = text("""
+    UPDATE intents.position SET quantity = 0, average_entry_price = NULL, market_value = 0, unrealized_profit = 0,
+        reconciled_at = :asked_at
+    WHERE account_id = :account_id AND updated_at <= :asked_at AND NOT (symbol = ANY(:symbols))
+      AND (quantity <> 0 OR reconciled_at IS NULL)
+""")
+_BALANCE = text("""
+    INSERT INTO intents.balance (account_id, currency, cash, equity, buying_power, updated_at)
+    VALUES (:account_id, :currency, :cash, :equity, :buying_power, :asked_at)
+    ON CONFLICT (account_id) DO UPDATE SET currency = excluded.currency, cash = excluded.cash,
+        equity = excluded.equity, buying_power = excluded.buying_power, updated_at = excluded.updated_at
+""")
+_LOOKED = text("UPDATE intents.broker_account SET looked_at = :asked_at WHERE account_id = :account_id")
+
+
+def watch(engine: Engine, token: UUID, mine: Sequence[UUID], seconds: float) -> list[Watched]:
+    """Take what is open and unwatched, and keep what is mine; everything that is mine now."""
+    with engine.begin() as tx:
+        rows = tx.execute(_WATCH, {"token": token, "mine": list(mine), "seconds": seconds})
+        return [Watched(*row) for row in rows]
+
+
+def release(engine: Engine, token: UUID) -> None:
+    with engine.begin() as tx:
+        tx.execute(_RELEASE, {"token": token})
+
+
+def believed_open(engine: Engine, account_id: UUID) -> list[Believed]:
+    with engine.connect() as tx:
+        return [Believed(*row) for row in tx.execute(_BELIEVED, {"account_id": account_id})]
+
+
+def now(engine: Engine) -> datetime:
+    with engine.connect() as tx:
+        moment: datetime = tx.execute(_NOW).scalar_one()
+        return moment
+
+
+def save_holdings(
+    engine: Engine, account_id: UUID, positions: Sequence[Position], balance: Balance, asked_at: datetime
+) -> None:
+    values: dict[str, Any] = {"account_id": account_id, "asked_at": asked_at}
+    with engine.begin() as tx:
+        tx.execute(_POSITIONS, values | {"positions": json.dumps([one._asdict() for one in positions], default=str)})
+        tx.execute(_FLAT, values | {"symbols": [one.symbol for one in positions]})
+        tx.execute(_BALANCE, values | balance._asdict())
+        tx.execute(_LOOKED, values)
+
+
+_HELD = text("""
+    SELECT symbol, quantity, average_entry_price, last_price, market_value, unrealized_profit, updated_at, reconciled_at
+    FROM intents.position WHERE account_id = :account_id AND quantity <> 0 ORDER BY symbol
+""")
+_FUNDS = text("""
+    SELECT currency, cash, equity, buying_power, updated_at FROM intents.balance WHERE account_id = :account_id
+""")
+
+
+def positions(tx: Connection, account_id: UUID) -> list[dict[str, Any]]:
+    return [dict(row) for row in tx.execute(_HELD, {"account_id": account_id}).mappings()]
+
+
+def balance(tx: Connection, account_id: UUID) -> dict[str, Any] | None:
+    row = tx.execute(_FUNDS, {"account_id": account_id}).mappings().one_or_none()
+    return dict(row) if row else None

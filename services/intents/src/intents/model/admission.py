@@ -1,0 +1,209 @@
+"""Whether a command is accepted, and what it then becomes: facts in, an action out. Nothing is read here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, NamedTuple, Protocol
+from uuid import UUID, uuid4
+
+import control_rules
+from intents.model import errors
+from intents.model.actions import Action, Actor, Change, Intent, State, leaves
+from intents.model.lifecycle import TERMINAL, Status, Update, follow
+from intents.model.orders import Cancel, Command, CommandType, Create, Replace
+
+TRADING_LIVE = "trading_live"
+
+
+class Account(NamedTuple):
+    id: UUID
+    organization_id: UUID
+    environment: str
+
+
+class Earlier(NamedTuple):
+    """What an earlier request with the same idempotency key led to."""
+
+    request_hash: bytes
+    intent_id: UUID
+    action_id: UUID
+    state: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything a decision needs, as one read found it. `now` is the database's clock."""
+
+    now: datetime
+    account: Account | None
+    intent: Intent | None = None
+    earlier: Earlier | None = None
+    controls: control_rules.Facts | None = None
+
+
+class Admission(NamedTuple):
+    """An action that may be appended, and what it does to its intent."""
+
+    action: Action
+    change: Change
+
+
+class Caller(Protocol):
+    """What deciding needs to know of who asks."""
+
+    @property
+    def organization_id(self) -> UUID | None: ...
+    @property
+    def environment(self) -> str | None: ...
+    @property
+    def entitlements(self) -> frozenset[str]: ...
+
+
+def tradable(account: Account | None, caller: Caller) -> Account:
+    """The account, if it is the caller's and the caller may trade on it."""
+    if account is None or account.organization_id != caller.organization_id:
+        raise errors.AccountNotFound
+    if account.environment != caller.environment:
+        raise errors.Forbidden
+    if account.environment == "live" and TRADING_LIVE not in caller.entitlements:
+        raise errors.EntitlementRequired(TRADING_LIVE)
+    return account
+
+
+def admit(facts: Facts, account: Account, actor: Actor, command: Command, reason: str | None = None) -> Admission:
+    """The action the command becomes, or the error that says why it does not."""
+    if isinstance(command, Create):
+        return _create(facts, account, actor, command)
+    if facts.intent is None:
+        raise errors.IntentNotFound
+    if facts.intent.status in TERMINAL:
+        raise errors.IntentTerminal
+    if isinstance(command, Replace):
+        return _replace(facts, facts.intent, account, actor, command)
+    return _cancel(facts, facts.intent, account, actor, command, reason)
+
+
+def _create(facts: Facts, account: Account, actor: Actor, command: Create) -> Admission:
+    asked = control_rules.Command(
+        control_rules.CommandType.CREATE,
+        command.symbol,
+        control_rules.OrderSide(command.order_side),
+        command.spec.quantity,
+        limit_price=command.spec.price("limit_price"),
+        stop_price=command.spec.price("stop_price"),
+    )
+    quantity = command.spec.quantity
+    action = Action(
+        id=uuid4(),
+        intent_id=uuid4(),
+        account_id=account.id,
+        organization_id=account.organization_id,
+        environment=account.environment,
+        type=command.type,
+        payload=command.payload,
+        symbol=command.symbol,
+        order_side=command.order_side,
+        spec=command.spec.as_json,
+        route_strategy=command.route_strategy,
+        ref_intent_id=None,
+        actor=actor,
+        reason=None,
+        controls=_passed(facts, asked),
+        created_at=facts.now,
+        state=State(Status.PENDING, Decimal(0), quantity, None, None, None, None, facts.now),
+    )
+    return Admission(action, Change(None, Status.PENDING, None, facts.now))
+
+
+def _replace(facts: Facts, intent: Intent, account: Account, actor: Actor, command: Replace) -> Admission:
+    if command.spec.kind != intent.spec.kind:
+        raise errors.InvalidReplacement(
+            "/command/payload/spec", "kind", f"must be {intent.spec.kind}, as the intent is"
+        )
+    if command.spec.quantity <= intent.filled_quantity:
+        pointer = f"/command/payload/spec/{command.spec.kind}/quantity"
+        raise errors.InvalidReplacement(pointer, "filled", "must be more than what is filled already")
+    if intent.status in (Status.PENDING_REPLACE, Status.PENDING_CANCEL):
+        raise errors.IntentBusy
+    asked = control_rules.Command(
+        control_rules.CommandType.REPLACE,
+        intent.symbol,
+        control_rules.OrderSide(intent.order_side),
+        command.spec.quantity,
+        limit_price=command.spec.price("limit_price"),
+        stop_price=command.spec.price("stop_price"),
+        filled_quantity=intent.filled_quantity,
+    )
+    return _amend(facts, intent, account, actor, command, _passed(facts, asked))
+
+
+def _cancel(
+    facts: Facts, intent: Intent, account: Account, actor: Actor, command: Cancel, reason: str | None
+) -> Admission:
+    asked = control_rules.Command(control_rules.CommandType.CANCEL)
+    return _amend(facts, intent, account, actor, command, _passed(facts, asked), reason)
+
+
+def _amend(
+    facts: Facts,
+    intent: Intent,
+    account: Account,
+    actor: Actor,
+    command: Replace | Cancel,
+    controls: Mapping[str, Any],
+    reason: str | None = None,
+) -> Admission:
+    after = follow(intent.status, Update(command.type))
+    if after is None:
+        raise errors.IntentBusy
+    action = Action(
+        id=uuid4(),
+        intent_id=intent.id,
+        account_id=account.id,
+        organization_id=account.organization_id,
+        environment=account.environment,
+        type=command.type,
+        payload=command.payload,
+        symbol=intent.symbol,
+        order_side=intent.order_side,
+        spec=command.spec.as_json if command.spec else None,
+        route_strategy=intent.route_strategy,
+        ref_intent_id=command.ref_intent_id,
+        actor=actor,
+        reason=reason,
+        controls=controls,
+        created_at=facts.now,
+        state=State(
+            after,
+            intent.filled_quantity,
+            leaves(intent.quantity, intent.filled_quantity, after, TERMINAL),
+            intent.average_fill_price,
+            intent.broker_order_id,
+            intent.reason_code,
+            intent.outcome,
+            facts.now,
+        ),
+    )
+    return Admission(action, Change(intent.status, after, intent.version, intent.created_at))
+
+
+def _passed(facts: Facts, asked: control_rules.Command) -> dict[str, Any]:
+    """The controls as the action shows them, if they let the command pass."""
+    if facts.controls is None:
+        raise errors.AccountNotFound
+    decision = control_rules.evaluate(facts.controls, asked, facts.now)
+    if decision.refusals:
+        reasons = [one._asdict() | {"code": str(one.code)} for one in decision.refusals]
+        raise errors.ControlRejected(reasons, asked.symbol, facts.now)
+    return {
+        "decision": str(decision.decision),
+        "checks": [
+            {"control": one.control, "version": one.version, "outcome": str(one.outcome)} for one in decision.checks
+        ],
+    }
+
+
+def is_repeated_cancel(command: Command, intent: Intent | None) -> bool:
+    """A CANCEL of what is being cancelled already: answered with the action that asked first."""
+    return command.type is CommandType.CANCEL and intent is not None and intent.status is Status.PENDING_CANCEL

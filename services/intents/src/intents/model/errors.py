@@ -1,0 +1,72 @@
+"""Why a command is not accepted, in the words of the contract. Their statuses are one table in `routes`."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+
+class AccountNotFound(Exception):
+    """There is nothing here that you may see."""
+
+    code = "not_found"
+
+
+class IntentNotFound(Exception):
+    """There is nothing here that you may see."""
+
+    code = "not_found"
+
+
+class Forbidden(Exception):
+    """The key is for another environment than the account."""
+
+
+class EntitlementRequired(Exception):
+    """The organization lacks the entitlement for this."""
+
+    def __init__(self, entitlement: str) -> None:
+        super().__init__()
+        self.problem = {"entitlement": entitlement}
+
+
+class IntentTerminal(Exception):
+    """The intent has ended; nothing can be changed any more."""
+
+
+class IntentBusy(Exception):
+    """Another change of the intent is on its way; try again when it has ended."""
+
+
+class InvalidReplacement(Exception):
+    """The replacement does not fit the intent."""
+
+    code = "invalid"
+
+    def __init__(self, pointer: str, code: str, message: str) -> None:
+        super().__init__()
+        self.problem = {"errors": [{"pointer": pointer, "code": code, "message": message}]}
+
+
+class ControlRejected(Exception):
+    """A control on the account forbids this intent."""
+
+    def __init__(self, reasons: Sequence[dict[str, Any]], symbol: str, moment: datetime) -> None:
+        super().__init__()
+        self.reasons, self.symbol, self.moment = list(reasons), symbol, moment
+        self.problem = {"reasons": self.reasons}
+
+
+class IdempotencyKeyReused(Exception):
+    """The idempotency key was used before with another body."""
+
+
+class IdempotentRequestInFlight(Exception):
+    """The first request with this idempotency key has not ended yet."""
+
+
+class BatchRejected(Exception):
+    """One command was refused, so none was accepted."""
+
+    def __init__(self, results: Sequence[dict[str, Any]]) -> None:
+        super().__init__()
+        self.problem = {"results": list(results)}

@@ -1,0 +1,92 @@
+"""What can be asked for: the order kinds as data, and the three commands."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, NamedTuple
+from uuid import UUID
+
+ORDER_SIDES = ("BUY", "SELL")
+ROUTE_STRATEGIES = ("AUTO", "DIRECT")
+TIMES_IN_FORCE = ("DAY", "GTC", "IOC", "FOK")
+
+
+class CommandType(StrEnum):
+    CREATE = "CREATE"
+    REPLACE = "REPLACE"
+    CANCEL = "CANCEL"
+
+
+class Kind(NamedTuple):
+    """The prices an order kind needs, and how long such an order may stand."""
+
+    prices: tuple[str, ...]
+    times_in_force: tuple[str, ...]
+
+
+KINDS: Mapping[str, Kind] = {
+    "Market": Kind((), TIMES_IN_FORCE),
+    "Limit": Kind(("limit_price",), TIMES_IN_FORCE),
+    "Stop": Kind(("stop_price",), ("DAY", "GTC")),
+    "StopLimit": Kind(("stop_price", "limit_price"), ("DAY", "GTC")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """An order of one kind. Its decimals are the strings that were sent: nothing is rounded or rewritten."""
+
+    kind: str
+    terms: Mapping[str, str]
+
+    @property
+    def quantity(self) -> Decimal:
+        return Decimal(self.terms["quantity"])
+
+    def price(self, name: str) -> Decimal | None:
+        text = self.terms.get(name)
+        return None if text is None else Decimal(text)
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """With the time in force that holds when none was sent."""
+        return {self.kind: {"time_in_force": "DAY", **self.terms}}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Mapping[str, str]]) -> "Spec":
+        [(kind, terms)] = stored.items()
+        return cls(kind, terms)
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    payload: Mapping[str, Any]
+    symbol: str
+    order_side: str
+    route_strategy: str
+    spec: Spec
+    type = CommandType.CREATE
+    ref_intent_id = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    payload: Mapping[str, Any]
+    ref_intent_id: UUID
+    spec: Spec
+    type = CommandType.REPLACE
+    symbol = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    payload: Mapping[str, Any]
+    ref_intent_id: UUID
+    type = CommandType.CANCEL
+    symbol = None
+    spec = None
+
+
+Command = Create | Replace | Cancel
+"""`payload` is what was sent, for the record; the other fields are what it means."""

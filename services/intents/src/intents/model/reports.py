@@ -1,0 +1,100 @@
+"""What a broker, or the executor itself, reports about an intent, and what that makes of it."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from intents.model.actions import Intent, leaves
+from intents.model.lifecycle import TERMINAL, Update, follow
+from intents.model.orders import Spec
+
+
+@dataclass(frozen=True)
+class Report:
+    """`execution_id` names a fill for good: the same one twice is one fill. `spec` is the order after a REPLACED."""
+
+    update: Update
+    occurred_at: datetime
+    broker_order_id: str | None = None
+    execution_id: str | None = None
+    last_quantity: Decimal | None = None
+    last_price: Decimal | None = None
+    reason_code: str | None = None
+    reason: str | None = None
+    outcome: str | None = None
+    spec: Spec | None = None
+
+    @property
+    def is_fill(self) -> bool:
+        return self.update in (Update.PARTIALLY_FILLED, Update.FILLED)
+
+
+def apply(intent: Intent, report: Report) -> Intent | None:
+    """The intent after the report, or None if the report means nothing to it any more."""
+    last = report.last_quantity or Decimal(0)
+    filled = intent.filled_quantity + last
+    status = follow(intent.status, report.update, filled)
+    if status is None:
+        return None
+    return replace(
+        intent,
+        status=status,
+        filled_quantity=filled,
+        average_fill_price=_average(intent, last, report.last_price),
+        broker_order_id=report.broker_order_id or intent.broker_order_id,
+        reason_code=report.reason_code or intent.reason_code,
+        outcome=report.outcome,
+        spec=report.spec or intent.spec,
+        quantity=report.spec.quantity if report.spec else intent.quantity,
+        updated_at=report.occurred_at,
+    )
+
+
+def _average(intent: Intent, last: Decimal, price: Decimal | None) -> Decimal | None:
+    if not last or price is None:
+        return intent.average_fill_price
+    before = intent.filled_quantity * (intent.average_fill_price or Decimal(0))
+    return (before + last * price) / (intent.filled_quantity + last)
+
+
+def broker_order(intent: Intent, report: Report) -> dict[str, Any]:
+    """The event as the stream tells it; decimals are strings."""
+    terms = intent.spec.terms
+    return {
+        "intent_id": str(intent.id),
+        "broker_order_id": intent.broker_order_id,
+        "symbol": intent.symbol,
+        "order_side": intent.order_side,
+        "order_kind": intent.spec.kind,
+        "status": str(intent.status),
+        "quantity": terms["quantity"],
+        "filled_quantity": format(intent.filled_quantity, "f"),
+        "leaves_quantity": format(leaves(intent.quantity, intent.filled_quantity, intent.status, TERMINAL), "f"),
+        "average_fill_price": _number(intent.average_fill_price),
+        "limit_price": terms.get("limit_price"),
+        "stop_price": terms.get("stop_price"),
+        "reason_code": intent.reason_code,
+        "reason": report.reason,
+        "execution_id": report.execution_id,
+        "last_quantity": _number(report.last_quantity),
+        "last_price": _number(report.last_price),
+        "outcome": intent.outcome,
+    }
+
+
+def broker_trade(intent: Intent, report: Report) -> dict[str, Any]:
+    """A fill by itself."""
+    return {
+        "intent_id": str(intent.id),
+        "broker_order_id": intent.broker_order_id,
+        "execution_id": report.execution_id,
+        "symbol": intent.symbol,
+        "order_side": intent.order_side,
+        "quantity": _number(report.last_quantity),
+        "price": _number(report.last_price),
+    }
+
+
+def _number(value: Decimal | None) -> str | None:
+    return None if value is None else format(value, "f")

@@ -1,0 +1,261 @@
+"""intents over HTTP."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, cast
+from uuid import UUID
+
+from flask import Blueprint, Response, current_app, g, json, request
+from flask.typing import ResponseReturnValue
+
+from chassis import cursors, web
+from chassis.access import BadId, KeyRow, allow
+from chassis.cursors import Cursors
+from chassis.openapi import describe
+from chassis.principals import ANY_ROLE, api_key, service_account, user
+from chassis.problems import Problem
+from intents import model, schemas, usecases
+from intents.model import chain
+from intents.store import Once, Question
+
+bp = Blueprint("intents", __name__)
+
+STATUSES: dict[type[Exception], int] = {
+    model.AccountNotFound: 404,
+    model.IntentNotFound: 404,
+    model.Forbidden: 403,
+    model.EntitlementRequired: 403,
+    model.IntentTerminal: 409,
+    model.IntentBusy: 409,
+    model.IdempotentRequestInFlight: 409,
+    model.IdempotencyKeyReused: 422,
+    model.InvalidReplacement: 422,
+    model.ControlRejected: 422,
+    model.BatchRejected: 422,
+}
+SUBMITTERS = (api_key("intent:edit"),)
+_READERS = (user(*ANY_ROLE), api_key("intent:read"), service_account("intent:read"))
+_PAGE: dict[str, dict[str, Any]] = {
+    "limit": {"type": "integer", "minimum": 1, "maximum": cursors.MAX_LIMIT, "default": cursors.DEFAULT_LIMIT},
+    "next_cursor": {"type": "string"},
+}
+_ORGANIZATION = {"x-organization-id": "The organization whose account this is; for service accounts."}
+_ONCE = {"Idempotency-Key": "1 to 255 printable characters; the same key and body are done once within 24 hours."}
+
+
+def deps() -> usecases.Deps:
+    return cast("usecases.Deps", current_app.extensions["deps"])
+
+
+def _facts_and_keys(prefix: str, account_id: UUID | BadId) -> Sequence[KeyRow]:
+    """The caller's key and all that deciding the command needs, in one read."""
+    g.attempt = schemas.attempt(request)
+    command = g.attempt.command
+    question = Question(
+        None if isinstance(account_id, BadId) else account_id,
+        command and command.symbol,
+        command and command.ref_intent_id,
+        request.headers.get("Idempotency-Key"),
+        prefix,
+    )
+    g.facts, keys = usecases.look(deps(), question)
+    return keys
+
+
+@bp.post("/v1/accounts/<uuid:account_id>/intents")
+@allow(*SUBMITTERS, find_keys=_facts_and_keys)
+@describe(
+    "Append an intent command",
+    body=schemas.SubmitIntent,
+    answers={200: schemas.Action, 201: schemas.Action},
+    errors=(404, 409, 413, 415, 422),
+    query={"dry_run": {"type": "boolean", "default": False}},
+    headers=_ONCE,
+)
+def submit_intent(account_id: UUID) -> ResponseReturnValue:
+    model.tradable(g.facts.account, g.principal)
+    dry_run, key = _dry_run(), request.headers.get("Idempotency-Key")
+    asked = submission(account_id, g.attempt.loaded(), key, dry_run)
+    result = usecases.submit(deps(), g.principal, g.facts, asked)
+    return _json(model.record(result.action), status_of(result), headers_of(result))
+
+
+def submission(account_id: UUID, command: model.Command, key: str | None, dry_run: bool = False) -> usecases.Submission:
+    once = None if key is None else Once(schemas.idempotency_key(key), schemas.request_hash(command))
+    return usecases.Submission(account_id, command, once, dry_run)
+
+
+def status_of(result: usecases.Result) -> int:
+    return 201 if result.created or result.replayed else 200
+
+
+def headers_of(result: usecases.Result) -> list[tuple[str, str]]:
+    found = []
+    if result.created or result.replayed:
+        found.append(("Location", f"/v1/accounts/{result.action.account_id}/intents/{result.action.intent_id}"))
+    if result.replayed:
+        found.append(("Idempotent-Replayed", "true"))
+    return found
+
+
+def _dry_run() -> bool:
+    given = web.query("dry_run")("dry_run")
+    if given not in (None, "true", "false"):
+        raise Problem(400, "bad_dry_run", "dry_run must be true or false.")
+    return given == "true"
+
+
+@bp.post("/v1/accounts/<uuid:account_id>/intents/batch")
+@allow(*SUBMITTERS)
+@describe(
+    "Append up to 100 intent commands",
+    body=schemas.SubmitBatch,
+    answers={200: schemas.BatchResults},
+    errors=(404, 409, 413, 415, 422),
+    query={"dry_run": {"type": "boolean", "default": False}},
+    headers=_ONCE,
+)
+def submit_batch(account_id: UUID) -> ResponseReturnValue:
+    facts, _keys = usecases.look(deps(), Question(account_id))
+    account = model.tradable(facts.account, g.principal)
+    dry_run, key = _dry_run(), request.headers.get("Idempotency-Key")
+    batch = schemas.batch(request)
+    attempts = [
+        partial(_attempted, account_id, attempt, None if key is None else f"{key} {place}", dry_run)
+        for place, attempt in enumerate(batch.commands)
+    ]
+    if batch.atomic and not dry_run:
+        outcomes = usecases.submit_all(deps(), g.principal, account, attempts, batch.references)
+    else:
+        outcomes = usecases.submit_each(deps(), g.principal, attempts)
+    return _answer_batch([_outcome(one) for one in outcomes], atomic=batch.atomic)
+
+
+def _attempted(account_id: UUID, attempt: schemas.Attempt, key: str | None, dry_run: bool) -> usecases.Submission:
+    return submission(account_id, attempt.loaded(), key, dry_run)
+
+
+def _outcome(outcome: usecases.Outcome) -> dict[str, Any]:
+    if isinstance(outcome, usecases.Result):
+        return {"status": 201 if outcome.created else 200, "action": model.record(outcome.action)}
+    if outcome is None:
+        return {"status": 424}
+    answer = current_app.make_response(current_app.handle_user_exception(outcome))
+    return {"status": answer.status_code, "problem": answer.get_json(force=True)}
+
+
+def _answer_batch(results: list[dict[str, Any]], *, atomic: bool) -> ResponseReturnValue:
+    if atomic and any("action" not in result for result in results):
+        raise model.BatchRejected(results)
+    return _json({"results": results})
+
+
+@bp.get("/v1/accounts/<uuid:account_id>/intents")
+@allow(*_READERS)
+@describe(
+    "List action records",
+    answers={200: schemas.ActionPage},
+    errors=(404,),
+    query=_PAGE,
+    headers=_ORGANIZATION,
+)
+def list_intents(account_id: UUID) -> ResponseReturnValue:
+    about = _about(account_id, "list")
+    after, limit = _place(about)
+    return _paged(usecases.list_actions(deps(), _reader(account_id), after, limit), about)
+
+
+@bp.get("/v1/accounts/<uuid:account_id>/intents/stats")
+@allow(*_READERS)
+@describe(
+    "Intent statistics",
+    answers={200: schemas.Statistics},
+    errors=(404,),
+    query={"time_window": {"type": "string", "enum": list(model.WINDOWS), "default": "last_day"}},
+    headers=_ORGANIZATION,
+)
+def stats(account_id: UUID) -> ResponseReturnValue:
+    asked = web.query("time_window")("time_window")
+    time_window = "last_day" if asked is None else asked
+    if time_window not in model.WINDOWS:
+        raise Problem(400, "bad_time_window", f"time_window must be one of {', '.join(model.WINDOWS)}.")
+    found = usecases.statistics(deps(), _reader(account_id), time_window)
+    return _json(schemas.Statistics().dump(found))
+
+
+@bp.get("/v1/accounts/<uuid:account_id>/intents/verify")
+@allow(*_READERS)
+@describe(
+    "Check the chain of action records",
+    answers={200: schemas.Verification},
+    errors=(404,),
+    query={"next_cursor": {"type": "string"}},
+    headers=_ORGANIZATION,
+)
+def verify(account_id: UUID) -> ResponseReturnValue:
+    about = _about(account_id, "verify")
+    sequence, previous = _cursors().read(about, web.query("next_cursor")("next_cursor")) or [0, chain.GENESIS.hex()]
+    found = usecases.verify(deps(), _reader(account_id), sequence, bytes.fromhex(previous))
+    return _json(
+        {
+            "account_id": str(account_id),
+            "valid": found.broken is None,
+            "checked": found.checked,
+            "last_sequence": found.last_sequence,
+            "first_broken": found.broken._asdict() if found.broken else None,
+            "next_cursor": _cursors().write(about, [found.last_sequence, found.hash.hex()])
+            if found.unfinished
+            else None,
+        }
+    )
+
+
+@bp.get("/v1/accounts/<uuid:account_id>/intents/<uuid:intent_id>")
+@allow(*_READERS)
+@describe("Latest action of an intent", answers={200: schemas.Action}, errors=(404,), headers=_ORGANIZATION)
+def latest(account_id: UUID, intent_id: UUID) -> ResponseReturnValue:
+    web.query()
+    return _json(model.record(usecases.latest_action(deps(), _reader(account_id), intent_id)))
+
+
+@bp.get("/v1/accounts/<uuid:account_id>/intents/<uuid:intent_id>/actions")
+@allow(*_READERS)
+@describe(
+    "Action history of an intent",
+    answers={200: schemas.ActionPage},
+    errors=(404,),
+    query=_PAGE,
+    headers=_ORGANIZATION,
+)
+def actions(account_id: UUID, intent_id: UUID) -> ResponseReturnValue:
+    about = _about(account_id, f"actions:{intent_id}")
+    after, limit = _place(about)
+    return _paged(usecases.action_history(deps(), _reader(account_id), intent_id, after, limit), about)
+
+
+def _reader(account_id: UUID) -> usecases.Reader:
+    return usecases.Reader(g.principal, account_id)
+
+
+def _cursors() -> Cursors:
+    return cast("Cursors", current_app.extensions["cursors"])
+
+
+def _about(account_id: UUID, query: str) -> tuple[str, ...]:
+    return str(g.principal.organization_id), str(account_id), query
+
+
+def _place(about: tuple[str, ...]) -> tuple[int, int]:
+    asked: Callable[[str], str | None] = web.query("next_cursor", "limit")
+    limit = cursors.limit(asked("limit"))
+    [after] = _cursors().read(about, asked("next_cursor")) or [0]
+    return after, limit
+
+
+def _paged(page: usecases.Page, about: tuple[str, ...]) -> Response:
+    following = None if page.last is None else _cursors().write(about, [page.last])
+    return _json({"data": [model.record(action) for action in page.actions], "next_cursor": following})
+
+
+def _json(body: Any, status: int = 200, headers: list[tuple[str, str]] | None = None) -> Response:
+    return Response(json.dumps(body), status, headers, content_type="application/json")

@@ -1,0 +1,48 @@
+"""The only SQL on the tables of intents."""
+
+from intents.store.admission import (
+    FactsChanged,
+    Once,
+    Question,
+    append,
+    facts,
+    lock,
+    refuse,
+    with_order_facts,
+)
+from intents.store.direct import Direct
+from intents.store.events import append_event, is_known, locked_intent, save
+from intents.store.reads import account, by_id, head, history, last_cancel, latest, other_events, page
+from intents.store.statistics import behind, counts, forget_old_keys, now, roll
+from intents.store.tables import METADATA, SCHEMA
+
+__all__ = [
+    "METADATA",
+    "SCHEMA",
+    "Direct",
+    "FactsChanged",
+    "Once",
+    "Question",
+    "account",
+    "append",
+    "append_event",
+    "behind",
+    "by_id",
+    "counts",
+    "facts",
+    "forget_old_keys",
+    "head",
+    "history",
+    "is_known",
+    "last_cancel",
+    "latest",
+    "lock",
+    "locked_intent",
+    "now",
+    "other_events",
+    "page",
+    "refuse",
+    "roll",
+    "save",
+    "with_order_facts",
+]

@@ -1,0 +1,131 @@
+"""The shortest way to the database, for the one path where every round trip counts.
+
+A thread keeps one connection in autocommit, where a statement is a transaction of one round trip, and the server keeps
+the plans of the statements. SQLAlchemy's pool would ping at every checkout and its statements would be planned anew.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import psycopg2
+from psycopg2 import extras
+from sqlalchemy import Engine, exc
+
+_NOT_PREPARED = "26000"
+
+
+class Statement(NamedTuple):
+    """A statement with $1 … $n, prepared on a connection when it is first used there."""
+
+    name: str
+    types: tuple[str, ...]
+    sql: str
+
+    @property
+    def prepare(self) -> str:
+        return f"PREPARE {self.name} ({', '.join(self.types)}) AS {self.sql}"
+
+    @property
+    def execute(self) -> str:
+        return f"EXECUTE {self.name} ({', '.join(['%s'] * len(self.types))})"
+
+
+class Direct:
+    """A connection for each thread that asks, made when first needed and again after it was lost."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._here = threading.local()
+
+    def read(self, statement: Statement, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """The rows. A connection found dead is replaced and asked again: a read may be repeated."""
+        try:
+            return self._execute(statement, values)
+        except exc.OperationalError as error:
+            if not error.connection_invalidated or self._in_transaction:
+                raise
+            return self._execute(statement, values)
+
+    def write(self, statement: Statement, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Never repeated: after a lost connection nobody knows whether it was done."""
+        return self._execute(statement, values)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Everything this thread does inside is one transaction; an error takes it back. One inside another is it."""
+        if self._in_transaction:
+            yield
+            return
+        self._plain("BEGIN")
+        self._here.in_transaction = True
+        try:
+            yield
+            self._plain("COMMIT")
+        except BaseException:
+            self._roll_back()
+            raise
+        finally:
+            self._here.in_transaction = False
+
+    @property
+    def _in_transaction(self) -> bool:
+        return bool(getattr(self._here, "in_transaction", False))
+
+    def _roll_back(self) -> None:
+        cursor = getattr(self._here, "cursor", None)
+        if cursor is not None:
+            try:
+                cursor.execute("ROLLBACK")
+            except psycopg2.Error:
+                self._drop()
+
+    def _plain(self, words: str) -> None:
+        cursor = self._cursor()
+        try:
+            cursor.execute(words)
+        except psycopg2.Error as error:
+            raise self._translated(error) from error
+
+    def _execute(self, statement: Statement, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        cursor = self._cursor()
+        try:
+            if statement.name not in self._here.prepared:
+                cursor.execute(statement.prepare)
+                self._here.prepared.add(statement.name)
+            cursor.execute(statement.execute, values)
+            rows: list[tuple[Any, ...]] = cursor.fetchall()
+        except psycopg2.Error as error:
+            raise self._translated(error) from error
+        return rows
+
+    def _cursor(self) -> Any:
+        cursor = getattr(self._here, "cursor", None)
+        return self._connect() if cursor is None or cursor.connection.closed else cursor
+
+    def _connect(self) -> Any:
+        pooled = self._engine.raw_connection()
+        connection: Any = pooled.driver_connection
+        pooled.detach()
+        connection.autocommit = True
+        extras.register_uuid(conn_or_curs=connection)  # type: ignore[no-untyped-call]
+        self._here.cursor, self._here.prepared = connection.cursor(), set()
+        return self._here.cursor
+
+    def _translated(self, error: psycopg2.Error) -> exc.DBAPIError:
+        """As SQLAlchemy would have it, so that errors are answered alike everywhere; without any values."""
+        cursor = self._here.cursor
+        lost = bool(cursor.connection.closed) or error.pgcode == _NOT_PREPARED
+        if lost:
+            self._drop()
+        names = (ancestor.__name__ for ancestor in type(error).__mro__)
+        kind: type[exc.DBAPIError] = next(getattr(exc, name) for name in names if hasattr(exc, name))
+        if error.pgcode == _NOT_PREPARED:
+            kind = exc.OperationalError
+        return kind("a prepared statement of intents", None, error, connection_invalidated=lost)
+
+    def _drop(self) -> None:
+        cursor, self._here.cursor = self._here.cursor, None
+        if cursor is not None and not cursor.connection.closed:
+            cursor.connection.close()

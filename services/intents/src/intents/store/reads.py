@@ -1,0 +1,111 @@
+"""What is read of the log: pages by keyset, so that depth costs nothing."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, RowMapping, text
+
+from intents import model
+from intents.model.actions import leaves
+
+_ACTION = """
+SELECT a.*, i.status, i.filled_quantity, i.quantity, i.average_fill_price, i.broker_order_id, i.reason_code, i.outcome,
+       i.updated_at
+FROM intents.action a JOIN intents.intent i ON i.account_id = a.account_id AND i.id = a.intent_id
+WHERE a.account_id = :account_id
+"""
+_PAGE = text(f"{_ACTION} AND a.sequence > :after ORDER BY a.sequence LIMIT :limit")
+_HISTORY = text(f"{_ACTION} AND a.intent_id = :intent_id AND a.sequence > :after ORDER BY a.sequence LIMIT :limit")
+_LATEST = text(f"{_ACTION} AND a.intent_id = :intent_id ORDER BY a.sequence DESC LIMIT 1")
+_LAST_CANCEL = text(f"{_ACTION} AND a.intent_id = :intent_id AND a.type = 'CANCEL' ORDER BY a.sequence DESC LIMIT 1")
+_BY_ID = text(f"{_ACTION} AND a.intent_id = :intent_id AND a.id = :action_id")
+_ACCOUNT = text("SELECT id, organization_id, environment FROM accounts_api.account WHERE id = :account_id")
+_HEAD = text("SELECT last_sequence, last_hash FROM intents.account_head WHERE account_id = :account_id")
+_OTHERS = text("""
+    SELECT count(*) FROM intents.broker_event
+    WHERE account_id = :account_id AND sequence > :after AND sequence <= :until
+""")
+
+
+def account(tx: Connection, account_id: UUID) -> model.Account | None:
+    row = tx.execute(_ACCOUNT, {"account_id": account_id}).one_or_none()
+    return model.Account(*row) if row else None
+
+
+def page(tx: Connection, account_id: UUID, after: int, limit: int) -> list[model.Action]:
+    """Actions of the account that follow a sequence, in order."""
+    return _actions(tx, _PAGE, account_id=account_id, after=after, limit=limit)
+
+
+def history(tx: Connection, account_id: UUID, intent_id: UUID, after: int, limit: int) -> list[model.Action]:
+    return _actions(tx, _HISTORY, account_id=account_id, intent_id=intent_id, after=after, limit=limit)
+
+
+def latest(tx: Connection, account_id: UUID, intent_id: UUID) -> model.Action | None:
+    """The last action of an intent, or None if the account has no such intent."""
+    return next(iter(_actions(tx, _LATEST, account_id=account_id, intent_id=intent_id)), None)
+
+
+def last_cancel(tx: Connection, account_id: UUID, intent_id: UUID) -> model.Action | None:
+    return next(iter(_actions(tx, _LAST_CANCEL, account_id=account_id, intent_id=intent_id)), None)
+
+
+def by_id(tx: Connection, account_id: UUID, intent_id: UUID, action_id: UUID) -> model.Action | None:
+    found = _actions(tx, _BY_ID, account_id=account_id, intent_id=intent_id, action_id=action_id)
+    return next(iter(found), None)
+
+
+def head(tx: Connection, account_id: UUID) -> tuple[int, bytes] | None:
+    """The last sequence and hash of the account, None if nothing was ever written for it."""
+    row = tx.execute(_HEAD, {"account_id": account_id}).one_or_none()
+    return (row.last_sequence, bytes(row.last_hash)) if row else None
+
+
+def other_events(tx: Connection, account_id: UUID, after: int, until: int) -> int:
+    """How many of these sequences are taken by events that are not actions."""
+    found = tx.execute(_OTHERS, {"account_id": account_id, "after": after, "until": until})
+    return int(found.scalar_one())
+
+
+def _actions(tx: Connection, statement: Any, **values: Any) -> list[model.Action]:
+    return [_action(row) for row in tx.execute(statement, values).mappings()]
+
+
+def _action(row: RowMapping) -> model.Action:
+    return model.Action(
+        **{name: row[name] for name in _AS_STORED},
+        actor=model.Actor(row["actor_type"], row["actor_id"]),
+        state=model.State(
+            row["status"],
+            row["filled_quantity"],
+            leaves(row["quantity"], row["filled_quantity"], row["status"], model.TERMINAL),
+            row["average_fill_price"],
+            row["broker_order_id"],
+            row["reason_code"],
+            row["outcome"],
+            row["updated_at"],
+        ),
+        previous_hash=bytes(row["previous_hash"]),
+        hash=bytes(row["hash"]),
+    )
+
+
+_AS_STORED: Sequence[str] = (
+    "id",
+    "intent_id",
+    "account_id",
+    "organization_id",
+    "environment",
+    "type",
+    "payload",
+    "symbol",
+    "order_side",
+    "spec",
+    "route_strategy",
+    "ref_intent_id",
+    "reason",
+    "controls",
+    "created_at",
+    "sequence",
+)

@@ -1,0 +1,225 @@
+"""The tables as SQLAlchemy sees them. Every primary key starts with the account: the tables shard by it."""
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    DateTime,
+    Index,
+    Integer,
+    LargeBinary,
+    Numeric,
+    Table,
+    Text,
+    Uuid,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB
+
+from chassis import db
+from chassis.outbox import ddl
+from intents.model import TERMINAL, Status
+
+SCHEMA = "intents"
+METADATA = db.metadata(SCHEMA)
+_MOMENT = DateTime(timezone=True)
+_STATUSES = ", ".join(f"'{status}'" for status in Status)
+_ENDED = ", ".join(f"'{status}'" for status in Status if status in TERMINAL)
+
+account_head = Table(
+    "account_head",
+    METADATA,
+    Column("account_id", Uuid, primary_key=True),
+    Column("last_sequence", BigInteger, nullable=False),
+    Column("last_hash", LargeBinary, nullable=False),
+    Column("previous_hash", LargeBinary, nullable=False),
+)
+action = Table(
+    "action",
+    METADATA,
+    Column("account_id", Uuid, primary_key=True),
+    Column("sequence", BigInteger, primary_key=True),
+    Column("id", Uuid, nullable=False),
+    Column("organization_id", Uuid, nullable=False),
+    Column("environment", Text, nullable=False),
+    Column("intent_id", Uuid, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("payload", JSON, nullable=False),
+    Column("symbol", Text, nullable=False),
+    Column("order_side", Text, nullable=False),
+    Column("spec", JSON),
+    Column("route_strategy", Text, nullable=False),
+    Column("ref_intent_id", Uuid),
+    Column("actor_type", Text, nullable=False),
+    Column("actor_id", Text, nullable=False),
+    Column("reason", Text),
+    Column("controls", JSON, nullable=False),
+    Column("from_status", Text),
+    Column("to_status", Text, nullable=False),
+    Column("intent_created_at", _MOMENT, nullable=False),
+    Column("traceparent", Text),
+    Column("previous_hash", LargeBinary, nullable=False),
+    Column("hash", LargeBinary, nullable=False),
+    Column("created_at", _MOMENT, nullable=False),
+    CheckConstraint("environment IN ('paper', 'live')", name="environment"),
+    CheckConstraint("type IN ('CREATE', 'REPLACE', 'CANCEL')", name="type"),
+    CheckConstraint("order_side IN ('BUY', 'SELL')", name="order_side"),
+    Index("action_intent_idx", "account_id", "intent_id", "sequence"),
+    Index("action_created_at_idx", "account_id", "created_at"),
+)
+intent = Table(
+    "intent",
+    METADATA,
+    Column("account_id", Uuid, primary_key=True),
+    Column("id", Uuid, primary_key=True),
+    Column("organization_id", Uuid, nullable=False),
+    Column("environment", Text, nullable=False),
+    Column("symbol", Text, nullable=False),
+    Column("order_side", Text, nullable=False),
+    Column("route_strategy", Text, nullable=False),
+    Column("spec", JSON, nullable=False),
+    Column("quantity", Numeric, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("filled_quantity", Numeric, nullable=False, server_default="0"),
+    Column("average_fill_price", Numeric),
+    Column("broker_order_id", Text),
+    Column("reason_code", Text),
+    Column("outcome", Text),
+    Column("version", BigInteger, nullable=False, server_default="1"),
+    Column("created_at", _MOMENT, nullable=False),
+    Column("updated_at", _MOMENT, nullable=False),
+    # What the executor has still to do, and who of them is at it.
+    Column("open_actions", Integer, nullable=False, server_default="1"),
+    Column("done_sequence", BigInteger, nullable=False, server_default="0"),
+    Column("next_attempt_at", _MOMENT, nullable=False),
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("submit_started_at", _MOMENT),
+    Column("lease_token", Uuid),
+    Column("lease_until", _MOMENT),
+    Column("accepted_at", _MOMENT),
+    CheckConstraint("quantity > 0 AND quantity <> 'NaN'", name="quantity"),
+    CheckConstraint("filled_quantity >= 0 AND filled_quantity <> 'NaN'", name="filled_quantity"),
+    CheckConstraint(f"status IN ({_STATUSES})", name="status"),
+    CheckConstraint("outcome IN ('unknown')", name="outcome"),
+)
+Index("intent_work_idx", intent.c.next_attempt_at, postgresql_where=text("open_actions > 0"))
+Index("intent_open_idx", intent.c.account_id, intent.c.symbol, postgresql_where=text(f"status NOT IN ({_ENDED})"))
+position = Table(
+    "position",
+    METADATA,
+    Column("account_id", Uuid, primary_key=True),
+    Column("symbol", Text, primary_key=True),
+    Column("quantity", Numeric, nullable=False),
+    Column("last_price", Numeric),
+    Column("updated_at", _MOMENT, nullable=False),
+    Column("average_entry_price", Numeric),
+    Column("market_value", Numeric),
+    Column("unrealized_profit", Numeric),
+    Column("reconciled_at", _MOMENT),
+)
+balance = Table(
+    "balance",
+    METADATA,
+    Column("account_id", Uuid, primary_key=True),
+    Column("currency", Text, nullable=False),
+    Column("cash", Numeric, nullable=False),
+    Column("equity", Numeric, nullable=False),
+    Column("buying_power", Numeric, nullable=False),
+    Column("updated_at", _MOMENT, nullable=False),
+)
+broker_account = Table(
+    "broker_account",
+    METADATA,
+    Column("account_id", Uuid, primary_key=True),
+    Column("lease_token", Uuid),
+    Column("lease_until", _MOMENT),
+    Column("looked_at", _MOMENT),
+    Column("refused_credential", Text),
+)
+broker_order = Table(
+    "broker_order",
+    METADATA,
+    Column("account_id", Uuid, primary_key=True),
+    Column("client_order_id", Text, primary_key=True),
+    Column("intent_id", Uuid),
+    Column("action_sequence", BigInteger),
+    Column("broker_order_id", Text),
+    Column("status", Text, nullable=False),
+    Column("executions", ARRAY(Text), nullable=False, server_default="{}"),
+    Column("filled_quantity", Numeric, nullable=False, server_default="0"),
+    Column("executed_quantity", Numeric, nullable=False, server_default="0"),
+    Column("filled_value", Numeric, nullable=False, server_default="0"),
+    Column("created_at", _MOMENT, nullable=False, server_default=func.now()),
+    Column("updated_at", _MOMENT, nullable=False, server_default=func.now()),
+    CheckConstraint("filled_quantity >= 0 AND filled_quantity <> 'NaN'", name="filled_quantity"),
+    Index("broker_order_intent_idx", "account_id", "intent_id"),
+)
+broker_event = Table(
+    "broker_event",
+    METADATA,
+    Column("account_id", Uuid, primary_key=True),
+    Column("sequence", BigInteger, primary_key=True),
+    Column("id", Uuid, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("intent_id", Uuid),
+    Column("broker_execution_id", Text),
+    Column("from_status", Text),
+    Column("to_status", Text),
+    Column("intent_created_at", _MOMENT),
+    Column("payload", JSONB, nullable=False),
+    Column("traceparent", Text),
+    Column("occurred_at", _MOMENT, nullable=False),
+    Column("created_at", _MOMENT, nullable=False, server_default=func.now()),
+    CheckConstraint("type IN ('BROKER_ORDER', 'BROKER_TRADE', 'BROKER_POSITION', 'CONTROL', 'ACCOUNT')", name="type"),
+    Index("broker_event_intent_idx", "account_id", "intent_id", "sequence"),
+)
+Index(
+    "broker_event_execution_idx",
+    broker_event.c.account_id,
+    broker_event.c.broker_execution_id,
+    unique=True,
+    postgresql_where=text("broker_execution_id IS NOT NULL"),
+)
+idempotency = Table(
+    "idempotency",
+    METADATA,
+    Column("account_id", Uuid, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("request_hash", LargeBinary, nullable=False),
+    Column("intent_id", Uuid, nullable=False),
+    Column("action_id", Uuid, nullable=False),
+    Column("state", JSONB, nullable=False),
+    Column("created_at", _MOMENT, nullable=False, index=True),
+)
+refusal = Table(
+    "refusal",
+    METADATA,
+    Column("account_id", Uuid, primary_key=True),
+    Column("created_at", _MOMENT, primary_key=True),
+    Column("id", Uuid, primary_key=True),
+    Column("organization_id", Uuid, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("symbol", Text, nullable=False),
+    Column("actor_type", Text, nullable=False),
+    Column("actor_id", Text, nullable=False),
+    Column("reasons", JSONB, nullable=False),
+)
+statistic = Table(
+    "statistic",
+    METADATA,
+    Column("account_id", Uuid, primary_key=True),
+    Column("width", Text, primary_key=True),
+    Column("bucket", _MOMENT, primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("amount", BigInteger, nullable=False),
+    CheckConstraint("width IN ('minute', 'hour', 'day')", name="width"),
+)
+statistic_head = Table(
+    "statistic_head",
+    METADATA,
+    Column("account_id", Uuid, primary_key=True),
+    Column("last_sequence", BigInteger, nullable=False),
+)
+ddl.tables(METADATA)

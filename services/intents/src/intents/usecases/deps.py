@@ -1,0 +1,15 @@
+"""What the use cases work with."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Engine
+
+from chassis.outbox import Outbox
+from intents.store import Direct
+
+
+@dataclass(frozen=True)
+class Deps:
+    engine: Engine
+    direct: Direct
+    outbox: Outbox

@@ -1,0 +1,127 @@
+"""Reading the log of an account that the caller may see."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from chassis.principals import Kind, Principal
+from intents import model, store
+from intents.model import chain
+from intents.usecases.deps import Deps
+
+VERIFIED_AT_ONCE = 20_000
+_VERIFIED_PAGE = 1_000
+
+
+class Page(NamedTuple):
+    actions: list[model.Action]
+    last: int | None
+    """The sequence after which the next page begins; None when there is none."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Who reads which account."""
+
+    principal: Principal
+    account_id: UUID
+
+
+def visible(tx: Connection, reader: Reader) -> model.Account:
+    """The account, if the reader may see it. A key sees accounts of its own environment only."""
+    account = store.account(tx, reader.account_id)
+    if account is None or account.organization_id != reader.principal.organization_id:
+        raise model.AccountNotFound
+    if reader.principal.kind is Kind.API_KEY and reader.principal.environment != account.environment:
+        raise model.Forbidden
+    return account
+
+
+def list_actions(deps: Deps, reader: Reader, after: int, limit: int) -> Page:
+    with deps.engine.connect() as tx:
+        account = visible(tx, reader)
+        return _page(store.page(tx, account.id, after, limit + 1), limit)
+
+
+def action_history(deps: Deps, reader: Reader, intent_id: UUID, after: int, limit: int) -> Page:
+    with deps.engine.connect() as tx:
+        account = visible(tx, reader)
+        actions = store.history(tx, account.id, intent_id, after, limit + 1)
+        if not actions and store.latest(tx, account.id, intent_id) is None:
+            raise model.IntentNotFound
+    return _page(actions, limit)
+
+
+def latest_action(deps: Deps, reader: Reader, intent_id: UUID) -> model.Action:
+    with deps.engine.connect() as tx:
+        account = visible(tx, reader)
+        action = store.latest(tx, account.id, intent_id)
+    if action is None:
+        raise model.IntentNotFound
+    return action
+
+
+def statistics(deps: Deps, reader: Reader, time_window: str) -> model.Statistics:
+    window = model.WINDOWS[time_window]
+    with _unmoving(deps) as tx:
+        account = visible(tx, reader)
+        now = store.now(tx)
+        since = model.start(window, now)
+        counts = store.counts(tx, account.id, window.width, since)
+    return model.summarize(account.id, time_window, since, now, counts)
+
+
+def _unmoving(deps: Deps) -> Connection:
+    """A transaction that sees one moment from its beginning to its end."""
+    return deps.engine.connect().execution_options(isolation_level="REPEATABLE READ")
+
+
+def _page(found: list[model.Action], limit: int) -> Page:
+    shown = found[:limit]
+    return Page(shown, shown[-1].sequence if len(found) > limit else None)
+
+
+class Verification(NamedTuple):
+    """What checking a part of the chain showed; `unfinished` when there is more of it."""
+
+    account_id: UUID
+    checked: int
+    last_sequence: int
+    hash: bytes
+    broken: chain.Broken | None
+    unfinished: bool
+
+
+def verify(deps: Deps, reader: Reader, after: int, previous: bytes) -> Verification:
+    """Follow the chain of the account from a link that was found good (or its beginning), at most so many actions."""
+    with _unmoving(deps) as tx:
+        account = visible(tx, reader)
+        head = store.head(tx, account.id)
+        end = chain.follow(_records(tx, account.id, after), after, previous)
+        unfinished = end.broken is None and end.checked == VERIFIED_AT_ONCE
+        broken = end.broken or (None if unfinished else _ending(tx, account.id, after, end, head))
+    return Verification(account.id, end.checked, end.sequence, end.hash, broken, unfinished)
+
+
+def _records(tx: Connection, account_id: UUID, after: int) -> Iterator[dict[str, object]]:
+    for _ in range(VERIFIED_AT_ONCE // _VERIFIED_PAGE):
+        page = store.page(tx, account_id, after, _VERIFIED_PAGE)
+        yield from (model.record(action) for action in page)
+        if len(page) < _VERIFIED_PAGE:
+            return
+        after = page[-1].sequence
+
+
+def _ending(
+    tx: Connection, account_id: UUID, after: int, end: chain.End, head: tuple[int, bytes] | None
+) -> chain.Broken | None:
+    """What the links cannot show: that actions at the very end are missing, or sequences are taken by nothing."""
+    last_sequence, last_hash = head or (0, chain.GENESIS)
+    if last_hash != end.hash:
+        return chain.Broken(end.sequence + 1, None, "last_actions_missing")
+    if end.checked + store.other_events(tx, account_id, after, last_sequence) != last_sequence - after:
+        return chain.Broken(last_sequence, None, "sequence_has_a_gap")
+    return None

@@ -1,0 +1,130 @@
+"""Submitting one command: facts in one read, the decision in the model, everything it causes in one write."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+from uuid import UUID
+
+import control_rules
+from chassis import crashpoints
+from chassis.access import KeyRow
+from chassis.principals import Principal
+from intents import model, store
+from intents.usecases.deps import Deps
+
+_ATTEMPTS = 5  # how often somebody else may get in between before the caller is told to try again
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A command and how it is to be treated. `once` makes a repeated request answer as the first did."""
+
+    account_id: UUID
+    command: model.Command
+    once: store.Once | None = None
+    dry_run: bool = False
+
+    @property
+    def question(self) -> store.Question:
+        key = self.once.key if self.once else None
+        return store.Question(self.account_id, self.command.symbol, self.command.ref_intent_id, key)
+
+
+class Result(NamedTuple):
+    """`created` is False for what was answered and not done: a repeated request, a repeated CANCEL, a dry run."""
+
+    action: model.Action
+    created: bool = True
+    replayed: bool = False
+
+
+def look(deps: Deps, question: store.Question) -> tuple[model.Facts, list[KeyRow]]:
+    """What must be known of a request to decide it, and the keys that could be its caller's: one read."""
+    return store.facts(deps.direct, question)
+
+
+def submit(deps: Deps, principal: Principal, facts: model.Facts, submission: Submission) -> Result:
+    """Append an action and queue its execution, if everything allows it."""
+    account = model.tradable(facts.account, principal)
+    actor = model.Actor(principal.kind, principal.id)
+    try:
+        result = _decide_until_written(deps, facts, account, actor, submission)
+    except model.ControlRejected as refusal:
+        if not submission.dry_run:
+            store.refuse(deps.direct, account, actor, submission.command, refusal)
+        raise
+    if result.created:
+        crashpoints.reach("intents.after_commit")
+        deps.outbox.bell.ring()
+    return result
+
+
+def _decide_until_written(
+    deps: Deps, facts: model.Facts, account: model.Account, actor: model.Actor, submission: Submission
+) -> Result:
+    for _ in range(_ATTEMPTS):
+        try:
+            if _needs_order_facts(facts.controls) and not submission.dry_run:
+                return _decide_alone(deps, account, actor, submission)
+            return decide(deps, facts, account, actor, submission)
+        except store.FactsChanged:
+            facts, _keys = store.facts(deps.direct, submission.question)
+    raise model.IntentBusy
+
+
+def _decide_alone(deps: Deps, account: model.Account, actor: model.Actor, submission: Submission) -> Result:
+    """Limits count what others do at the same time: so the account's writers take turns from reading to writing."""
+    reference = submission.command.ref_intent_id
+    with deps.direct.transaction():
+        store.lock(deps.direct, account.id, [reference] if reference else [])
+        facts, _keys = store.facts(deps.direct, submission.question)
+        return decide(deps, facts, account, actor, submission)
+
+
+def decide(
+    deps: Deps, facts: model.Facts, account: model.Account, actor: model.Actor, submission: Submission
+) -> Result:
+    """Answer from what is already there, or admit and append."""
+    if facts.earlier and submission.once:
+        return _replayed(deps, account, facts.earlier, submission.once)
+    if model.is_repeated_cancel(submission.command, facts.intent):
+        return _existing_cancel(deps, account, submission.command)
+    admission = model.admit(_complete(deps, facts, submission), account, actor, submission.command)
+    if submission.dry_run:
+        return Result(admission.action, created=False)
+    crashpoints.reach("intents.before_commit")
+    return Result(store.append(deps.direct, admission, submission.once))
+
+
+def _complete(deps: Deps, facts: model.Facts, submission: Submission) -> model.Facts:
+    subject = submission.command if isinstance(submission.command, model.Create) else facts.intent
+    if subject is None or not _needs_order_facts(facts.controls):
+        return facts
+    return store.with_order_facts(deps.direct, facts, subject.symbol, subject.order_side)
+
+
+def _needs_order_facts(controls: control_rules.Facts | None) -> bool:
+    if controls is None:
+        return False
+    switches = (controls.organization_switch, controls.account_switch)
+    reducing = any(one and one.trading_state is control_rules.TradingState.REDUCING for one in switches)
+    return reducing or bool(controls.account_limits or controls.symbol_limits)
+
+
+def _replayed(deps: Deps, account: model.Account, earlier: model.Earlier, once: store.Once) -> Result:
+    if earlier.request_hash != once.request_hash:
+        raise model.IdempotencyKeyReused
+    with deps.engine.connect() as tx:
+        action = store.by_id(tx, account.id, earlier.intent_id, earlier.action_id)
+    if action is None:
+        raise store.FactsChanged
+    return Result(replace(action, state=model.State.from_json(earlier.state)), created=False, replayed=True)
+
+
+def _existing_cancel(deps: Deps, account: model.Account, command: model.Command) -> Result:
+    if command.ref_intent_id is None:
+        raise model.IntentNotFound
+    with deps.engine.connect() as tx:
+        action = store.last_cancel(tx, account.id, command.ref_intent_id)
+    if action is None:
+        raise store.FactsChanged
+    return Result(action, created=False)

@@ -1,0 +1,59 @@
+"""The processes of intents beside the web: `python -m intents.worker relay`."""
+
+import sys
+import threading
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from chassis import db, logs, process
+from chassis.config import stop_on_bad_configuration
+from chassis.outbox.relay import Relay
+from chassis.queues import Publisher
+from intents import usecases
+from intents.app import dependencies
+from intents.config import Config
+from intents.execution import executor, processes
+
+log = logs.get(__name__)
+
+LISTENERS: tuple[str, ...] = (executor.QUEUE, "tip.stream_gateway")
+
+
+def relay() -> None:
+    with stop_on_bad_configuration("intents-relay"):
+        config = Config.from_env()
+    deps = dependencies(config)
+    runner = Relay(deps.outbox, Publisher(config.queues), LISTENERS, keep_days=config.outbox_keep_days)
+    process.run("intents-relay", runner.run, log_format=config.log_format, level=config.log_level)
+
+
+def housekeeper() -> None:
+    with stop_on_bad_configuration("intents-housekeeper"):
+        config = Config.from_env()
+    deps = dependencies(config)
+
+    def loop(stop: threading.Event) -> None:
+        while not stop.is_set():
+            if not _keep_house(deps):
+                stop.wait(config.statistics_every_seconds)
+
+    process.run("intents-housekeeper", loop, log_format=config.log_format, level=config.log_level)
+
+
+def _keep_house(deps: usecases.Deps) -> int:
+    try:
+        return usecases.keep_house(deps)
+    except SQLAlchemyError as error:
+        if not db.is_unavailable(error):
+            raise
+        log.warning("housekeeper_database_unavailable", error=type(error).__name__)
+        return 0
+
+
+if __name__ == "__main__":
+    {
+        "relay": relay,
+        "housekeeper": housekeeper,
+        "executor": processes.executor,
+        "reconciler": processes.reconciler,
+    }[sys.argv[1]]()

@@ -1,0 +1,128 @@
+"""What the tests of intents share: an app on a real database, and a desk to trade from."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from sqlalchemy import Connection, text
+from werkzeug.test import TestResponse
+
+from intents.app import create_app
+from intents.usecases import Deps
+from tip_local.platform_plugin import Platform
+from tip_local.world import Organization, World, add_account
+
+
+def create(quantity: str = "10", symbol: str = "AAPL", side: str = "BUY", **spec: Any) -> dict[str, Any]:
+    """The body of a CREATE; a market order unless `spec` is given."""
+    payload = {"symbol": symbol, "order_side": side, "spec": spec or {"Market": {"quantity": quantity}}}
+    return {"command": {"type": "CREATE", "payload": payload}}
+
+
+def limit(quantity: str = "10", price: str = "99.50", **more: Any) -> dict[str, Any]:
+    return create(**{"Limit": {"quantity": quantity, "limit_price": price, **more}})
+
+
+def replace(intent_id: Any, **spec: Any) -> dict[str, Any]:
+    chosen = spec or {"Limit": {"quantity": "20", "limit_price": "98"}}
+    return {"command": {"type": "REPLACE", "payload": {"ref_intent_id": str(intent_id), "spec": chosen}}}
+
+
+def cancel(intent_id: Any) -> dict[str, Any]:
+    return {"command": {"type": "CANCEL", "payload": {"ref_intent_id": str(intent_id)}}}
+
+
+@dataclass
+class Desk:
+    """An account, the keys of its organization, and what is in the tables about it."""
+
+    app: Flask
+    platform: Platform
+    organization: Organization
+    account_id: UUID
+    admin: Connection = field(repr=False)
+    environment: str = "paper"
+
+    @property
+    def client(self) -> FlaskClient:
+        return self.app.test_client()
+
+    @property
+    def deps(self) -> Deps:
+        deps: Deps = self.app.extensions["deps"]
+        return deps
+
+    @property
+    def path(self) -> str:
+        return f"/v1/accounts/{self.account_id}/intents"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"x-api-key": self.organization.api_keys[self.environment]}
+
+    def submit(self, body: Any, *, query: str = "", **headers: str) -> TestResponse:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.client.post(self.path + query, json=body, headers={**self.headers, **named})
+
+    def created(self, body: Any) -> Any:
+        answer = self.submit(body)
+        assert answer.status_code == 201, answer.get_data(as_text=True)
+        return answer.json
+
+    def get(self, path: str = "") -> TestResponse:
+        return self.client.get(self.path + path, headers=self.headers)
+
+    def rows(self, table: str) -> list[Any]:
+        return self.execute(f"SELECT * FROM intents.{table} WHERE account_id = :account_id").mappings().all()
+
+    def outbox(self) -> list[Any]:
+        found = self.execute("SELECT * FROM intents.outbox WHERE payload ->> 'account_id' = CAST(:account_id AS text)")
+        return found.mappings().all()
+
+    def execute(self, statement: str, **values: Any) -> Any:
+        """As superuser, behind the back of the service."""
+        return self.admin.execute(text(statement), {"account_id": self.account_id, **values})
+
+
+@pytest.fixture(scope="module")
+def app(platform: Platform) -> Iterator[Flask]:
+    app = create_app(platform.environment("intents", LOG_LEVEL="warning"))
+    yield app
+    app.extensions["deps"].engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def admin(platform: Platform) -> Iterator[Connection]:
+    with platform.admin() as connection:
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def organization(world: World) -> Organization:
+    return world.organization(entitlements=("trading_live",))
+
+
+@pytest.fixture(scope="module")
+def new_desk(app: Flask, platform: Platform, world: World, admin: Connection) -> Callable[..., Desk]:
+    """Makes a desk, in an organization of its own if none is given."""
+
+    def make(environment: str = "paper", organization: Organization | None = None, **account: str) -> Desk:
+        of = organization or world.organization(entitlements=("trading_live",))
+        return Desk(app, platform, of, add_account(admin, of.id, environment, **account), admin, environment)
+
+    return make
+
+
+@pytest.fixture
+def desk(new_desk: Callable[..., Desk], organization: Organization) -> Desk:
+    """A new paper account of the module's organization."""
+    return new_desk(organization=organization)
+
+
+@pytest.fixture(scope="module")
+def client(app: Flask) -> FlaskClient:
+    return app.test_client()

@@ -1,0 +1,206 @@
+"""The paper broker and the executors as real processes, and a desk whose orders go there."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from tip_local.platform_plugin import Platform
+
+STARTED = re.compile(r"paper_broker_started address=\('[^']+', (\d+)\)")
+PAPER_SECRET = "for-tests-only"
+
+
+def eventually(found: Callable[[], Any], seconds: float = 10.0) -> Any:
+    """The first true answer; what must happen soon but not at once."""
+    deadline = time.monotonic() + seconds
+    while True:
+        if answer := found():
+            return answer
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds} s: {answer!r}")
+        time.sleep(0.02)
+
+
+class Paper:
+    """A paper broker process."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.log = folder / "paper.log"
+        environ = {
+            **os.environ,
+            "PAPER_BROKER_PORT": "0",
+            "PAPER_BROKER_TICK_MILLIS": "0",
+            "PAPER_BROKER_HANG_MILLIS": "1500",
+            "PAPER_BROKER_SLOW_MILLIS": "300",
+            "PAPER_BROKER_SETTLE_MILLIS": "100",
+            "PAPER_BROKER_CASH": "1000000000",
+            "PAPER_BROKER_SEED": "tests",
+            "PAPER_BROKER_DATA": str(folder / "data"),
+            **settings,
+        }
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen([sys.executable, "-m", "paper_broker"], env=environ, stderr=log)
+        match = eventually(lambda: STARTED.search(self.log.read_text()), 20)
+        self.url = f"http://127.0.0.1:{match.group(1)}"
+
+    def ledger(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in requests.get(self.url + "/sim/ledger", timeout=30).text.splitlines()]
+
+    def quote(self, symbol: str, bid: str, ask: str, **sizes: str) -> None:
+        body = {"bid": bid, "ask": ask, **sizes}
+        requests.put(f"{self.url}/sim/quotes/{symbol}", json=body, timeout=5).raise_for_status()
+
+    def faults(self, **settings: Any) -> None:
+        requests.put(f"{self.url}/sim/faults", json=settings, timeout=5).raise_for_status()
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait(10)
+
+
+class Worker:
+    """A process of intents under test."""
+
+    def __init__(self, kind: str, environment: dict[str, str], log: Path, *, wait: bool = True) -> None:
+        self.log = log
+        with log.open("a") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "intents.worker", kind], env={**os.environ, **environment}, stderr=errors
+            )
+        if wait:
+            self.wait_until_started()
+
+    def wait_until_started(self) -> None:
+        eventually(lambda: "started" in self.log.read_text() or self.process.poll() is not None, 30)
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def signal(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def ended(self, seconds: float = 15) -> int:
+        return self.process.wait(seconds)
+
+    def stop(self) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.kill()
+        self.process.wait(10)
+
+
+@pytest.fixture(scope="session")
+def paper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Paper]:
+    broker = Paper(tmp_path_factory.mktemp("paper"))
+    yield broker
+    broker.stop()
+
+
+def execution_environment(platform: Platform, paper: Paper, **more: str) -> dict[str, str]:
+    """Quick time-outs, so that a test sees in a second what takes five in life."""
+    return platform.environment(
+        "intents",
+        **{
+            "PAPER_BROKER_URL": paper.url,
+            "ALPACA_PAPER_URL": paper.url,
+            "PAPER_ACCOUNT_SECRET": PAPER_SECRET,
+            "BROKER_READ_SECONDS": "0.6",
+            "BROKER_CONNECT_SECONDS": "0.2",
+            "EXECUTOR_LEASE_SECONDS": "2.5",
+            "EXECUTOR_THREADS": "8",
+            "RECONCILE_SECONDS": "1",
+            "ASK_AFTER_SECONDS": "1.5",
+            "ASK_EVERY_SECONDS": "0.5",
+            **more,
+        },
+    )
+
+
+class Start:
+    """Starts processes of intents: `start("executor", TIP_CRASH_AT="…")`."""
+
+    def __init__(self, environment: Callable[..., dict[str, str]], folder: Path) -> None:
+        self._environment, self._folder = environment, folder
+        self.started: list[Worker] = []
+
+    def __call__(self, kind: str, *, wait: bool = True, **settings: str) -> Worker:
+        log = self._folder / f"{kind}-{len(self.started)}.log"
+        worker = Worker(kind, self._environment(**settings), log, wait=wait)
+        self.started.append(worker)
+        return worker
+
+
+@pytest.fixture(scope="module")
+def start(platform: Platform, paper: Paper, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    starting = Start(partial(execution_environment, platform, paper), tmp_path_factory.mktemp("workers"))
+    yield starting
+    for worker in starting.started:
+        worker.stop()
+
+
+@pytest.fixture(name="eventually")
+def _eventually() -> Callable[..., Any]:
+    return eventually
+
+
+@pytest.fixture
+def orders(desk: Any, paper: Paper) -> Callable[[], list[Any]]:
+    """What the broker's own storage has of the desk."""
+
+    def read() -> list[Any]:
+        ours = {f"tip-{row['id'].hex}" for row in desk.rows("action")}
+        return [one for one in paper.ledger() if one["client_order_id"] in ours]
+
+    return read
+
+
+@pytest.fixture
+def hold_back(desk: Any) -> Callable[..., AbstractContextManager[None]]:
+    """Inside it, new intents of the desk are out of the executors' reach; afterwards they are due."""
+
+    @contextmanager
+    def held() -> Iterator[None]:
+        desk.execute(
+            "CREATE OR REPLACE FUNCTION intents.hold_back() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN NEW.next_attempt_at := now() + interval '1 hour'; RETURN NEW; END $$"
+        )
+        desk.execute(
+            "CREATE TRIGGER hold_back BEFORE INSERT OR UPDATE ON intents.intent FOR EACH ROW "
+            f"WHEN (NEW.account_id = '{desk.account_id}') EXECUTE FUNCTION intents.hold_back()"
+        )
+        yield
+        desk.execute("DROP TRIGGER hold_back ON intents.intent")
+        desk.execute("UPDATE intents.intent SET next_attempt_at = now() WHERE account_id = :account_id")
+
+    return held
+
+
+@pytest.fixture
+def reaches(desk: Any) -> Callable[..., Any]:
+    """Wait until an intent has a status; its state then."""
+
+    def wait(action: Any, *statuses: str, seconds: float = 10.0) -> Any:
+        def there() -> Any:
+            state = desk.get(f"/{action['intent_id']}").json["state"]
+            return state if state["status"] in statuses else None
+
+        try:
+            return eventually(there, seconds)
+        except AssertionError:
+            raise AssertionError(desk.get(f"/{action['intent_id']}").json["state"]) from None
+
+    return wait

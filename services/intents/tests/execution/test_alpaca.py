@@ -1,0 +1,181 @@
+"""What each answer of a broker means: a definite no, certainly not done, or unknown."""
+
+import json
+import threading
+from collections.abc import Iterator
+from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from intents.brokers import (
+    CredentialRefused,
+    DuplicateClientOrderId,
+    NewOrder,
+    NotSent,
+    OrderStatus,
+    OutcomeUnknown,
+    RateLimited,
+    Refused,
+)
+from intents.brokers.alpaca import Alpaca, Connection
+from intents.brokers.breaker import CLOSED, FAILURES, HALF_OPEN, OPEN, Breaker
+from tip_local.processes import free_port
+
+ASKED = NewOrder("tip-1", "ABC", "BUY", "Limit", Decimal("1.50"), "GTC", Decimal("2.10"))
+SHOWN = {
+    "client_order_id": "tip-1", "id": "b1", "status": "new", "symbol": "ABC", "side": "buy", "type": "limit",
+    "qty": "1.5", "filled_qty": "0", "filled_avg_price": None, "updated_at": "2026-01-05T12:00:00.123456789Z",
+    "created_at": "2026-01-05T12:00:00Z",
+}  # fmt: skip
+
+
+class Scripted:
+    """A broker that says what it is told to say."""
+
+    def __init__(self) -> None:
+        self.answer: tuple[int, bytes, dict[str, str]] | None = (200, b"{}", {})
+        self.requests: list[tuple[str, str, Any]] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def _serve(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                outer.requests.append((self.command, self.path, json.loads(body) if body else None))
+                if outer.answer is None:
+                    self.connection.close()
+                    self.close_connection = True
+                    return
+                status, content, headers = outer.answer
+                self.send_response(status)
+                for name, value in {"Content-Length": str(len(content)), **headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(content)
+
+            do_GET = do_POST = do_PATCH = do_DELETE = _serve  # noqa: N815
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def says(self, status: int, body: Any, **headers: str) -> None:
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.answer = (status, content, {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+@pytest.fixture
+def scripted() -> Iterator[Scripted]:
+    made = Scripted()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+@pytest.fixture
+def alpaca(scripted: Scripted) -> Alpaca:
+    return Connection(scripted.url, connect_seconds=0.5, read_seconds=0.5).account({"key_id": "k", "secret_key": "s"})
+
+
+def test_numbers_are_sent_as_they_were_given(alpaca, scripted):
+    scripted.says(200, SHOWN)
+
+    shown = alpaca.create(ASKED)
+
+    [(method, path, body)] = scripted.requests
+    assert (method, path) == ("POST", "/v2/orders")
+    assert body == {
+        "symbol": "ABC", "side": "buy", "type": "limit", "qty": "1.50", "time_in_force": "gtc", "limit_price": "2.10",
+        "client_order_id": "tip-1",
+    }  # fmt: skip
+    assert shown.status is OrderStatus.WORKING and shown.quantity == Decimal("1.5")
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "meaning"),
+    [
+        (422, {"code": 40010001, "message": "client_order_id must be unique"}, DuplicateClientOrderId),
+        (422, {"code": 42210000, "message": "no"}, Refused),
+        (403, {"code": 40310000, "message": "insufficient buying power"}, Refused),
+        (400, b"not json", OutcomeUnknown),
+        (401, {"message": "request is not authorized"}, CredentialRefused),
+        (403, {"message": "forbidden."}, CredentialRefused),
+        (500, {"message": "oops"}, OutcomeUnknown),
+        (503, b"", OutcomeUnknown),
+        (302, b"", OutcomeUnknown),
+        (408, {}, OutcomeUnknown),
+        (200, b"", OutcomeUnknown),
+        (200, b'{"id": ', OutcomeUnknown),
+        (200, {}, OutcomeUnknown),
+        (200, [], OutcomeUnknown),
+        (200, {**SHOWN, "filled_qty": "NaN"}, OutcomeUnknown),
+        (200, {**SHOWN, "updated_at": "yesterday"}, OutcomeUnknown),
+    ],
+)
+def test_an_answer_is_a_definite_no_or_it_says_nothing(status, body, meaning, alpaca, scripted):
+    scripted.says(status, body)
+
+    with pytest.raises(meaning) as raised:
+        alpaca.create(ASKED)
+
+    assert type(raised.value) is meaning
+    assert len(scripted.requests) == 1, "nothing is ever sent twice by itself"
+
+
+def test_a_rate_limit_says_how_long(alpaca, scripted):
+    scripted.says(429, {"message": "slow down"}, Retry_After="7")
+
+    with pytest.raises(RateLimited) as raised:
+        alpaca.create(ASKED)
+
+    assert raised.value.retry_after == 7
+
+
+def test_a_connection_cut_after_sending_is_unknown(alpaca, scripted):
+    scripted.answer = None
+
+    with pytest.raises(OutcomeUnknown):
+        alpaca.create(ASKED)
+
+    assert len(scripted.requests) == 1
+
+
+def test_a_broker_that_is_not_there_was_certainly_not_reached():
+    gone = Connection(f"http://127.0.0.1:{free_port()}").account({"key_id": "k", "secret_key": "s"})
+
+    with pytest.raises(NotSent):
+        gone.create(ASKED)
+
+
+def test_a_status_nobody_has_heard_of_does_not_end_an_order(alpaca, scripted):
+    scripted.says(200, {**SHOWN, "status": "pondering"})
+
+    assert alpaca.create(ASKED).status is OrderStatus.WORKING
+
+
+def test_the_circuit_opens_after_failures_in_a_row_and_closes_by_one_success():
+    clock, states = [0.0], []
+    breaker = Breaker(states.append, lambda: clock[0])
+    for _ in range(FAILURES):
+        assert breaker.wait() == 0
+        breaker.failed()
+
+    assert breaker.wait() > 0
+    clock[0] += 0.6
+    assert breaker.wait() == 0, "one may try"
+    assert breaker.wait() > 0, "and only one"
+    breaker.failed()
+    assert breaker.wait() > 0.6, "each failed try is followed by a longer pause"
+    clock[0] += 2
+    assert breaker.wait() == 0
+    breaker.succeeded()
+
+    assert breaker.wait() == 0
+    assert states == [CLOSED, OPEN, HALF_OPEN, OPEN, HALF_OPEN, CLOSED]

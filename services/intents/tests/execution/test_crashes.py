@@ -1,0 +1,83 @@
+"""kill -9 and SIGSTOP at every step: one order for each intent, by the broker's own storage."""
+
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import redis
+
+STEPS = (
+    "executor.after_claim",
+    "executor.before_send",
+    "executor.after_send",
+    "executor.before_commit",
+    "executor.after_commit",
+)
+
+
+def create() -> dict[str, Any]:
+    payload = {"symbol": "SIM.OPEN", "order_side": "BUY", "spec": {"Market": {"quantity": "1"}}}
+    return {"command": {"type": "CREATE", "payload": payload}}
+
+
+def test_a_kill_at_any_step_neither_loses_nor_doubles_an_order(desk, start, orders, reaches, eventually):
+    doomed = [start("executor", wait=False, TIP_CRASH_AT=step) for step in STEPS]
+    intents = []
+
+    def all_dead() -> bool:
+        # Work for those that are left: one intent, one victim.
+        intents.append(desk.created(create()))
+        time.sleep(0.1)
+        return all(one.process.poll() is not None for one in doomed)
+
+    eventually(all_dead, 40)
+    assert [one.process.returncode for one in doomed] == [-signal.SIGKILL] * len(STEPS)
+
+    start("executor")
+    for intent in intents:
+        reaches(intent, "ACCEPTED", seconds=15)
+    assert len(orders()) == len(intents)
+
+
+def test_a_frozen_executor_that_wakes_up_changes_nothing(desk, start, orders, reaches, eventually):
+    intent = _taken_by_one_that_freezes(desk, start, eventually)
+    taken_over = reaches(intent, "ACCEPTED", seconds=15)  # by the executor of the test before, still running
+
+    frozen = start.frozen
+    frozen.signal(signal.SIGCONT)
+    eventually(lambda: [one["refused"] for one in orders()] == [1] or None, 5)
+
+    assert [(one["posts"], one["order_id"]) for one in orders()] == [(2, taken_over["broker_order_id"])]
+    assert [row["to_status"] for row in desk.rows("broker_event")] == ["ACCEPTED"]
+    assert frozen.process.poll() is None
+
+
+def _taken_by_one_that_freezes(desk: Any, start: Callable[..., Any], eventually: Callable[..., Any]) -> Any:
+    """The others are stopped for as long as it takes the doomed one to take the intent."""
+    others = [one for one in start.started if one.process.poll() is None]
+    for one in others:
+        one.signal(signal.SIGSTOP)
+    start.frozen = start("executor", TIP_STOP_AT="executor.before_send")
+    intent = desk.created(create())
+    eventually(lambda: _is_stopped(start.frozen.pid), 15)
+    for one in others:
+        one.signal(signal.SIGCONT)
+    return intent
+
+
+def _is_stopped(pid: int) -> bool:
+    with open(f"/proc/{pid}/stat") as status:
+        return status.read().rpartition(")")[2].split()[0] == "T"
+
+
+def test_an_emptied_queue_loses_nothing(desk, platform, orders, reaches):
+    intents = []
+    with redis.Redis.from_url(platform.redis_url) as queue:
+        for _ in range(20):
+            intents.append(desk.created(create()))
+            queue.flushall()
+
+    for intent in intents:
+        reaches(intent, "ACCEPTED")
+    assert sorted(one["posts"] for one in orders()) == [1] * len(intents)

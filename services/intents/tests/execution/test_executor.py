@@ -1,0 +1,369 @@
+"""Commands become orders at the broker, once, and their fate is known."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID, uuid5
+
+import pytest
+import requests
+
+import vault
+from intents.execution.credentials import derived
+
+
+def create(symbol: str = "SIM.OPEN", quantity: str = "10", side: str = "BUY", **spec: Any) -> dict[str, Any]:
+    chosen = spec or {"Market": {"quantity": quantity}}
+    return {"command": {"type": "CREATE", "payload": {"symbol": symbol, "order_side": side, "spec": chosen}}}
+
+
+def limit(symbol: str, quantity: str, price: str) -> dict[str, Any]:
+    return create(symbol, Limit={"quantity": quantity, "limit_price": price, "time_in_force": "GTC"})
+
+
+def replace(action: Any, quantity: str, price: str) -> dict[str, Any]:
+    spec = {"Limit": {"quantity": quantity, "limit_price": price, "time_in_force": "GTC"}}
+    return {"command": {"type": "REPLACE", "payload": {"ref_intent_id": action["intent_id"], "spec": spec}}}
+
+
+def cancel(action: Any) -> dict[str, Any]:
+    return {"command": {"type": "CANCEL", "payload": {"ref_intent_id": action["intent_id"]}}}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def processes(start: Callable[..., Any]) -> None:
+    start("reconciler")
+    start("executor")
+
+
+@pytest.fixture
+def events(desk: Any) -> Callable[[], list[Any]]:
+    def read() -> list[Any]:
+        return sorted(desk.rows("broker_event"), key=lambda row: row["sequence"])
+
+    return read
+
+
+def test_an_intent_is_one_order_at_the_broker(desk, orders, events, reaches):
+    intent = desk.created(create())
+
+    state = reaches(intent, "ACCEPTED")
+
+    [order] = orders()
+    assert order["client_order_id"] == f"tip-{UUID(intent['id']).hex}" and order["posts"] == 1
+    assert order["order_id"] == state["broker_order_id"]
+    assert [(one["from_status"], one["to_status"]) for one in events()] == [("PENDING", "ACCEPTED")]
+
+
+def test_a_fill_is_told_as_order_trade_and_position(desk, paper, events, reaches):
+    paper.quote("FILLS", "9.99", "10.01")
+
+    state = reaches(desk.created(create("FILLS", "3")), "FILLED")
+
+    assert state["filled_quantity"] == "3" and state["leaves_quantity"] == "0"
+    assert float(state["average_fill_price"]) == 10.01
+    assert [one["type"] for one in events()][:3] == ["BROKER_ORDER", "BROKER_TRADE", "BROKER_ORDER"]
+    assert [one["quantity"] for one in desk.rows("position")] == [3]
+    assert [one["broker_execution_id"] is not None for one in events() if one["type"] == "BROKER_TRADE"] == [True]
+
+
+def test_sequences_of_actions_and_events_have_no_gap(desk, events, reaches):
+    intent = desk.created(create("SIM.PARTIAL50"))
+    reaches(intent, "PARTIALLY_FILLED")
+    desk.created(cancel(intent))
+    reaches(intent, "CANCELED")
+
+    sequences = sorted(row["sequence"] for table in ("action", "broker_event") for row in desk.rows(table))
+    assert sequences == list(range(1, len(sequences) + 1))
+
+
+def test_a_refused_order_is_rejected_with_the_brokers_words(desk, orders, events, reaches):
+    state = reaches(desk.created(create("SIM.REJECT")), "REJECTED")
+
+    assert state["reason_code"] == "BROKER_REFUSED" and orders() == []
+    assert events()[-1]["payload"]["reason"] == "order rejected by script"
+
+
+def test_an_order_rejected_after_it_was_accepted_is_rejected(desk, reaches):
+    assert reaches(desk.created(create("SIM.REJECT_LATER")), "REJECTED")["reason_code"] == "BROKER_REJECTED"
+
+
+@pytest.mark.parametrize("symbol", ["SIM.TIMEOUT_AFTER_ACCEPT", "SIM.ERROR500_AFTER_ACCEPT"])
+def test_an_unknown_outcome_is_shown_and_then_settled_without_a_second_order(symbol, desk, orders, events, reaches):
+    intent = desk.created(create(symbol))
+
+    assert reaches(intent, "SUBMITTED")["outcome"] == "unknown"
+    assert reaches(intent, "ACCEPTED", "FILLED")["outcome"] is None
+    assert [order["posts"] for order in orders()] == [1]
+    assert "unknown" in [one["payload"].get("outcome") for one in events()]
+
+
+def test_a_cancel_before_sending_never_reaches_the_broker(desk, hold_back, orders, reaches):
+    with hold_back():
+        intent = desk.created(create())
+        desk.created(cancel(intent))
+
+    assert reaches(intent, "CANCELED")["reason_code"] == "CANCELED_BEFORE_SENT"
+    assert orders() == []
+
+
+def test_a_cancel_reaches_the_order(desk, orders, reaches):
+    intent = desk.created(create())
+    reaches(intent, "ACCEPTED")
+
+    desk.created(cancel(intent))
+
+    reaches(intent, "CANCELED")
+    assert [order["status"] for order in orders()] == ["canceled"]
+
+
+def test_a_fill_may_overtake_a_cancel(desk, reaches):
+    intent = desk.created(create("SIM.LATE_FILL"))
+    reaches(intent, "ACCEPTED")
+
+    desk.created(cancel(intent))
+
+    assert reaches(intent, "FILLED")["filled_quantity"] == "10"
+
+
+def test_a_cancel_of_what_was_filled_meanwhile_ends_as_filled(desk, paper, orders, reaches):
+    paper.quote("GONE", "9", "10")
+    intent = desk.created(limit("GONE", "5", "8"))
+    state = reaches(intent, "ACCEPTED")
+    desk.execute("UPDATE intents.intent SET lease_until = now() + interval '1 second' WHERE account_id = :account_id")
+
+    desk.created(cancel(intent))
+    paper.quote("GONE", "7", "8")
+
+    assert reaches(intent, "FILLED")["broker_order_id"] == state["broker_order_id"]
+    assert [row["open_actions"] for row in desk.rows("intent")] == [0]
+
+
+def test_a_refused_cancel_leaves_the_order_working(desk, events, reaches):
+    intent = desk.created(create("SIM.CANCEL_REJECT"))
+    reaches(intent, "ACCEPTED")
+
+    desk.created(cancel(intent))
+
+    reaches(intent, "PENDING_CANCEL")
+    assert reaches(intent, "ACCEPTED")["reason_code"] in ("CANCEL_REJECTED", "CANCEL_NOT_DONE")
+
+
+def test_a_replacement_keeps_the_intent_and_gets_a_new_order(desk, paper, orders, reaches):
+    paper.quote("SWAP", "9", "10")
+    intent = desk.created(limit("SWAP", "5", "8"))
+    before = reaches(intent, "ACCEPTED")
+
+    desk.created(replace(intent, "7", "8.50"))
+    reaches(intent, "PENDING_REPLACE", "ACCEPTED")
+    paper.quote("SWAP", "8", "8.50")
+    after = reaches(intent, "FILLED")
+
+    assert after["filled_quantity"] == "7" and after["broker_order_id"] != before["broker_order_id"]
+    assert sorted(order["status"] for order in orders()) == ["filled", "replaced"]
+
+
+def test_a_replacement_counts_what_was_filled_before(desk, paper, orders, reaches, eventually):
+    paper.quote("PART", "9", "10", ask_size="2", bid_size="2")
+    intent = desk.created(limit("PART", "5", "10"))
+    reaches(intent, "PARTIALLY_FILLED")
+
+    desk.created(replace(intent, "8", "9.50"))
+    paper_orders = lambda: [one for one in orders() if one["status"] == "new"]  # noqa: E731
+    reaches(intent, "PARTIALLY_FILLED")
+    assert [one["qty"] for one in eventually(paper_orders)] == ["6"]
+    paper.quote("PART", "9", "9.50")
+
+    state = reaches(intent, "FILLED")
+    assert state["filled_quantity"] == "8" and state["leaves_quantity"] == "0"
+
+
+def test_a_refused_replacement_leaves_the_order_as_it_was(desk, reaches):
+    intent = desk.created(limit("SIM.REPLACE_REJECT", "5", "8"))
+    before = reaches(intent, "ACCEPTED")
+
+    desk.created(replace(intent, "7", "8.50"))
+    reaches(intent, "PENDING_REPLACE")
+    after = reaches(intent, "ACCEPTED")
+
+    assert after["broker_order_id"] == before["broker_order_id"] and after["leaves_quantity"] == "5"
+
+
+def test_a_replacement_that_took_effect_although_it_answered_an_error_is_seen(desk, orders, reaches, eventually):
+    intent = desk.created(limit("SIM.ERROR500_AFTER_ACCEPT", "5", "8"))
+    before = reaches(intent, "ACCEPTED")
+
+    desk.created(replace(intent, "7", "8.50"))
+    state = eventually(
+        lambda: (state := reaches(intent, "PENDING_REPLACE", "ACCEPTED"))["leaves_quantity"] == "7" and state
+    )
+
+    assert state["broker_order_id"] != before["broker_order_id"]
+    assert sorted(order["status"] for order in orders()) == ["new", "replaced"]
+
+
+def test_a_rate_limit_is_waited_for(desk, orders, reaches):
+    reaches(desk.created(create("SIM.RATE_LIMIT")), "ACCEPTED", "FILLED")
+
+    assert [order["posts"] for order in orders()] == [3]
+
+
+def test_every_update_twice_changes_nothing(desk, events, reaches):
+    state = reaches(desk.created(create("SIM.DUPLICATE_EVENT")), "FILLED")
+
+    assert state["filled_quantity"] == "10"
+    assert len([one for one in events() if one["type"] == "BROKER_TRADE"]) == 1
+
+
+def test_a_halt_between_accepting_and_sending_stops_the_order(desk, hold_back, orders, reaches):
+    with hold_back():
+        intent = desk.created(create())
+        desk.execute(
+            "INSERT INTO controls.account_switch (account_id, organization_id, trading_state) "
+            "VALUES (:account_id, :organization_id, 'HALTED')",
+            organization_id=desk.organization.id,
+        )
+
+    assert reaches(intent, "DENIED")["reason_code"] == "TRADING_HALTED"
+    assert orders() == []
+
+
+def _stale(desk: Any, millis: int, symbol: str = "SIM.OPEN") -> None:
+    desk.execute(
+        "INSERT INTO controls.symbol_time (account_id, symbol, organization_id, stale_order_millis) "
+        "VALUES (:account_id, :symbol, :organization_id, :millis)",
+        organization_id=desk.organization.id,
+        millis=millis,
+        symbol=symbol,
+    )
+
+
+def test_an_intent_too_old_to_be_sent_expires(desk, hold_back, orders, reaches):
+    _stale(desk, 1000)
+    with hold_back():
+        intent = desk.created(create())
+        desk.execute(
+            "UPDATE intents.intent SET created_at = created_at - interval '2 seconds' WHERE account_id = :account_id"
+        )
+
+    assert reaches(intent, "EXPIRED")["reason_code"] == "STALE_ORDER"
+    assert orders() == []
+
+
+def test_an_order_open_for_too_long_is_canceled_by_the_system(desk, reaches):
+    _stale(desk, 1000)
+    intent = desk.created(create())
+
+    reaches(intent, "CANCELED")
+
+    latest = desk.get(f"/{intent['intent_id']}").json
+    assert latest["command"]["type"] == "CANCEL" and latest["reason"] == "STALE_ORDER"
+    assert latest["actor"]["type"] == "system"
+
+
+def test_orders_placed_elsewhere_are_shown_and_not_made_into_intents(desk, paper, events, reaches, eventually):
+    reaches(desk.created(create()), "ACCEPTED")
+    keys = derived(desk.account_id, "for-tests-only")
+    headers = {"APCA-API-KEY-ID": keys["key_id"], "APCA-API-SECRET-KEY": keys["secret_key"]}
+    body = {"symbol": "SIM.OPEN", "side": "buy", "type": "market", "qty": "2", "time_in_force": "day"}
+    requests.post(paper.url + "/v2/orders", json=body, headers=headers, timeout=5).raise_for_status()
+
+    def shown() -> list[Any]:
+        return [one for one in events() if one["payload"].get("reason_code") == "PLACED_ELSEWHERE"]
+
+    found = eventually(shown)
+    assert {one["intent_id"] for one in found} == {None} and found[0]["payload"]["quantity"] == "2"
+    assert len(desk.rows("intent")) == 1
+
+
+def test_positions_and_balances_are_what_the_broker_says(desk, paper, reaches, eventually):
+    paper.quote("HELD", "9", "10")
+    reaches(desk.created(create("HELD", "4")), "FILLED")
+    path = f"/v1/accounts/{desk.account_id}"
+
+    def held() -> Any:
+        [position] = desk.client.get(f"{path}/positions", headers=desk.headers).json["data"] or [{}]
+        return position if position.get("reconciled_at") and position["average_entry_price"] else None
+
+    position = eventually(held)
+    assert (position["symbol"], position["quantity"], position["average_entry_price"]) == ("HELD", "4", "10")
+    balances = eventually(
+        lambda: (
+            (found := desk.client.get(f"{path}/balances", headers=desk.headers).json)["cash"] == "999999960" and found
+        )
+    )
+    assert balances["currency"] == "USD" and balances["updated_at"].endswith("Z")
+
+
+def test_an_account_nobody_traded_on_has_no_positions_and_no_balance_yet(new_desk):
+    desk = new_desk()
+    path = f"/v1/accounts/{desk.account_id}"
+
+    assert desk.client.get(f"{path}/positions", headers=desk.headers).json["data"] == []
+    assert desk.client.get(f"{path}/balances", headers=desk.headers).json["cash"] is None
+
+
+@pytest.mark.parametrize("what", ["positions", "balances"])
+def test_holdings_of_another_organization_are_not_found(what, desk, new_desk):
+    stranger = new_desk()
+
+    answer = stranger.client.get(f"/v1/accounts/{desk.account_id}/{what}", headers=stranger.headers)
+
+    assert answer.status_code == 404
+
+
+def _give_credential(desk: Any, key_id: str, version: int = 1) -> None:
+    """As the accounts service keeps it: sealed in the vault's table."""
+    credential_id = uuid5(desk.account_id, "credential")
+    place = vault.Place(desk.organization.id, desk.account_id, credential_id, version)
+    secret = vault.Secret({"key_id": key_id, "secret_key": "mine"})
+    sealed = vault.Keyring.from_text(desk.platform.key_encryption_key).seal("vault", place, secret)
+    desk.execute(
+        "INSERT INTO accounts.credential (id, account_id, label, status, fingerprint, vault_version) "
+        "VALUES (:id, :account_id, 'desk', 'active', 'none', :version) "
+        "ON CONFLICT (id) DO UPDATE SET vault_version = excluded.vault_version, status = 'active'",
+        id=credential_id,
+        version=version,
+    )
+    desk.execute(
+        "INSERT INTO accounts.vault_object (credential_id, version, key_id, wrapped_key, ciphertext) "
+        "VALUES (:id, :version, :key_id, :wrapped_key, :ciphertext)",
+        id=credential_id,
+        version=version,
+        **vars(sealed),
+    )
+
+
+def test_a_refused_credential_parks_the_intent_and_tells_accounts_and_a_new_one_frees_it(new_desk, eventually):
+    desk = new_desk(broker="alpaca")
+    _give_credential(desk, "INVALID-key")
+    intent = desk.created(create())
+
+    def state() -> Any:
+        return desk.get(f"/{intent['intent_id']}").json["state"]
+
+    eventually(lambda: state()["reason_code"] == "CREDENTIAL_INVALID")
+    assert state()["status"] == "PENDING"
+    [told] = [row for row in desk.outbox() if row["event_type"] == "credential.invalid"]
+    assert told["payload"]["credential_id"] == str(uuid5(desk.account_id, "credential"))
+    assert "mine" not in str(told["payload"])
+
+    _give_credential(desk, "valid-key", version=2)
+    eventually(lambda: state()["status"] == "ACCEPTED", 15)
+    assert state()["reason_code"] is None
+
+
+def test_an_account_without_a_credential_waits_for_one(new_desk, eventually):
+    desk = new_desk(broker="alpaca")
+    intent = desk.created(create())
+
+    eventually(lambda: desk.get(f"/{intent['intent_id']}").json["state"]["reason_code"] == "CREDENTIAL_MISSING")
+    assert desk.get(f"/{intent['intent_id']}").json["state"]["status"] == "PENDING"
+
+
+def test_a_command_for_a_deleted_account_ends_in_a_refusal(desk, hold_back, orders, eventually):
+    with hold_back():
+        desk.created(create())
+        desk.execute("UPDATE accounts.account SET deleted_at = now() WHERE id = :account_id")
+
+    eventually(lambda: [row["status"] for row in desk.rows("intent")] == ["DENIED"])
+    assert [row["reason_code"] for row in desk.rows("intent")] == ["ACCOUNT_NOT_FOUND"] and orders() == []

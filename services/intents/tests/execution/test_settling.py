@@ -1,0 +1,255 @@
+"""Whatever comes late, twice, out of order or only by looking: a fill counts once, and what ended stays ended."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from intents.brokers import Execution, Order, OrderStatus, Told
+from intents.execution.settling import BrokerOrder, Command, Held, settle
+from intents.execution.work import Answer, Claimed, Heard, Later, Refused, Seen, Unknown, Work, client_order_id
+from intents.model import Intent, Spec, Status
+
+NOW = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
+ACCOUNT, INTENT, CREATE, CHANGE = uuid4(), uuid4(), uuid4(), uuid4()
+FIRST, SECOND = client_order_id(CREATE), client_order_id(CHANGE)
+TOTAL = Decimal(10)
+
+
+def spec(quantity: str = "10") -> Spec:
+    return Spec("Limit", {"quantity": quantity, "limit_price": "5", "time_in_force": "DAY"})
+
+
+def held(status: Status = Status.PENDING, command: Command | None = None, **more: Any) -> Held:
+    accepted = status not in (Status.PENDING, Status.SUBMITTED)
+    intent = Intent(
+        id=INTENT, symbol="ABC", order_side="BUY", route_strategy="AUTO", spec=spec(), quantity=TOTAL, status=status,
+        filled_quantity=Decimal(0), average_fill_price=None, broker_order_id="b1" if accepted else None,
+        reason_code=None, outcome=None, version=1, created_at=NOW, updated_at=NOW,
+    )  # fmt: skip
+    first = BrokerOrder(FIRST, 1, "b1" if accepted else None, "STARTED", set(), *[Decimal(0)] * 3)
+    create = Command(CREATE, 1, "CREATE", spec())
+    values = {
+        "orders": {FIRST: first}, "command": command or (None if accepted else create), "lease_token": None,
+        "next_attempt_at": NOW, "submit_started_at": None, "accepted_at": None, "attempts": 0,
+        "open_actions": 1 if command or not accepted else 0, "done_sequence": 0,
+    }  # fmt: skip
+    return Held(account_id=ACCOUNT, intent=intent, now=NOW, **(values | more))
+
+
+def order(status: OrderStatus, filled: Decimal | int = 0, name: str = FIRST, number: str = "b1", **more: Any) -> Order:
+    price = Decimal(5) if filled else None
+    return Order(name, number, status, "ABC", "BUY", "Limit", TOTAL, Decimal(filled), price, NOW, NOW, **more)
+
+
+def heard(shown: Order, execution: Execution | None = None, told: Told | None = None) -> Heard:
+    return Heard(ACCOUNT, shown, NOW, execution, told)
+
+
+def execution(number: int, quantity: Decimal | int) -> Execution:
+    return Execution(f"e{number}", "b1", Decimal(quantity), Decimal(5), NOW)
+
+
+def traded(one: Held) -> Decimal:
+    trades = [event for event in one.events if event["type"] == "BROKER_TRADE"]
+    return sum((Decimal(event["payload"]["quantity"]) for event in trades), Decimal(0))
+
+
+@st.composite
+def stories(draw: st.DrawFn) -> tuple[list[Heard], Decimal]:
+    """All that can be heard of an order filled in parts: each fill with and without its total, and looks."""
+    parts = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
+    heard_of: list[Heard] = []
+    total = Decimal(0)
+    for number, part in enumerate(parts):
+        total += part
+        status = OrderStatus.FILLED if total >= TOTAL else OrderStatus.WORKING
+        whole, bare = order(status, total), order(OrderStatus.WORKING)
+        heard_of += [heard(whole, execution(number, part)), heard(bare, execution(number, part)), heard(whole)]
+    return draw(st.permutations(heard_of + draw(st.lists(st.sampled_from(heard_of), max_size=5)))), total
+
+
+@given(stories())
+@settings(max_examples=300, deadline=None)
+def test_in_any_order_and_however_often_a_fill_counts_once(story):
+    happenings, total = story
+    one = held()
+
+    for happening in happenings:
+        settle(one, [happening])
+        assert one.intent.filled_quantity <= total
+
+    assert one.intent.filled_quantity == traded(one) == total
+    assert (one.intent.status is Status.FILLED) == (total >= TOTAL)
+    assert one.intent.average_fill_price == 5
+
+
+@given(st.permutations(["fill", "canceled", "canceled again"]))
+def test_a_fill_before_or_after_the_end_of_a_canceled_order_is_kept(story):
+    one = held(Status.ACCEPTED)
+    happenings = {
+        "fill": heard(order(OrderStatus.WORKING, 4), execution(1, 4)),
+        "canceled": heard(order(OrderStatus.CANCELED, 0)),
+        "canceled again": heard(order(OrderStatus.CANCELED, 4)),
+    }
+
+    settle(one, [happenings[name] for name in story])
+
+    assert one.intent.status is Status.CANCELED and one.intent.filled_quantity == 4 == traded(one)
+
+
+def test_more_than_was_asked_for_is_shown():
+    one = held(Status.ACCEPTED)
+
+    settle(
+        one,
+        [heard(order(OrderStatus.FILLED, 10), execution(1, 10)), heard(order(OrderStatus.FILLED, 12), execution(2, 2))],
+    )
+
+    assert one.intent.status is Status.FILLED and one.intent.filled_quantity == 12
+
+
+def test_an_update_that_overtakes_the_answer_settles_the_command_and_the_answer_changes_nothing():
+    one, token = held(), uuid4()
+    one.lease_token = token
+    settle(one, [heard(order(OrderStatus.FILLED, 10), execution(1, 10))])
+    told = len(one.events)
+
+    settle(one, [Answer(work(token), Seen(order(OrderStatus.PENDING)))])
+
+    assert one.intent.status is Status.FILLED and one.open_actions == 0
+    assert len(one.events) == told and one.lease_token is None
+
+
+def work(token: Any, **more: Any) -> Work:
+    values: dict[str, Any] = {
+        "account_id": ACCOUNT, "intent_id": INTENT, "lease_token": token, "lease_ends": 0.0, "now": NOW,
+        "action_id": CREATE, "type": "CREATE", "created_at": NOW, "symbol": "ABC", "order_side": "BUY", "spec": spec(),
+        "quantity": TOTAL, "filled_quantity": Decimal(0), "status": Status.PENDING, "broker_order_id": None,
+        "current_filled": Decimal(0), "started_before": None, "attempts": 0, "broker": "paper", "environment": "paper",
+        "halted_by": None, "stale_millis": None, "claimed": Claimed(0.0, 1, "AUTO", None, 1, NOW, 1, 0),
+    }  # fmt: skip
+    return Work(**(values | more))
+
+
+def test_an_answer_under_a_lost_lease_changes_nothing():
+    one = held()
+    one.lease_token = uuid4()
+
+    settle(one, [Answer(work(uuid4()), Seen(order(OrderStatus.WORKING)))])
+
+    assert one.intent.status is Status.PENDING and not one.changed and one.lease_token is not None
+
+
+def test_an_unknown_outcome_is_told_once_and_asked_about_after_five_seconds_then_every_two():
+    token = uuid4()
+    one = held(submit_started_at=NOW)
+    one.lease_token = token
+    settle(one, [Answer(work(token), Unknown("timeout"))])
+    assert one.intent.status is Status.SUBMITTED and one.intent.outcome == "unknown"
+    assert one.next_attempt_at == NOW + timedelta(seconds=5)
+
+    one.lease_token, one.now = token, NOW + timedelta(seconds=5)
+    settle(one, [Answer(work(token, started_before=NOW), Unknown("timeout"))])
+
+    assert one.next_attempt_at == NOW + timedelta(seconds=7)
+    assert len(one.events) == 1
+
+
+def test_what_was_certainly_not_sent_is_as_if_it_had_never_been_tried():
+    token = uuid4()
+    one = held(submit_started_at=NOW)
+    one.lease_token = token
+
+    settle(one, [Answer(work(token), Later(1.0, "rate_limited"))])
+
+    assert one.submit_started_at is None and one.next_attempt_at == NOW + timedelta(seconds=1)
+    assert one.intent.status is Status.PENDING and one.events == []
+
+
+def test_what_may_have_been_sent_stays_so_when_the_next_try_was_not():
+    token = uuid4()
+    one = held(submit_started_at=NOW)
+    one.lease_token = token
+
+    settle(one, [Answer(work(token, started_before=NOW), Later(1.0, "connection_refused"))])
+
+    assert one.submit_started_at == NOW
+
+
+def replacing() -> Held:
+    one = held(Status.PENDING_REPLACE, Command(CHANGE, 2, "REPLACE", spec("15")), done_sequence=1)
+    one.orders[SECOND] = BrokerOrder(SECOND, 2, None, "STARTED", set(), *[Decimal(0)] * 3)
+    return one
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        order(OrderStatus.REPLACED, replaced_by="b2"),
+        order(OrderStatus.WORKING, name=SECOND, number="b2", replaces="b1"),
+    ],
+)
+def test_a_replacement_is_done_when_either_order_shows_it(shown):
+    one = replacing()
+
+    settle(one, [heard(shown)])
+
+    assert one.intent.status is Status.ACCEPTED and one.intent.quantity == 15 and one.intent.broker_order_id == "b2"
+    assert one.open_actions == 0 and one.done_sequence == 2
+
+
+def test_a_replacement_only_taken_in_is_not_done():
+    one = replacing()
+
+    settle(one, [heard(order(OrderStatus.PENDING, name=SECOND, number="b2", replaces="b1"))])
+
+    assert one.intent.status is Status.PENDING_REPLACE and one.intent.broker_order_id == "b1"
+
+
+def test_a_late_fill_of_a_replaced_order_counts_towards_the_intent():
+    one = replacing()
+    settle(one, [heard(order(OrderStatus.WORKING, name=SECOND, number="b2", replaces="b1"))])
+
+    settle(one, [heard(order(OrderStatus.REPLACED, 3), execution(1, 3))])
+
+    assert one.intent.filled_quantity == 3 and one.intent.status is Status.PARTIALLY_FILLED
+    assert one.intent.broker_order_id == "b2"
+
+
+def test_a_cancel_refused_because_the_order_is_filled_ends_as_filled():
+    token = uuid4()
+    one = held(Status.PENDING_CANCEL, Command(CHANGE, 2, "CANCEL", None), done_sequence=1)
+    one.lease_token = token
+    verdict = Refused("BROKER_REFUSED", "order is already filled", order(OrderStatus.FILLED, 10))
+
+    settle(one, [Answer(work(token, action_id=CHANGE, type="CANCEL"), verdict)])
+
+    assert one.intent.status is Status.FILLED and one.open_actions == 0 and one.intent.reason_code is None
+
+
+def test_an_order_replaced_elsewhere_is_no_longer_ours():
+    one = held(Status.ACCEPTED)
+
+    settle(one, [heard(order(OrderStatus.REPLACED, replaced_by="b9"))])
+
+    assert one.intent.status is Status.CANCELED and one.intent.reason_code == "REPLACED_ELSEWHERE"
+
+
+def test_a_reason_to_wait_is_told_once_and_forgotten_when_it_is_over():
+    token = uuid4()
+    one = held()
+    for _ in range(2):
+        one.lease_token = token
+        settle(one, [Answer(work(token), Later(5.0, "refused", "CREDENTIAL_INVALID"))])
+    assert one.intent.status is Status.PENDING and one.intent.reason_code == "CREDENTIAL_INVALID"
+    assert len(one.events) == 1
+
+    settle(one, [heard(replace(order(OrderStatus.WORKING)))])
+
+    assert one.intent.status is Status.ACCEPTED and one.intent.reason_code is None

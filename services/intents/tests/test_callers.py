@@ -1,0 +1,200 @@
+"""Who may call: the specification's table, every cell."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from sqlalchemy import Connection, text
+
+from tip_local.world import Organization, World, add_account
+
+from .conftest import Desk, cancel, create, limit
+
+READS = ["", "/stats", "/verify", "/{intent_id}", "/{intent_id}/actions"]
+SUBMITS = ["", "/batch"]
+BATCH = {"commands": [create()["command"]]}
+
+
+@pytest.fixture(scope="module")
+def credentials(world: World, organization: Organization) -> dict[str, dict[str, str]]:
+    """Every kind of caller, by name."""
+    other = world.organization()
+    bearer = {role: {"Authorization": f"Bearer {token}"} for role, token in organization.tokens.items()}
+    service = {"Authorization": f"Bearer {world.service_account(['intent:read']).token}"}
+    wrong_scope = {"Authorization": f"Bearer {world.service_account(['account:read']).token}"}
+    mine, theirs = {"x-organization-id": str(organization.id)}, {"x-organization-id": str(other.id)}
+    edit_only = world.key(organization.id, "paper", ["intent:edit"])
+    return {
+        "nobody": {},
+        "forged key": {"x-api-key": "tip_paper_" + "A" * 36},
+        "forged token": {"Authorization": "Bearer x.y.z"},
+        "paper key": {"x-api-key": organization.api_keys["paper"]},
+        "live key": {"x-api-key": organization.api_keys["live"]},
+        "read-only key": {"x-api-key": organization.api_keys["paper_read_only"]},
+        "edit-only key": {"x-api-key": edit_only},
+        "foreign key": {"x-api-key": other.api_keys["paper"]},
+        "foreign key naming us": {"x-api-key": other.api_keys["paper"], **mine},
+        "admin": bearer["admin"],
+        "member": bearer["member"],
+        "read-only user": bearer["read_only"],
+        "foreign admin": {"Authorization": f"Bearer {other.tokens['admin']}"},
+        "foreign admin naming us": {"Authorization": f"Bearer {other.tokens['admin']}", **mine},
+        "user without organization": {"Authorization": f"Bearer {world.user_without_organization()}"},
+        "service account": {**service, **mine},
+        "service account of another": {**service, **theirs},
+        "service account naming none": service,
+        "service account without scope": {**wrong_scope, **mine},
+        "two credentials": {"x-api-key": organization.api_keys["paper"], **bearer["admin"]},
+    }
+
+
+MAY = {
+    # caller: (submit, read) on a paper account of `organization`
+    "nobody": (401, 401),
+    "forged key": (401, 401),
+    "forged token": (401, 401),
+    "paper key": (201, 200),
+    "live key": (403, 403),
+    "read-only key": (403, 200),
+    "edit-only key": (201, 403),
+    "foreign key": (404, 404),
+    "foreign key naming us": (404, 404),
+    "admin": (403, 200),
+    "member": (403, 200),
+    "read-only user": (403, 200),
+    "foreign admin": (403, 404),
+    "foreign admin naming us": (403, 404),
+    "user without organization": (403, 403),
+    "service account": (403, 200),
+    "service account of another": (403, 404),
+    "service account naming none": (403, 403),
+    "service account without scope": (403, 403),
+    "two credentials": (400, 400),
+}
+
+
+@pytest.mark.parametrize("caller", MAY)
+def test_submitting_is_for_keys_with_intent_edit_of_the_accounts_organization(
+    desk: Desk, credentials: dict[str, dict[str, str]], caller: str
+) -> None:
+    allowed = MAY[caller][0]
+    statuses = [
+        desk.client.post(desk.path, json=create(), headers=credentials[caller]).status_code,
+        desk.client.post(desk.path + "/batch", json=BATCH, headers=credentials[caller]).status_code,
+    ]
+
+    assert statuses == [allowed, 200 if allowed == 201 else allowed]
+    assert len(desk.rows("action")) == len(desk.outbox()) == (2 if allowed == 201 else 0)
+
+
+@pytest.mark.parametrize("caller", MAY)
+def test_reading_is_for_the_accounts_organization_and_its_service_accounts(
+    desk: Desk, credentials: dict[str, dict[str, str]], caller: str
+) -> None:
+    intent_id = desk.created(create())["intent_id"]
+
+    statuses = {
+        read: desk.client.get(desk.path + read.format(intent_id=intent_id), headers=credentials[caller]).status_code
+        for read in READS
+    }
+
+    assert statuses == dict.fromkeys(READS, MAY[caller][1])
+
+
+def test_foreign_and_unknown_accounts_and_intents_look_alike(desk: Desk, new_desk: Callable[..., Desk]) -> None:
+    foreign = new_desk()
+    theirs = foreign.created(create())["intent_id"]
+    unknown = "8f6a4a3e-0000-4000-8000-000000000000"
+    paths = [
+        *(f"/v1/accounts/{account}/intents{read}" for account in (foreign.account_id, unknown) for read in READS),
+        *(f"{desk.path}/{intent_id}{more}" for intent_id in (theirs, unknown) for more in ("", "/actions")),
+    ]
+
+    bodies = [desk.client.get(path.format(intent_id=theirs), headers=desk.headers).json for path in paths]
+
+    assert {(body["status"], body["code"], body["detail"]) for body in bodies} == {
+        (404, "not_found", "There is nothing here that you may see.")
+    }
+
+
+def live(admin: Connection, organization: Organization) -> str:
+    return f"/v1/accounts/{add_account(admin, organization.id, 'live')}/intents"
+
+
+def test_a_live_account_needs_the_trading_live_entitlement_before_anything_in_the_body_matters(
+    world: World, admin: Connection, client: FlaskClient
+) -> None:
+    organization = world.organization()
+    path, headers = live(admin, organization), {"x-api-key": organization.api_keys["live"]}
+
+    for body in (create(), {"nonsense": True}, limit(), cancel("8f6a4a3e-0000-4000-8000-000000000000")):
+        answer = client.post(path, json=body, headers=headers)
+        assert (answer.status_code, answer.json["code"]) == (403, "entitlement_required")
+        assert answer.json["entitlement"] == "trading_live"
+    assert client.get(path, headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(("ends", "status"), [("1 hour", 201), ("-1 second", 403)])
+def test_an_entitlement_counts_until_its_end(
+    world: World, admin: Connection, client: FlaskClient, ends: str, status: int
+) -> None:
+    organization = world.organization(entitlements=("trading_live",))
+    admin.execute(
+        text(
+            "UPDATE identity.entitlement SET expires_at = now() + CAST(:ends AS interval) WHERE organization_id = :id"
+        ),
+        {"id": organization.id, "ends": ends},
+    )
+
+    answer = client.post(live(admin, organization), json=create(), headers={"x-api-key": organization.api_keys["live"]})
+
+    assert answer.status_code == status
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE identity.api_key SET disabled = true WHERE organization_id = :id",
+        "UPDATE identity.api_key SET expires_at = now() WHERE organization_id = :id",
+        "UPDATE identity.organization SET disabled = true WHERE id = :id",
+    ],
+)
+def test_a_key_that_is_taken_away_is_refused_from_the_next_request_on(
+    new_desk: Callable[..., Desk], change: str
+) -> None:
+    desk = new_desk()
+    desk.created(create())
+
+    desk.execute(change, id=desk.organization.id)
+
+    assert desk.submit(create()).status_code == 401
+    assert desk.get().status_code == 401
+    assert len(desk.rows("action")) == 1
+
+
+def test_the_checks_come_in_order(desk: Desk, credentials: dict[str, dict[str, str]]) -> None:
+    """Credential, kind and permission, account, entitlement, body, controls: each is told only after those before."""
+    nonsense: Any = {"nonsense": True}
+
+    def status(caller: str, path: str = desk.path) -> int:
+        return desk.client.post(path, json=nonsense, headers=credentials[caller]).status_code
+
+    assert status("nobody") == 401
+    assert status("admin") == 403
+    assert status("read-only key") == 403
+    assert status("foreign key") == 404
+    assert status("live key") == 403
+    assert status("paper key") == 422
+
+
+def test_requests_over_the_rate_limit_are_refused_with_a_time_to_wait(desk: Desk) -> None:
+    from intents.app import create_app
+
+    client = create_app(desk.platform.environment("intents", RATE_LIMIT_PER_MINUTE="3")).test_client()
+
+    answers = [client.post(desk.path, json=create(), headers=desk.headers) for _ in range(5)]
+
+    assert [answer.status_code for answer in answers] == [201, 201, 201, 429, 429]
+    assert int(answers[-1].headers["Retry-After"]) > 0
+    assert len(desk.rows("action")) == 3

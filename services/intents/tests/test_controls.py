@@ -1,0 +1,119 @@
+"""Controls at the door: evaluated for CREATE and REPLACE, explained, and without a trace in the log."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from .conftest import Desk, cancel, create, limit, replace
+
+
+def disable(desk: Desk, symbol: str = "AAPL", reason: str = "halted by desk") -> None:
+    desk.execute(
+        "INSERT INTO controls.symbol_manual (account_id, symbol, organization_id, manually_disabled, manual_reason) "
+        "VALUES (:account_id, :symbol, :organization_id, true, :reason)",
+        symbol=symbol,
+        organization_id=desk.organization.id,
+        reason=reason,
+    )
+
+
+def limits(desk: Desk, **values: Any) -> None:
+    columns, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
+    desk.execute(
+        f"INSERT INTO controls.account_limits (account_id, organization_id, {columns}) "
+        f"VALUES (:account_id, :organization_id, {marks})",
+        organization_id=desk.organization.id,
+        **values,
+    )
+
+
+def switch(desk: Desk, state: str) -> None:
+    desk.execute(
+        "INSERT INTO controls.account_switch (account_id, organization_id, trading_state) "
+        "VALUES (:account_id, :organization_id, :state)",
+        organization_id=desk.organization.id,
+        state=state,
+    )
+
+
+@pytest.mark.parametrize("environment", ["paper", "live"])
+def test_a_refused_intent_leaves_no_trace_but_its_refusal(new_desk: Callable[..., Desk], environment: str) -> None:
+    desk = new_desk(environment)
+    disable(desk)
+
+    answer = desk.submit(create(), Idempotency_Key="k")
+
+    assert (answer.status_code, answer.json["code"]) == (422, "control_rejected")
+    [reason] = answer.json["reasons"]
+    assert (reason["code"], reason["control"], reason["version"]) == ("SYMBOL_DISABLED", "symbol_manual", 1)
+    assert "halted by desk" in reason["message"]
+    assert desk.rows("action") == desk.rows("intent") == desk.outbox() == desk.rows("idempotency") == []
+    assert [row["reasons"][0]["code"] for row in desk.rows("refusal")] == ["SYMBOL_DISABLED"]
+    assert desk.get("/stats").json["refusals"] == {"SYMBOL_DISABLED": 1}
+
+
+def test_controls_hold_for_replace_and_never_for_cancel(desk: Desk) -> None:
+    intent_id = desk.created(limit())["intent_id"]
+    disable(desk)
+
+    assert desk.submit(replace(intent_id)).json["reasons"][0]["code"] == "SYMBOL_DISABLED"
+    cancelled = desk.created(cancel(intent_id))
+    assert {check["outcome"] for check in cancelled["controls"]["checks"]} == {"NOT_APPLICABLE"}
+
+
+def test_another_symbol_is_not_touched(desk: Desk) -> None:
+    disable(desk, "MSFT")
+
+    assert desk.submit(create(symbol="AAPL")).status_code == 201
+
+
+def test_a_refusal_in_a_dry_run_is_explained_and_not_counted(desk: Desk) -> None:
+    disable(desk)
+
+    assert desk.submit(create(), query="?dry_run=true").json["reasons"][0]["code"] == "SYMBOL_DISABLED"
+    assert desk.rows("refusal") == []
+
+
+def test_a_disabled_account_refuses_and_can_still_cancel(desk: Desk) -> None:
+    intent_id = desk.created(limit())["intent_id"]
+    desk.execute("UPDATE accounts.account SET disabled = true WHERE id = :account_id")
+
+    assert desk.submit(create()).json["reasons"][0]["code"] == "ACCOUNT_DISABLED"
+    assert desk.submit(cancel(intent_id)).status_code == 201
+
+
+def test_a_halted_account_refuses(desk: Desk) -> None:
+    switch(desk, "HALTED")
+
+    assert desk.submit(create()).json["reasons"][0]["code"] == "TRADING_HALTED"
+
+
+def test_a_reducing_account_passes_what_closes_its_position_and_no_more(desk: Desk) -> None:
+    desk.execute(
+        "INSERT INTO intents.position (account_id, symbol, quantity, updated_at) "
+        "VALUES (:account_id, 'AAPL', 10, now())"
+    )
+    switch(desk, "REDUCING")
+
+    assert desk.submit(create("1", side="BUY")).json["reasons"][0]["code"] == "TRADING_REDUCING"
+    assert desk.submit(create("6", side="SELL")).status_code == 201
+    assert desk.submit(create("5", side="SELL")).json["reasons"][0]["code"] == "TRADING_REDUCING"
+    assert desk.submit(create("4", side="SELL")).status_code == 201
+
+
+def test_limits_are_evaluated_with_what_the_log_knows(desk: Desk) -> None:
+    limits(desk, max_quantity=100, max_orders_per_minute=2)
+
+    assert desk.submit(create("101")).json["reasons"][0]["code"] == "QUANTITY_ABOVE_LIMIT"
+    assert [desk.submit(create("1")).status_code for _ in range(3)] == [201, 201, 422]
+    assert len(desk.rows("action")) == 2
+
+
+def test_the_earlier_answer_to_an_idempotent_request_stands_whatever_controls_say_now(desk: Desk) -> None:
+    first = desk.submit(create(), Idempotency_Key="k")
+    disable(desk)
+
+    again = desk.submit(create(), Idempotency_Key="k")
+
+    assert (again.status_code, again.json) == (201, first.json)

@@ -1,0 +1,89 @@
+"""The OpenAPI document against the service: whatever can be sent is answered as the document says, never with 500."""
+
+from typing import Any
+
+import pytest
+import schemathesis
+from flask import Flask
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from intents import model, schemas
+
+from .conftest import Desk, create, limit
+
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+OPERATIONS = [
+    ("POST", ""),
+    ("POST", "/batch"),
+    ("GET", ""),
+    ("GET", "/stats"),
+    ("GET", "/verify"),
+    ("GET", "/{intent_id}"),
+    ("GET", "/{intent_id}/actions"),
+]
+
+
+@pytest.fixture(scope="module")
+def api(app: Flask) -> Any:
+    return schemathesis.openapi.from_wsgi("/openapi.json", app)
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode))
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_generated_requests_are_answered_as_the_document_says(
+    api: Any, desk: Desk, method: str, path: str, mode: GenerationMode
+) -> None:
+    intent_id = desk.created(limit())["intent_id"]
+    operation = api[f"/v1/accounts/{{account_id}}/intents{path}"][method]
+    ours = {"account_id": str(desk.account_id), "intent_id": intent_id}
+    statuses = set()
+
+    @settings(max_examples=20, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(operation.as_strategy(generation_mode=mode), st.booleans())
+    def answered(case: Any, of_ours: bool) -> None:
+        if of_ours:
+            case.path_parameters = {name: ours[name] for name in case.path_parameters or ()}
+        response = case.call(headers=desk.headers)
+        statuses.add(response.status_code)
+        case.validate_response(response, checks=CHECKS)
+
+    answered()
+
+    assert statuses
+    assert mode is not GenerationMode.POSITIVE or not path or statuses & {200, 201, 404, 422}
+
+
+def test_what_the_document_allows_to_be_submitted_is_accepted(api: Any, desk: Desk) -> None:
+    operation = api["/v1/accounts/{account_id}/intents"]["POST"]
+    statuses = []
+
+    @settings(max_examples=40, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(operation.as_strategy(generation_mode=GenerationMode.POSITIVE))
+    def submitted(case: Any) -> None:
+        answer = desk.client.post(desk.path, json=case.body, headers=desk.headers)
+        statuses.append(answer.status_code)
+        zero = answer.status_code == 422 and {error["code"] for error in answer.json["errors"]} == {"range"}
+        assert answer.status_code in (201, 404) or zero  # only "greater than zero" has no word in the document
+
+    submitted()
+
+    assert 201 in statuses
+
+
+def test_a_record_has_exactly_the_documented_fields(desk: Desk) -> None:
+    record = desk.created(create())
+
+    assert set(record) == set(schemas.Action().fields)
+    assert set(record["state"]) == set(schemas.Action().fields["state"].schema.fields)
+    assert set(desk.get("/stats").json) == {
+        field.data_key or name for name, field in schemas.Statistics().fields.items()
+    }
+    assert model.KINDS.keys() == {"Market", "Limit", "Stop", "StopLimit"}

@@ -1,0 +1,70 @@
+"""`tip verify`: the chain checked without the service."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tip.verify import command
+
+from .conftest import Desk, cancel, create, limit
+
+
+def verify(*arguments: str, **options: Any) -> Result:
+    return CliRunner().invoke(command, list(arguments), **options)
+
+
+@pytest.fixture
+def records(desk: Desk) -> list[Any]:
+    intent_id = desk.created(limit())["intent_id"]
+    desk.created(cancel(intent_id))
+    desk.created(create())
+    found: list[Any] = desk.get().json["data"]
+    return found
+
+
+def test_records_saved_from_the_api_prove_themselves(records: list[Any], tmp_path: Path) -> None:
+    lines, page = tmp_path / "lines", tmp_path / "page"
+    lines.write_text("\n".join(json.dumps(record) for record in records))
+    page.write_text(json.dumps({"data": records[:2], "next_cursor": "x"}) + json.dumps({"data": records[2:]}))
+
+    for file in (lines, page):
+        result = verify(str(file))
+        assert result.exit_code == 0
+        assert "3 actions verified, up to sequence 3" in result.output
+
+
+def test_the_first_broken_link_is_named(records: list[Any]) -> None:
+    records[1]["actor"]["id"] = "somebody else"
+
+    result = verify("-", input=json.dumps(records))
+
+    assert result.exit_code == 2
+    assert f"BROKEN at sequence 2 (action {records[1]['id']}): altered; 1 actions before it are good" in result.output
+
+
+def test_the_database_is_verified_directly(desk: Desk, records: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", desk.platform.admin_url)
+
+    good = verify("--account", str(desk.account_id))
+    desk.execute("ALTER TABLE intents.action DISABLE TRIGGER ALL")
+    desk.execute("DELETE FROM intents.action WHERE account_id = :account_id AND sequence = 3")
+    desk.execute("ALTER TABLE intents.action ENABLE TRIGGER ALL")
+    bad = verify("--account", str(desk.account_id))
+
+    assert (good.exit_code, bad.exit_code) == (0, 2)
+    assert "last_actions_missing" in bad.output
+
+
+@pytest.mark.parametrize("text", ["[1]", "{", '{"data": [{}]}', '"x"'])
+def test_a_file_of_something_else_is_a_clear_error(text: str) -> None:
+    result = verify("-", input=text)
+
+    assert result.exit_code == 1
+    assert "does not hold action records" in str(result.exception)
+
+
+def test_one_source_must_be_given() -> None:
+    assert verify().exit_code == 2
