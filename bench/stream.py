@@ -5,6 +5,7 @@ throughput` (or paced, idle, stuck) runs one part; TIP_BENCH_QUICK=1 runs all of
 """
 
 import asyncio
+import gc
 import os
 import secrets
 import statistics
@@ -397,6 +398,7 @@ PARTS: dict[str, Callable[[Ground], list[Ratio]]] = {
 
 
 def main(chosen: Sequence[str]) -> None:
+    gc.disable()  # of this client, so that it is the servers that are measured
     with ground() as on:
         ratios = [ratio for part in chosen or PARTS for ratio in PARTS[part](on)]
     for one in ratios:

@@ -1,0 +1,1 @@
+"""The stream gateway: the accounts' durable logs, delivered to whoever subscribes."""

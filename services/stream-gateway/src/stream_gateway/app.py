@@ -1,0 +1,132 @@
+"""The gateway, wired: one event loop with a gRPC server, an HTTP server and what feeds them. Never forked."""
+
+import asyncio
+import contextlib
+import gc
+import sys
+import threading
+from collections.abc import AsyncIterator
+
+import grpc
+from aiohttp import web
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+
+from chassis import hints, logs
+from stream_gateway.config import Config
+from stream_gateway.gateway import Gateway
+from stream_gateway.routes import rpc, sse
+
+log = logs.get(__name__)
+
+_STOP_POLL_S = 0.1
+_HEALTH_S = 0.5
+_GARBAGE_THRESHOLDS = (20_000, 50, 100)
+_SPARE_CALLS = 100
+"""Calls beside the streams: health checks, and the streams that are just being refused."""
+
+
+def serve(config: Config, stop: threading.Event) -> None:
+    """Until asked to stop; then drained."""
+    try:
+        asyncio.run(_serve(config, stop))
+    except (OSError, RuntimeError) as error:
+        log.error("cannot_serve", error=str(error))
+        sys.exit(1)
+
+
+async def _serve(config: Config, stop: threading.Event) -> None:
+    # Ten thousand streams are a million objects that live long: looking through them often costs a tenth of the time.
+    gc.freeze()
+    gc.set_threshold(*_GARBAGE_THRESHOLDS)
+    gateway = Gateway(config)
+    healthy = health.aio.HealthServicer()
+    async with _listening(gateway, healthy) as server:
+        background = [
+            asyncio.create_task(work)
+            for work in (
+                gateway.pump.run(),
+                hints.listen(config.redis_url, gateway.pump.heard),
+                gateway.watch.tick_for_ever(),
+                gateway.watch.recheck_for_ever(),
+                _report_health(gateway, healthy),
+            )
+        ]
+        asked = asyncio.create_task(_asked_to(stop))
+        # None of them ever returns: one that does has failed in a way nobody foresaw, and the process must not go on.
+        done, _ = await asyncio.wait([asked, *background], return_when=asyncio.FIRST_COMPLETED)
+        await _drain(gateway, healthy, server)
+        for task in background:
+            task.cancel()
+        failed = [task.exception() for task in done if task is not asked]
+    gateway.close()
+    if failed:
+        raise RuntimeError(f"stopped by {failed[0]!r}")
+
+
+@contextlib.asynccontextmanager
+async def _listening(gateway: Gateway, healthy: health.aio.HealthServicer) -> AsyncIterator[grpc.aio.Server]:
+    config = gateway.config
+    server = grpc.aio.server(
+        options=_options(config), maximum_concurrent_rpcs=config.streams_per_process + _SPARE_CALLS
+    )
+    server.add_generic_rpc_handlers((rpc.handlers(gateway),))
+    health_pb2_grpc.add_HealthServicer_to_server(healthy, server)
+    if config.reflection:
+        _add_reflection(server)
+    server.add_insecure_port(f"{config.host}:{config.port}")
+    await server.start()
+    runner = web.AppRunner(sse.create(gateway), handler_cancellation=True, access_log=None)
+    await runner.setup()
+    if config.events_port:
+        await web.TCPSite(runner, config.host, config.events_port, reuse_address=True).start()
+    log.info("listening", grpc=config.port, events=config.events_port)
+    try:
+        yield server
+    finally:
+        await runner.cleanup()
+
+
+def _add_reflection(server: grpc.aio.Server) -> None:
+    from grpc_reflection.v1alpha import reflection
+
+    names = (rpc.SERVICE, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME)
+    reflection.enable_server_reflection(names, server)
+
+
+def _options(config: Config) -> list[tuple[str, int]]:
+    return [
+        ("grpc.keepalive_time_ms", int(config.keepalive_seconds * 1000)),
+        ("grpc.keepalive_timeout_ms", int(config.keepalive_timeout_seconds * 1000)),
+        # What counts in the end is this one, a minute by default: without it a half-open connection lives that long.
+        ("grpc.http2.ping_timeout_ms", int(config.keepalive_timeout_seconds * 1000)),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_pings_without_data", 0),
+        # Clients may ask us as often as this; more often is refused as too many pings.
+        ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+        ("grpc.max_receive_message_length", 65_536),
+        ("grpc.max_metadata_size", 16_384),
+        ("grpc.so_reuseport", 0),  # a second gateway on the same port is a mistake and not a helper
+    ]
+
+
+async def _asked_to(stop: threading.Event) -> None:
+    # Set by a signal handler, which knows no event loop.
+    while not stop.is_set():
+        await asyncio.sleep(_STOP_POLL_S)
+
+
+async def _report_health(gateway: Gateway, healthy: health.aio.HealthServicer) -> None:
+    while True:
+        status = health_pb2.HealthCheckResponse.SERVING if gateway.ready else health_pb2.HealthCheckResponse.NOT_SERVING
+        for name in (health.OVERALL_HEALTH, rpc.SERVICE):
+            await healthy.set(name, status)
+        await asyncio.sleep(_HEALTH_S)
+
+
+async def _drain(gateway: Gateway, healthy: health.aio.HealthServicer, server: grpc.aio.Server) -> None:
+    """New streams are refused and clients told to go elsewhere, while the open ones finish what is buffered."""
+    log.info("draining", streams=len(gateway.streams))
+    await healthy.enter_graceful_shutdown()
+    stopping = asyncio.create_task(server.stop(gateway.config.drain_seconds + 1))
+    await gateway.drain()
+    await stopping

@@ -1,0 +1,104 @@
+"""What both transports stand on: opening a stream and running it to its end."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from chassis import access, db
+from chassis.access import Presented
+from stream_gateway import meters, usecases
+from stream_gateway.config import Config
+from stream_gateway.delivery import Write, deliver
+from stream_gateway.hub import Stream
+from stream_gateway.log import Log
+from stream_gateway.model import Draining, Ending
+from stream_gateway.pump import Pump
+from stream_gateway.schemas import Entry
+from stream_gateway.streams import Streams
+from stream_gateway.watch import Watch
+
+Start = Callable[[], Awaitable[object]]
+Form = Callable[[Entry], bytes]
+Broken = tuple[type[Exception], ...]
+
+GONE = "gone"
+_ADMITTING_THREADS = 4
+_STALE_S = 5.0
+
+
+class Gateway:
+    """One per process, used by the event loop; what asks the database runs in threads."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        engine = db.engine(config.database_url, pool_size=config.database_pool_size, name="stream-gateway")
+        self.deps = usecases.Deps(engine, access.for_service(config, engine), config.retention_days)
+        self.streams = Streams(
+            per_principal=config.streams_per_principal,
+            per_process=config.streams_per_process,
+            buffer_events=config.buffer_events,
+        )
+        self.log = Log(engine)
+        self.pump = Pump(self.streams.hubs, self.log, config.poll_seconds)
+        self.watch = Watch(self.streams, self.deps, config)
+        self._admitting = ThreadPoolExecutor(_ADMITTING_THREADS, "admit")
+
+    async def subscribe(self, presented: Presented, request: usecases.Request, transport: str) -> Stream:
+        """Open a stream, or raise why not."""
+        self.streams.check_room()
+        caller, account, subscription = await asyncio.get_running_loop().run_in_executor(
+            self._admitting, usecases.admit, self.deps, presented, request
+        )
+        return self.streams.open(caller, account, subscription, transport)
+
+    async def run(self, stream: Stream, start: Start, write: Write, form: Form, broken: Broken) -> Ending:
+        """Deliver until the stream ends, and say why. A subscriber that has gone is a CancelledError, as always.
+
+        `broken` is what the transport raises when it writes to one that has gone.
+        """
+        stream.task = asyncio.current_task()
+        try:
+            await start()
+            await deliver(stream, self.log, write, form, self.config.heartbeat_seconds)
+        except Ending as ending:
+            return ending
+        except asyncio.CancelledError:
+            if not stream.cut or stream.ending is None or stream.task is None:
+                count_ending(stream.transport, GONE)
+                raise
+            stream.task.uncancel()  # it was us who interrupted a write: there is still something to be said
+            return stream.ending
+        except broken:
+            count_ending(stream.transport, GONE)
+            raise asyncio.CancelledError from None
+        finally:
+            self.streams.close(stream)
+        raise AssertionError("deliver never returns")
+
+    @property
+    def ready(self) -> bool:
+        """Whether the database has answered lately and streams are taken."""
+        now = asyncio.get_running_loop().time()
+        fresh = self.pump.looked_at >= 0 and now - self.pump.looked_at < _STALE_S + self.config.poll_seconds
+        return fresh and not self.streams.draining
+
+    async def drain(self) -> None:
+        """Let every stream finish what is buffered and end it; after the time given, in the middle of it."""
+        self.streams.draining = True
+        for stream in self.streams:
+            stream.end(Draining(), at_once=False)
+        deadline = asyncio.get_running_loop().time() + self.config.drain_seconds
+        while len(self.streams) and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.02)
+        for stream in self.streams:
+            stream.end(Draining())
+
+    def close(self) -> None:
+        self.log.close()
+        self.watch.close()
+        self._admitting.shutdown(wait=False, cancel_futures=True)
+        self.deps.engine.dispose()
+
+
+def count_ending(transport: str, reason: str) -> None:
+    meters.ENDED.labels(transport, reason).inc()

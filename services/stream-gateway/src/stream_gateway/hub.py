@@ -1,0 +1,158 @@
+"""One account's newest events in memory, shared by all its streams, and each stream's place among them."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from uuid import UUID
+
+from stream_gateway.callers import Caller
+from stream_gateway.model import Ending
+from stream_gateway.schemas import Entry
+
+BATCH = 256
+"""Entries a stream takes at once, and entries of a page of the log: what a stream may hold on to."""
+
+
+class Hub:
+    """The end of one account's log. `last` is the newest sequence read; what is kept reaches up to it without gaps."""
+
+    __slots__ = (
+        "_entries",
+        "_first",
+        "_limit",
+        "_tidied",
+        "account_id",
+        "head",
+        "last",
+        "organization_id",
+        "pages",
+        "streams",
+    )
+
+    def __init__(self, account_id: UUID, organization_id: UUID, head: int, limit: int) -> None:
+        self.account_id, self.organization_id = account_id, organization_id
+        self.last = self.head = head
+        self.streams: set[Stream] = set()
+        self.pages: dict[tuple[int, int], asyncio.Future[list[Entry]]] = {}
+        self._limit = limit
+        self._first = head + 1
+        self._entries: list[Entry] = []
+        self._tidied = -1
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Add what the log has after `last`, and wake every stream once."""
+        if not entries:
+            return
+        if entries[0].sequence != self.last + 1:  # not a log of ours; but better a jump than an end
+            self._entries, self._first = [], entries[0].sequence
+        self._entries.extend(entries)
+        self.last = entries[-1].sequence
+        self.head = max(self.head, self.last)
+        self._trim()
+        for stream in self.streams:
+            stream.wake()
+
+    def _trim(self) -> None:
+        # Not at every append: cutting the front of a list moves all of it.
+        if len(self._entries) > 2 * self._limit:
+            cut = len(self._entries) - self._limit
+            del self._entries[:cut]
+            self._first += cut
+
+    def tidy(self) -> None:
+        """Asked now and then: an account that has been quiet since the last time keeps nothing in memory."""
+        if self.last == self._tidied:
+            self._entries, self._first = [], self.last + 1
+            self.pages.clear()
+        self._tidied = self.last
+
+    def after(self, position: int) -> list[Entry] | None:
+        """The next entries after the position, none if there are none yet; None if they are no longer in memory."""
+        index = position + 1 - self._first
+        return None if index < 0 else self._entries[index : index + BATCH]
+
+    def page(self, position: int) -> tuple[int, int]:
+        """The page of the log that holds what comes after the position: after the first number, up to the second.
+
+        Pages begin at the same places for all streams, so that streams that are behind together read together.
+        """
+        start = position // BATCH * BATCH
+        return start, min(start + BATCH, self._first - 1)
+
+    @property
+    def kept(self) -> int:
+        return len(self._entries)
+
+
+class Stream:
+    """One subscriber's reading of a log: everything up to `position` has been written, or was not asked for."""
+
+    __slots__ = (
+        "_waiter",
+        "caller",
+        "cut",
+        "ending",
+        "heartbeat_at",
+        "hub",
+        "moved_at",
+        "position",
+        "reading",
+        "replay_until",
+        "seen",
+        "task",
+        "transport",
+        "types",
+    )
+
+    def __init__(
+        self, hub: Hub, caller: Caller, types: frozenset[int], position: int, replay_until: int | None, transport: str
+    ) -> None:
+        self.hub, self.caller, self.types, self.transport = hub, caller, types, transport
+        self.position, self.replay_until = position, replay_until
+        self.ending: Ending | None = None
+        self.cut = False
+        self.task: asyncio.Task[object] | None = None
+        self.reading = False
+        self.heartbeat_at = self.moved_at = 0.0
+        self.seen = -1
+        self._waiter: asyncio.Future[None] | None = None
+
+    def schedule_heartbeat(self, now: float, interval: float, *, first: bool = False) -> None:
+        # Streams that begin together must not all be written to in the same moment for ever.
+        self.heartbeat_at = now + (interval * random.uniform(0.5, 1) if first else interval)  # noqa: S311
+
+    def wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def wait(self) -> None:
+        """Until something happens: new entries, a heartbeat is due, or the stream is to end."""
+        self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    @property
+    def waiting(self) -> bool:
+        return self._waiter is not None
+
+    def end(self, ending: Ending, *, at_once: bool = True) -> None:
+        """Have the stream end with this, the first reason counting; `at_once` even in a write that blocks."""
+        if self.cut or (self.ending is not None and not at_once):
+            return
+        self.ending, self.cut = ending, at_once
+        if self.waiting:
+            self.wake()
+        elif at_once and self.task is not None:
+            self.task.cancel()
+
+    @property
+    def lag(self) -> int:
+        return self.hub.head - self.position
+
+    def is_stuck(self, now: float, limit: float) -> bool:
+        """Whether it has been in one and the same write for longer than the limit; asked regularly."""
+        if self.waiting or self.reading or self.position != self.seen:
+            self.seen, self.moved_at = self.position, now
+        return now - self.moved_at > limit

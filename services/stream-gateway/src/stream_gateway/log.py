@@ -1,0 +1,94 @@
+"""Reading the durable log off the event loop: the end of it for everybody, pages of it for whoever is behind."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import TypeVar
+from uuid import UUID
+
+from sqlalchemy import Connection, Engine
+
+from chassis import logs
+from stream_gateway import meters, schemas, store
+from stream_gateway.hub import BATCH, Hub
+from stream_gateway.schemas import Entry
+
+log = logs.get(__name__)
+
+Found = TypeVar("Found")
+
+PAGES_KEPT = 4
+_BEHIND_THREADS = 2
+_RETRY_S = 0.5
+
+
+class Log:
+    """The logs of all accounts. Whoever is behind has threads of its own, so that it cannot hold up what is new."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._live = ThreadPoolExecutor(1, "live")
+        self._behind = ThreadPoolExecutor(_BEHIND_THREADS, "behind")
+
+    async def heads(self, ids: Iterable[UUID]) -> dict[UUID, int]:
+        wanted = list(ids)
+        return await self._run(self._live, lambda tx: store.heads(tx, wanted))
+
+    async def after(self, positions: Mapping[UUID, int]) -> dict[UUID, list[Entry]]:
+        """What is new on each of the accounts; one read for all of them."""
+        found = await self._run(self._live, lambda tx: _entries(tx, positions))
+        meters.READS.labels("live").inc()
+        return found
+
+    async def page(self, hub: Hub, position: int) -> tuple[int, list[Entry]]:
+        """How far the page reaches, and those of its entries that come after the position."""
+        start, until = hub.page(position)
+        found = hub.pages.get((start, until))
+        if found is None:
+            found = asyncio.ensure_future(self._read_page(hub, start, until))
+            _keep(hub, (start, until), found)
+        # Shielded: one subscriber that goes away must not take the page from the others.
+        return until, [entry for entry in await asyncio.shield(found) if entry.sequence > position]
+
+    async def _read_page(self, hub: Hub, start: int, until: int) -> list[Entry]:
+        while hub.streams:
+            try:
+                events = await self._run(self._behind, lambda tx: store.between(tx, hub.account_id, start, until))
+            except Exception as error:  # noqa: BLE001 - the subscriber waits, as it would for an event
+                meters.UNREACHABLE.labels("behind").inc()
+                log.warning("page_not_read", error=type(error).__name__)
+                await asyncio.sleep(_RETRY_S)
+                continue
+            meters.READS.labels("behind").inc()
+            meters.READ.labels("behind").inc(len(events))
+            return [schemas.entry(event) for event in events]
+        return []  # nobody waits for it any more
+
+    async def _run(self, threads: ThreadPoolExecutor, read: Callable[[Connection], Found]) -> Found:
+        def reading() -> Found:
+            with self._engine.connect() as connection:
+                return read(connection)
+
+        return await asyncio.get_running_loop().run_in_executor(threads, reading)
+
+    def close(self) -> None:
+        for threads in (self._live, self._behind):
+            threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _keep(hub: Hub, page: tuple[int, int], found: asyncio.Future[list[Entry]]) -> None:
+    hub.pages[page] = found
+    while len(hub.pages) > PAGES_KEPT:
+        del hub.pages[next(iter(hub.pages))]
+
+
+def _entries(tx: Connection, positions: Mapping[UUID, int]) -> dict[UUID, list[Entry]]:
+    """Encoded here, in the reading thread: once for all subscribers."""
+    found: dict[UUID, list[Entry]] = {}
+    now = datetime.now(UTC)
+    for event in store.after(tx, positions, BATCH):
+        found.setdefault(event.account_id, []).append(schemas.entry(event))
+        meters.AGE.observe(max(0.0, (now - event.occurred_at).total_seconds()))
+    meters.READ.labels("live").inc(sum(map(len, found.values())))
+    return found

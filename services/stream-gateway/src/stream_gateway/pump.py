@@ -1,0 +1,98 @@
+"""Moves what is new from the logs into the hubs: told by hints, and looking by itself all the same."""
+
+import asyncio
+from collections.abc import Mapping
+from uuid import UUID
+
+from chassis import logs
+from stream_gateway import meters
+from stream_gateway.hub import BATCH, Hub
+from stream_gateway.log import Log
+
+log = logs.get(__name__)
+
+_RETRY_S = 0.25
+
+
+class Pump:
+    """One for all accounts: reads for whichever of them have grown, in one read, while hints for the next gather."""
+
+    def __init__(self, hubs: Mapping[UUID, Hub], log: Log, poll_s: float) -> None:
+        self._hubs, self._log, self._poll_s = hubs, log, poll_s
+        self._grown: set[UUID] = set()
+        self._hinted = asyncio.Event()
+        self._poll_at = 0.0
+        self.looked_at = -1.0
+        """When the database last answered, by the loop's clock."""
+
+    def heard(self, positions: Mapping[str, int]) -> None:
+        """Hints: only those that tell something new about an account with open streams count."""
+        for text, sequence in positions.items():
+            account_id = _account_id(text)
+            hub = self._hubs.get(account_id) if account_id else None
+            if hub is not None and sequence > hub.last:
+                self._grown.add(hub.account_id)
+                meters.HINTS.inc()
+        if self._grown:
+            self._hinted.set()
+
+    async def run(self) -> None:
+        """Until cancelled. A database that is down means waiting; nothing is forgotten meanwhile."""
+        while True:
+            try:
+                await self._wait()
+                await self.turn()
+            except Exception as error:  # noqa: BLE001 - whatever it was, the log is still there
+                meters.UNREACHABLE.labels("live").inc()
+                log.warning("log_not_read", error=type(error).__name__)
+                await asyncio.sleep(_RETRY_S)
+
+    async def _wait(self) -> None:
+        if self._grown:
+            return
+        left = self._poll_at - asyncio.get_running_loop().time()
+        if left > 0:
+            try:
+                await asyncio.wait_for(self._hinted.wait(), left)
+            except TimeoutError:
+                return
+
+    async def turn(self) -> None:
+        """Look at the heads if it is time to, then read once for all accounts that have grown."""
+        self._hinted.clear()
+        now = asyncio.get_running_loop().time()
+        if now >= self._poll_at:
+            self._compare(await self._log.heads(self._hubs))
+            self._poll_at, self.looked_at = now + self._poll_s, now
+        positions = {account_id: self._hubs[account_id].last for account_id in self._grown if account_id in self._hubs}
+        self._grown.clear()
+        if positions:
+            await self._read(positions)
+
+    def _compare(self, heads: Mapping[UUID, int]) -> None:
+        for account_id, head in heads.items():
+            hub = self._hubs.get(account_id)
+            if hub is not None and head > hub.last:
+                hub.head = max(hub.head, head)
+                self._grown.add(account_id)
+
+    async def _read(self, positions: Mapping[UUID, int]) -> None:
+        try:
+            found = await self._log.after(positions)
+        except BaseException:
+            self._grown |= positions.keys()
+            raise
+        for account_id, entries in found.items():
+            hub = self._hubs.get(account_id)
+            # A hub that was closed and opened again in the meantime may already be further.
+            if hub is not None and hub.last == positions[account_id]:
+                hub.append(entries)
+            if len(entries) == BATCH:
+                self._grown.add(account_id)
+
+
+def _account_id(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

@@ -1,0 +1,1 @@
+"""The same streams over two transports."""

@@ -1,0 +1,146 @@
+"""The same events for browsers and curl: Server-Sent Events."""
+
+import json
+import re
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
+from operator import attrgetter
+from typing import Any
+from uuid import UUID
+
+from aiohttp import web
+
+from chassis import logs, problems, tracing
+from stream_gateway import gateway as gateways
+from stream_gateway.gateway import Gateway
+from stream_gateway.model import BadPosition, BadSubscription, Ending, Stuck
+from stream_gateway.routes.callers import is_account_id, presented
+from stream_gateway.routes.refusals import Refusal, refusal
+from stream_gateway.schemas import TYPES
+from stream_gateway.usecases import Request
+
+log = logs.get(__name__)
+
+TRANSPORT = "sse"
+PATH = "/v1/accounts/{account_id}/events"
+_TEXT = attrgetter("text")
+_BROKEN = (ConnectionError,)
+_POSITION = re.compile(r"[0-9]{1,20}", re.ASCII)
+_NAMES: Mapping[str, int] = {f"EVENT_TYPE_{name}": number for name, number in TYPES.items()}
+_PARAMETERS = {"subscriptions", "resume_after_sequence"}
+_HEADERS = {
+    "Content-Type": "text/event-stream",
+    "Cache-Control": "no-store",
+    "X-Accel-Buffering": "no",  # nginx would collect events until a buffer is full
+}
+_MAX_HEADER_BYTES = 16_384
+
+
+def create(gateway: Gateway) -> web.Application:
+    app = web.Application(middlewares=[_answering_errors], client_max_size=0)
+
+    async def events(request: web.Request) -> web.StreamResponse:
+        shown = presented(request.headers.items(), request.remote, gateway.config.trusted_proxies)
+        stream = await gateway.subscribe(shown, _request(request), TRANSPORT)
+        response = web.StreamResponse(headers={**_HEADERS, "X-Request-Id": request["trace"].request_id})
+
+        async def start() -> None:
+            _notice_a_dead_peer(request, gateway.config.keepalive_seconds + gateway.config.keepalive_timeout_seconds)
+            await response.prepare(request)
+
+        return await _ended(request, response, await gateway.run(stream, start, response.write, _TEXT, _BROKEN))
+
+    async def live(_request: web.Request) -> web.Response:
+        return web.json_response({"status": "live"})
+
+    async def ready(_request: web.Request) -> web.Response:
+        return web.json_response(
+            {"status": "ready" if gateway.ready else "waiting"}, status=200 if gateway.ready else 503
+        )
+
+    app.router.add_get(PATH, events, allow_head=False)
+    app.router.add_get("/health/live", live)
+    app.router.add_get("/health/ready", ready)
+    return app
+
+
+async def _ended(request: web.Request, response: web.StreamResponse, ending: Ending) -> web.StreamResponse:
+    """Say why, unless nobody reads it: whoever is stuck is cut, and learns it by coming back."""
+    said = refusal(ending)
+    gateways.count_ending(TRANSPORT, said.reason)
+    if isinstance(ending, Stuck):
+        if request.transport is not None:
+            request.transport.abort()
+        return response
+    await response.write(f"event: end\ndata: {json.dumps({'code': said.reason, 'detail': said.detail})}\n\n".encode())
+    return response
+
+
+def _request(request: web.Request) -> Request:
+    account_id = request.match_info["account_id"]
+    resume_after, fault = None, None
+    try:
+        types, resume_after = _types(request), _position(request)
+    except Ending as problem:
+        types, fault = frozenset[int](), problem
+    return Request(UUID(account_id) if is_account_id(account_id) else None, types, resume_after, fault)
+
+
+def _types(request: web.Request) -> frozenset[int]:
+    """All of them, unless some are named."""
+    if not request.query.keys() <= _PARAMETERS:
+        raise BadSubscription(f"The parameters are {' and '.join(sorted(_PARAMETERS))}.")
+    named = [name for value in request.query.getall("subscriptions", []) for name in value.split(",")]
+    if any(name not in _NAMES for name in named):
+        raise BadSubscription
+    return frozenset(_NAMES[name] for name in named or _NAMES)
+
+
+def _position(request: web.Request) -> int | None:
+    """Last-Event-ID, which a browser sends when it comes back, else what the address says."""
+    text = request.headers.get("Last-Event-ID") or request.query.get("resume_after_sequence")
+    if text is None:
+        return None
+    if not _POSITION.fullmatch(text):
+        raise BadPosition
+    return int(text)
+
+
+def _notice_a_dead_peer(request: web.Request, seconds: float) -> None:
+    """Have the kernel give up on a peer that no longer acknowledges heartbeats; half-open connections end by it."""
+    connection = request.get_extra_info("socket")
+    option = getattr(socket, "TCP_USER_TIMEOUT", None)  # Linux only
+    if connection is not None and option is not None:
+        connection.setsockopt(socket.IPPROTO_TCP, option, int(seconds * 1000))
+
+
+@web.middleware
+async def _answering_errors(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    request["trace"] = tracing.Trace.begin(request.headers.get("X-Request-Id"), request.headers.get("traceparent"))
+    try:
+        return await handler(request)
+    except ConnectionError:
+        raise  # the subscriber has gone: there is nobody to answer
+    except web.HTTPException as error:
+        said = refusal(problems.Problem(error.status, detail=error.reason))
+    except Exception as error:  # noqa: BLE001 - one place says every refusal
+        said = refusal(error)
+        gateways.count_ending(TRANSPORT, said.reason)
+    return _problem(request, said)
+
+
+def _problem(request: web.Request, said: Refusal) -> web.Response:
+    body: dict[str, Any] = {
+        "type": f"urn:tip:problem:{said.reason}",
+        "title": HTTPStatus(said.status).phrase,
+        "status": said.status,
+        "detail": said.detail,
+        "instance": request.path,
+        "code": said.reason,
+        "request_id": request["trace"].request_id,
+    }
+    headers = {**said.headers, "X-Request-Id": request["trace"].request_id}
+    return web.json_response(body, status=said.status, headers=headers, content_type="application/problem+json")

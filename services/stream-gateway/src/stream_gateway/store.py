@@ -1,0 +1,81 @@
+"""The only SQL: what identity, accounts and intents publish for the gateway."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import ARRAY, BigInteger, Connection, Uuid, bindparam, text
+
+from stream_gateway.model import Account, Event
+
+_COLUMNS = "e.account_id, e.sequence, e.event_id, e.type, e.occurred_at, e.traceparent, e.payload"
+_AFTER = text(f"""
+    SELECT {_COLUMNS}
+    FROM unnest(:accounts, :positions) AS wanted (account_id, position)
+    CROSS JOIN LATERAL (
+        SELECT * FROM intents_api.event_log
+        WHERE account_id = wanted.account_id AND sequence > wanted.position
+        ORDER BY sequence LIMIT :limit
+    ) e
+    ORDER BY e.account_id, e.sequence
+""").bindparams(  # noqa: S608 - only our own column names
+    bindparam("accounts", type_=ARRAY(Uuid)), bindparam("positions", type_=ARRAY(BigInteger))
+)
+_BETWEEN = text(f"""
+    SELECT {_COLUMNS} FROM intents_api.event_log e
+    WHERE account_id = :account_id AND sequence > :after AND sequence <= :until
+    ORDER BY sequence
+""")  # noqa: S608 - as above
+_OCCURRED_AT = text(
+    "SELECT occurred_at FROM intents_api.event_log WHERE account_id = :account_id AND sequence = :sequence"
+)
+_ACCOUNT = """
+    SELECT a.id, a.organization_id, a.environment, coalesce(h.last_sequence, 0)
+    FROM accounts_api.account a LEFT JOIN intents_api.account_head h ON h.account_id = a.id
+"""
+_ONE_ACCOUNT = text(f"{_ACCOUNT} WHERE a.id = :id")
+_ACCOUNTS = text(f"{_ACCOUNT} WHERE a.id = ANY(:ids)").bindparams(bindparam("ids", type_=ARRAY(Uuid)))
+_HEADS = text("""
+    SELECT account_id, last_sequence FROM intents_api.account_head WHERE account_id = ANY(:ids)
+""").bindparams(bindparam("ids", type_=ARRAY(Uuid)))
+_KEYS = text("""
+    SELECT id, permissions FROM identity_api.api_key
+    WHERE id = ANY(:ids) AND NOT disabled AND NOT organization_disabled AND (expires_at IS NULL OR expires_at > now())
+""").bindparams(bindparam("ids", type_=ARRAY(Uuid)))
+
+
+def account(tx: Connection, account_id: UUID) -> Account | None:
+    row = tx.execute(_ONE_ACCOUNT, {"id": account_id}).one_or_none()
+    return Account(*row) if row else None
+
+
+def accounts(tx: Connection, ids: Iterable[UUID]) -> dict[UUID, Account]:
+    """Those of the accounts that are still there."""
+    return {row[0]: Account(*row) for row in tx.execute(_ACCOUNTS, {"ids": list(ids)})}
+
+
+def heads(tx: Connection, ids: Iterable[UUID]) -> dict[UUID, int]:
+    """The newest sequence of every account that has one."""
+    return {row[0]: row[1] for row in tx.execute(_HEADS, {"ids": list(ids)})}
+
+
+def after(tx: Connection, positions: Mapping[UUID, int], limit: int) -> list[Event]:
+    """What each account's log has after its position, in order, up to `limit` for each."""
+    values = {"accounts": list(positions), "positions": list(positions.values()), "limit": limit}
+    return [Event(*row) for row in tx.execute(_AFTER, values)]
+
+
+def between(tx: Connection, account_id: UUID, after: int, until: int) -> list[Event]:
+    values = {"account_id": account_id, "after": after, "until": until}
+    return [Event(*row) for row in tx.execute(_BETWEEN, values)]
+
+
+def occurred_at(tx: Connection, account_id: UUID, sequence: int) -> datetime | None:
+    """When the event with this sequence happened, or None if the log has none."""
+    found: datetime | None = tx.execute(_OCCURRED_AT, {"account_id": account_id, "sequence": sequence}).scalar()
+    return found
+
+
+def usable_keys(tx: Connection, ids: Sequence[UUID]) -> dict[UUID, frozenset[str]]:
+    """The permissions of those API keys that still count, all in one read."""
+    return {row.id: frozenset(row.permissions) for row in tx.execute(_KEYS, {"ids": list(ids)})}

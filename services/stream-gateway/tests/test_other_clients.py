@@ -1,0 +1,222 @@
+"""Clients that are not ours: browsers and curl by Server-Sent Events, and buf, which knows nothing but the schema."""
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+import requests
+from google.protobuf import json_format
+
+from chassis import keys
+from tip_local.world import Organization, World
+from trading_proto import trading_pb2
+
+from .conftest import Gateway, StartGateway, Writer, connected, key, run, subscribe
+
+BUF = Path(sys.executable).with_name("buf")
+PROTO = Path(__file__).parents[3] / "proto"
+
+
+@contextmanager
+def opened(gateway: Gateway, api_key: str, account_id: object, query: str = "", **headers: str) -> Iterator[Any]:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    address = f"{gateway.events_url}/v1/accounts/{account_id}/events{query}"
+    with requests.get(address, headers={"x-api-key": api_key, **named}, stream=True, timeout=10) as answer:
+        yield answer
+
+
+def events(answer: requests.Response) -> Iterator[dict[str, str]]:
+    """Each event as its fields, read as a browser reads them."""
+    fields: dict[str, str] = {}
+    for line in answer.iter_lines(chunk_size=1, decode_unicode=True):
+        if line:
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        elif fields:
+            yield fields
+            fields = {}
+
+
+def test_the_events_are_the_very_same(gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer) -> None:
+    writer.append(account_id, 2)
+
+    async def scenario() -> list[trading_pb2.TradingEvent]:
+        async with connected(gateway.target) as channel:
+            return await (await subscribe(channel, key(acme.api_keys["paper"]), account_id, after=0)).received(2)
+
+    with opened(gateway, acme.api_keys["paper"], account_id, "?resume_after_sequence=0") as answer:
+        reading = events(answer)
+        first, second, word = (next(reading) for _ in range(3))
+
+    assert answer.headers["Content-Type"] == "text/event-stream" and answer.headers["X-Request-Id"]
+    assert [one["id"] for one in (first, second, word)] == ["1", "2", "2"]
+    assert [one["event"] for one in (first, word)] == ["EVENT_TYPE_BROKER_ORDER", "replay_complete"]
+    parsed = [json_format.Parse(one["data"], trading_pb2.TradingEvent()) for one in (first, second)]
+    assert parsed == run(scenario())
+    assert json.loads(first["data"])["broker_order"]["limit_price"] == "187.50"
+
+
+def test_last_event_id_resumes_and_goes_on_live(
+    gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
+) -> None:
+    writer.append(account_id, 300)
+
+    with opened(gateway, acme.api_keys["paper"], account_id, Last_Event_ID="290") as answer:
+        reading = events(answer)
+        missed = [next(reading)["id"] for _ in range(10)]
+        assert next(reading)["event"] == "replay_complete"
+        writer.append(account_id, 2)
+        live = [one["id"] for one in (next(reading), next(reading)) if one["event"] != "heartbeat"]
+
+    assert missed == [str(number) for number in range(291, 301)]
+    assert live == ["301", "302"]
+
+
+def test_heartbeats_come_here_too(gateway: Gateway, acme: Organization, account_id: UUID) -> None:
+    with opened(gateway, acme.api_keys["paper"], account_id) as answer:
+        beat = next(events(answer))
+
+    assert beat["event"] == "heartbeat" and json.loads(beat["data"])["heartbeat"]["latest_sequence"] == "0"
+
+
+def test_types_can_be_chosen(gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer) -> None:
+    writer.append(account_id, 2)
+    writer.append(account_id, kind="BROKER_TRADE", payload={"symbol": "AAPL"})
+    query = "?subscriptions=EVENT_TYPE_BROKER_TRADE&subscriptions=EVENT_TYPE_CONTROL,EVENT_TYPE_ACCOUNT"
+
+    with opened(gateway, acme.api_keys["paper"], account_id, query, Last_Event_ID="0") as answer:
+        assert next(events(answer))["id"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("query", "headers", "code"),
+    [
+        ("?subscriptions=EVENT_TYPE_UNSPECIFIED", {}, "bad_subscription"),
+        ("?subscriptions=", {}, "bad_subscription"),
+        ("?what=else", {}, "bad_subscription"),
+        ("?resume_after_sequence=-1", {}, "bad_position"),
+        ("", {"Last_Event_ID": "one"}, "bad_position"),
+        ("", {"Last_Event_ID": "9" * 20}, "out_of_range"),
+        ("?resume_after_sequence=1", {}, "out_of_range"),
+    ],
+)
+def test_what_makes_no_sense_is_a_problem(
+    gateway: Gateway, acme: Organization, account_id: UUID, query: str, headers: dict[str, str], code: str
+) -> None:
+    with opened(gateway, acme.api_keys["paper"], account_id, query, **headers) as answer:
+        problem = answer.json()
+
+    assert answer.status_code == 400 and problem["code"] == code
+    assert answer.headers["Content-Type"].startswith("application/problem+json")
+    assert problem["request_id"] == answer.headers["X-Request-Id"]
+
+
+def test_other_paths_and_methods_are_problems_too(gateway: Gateway, acme: Organization, account_id: UUID) -> None:
+    path = f"{gateway.events_url}/v1/accounts/{account_id}/events"
+    answers = [
+        requests.request(method, address, headers={"x-api-key": acme.api_keys["paper"]}, timeout=5)
+        for method, address in (("POST", path), ("HEAD", path), ("GET", f"{path}/more"), ("GET", gateway.events_url))
+    ]
+
+    assert [answer.status_code for answer in answers] == [405, 405, 404, 404]
+    assert requests.get(f"{gateway.events_url}/v1/accounts/x/events", timeout=5).status_code == 401
+    assert answers[2].json()["code"] == "not_found"
+
+
+def test_a_disabled_key_is_told_why_its_stream_ends(
+    gateway: Gateway, world: World, acme: Organization, account_id: UUID, writer: Writer
+) -> None:
+    doomed = world.key(acme.id, "paper")
+
+    with opened(gateway, doomed, account_id) as answer:
+        began = time.monotonic()
+        writer.execute("UPDATE identity.api_key SET disabled = true WHERE prefix = :prefix", prefix=keys.prefix(doomed))
+        last = list(events(answer))[-1]
+
+    assert last["event"] == "end" and json.loads(last["data"])["code"] == "credential_ended"
+    assert time.monotonic() - began <= 5
+
+
+def test_whoever_leaves_or_does_not_read_is_let_go(
+    start_gateway: StartGateway, acme: Organization, account_id: UUID, writer: Writer
+) -> None:
+    gateway = start_gateway(STUCK_SECONDS="1", BUFFER_EVENTS="64")
+    with opened(gateway, acme.api_keys["paper"], account_id):
+        assert gateway.metric('tip_stream_subscribers{transport="sse"}') == 1
+    reader = socket.create_connection(("127.0.0.1", int(gateway.environment["EVENTS_PORT"])))
+    reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    lines = (
+        f"GET /v1/accounts/{account_id}/events HTTP/1.1",
+        "Host: x",
+        f"x-api-key: {acme.api_keys['paper']}",
+        "",
+        "",
+    )
+    reader.sendall("\r\n".join(lines).encode())
+    assert reader.recv(100).startswith(b"HTTP/1.1 200")
+    for _ in range(6):
+        writer.append(account_id, 500, payload={"symbol": "AAPL", "reason": "x" * 3000})
+
+    deadline = time.monotonic() + 10
+    while gateway.metric("tip_stream_subscribers") and time.monotonic() < deadline:
+        time.sleep(0.1)
+    reader.close()
+
+    assert gateway.metric("tip_stream_subscribers") == 0
+    assert gateway.metric('tip_stream_ended_total{reason="stuck",transport="sse"') == 1
+
+
+@contextmanager
+def buf_curl(gateway: Gateway, api_key: str, request: dict[str, Any]) -> Iterator[Iterator[dict[str, Any]]]:
+    command = [BUF, "curl", "--schema", PROTO, "--protocol", "grpc", "--http2-prior-knowledge", "--emit-defaults"]
+    address = f"http://{gateway.target}/trading.TradingService/SubscribeEvents"
+    process = subprocess.Popen(
+        [*command, "-H", f"x-api-key: {api_key}", "-d", json.dumps(request), address],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout
+        yield _documents(process.stdout)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def _documents(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
+    text = ""
+    for line in lines:
+        text += line
+        try:
+            yield json.loads(text)
+            text = ""
+        except ValueError:
+            continue
+
+
+def test_buf_curl_subscribes_and_resumes(
+    gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
+) -> None:
+    writer.append(account_id, 3)
+    request = {"tradingAccountId": str(account_id), "subscriptions": ["EVENT_TYPE_BROKER_ORDER"]}
+
+    with buf_curl(gateway, acme.api_keys["paper"], request | {"resumeAfterSequence": "1"}) as events:
+        second, third, word = (next(events) for _ in range(3))
+        writer.append(account_id)
+        fourth = next(event for event in events if event["type"] != "EVENT_TYPE_UNSPECIFIED")
+    writer.append(account_id, 2)
+    with buf_curl(gateway, acme.api_keys["paper"], request | {"resumeAfterSequence": fourth["sequence"]}) as events:
+        resumed = [next(events)["sequence"] for _ in range(2)]
+
+    assert [second["sequence"], third["sequence"], fourth["sequence"]] == ["2", "3", "4"]
+    assert "replayComplete" in word and second["brokerOrder"]["limitPrice"] == "187.50"
+    assert resumed == ["5", "6"]

@@ -1,0 +1,303 @@
+"""What subscribers get: live, resumed, filtered, and always in order."""
+
+import asyncio
+import time
+from uuid import UUID
+
+import grpc
+import pytest
+
+from tip_local.world import Organization
+from trading_proto import trading_pb2
+
+from .conftest import (
+    ALL_TYPES,
+    BROKER_ORDER,
+    Gateway,
+    Writer,
+    connected,
+    key,
+    outcome,
+    run,
+    subscribe,
+)
+
+
+def test_what_happens_is_delivered_at_once_with_every_field(
+    gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
+) -> None:
+    trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+    async def scenario() -> tuple[trading_pb2.TradingEvent, float]:
+        async with connected(gateway.target) as channel:
+            subscriber = await subscribe(channel, key(acme.api_keys["paper"]), account_id, types=[BROKER_ORDER])
+            began = time.monotonic()
+            await asyncio.to_thread(writer.append, account_id, traceparent=trace)
+            [event] = await subscriber.received(1)
+            return event, time.monotonic() - began
+
+    event, took = run(scenario())
+
+    assert took < 0.5
+    assert (event.sequence, event.trading_account_id, event.type) == (1, str(account_id), BROKER_ORDER)
+    assert event.traceparent == trace and event.event_id and event.occurred_at.seconds > 0
+    order = event.broker_order
+    assert (order.symbol, order.order_kind, order.status) == ("AAPL", "Limit", "ACCEPTED")
+    assert (order.quantity, order.limit_price) == ("10", "187.50")
+    assert not order.HasField("average_fill_price") and not order.HasField("stop_price")
+
+
+def test_every_type_of_event_is_delivered_with_its_payload(
+    gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
+) -> None:
+    organization = str(acme.id)
+    writer.append(account_id, kind="BROKER_TRADE", payload={"symbol": "AAPL", "quantity": "3", "price": "9.5"})
+    writer.append(account_id, kind="BROKER_POSITION", payload={"symbol": "AAPL", "quantity": "-3"})
+    control = {"organization_id": organization, "control": "symbol_manual", "symbol": "AAPL", "version": 4}
+    writer.append(account_id, kind="CONTROL", payload=control)
+    account = {"organization_id": organization, "event_type": "account.updated", "version": 2}
+    writer.append(account_id, kind="ACCOUNT", payload=account)
+    controls = '{"decision": "allowed", "checks": [{"control": "symbol_manual", "version": 3, "outcome": "passed"}]}'
+    writer.append_action(
+        account_id, '{"StopLimit": {"quantity": "5", "stop_price": "1", "limit_price": "2"}}', controls
+    )
+    writer.append(account_id)
+
+    async def scenario() -> list[trading_pb2.TradingEvent]:
+        async with connected(gateway.target) as channel:
+            subscriber = await subscribe(channel, key(acme.api_keys["paper"]), account_id, after=0)
+            return await subscriber.received(6)
+
+    trade, position, control_event, account_event, action, order = run(scenario())
+
+    assert (trade.broker_trade.quantity, trade.broker_trade.price) == ("3", "9.5")
+    assert position.broker_position.quantity == "-3"
+    assert (control_event.control.symbol, control_event.control.version) == ("AAPL", 4)
+    assert account_event.account.event_type == "account.updated"
+    assert action.intent_action.command.type == "CREATE" and action.intent_action.actor.type == "api_key"
+    spec = action.intent_action.spec
+    assert (spec.order_kind, spec.quantity, spec.stop_price, spec.limit_price) == ("StopLimit", "5", "1", "2")
+    assert action.intent_action.controls.checks[0].version == 3
+    assert (action.intent_action.previous_hash, action.intent_action.hash) == ("01", "02")
+    assert order.broker_order.symbol == "AAPL"
+
+
+def test_a_payload_that_does_not_fit_costs_its_field_and_not_the_event(
+    gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
+) -> None:
+    writer.append(account_id, payload={"symbol": "AAPL", "quantity": 7, "unheard_of": {"a": 1}})
+    writer.append(account_id, kind="CONTROL", payload={"control": "symbol_manual", "version": "many", "symbol": "AAPL"})
+    writer.append_action(account_id, '{"Market": {"quantity": "1"}}', '["not", "a", "decision"]')
+
+    async def scenario() -> list[trading_pb2.TradingEvent]:
+        async with connected(gateway.target) as channel:
+            return await (await subscribe(channel, key(acme.api_keys["paper"]), account_id, after=0)).received(3)
+
+    order, control, action = run(scenario())
+
+    assert order.broker_order.quantity == "7"
+    assert control.control.symbol == "AAPL" and control.control.version == 0
+    assert action.intent_action.symbol == "AAPL" and action.intent_action.spec.quantity == "1"
+
+
+def test_a_resumed_stream_replays_says_so_and_goes_on(
+    gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
+) -> None:
+    writer.append(account_id, 700)
+
+    async def scenario() -> tuple[list[int], list[int]]:
+        async with connected(gateway.target) as channel:
+            subscriber = await subscribe(channel, key(acme.api_keys["paper"]), account_id, after=100)
+            word = await subscriber.heard("replay_complete")
+            assert word.sequence == 700 and len(subscriber.events) == 600
+            await asyncio.to_thread(writer.append, account_id, 300)
+            await subscriber.received(900)
+            return subscriber.sequences, [said.WhichOneof("payload") for said in subscriber.words]
+
+    sequences, words = run(scenario())
+
+    assert sequences == list(range(101, 1001))
+    assert words.count("replay_complete") == 1
+
+
+@pytest.mark.parametrize("missed", [0, 3])
+def test_resuming_at_the_end_completes_at_once(
+    gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer, missed: int
+) -> None:
+    if missed:
+        writer.append(account_id, missed)
+
+    async def scenario() -> trading_pb2.TradingEvent:
+        async with connected(gateway.target) as channel:
+            subscriber = await subscribe(channel, key(acme.api_keys["paper"]), account_id, after=missed)
+            return await subscriber.heard("replay_complete", seconds=1)
+
+    assert run(scenario()).sequence == missed
+
+
+def test_without_resume_it_begins_now(gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer) -> None:
+    writer.append(account_id, 5)
+
+    async def scenario() -> tuple[list[int], list[str]]:
+        async with connected(gateway.target) as channel:
+            subscriber = await subscribe(channel, key(acme.api_keys["paper"]), account_id)
+            await asyncio.to_thread(writer.append, account_id, 2)
+            await subscriber.received(2)
+            return subscriber.sequences, [said.WhichOneof("payload") for said in subscriber.words]
+
+    sequences, words = run(scenario())
+
+    assert sequences == [6, 7] and "replay_complete" not in words
+
+
+def test_heartbeats_tell_how_far_the_stream_and_the_log_are(
+    gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
+) -> None:
+    """Also to a stream that gets no events, because it asked for other types: it can resume after the heartbeat."""
+
+    async def scenario() -> list[trading_pb2.TradingEvent]:
+        async with connected(gateway.target) as channel:
+            types = [trading_pb2.EVENT_TYPE_CONTROL]
+            subscriber = await subscribe(channel, key(acme.api_keys["paper"]), account_id, types=types)
+            await asyncio.to_thread(writer.append, account_id, 4)
+            await subscriber.until(lambda one: len(one.words) >= 2, seconds=5)
+            return subscriber.words
+
+    beats = run(scenario())
+
+    assert [(beat.sequence, beat.heartbeat.latest_sequence, beat.type) for beat in beats] == [(4, 4, 0), (4, 4, 0)]
+
+
+def test_losing_every_hint_costs_at_most_a_second_and_no_event(
+    gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
+) -> None:
+    async def scenario() -> tuple[list[int], float]:
+        async with connected(gateway.target) as channel:
+            subscriber = await subscribe(channel, key(acme.api_keys["paper"]), account_id)
+            slowest = 0.0
+            for number in range(1, 5):
+                began = time.monotonic()
+                await asyncio.to_thread(writer.append, account_id, hint=False)
+                await subscriber.received(number)
+                slowest = max(slowest, time.monotonic() - began)
+                await asyncio.sleep(0.13)
+            return subscriber.sequences, slowest
+
+    sequences, slowest = run(scenario())
+
+    assert sequences == [1, 2, 3, 4]
+    assert slowest <= 1.0
+
+
+def test_a_hundred_subscribers_cost_one_read_of_the_log(
+    gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
+) -> None:
+    def reads() -> float:
+        return gateway.metric('tip_stream_log_reads_total{why="live"}')
+
+    async def scenario() -> tuple[set[tuple[int, ...]], float, float]:
+        async with connected(gateway.target) as channel:
+            metadata = key(acme.api_keys["paper"])
+            subscribers = [await subscribe(channel, metadata, account_id) for _ in range(100)]
+            before = reads()
+            await asyncio.to_thread(writer.append, account_id, 50)
+            await asyncio.gather(*(one.received(50) for one in subscribers))
+            behind = gateway.metric('tip_stream_log_reads_total{why="behind"}')
+            again = [await subscribe(channel, metadata, account_id, after=10) for _ in range(100)]
+            await asyncio.gather(*(one.received(40) for one in again))
+            read_again = gateway.metric('tip_stream_log_reads_total{why="behind"}') - behind
+            return {tuple(one.sequences) for one in subscribers}, reads() - before, read_again
+
+    logs, read, read_again = run(scenario())
+
+    assert logs == {tuple(range(1, 51))}
+    assert read == 1
+    assert read_again == 0
+
+
+def test_many_resuming_together_share_the_pages_they_read(
+    gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
+) -> None:
+    writer.append(account_id, 600, hint=False)
+
+    async def scenario() -> set[tuple[int, ...]]:
+        async with connected(gateway.target) as channel:
+            metadata = key(acme.api_keys["paper"])
+            opening = (subscribe(channel, metadata, account_id, after=number % 3) for number in range(40))
+            subscribers = await asyncio.gather(*opening)
+            await asyncio.gather(*(one.heard("replay_complete") for one in subscribers))
+            return {tuple(one.sequences) for one in subscribers}
+
+    before = gateway.metric('tip_stream_log_reads_total{why="behind"}')
+    logs = run(scenario())
+
+    assert logs == {tuple(range(start, 601)) for start in (1, 2, 3)}
+    assert gateway.metric('tip_stream_log_reads_total{why="behind"}') - before <= 6
+
+
+@pytest.mark.parametrize(
+    ("types", "after", "expected"),
+    [
+        ([], None, grpc.StatusCode.INVALID_ARGUMENT),
+        ([0], None, grpc.StatusCode.INVALID_ARGUMENT),
+        ([1, 99], None, grpc.StatusCode.INVALID_ARGUMENT),
+        ([1], 4, grpc.StatusCode.OUT_OF_RANGE),
+        ([1], 2**64 - 1, grpc.StatusCode.OUT_OF_RANGE),
+        ([1], 3, "streaming"),
+        ([1], 0, "streaming"),
+    ],
+)
+def test_what_cannot_be_subscribed_to_is_refused(
+    gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer, types: list[int], after: int | None,
+    expected: object,
+) -> None:  # fmt: skip
+    writer.append(account_id, 3)
+
+    assert run(outcome(gateway, key(acme.api_keys["paper"]), account_id, types=types, after=after)) == expected
+
+
+def test_what_is_older_than_retention_is_refused_and_not_skipped(
+    gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
+) -> None:
+    writer.append(account_id, 3, age="8 days")
+    writer.append(account_id, 2, age="6 days")
+    metadata = key(acme.api_keys["paper"])
+
+    assert run(outcome(gateway, metadata, account_id, after=2)) == grpc.StatusCode.OUT_OF_RANGE
+    assert run(outcome(gateway, metadata, account_id, after=3)) == "streaming"
+    assert run(outcome(gateway, metadata, account_id, after=5)) == "streaming"
+
+
+def test_bytes_that_are_no_request_are_refused_politely(gateway: Gateway, acme: Organization) -> None:
+    async def scenario() -> grpc.StatusCode:
+        async with connected(gateway.target) as channel:
+            method = channel.unary_stream("/trading.TradingService/SubscribeEvents")
+            return await method(b"\xff\xff\xff", metadata=key(acme.api_keys["paper"])).code()
+
+    assert run(scenario()) == grpc.StatusCode.INVALID_ARGUMENT
+    assert len(ALL_TYPES) == 6
+
+
+def test_what_it_does_can_be_seen_in_its_metrics(
+    gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
+) -> None:
+    async def scenario() -> None:
+        async with connected(gateway.target) as channel:
+            subscriber = await subscribe(channel, key(acme.api_keys["paper"]), account_id)
+            await asyncio.to_thread(writer.append, account_id, 5)
+            await subscriber.received(5)
+            assert gateway.metric('tip_stream_subscribers{transport="grpc"}') == 1
+            assert gateway.metric("tip_stream_buffered_events") >= 0
+            subscriber.call.cancel()
+
+    delivered, gone = "tip_stream_events_delivered_total", 'tip_stream_ended_total{reason="gone",transport="grpc"}'
+    before = gateway.metric(delivered), gateway.metric(gone)
+    run(scenario())
+    deadline = time.monotonic() + 5
+    while gateway.metric("tip_stream_subscribers") and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+    assert (gateway.metric(delivered) - before[0], gateway.metric(gone) - before[1]) == (5, 1)
+    assert gateway.metric("tip_stream_subscribers") == 0
+    for name in ("lag_events", "accounts", "event_age_seconds_count", "hints_total", "recheck_seconds"):
+        assert gateway.metric(f"tip_stream_{name}") >= 0
