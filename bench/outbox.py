@@ -23,7 +23,7 @@ import redis
 
 from accounts import model
 from bench.harness import Ratio, pairs, report
-from chassis import db, migrations
+from chassis import db, migrations, queues
 from chassis.outbox import Event, Outbox
 from chassis.outbox.relay import Relay
 from chassis.queues import Publisher
@@ -183,7 +183,7 @@ def _one_row(made: Stage) -> float:
     with made.outbox.begin() as tx:
         made.outbox.append(tx, Event("account.created", {"account_id": "0"}))
     began = time.perf_counter()
-    heard = made.redis.blpop(["tip.stream_gateway"], timeout=10)
+    heard = made.redis.blpop(["tip.controls"], timeout=10)
     if heard is None:
         sys.exit("bench: no message came")
     return (time.perf_counter() - began) * 1000
@@ -211,11 +211,19 @@ def health(made: Stage) -> list[Ratio]:
     made.empty()
     made.fill("pending", BACKLOG)
     made.sql("ANALYZE accounts.outbox")
-    print(f"  the first report with {BACKLOG:,} waiting counts them: {ours():.1f} ms")
+    print(f"  a report with {BACKLOG:,} waiting that nobody has counted yet: {ours():.1f} ms")
+    print(f"  counting them, as a relay does a part of once a second: {timed(lambda: roll_up(made)):.1f} ms")
     waiting = pairs(
         f"health, {BACKLOG:,} waiting / GROUP BY", naive, ours, unit="ms", count=PAIRS, goal=0.1, at_most=True
     )
     return [done, waiting]
+
+
+def roll_up(made: Stage) -> None:
+    more = True
+    while more:
+        with made.engine.begin() as tx:
+            more = made.outbox.roll_up(tx)
 
 
 def timed(action: Callable[[], object]) -> float:
@@ -225,6 +233,7 @@ def timed(action: Callable[[], object]) -> float:
 
 
 def main() -> None:
+    queues.LONGEST_QUEUE = sys.maxsize  # nobody listens here, and every message is to be paid for all the same
     with stage() as made:
         publisher = Publisher(made.redis_url)
         ratios = [

@@ -218,6 +218,7 @@ CREATE VIEW intents_api.account_head AS SELECT account_id, last_sequence FROM in
 """
 
 READERS = ("intents", "stream_gateway")
+FEED_READERS = (*READERS, "accounts")  # who hears there that a broker refuses a credential
 TABLE_NAMES = (
     "statistic_head",
     "statistic",
@@ -238,8 +239,9 @@ def upgrade() -> None:
     op.execute(f"REVOKE UPDATE, DELETE ON intents.action, intents.broker_event FROM {role('intents')}")
     op.execute(TALLY)
     op.execute(VIEWS)
-    for view in ("event_log", "account_head", "feed"):
+    for view in ("event_log", "account_head"):
         op.execute(publish(f"intents_api.{view}", *READERS))
+    op.execute(publish("intents_api.feed", *FEED_READERS))
 
 
 def downgrade() -> None:

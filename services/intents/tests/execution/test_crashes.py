@@ -2,9 +2,10 @@
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import pytest
 import redis
 
 STEPS = (
@@ -21,6 +22,15 @@ def create() -> dict[str, Any]:
     return {"command": {"type": "CREATE", "payload": payload}}
 
 
+@pytest.fixture
+def credulous_broker(paper: Any) -> Iterator[None]:
+    """Takes the same client order id twice, so that only asking first can save us."""
+    paper.faults(accept_duplicate_client_order_ids=True)
+    yield
+    paper.faults()
+
+
+@pytest.mark.usefixtures("credulous_broker")
 def test_a_kill_at_any_step_neither_loses_nor_doubles_an_order(desk, start, orders, reaches, eventually):
     doomed = [start("executor", wait=False, TIP_CRASH_AT=step) for step in STEPS]
     intents = []

@@ -8,10 +8,8 @@ DRAWING = Path(__file__).parents[2] / "LIFECYCLE.md"
 
 
 def drawn() -> str:
-    return (
-        "# The life of an intent\n\nDrawn from `model/lifecycle.py` by `model.lifecycle.diagram()`; a test compares.\n\n"
-        f"```mermaid\n{lifecycle.diagram()}\n```\n"
-    )
+    origin = "Drawn from `model/lifecycle.py` by `model.lifecycle.diagram()`; a test compares."
+    return f"# The life of an intent\n\n{origin}\n\n```mermaid\n{lifecycle.diagram()}\n```\n"
 
 
 def test_the_drawing_shows_the_table_as_it_is():
