@@ -228,11 +228,16 @@ class ScriptedProvider:
         from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
         self.answer: int | str = 204
+        self.meanwhile: Callable[[], object] | None = None
+        """Done once, after the next request has arrived and before it is answered."""
         self.deleted: list[str] = []
         script = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_DELETE(self) -> None:
+                meanwhile, script.meanwhile = script.meanwhile, None
+                if meanwhile:
+                    meanwhile()
                 if script.answer == "drop after deleting":
                     script.deleted.append(self.path)
                     self.connection.close()

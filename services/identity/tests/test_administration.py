@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 import pytest
 from flask.testing import FlaskClient
 
+from chassis.config import BadConfiguration
 from chassis.keyuse import KeyUses
 from identity import admin as by_hand
 from identity import usecases
@@ -117,6 +118,10 @@ def test_an_admin_makes_members_and_changes_and_takes_their_roles(
     second = client.put(f"{path}/{quote(subject)}", json={"role": "read_only"}, headers=admin)
 
     assert [first.status_code, second.status_code] == [201, 200]
+    assert (
+        client.get(first.headers["Location"], headers=admin).json == second.json == first.json | {"role": "read_only"}
+    )
+    assert "Location" not in second.headers
     assert client.get("/v1/auth/self", headers=token).json["role"] == "read_only"
     listed = client.get(path, headers=admin).json["data"]
     assert {"subject": subject, "role": "read_only"}.items() <= {each["subject"]: each for each in listed}[
@@ -124,6 +129,7 @@ def test_an_admin_makes_members_and_changes_and_takes_their_roles(
     ].items()
     assert client.delete(f"{path}/{quote(subject)}", headers=admin).status_code == 204
     assert client.delete(f"{path}/{quote(subject)}", headers=admin).status_code == 404
+    assert client.get(first.headers["Location"], headers=admin).status_code == 404
     assert client.get("/v1/auth/self", headers=token).json["organization_id"] is None
     kinds = [kind for kind, payload in events.all() if payload.get("user_id") == first.json["user_id"]]
     assert kinds == ["membership.updated", "membership.updated", "membership.deleted"]
@@ -241,7 +247,7 @@ def test_a_service_account_puts_into_a_key_only_what_its_own_scopes_cover(
 def test_a_service_account_must_name_an_organization_that_is_there(
     client: FlaskClient, world: World, organization: Organization, operator: Headers
 ) -> None:
-    for value, status in ((None, 403), (str(uuid4()), 403), ("x", 400), (str(organization.id), 200)):
+    for value, status in ((None, 403), (str(uuid4()), 403), ("x", 403), (str(organization.id), 200)):
         headers = operator | ({"x-organization-id": value} if value else {})
         assert client.get("/v1/api-keys", headers=headers).status_code == status
 
@@ -302,6 +308,7 @@ def test_an_entitlement_lasts_until_its_date(
     made = client.put(f"{path}/trading_live", json={}, headers=operator)
     again = client.put(f"{path}/trading_live", json={"expires_at": until}, headers=operator)
     assert (made.status_code, made.json["expires_at"]) == (201, None)
+    assert (made.headers["Location"], again.headers.get("Location")) == (f"{path}/trading_live", None)
     assert (again.status_code, again.json["expires_at"]) == (200, until)
     assert client.get(f"{path}/trading_live", headers=operator).json == again.json
     assert client.get(path, headers=operator).json["data"] == [again.json]
@@ -376,12 +383,26 @@ def test_an_organization_without_redis_still_knows_its_keys(platform: Platform, 
     assert client.get("/v1/auth/self", headers={"x-api-key": organization.api_keys["live"]}).status_code == 200
 
 
+@pytest.mark.parametrize(
+    "variable", ["VALIDATE_RATE_LIMIT_PER_MINUTE", "TOKEN_RATE_LIMIT_PER_MINUTE", "TOKEN_LIFETIME_SECONDS"]
+)
+@pytest.mark.parametrize("value", ["0", "-1"])
+def test_a_limit_that_would_let_nobody_in_does_not_start(platform: Platform, variable: str, value: str) -> None:
+    with pytest.raises(BadConfiguration, match=f"^{variable}: must be at least 1$"):
+        Config.from_env(platform.environment("identity", **{variable: value}))
+
+
+def test_what_every_service_checks_of_its_configuration_identity_checks_too(platform: Platform) -> None:
+    with pytest.raises(BadConfiguration, match=r"^RATE_LIMIT_PER_MINUTE: "):
+        Config.from_env(platform.environment("identity", RATE_LIMIT_PER_MINUTE="0"))
+
+
 def test_the_document_describes_every_endpoint(client: FlaskClient) -> None:
     document = client.get("/openapi.json").json
     described = {(method.upper(), path) for path, operations in document["paths"].items() for method in operations}
 
     assert ("DELETE", "/v1/users/me") in described and ("POST", "/oauth/token") in described
-    assert len(described) == 30
+    assert len(described) == 31
     assert client.get("/docs").status_code == 200
 
 

@@ -199,10 +199,120 @@ def test_one_attempt_does_not_withdraw_another(world: World, organization: Organ
     with world.deps.engine.begin() as tx:
         user = people.ensure_user(tx, uuid4(), world.provider, subject)
         first = people.begin_deletion(tx, user.id)
+    assert first
     with world.deps.engine.begin() as tx:
-        people.begin_deletion(tx, user.id)
-        people.withdraw_deletion(tx, user.id, first)
+        assert people.begin_deletion(tx, user.id) is None, "there is an open one, so this one cannot be withdrawn"
+        assert not people.withdraw_deletion(tx, user.id, first)
         assert people.take_unfinished_deletion(tx, timedelta(days=-1)) == user
+        people.mark_deleted(tx, user.id)  # so that no other test finds it
+
+
+NOT_DELETED = "The identity provider refused or is out of reach; the user was not deleted. Try again."
+BEGUN = "The deletion has begun and is not confirmed yet; it will be completed without being asked for again."
+
+
+@pytest.mark.parametrize("refusal", [429, 503])
+def test_a_refused_retry_does_not_make_an_unconfirmed_deletion_forgotten(
+    platform: Platform, world: World, organization: Organization, subject: str, deleting: Deleting,
+    scripted_provider: Any, events: Any, as_bearer: Bearer, refusal: int,
+) -> None:  # fmt: skip
+    """The provider deletes and its answer is lost; the user asks again and now the provider is too busy."""
+    client, token = deleting.app.test_client(), as_bearer(world.user_token(subject, organization.external_id))
+    scripted_provider.answer = "drop after deleting"
+    lost = client.delete("/v1/users/me", headers=token)
+    scripted_provider.answer = refusal
+    retried = client.delete("/v1/users/me", headers=token)
+
+    assert is_marked(platform, subject) == (True, False)
+    assert scripted_provider.deleted == [f"/admin/users/{subject}"]
+    assert [(each.status_code, each.get_data(as_text=True)) for each in (lost, retried)] == [(503, BEGUN)] * 2
+    scripted_provider.answer = 404
+    assert usecases.finish_deletions(deleting.deps, AT_ONCE) == 1
+    assert is_marked(platform, subject) == (True, True)
+    assert len(deletions(events, subject)) == 1
+
+
+@pytest.mark.parametrize(("outer", "inner"), [(429, "drop after deleting"), ("drop after deleting", 429), (429, 429)])
+def test_of_two_deletions_at_the_same_time_the_refused_one_does_not_make_the_other_forgotten(
+    platform: Platform, world: World, organization: Organization, subject: str, deleting: Deleting,
+    scripted_provider: Any, events: Any, as_bearer: Bearer, outer: int | str, inner: int | str,
+) -> None:  # fmt: skip
+    """While the provider holds the first request, a second comes and is answered."""
+    token = as_bearer(world.user_token(subject, organization.external_id))
+    answers: list[str] = []
+
+    def delete() -> None:
+        answers.append(deleting.app.test_client().delete("/v1/users/me", headers=token).get_data(as_text=True))
+
+    def second() -> None:
+        scripted_provider.answer = inner
+        delete()
+        scripted_provider.answer = outer
+
+    scripted_provider.meanwhile = second
+    delete()
+
+    assert answers == [BEGUN, BEGUN]
+    assert is_marked(platform, subject) == (True, False)
+    scripted_provider.answer = 404
+    assert usecases.finish_deletions(deleting.deps, AT_ONCE) == 1
+    assert len(deletions(events, subject)) == 1
+
+
+def test_a_refused_deletion_is_a_success_if_another_one_succeeded_meanwhile(
+    world: World, organization: Organization, subject: str, deleting: Deleting, scripted_provider: Any, events: Any,
+    as_bearer: Bearer,
+) -> None:  # fmt: skip
+    token = as_bearer(world.user_token(subject, organization.external_id))
+    statuses: list[int] = []
+
+    def delete() -> None:
+        statuses.append(deleting.app.test_client().delete("/v1/users/me", headers=token).status_code)
+
+    def second() -> None:
+        delete()
+        scripted_provider.answer = 429
+
+    scripted_provider.meanwhile = second
+    delete()
+
+    assert statuses == [204, 204]
+    assert len(deletions(events, subject)) == 1
+
+
+def test_after_a_refusal_the_user_may_ask_again_as_if_for_the_first_time(
+    platform: Platform, world: World, organization: Organization, subject: str, deleting: Deleting,
+    scripted_provider: Any, as_bearer: Bearer,
+) -> None:  # fmt: skip
+    client, token = deleting.app.test_client(), as_bearer(world.user_token(subject, organization.external_id))
+    scripted_provider.answer = 429
+    for _ in range(2):
+        assert client.delete("/v1/users/me", headers=token).get_data(as_text=True) == NOT_DELETED
+        assert is_marked(platform, subject) == (False, False)
+    scripted_provider.answer = 204
+
+    assert client.delete("/v1/users/me", headers=token).status_code == 204
+
+
+@pytest.mark.parametrize("answer", [204, 429])
+def test_a_database_lost_on_the_way_does_not_say_that_nothing_was_written(
+    platform: Platform, world: World, organization: Organization, subject: str, deleting: Deleting,
+    scripted_provider: Any, events: Any, as_bearer: Bearer, answer: int,
+) -> None:  # fmt: skip
+    """Somebody holds the user's row from the provider's answer on, for longer than we wait."""
+    token = as_bearer(world.user_token(subject, organization.external_id))
+    row = text("SELECT id FROM identity.app_user WHERE subject = :subject FOR UPDATE")
+    scripted_provider.answer = answer
+    with world.deps.engine.begin() as tx:
+        scripted_provider.meanwhile = lambda: tx.execute(row, {"subject": subject})
+        unclear = deleting.app.test_client().delete("/v1/users/me", headers=token)
+
+    assert (unclear.status_code, unclear.get_data(as_text=True)) == (503, BEGUN)
+    assert "Retry-After" in unclear.headers
+    assert is_marked(platform, subject) == (True, False)
+    scripted_provider.answer = 404
+    assert usecases.finish_deletions(deleting.deps, AT_ONCE) == 1
+    assert len(deletions(events, subject)) == 1
 
 
 CRASHES = {

@@ -43,9 +43,9 @@ CALLERS = (
 MATRIX = """
 validate                own    200 200 200 200 200     200 200   200 200  200    200  200    200   200    200 200
 self                    own    401 200 200 200 200     200 200   200 200  200    401  200    401   401    401 401
-by_provider             own    401 200 200 200 404     200 403   403 403  403    401  404    401   401    401 401
-by_provider             other  401 404 404 404 404     200 403   403 403  403    401  404    401   401    401 401
-by_unknown_provider     own    401 404 404 404 404     404 403   403 403  403    401  404    401   401    401 401
+by_provider             own    401 200 200 200 404     200 200   403 403  403    401  404    401   401    401 401
+by_provider             other  401 404 404 404 404     200 200   403 403  403    401  404    401   401    401 401
+by_unknown_provider     own    401 404 404 404 404     404 404   403 403  403    401  404    401   401    401 401
 delete_me               own    401 204 204 204 401     401 401   401 401  401    401  401    401   401    401 401
 get_me                  own    401 200 200 200 200     403 403   403 403  403    401  200    401   401    401 401
 create_organization     own    401 403 403 403 403     201 403   403 403  403    401  403    401   401    401 401
@@ -56,6 +56,8 @@ change_organization     own    401 403 403 403 403     200 403   403 403  403   
 change_organization     other  401 403 403 403 403     200 403   403 403  403    401  403    401   401    401 401
 list_members            own    401 200 403 403 403     200 403   403 403  403    401  403    401   401    401 401
 list_members            other  401 404 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+get_member              own    401 200 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+get_member              other  401 404 403 403 403     200 403   403 403  403    401  403    401   401    401 401
 put_member              own    401 201 403 403 403     201 403   403 403  403    401  403    401   401    401 401
 put_member              other  401 404 403 403 403     201 403   403 403  403    401  403    401   401    401 401
 remove_member           own    401 204 403 403 403     204 403   403 403  403    401  403    401   401    401 401
@@ -84,7 +86,7 @@ remove_entitlement      own    401 403 403 403 403     204 403   403 403  403   
 remove_entitlement      other  401 403 403 403 403     204 403   403 403  403    401  403    401   401    401 401
 jwks                    own    200 200 200 200 200     200 200   200 200  200    200  200    200   200    200 200
 configuration           own    200 200 200 200 200     200 200   200 200  200    200  200    200   200    200 200
-token                   own    200 200 200 200 200     200 200   200 200  200    200  200    200   200    200 200
+token                   own    200 400 400 400 400     400 400   200 200  200    400  400    400   200    200 200
 """
 # fmt: on
 
@@ -149,6 +151,7 @@ ENDPOINTS: dict[str, Callable[[Stage, str], Request]] = {
     "get_organization": lambda s, w: ("GET", s.at(w), None),
     "change_organization": lambda s, w: ("PATCH", s.at(w), {"name": "Renamed"}),
     "list_members": lambda s, w: ("GET", f"{s.at(w)}/memberships", None),
+    "get_member": lambda s, w: ("GET", f"{s.at(w)}/memberships/{s.new_member(w)}", None),
     "put_member": lambda s, w: ("PUT", f"{s.at(w)}/memberships/{uuid4().hex}", {"role": "member"}),
     "remove_member": lambda s, w: ("DELETE", f"{s.at(w)}/memberships/{s.new_member(w)}", None),
     "create_key": lambda s, w: (
@@ -182,12 +185,13 @@ ENDPOINTS: dict[str, Callable[[Stage, str], Request]] = {
     "configuration": lambda s, w: ("GET", "/.well-known/openid-configuration", None),
     "token": lambda s, w: ("POST", "/oauth/token", None),
 }
-SCOPES = {
+SCOPES = {  # of the look-up by provider: the one that might be thought of, and is not needed
     "by_provider": "organization:read",
     "by_unknown_provider": "organization:read",
     "list_organizations": "organization:read",
     "get_organization": "organization:read",
     "list_members": "organization:read",
+    "get_member": "organization:read",
     "create_key": "api-key:write",
     "list_keys": "api-key:write",
     "get_key": "api-key:write",
@@ -287,9 +291,9 @@ def headers_of(stage: Stage, endpoint: str, caller: str) -> dict[str, str]:
 def call(client: FlaskClient, stage: Stage, endpoint: str, whose: str, caller: str) -> TestResponse:
     method, path, body = ENDPOINTS[endpoint](stage, whose)
     headers = headers_of(stage, endpoint, caller)
-    if endpoint == "token":  # who else is calling does not matter where the client proves itself in the body
+    if endpoint == "token":  # the client proves itself in the body; with a bearer token beside it that is two proofs
         form = {"grant_type": "client_credentials", "client_id": stage.operator.client_id}
-        return client.post(path, data=form | {"client_secret": stage.operator.client_secret})
+        return client.post(path, data=form | {"client_secret": stage.operator.client_secret}, headers=headers)
     return client.open(path, method=method, json=body, headers=headers)
 
 
@@ -329,6 +333,10 @@ def test_what_is_foreign_looks_exactly_like_what_does_not_exist(client: FlaskCli
     pairs = [
         (f"/v1/organizations/{stage.other.id}", f"/v1/organizations/{uuid4()}"),
         (f"/v1/organizations/{stage.other.id}/memberships", f"/v1/organizations/{uuid4()}/memberships"),
+        (
+            f"/v1/organizations/{stage.other.id}/memberships/{stage.new_member('other')}",
+            f"/v1/organizations/{stage.own.id}/memberships/there-is-none",
+        ),
         (f"/v1/api-keys/{stage.new_key('other')}", f"/v1/api-keys/{uuid4()}"),
         (stage.by_provider("other"), "/v1/organizations/by-provider/local/there-is-none"),
     ]
@@ -337,6 +345,16 @@ def test_what_is_foreign_looks_exactly_like_what_does_not_exist(client: FlaskCli
         bodies = [{**answer.json, "instance": "", "request_id": ""} for answer in answers]
         assert [answer.status_code for answer in answers] == [404, 404]
         assert bodies[0] == bodies[1]
+
+
+def test_a_service_account_without_any_scope_looks_up_any_organization(client: FlaskClient, stage: Stage) -> None:
+    account = stage.world.service_account(())
+    header = _bearer(account.token)
+
+    assert client.get("/v1/auth/self", headers=header).json["scopes"] == []
+    for whose in ("own", "other"):
+        answer = client.get(stage.by_provider(whose), headers=header)
+        assert (answer.status_code, answer.json.get("id")) == (200, str(stage.organization(whose).id))
 
 
 @pytest.mark.parametrize("caller", ["admin", "member", "key_paper"])

@@ -55,6 +55,14 @@ def worth(client: FlaskClient, headers: dict[str, str]) -> tuple[int, str | None
     return answer.status_code, answer.json.get("organization_id")
 
 
+def validation(client: FlaskClient, key: str) -> object:
+    """What the validation says: `good`, `disabled`, or the status of its refusal."""
+    answer = client.post("/api/v1/auth/api-key/validate", json={"api_key": key})
+    if answer.status_code != 200:
+        return answer.status_code
+    return "disabled" if answer.json["disabled"] else "good"
+
+
 def assert_gone_everywhere(everywhere: list[FlaskClient], headers: dict[str, str], expected: tuple[int, None]) -> None:
     """The first request that is refused must have been sent within the limit, by every one of them."""
     changed_at = time.monotonic()
@@ -114,11 +122,15 @@ def test_what_is_taken_away_stops_working_everywhere_within_a_second(
             connection.execute(text("UPDATE identity.api_key SET expires_at = now() WHERE id = :id"), {"id": key_id})
 
     assert_gone_everywhere(everywhere, headers, expected)
+    if headers is key:
+        for client in everywhere[:2]:
+            assert validation(client, organization.api_keys["paper"]) == (401 if what == "deleted key" else "disabled")
 
 
 def test_a_key_stops_at_the_moment_it_expires(everywhere: list[FlaskClient], world: World, platform: Platform) -> None:
     key = world.key(world.organization().id, "paper")
     assert [worth(client, {"x-api-key": key})[0] for client in everywhere] == [200, 200, 200]
+    assert [validation(client, key) for client in everywhere[:2]] == ["good", "good"]
     with platform.admin() as connection:
         connection.execute(
             text("UPDATE identity.api_key SET expires_at = now() + interval '0.3 seconds' WHERE prefix = :prefix"),
@@ -127,6 +139,7 @@ def test_a_key_stops_at_the_moment_it_expires(everywhere: list[FlaskClient], wor
     time.sleep(0.35)
 
     assert [worth(client, {"x-api-key": key})[0] for client in everywhere] == [401, 401, 401]
+    assert [validation(client, key) for client in everywhere[:2]] == ["disabled", "disabled"]
 
 
 def test_an_entitlement_taken_away_is_gone_with_the_next_request(
@@ -150,6 +163,8 @@ def test_an_organization_that_is_enabled_again_works_again(
     for disabled, status in ((True, 401), (False, 200)):
         everywhere[0].patch(f"/v1/organizations/{organization.id}", json={"disabled": disabled}, headers=operator)
         assert [worth(client, key)[0] for client in everywhere] == [status] * 3
+        said = [validation(client, organization.api_keys["live"]) for client in everywhere[:2]]
+        assert said == ["disabled" if disabled else "good"] * 2
 
 
 def test_a_token_for_one_organization_gives_nothing_in_another(world: World, everywhere: list[FlaskClient]) -> None:

@@ -335,6 +335,7 @@ def test_who_comes_during_the_first_fetch_waits_for_its_keys() -> None:
 
 
 def test_the_provider_of_users_must_not_be_ourselves() -> None:
-    environment = {"DATABASE_URL": "x", "REDIS_URL": "x", "TOKEN_ISSUER": "https://a", "OIDC_ISSUER": "https://a"}
+    environment = {"DATABASE_URL": "postgresql://x/x", "REDIS_URL": "redis://x", "CURSOR_KEY": "x"}
+    environment |= {"TOKEN_ISSUER": "https://a", "OIDC_ISSUER": "https://a"}
     with pytest.raises(BadConfiguration, match="OIDC_ISSUER"):
         ServiceConfig.from_env(environment)

@@ -72,7 +72,7 @@ def test_a_token_may_be_asked_for_with_less(client: FlaskClient, account: Servic
     ("form", "status", "error"),
     [
         ({"grant_type": "password"}, 400, "unsupported_grant_type"),
-        ({"grant_type": ""}, 400, "unsupported_grant_type"),
+        ({"grant_type": ""}, 400, "invalid_request"),  # sent without a value is not sent
         ({"grant_type": "CLIENT_CREDENTIALS"}, 400, "unsupported_grant_type"),
         ({"scope": "organization:write"}, 400, "invalid_scope"),
         ({"scope": "intent:read unknown"}, 400, "invalid_scope"),
@@ -104,6 +104,8 @@ def test_the_form_must_be_a_form_and_prove_the_client_once(client: FlaskClient, 
     tries = [
         (client.post(PATH, json=form | proof), 400, "invalid_request"),
         (client.post(PATH, data=form), 401, "invalid_client"),
+        (client.post(PATH, data=proof), 400, "invalid_request"),
+        (client.post(PATH, data={"scope": "intent:read"}, headers=good), 400, "invalid_request"),
         (client.post(PATH, data=form | proof, headers=good), 400, "invalid_request"),
         (client.post(PATH, data=form | {"client_id": "sa_other"}, headers=good), 400, "invalid_request"),
         (client.post(PATH, data=form, headers={"Authorization": "Basic %%%"}), 401, "invalid_client"),

@@ -39,6 +39,28 @@ def test_a_disabled_key_is_still_known_and_says_so(client: FlaskClient, world: W
     assert (answer.status_code, answer.json["disabled"]) == (200, True)
 
 
+@pytest.mark.parametrize(
+    ("change", "disabled"),
+    [
+        ("api_key SET expires_at = now() - interval '1 second' WHERE organization_id = :id", True),
+        ("api_key SET expires_at = now() + interval '1 hour' WHERE organization_id = :id", False),
+        ("organization SET disabled = true WHERE id = :id", True),
+    ],
+)
+def test_a_key_that_opens_nothing_is_known_as_disabled(
+    client: FlaskClient, world: World, platform: Platform, change: str, disabled: bool
+) -> None:
+    organization = world.organization()
+    with platform.admin() as connection:
+        connection.execute(text(f"UPDATE identity.{change}"), {"id": organization.id})
+
+    for key in organization.api_keys.values():
+        answer = client.post(PATH, json={"api_key": key})
+        used = client.get("/v1/auth/self", headers={"x-api-key": key})
+        assert (answer.status_code, answer.json["disabled"]) == (200, disabled)
+        assert (used.status_code == 401) is disabled, "both say the same of a key"
+
+
 @pytest.mark.parametrize("key", [keys.generate("paper"), "tip_paper_" + "A" * 36, "x", "tip_demo_" + "A" * 36])
 def test_an_unknown_or_malformed_key_is_refused_as_unauthenticated(client: FlaskClient, key: str) -> None:
     answer = client.post(PATH, json={"api_key": key})

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from chassis.config import ServiceConfig, setting
+from chassis.config import BadConfiguration, ServiceConfig, setting
 
 
 @dataclass(frozen=True)
@@ -33,3 +33,14 @@ class Config(ServiceConfig):
     oidc_delete_token: str = setting(
         "OIDC_DELETE_TOKEN", "instead of a client: a bearer token to delete users with", default="", secret=True
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least_one = {
+            "TOKEN_LIFETIME_SECONDS": self.token_lifetime_seconds,
+            "TOKEN_RATE_LIMIT_PER_MINUTE": self.token_per_minute,
+            "VALIDATE_RATE_LIMIT_PER_MINUTE": self.validate_per_minute,
+        }
+        wrong = [variable for variable, value in at_least_one.items() if value < 1]
+        if wrong:
+            raise BadConfiguration("\n".join(f"{variable}: must be at least 1" for variable in wrong))

@@ -77,11 +77,11 @@ class UserDeleted(Exception):
 
 
 class ProviderUnavailable(Exception):
-    """The identity provider did not delete the user; nothing was changed. Try again."""
+    """The identity provider refused or is out of reach; the user was not deleted. Try again."""
 
 
 class DeletionUnconfirmed(Exception):
-    """The identity provider has not confirmed the deletion; it will be completed as soon as it does."""
+    """The deletion has begun and is not confirmed yet; it will be completed without being asked for again."""
 
 
 class TokenRefused(Exception):

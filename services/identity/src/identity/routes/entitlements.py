@@ -8,6 +8,7 @@ from flask.typing import ResponseReturnValue
 from chassis.access import allow
 from chassis.openapi import describe
 from chassis.principals import service_account
+from chassis.web import created
 from identity import schemas, usecases
 from identity.routes.common import deps
 
@@ -41,7 +42,10 @@ def get_entitlement(organization_id: UUID, name: str) -> ResponseReturnValue:
 def put_entitlement(organization_id: UUID, name: str) -> ResponseReturnValue:
     body = schemas.EntitlementRequest().load(request.get_json())
     held, is_new = usecases.put_entitlement(deps(), organization_id, name, body["expires_at"])
-    return jsonify(schemas.Entitlement().dump(held)), 201 if is_new else 200
+    shown = schemas.Entitlement().dump(held)
+    if is_new:
+        return created(shown, ".get_entitlement", organization_id=organization_id, name=name)
+    return jsonify(shown)
 
 
 @bp.delete("/v1/organizations/<uuid:organization_id>/entitlements/<name>")

@@ -8,6 +8,7 @@ from flask.typing import ResponseReturnValue
 from chassis.access import allow
 from chassis.openapi import describe
 from chassis.principals import Role, service_account, user
+from chassis.web import created
 from identity import schemas, usecases
 from identity.routes.common import caller, deps, name_in_path
 from identity.routes.organizations import READ, WRITE
@@ -23,6 +24,14 @@ def list_members(organization_id: UUID) -> ResponseReturnValue:
     return jsonify(data=schemas.Member(many=True).dump(members))
 
 
+@bp.get("/v1/organizations/<uuid:organization_id>/memberships/<subject>")
+@allow(user(Role.ADMIN), service_account(READ, organization=False))
+@describe("One member of an organization", answers={200: schemas.Member}, errors=(404,))
+def get_member(organization_id: UUID, subject: str) -> ResponseReturnValue:
+    member = usecases.get_member(deps(), caller(), organization_id, name_in_path(subject))
+    return jsonify(schemas.Member().dump(member))
+
+
 @bp.put("/v1/organizations/<uuid:organization_id>/memberships/<subject>")
 @allow(user(Role.ADMIN), service_account(WRITE, organization=False))
 @describe(
@@ -34,7 +43,10 @@ def list_members(organization_id: UUID) -> ResponseReturnValue:
 def put_member(organization_id: UUID, subject: str) -> ResponseReturnValue:
     role = schemas.MemberRequest().load(request.get_json())["role"]
     member, is_new = usecases.change_member(deps(), caller(), organization_id, name_in_path(subject), role)
-    return jsonify(schemas.Member().dump(member)), 201 if is_new else 200
+    shown = schemas.Member().dump(member)
+    if is_new:
+        return created(shown, ".get_member", organization_id=organization_id, subject=subject)
+    return jsonify(shown)
 
 
 @bp.delete("/v1/organizations/<uuid:organization_id>/memberships/<subject>")

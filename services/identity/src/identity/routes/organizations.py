@@ -17,7 +17,7 @@ READ, WRITE = "organization:read", "organization:write"
 
 
 @bp.get("/v1/organizations/by-provider/<provider>/<provider_id>")
-@allow(user(organization=False), service_account(READ, organization=False))
+@allow(user(organization=False), service_account(organization=False))
 @describe("An organization by its identity provider's id", answers={200: schemas.Organization}, errors=(404,))
 def get_organization_by_provider(provider: str, provider_id: str) -> ResponseReturnValue:
     found = usecases.get_organization_by_provider(deps(), caller(), provider, name_in_path(provider_id))

@@ -33,7 +33,10 @@ _LONGEST = 255
 def grant_token() -> ResponseReturnValue:
     client_id, secret = _client()
     _limit_guessing(client_id)
-    if _field("grant_type") != "client_credentials":
+    grant_type = _field("grant_type")
+    if grant_type is None:
+        raise model.TokenRefused("invalid_request", "grant_type is missing.")
+    if grant_type != "client_credentials":
         raise model.TokenRefused("unsupported_grant_type", "Only client_credentials is granted here.")
     token, scopes = usecases.grant_token(deps(), client_id, secret, _field("scope"))
     lifetime = deps().signer.lifetime_s

@@ -8,15 +8,21 @@ from uuid import UUID
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, tuple_, update
 
 from identity import model
-from identity.store.tables import api_key
+from identity.store.tables import api_key, organization
 
 _SHOWN = [column for column in api_key.c if column.name != "key_digest"]
+# What `chassis.access` lets nobody in with; by the database's clock, as there.
+_REFUSED = api_key.c.disabled | organization.c.disabled | func.coalesce(api_key.c.expires_at <= func.now(), False)
 
 
-def with_prefix(tx: Connection, prefix: str) -> list[tuple[bytes, model.ApiKey]]:
-    """The keys whose public part this is, each with its digest; two with one prefix are unlikely, not impossible."""
-    rows = tx.execute(select(api_key).where(api_key.c.prefix == prefix))
-    return [(bytes(row.key_digest), _api_key(row)) for row in rows]
+def with_prefix(tx: Connection, prefix: str) -> list[tuple[bytes, model.ApiKey, bool]]:
+    """The keys whose public part this is, each with its digest and whether it is refused: disabled, expired, or of a
+    disabled organization. Two with one prefix are unlikely, not impossible."""
+    found = select(api_key, _REFUSED.label("refused")).join(
+        organization, organization.c.id == api_key.c.organization_id
+    )
+    rows = tx.execute(found.where(api_key.c.prefix == prefix))
+    return [(bytes(row.key_digest), _api_key(row), row.refused) for row in rows]
 
 
 def add(
@@ -37,6 +43,12 @@ def add(
 
 def find(tx: Connection, organization_id: UUID, key_id: UUID) -> model.ApiKey | None:
     row = tx.execute(select(*_SHOWN).where(_own(organization_id, key_id))).one_or_none()
+    return _api_key(row) if row else None
+
+
+def lock(tx: Connection, organization_id: UUID, key_id: UUID) -> model.ApiKey | None:
+    """The key, with nobody else changing it until the transaction ends."""
+    row = tx.execute(select(*_SHOWN).where(_own(organization_id, key_id)).with_for_update()).one_or_none()
     return _api_key(row) if row else None
 
 

@@ -12,18 +12,10 @@ from identity.store.tables import app_user, membership, organization
 
 
 def ensure_user(tx: Connection, new_id: UUID, provider: str, subject: str) -> model.User:
-    """The user, known before or not."""
+    """The user, known before or not, with nobody else changing or deleting them until the transaction ends."""
     tx.execute(upsert(app_user).values(id=new_id, provider=provider, subject=subject).on_conflict_do_nothing())
-    known = find_user(tx, provider, subject)
-    if known is None:
-        raise LookupError("a user that was just written is not there")
-    return known
-
-
-def find_user(tx: Connection, provider: str, subject: str) -> model.User | None:
-    found = select(app_user).where(app_user.c.provider == provider, app_user.c.subject == subject)
-    row = tx.execute(found).one_or_none()
-    return _user(row) if row else None
+    known = select(app_user).where(app_user.c.provider == provider, app_user.c.subject == subject)
+    return _user(tx.execute(known.with_for_update()).one())
 
 
 def members(tx: Connection, organization_id: UUID) -> list[model.Member]:
@@ -67,17 +59,27 @@ def remove_member(tx: Connection, organization_id: UUID, user_id: UUID) -> None:
     )
 
 
-def begin_deletion(tx: Connection, user_id: UUID) -> datetime:
-    """Note that a deletion is under way; the moment is what tells this attempt from another."""
-    begun = update(app_user).where(app_user.c.id == user_id).values(deletion_begun_at=func.clock_timestamp())
+def begin_deletion(tx: Connection, user_id: UUID) -> datetime | None:
+    """Note that a deletion is under way; the moment by which this attempt can be withdrawn.
+
+    None if an attempt before it is still open: that one may have got through, so the note is no longer this one's.
+    """
+    own = app_user.c.id == user_id
+    open_since = tx.execute(select(app_user.c.deletion_begun_at).where(own).with_for_update()).scalar_one()
+    begun = update(app_user).where(own).values(deletion_begun_at=func.clock_timestamp())
     moment: datetime = tx.execute(begun.returning(app_user.c.deletion_begun_at)).scalar_one()
-    return moment
+    return None if open_since else moment
 
 
-def withdraw_deletion(tx: Connection, user_id: UUID, begun_at: datetime) -> None:
-    """Forget this attempt, unless another one has begun since."""
+def withdraw_deletion(tx: Connection, user_id: UUID, begun_at: datetime) -> bool:
+    """Forget this attempt, unless another one has begun since; whether it is forgotten."""
     own = (app_user.c.id == user_id) & (app_user.c.deletion_begun_at == begun_at) & app_user.c.deleted_at.is_(None)
-    tx.execute(update(app_user).where(own).values(deletion_begun_at=None))
+    return tx.execute(update(app_user).where(own).values(deletion_begun_at=None)).rowcount == 1
+
+
+def is_deleted(tx: Connection, user_id: UUID) -> bool:
+    deleted = select(app_user.c.id).where(app_user.c.id == user_id, app_user.c.deleted_at.is_not(None))
+    return tx.execute(deleted).first() is not None
 
 
 def take_unfinished_deletion(tx: Connection, abandoned_after: timedelta) -> model.User | None:

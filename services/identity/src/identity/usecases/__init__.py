@@ -24,6 +24,7 @@ from identity.usecases.organizations import (
 )
 from identity.usecases.people import (
     change_member,
+    get_member,
     list_members,
     list_memberships,
     put_member,
@@ -61,6 +62,7 @@ __all__ = [
     "finish_deletions",
     "get_entitlement",
     "get_key",
+    "get_member",
     "get_organization",
     "get_organization_by_provider",
     "get_service_account",

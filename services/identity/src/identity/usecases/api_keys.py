@@ -2,6 +2,7 @@
 
 import hmac
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -14,15 +15,15 @@ from identity.usecases.deps import Deps
 
 
 def validate_key(deps: Deps, key: str) -> model.ApiKey:
-    """The key's record, also when it is disabled; UnknownKey for anything that is not exactly one of our keys."""
+    """The key's record, `disabled` if for any reason it opens nothing; UnknownKey if it is not exactly one of ours."""
     if not keys.is_well_formed(key):
         raise model.UnknownKey
     digest = keys.digest(key)
     with deps.engine.connect() as tx:
         candidates = store.with_prefix(tx, keys.prefix(key))
-    for stored, record in candidates:
+    for stored, record, refused in candidates:
         if hmac.compare_digest(stored, digest):
-            return record
+            return replace(record, disabled=refused)
     raise model.UnknownKey
 
 
@@ -52,7 +53,7 @@ def change_key(
     deps: Deps, principal: Principal, organization_id: UUID, key_id: UUID, changes: Mapping[str, Any]
 ) -> model.ApiKey:
     with deps.outbox.begin() as tx:
-        before = _found(store.find(tx, organization_id, key_id))
+        before = _found(store.lock(tx, organization_id, key_id))
         _check_grant(principal, set(changes.get("permissions", ())) - set(before.permissions))
         changed = _found(store.change(tx, organization_id, key_id, changes))
         deps.tell(tx, "api_key.updated", key_id, organization_id=organization_id, api_key_id=key_id)

@@ -3,13 +3,18 @@
     begun here -> deleted at the provider -> marked and told here
 
 Until the mark the user is a user: what only began can be asked for again. Once the provider has deleted, the note of
-the beginning is what the worker finds.
+the beginning is what the worker finds. So only an attempt that found no note may take its own back: an attempt before
+or beside it may have got through without hearing so.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
-from chassis import crashpoints, logs
+from sqlalchemy.exc import SQLAlchemyError
+
+from chassis import crashpoints, db, logs
 from chassis.principals import Principal
 from identity import model
 from identity.providers import NotDeleted, Unconfirmed
@@ -31,11 +36,12 @@ def delete_user(deps: Deps, principal: Principal) -> None:
     except NotDeleted:
         crashpoints.reach("identity.deletion_refused")
         _withdraw(deps, user.id, begun_at)
-        raise model.ProviderUnavailable from None
+        return
     except Unconfirmed:
         raise model.DeletionUnconfirmed from None
     crashpoints.reach("identity.deleted_at_provider")
-    _finish(deps, user)
+    with _left_to_the_worker():
+        _finish(deps, user)
     crashpoints.reach("identity.deletion_finished")
 
 
@@ -53,15 +59,33 @@ def finish_deletions(deps: Deps, abandoned_after: timedelta = ABANDONED_AFTER) -
     return finished
 
 
-def _begin(deps: Deps, principal: Principal) -> tuple[model.User, datetime]:
+def _begin(deps: Deps, principal: Principal) -> tuple[model.User, datetime | None]:
     with deps.engine.begin() as tx:
         user = store.ensure_user(tx, uuid4(), deps.provider.name, principal.id)
         return user, store.begin_deletion(tx, user.id)
 
 
-def _withdraw(deps: Deps, user_id: UUID, begun_at: datetime) -> None:
-    with deps.engine.begin() as tx:
-        store.withdraw_deletion(tx, user_id, begun_at)
+def _withdraw(deps: Deps, user_id: UUID, begun_at: datetime | None) -> None:
+    """After a refusal: raise what is true of the user now, or return if another attempt has deleted them meanwhile."""
+    with _left_to_the_worker(), deps.engine.begin() as tx:
+        withdrawn = begun_at is not None and store.withdraw_deletion(tx, user_id, begun_at)
+        deleted = store.is_deleted(tx, user_id)
+    if withdrawn:
+        raise model.ProviderUnavailable
+    if not deleted:
+        raise model.DeletionUnconfirmed
+
+
+@contextmanager
+def _left_to_the_worker() -> Iterator[None]:
+    """Without the database here the note of the beginning stays, so that "nothing was written" would be wrong."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        if not db.is_unavailable(error):
+            raise
+        log.warning("deletion_left_to_the_worker", error=type(error).__name__)
+        raise model.DeletionUnconfirmed from error
 
 
 def _take(deps: Deps, abandoned_after: timedelta) -> model.User | None:

@@ -33,10 +33,17 @@ def list_members(deps: Deps, principal: Principal, organization_id: UUID) -> lis
         return store.members(tx, organization_id)
 
 
+def get_member(deps: Deps, principal: Principal, organization_id: UUID, subject: str) -> model.Member:
+    for member in list_members(deps, principal, organization_id):
+        if member.subject == subject:
+            return member
+    raise model.NotFound
+
+
 def put_member(deps: Deps, organization: model.Organization, subject: str, role: str) -> UUID:
     """Make the provider's user a member with this role, knowing them from now on; the user's id here."""
     with deps.outbox.begin() as tx:
-        return _put(deps, tx, organization, subject, role)[0].user_id
+        return _put(deps, tx, _locked(tx, organization.id), subject, role)[0].user_id
 
 
 def change_member(
@@ -65,6 +72,7 @@ def remove_member(deps: Deps, principal: Principal, organization_id: UUID, subje
 def _put(
     deps: Deps, tx: Connection, organization: model.Organization, subject: str, role: str
 ) -> tuple[model.Member, bool]:
+    """The organization is locked before the user, here as everywhere."""
     user = store.ensure_user(tx, uuid4(), organization.provider, subject)
     if user.deleted_at:
         raise model.UserDeleted

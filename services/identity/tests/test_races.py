@@ -1,0 +1,98 @@
+"""Two at once: whoever decides by what is stored has it locked first."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import Connection, text
+
+from chassis.principals import Kind, Principal
+from identity import model, usecases
+from identity.store import api_keys, people
+from tip_local.platform_plugin import Platform
+from tip_local.world import World
+
+WAITING = text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+Beside = Callable[[Callable[[], object]], Future[object]]
+
+
+@pytest.fixture
+def beside(platform: Platform) -> Beside:
+    """Start something in another thread; return when it waits for a lock, or is done."""
+
+    def start(work: Callable[[], object]) -> Future[object]:
+        threads = ThreadPoolExecutor(1)
+        future = threads.submit(work)
+        threads.shutdown(wait=False)
+        with platform.admin() as connection:
+            deadline = time.monotonic() + 5
+            while not future.done() and not connection.execute(WAITING).scalar_one():
+                assert time.monotonic() < deadline, "it neither waits nor ends"
+                time.sleep(0.01)
+        return future
+
+    return start
+
+
+def operator(*scopes: str) -> Principal:
+    return Principal(Kind.SERVICE_ACCOUNT, "operator", grants=frozenset(scopes))
+
+
+def a_user(tx: Connection, world: World) -> model.User:
+    return people.ensure_user(tx, uuid4(), world.provider, f"user-{uuid4().hex[:12]}")
+
+
+def test_a_user_who_is_being_deleted_does_not_become_a_member(world: World, beside: Beside) -> None:
+    organization = world.organization()
+    with world.deps.engine.begin() as tx:
+        user = a_user(tx, world)
+
+    with world.deps.engine.begin() as tx:
+        people.mark_deleted(tx, user.id)
+        added = beside(lambda: usecases.change_member(world.deps, operator(), organization.id, user.subject, "admin"))
+
+    with pytest.raises(model.UserDeleted):
+        added.result(5)
+
+
+def test_a_user_who_is_becoming_a_member_is_no_member_once_deleted(world: World, beside: Beside) -> None:
+    organization = world.organization()
+    with world.deps.engine.begin() as tx:
+        user = a_user(tx, world)
+
+    def delete() -> bool:
+        with world.deps.engine.begin() as tx:
+            return people.mark_deleted(tx, user.id)
+
+    with ThreadPoolExecutor(1) as threads:
+        with world.deps.engine.begin() as tx:
+            tx.execute(text("LOCK TABLE identity.outbox IN EXCLUSIVE MODE"))  # the last step of adding has to wait
+            added = beside(
+                lambda: usecases.change_member(world.deps, operator(), organization.id, user.subject, "admin")
+            )
+            assert not added.done()
+            deleted = threads.submit(delete)
+            wait([deleted], timeout=0.2)
+        assert added.result(5) and deleted.result(5)
+
+    with world.deps.engine.connect() as tx:
+        assert user.subject not in [member.subject for member in people.members(tx, organization.id)]
+
+
+def test_a_permission_taken_away_at_the_same_moment_is_not_given_back(world: World, beside: Beside) -> None:
+    """A service account may keep in a key what it could not put there, but only while it is there."""
+    organization = world.organization()
+    new = model.NewApiKey("Desk", "paper", ("intent:read", "control:edit"))
+    key = usecases.create_key(world.deps, organization.id, new)[0]
+    narrow = operator("api-key:write", "intent:read")
+    changes = {"permissions": ["intent:read", "control:edit"]}
+
+    with world.deps.engine.begin() as tx:
+        api_keys.change(tx, organization.id, key.id, {"permissions": ["intent:read"]})
+        changed = beside(lambda: usecases.change_key(world.deps, narrow, organization.id, key.id, changes))
+
+    with pytest.raises(model.GrantTooWide):
+        changed.result(5)
+    assert usecases.get_key(world.deps, organization.id, key.id).permissions == ("intent:read",)
