@@ -50,7 +50,7 @@ class Stage:
 
     @property
     def script(self) -> str:
-        """The Lua of wrk: a market order on one of the accounts, another one each time."""
+        """The Lua of wrk: a limit order on one of the accounts, another one each time."""
         accounts = ", ".join(f'"{account}"' for account in self.accounts)
         return f"""
             local accounts = {{ {accounts} }}

@@ -17,6 +17,7 @@ from chassis.outbox import Outbox
 from tip_local.outbox_kit import append, rows, statuses
 from tip_local.platform_plugin import Platform
 from tip_local.pytest_plugin import PostgresServer, ValkeyServer
+from tip_local.valkey import EmbeddedValkey
 
 Start = Callable[..., subprocess.Popen[bytes]]
 
@@ -27,9 +28,11 @@ def start(fresh_platform: Platform, valkey_server: ValkeyServer) -> Iterator[Sta
     running: list[subprocess.Popen[bytes]] = []
     queue = f"tip.test.{uuid4().hex}"
 
-    def start(crash_at: str = "", stop_at: str = "", attempt_limit: int = 3) -> subprocess.Popen[bytes]:
+    def start(
+        crash_at: str = "", stop_at: str = "", attempt_limit: int = 3, queues: str = valkey_server.url
+    ) -> subprocess.Popen[bytes]:
         script = str(Path(__file__).with_name("relay_process.py"))
-        arguments = [fresh_platform.database_url("identity"), valkey_server.url, queue, str(attempt_limit)]
+        arguments = [fresh_platform.database_url("identity"), queues, queue, str(attempt_limit)]
         environment = {**os.environ, "TIP_CRASH_AT": crash_at, "TIP_STOP_AT": stop_at}
         process = subprocess.Popen([sys.executable, script, *arguments], env=environment, stderr=subprocess.DEVNULL)
         running.append(process)
@@ -132,6 +135,28 @@ def test_a_queue_flushed_and_restarted_during_the_work_loses_no_row(
 
     assert {row.status for row in rows(outbox)} == {"completed"}
     assert max(row.attempts for row in rows(outbox)) <= 2
+
+
+def test_a_queue_that_accepts_and_never_answers_burns_no_attempts(
+    outbox: Outbox, start: Start, server_directory: Path
+) -> None:
+    with EmbeddedValkey(server_directory / f"mute-{uuid4().hex}", fast=True) as server:
+        append(outbox, "a.created")
+        start(attempt_limit=2, queues=server.url), start(attempt_limit=2, queues=server.url)
+        until(all_completed(outbox))
+        os.kill(server.pid or 0, signal.SIGSTOP)  # the kernel still accepts for it
+        try:
+            append(outbox, *["a.created"] * 30)
+            began, seen = time.monotonic(), set()
+            while time.monotonic() - began < 12.5:
+                seen |= {(row.status, row.attempts) for row in rows(outbox)[1:]}
+                time.sleep(0.05)
+        finally:
+            os.kill(server.pid or 0, signal.SIGCONT)
+        until(all_completed(outbox))
+
+    assert seen == {("pending", 0), ("processing", 1)}
+    assert [row.attempts for row in rows(outbox)] == [1] * 31
 
 
 def test_a_database_restarted_during_the_work_loses_no_row(

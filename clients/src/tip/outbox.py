@@ -35,7 +35,8 @@ EXPLAIN = """
 SELECT id, event_id, event_type, ordering_key, status, attempts, created_at, available_at, claimed_at, settled_at,
        position, last_error, payload,
        (SELECT min(e.id) FROM {schema}.outbox e
-        WHERE e.ordering_key = o.ordering_key AND e.id < o.id AND e.status IN ('pending', 'processing')) AS behind
+        WHERE e.ordering_key = o.ordering_key AND e.id < o.id AND e.status IN ('pending', 'processing')) AS behind,
+       redriven_from, (SELECT max(c.id) FROM {schema}.outbox c WHERE c.redriven_from = o.id) AS redriven_as
 FROM {schema}.outbox o WHERE id = :id
 """
 
@@ -72,7 +73,7 @@ def explain(service: str, row_id: int) -> None:
     if row is None:
         raise Fault(f"{service} has no outbox row {row_id}")
     for name, value in row._mapping.items():
-        if value is not None and name != "behind":
+        if value is not None and name not in ("behind", "redriven_as"):
             click.echo(f"{name:<13} {value}")
     for line in explanation(row):
         click.echo(line)
@@ -84,32 +85,48 @@ def explanation(row: Any) -> Iterator[str]:
         yield f"Last error: {CAUSES.get(row.last_error, 'the work of the row raised ' + row.last_error)}."
     if row.behind is not None:
         yield f"It waits behind row {row.behind}, which has the same ordering key."
+    if row.redriven_as is not None:
+        yield f"It was driven again as row {row.redriven_as}."
 
 
 @command.command()
 @click.argument("service")
 @click.argument("row_ids", type=int, nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Every failed row.")
+@click.option("--all", "everything", is_flag=True, help="Every failed row that was not driven again yet.")
 @click.option("--event-type", help="With --all: only rows of this type.")
-def redrive(service: str, row_ids: tuple[int, ...], everything: bool, event_type: str | None) -> None:
+@click.option("--again", is_flag=True, help="With rows: also those that were driven again before.")
+def redrive(service: str, row_ids: tuple[int, ...], everything: bool, event_type: str | None, again: bool) -> None:
     """Copy failed rows into new ones; the failed rows stay as they are."""
     if bool(row_ids) == everything:
         raise click.UsageError("name rows, or say --all")
+    if everything and again:
+        raise click.UsageError("--again is for rows that are named")
     with connected(service) as tx:
         outbox = import_module("chassis.outbox").Outbox(tx.engine, service)
-        for row_id in row_ids or failed(tx, service, event_type):
-            new = outbox.redrive(tx, row_id)
-            if new is None:
-                raise Fault(f"{service} has no failed outbox row {row_id}; nothing was driven again")
-            click.echo(f"row {row_id} is driven again as row {new}")
+        chosen = row_ids or failed(tx, service, event_type)
+        driven = [(row_id, driven_again(outbox, tx, row_id, again)) for row_id in chosen]
+    for row_id, new in driven:
+        click.echo(f"row {row_id} is driven again as row {new}")
+    if not driven:
+        click.echo(f"tip: {service} has no failed rows left to drive again")
+
+
+def driven_again(outbox: Any, tx: Connection, row_id: int, again: bool) -> int:
+    new: int | None = outbox.redrive(tx, row_id, again=again)
+    if new is None and (copy := outbox.copy_of(tx, row_id)):
+        raise Fault(f"row {row_id} was driven again as row {copy} before; nothing was driven again now (see --again)")
+    if new is None:
+        raise Fault(f"{outbox.schema} has no failed outbox row {row_id}; nothing was driven again")
+    return new
 
 
 def failed(tx: Connection, service: str, event_type: str | None) -> list[int]:
-    """All of them, oldest first, also those that were driven again before."""
+    """Those that were not driven again yet, oldest first."""
     found = tx.execute(
         text(
             f"SELECT id FROM {service}.outbox f WHERE status = 'failed' "  # noqa: S608
-            "AND (CAST(:event_type AS text) IS NULL OR event_type = :event_type) ORDER BY id"
+            "AND (CAST(:event_type AS text) IS NULL OR event_type = :event_type) "
+            f"AND NOT EXISTS (SELECT 1 FROM {service}.outbox c WHERE c.redriven_from = f.id) ORDER BY id"
         ),
         {"event_type": event_type},
     )
@@ -125,4 +142,6 @@ def connected(service: str) -> Iterator[Connection]:
     with database(Settings.from_env()) as stack:
         engine: Engine = create_engine(db.with_driver(stack.admin_url), poolclass=NullPool)
         with engine.begin() as tx:
+            if tx.execute(text("SELECT to_regclass(:name)"), {"name": f"{service}.outbox"}).scalar_one() is None:
+                raise Fault(f"{service} has no outbox")
             yield tx

@@ -5,11 +5,16 @@ from importlib import import_module
 from typing import Any
 
 import click
+from sqlalchemy.exc import SQLAlchemyError
 
 from tip_local.errors import Fault
 from tip_local.schema import database
 from tip_local.settings import Settings
 
+REASONS = {
+    "UnknownKey": "is sealed under a key not given here: add it to EARLIER_KEY_ENCRYPTION_KEYS",
+    "BrokenSeal": "does not open under the key it names: it was altered or moved",
+}
 KEYS = ("KEY_ENCRYPTION_KEY", "KEY_ENCRYPTION_KEY_FILE")
 
 
@@ -23,26 +28,29 @@ def rewrap() -> None:
     """Put every sealed secret under the current key-encryption key.
 
     KEY_ENCRYPTION_KEY (or KEY_ENCRYPTION_KEY_FILE) names the current key, EARLIER_KEY_ENCRYPTION_KEYS the keys that
-    secrets may still be sealed under. Secrets are not decrypted; running it again changes nothing.
+    secrets may still be sealed under. Secrets are not decrypted; running it again changes nothing. One that does not
+    open is named and left as it is, the others are done all the same.
     """
     with database(Settings.from_env()) as stack:
-        environment = {**os.environ, "DATABASE_URL": stack.admin_url, "REDIS_URL": stack.redis_url or "redis://unused"}
+        unused = {"REDIS_URL": "redis://unused", "CURSOR_KEY": "unused"}  # a service's configuration asks for them
+        environment = {**unused, **os.environ, "DATABASE_URL": stack.admin_url}
         if not any(os.environ.get(key) for key in KEYS):
             environment["KEY_ENCRYPTION_KEY"] = stack.secrets["key_encryption_key"]
-        click.echo(f"tip: {rewrapped(environment)} sealed secrets re-wrapped")
+        done = rewrapped(environment)
+    click.echo(f"tip: {done.count} sealed secrets re-wrapped")
+    for left in done.left:
+        click.echo(f"tip: credential {left.credential_id} version {left.version} {REASONS[left.reason]}", err=True)
+    if done.left:
+        raise Fault(f"{len(done.left)} sealed secrets are still under another key: it cannot be taken away yet")
 
 
-def rewrapped(environment: dict[str, str]) -> int:
-    config, app, usecases, vault = (
-        import_module(name) for name in ("accounts.config", "accounts.app", "accounts.usecases", "vault")
-    )
+def rewrapped(environment: dict[str, str]) -> Any:
+    config, app, usecases = (import_module(name) for name in ("accounts.config", "accounts.app", "accounts.usecases"))
     bad_configuration: Any = import_module("chassis.config").BadConfiguration
     try:
         deps = app.dependencies(config.Config.from_env(environment))
-        return int(usecases.rewrap(deps))
+        return usecases.rewrap(deps)
     except bad_configuration as problem:
         raise Fault(str(problem)) from problem
-    except vault.UnknownKey as problem:
-        raise Fault("a secret is sealed under a key not given here: add it to EARLIER_KEY_ENCRYPTION_KEYS") from problem
-    except vault.BrokenSeal as problem:
-        raise Fault("a sealed secret does not open under the key it names: it was altered or moved") from problem
+    except SQLAlchemyError as problem:
+        raise Fault(f"the database did not let it finish ({type(problem).__name__}): run it again") from problem

@@ -1,6 +1,7 @@
 """`tip verify`"""
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from typing import IO, Any
@@ -12,13 +13,15 @@ from sqlalchemy import NullPool, create_engine
 from chassis import db
 from intents import model, store
 from intents.model import chain
+from intents.usecases.reads import not_shown
 from tip_local.errors import Fault
 from tip_local.schema import database
 from tip_local.settings import Settings
 
 BROKEN = 2
 PAGE = 1_000
-HASHES = ("previous_hash", "hash")
+TEXTS = ("id", "previous_hash", "hash")
+_SPACE = re.compile(r"\s*")
 
 
 @click.command()
@@ -44,21 +47,27 @@ def command(file: IO[str] | None, account: UUID | None) -> None:
 def records(file: IO[str]) -> Iterator[dict[str, Any]]:
     """Records out of lines, of arrays and of pages alike."""
     decoder, text = json.JSONDecoder(), file.read()
-    place = 0
-    while text[place:].strip():
-        place += len(text[place:]) - len(text[place:].lstrip())
+    place = _after_space(text, 0)
+    while place < len(text):
         try:
             value, place = decoder.raw_decode(text, place)
             yield from _unpacked(value)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise Fault("the file does not hold action records, each with its sequence and hashes") from None
+            place = _after_space(text, place)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise Fault("the file does not hold action records, each with its id, sequence and hashes") from None
+
+
+def _after_space(text: str, place: int) -> int:
+    found = _SPACE.match(text, place)
+    return found.end() if found else place
 
 
 def _unpacked(value: Any) -> Iterator[dict[str, Any]]:
     found = value if isinstance(value, list) else value.get("data", [value])
     for record in found:
-        if type(record["sequence"]) is not int or not all(isinstance(record[name], str) for name in HASHES):
-            raise ValueError("a record lacks its sequence or hashes")
+        sequence, texts = record["sequence"], [record[name] for name in TEXTS]
+        if type(sequence) is not int or abs(sequence) >= 2**63 or not all(isinstance(each, str) for each in texts):
+            raise ValueError("a record lacks its id, sequence or hashes")
         yield record
 
 
@@ -67,11 +76,9 @@ def from_database(account: UUID | None) -> chain.End:
     with database(Settings.from_env()) as stack:
         engine = create_engine(db.with_driver(stack.admin_url), poolclass=NullPool, isolation_level="REPEATABLE READ")
         with engine.connect() as tx:
-            last_sequence, last_hash = store.head(tx, account) or (0, chain.GENESIS)
+            head = store.head(tx, account) or (0, chain.GENESIS)
             end = chain.follow(_pages(tx, account))
-    if end.broken is None and end.hash != last_hash:
-        return end._replace(broken=chain.Broken(last_sequence, None, "last_actions_missing"))
-    return end
+            return end._replace(broken=end.broken or not_shown(tx, account, 0, end, head))
 
 
 def _pages(tx: Any, account: UUID) -> Iterator[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from alembic import op
 
+from chassis import feed
 from chassis.migrations import publish
 from chassis.outbox import ddl
 
@@ -87,6 +88,7 @@ CREDENTIAL_READERS = ("accounts", "intents")
 def upgrade() -> None:
     op.execute(TABLES)
     op.execute(ddl.create_v1("accounts"))
+    op.execute(feed.create_v1("accounts"))
     op.execute(VIEWS)
     op.execute(publish("accounts_api.account", *READERS))
     op.execute(publish("accounts_api.feed", *READERS))
@@ -96,6 +98,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     op.execute("DROP VIEW accounts_api.credential")
     op.execute("DROP VIEW accounts_api.account")
+    op.execute(feed.drop_v1("accounts"))
     op.execute(ddl.drop_v1("accounts"))
     for table in ("vault_object", "sealed_secret", "credential", "account"):
         op.execute(f"DROP TABLE accounts.{table}")

@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 from click.testing import CliRunner, Result
 from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
 
 from accounts import usecases
 from accounts.app import dependencies
@@ -94,6 +95,8 @@ def test_a_failed_row_is_driven_again_as_a_new_one_and_stays_failed(
         ("outbox", "redrive", "accounts", "999999999"),
         ("outbox", "explain", "accounts", "999999999"),
         ("outbox", "list", "nobody"),
+        ("outbox", "list", "stream_gateway"),
+        ("outbox", "explain", "stream_gateway", "1"),
         ("outbox", "redrive", "accounts"),
     ],
 )
@@ -101,7 +104,30 @@ def test_what_is_not_there_is_told_in_one_line(tip: Any, words: tuple[str, ...])
     answer = tip(*words)
 
     assert answer.exit_code in (1, 2)
+    assert not isinstance(answer.exception, SQLAlchemyError)
     assert "Traceback" not in answer.output
+
+
+def test_a_service_without_an_outbox_says_so(tip: Any) -> None:
+    assert "stream_gateway has no outbox" in tip("outbox", "list", "stream_gateway").output
+
+
+def test_what_was_driven_again_is_not_driven_again_by_accident(
+    tip: Any, failed_row: int, relay: Relay, deps: usecases.Deps
+) -> None:
+    copy = tip("outbox", "redrive", "accounts", "--all").output.split()[-1]
+    drain(relay)
+
+    everything = tip("outbox", "redrive", "accounts", "--all")
+    by_id = tip("outbox", "redrive", "accounts", str(failed_row))
+    insisting = tip("outbox", "redrive", "accounts", str(failed_row), "--again")
+
+    assert (everything.exit_code, everything.output) == (0, "tip: accounts has no failed rows left to drive again\n")
+    assert by_id.exit_code == 1 and f"row {failed_row} was driven again as row {copy}" in by_id.output
+    assert "--again" in by_id.output
+    assert insisting.exit_code == 0
+    again = insisting.output.split()[-1]
+    assert f"It was driven again as row {again}." in tip("outbox", "explain", "accounts", str(failed_row)).output
 
 
 def _key() -> str:
@@ -129,6 +155,31 @@ def test_after_a_change_of_key_and_rewrap_the_old_key_opens_nothing_and_the_new_
     assert only_new.vault.get(_place(waiting)).reveal() == SECRET
     back = tip("vault", "rewrap", KEY_ENCRYPTION_KEY=old, EARLIER_KEY_ENCRYPTION_KEYS=new)
     assert back.exit_code == 0 and deps.vault.get(_place(credential)).reveal() == SECRET
+
+
+def test_one_secret_that_does_not_open_stops_none_of_the_others(
+    tip: Any, admin: Caller, relay: Relay, platform: Platform
+) -> None:
+    credentials = [admin.credential(admin.account()["id"]) for _ in range(3)]
+    drain(relay)
+    broken = min(credentials, key=lambda one: str(one["id"]))
+    spoil = text("UPDATE accounts.vault_object SET wrapped_key = :bytes WHERE credential_id = :id RETURNING 1")
+    with platform.admin() as connection:
+        read = text("SELECT wrapped_key FROM accounts.vault_object WHERE credential_id = :id")
+        whole = bytes(connection.execute(read, {"id": broken["id"]}).scalar_one())
+        connection.execute(spoil, {"bytes": b"spoilt", "id": broken["id"]})
+    old, new = platform.key_encryption_key, _key()
+
+    answer = tip("vault", "rewrap", KEY_ENCRYPTION_KEY=new, EARLIER_KEY_ENCRYPTION_KEYS=old)
+
+    opened = dependencies(Config.from_env(platform.environment("accounts", KEY_ENCRYPTION_KEY=new))).vault
+    assert answer.exit_code == 1
+    assert f"credential {broken['id']} version 1 does not open" in answer.output
+    assert all(opened.get(_place(one)).reveal() == SECRET for one in credentials if one is not broken)
+    with platform.admin() as connection:
+        connection.execute(spoil, {"bytes": whole, "id": broken["id"]})
+    back = tip("vault", "rewrap", KEY_ENCRYPTION_KEY=old, EARLIER_KEY_ENCRYPTION_KEYS=new)
+    assert back.exit_code == 0
 
 
 def test_a_key_that_is_missing_is_named(tip: Any, admin: Caller, relay: Relay) -> None:

@@ -1,5 +1,10 @@
 """Broker credentials: what a caller sees, and how the secret comes into the vault and out of it."""
 
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
@@ -8,8 +13,12 @@ from flask.testing import FlaskClient
 from sqlalchemy import text
 
 from accounts import usecases, worker
+from chassis import db
+from chassis.feed import Feed
+from chassis.outbox import Event, Outbox
 from chassis.outbox.relay import Relay
 from tip_local.accounts_kit import SECRET, Caller, bearer, column, drain, events
+from tip_local.outbox_kit import age_claims
 from tip_local.platform_plugin import Platform
 from tip_local.world import World
 from vault import Destroyed, Envelope, Local, Place, Refused, Secret, Unavailable, open_object
@@ -306,7 +315,7 @@ class Broken:
 
 def _with_vault(relay: Relay, deps: usecases.Deps, vault: Any) -> Relay:
     changed = usecases.Deps(deps.engine, deps.outbox, deps.keyring, vault, deps.fingerprint_key)
-    return Relay(deps.outbox, relay.publisher, worker.LISTENERS, worker.handlers(changed))
+    return Relay(deps.outbox, relay.publisher, worker.LISTENERS, worker.handlers(changed), worker.FAILURES)
 
 
 def test_a_vault_that_is_down_burns_no_attempts_and_holds_up_nobody_else(
@@ -356,6 +365,83 @@ def test_a_vault_that_refuses_one_object_fails_that_row_at_the_limit_and_says_so
     drain(broken)
     assert admin.get(_path(credential)).json["status"] == "active"
     assert column(deps, "SELECT status FROM accounts.outbox WHERE id = :id", id=row["id"]) == ["failed"]
+
+
+@pytest.mark.parametrize("trouble", ["a fault of any kind", "a lost worker"])
+def test_a_credential_whose_row_failed_is_shown_as_invalid(
+    admin: Caller, account_id: str, relay: Relay, deps: usecases.Deps, trouble: str
+) -> None:
+    broken = _with_vault(relay, deps, Broken(deps.vault, ValueError("a bug")))  # type: ignore[arg-type]
+    credential = admin.credential(account_id)
+    with deps.engine.begin() as tx:
+        last = deps.outbox.attempt_limit - 1
+        tx.execute(text("UPDATE accounts.outbox SET attempts = :n WHERE status = 'pending'"), {"n": last})
+    if trouble == "a lost worker":
+        broken._claim()
+        age_claims(deps.outbox, 6)
+        broken._bury_at = 0.0
+    broken.drain_once()
+
+    [_, row] = events(deps, account_id)
+    assert (row.status, admin.get(_path(credential)).json["status"]) == ("failed", "invalid")
+
+
+def _tell_refused(intents: Outbox, credential: dict[str, Any], version: int) -> None:
+    """As intents do when a broker refuses a credential."""
+    payload = {"account_id": credential["account_id"], "credential_id": credential["id"], "version": version}
+    with intents.begin() as tx:
+        intents.append(tx, Event("intent.accepted", {}))
+        intents.append(tx, Event("credential.invalid", payload))
+    with intents.engine.begin() as tx:
+        claim = intents.claim(tx)
+        intents.complete(tx, claim, [row.id for row in claim.rows])
+
+
+@pytest.fixture
+def intents(platform: Platform) -> Iterator[Outbox]:
+    engine = db.engine(platform.database_url("intents"), pool_size=2, name="tests")
+    yield Outbox(engine, "intents")
+    engine.dispose()
+
+
+def test_a_credential_that_the_broker_refuses_is_invalid_until_it_is_rotated(
+    admin: Caller, account_id: str, relay: Relay, deps: usecases.Deps, intents: Outbox
+) -> None:
+    feed = Feed(deps.engine, "accounts", "intents")
+    refused, other = admin.credential(account_id), admin.credential(account_id)
+    drain(relay)
+    _tell_refused(intents, refused, 1)
+    worker.hear(feed)
+    seen = [admin.get(_path(each)).json["status"] for each in (refused, other)]
+
+    admin.call("PUT", f"{_path(refused)}/secret", json={"secret": NEWER})
+    drain(relay)
+    seen.append(admin.get(_path(refused)).json["status"])
+    _tell_refused(intents, refused, 1)  # late: the version before
+    worker.hear(feed)
+    seen.append(admin.get(_path(refused)).json["status"])
+
+    assert seen == ["invalid", "active", "active", "active"]
+
+
+def test_the_listening_process_hears_of_a_refused_credential_and_ends_cleanly(
+    admin: Caller, account_id: str, relay: Relay, platform: Platform, intents: Outbox
+) -> None:
+    credential = admin.credential(account_id)
+    drain(relay)
+    environment = {**os.environ, **platform.environment("accounts")}
+    listening = subprocess.Popen([sys.executable, "-m", "accounts.worker", "listen"], env=environment)
+    try:
+        _tell_refused(intents, credential, 1)
+        deadline = time.monotonic() + 15
+        while admin.get(_path(credential)).json["status"] != "invalid":
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        listening.terminate()
+        assert listening.wait(10) == 0
+    finally:
+        listening.kill()
+        listening.wait()
 
 
 def test_a_sealed_request_that_was_tampered_with_is_that_rows_fault(

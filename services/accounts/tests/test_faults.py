@@ -187,13 +187,13 @@ def test_without_its_queue_accounts_takes_every_change_and_fails_none(
             admin.account()
             server.flushall()
             until(lambda: all_done(deps))
-            told = sum(int(server.llen(name)) for name in ("tip.controls", "tip.intents", "tip.stream_gateway"))
+            told = int(server.llen("tip.controls"))
     finally:
         queue.stop()
 
     assert {status for status, _ in waiting} <= {"pending", "processing"}
     assert max(attempts for _, attempts in waiting) <= 1
-    assert told >= 3
+    assert told >= 1
     assert all(deps.vault.get(_place(each, 1)).reveal() == SECRET for each in credentials)
 
 

@@ -31,7 +31,7 @@ def test_the_switch_of_an_account_is_put_read_and_removed(controls: Any) -> None
     assert (again.status_code, again.json["reason"], again.json["version"]) == (200, None, 2)
     assert controls.call("PUT", "", {"trading_state": "ACTIVE"}, If_Match='"1"').status_code == 412
     assert controls.call("DELETE").status_code == 204
-    assert controls.call("GET").json["code"] == "control_not_found"
+    assert controls.call("GET").json["code"] == "not_found"
 
 
 def test_the_switch_of_the_organization_stops_every_account_of_it_and_no_other(setting: Any) -> None:

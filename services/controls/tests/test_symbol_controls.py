@@ -117,7 +117,7 @@ def test_a_deleted_control_is_gone_and_its_versions_are_never_used_again(
     assert controls.symbol("DELETE", "AAPL", part).status_code == 204
 
     assert controls.symbol("GET", "AAPL", part).status_code == 404
-    assert controls.symbol("GET", "AAPL", part).json["code"] == "control_not_found"
+    assert controls.symbol("GET", "AAPL", part).json["code"] == "not_found"
     assert controls.symbol("DELETE", "AAPL", part).status_code == 404
     again = controls.symbol(method, "AAPL", part, body)
     assert (again.status_code, again.json["version"]) == (201, 3)

@@ -233,8 +233,16 @@ def _presented(incoming: Request) -> Presented:
 def from_key(access: Access, key: str, find_keys: FindKeys | None = None) -> Principal | None:
     if not keys.is_well_formed(key):
         return None
+    principal = owner(access, key, (find_keys or partial(_keys, access))(keys.prefix(key)))
+    if principal is None:
+        access.rate_limit.count(f"prefix:{keys.prefix(key)}")  # somebody tries what may follow a known beginning
+    return principal
+
+
+def owner(access: Access, key: str, rows: Sequence[KeyRow]) -> Principal | None:
+    """Whose key it is, of the keys that begin alike."""
     digest = keys.digest(key)
-    for row in (find_keys or partial(_keys, access))(keys.prefix(key)):
+    for row in rows:
         if hmac.compare_digest(bytes(row.key_digest), digest):
             if access.key_uses:
                 access.key_uses.note(row.id)
@@ -246,7 +254,6 @@ def from_key(access: Access, key: str, find_keys: FindKeys | None = None) -> Pri
                 grants=frozenset(row.permissions),
                 entitlements=frozenset(row.entitlements),
             )
-    access.rate_limit.count(f"prefix:{keys.prefix(key)}")  # somebody tries what may follow a known beginning
     return None
 
 

@@ -78,6 +78,7 @@ class Publisher:
     def _producer(self) -> Any:
         if self._open is None:
             opened = connection(self._url, _PUBLISHING)
+            opened.ensure_connection(max_retries=0)  # kombu would rest two seconds and try again
             self._open = (opened, Producer(opened.channel()))
         return self._open[1]
 

@@ -63,7 +63,8 @@ class RateLimit:
             g.setdefault("rate_limits", {}).update(counted)
         if not allowed:
             metrics.RATE_LIMITED.inc()
-            raise problems.Problem(429, detail="Too many requests.", headers={"Retry-After": str(wait)})
+            told = {"Retry-After": str(wait), **dict(headers(counted))}
+            raise problems.Problem(429, detail="Too many requests.", headers=told)
         return counted
 
     def _tracked(self, caller: str) -> _Block:

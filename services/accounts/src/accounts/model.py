@@ -16,6 +16,7 @@ ACCOUNT_DELETED = "account.deleted"
 CREDENTIAL_CREATED = "credential.created"
 CREDENTIAL_UPDATED = "credential.updated"
 CREDENTIAL_DELETED = "credential.deleted"
+CREDENTIAL_INVALID = "credential.invalid"  # intents tells it: a broker refused the credential
 CREDENTIAL_EVENTS = (CREDENTIAL_CREATED, CREDENTIAL_UPDATED, CREDENTIAL_DELETED)
 EVENT_TYPES = (ACCOUNT_CREATED, ACCOUNT_UPDATED, ACCOUNT_DELETED, *CREDENTIAL_EVENTS)
 OUTBOX_STATUSES = ("pending", "processing", "completed", "failed")
@@ -108,6 +109,23 @@ class Custody:
         """The versions that the vault should no longer have."""
         end = self.version + 1 if self.deleted else (self.vault_version or 1)
         return range(self.destroyed_through + 1, end)
+
+
+@dataclass(frozen=True)
+class Unopened:
+    """A sealed secret that no key given opens."""
+
+    credential_id: UUID
+    version: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Rewrapped:
+    """What came of a change of key; it is finished when nothing is left."""
+
+    count: int
+    left: tuple[Unopened, ...]
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,29 @@
-"""accounts' processes beside the web: `python -m accounts.worker relay`."""
+"""accounts' processes beside the web: `python -m accounts.worker relay` and `… listen`."""
 
 import sys
+import threading
 from collections.abc import Mapping
 from uuid import UUID
 
-from accounts import model, usecases
+from sqlalchemy.exc import SQLAlchemyError
+
+from accounts import model, store, usecases
 from accounts.app import dependencies
 from accounts.config import Config
-from chassis import process
+from chassis import db, logs, process
 from chassis.config import stop_on_bad_configuration
+from chassis.feed import Feed
 from chassis.outbox import Row
-from chassis.outbox.relay import Handler, Relay
+from chassis.outbox.relay import Failure, Handler, Relay
 from chassis.queues import Outage, Publisher
-from vault import Refused, Unavailable
+from vault import Unavailable
 
-CONTROLS_QUEUE = "tip.controls"
-INTENTS_QUEUE = "tip.intents"
-STREAM_GATEWAY_QUEUE = "tip.stream_gateway"
-LISTENERS = (CONTROLS_QUEUE, INTENTS_QUEUE, STREAM_GATEWAY_QUEUE)
+log = logs.get(__name__)
+
+# Doorbells of those who hear from accounts. A doorbell that nobody answers would only pile up in the queue.
+LISTENERS = ("tip.controls",)
+LISTEN_EVERY_S = 1.0
+FAILURES: Mapping[str, Failure] = dict.fromkeys(model.CREDENTIAL_EVENTS, usecases.give_up)
 
 
 def handlers(deps: usecases.Deps) -> Mapping[str, Handler]:
@@ -27,10 +33,6 @@ def handlers(deps: usecases.Deps) -> Mapping[str, Handler]:
             usecases.settle_credential(deps, credential_id)
         except Unavailable:
             raise Outage("vault_unavailable") from None
-        except Refused:
-            if row.attempts >= deps.outbox.attempt_limit:
-                usecases.give_up(deps, credential_id)
-            raise
 
     return dict.fromkeys(model.CREDENTIAL_EVENTS, settle)
 
@@ -39,9 +41,34 @@ def relay() -> None:
     with stop_on_bad_configuration("accounts-relay"):
         config = Config.from_env()
         deps = dependencies(config)
-    runner = Relay(deps.outbox, Publisher(config.queues), LISTENERS, handlers(deps), keep_days=config.outbox_keep_days)
+    publisher = Publisher(config.queues)
+    runner = Relay(deps.outbox, publisher, LISTENERS, handlers(deps), FAILURES, keep_days=config.outbox_keep_days)
     process.run("accounts-relay", runner.run, log_format=config.log_format, level=config.log_level)
 
 
+def hear(feed: Feed) -> None:
+    """Hear all that intents tell and that was not heard yet."""
+    try:
+        feed.catch_up(usecases.hear_intents)
+    except SQLAlchemyError as error:
+        if not db.is_unavailable(error):
+            raise
+        log.warning("listener_database_unavailable", error=type(error).__name__)
+
+
+def listen() -> None:
+    with stop_on_bad_configuration("accounts-listen"):
+        config = Config.from_env()
+        feed = Feed(dependencies(config).engine, store.SCHEMA, "intents")
+
+    def loop(stop: threading.Event) -> None:
+        # Without a doorbell: intents tell much, and little of it is for us.
+        while not stop.is_set():
+            hear(feed)
+            stop.wait(LISTEN_EVERY_S)
+
+    process.run("accounts-listen", loop, log_format=config.log_format, level=config.log_level)
+
+
 if __name__ == "__main__":
-    {"relay": relay}[sys.argv[1]]()
+    {"relay": relay, "listen": listen}[sys.argv[1]]()

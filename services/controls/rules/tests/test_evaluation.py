@@ -206,7 +206,10 @@ def test_the_account_and_the_symbol_are_counted_apart() -> None:
         ("BUY", "100.01", None, "1", False),
         ("SELL", "1", None, "100.01", False),  # a seller gets the market's price, not the limit
         ("SELL", "100.01", None, "1", False),
-        ("SELL", "100", None, None, True),
+        ("SELL", "100", None, None, False),  # which is not known, however low the limit
+        ("SELL", "0.01", None, None, False),
+        ("BUY", None, "0.01", None, False),
+        ("BUY", "100", None, None, True),
         ("BUY", None, "100", "1", True),
         ("BUY", None, "100", "101", False),
         ("BUY", "90", "101", "500", True),

@@ -17,9 +17,13 @@ LIMIT_FIELDS = ("max_quantity", "max_notional", "price_collar_bps", "max_orders_
 class AccountNotFound(Exception):
     """There is no account here that you may see."""
 
+    code = "not_found"
+
 
 class ControlNotFound(Exception):
     """There is no such control."""
+
+    code = "not_found"
 
 
 class WrongEnvironment(Exception):

@@ -23,23 +23,24 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 _UP = """
 CREATE TABLE {schema}.outbox (
-    id           bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT outbox_pkey PRIMARY KEY,
-    event_id     uuid NOT NULL CONSTRAINT outbox_event_id_key UNIQUE,
-    event_type   text NOT NULL,
-    ordering_key text,
-    payload      jsonb NOT NULL,
-    traceparent  text,
-    status       text NOT NULL DEFAULT 'pending'
-                 CONSTRAINT outbox_status_check CHECK (status IN ('pending', 'processing', 'completed', 'failed')),
-    attempts     integer NOT NULL DEFAULT 0,
-    created_at   timestamptz NOT NULL DEFAULT now(),
-    available_at timestamptz NOT NULL DEFAULT now(),
-    claimed_at   timestamptz,
-    claim_token  uuid,
-    settled_at   timestamptz,
-    position     bigint,
-    last_error   text,
-    pending_xid  bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint
+    id            bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT outbox_pkey PRIMARY KEY,
+    event_id      uuid NOT NULL CONSTRAINT outbox_event_id_key UNIQUE,
+    event_type    text NOT NULL,
+    ordering_key  text,
+    payload       jsonb NOT NULL,
+    traceparent   text,
+    status        text NOT NULL DEFAULT 'pending'
+                  CONSTRAINT outbox_status_check CHECK (status IN ('pending', 'processing', 'completed', 'failed')),
+    attempts      integer NOT NULL DEFAULT 0,
+    created_at    timestamptz NOT NULL DEFAULT now(),
+    available_at  timestamptz NOT NULL DEFAULT now(),
+    claimed_at    timestamptz,
+    claim_token   uuid,
+    settled_at    timestamptz,
+    position      bigint,
+    last_error    text,
+    pending_xid   bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint,
+    redriven_from bigint
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02);
 CREATE INDEX outbox_pending_idx ON {schema}.outbox (available_at, id) WHERE status = 'pending';
 CREATE INDEX outbox_processing_idx ON {schema}.outbox (claimed_at) WHERE status = 'processing';
@@ -49,6 +50,7 @@ CREATE INDEX outbox_uncounted_idx ON {schema}.outbox (pending_xid, event_type) W
 CREATE INDEX outbox_retried_idx ON {schema}.outbox (event_type, attempts) WHERE status = 'pending' AND attempts > 0;
 CREATE INDEX outbox_completed_idx ON {schema}.outbox (event_type, created_at) WHERE status = 'completed';
 CREATE UNIQUE INDEX outbox_position_idx ON {schema}.outbox (position) WHERE position IS NOT NULL;
+CREATE INDEX outbox_redriven_idx ON {schema}.outbox (redriven_from) WHERE redriven_from IS NOT NULL;
 CREATE TABLE {schema}.outbox_head (
     one_row       boolean NOT NULL DEFAULT true CONSTRAINT outbox_head_pkey PRIMARY KEY
                   CONSTRAINT outbox_head_one_row_check CHECK (one_row),
@@ -110,6 +112,7 @@ def tables(metadata: MetaData) -> None:
         Column("position", BigInteger),
         Column("last_error", Text),
         Column("pending_xid", BigInteger, nullable=False, server_default=text("pg_current_xact_id()::text::bigint")),
+        Column("redriven_from", BigInteger),
         CheckConstraint("status IN ('pending', 'processing', 'completed', 'failed')", name="status"),
     )
     column = outbox.c
@@ -142,6 +145,7 @@ def tables(metadata: MetaData) -> None:
         postgresql_where=text("status = 'completed'"),
     )
     Index("outbox_position_idx", column.position, unique=True, postgresql_where=text("position IS NOT NULL"))
+    Index("outbox_redriven_idx", column.redriven_from, postgresql_where=text("redriven_from IS NOT NULL"))
     Table(
         "outbox_head",
         metadata,

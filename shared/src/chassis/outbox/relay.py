@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -29,6 +30,7 @@ COUNT_EVERY_S = 1.0
 MEASURE_EVERY_S = 15.0
 
 Handler = Callable[[Row], None]
+Failure = Callable[[Connection, Mapping[str, Any]], None]
 
 
 @dataclass
@@ -39,6 +41,8 @@ class Relay:
     publisher: Publisher
     queues: tuple[str, ...]
     handlers: Mapping[str, Handler] = field(default_factory=dict)
+    failures: Mapping[str, Failure] = field(default_factory=dict)
+    """What a row's failure means, by event type; called with its payload in the transaction that fails the row."""
     keep_days: int = 7
     batch: int = BATCH
     _bury_at: float = field(default=0.0, init=False)
@@ -56,12 +60,13 @@ class Relay:
         while not stop.is_set():
             try:
                 busy = self.drain_once()
-                self._keep_house()
             except SQLAlchemyError as error:
                 if not db.is_unavailable(error):
                     raise
                 log.warning("relay_database_unavailable", error=type(error).__name__)
-                busy = False
+                busy = 0
+            else:
+                self._keep_house()
             if not busy:
                 ear.wait(SWEEP_S)
 
@@ -84,9 +89,10 @@ class Relay:
             return self.outbox.claim(tx, self.batch)
 
     def _bury(self, tx: Connection) -> None:
-        for row_id, event_type in self.outbox.bury(tx):
-            log.error("outbox_row_failed", outbox_id=row_id, event_type=event_type, error="worker_lost")
-            self._count(event_type, "failed")
+        for row in self.outbox.bury(tx):
+            self._failed(tx, row.event_type, row.payload)
+            log.error("outbox_row_failed", outbox_id=row.id, event_type=row.event_type, error="worker_lost")
+            self._count(row.event_type, "failed")
         self._bury_at = time.monotonic() + BURY_EVERY_S
 
     def _work(self, claim: Claim) -> list[Row]:
@@ -144,17 +150,34 @@ class Relay:
         return True
 
     def _complete(self, claim: Claim, rows: list[Row]) -> None:
-        with self._engine.begin() as tx:
-            completed = self.outbox.complete(tx, claim, [row.id for row in rows])
-        if completed < len(rows):
-            log.warning("outbox_claim_lost", lost=len(rows) - completed)
+        try:
+            completed = self._settle(claim, rows)
+        except SQLAlchemyError as error:
+            # A lock or a lost connection is not the rows' fault: once more, and else they keep their attempt.
+            log.warning("outbox_settled_again", error=type(error).__name__)
+            completed = self._settle_or_release(claim, rows)
+        if len(completed) < len(rows):
+            log.warning("outbox_claim_lost", lost=len(rows) - len(completed))
         for row in rows:
-            self._count(row.event_type, "completed")
+            self._count(row.event_type, "completed" if row.id in completed else "lost")
+
+    def _settle_or_release(self, claim: Claim, rows: list[Row]) -> frozenset[int]:
+        try:
+            return self._settle(claim, rows)
+        except SQLAlchemyError:
+            self._release(claim, tuple(rows), delay=OUTAGE_DELAY_S, error="database_unavailable")
+            raise
+
+    def _settle(self, claim: Claim, rows: list[Row]) -> frozenset[int]:
+        with self._engine.begin() as tx:
+            return self.outbox.complete(tx, claim, [row.id for row in rows])
 
     def _retry(self, claim: Claim, row: Row, error: Exception) -> None:
         # Only the kind of error is kept: its text may quote what must not be stored.
         with self._engine.begin() as tx:
             status = self.outbox.retry(tx, claim, row.id, type(error).__name__)
+            if status == "failed":
+                self._failed(tx, row.event_type, row.payload)
         level = log.error if status == "failed" else log.warning
         level(
             "outbox_row_failed" if status == "failed" else "outbox_row_retried",
@@ -165,26 +188,49 @@ class Relay:
         )
         self._count(row.event_type, status or "lost")
 
+    def _failed(self, tx: Connection, event_type: str, payload: Mapping[str, Any]) -> None:
+        failure = self.failures.get(event_type)
+        if failure is None:
+            return
+        try:
+            with tx.begin_nested():
+                failure(tx, payload)
+        except Exception as error:
+            if db.is_unavailable(error):
+                raise
+            log.error("outbox_failure_unhandled", event_type=event_type, error=type(error).__name__)
+
     def _release(self, claim: Claim, rows: tuple[Row, ...], *, delay: float, error: str) -> None:
         with self._engine.begin() as tx:
             self.outbox.release(tx, claim, [row.id for row in rows], delay=delay, error=error)
         log.warning("outbox_rows_released", rows=len(rows), error=error)
 
     def _keep_house(self) -> None:
-        """Between batches, a little at a time: prune what is old, count a backlog, measure."""
+        """Between batches, a little at a time: prune what is old, count a backlog, measure.
+
+        Each is due again before it is tried, and its failure is its own: delivery goes on.
+        """
         now = time.monotonic()
         if now >= self._prune_at:
-            with self._engine.begin() as tx:
-                full = self.outbox.prune(tx, days=self.keep_days, batch=PRUNE_BATCH) == PRUNE_BATCH
-            self._prune_at = now if full else now + PRUNE_EVERY_S
+            self._prune_at = now + PRUNE_EVERY_S
+            self._tidy(self._prune)
         if now >= self._count_at:
-            with self._engine.begin() as tx:
-                self.outbox.roll_up(tx)
             self._count_at = now + COUNT_EVERY_S
+            self._tidy(self.outbox.roll_up)
         if now >= self._measure_at:
-            with self._engine.begin() as tx:
-                self._measure(tx)
             self._measure_at = now + MEASURE_EVERY_S
+            self._tidy(self._measure)
+
+    def _tidy(self, work: Callable[[Connection], object]) -> None:
+        try:
+            with self._engine.begin() as tx:
+                work(tx)
+        except SQLAlchemyError as error:
+            log.warning("relay_housekeeping_failed", work=work.__name__, error=type(error).__name__)
+
+    def _prune(self, tx: Connection) -> None:
+        if self.outbox.prune(tx, days=self.keep_days, batch=PRUNE_BATCH) == PRUNE_BATCH:
+            self._prune_at = time.monotonic()  # there is more
 
     def _measure(self, tx: Connection) -> None:
         counts = dict.fromkeys(("pending", "processing", "completed", "failed"), 0)

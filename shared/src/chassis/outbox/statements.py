@@ -17,11 +17,12 @@ WHERE id IN (
       AND attempts >= :attempt_limit
     FOR UPDATE SKIP LOCKED
 )
-RETURNING id, event_type
+RETURNING id, event_type, payload
 """
 
 # Oldest first; of the rows that share an ordering key only the first open one may be taken. A row that lost its worker
 # more than once is taken alone: if it is what kills them, it fails alone. What was counted as backlog is counted off.
+# Whoever changes several counters locks them in the order of their keys first, here and below: else two may deadlock.
 CLAIM = """
 WITH overdue AS MATERIALIZED (
     SELECT o.id, o.attempts FROM {schema}.outbox o
@@ -44,11 +45,15 @@ WITH overdue AS MATERIALIZED (
     FROM chosen WHERE o.id = chosen.id
     RETURNING o.id, o.event_id, o.event_type, o.payload, o.traceparent, o.attempts, o.created_at,
               chosen.was_pending, o.pending_xid
+), gone AS (
+    SELECT event_type, count(*) AS count FROM claimed, {schema}.outbox_head h
+    WHERE was_pending AND pending_xid < h.counted_below GROUP BY event_type
+), locked AS (
+    SELECT b.event_type FROM {schema}.outbox_backlog b WHERE b.event_type IN (SELECT event_type FROM gone)
+    ORDER BY b.event_type FOR UPDATE
 ), counted_off AS (
     UPDATE {schema}.outbox_backlog b SET count = b.count - gone.count
-    FROM (SELECT event_type, count(*) AS count FROM claimed, {schema}.outbox_head h
-          WHERE was_pending AND pending_xid < h.counted_below GROUP BY event_type) gone
-    WHERE b.event_type = gone.event_type
+    FROM locked JOIN gone USING (event_type) WHERE b.event_type = locked.event_type
 )
 SELECT id, event_id, event_type, payload, traceparent, attempts, created_at FROM claimed
 """
@@ -98,31 +103,40 @@ WHERE id = ANY(:ids) AND claim_token = :claim_token
 RETURNING id
 """
 
-# By when they were told and not by when they were queued: a listener has the whole time to hear them.
+# By when they were told and not by when they were queued: a listener has the whole time to hear them. The copy of a
+# failed row stays as long as that row does, to tell that it was driven again.
 PRUNE = """
 WITH old AS (
     DELETE FROM {schema}.outbox WHERE id IN (
         SELECT id FROM (
-            SELECT id, settled_at FROM {schema}.outbox WHERE position IS NOT NULL
+            SELECT id, settled_at FROM {schema}.outbox WHERE position IS NOT NULL AND redriven_from IS NULL
             ORDER BY position LIMIT :batch FOR UPDATE SKIP LOCKED) first
         WHERE settled_at < now() - make_interval(days => :days))
     RETURNING event_type, attempts
 ), gone AS (
     SELECT event_type, attempts, count(*) AS count FROM old GROUP BY event_type, attempts
+), locked AS (
+    SELECT c.event_type, c.attempts FROM {schema}.outbox_completed c
+    WHERE (c.event_type, c.attempts) IN (SELECT event_type, attempts FROM gone)
+    ORDER BY c.event_type, c.attempts FOR UPDATE
 ), counted AS (
     UPDATE {schema}.outbox_completed c SET count = c.count - gone.count
-    FROM gone WHERE c.event_type = gone.event_type AND c.attempts = gone.attempts
+    FROM locked JOIN gone USING (event_type, attempts)
+    WHERE c.event_type = locked.event_type AND c.attempts = locked.attempts
 )
 SELECT coalesce(sum(count), 0)::bigint FROM gone
 """
 
+# One at a time, so that a row cannot be copied twice at once.
+REDRIVING = "SELECT pg_advisory_xact_lock(hashtextextended('{schema}.outbox_redrive', 0))"
 REDRIVE = """
-INSERT INTO {schema}.outbox (event_id, event_type, ordering_key, payload, traceparent)
+INSERT INTO {schema}.outbox (event_id, event_type, ordering_key, payload, traceparent, redriven_from)
 SELECT :event_id, event_type, ordering_key, payload || jsonb_build_object('event_id', CAST(:event_id AS text)),
-       traceparent
+       traceparent, id
 FROM {schema}.outbox WHERE id = :id AND status = 'failed'
 RETURNING id
 """
+COPY_OF = "SELECT max(id) FROM {schema}.outbox WHERE redriven_from = :id"
 
 FAILED = """
 SELECT id, event_id, event_type, attempts, created_at, settled_at, last_error FROM {schema}.outbox
@@ -172,6 +186,14 @@ SELECT count(*) FROM (
 # Claims hold this lock shared, so that none is half done while the backlog is counted.
 CLAIMING = "SELECT pg_advisory_xact_lock_shared(hashtextextended('{schema}.outbox_backlog', 0))"
 COUNTING = "SELECT pg_try_advisory_xact_lock(hashtextextended('{schema}.outbox_backlog', 0))"
+# Written by another cluster: dumped and restored, the horizon may be ahead of all transactions here.
+FOREIGN_HORIZON = """
+SELECT counted_below > pg_snapshot_xmax(pg_current_snapshot())::text::bigint FROM {schema}.outbox_head
+"""
+FORGET_BACKLOG = """
+WITH forgotten AS (DELETE FROM {schema}.outbox_backlog) UPDATE {schema}.outbox_head SET counted_below = 0
+"""
+# The head is locked only after the counting: those who complete need it.
 ROLL_UP = """
 WITH horizon AS (
     SELECT least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, (
@@ -185,6 +207,9 @@ WITH horizon AS (
       AND o.pending_xid < (SELECT xid FROM horizon)
     GROUP BY o.event_type
     ON CONFLICT (event_type) DO UPDATE SET count = outbox_backlog.count + excluded.count
+    RETURNING 1
+), done AS (
+    SELECT count(*) FROM counted
 )
-UPDATE {schema}.outbox_head SET counted_below = greatest(counted_below, horizon.xid) FROM horizon
+UPDATE {schema}.outbox_head SET counted_below = greatest(counted_below, horizon.xid) FROM horizon, done
 """

@@ -19,7 +19,7 @@ CLAIM_SECONDS = 5  # an older claim means that no worker is running (the specifi
 MAX_BACKOFF_SECONDS = 300
 BATCH = 100  # the measured knee: larger batches drain no faster
 BACKLOG = 20_000  # waiting rows that are quickly counted anew whenever somebody asks
-COUNTED_AT_ONCE = 1_000_000  # far below what the statement time-out allows
+COUNTED_AT_ONCE = 100_000  # claims wait meanwhile, for far less than the lock time-out
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,15 @@ class Row:
     traceparent: str | None
     attempts: int
     created_at: datetime
+
+
+@dataclass(frozen=True)
+class Buried:
+    """A row that was failed because its worker vanished."""
+
+    id: int
+    event_type: str
+    payload: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -99,14 +108,14 @@ class Outbox:
         rows = tx.execute(self._sql(sql.CLAIM, head=sql.HEAD.format(schema=self.schema)), values).all()
         return Claim(token, tuple(sorted((Row(*row) for row in rows), key=lambda row: row.id)))
 
-    def bury(self, tx: Connection) -> list[tuple[int, str]]:
+    def bury(self, tx: Connection) -> list[Buried]:
         """Fail the rows whose worker vanished during their last attempt."""
-        return [(row.id, row.event_type) for row in tx.execute(self._sql(sql.BURY), self._limits())]
+        return [Buried(*row) for row in tx.execute(self._sql(sql.BURY), self._limits())]
 
-    def complete(self, tx: Connection, claim: Claim, ids: Sequence[int]) -> int:
-        """How many rows are now completed; fewer than asked means that a late worker was kept out."""
+    def complete(self, tx: Connection, claim: Claim, ids: Sequence[int]) -> frozenset[int]:
+        """The rows that are now completed; fewer than asked means that a late worker was kept out."""
         values = {"ids": list(ids), "claim_token": claim.token}
-        return len(tx.execute(self._sql(sql.COMPLETE), values).all())
+        return frozenset(tx.execute(self._sql(sql.COMPLETE), values).scalars())
 
     def retry(self, tx: Connection, claim: Claim, row_id: int, error: str) -> str | None:
         """Put a row back after its own fault, or fail it at the limit; the status it has now, None if not ours."""
@@ -128,29 +137,44 @@ class Outbox:
     def prune(self, tx: Connection, *, days: int, batch: int = 1_000) -> int:
         return int(tx.execute(self._sql(sql.PRUNE), {"days": days, "batch": batch}).scalar_one())
 
-    def redrive(self, tx: Connection, row_id: int) -> int | None:
-        """Copy a failed row into a new one; the failed row stays as it is. None if there is no such row."""
+    def redrive(self, tx: Connection, row_id: int, *, again: bool = False) -> int | None:
+        """Copy a failed row into a new one; the failed row stays as it is.
+
+        None if there is no such row, or if it has a copy already and is not to be copied `again`.
+        """
+        tx.execute(self._sql(sql.REDRIVING))
+        if not again and self.copy_of(tx, row_id) is not None:
+            return None
         new: int | None = tx.execute(self._sql(sql.REDRIVE), {"id": row_id, "event_id": uuid4()}).scalar_one_or_none()
         return new
+
+    def copy_of(self, tx: Connection, row_id: int) -> int | None:
+        """The row that this one was last driven again as."""
+        copy: int | None = tx.execute(self._sql(sql.COPY_OF), {"id": row_id}).scalar_one()
+        return copy
 
     def failed(self, tx: Connection, batch: int = BATCH) -> list[Mapping[str, Any]]:
         return [dict(row._mapping) for row in tx.execute(self._sql(sql.FAILED), {"batch": batch})]
 
     def health(self, tx: Connection) -> list[Entry]:
-        """The whole queue by status and event type; whoever finds a backlog counts it for those who come after."""
-        entries = [Entry(*row) for row in tx.execute(self._sql(sql.HEALTH))]
-        if sum(entry.count for entry in entries if entry.status == "pending") >= BACKLOG:
-            self.roll_up(tx)
-        return entries
+        """The whole queue by status and event type. It only reads: a backlog is counted by the relay."""
+        return [Entry(*row) for row in tx.execute(self._sql(sql.HEALTH))]
 
     def roll_up(self, tx: Connection) -> bool:
         """Count a backlog once instead of whenever somebody asks; whether there was one."""
+        if tx.execute(self._sql(sql.FOREIGN_HORIZON)).scalar_one():
+            self._forget_backlog(tx)
         if tx.execute(self._sql(sql.UNCOUNTED), {"enough": BACKLOG}).scalar_one() < BACKLOG:
             return False
         if not tx.execute(self._sql(sql.COUNTING)).scalar_one():
             return False  # somebody is claiming: the next time will do
         tx.execute(self._sql(sql.ROLL_UP), {"most": COUNTED_AT_ONCE})
         return True
+
+    def _forget_backlog(self, tx: Connection) -> None:
+        # Asked again under the lock: somebody may have been faster, and may have counted since.
+        if tx.execute(self._sql(sql.COUNTING)).scalar_one() and tx.execute(self._sql(sql.FOREIGN_HORIZON)).scalar_one():
+            tx.execute(self._sql(sql.FORGET_BACKLOG))
 
     def _limits(self) -> dict[str, Any]:
         return {"claim_seconds": CLAIM_SECONDS, "attempt_limit": self.attempt_limit}

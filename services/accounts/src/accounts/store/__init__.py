@@ -9,13 +9,14 @@ from accounts.store.credentials import (
     insert_credential,
     list_credentials,
     mark_invalid,
+    mark_refused,
     put_sealed,
     record_destroyed,
     record_put,
     renew_credential,
     revoke_credential,
 )
-from accounts.store.objects import VaultObjects, rewrap_batch, sealed_tables
+from accounts.store.objects import VaultObjects, replace_envelope, sealed_tables, under_other_keys
 from accounts.store.tables import METADATA, SCHEMA
 
 __all__ = [
@@ -33,12 +34,14 @@ __all__ = [
     "list_accounts",
     "list_credentials",
     "mark_invalid",
+    "mark_refused",
     "put_sealed",
     "record_destroyed",
     "record_put",
     "renew_credential",
+    "replace_envelope",
     "revoke_credential",
-    "rewrap_batch",
     "sealed_tables",
+    "under_other_keys",
     "update_account",
 ]

@@ -126,5 +126,11 @@ def mark_invalid(tx: Connection, credential_id: UUID) -> None:
     tx.execute(update(credential).where(waiting).values(status="invalid", updated_at=func.now()))
 
 
+def mark_refused(tx: Connection, credential_id: UUID, version: int) -> None:
+    """The broker refuses this version of the secret; a later one is not known to be refused."""
+    refused = (credential.c.id == credential_id) & (credential.c.version == version) & (credential.c.status == "active")
+    tx.execute(update(credential).where(refused).values(status="invalid", updated_at=func.now()))
+
+
 def _alive() -> Select[Any]:
     return select(*_SHOWN).join_from(credential, account).where(credential.c.deleted_at.is_(None))

@@ -1,10 +1,10 @@
 """SQL on the local vault's objects, and on re-wrapping everything that is sealed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, func, select, update
+from sqlalchemy import Connection, Engine, Table, func, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -49,24 +49,30 @@ class VaultObjects:
             raise
 
 
-def rewrap_batch(
-    tx: Connection, table: Table, current_key_id: str, rewrap: Callable[[Place, Envelope], Envelope], batch: int
-) -> int:
-    """Put up to `batch` envelopes of the table under the current key; how many there were."""
+def under_other_keys(
+    tx: Connection, table: Table, current_key_id: str, after: Place | None, batch: int
+) -> list[tuple[Place, Envelope]]:
+    """Envelopes that are not under this key, by place, locked: whoever uses one is waited for and not passed over."""
+    at = (table.c.credential_id, table.c.version)
     wanted = (
         select(account.c.organization_id, credential.c.account_id, table)
         .join_from(table, credential)
         .join(account)
         .where(table.c.key_id != current_key_id)
-        .limit(batch)
-        .with_for_update(of=table, skip_locked=True)
     )
-    rows = tx.execute(wanted).all()
-    for row in rows:
-        place = Place(row.organization_id, row.account_id, row.credential_id, row.version)
-        envelope = rewrap(place, Envelope(row.key_id, bytes(row.wrapped_key), bytes(row.ciphertext)))
-        tx.execute(update(table).where(*_at(table, place)).values(_columns(envelope)))
-    return len(rows)
+    if after is not None:
+        wanted = wanted.where(tuple_(*at) > tuple_(after.credential_id, after.version))
+    return [
+        (
+            Place(row.organization_id, row.account_id, row.credential_id, row.version),
+            Envelope(row.key_id, bytes(row.wrapped_key), bytes(row.ciphertext)),
+        )
+        for row in tx.execute(wanted.order_by(*at).limit(batch).with_for_update(of=table))
+    ]
+
+
+def replace_envelope(tx: Connection, table: Table, place: Place, envelope: Envelope) -> None:
+    tx.execute(update(table).where(*_at(table, place)).values(_columns(envelope)))
 
 
 def sealed_tables() -> dict[str, Table]:

@@ -16,7 +16,7 @@ from sqlalchemy import (
     text,
 )
 
-from chassis import db
+from chassis import db, feed
 from chassis.outbox import ddl
 
 SCHEMA = "accounts"
@@ -86,3 +86,4 @@ vault_object = Table(
     Column("destroyed_at", _MOMENT),
 )
 ddl.tables(METADATA)
+feed.table(METADATA)

@@ -16,7 +16,7 @@ from accounts.usecases.credentials import (
     read_credential,
     rotate_secret,
 )
-from accounts.usecases.custody import give_up, rewrap, settle_credential
+from accounts.usecases.custody import give_up, hear_intents, rewrap, settle_credential
 from accounts.usecases.deps import Deps
 from accounts.usecases.health import outbox_health
 
@@ -30,6 +30,7 @@ __all__ = [
     "disable_account",
     "enable_account",
     "give_up",
+    "hear_intents",
     "list_accounts",
     "list_credentials",
     "outbox_health",

@@ -3,13 +3,18 @@
 Nothing here remembers how far it came: each step looks at what is so, and may be done again after a crash anywhere.
 """
 
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
+
+from sqlalchemy import Connection
 
 from accounts import model, store
 from accounts.usecases.credentials import REQUEST
 from accounts.usecases.deps import Deps
 from chassis import crashpoints
-from vault import Envelope, Place
+from chassis.feed import Told
+from vault import Envelope, Place, Refused
 
 REWRAP_BATCH = 100
 
@@ -23,27 +28,50 @@ def settle_credential(deps: Deps, credential_id: UUID) -> None:
         _destroy(deps, custody)
 
 
-def give_up(deps: Deps, credential_id: UUID) -> None:
+def give_up(tx: Connection, payload: Mapping[str, Any]) -> None:
     """Show the credential as invalid: its secret could not be kept."""
-    with deps.engine.begin() as tx:
-        store.mark_invalid(tx, credential_id)
+    store.mark_invalid(tx, UUID(payload["credential_id"]))
 
 
-def rewrap(deps: Deps) -> int:
-    """Put every sealed secret under the current key-encryption key; how many were under another."""
+def hear_intents(tx: Connection, event: Told) -> None:
+    """A broker refused a credential: nobody may take it for usable until its secret is rotated."""
+    if event.event_type == model.CREDENTIAL_INVALID:
+        store.mark_refused(tx, UUID(event.payload["credential_id"]), event.payload["version"])
+
+
+def rewrap(deps: Deps) -> model.Rewrapped:
+    """Put every sealed secret under the current key-encryption key. One that does not open stops none of the others."""
     total = 0
+    while True:
+        count, left = _rewrap_once(deps)
+        total += count
+        if not count:  # what was sealed meanwhile is found by the next round
+            return model.Rewrapped(total, tuple(left))
+
+
+def _rewrap_once(deps: Deps) -> tuple[int, list[model.Unopened]]:
+    count, left = 0, []
     for purpose, table in store.sealed_tables().items():
-
-        def renew(place: Place, envelope: Envelope, purpose: str = purpose) -> Envelope:
-            return deps.keyring.rewrap(purpose, place, envelope)
-
+        after: Place | None = None
         while True:
             with deps.engine.begin() as tx:
-                done = store.rewrap_batch(tx, table, deps.keyring.current_id, renew, REWRAP_BATCH)
-            total += done
-            if not done:
+                found = store.under_other_keys(tx, table, deps.keyring.current_id, after, REWRAP_BATCH)
+                unopened = [one for place, envelope in found if (one := _renew(deps, tx, purpose, place, envelope))]
+            if not found:
                 break
-    return total
+            after = found[-1][0]
+            count += len(found) - len(unopened)
+            left += unopened
+    return count, left
+
+
+def _renew(deps: Deps, tx: Connection, purpose: str, place: Place, envelope: Envelope) -> model.Unopened | None:
+    try:
+        renewed = deps.keyring.rewrap(purpose, place, envelope)
+    except Refused as error:
+        return model.Unopened(place.credential_id, place.version, type(error).__name__)
+    store.replace_envelope(tx, store.sealed_tables()[purpose], place, renewed)
+    return None
 
 
 def _move(deps: Deps, custody: model.Custody) -> bool:

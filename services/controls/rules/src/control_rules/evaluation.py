@@ -187,14 +187,17 @@ def _notional(most: Decimal, facts: Facts, command: Command) -> _Says:
 
 
 def _price_to_expect(facts: Facts, command: Command) -> Decimal | None:
-    """The highest price the order may well trade at.
+    """The highest price the order may well trade at; None if that cannot be told.
 
-    Only the limit of a BUY is a ceiling. A SELL with a limit, or a stop, may trade at the market's price instead.
+    Only the limit of a BUY is a ceiling. A SELL with a limit, or a stop, may trade at the market's price instead, so
+    without that price nothing is known of it, however low the price that the order names.
     """
     if command.side is OrderSide.BUY and command.limit_price is not None:
         return command.limit_price
-    known = [price for price in (command.limit_price, command.stop_price, facts.reference_price) if price is not None]
-    return max(known, default=None)
+    if facts.reference_price is None:
+        return None
+    named = [price for price in (command.limit_price, command.stop_price) if price is not None]
+    return max([facts.reference_price, *named])
 
 
 def _collar(bps: int, facts: Facts, command: Command) -> _Says:
