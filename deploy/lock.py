@@ -21,12 +21,14 @@ def requirements(*groups: str) -> list[str]:
     return sorted(requirement for requirement in wanted if not requirement.startswith("tip-"))
 
 
-def lock(target: str, *groups: str) -> None:
+def lock(target: str, *groups: str, constraint: str | None = None) -> None:
     command = ["uv", "pip", "compile", "--universal", "--generate-hashes", "--quiet", "--python-version", "3.11"]
     command += ["--no-annotate", "--no-header", "--output-file", str(ROOT / target), *sys.argv[1:], "-"]
+    command += ["--constraint", str(ROOT / constraint)] if constraint else []
     subprocess.run(command, input="\n".join(requirements(*groups)), text=True, check=True)
 
 
-lock("requirements.lock", "build")
-lock("requirements-dev.lock", "build", "dev")
+# The widest first: the narrower ones take its versions, so that one environment can hold all three.
 lock("requirements-bench.lock", "build", "dev", "bench")
+lock("requirements-dev.lock", "build", "dev", constraint="requirements-bench.lock")
+lock("requirements.lock", "build", constraint="requirements-bench.lock")

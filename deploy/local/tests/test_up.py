@@ -171,7 +171,7 @@ def test_local_json_says_where_everything_is(platform):
     local = json.loads(platform.home.local_file.read_text())
 
     assert local["base_url"] == f"http://127.0.0.1:{platform.port}"
-    assert set(local) == {"base_url", "stream_target", "paper_broker_url"}
+    assert set(local) == {"base_url", "stream_target", "events_url", "paper_broker_url"}
 
 
 def test_stop_returns_when_everything_has_ended(platform):

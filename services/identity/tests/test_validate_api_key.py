@@ -61,7 +61,11 @@ def test_a_key_that_opens_nothing_is_known_as_disabled(
         assert (used.status_code == 401) is disabled, "both say the same of a key"
 
 
-@pytest.mark.parametrize("key", [keys.generate("paper"), "tip_paper_" + "A" * 36, "x", "tip_demo_" + "A" * 36])
+@pytest.mark.parametrize(
+    "key",
+    [keys.generate("paper"), "tip_paper_" + "A" * 36, "x", "tip_demo_" + "A" * 36],
+    ids=["never issued", "wrong checksum", "no key at all", "another environment"],
+)
 def test_an_unknown_or_malformed_key_is_refused_as_unauthenticated(client: FlaskClient, key: str) -> None:
     answer = client.post(PATH, json={"api_key": key})
 
