@@ -2,6 +2,7 @@
 
 from alembic import op
 
+from chassis import feed
 from chassis.migrations import publish, role
 from chassis.outbox import ddl
 
@@ -130,6 +131,7 @@ CREATE TABLE intents.idempotency (
     action_id    uuid NOT NULL,
     state        jsonb NOT NULL,
     created_at   timestamptz NOT NULL,
+    created      boolean NOT NULL DEFAULT true,
     CONSTRAINT idempotency_pkey PRIMARY KEY (account_id, key)
 );
 CREATE INDEX idempotency_created_at_idx ON intents.idempotency (created_at);
@@ -235,6 +237,7 @@ TABLE_NAMES = (
 def upgrade() -> None:
     op.execute(TABLES)
     op.execute(ddl.create_v1("intents"))
+    op.execute(feed.create_v1("intents"))
     op.execute(APPEND_ONLY)
     op.execute(f"REVOKE UPDATE, DELETE ON intents.action, intents.broker_event FROM {role('intents')}")
     op.execute(TALLY)
@@ -246,6 +249,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.execute("DROP VIEW intents_api.account_head; DROP VIEW intents_api.event_log; DROP VIEW intents.tally")
+    op.execute(feed.drop_v1("intents"))
     op.execute(ddl.drop_v1("intents"))
     for table in TABLE_NAMES:
         op.execute(f"DROP TABLE intents.{table}")

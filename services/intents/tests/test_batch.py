@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import psycopg2
+import pytest
 from werkzeug.test import TestResponse
 
 from .conftest import Desk, cancel, create, limit, replace
@@ -29,7 +31,7 @@ def test_each_command_has_its_own_result(desk: Desk) -> None:
         "control_rejected",
         "intent_busy",
     ]
-    assert results[1]["problem"]["errors"][0]["pointer"] == "/command/payload/spec/Market/quantity"
+    assert results[1]["problem"]["errors"][0]["pointer"] == "/commands/1/payload/spec/Market/quantity"
     assert [result["action"]["sequence"] for result in results if "action" in result] == [2, 3]
     assert len(desk.rows("action")) == len(desk.outbox()) == 3
 
@@ -89,3 +91,70 @@ def test_a_dry_run_of_a_batch_writes_nothing(desk: Desk) -> None:
         answer = submit(desk, create(), create("2"), atomic=atomic, query="?dry_run=true")
         assert [one["status"] for one in answer.json["results"]] == [200, 200]
     assert desk.rows("action") == desk.rows("account_head") == []
+
+
+def test_two_cancels_of_one_intent_in_an_atomic_batch_are_one_action(desk: Desk) -> None:
+    intent_id = desk.created(limit())["intent_id"]
+
+    answer = submit(desk, cancel(intent_id), cancel(intent_id), atomic=True)
+
+    assert answer.status_code == 200, answer.json
+    first, second = answer.json["results"]
+    assert (first["status"], second["status"]) == (201, 200)
+    assert first["action"]["id"] == second["action"]["id"]
+    assert len(desk.rows("action")) == 2
+
+
+def test_an_atomic_batch_sent_again_with_its_key_is_answered_as_before(desk: Desk) -> None:
+    first = submit(desk, create(), create("2"), atomic=True, **{"Idempotency-Key": "b"}).json
+    again = submit(desk, create(), create("2"), atomic=True, **{"Idempotency-Key": "b"}).json
+
+    assert again == first
+    assert len(desk.rows("action")) == 2
+
+
+def test_an_outage_in_an_atomic_batch_is_an_outage_and_no_refusal(desk: Desk) -> None:
+    desk.created(create())
+    other = psycopg2.connect(desk.platform.admin_url)
+    other.cursor().execute(
+        "SELECT 1 FROM intents.account_head WHERE account_id = %s FOR UPDATE", (str(desk.account_id),)
+    )
+
+    answer = submit(desk, create(), create(), atomic=True)
+    other.close()
+
+    assert (answer.status_code, answer.json["code"]) == (503, "unavailable")
+    assert len(desk.rows("action")) == 1
+
+
+@pytest.mark.parametrize(("key", "status"), [("", 400), ("k" * 256, 400), ("caf\u00e9", 400), ("k" * 255, 200)])
+def test_the_key_of_a_batch_is_taken_or_refused_as_a_whole(desk: Desk, key: str, status: int) -> None:
+    answer = submit(desk, create(), create("2"), **{"Idempotency-Key": key})
+
+    assert answer.status_code == status
+    assert status == 200 or answer.json["code"] == "bad_idempotency_key"
+    assert len(desk.rows("action")) == (2 if status == 200 else 0)
+
+
+def test_no_other_request_can_have_the_keys_of_a_batch(desk: Desk) -> None:
+    submit(desk, create(), create("2"), **{"Idempotency-Key": "b"})
+
+    kept = [row["key"] for row in desk.rows("idempotency")]
+    single = desk.submit(create("3"), Idempotency_Key="b 1")
+
+    assert single.status_code == 201
+    assert all("\n" in key for key in kept) and len(kept) == 2
+
+
+@pytest.mark.parametrize("atomic", [False, True])
+def test_pointers_lead_into_the_body_of_the_batch(desk: Desk, atomic: bool) -> None:
+    intent_id = desk.created(limit())["intent_id"]
+    market = replace(intent_id, Market={"quantity": "1"})
+
+    for bad, pointer in (
+        (create("0"), "/commands/1/payload/spec/Market/quantity"),
+        ({"command": 7}, "/commands/1"),
+        (market, "/commands/1/payload/spec"),
+    ):
+        result = submit(desk, create(), bad, atomic=atomic).json["results"][1]
+        assert [error["pointer"] for error in result["problem"]["errors"]] == [pointer]

@@ -7,6 +7,7 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Connection, text
 
+from chassis import keys
 from tip_local.world import Organization, World, add_account
 
 from .conftest import Desk, cancel, create, limit
@@ -28,6 +29,7 @@ def credentials(world: World, organization: Organization) -> dict[str, dict[str,
     return {
         "nobody": {},
         "forged key": {"x-api-key": "tip_paper_" + "A" * 36},
+        "unknown key": {"x-api-key": keys.generate("paper")},
         "forged token": {"Authorization": "Bearer x.y.z"},
         "paper key": {"x-api-key": organization.api_keys["paper"]},
         "live key": {"x-api-key": organization.api_keys["live"]},
@@ -53,6 +55,7 @@ MAY = {
     # caller: (submit, read) on a paper account of `organization`
     "nobody": (401, 401),
     "forged key": (401, 401),
+    "unknown key": (401, 401),
     "forged token": (401, 401),
     "paper key": (201, 200),
     "live key": (403, 403),
@@ -198,3 +201,67 @@ def test_requests_over_the_rate_limit_are_refused_with_a_time_to_wait(desk: Desk
     assert [answer.status_code for answer in answers] == [201, 201, 201, 429, 429]
     assert int(answers[-1].headers["Retry-After"]) > 0
     assert len(desk.rows("action")) == 3
+
+
+def test_an_unknown_key_is_looked_up_and_counted_once(desk: Desk) -> None:
+    from intents.app import create_app
+
+    app = create_app(desk.platform.environment("intents", RATE_LIMIT_PER_MINUTE="3"))
+    headers = {"x-api-key": keys.generate("paper")}
+    deps = app.extensions["deps"]
+    reads: list[str] = []
+    read = deps.direct.read
+
+    def counted(statement: Any, values: Any) -> Any:
+        reads.append(statement.name)
+        return read(statement, values)
+
+    deps.direct.read = counted
+    statuses = [
+        app.test_client()
+        .post(desk.path, json=create(), headers=headers, environ_base={"REMOTE_ADDR": f"10.0.0.{place}"})
+        .status_code
+        for place in range(4)
+    ]
+
+    assert statuses == [401, 401, 401, 429]
+    assert reads == ["intents_facts"] * 4
+
+
+def test_strangers_are_not_told_that_their_body_is_too_large(desk: Desk) -> None:
+    body = b"[" * 100_000
+    send = {"data": body, "content_type": "application/json"}
+
+    assert desk.client.post(desk.path, **send).status_code == 401
+    assert desk.client.post(desk.path, **send, headers={"x-api-key": keys.generate("paper")}).status_code == 401
+    assert desk.client.post(desk.path, **send, headers=desk.headers).status_code == 413
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "?limit=0",
+        "?next_cursor=x",
+        "/stats?time_window=x",
+        "/verify?next_cursor=x",
+        "/{id}?x=1",
+        "/{id}/actions?limit=0",
+    ],
+)
+def test_a_foreign_account_is_not_found_whatever_is_asked_of_it(
+    desk: Desk, new_desk: Callable[..., Desk], question: str
+) -> None:
+    path = question.format(id="8f6a4a3e-0000-4000-8000-000000000000")
+    foreign = new_desk()
+
+    assert desk.client.get(foreign.path + path, headers=desk.headers).status_code == 404
+    assert desk.get(path).status_code == 400
+
+
+@pytest.mark.parametrize("holding", ["positions", "balances"])
+def test_the_holdings_of_a_foreign_account_are_not_found_whatever_is_asked(
+    desk: Desk, new_desk: Callable[..., Desk], holding: str
+) -> None:
+    paths = [f"/v1/accounts/{one.account_id}/{holding}?x=1" for one in (new_desk(), desk)]
+
+    assert [desk.client.get(path, headers=desk.headers).status_code for path in paths] == [404, 400]

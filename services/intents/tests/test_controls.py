@@ -102,6 +102,33 @@ def test_a_reducing_account_passes_what_closes_its_position_and_no_more(desk: De
     assert desk.submit(create("4", side="SELL")).status_code == 201
 
 
+def test_a_replacement_on_its_way_counts_with_the_greater_quantity(desk: Desk) -> None:
+    desk.execute(
+        "INSERT INTO intents.position (account_id, symbol, quantity, updated_at) "
+        "VALUES (:account_id, 'AAPL', 10, now())"
+    )
+    order = create("2", side="SELL", Limit={"quantity": "2", "limit_price": "99"})
+    intent_id = desk.created(order)["intent_id"]
+    desk.created(replace(intent_id, Limit={"quantity": "8", "limit_price": "99"}))
+    switch(desk, "REDUCING")
+
+    assert desk.submit(create("3", side="SELL")).json["reasons"][0]["code"] == "TRADING_REDUCING"
+    assert desk.submit(create("2", side="SELL")).status_code == 201
+
+
+def test_a_smaller_replacement_on_its_way_does_not_free_anything_yet(desk: Desk) -> None:
+    desk.execute(
+        "INSERT INTO intents.position (account_id, symbol, quantity, updated_at) "
+        "VALUES (:account_id, 'AAPL', 10, now())"
+    )
+    order = create("8", side="SELL", Limit={"quantity": "8", "limit_price": "99"})
+    intent_id = desk.created(order)["intent_id"]
+    desk.created(replace(intent_id, Limit={"quantity": "1", "limit_price": "99"}))
+    switch(desk, "REDUCING")
+
+    assert desk.submit(create("3", side="SELL")).json["reasons"][0]["code"] == "TRADING_REDUCING"
+
+
 def test_limits_are_evaluated_with_what_the_log_knows(desk: Desk) -> None:
     limits(desk, max_quantity=100, max_orders_per_minute=2)
 

@@ -6,6 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg2
 
+from intents import schemas
+
 from .conftest import Desk, cancel, create, limit
 
 
@@ -101,3 +103,31 @@ def test_while_the_first_request_is_in_flight_the_second_is_told_so(desk: Desk) 
 
     assert (answer.status_code, answer.json["code"]) == (409, "idempotent_request_in_flight")
     assert desk.rows("action") == desk.outbox() == []
+
+
+def test_a_repeated_cancel_with_a_key_is_answered_the_same_also_when_the_intent_has_ended(desk: Desk) -> None:
+    intent_id = desk.created(limit())["intent_id"]
+    desk.created(cancel(intent_id))
+
+    first = desk.submit(cancel(intent_id), Idempotency_Key="second")
+    desk.execute("UPDATE intents.intent SET status = 'CANCELED' WHERE account_id = :account_id")
+    again = desk.submit(cancel(intent_id), Idempotency_Key="second")
+
+    assert (first.status_code, again.status_code) == (200, 200)
+    assert again.json == first.json
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert desk.submit(cancel(intent_id), Idempotency_Key="third").json["code"] == "intent_terminal"
+    assert desk.submit(create(), Idempotency_Key="second").json["code"] == "idempotency_key_reused"
+
+
+def test_a_create_whose_key_is_held_by_somebody_all_the_time_is_told_so(desk: Desk) -> None:
+    body = create()
+    desk.execute(
+        "INSERT INTO intents.idempotency (account_id, key, request_hash, intent_id, action_id, state, created_at) "
+        "VALUES (:account_id, 'k', :request_hash, gen_random_uuid(), gen_random_uuid(), '{}', now())",
+        request_hash=schemas.request_hash(schemas.command(body)),
+    )
+
+    answer = desk.submit(body, Idempotency_Key="k")
+
+    assert (answer.status_code, answer.json["code"]) == (409, "idempotent_request_in_flight")

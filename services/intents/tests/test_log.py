@@ -138,6 +138,38 @@ def test_a_long_chain_is_verified_in_parts(desk: Desk, monkeypatch: pytest.Monke
     assert (second["valid"], second["checked"], second["last_sequence"], second["next_cursor"]) == (True, 3, 7, None)
 
 
+def accepted(desk: Desk, intent_id: str, name: str) -> None:
+    report = model.Report(Update.ACCEPTED, datetime.now(UTC), broker_order_id=name)
+    usecases.record(desk.deps, desk.account_id, intent_id, report)
+
+
+def forget_event(desk: Desk, sequence: int) -> None:
+    desk.execute("ALTER TABLE intents.broker_event DISABLE TRIGGER ALL")
+    desk.execute(
+        "DELETE FROM intents.broker_event WHERE account_id = :account_id AND sequence = :sequence", sequence=sequence
+    )
+    desk.execute("ALTER TABLE intents.broker_event ENABLE TRIGGER ALL")
+
+
+@pytest.mark.parametrize(("missing", "parts"), [(None, [True, True]), (2, [False]), (6, [True, False])])
+def test_a_missing_broker_event_is_found_in_the_part_in_which_it_was(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, missing: int | None, parts: list[bool]
+) -> None:
+    monkeypatch.setattr("intents.usecases.reads.VERIFIED_AT_ONCE", 2)
+    monkeypatch.setattr("intents.usecases.reads._VERIFIED_PAGE", 2)
+    for place in range(3):  # actions are 1, 3 and 5, broker events 2, 4 and 6
+        accepted(desk, desk.created(limit())["intent_id"], f"b{place}")
+    if missing:
+        forget_event(desk, missing)
+
+    found = [desk.get("/verify").json]
+    while found[-1]["next_cursor"]:
+        found.append(desk.get(f"/verify?next_cursor={found[-1]['next_cursor']}").json)
+
+    assert [one["valid"] for one in found] == parts
+    assert missing is None or found[-1]["first_broken"]["reason"] == "sequence_has_a_gap"
+
+
 VALUES = st.recursive(
     st.text(max_size=5) | st.none(), lambda inner: st.dictionaries(st.text(max_size=3), inner, max_size=3)
 )

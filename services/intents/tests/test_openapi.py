@@ -8,26 +8,31 @@ from flask import Flask
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
-from schemathesis.checks import not_a_server_error
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
+from schemathesis.specs.openapi.checks import ignored_auth, negative_data_rejection, positive_data_acceptance
 
 from intents import model, schemas
 
 from .conftest import Desk, create, limit
 
-CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+# All of the default checks, but for these:
+EXCLUDED = [
+    # The generated key is replaced by a good one, else every answer would be 401; callers have tests of their own.
+    ignored_auth,
+    # And so is the generated account: what was wrong with a request may be only what was replaced.
+    negative_data_rejection,
+    # "Greater than zero", "a cursor we gave" and "an intent that exists" have no word in the document; see below.
+    positive_data_acceptance,
+]
 OPERATIONS = [
-    ("POST", ""),
-    ("POST", "/batch"),
-    ("GET", ""),
-    ("GET", "/stats"),
-    ("GET", "/verify"),
-    ("GET", "/{intent_id}"),
-    ("GET", "/{intent_id}/actions"),
+    ("POST", "/intents"),
+    ("POST", "/intents/batch"),
+    ("GET", "/intents"),
+    ("GET", "/intents/stats"),
+    ("GET", "/intents/verify"),
+    ("GET", "/intents/{intent_id}"),
+    ("GET", "/intents/{intent_id}/actions"),
+    ("GET", "/positions"),
+    ("GET", "/balances"),
 ]
 
 
@@ -42,7 +47,7 @@ def test_generated_requests_are_answered_as_the_document_says(
     api: Any, desk: Desk, method: str, path: str, mode: GenerationMode
 ) -> None:
     intent_id = desk.created(limit())["intent_id"]
-    operation = api[f"/v1/accounts/{{account_id}}/intents{path}"][method]
+    operation = api[f"/v1/accounts/{{account_id}}{path}"][method]
     ours = {"account_id": str(desk.account_id), "intent_id": intent_id}
     statuses = set()
 
@@ -53,12 +58,12 @@ def test_generated_requests_are_answered_as_the_document_says(
             case.path_parameters = {name: ours[name] for name in case.path_parameters or ()}
         response = case.call(headers=desk.headers)
         statuses.add(response.status_code)
-        case.validate_response(response, checks=CHECKS)
+        case.validate_response(response, excluded_checks=EXCLUDED)
 
     answered()
 
     assert statuses
-    assert mode is not GenerationMode.POSITIVE or not path or statuses & {200, 201, 404, 422}
+    assert mode is not GenerationMode.POSITIVE or statuses & {200, 201, 404, 422}
 
 
 def test_what_the_document_allows_to_be_submitted_is_accepted(api: Any, desk: Desk) -> None:

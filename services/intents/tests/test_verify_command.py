@@ -1,6 +1,8 @@
 """`tip verify`: the chain checked without the service."""
 
+import io
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tip.verify import command
+from tip.verify import records as read
 
 from .conftest import Desk, cancel, create, limit
+from .test_log import accepted, forget_event
 
 
 def verify(*arguments: str, **options: Any) -> Result:
@@ -58,7 +62,39 @@ def test_the_database_is_verified_directly(desk: Desk, records: list[Any], monke
     assert "last_actions_missing" in bad.output
 
 
-@pytest.mark.parametrize("text", ["[1]", "{", '{"data": [{}]}', '"x"'])
+def test_a_missing_broker_event_is_found_in_the_database(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", desk.platform.admin_url)
+    accepted(desk, desk.created(limit())["intent_id"], "b")
+    desk.created(create())
+
+    good = verify("--account", str(desk.account_id))
+    forget_event(desk, 2)
+    bad = verify("--account", str(desk.account_id))
+
+    assert (good.exit_code, bad.exit_code) == (0, 2)
+    assert "sequence_has_a_gap" in bad.output
+
+
+def test_a_large_file_takes_time_in_proportion(records: list[Any]) -> None:
+    line = json.dumps(records[0])
+
+    def seconds(lines: int) -> float:
+        started = time.process_time()
+        assert verify("-", input="\n".join([line] * lines)).exit_code == 2
+        assert sum(1 for _ in read(io.StringIO("\n".join([line] * lines)))) == lines
+        return time.process_time() - started
+
+    assert seconds(16_000) < 12 * max(seconds(4_000), 0.05)  # it was sixteen times and more
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("[1]", "{", '{"data": [{}]}', '"x"', "[" * 100_000),
+        '{"sequence": 1, "previous_hash": "", "hash": ""}',
+        '{"id": "x", "sequence": 99999999999999999999, "previous_hash": "", "hash": ""}',
+    ],
+)
 def test_a_file_of_something_else_is_a_clear_error(text: str) -> None:
     result = verify("-", input=text)
 

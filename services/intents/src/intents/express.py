@@ -3,25 +3,24 @@
 Everything that is decided is decided where it always is: `schemas` load, `chassis.access` identifies, `usecases`
 submit. Only what Flask would do around that is done here by hand, which is two fifths of the work of a request. A
 request that is odd in any way before something is written (a query, another credential, a body that cannot be read, a
-caller that is not allowed) takes the ordinary lane from its beginning, and refusals are answered by the app.
+caller that is not allowed) takes the ordinary lane from its beginning, with what was read of the database, and refusals
+are answered by the app.
 """
 
 import io
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
 from flask import Flask, Response, g
 
-from chassis import access, ratelimit, strict_json, tracing, web
+from chassis import access, keys, ratelimit, strict_json, tracing, web
 from chassis.principals import Principal
 from intents import model, routes, schemas, usecases
-from intents.store import Question
 
 _PATH = re.compile(r"/v1/accounts/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})/intents", re.ASCII)
 _ODD = ("HTTP_AUTHORIZATION", "HTTP_TRANSFER_ENCODING")
@@ -64,20 +63,18 @@ class Express:
         try:
             command = schemas.command(strict_json.loads(body))
             submission = routes.submission(account_id, command, environ.get("HTTP_IDEMPOTENCY_KEY"))
-            looked: list[model.Facts] = []
-            find = partial(self._find, submission.question, looked)
-            principal = access.from_key(self._access, environ["HTTP_X_API_KEY"], find)
+            key = environ["HTTP_X_API_KEY"]
+            if not keys.is_well_formed(key):
+                return None
+            question = submission.question._replace(key_prefix=keys.prefix(key))
+            facts, rows = environ[routes.LOOKED] = usecases.look(self._deps, question)
+            principal = access.owner(self._access, key, rows)
             if principal is None or not any(one.admits(principal) for one in routes.SUBMITTERS):
                 return None
-            model.tradable(looked[0].account, principal)
+            model.tradable(facts.account, principal)
         except Exception:  # noqa: BLE001 - whatever it is, the ordinary lane will meet it again and answer it
             return None
-        return principal, looked[0], submission
-
-    def _find(self, question: Question, looked: list[model.Facts], prefix: str) -> Sequence[access.KeyRow]:
-        facts, keys = usecases.look(self._deps, question._replace(key_prefix=prefix))
-        looked.append(facts)
-        return keys
+        return principal, facts, submission
 
     def _submit(
         self,
@@ -89,11 +86,12 @@ class Express:
         facts: model.Facts,
         submission: usecases.Submission,
     ) -> Iterable[bytes]:
+        counted: ratelimit.Counts = {}
         try:
             counted = self._access.rate_limit.count(f"{principal.kind}:{principal.id}")
             result = usecases.submit(self._deps, principal, facts, submission)
         except Exception as error:  # noqa: BLE001 - the app knows how to answer each of them
-            return self._refused(environ, started, trace, error)(environ, start_response)
+            return self._refused(environ, started, trace, counted, error)(environ, start_response)
         answer = json.dumps(model.record(result.action)).encode()
         status = routes.status_of(result)
         headers = [
@@ -108,9 +106,11 @@ class Express:
         web.measure("intents", "POST", _ROUTE, environ["PATH_INFO"], status, time.perf_counter() - started)
         return [answer]
 
-    def _refused(self, environ: Environ, started: float, trace: tracing.Trace, error: Exception) -> Response:
+    def _refused(
+        self, environ: Environ, started: float, trace: tracing.Trace, counted: ratelimit.Counts, error: Exception
+    ) -> Response:
         with self._app.request_context(environ):
-            g.started, g.trace = started, trace
+            g.started, g.trace, g.rate_limits = started, trace, counted
             return self._app.finalize_request(self._app.handle_user_exception(error))
 
 

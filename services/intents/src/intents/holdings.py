@@ -61,9 +61,9 @@ def _moments(row: dict[str, Any]) -> dict[str, Any]:
 @allow(*_READERS)
 @describe("Positions of an account", answers={200: Positions}, errors=(403, 404), headers=_ORGANIZATION)
 def positions(account_id: UUID) -> ResponseReturnValue:
-    web.query()
     with _deps().engine.connect() as tx:
         visible(tx, Reader(g.principal, account_id))
+        web.query()
         rows = watching.positions(tx, account_id)
     return jsonify(account_id=str(account_id), data=[_shown(row) for row in rows])
 
@@ -72,9 +72,9 @@ def positions(account_id: UUID) -> ResponseReturnValue:
 @allow(*_READERS)
 @describe("Balances of an account", answers={200: Balances}, errors=(403, 404), headers=_ORGANIZATION)
 def balances(account_id: UUID) -> ResponseReturnValue:
-    web.query()
     with _deps().engine.connect() as tx:
         visible(tx, Reader(g.principal, account_id))
+        web.query()
         row = watching.balance(tx, account_id)
     nothing: dict[str, Any] = dict.fromkeys(("currency", "cash", "equity", "buying_power", "updated_at"))
     return jsonify(account_id=str(account_id), **_shown(row or nothing))

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from flask import Blueprint, Response, current_app, g, json, request
 from flask.typing import ResponseReturnValue
+from marshmallow import ValidationError
 
 from chassis import cursors, web
 from chassis.access import BadId, KeyRow, allow
@@ -32,7 +33,11 @@ STATUSES: dict[type[Exception], int] = {
     model.InvalidReplacement: 422,
     model.ControlRejected: 422,
     model.BatchRejected: 422,
+    model.OutcomeUnknown: 503,
 }
+_REFUSALS = (*(error for error, status in STATUSES.items() if status < 500), ValidationError, Problem)
+LOOKED = "intents.looked"
+"""Where the express lane leaves what it has read, in the environment of a request that it does not answer itself."""
 SUBMITTERS = (api_key("intent:edit"),)
 _READERS = (user(*ANY_ROLE), api_key("intent:read"), service_account("intent:read"))
 _PAGE: dict[str, dict[str, Any]] = {
@@ -48,8 +53,11 @@ def deps() -> usecases.Deps:
 
 
 def _facts_and_keys(prefix: str, account_id: UUID | BadId) -> Sequence[KeyRow]:
-    """The caller's key and all that deciding the command needs, in one read."""
+    """The caller's key and all that deciding the command needs, in one read; or as the express lane read it."""
     g.attempt = schemas.attempt(request)
+    if LOOKED in request.environ:
+        g.facts, looked = request.environ[LOOKED]
+        return cast("Sequence[KeyRow]", looked)
     command = g.attempt.command
     question = Question(
         None if isinstance(account_id, BadId) else account_id,
@@ -86,12 +94,12 @@ def submission(account_id: UUID, command: model.Command, key: str | None, dry_ru
 
 
 def status_of(result: usecases.Result) -> int:
-    return 201 if result.created or result.replayed else 200
+    return 201 if result.created else 200
 
 
 def headers_of(result: usecases.Result) -> list[tuple[str, str]]:
     found = []
-    if result.created or result.replayed:
+    if result.created:
         found.append(("Location", f"/v1/accounts/{result.action.account_id}/intents/{result.action.intent_id}"))
     if result.replayed:
         found.append(("Idempotent-Replayed", "true"))
@@ -120,28 +128,38 @@ def submit_batch(account_id: UUID) -> ResponseReturnValue:
     account = model.tradable(facts.account, g.principal)
     dry_run, key = _dry_run(), request.headers.get("Idempotency-Key")
     batch = schemas.batch(request)
+    keys = schemas.batch_keys(key, len(batch.commands))
     attempts = [
-        partial(_attempted, account_id, attempt, None if key is None else f"{key} {place}", dry_run)
-        for place, attempt in enumerate(batch.commands)
+        partial(_attempted, account_id, attempt, key, dry_run)
+        for attempt, key in zip(batch.commands, keys, strict=True)
     ]
     if batch.atomic and not dry_run:
-        outcomes = usecases.submit_all(deps(), g.principal, account, attempts, batch.references)
+        outcomes = usecases.submit_all(deps(), g.principal, account, attempts, batch.references, _REFUSALS)
     else:
         outcomes = usecases.submit_each(deps(), g.principal, attempts)
-    return _answer_batch([_outcome(one) for one in outcomes], atomic=batch.atomic)
+    return _answer_batch([_outcome(*one) for one in enumerate(outcomes)], atomic=batch.atomic)
 
 
 def _attempted(account_id: UUID, attempt: schemas.Attempt, key: str | None, dry_run: bool) -> usecases.Submission:
-    return submission(account_id, attempt.loaded(), key, dry_run)
+    command = attempt.loaded()
+    once = None if key is None else Once(key, schemas.request_hash(command))
+    return usecases.Submission(account_id, command, once, dry_run)
 
 
-def _outcome(outcome: usecases.Outcome) -> dict[str, Any]:
+def _outcome(place: int, outcome: usecases.Outcome) -> dict[str, Any]:
     if isinstance(outcome, usecases.Result):
-        return {"status": 201 if outcome.created else 200, "action": model.record(outcome.action)}
+        return {"status": status_of(outcome), "action": model.record(outcome.action)}
     if outcome is None:
         return {"status": 424}
     answer = current_app.make_response(current_app.handle_user_exception(outcome))
-    return {"status": answer.status_code, "problem": answer.get_json(force=True)}
+    return {"status": answer.status_code, "problem": _in_batch(place, answer.get_json(force=True))}
+
+
+def _in_batch(place: int, problem: dict[str, Any]) -> dict[str, Any]:
+    """With pointers into the body of the batch."""
+    for error in problem.get("errors", ()):
+        error["pointer"] = f"/commands/{place}" + error["pointer"].removeprefix("/command")
+    return problem
 
 
 def _answer_batch(results: list[dict[str, Any]], *, atomic: bool) -> ResponseReturnValue:
@@ -161,8 +179,7 @@ def _answer_batch(results: list[dict[str, Any]], *, atomic: bool) -> ResponseRet
 )
 def list_intents(account_id: UUID) -> ResponseReturnValue:
     about = _about(account_id, "list")
-    after, limit = _place(about)
-    return _paged(usecases.list_actions(deps(), _reader(account_id), after, limit), about)
+    return _paged(usecases.list_actions(deps(), _reader(account_id), partial(_place, about)), about)
 
 
 @bp.get("/v1/accounts/<uuid:account_id>/intents/stats")
@@ -175,12 +192,16 @@ def list_intents(account_id: UUID) -> ResponseReturnValue:
     headers=_ORGANIZATION,
 )
 def stats(account_id: UUID) -> ResponseReturnValue:
+    found = usecases.statistics(deps(), _reader(account_id), _time_window)
+    return _json(schemas.Statistics().dump(found))
+
+
+def _time_window() -> str:
     asked = web.query("time_window")("time_window")
     time_window = "last_day" if asked is None else asked
     if time_window not in model.WINDOWS:
         raise Problem(400, "bad_time_window", f"time_window must be one of {', '.join(model.WINDOWS)}.")
-    found = usecases.statistics(deps(), _reader(account_id), time_window)
-    return _json(schemas.Statistics().dump(found))
+    return time_window
 
 
 @bp.get("/v1/accounts/<uuid:account_id>/intents/verify")
@@ -194,8 +215,7 @@ def stats(account_id: UUID) -> ResponseReturnValue:
 )
 def verify(account_id: UUID) -> ResponseReturnValue:
     about = _about(account_id, "verify")
-    sequence, previous = _cursors().read(about, web.query("next_cursor")("next_cursor")) or [0, chain.GENESIS.hex()]
-    found = usecases.verify(deps(), _reader(account_id), sequence, bytes.fromhex(previous))
+    found = usecases.verify(deps(), _reader(account_id), partial(_link, about))
     return _json(
         {
             "account_id": str(account_id),
@@ -204,18 +224,22 @@ def verify(account_id: UUID) -> ResponseReturnValue:
             "last_sequence": found.last_sequence,
             "first_broken": found.broken._asdict() if found.broken else None,
             "next_cursor": _cursors().write(about, [found.last_sequence, found.hash.hex()])
-            if found.unfinished
+            if found.unfinished and found.broken is None
             else None,
         }
     )
+
+
+def _link(about: tuple[str, ...]) -> tuple[int, bytes]:
+    sequence, previous = _cursors().read(about, web.query("next_cursor")("next_cursor")) or [0, chain.GENESIS.hex()]
+    return sequence, bytes.fromhex(previous)
 
 
 @bp.get("/v1/accounts/<uuid:account_id>/intents/<uuid:intent_id>")
 @allow(*_READERS)
 @describe("Latest action of an intent", answers={200: schemas.Action}, errors=(404,), headers=_ORGANIZATION)
 def latest(account_id: UUID, intent_id: UUID) -> ResponseReturnValue:
-    web.query()
-    return _json(model.record(usecases.latest_action(deps(), _reader(account_id), intent_id)))
+    return _json(model.record(usecases.latest_action(deps(), _reader(account_id), intent_id, web.query)))
 
 
 @bp.get("/v1/accounts/<uuid:account_id>/intents/<uuid:intent_id>/actions")
@@ -229,8 +253,7 @@ def latest(account_id: UUID, intent_id: UUID) -> ResponseReturnValue:
 )
 def actions(account_id: UUID, intent_id: UUID) -> ResponseReturnValue:
     about = _about(account_id, f"actions:{intent_id}")
-    after, limit = _place(about)
-    return _paged(usecases.action_history(deps(), _reader(account_id), intent_id, after, limit), about)
+    return _paged(usecases.action_history(deps(), _reader(account_id), intent_id, partial(_place, about)), about)
 
 
 def _reader(account_id: UUID) -> usecases.Reader:

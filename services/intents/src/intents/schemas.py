@@ -9,6 +9,7 @@ from uuid import UUID
 
 from flask import Request
 from marshmallow import Schema, ValidationError, fields, missing
+from werkzeug.exceptions import HTTPException
 
 import control_rules
 from chassis.fields import Choice, DecimalText, Flag, Identifier, Instant, Text, Whole, refuse
@@ -184,7 +185,7 @@ def command(body: Any) -> model.Command:
 def attempt(incoming: Request) -> Attempt:
     try:
         return Attempt(command(incoming.get_json()))
-    except (ValidationError, Problem) as error:
+    except (ValidationError, Problem, HTTPException) as error:
         return Attempt(None, error)
 
 
@@ -219,6 +220,14 @@ def idempotency_key(given: str) -> str:
     if not _IDEMPOTENCY_KEY.fullmatch(given):
         raise Problem(400, "bad_idempotency_key", "Idempotency-Key must be 1 to 255 printable ASCII characters.")
     return given
+
+
+def batch_keys(given: str | None, count: int) -> list[str | None]:
+    """A key for each place of a batch, made of the caller's; no caller can send one with a line feed."""
+    if given is None:
+        return [None] * count
+    digest = hashlib.sha256(idempotency_key(given).encode()).hexdigest()
+    return [f"batch\n{place}\n{digest}" for place in range(count)]
 
 
 def request_hash(command: model.Command) -> bytes:

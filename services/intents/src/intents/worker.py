@@ -2,6 +2,8 @@
 
 import sys
 import threading
+import time
+from collections.abc import Callable
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -16,7 +18,8 @@ from intents.execution import executor, processes
 
 log = logs.get(__name__)
 
-LISTENERS: tuple[str, ...] = (executor.QUEUE, "tip.stream_gateway")
+LISTEN_EVERY_S = 0.5
+LISTENERS: tuple[str, ...] = (executor.QUEUE,)
 
 
 def relay() -> None:
@@ -33,16 +36,19 @@ def housekeeper() -> None:
     deps = dependencies(config)
 
     def loop(stop: threading.Event) -> None:
+        due = 0.0
         while not stop.is_set():
-            if not _keep_house(deps):
-                stop.wait(config.statistics_every_seconds)
+            _unless_unavailable(usecases.hear, deps)
+            if time.monotonic() >= due and not _unless_unavailable(usecases.keep_house, deps):
+                due = time.monotonic() + config.statistics_every_seconds
+            stop.wait(max(0.0, min(LISTEN_EVERY_S, due - time.monotonic())))
 
     process.run("intents-housekeeper", loop, log_format=config.log_format, level=config.log_level)
 
 
-def _keep_house(deps: usecases.Deps) -> int:
+def _unless_unavailable(work: Callable[[usecases.Deps], int], deps: usecases.Deps) -> int:
     try:
-        return usecases.keep_house(deps)
+        return work(deps)
     except SQLAlchemyError as error:
         if not db.is_unavailable(error):
             raise

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from intents.execution.work import Heard
 from intents.model.chain import GENESIS
@@ -34,15 +34,17 @@ _RECORD = Statement(
     )
     INSERT INTO intents.broker_event (account_id, sequence, id, type, payload, occurred_at)
     SELECT $1, head.last_sequence, $7, 'BROKER_ORDER', $8, $9 FROM head
-    RETURNING 1
+    RETURNING sequence
     """,  # noqa: S608 - a constant
 )
 
 
-def record(direct: Direct, heard: Sequence[Heard]) -> None:
+def record(direct: Direct, heard: Sequence[Heard]) -> dict[UUID, int]:
+    """The last sequence that it took in the log of each account."""
+    ends: dict[UUID, int] = {}
     for one in sorted(heard, key=lambda one: str(one.account_id)):
         order = one.order
-        direct.write(
+        told = direct.write(
             _RECORD,
             (
                 str(one.account_id),
@@ -56,6 +58,9 @@ def record(direct: Direct, heard: Sequence[Heard]) -> None:
                 one.occurred_at,
             ),
         )
+        for (sequence,) in told:
+            ends[one.account_id] = sequence
+    return ends
 
 
 def _payload(heard: Heard) -> dict[str, Any]:

@@ -6,9 +6,10 @@ asks the broker before sending anything.
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -39,6 +40,7 @@ class Executor:
     threads: int
     lease_seconds: float
     patience: Patience = PATIENCE
+    tell: Callable[[UUID, int], None] = lambda _account_id, _sequence: None
     _wake: threading.Event = field(default_factory=threading.Event, init=False)
     _places_lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _watchful_until: float = field(default=0.0, init=False)
@@ -46,7 +48,7 @@ class Executor:
     _call_seconds: float = field(default=BACKLOG_SECONDS, init=False)
 
     def __post_init__(self) -> None:
-        self.recorder = Recorder(self.direct, self._recorded, self.patience)
+        self.recorder = Recorder(self.direct, self._recorded, self.patience, self.tell)
 
     def run(self, stop: threading.Event) -> None:
         """Work until asked to stop; then finish what is in hand."""

@@ -7,6 +7,7 @@ from sqlalchemy import Engine, event, text
 
 from chassis import db, process
 from chassis.config import stop_on_bad_configuration
+from chassis.hints import Hints
 from chassis.outbox import Event, Outbox
 from chassis.outbox.bell import Ear
 from intents.brokers import Brokers
@@ -66,6 +67,7 @@ def build_executor(config: ExecutionConfig, engine: Engine) -> Executor:
         config.executor_threads,
         config.executor_lease_seconds,
         config.patience,
+        Hints(config.redis_url).tell,
     )
 
 
@@ -108,12 +110,13 @@ def reconciler() -> None:
 
 def build_reconciler(config: ExecutionConfig, engine: Engine) -> Reconciler:
     direct = Direct(engine)
-    deps = Deps(engine, direct, Outbox(engine, SCHEMA, attempt_limit=config.outbox_attempt_limit))
+    hints = Hints(config.redis_url)
+    deps = Deps(engine, direct, Outbox(engine, SCHEMA, attempt_limit=config.outbox_attempt_limit), hints)
     return Reconciler(
         engine,
         Brokers(config.addresses),
         credentials_of(config, engine),
-        Recorder(direct, patience=config.patience),
+        Recorder(direct, patience=config.patience, tell=hints.tell),
         lambda: cancel_stale(deps),
         config.reconcile_seconds,
         config.streams,

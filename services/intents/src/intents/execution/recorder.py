@@ -7,7 +7,7 @@ import queue
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -27,20 +27,23 @@ PATIENCE = Patience()
 Happening = Answer | Heard
 
 
-def record(direct: Direct, happenings: Sequence[Happening], patience: Patience = PATIENCE) -> None:
+def record(direct: Direct, happenings: Sequence[Happening], patience: Patience = PATIENCE) -> dict[UUID, int]:
     """Write everything: status, events, positions, leases, each intent's in one transaction.
 
     What nobody else has touched since the claim is written by one statement, without being read again; the rest, and
-    whatever turns out to have been touched, is locked first.
+    whatever turns out to have been touched, is locked first. The sequence at which each account's log has arrived.
     """
-    left = _record_new(direct, happenings, patience)
+    left, ends = _record_new(direct, happenings, patience)
     if left:
-        _record_locked(direct, left, patience)
+        ends |= _record_locked(direct, left, patience)
     crashpoints.reach("executor.after_commit")
+    return ends
 
 
-def _record_new(direct: Direct, happenings: Sequence[Happening], patience: Patience) -> Sequence[Happening]:
-    """Record the answers to new intents; what is left to be recorded."""
+def _record_new(
+    direct: Direct, happenings: Sequence[Happening], patience: Patience
+) -> tuple[Sequence[Happening], dict[UUID, int]]:
+    """Record the answers to new intents; what is left to be recorded, and where the logs end now."""
     heard = {(one.account_id, one.order.client_order_id) for one in happenings if isinstance(one, Heard)}
     held: list[Held] = []
     for one in happenings:
@@ -51,15 +54,20 @@ def _record_new(direct: Direct, happenings: Sequence[Happening], patience: Patie
             if not fresh.positions:
                 held.append(fresh)
     if not held:
-        return happenings
+        return happenings, {}
     crashpoints.reach("executor.before_commit")
     written = store.write(direct, held)
-    return [
+    left = [
         one for one in happenings if not (isinstance(one, Answer) and (one.account_id, one.work.intent_id) in written)
     ]
+    return left, _ends(written)
 
 
-def _record_locked(direct: Direct, happenings: Sequence[Happening], patience: Patience) -> None:
+def _ends(written: Mapping[tuple[UUID, UUID], int | None]) -> dict[UUID, int]:
+    return {account_id: sequence for (account_id, _), sequence in written.items() if sequence is not None}
+
+
+def _record_locked(direct: Direct, happenings: Sequence[Happening], patience: Patience) -> dict[UUID, int]:
     answers = [one for one in happenings if isinstance(one, Answer)]
     heard = [one for one in happenings if isinstance(one, Heard)]
     with direct.transaction():
@@ -71,9 +79,10 @@ def _record_locked(direct: Direct, happenings: Sequence[Happening], patience: Pa
         for one in held:
             one.patience = patience
         unknown = _settle_all(held, happenings)
-        store.write(direct, held)
-        elsewhere.record(direct, unknown)
+        ends = _ends(store.write(direct, held))
+        ends |= elsewhere.record(direct, unknown)
         crashpoints.reach("executor.before_commit")
+    return ends
 
 
 def _settle_all(held: Sequence[Held], happenings: Sequence[Happening]) -> list[Heard]:
@@ -99,15 +108,19 @@ def _settle_all(held: Sequence[Held], happenings: Sequence[Happening]) -> list[H
 
 
 class Recorder:
-    """A thread that records. `put` never waits; `recorded` is called after each batch with its size."""
+    """A thread that records. `put` never waits; `recorded` is called after each batch with its size.
+
+    `tell` is told after a commit how far the log of an account has come.
+    """
 
     def __init__(
         self,
         direct: Direct,
         recorded: Callable[[Sequence[Happening]], None] = lambda _batch: None,
         patience: Patience = PATIENCE,
+        tell: Callable[[UUID, int], None] = lambda _account_id, _sequence: None,
     ) -> None:
-        self._direct, self._recorded, self._patience = direct, recorded, patience
+        self._direct, self._recorded, self._patience, self._tell = direct, recorded, patience, tell
         self._queue: queue.SimpleQueue[Happening | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
 
@@ -149,8 +162,10 @@ class Recorder:
         """Until the database takes it. What it can never take is left to a later run, alone."""
         while True:
             try:
-                record(self._direct, batch, self._patience)
+                ends = record(self._direct, batch, self._patience)
                 RECORDED.inc(len(batch))
+                for account_id, sequence in ends.items():
+                    self._tell(account_id, sequence)
                 return
             except SQLAlchemyError as error:
                 if db.is_unavailable(error):

@@ -7,6 +7,7 @@ from sqlalchemy import text
 from chassis import logs
 from intents import model, store
 from intents.usecases import Deps
+from intents.usecases.submit import announce
 
 log = logs.get(__name__)
 
@@ -41,9 +42,9 @@ def _cancel(deps: Deps, account_id: UUID, intent_id: UUID) -> bool:
         return False
     command = model.Cancel({"ref_intent_id": str(intent_id)}, intent_id)
     try:
-        store.append(deps.direct, model.admit(facts, facts.account, ACTOR, command, REASON), None)
-    except (store.FactsChanged, model.IntentTerminal, model.IntentBusy):
-        return False  # something else happened to it just now
+        action = store.append(deps.direct, model.admit(facts, facts.account, ACTOR, command, REASON), None)
+    except (store.FactsChanged, model.IntentTerminal, model.IntentBusy, model.OutcomeUnknown):
+        return False  # something else happened to it just now; if it is still too old, the next look finds it
     log.info("stale_order_canceled", account_id=str(account_id), intent_id=str(intent_id))
-    deps.outbox.bell.ring()
+    announce(deps, action)
     return True

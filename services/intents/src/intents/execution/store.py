@@ -281,7 +281,7 @@ _WRITE = Statement(
                e.traceparent, e.occurred_at
         FROM event e
     )
-    SELECT account_id, id FROM changed
+    SELECT account_id, id, ((SELECT sequences FROM ends) ->> account_id::text)::bigint FROM changed
     """,  # noqa: S608 - a constant
 )
 _FORGET = Statement(
@@ -297,17 +297,20 @@ _FORGET = Statement(
 )
 
 
-def write(direct: Direct, held: Sequence[Held]) -> set[tuple[UUID, UUID]]:
-    """What settling made of the intents: one statement. Those that it found as expected, and so has written."""
+def write(direct: Direct, held: Sequence[Held]) -> dict[tuple[UUID, UUID], int | None]:
+    """What settling made of the intents: one statement. Those that it found as expected, and so has written.
+
+    Each with the sequence at which the log of its account has arrived, None if there was nothing to tell there.
+    """
     changed = [one for one in held if one.changed]
     if not changed:
-        return set()
+        return {}
     events = [event for one in changed for event in _events(one)]
     for place, event in enumerate(events):
         event["place"] = place
     orders = [row for one in changed for row in _orders(one)]
     values = ([_intent(one) for one in changed], orders, _positions(changed), events)
-    written = {(row[0], row[1]) for row in direct.write(_WRITE, [_json(rows) for rows in values])}
+    written = {(row[0], row[1]): row[2] for row in direct.write(_WRITE, [_json(rows) for rows in values])}
     unsent = [
         {"account_id": one.account_id, "client_order_id": client_order_id}
         for one in changed

@@ -14,6 +14,7 @@ from intents.model.errors import (
     IntentNotFound,
     IntentTerminal,
     InvalidReplacement,
+    OutcomeUnknown,
 )
 from intents.model.lifecycle import TERMINAL, Status, Update, follow
 from intents.model.orders import (
@@ -62,6 +63,7 @@ __all__ = [
     "IntentNotFound",
     "IntentTerminal",
     "InvalidReplacement",
+    "OutcomeUnknown",
     "Replace",
     "Report",
     "Spec",

@@ -29,6 +29,8 @@ class Earlier(NamedTuple):
     intent_id: UUID
     action_id: UUID
     state: Mapping[str, Any]
+    created: bool
+    """Whether it made the action, or was a CANCEL of what was being cancelled already."""
 
 
 @dataclass(frozen=True, slots=True)

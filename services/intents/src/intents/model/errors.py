@@ -64,6 +64,10 @@ class IdempotentRequestInFlight(Exception):
     """The first request with this idempotency key has not ended yet."""
 
 
+class OutcomeUnknown(Exception):
+    """The outcome is not known: ask with the same Idempotency-Key, or look at the list."""
+
+
 class BatchRejected(Exception):
     """One command was refused, so none was accepted."""
 

@@ -8,11 +8,13 @@ from intents.store.admission import (
     facts,
     lock,
     refuse,
+    remember,
     with_order_facts,
+    written,
 )
-from intents.store.direct import Direct
-from intents.store.events import append_event, is_known, locked_intent, save
-from intents.store.reads import account, by_id, head, history, last_cancel, latest, other_events, page
+from intents.store.direct import Direct, Uncertain
+from intents.store.events import append_event, append_to_all, is_known, locked_intent, save
+from intents.store.reads import account, accounts_of, by_id, head, history, last_cancel, latest, other_events, page
 from intents.store.statistics import behind, counts, forget_old_keys, now, roll
 from intents.store.tables import METADATA, SCHEMA
 
@@ -23,9 +25,12 @@ __all__ = [
     "FactsChanged",
     "Once",
     "Question",
+    "Uncertain",
     "account",
+    "accounts_of",
     "append",
     "append_event",
+    "append_to_all",
     "behind",
     "by_id",
     "counts",
@@ -42,7 +47,9 @@ __all__ = [
     "other_events",
     "page",
     "refuse",
+    "remember",
     "roll",
     "save",
     "with_order_facts",
+    "written",
 ]

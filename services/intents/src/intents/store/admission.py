@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
@@ -14,7 +15,8 @@ from chassis.access import KeyRow
 from control_rules.rows import RULES_COLUMNS
 from intents import model
 from intents.model import chain
-from intents.store.direct import Direct, Statement
+from intents.store.direct import Direct, Statement, Uncertain
+from intents.store.reads import by_id
 
 EVENT_TYPE = "intent.submitted"
 KEPT_HOURS = 24  # how long an idempotency key is remembered
@@ -36,7 +38,7 @@ INTENT_COLUMNS = (
     "created_at",
     "updated_at",
 )
-_EARLIER_COLUMNS = ("request_hash", "intent_id", "action_id", "state")
+_EARLIER_COLUMNS = ("request_hash", "intent_id", "action_id", "state", "created")
 _KEY_COLUMNS = KeyRow._fields
 
 
@@ -133,14 +135,28 @@ _HEAD = f"""
     RETURNING last_sequence, previous_hash, last_hash
 """
 # A key that was used within its time gives no row, and without that row nothing else is written.
-_ONCE = f"""
-    INSERT INTO intents.idempotency AS earlier (account_id, key, request_hash, intent_id, action_id, state, created_at)
-    SELECT $1, $19, $20, $5, $4, $21, $15 WHERE $19 IS NOT NULL
+_UNLESS_KEPT = f"""
     ON CONFLICT (account_id, key) DO UPDATE SET request_hash = excluded.request_hash, intent_id = excluded.intent_id,
-        action_id = excluded.action_id, state = excluded.state, created_at = excluded.created_at
+        action_id = excluded.action_id, state = excluded.state, created_at = excluded.created_at,
+        created = excluded.created
         WHERE earlier.created_at <= excluded.created_at - interval '{KEPT_HOURS} hours'
     RETURNING 1
 """
+_ONCE = f"""
+    INSERT INTO intents.idempotency AS earlier (account_id, key, request_hash, intent_id, action_id, state, created_at)
+    SELECT $1, $19, $20, $5, $4, $21, $15 WHERE $19 IS NOT NULL
+    {_UNLESS_KEPT}
+"""
+_REMEMBER = Statement(
+    "intents_remember",
+    ("uuid", "text", "bytea", "uuid", "uuid", "jsonb", "timestamptz"),
+    f"""
+    INSERT INTO intents.idempotency AS earlier (account_id, key, request_hash, intent_id, action_id, state, created_at,
+                                                created)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, false)
+    {_UNLESS_KEPT}
+    """,  # noqa: S608 - only our own words
+)
 _ACTION = """
     INSERT INTO intents.action (
         account_id, sequence, id, organization_id, environment, intent_id, type, payload, symbol, order_side, spec,
@@ -204,13 +220,43 @@ class FactsChanged(Exception):
 
 
 def append(direct: Direct, admission: model.Admission, once: Once | None) -> model.Action:
-    """Write the action and all that goes with it, or nothing and FactsChanged."""
+    """Write the action and all that goes with it, or nothing and FactsChanged.
+
+    Of what was being committed when the connection was lost, the log itself tells whether it was.
+    """
     values = _values(admission, once)
     try:
         if admission.change.before is None:
             return _appended(admission.action, direct.write(_CREATE, (*values, admission.action.state.leaves_quantity)))
         with direct.transaction():
             return _appended(admission.action, direct.write(_AMEND, (*values, admission.change.version)))
+    except Uncertain:
+        return written(direct, admission.action)
+    except exc.OperationalError as error:
+        raise (_in_flight(error) or error) from error
+
+
+def written(direct: Direct, action: model.Action) -> model.Action:
+    """The action as the log has it, with the state it was given; OutcomeUnknown if the log does not show it now."""
+    try:
+        found = by_id(direct, action.account_id, action.intent_id, action.id)
+    except exc.SQLAlchemyError as error:
+        raise model.OutcomeUnknown from error
+    if found is None:  # which is no proof: it may be on its way still
+        raise model.OutcomeUnknown
+    return replace(found, state=action.state)
+
+
+def remember(direct: Direct, action: model.Action, once: Once, now: datetime) -> None:
+    """Keep that a request was answered with an action that was there already."""
+    record = model.record(action)
+    kept = json.dumps(record["state"])
+    values = (record["account_id"], once.key, once.request_hash, record["intent_id"], record["id"], kept, now)
+    try:
+        if not direct.write(_REMEMBER, values):
+            raise FactsChanged
+    except Uncertain as error:
+        raise model.OutcomeUnknown from error
     except exc.OperationalError as error:
         raise (_in_flight(error) or error) from error
 
@@ -310,7 +356,10 @@ _ORDER_FACTS = Statement(
            count(*) FILTER (WHERE symbol = $2 AND created_at > $5 - interval '60 seconds'),
            count(*) FILTER (WHERE symbol = $2),
            coalesce((SELECT quantity FROM intents.position WHERE account_id = $1 AND symbol = $2), 0),
-           (SELECT coalesce(sum(quantity - filled_quantity), 0) FROM intents.intent
+           (SELECT coalesce(sum(greatest(quantity, CASE WHEN status IN ('PENDING_REPLACE', 'PENDING_CANCEL') THEN (
+                SELECT (terms.value ->> 'quantity')::numeric FROM intents.action a, json_each(a.spec) terms
+                WHERE a.account_id = i.account_id AND a.intent_id = i.id AND a.type = 'REPLACE'
+                ORDER BY a.sequence DESC LIMIT 1) END) - filled_quantity), 0) FROM intents.intent i
             WHERE account_id = $1 AND symbol = $2 AND order_side = $3 AND id IS DISTINCT FROM $4
               AND status NOT IN ('FILLED', 'CANCELED', 'REJECTED', 'DENIED', 'EXPIRED', 'FAILED')),
            (SELECT last_price FROM intents.position WHERE account_id = $1 AND symbol = $2)

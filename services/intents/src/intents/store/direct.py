@@ -32,6 +32,10 @@ class Statement(NamedTuple):
         return f"EXECUTE {self.name} ({', '.join(['%s'] * len(self.types))})"
 
 
+class Uncertain(exc.OperationalError):
+    """The connection was lost while something was being committed: nobody knows whether it was."""
+
+
 class Direct:
     """A connection for each thread that asks, made when first needed and again after it was lost."""
 
@@ -49,8 +53,13 @@ class Direct:
             return self._execute(statement, values)
 
     def write(self, statement: Statement, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Never repeated: after a lost connection nobody knows whether it was done."""
-        return self._execute(statement, values)
+        """Never repeated: after a lost connection nobody knows whether it was done, and it is Uncertain."""
+        try:
+            return self._execute(statement, values)
+        except exc.DBAPIError as error:
+            if self._in_transaction:
+                raise
+            raise _as_uncertain(error) from error.orig
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -62,7 +71,7 @@ class Direct:
         self._here.in_transaction = True
         try:
             yield
-            self._plain("COMMIT")
+            self._commit()
         except BaseException:
             self._roll_back()
             raise
@@ -80,6 +89,12 @@ class Direct:
                 cursor.execute("ROLLBACK")
             except psycopg2.Error:
                 self._drop()
+
+    def _commit(self) -> None:
+        try:
+            self._plain("COMMIT")
+        except exc.DBAPIError as error:
+            raise _as_uncertain(error) from error.orig
 
     def _plain(self, words: str) -> None:
         cursor = self._cursor()
@@ -105,7 +120,10 @@ class Direct:
         return self._connect() if cursor is None or cursor.connection.closed else cursor
 
     def _connect(self) -> Any:
-        pooled = self._engine.raw_connection()
+        try:
+            pooled = self._engine.raw_connection()
+        except psycopg2.Error as error:  # as its driver says it: only `Engine.connect` would translate
+            raise exc.OperationalError("connect", None, error, connection_invalidated=True) from error
         connection: Any = pooled.driver_connection
         pooled.detach()
         connection.autocommit = True
@@ -126,6 +144,13 @@ class Direct:
         return kind("a prepared statement of intents", None, error, connection_invalidated=lost)
 
     def _drop(self) -> None:
-        cursor, self._here.cursor = self._here.cursor, None
+        cursor, self._here.cursor = getattr(self._here, "cursor", None), None
         if cursor is not None and not cursor.connection.closed:
             cursor.connection.close()
+
+
+def _as_uncertain(error: exc.DBAPIError) -> exc.DBAPIError:
+    orig = error.orig
+    if not error.connection_invalidated or orig is None or getattr(orig, "pgcode", None) == _NOT_PREPARED:
+        return error
+    return Uncertain(error.statement, None, orig, connection_invalidated=True)

@@ -1,11 +1,11 @@
 """Broker events: appended to the same log, in the same sequence, in one transaction with the intent they change."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import Connection, bindparam, text
-from sqlalchemy.dialects.postgresql import JSON, JSONB
+from sqlalchemy import Connection, Uuid, bindparam, text
+from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB
 
 from chassis import tracing
 from intents import model
@@ -46,6 +46,19 @@ _EVENT = text("""
            :intent_created_at, :payload, :traceparent, :occurred_at
     FROM head RETURNING sequence
 """).bindparams(bindparam("payload", type_=JSONB))
+
+# In one order of accounts, so that two who write to many of them never wait for each other in a circle.
+_EVENT_FOR_ALL = text("""
+    WITH head AS (
+        INSERT INTO intents.account_head AS head (account_id, last_sequence, last_hash, previous_hash)
+        SELECT account_id, 1, :genesis, :genesis FROM unnest(:account_ids) account_id ORDER BY account_id
+        ON CONFLICT (account_id) DO UPDATE SET last_sequence = head.last_sequence + 1
+        RETURNING account_id, last_sequence
+    )
+    INSERT INTO intents.broker_event (account_id, sequence, id, type, payload, traceparent, occurred_at)
+    SELECT account_id, last_sequence, :id, :type, :payload, :traceparent, :occurred_at FROM head
+    RETURNING account_id, sequence
+""").bindparams(bindparam("payload", type_=JSONB), bindparam("account_ids", type_=ARRAY(Uuid)))
 
 
 def locked_intent(tx: Connection, account_id: UUID, intent_id: UUID) -> model.Intent | None:
@@ -112,3 +125,9 @@ def append_event(tx: Connection, account_id: UUID, event: Mapping[str, Any]) -> 
     """Late in a transaction: it holds up the account's other writers. The chain of actions is not touched."""
     values = {"account_id": account_id, "genesis": GENESIS, "id": uuid4(), "traceparent": tracing.traceparent()}
     return int(tx.execute(_EVENT, {**values, **event}).scalar_one())
+
+
+def append_to_all(tx: Connection, account_ids: Sequence[UUID], event: Mapping[str, Any]) -> dict[UUID, int]:
+    """The same event, which concerns no intent, in the log of each account; the sequence it has there."""
+    values = {"account_ids": sorted(account_ids), "genesis": GENESIS, "traceparent": tracing.traceparent()}
+    return {row.account_id: row.sequence for row in tx.execute(_EVENT_FOR_ALL, {**values, **event})}

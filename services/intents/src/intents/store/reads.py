@@ -1,26 +1,64 @@
 """What is read of the log: pages by keyset, so that depth costs nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, RowMapping, text
+from sqlalchemy import Connection, text
 
 from intents import model
 from intents.model.actions import leaves
+from intents.store.direct import Direct, Statement
 
-_ACTION = """
-SELECT a.*, i.status, i.filled_quantity, i.quantity, i.average_fill_price, i.broker_order_id, i.reason_code, i.outcome,
-       i.updated_at
+_AS_STORED = (
+    "id",
+    "intent_id",
+    "account_id",
+    "organization_id",
+    "environment",
+    "type",
+    "payload",
+    "symbol",
+    "order_side",
+    "spec",
+    "route_strategy",
+    "ref_intent_id",
+    "reason",
+    "controls",
+    "created_at",
+    "sequence",
+)
+_OF_ACTION = (*_AS_STORED, "actor_type", "actor_id", "previous_hash", "hash")
+_OF_INTENT = (
+    "status",
+    "filled_quantity",
+    "quantity",
+    "average_fill_price",
+    "broker_order_id",
+    "reason_code",
+    "outcome",
+    "updated_at",
+)
+_SHOWN = f"""
+SELECT {", ".join([*(f"a.{name}" for name in _OF_ACTION), *(f"i.{name}" for name in _OF_INTENT)])}
 FROM intents.action a JOIN intents.intent i ON i.account_id = a.account_id AND i.id = a.intent_id
-WHERE a.account_id = :account_id
-"""
+"""  # noqa: S608 - only our own column names
+_ACTION = f"{_SHOWN} WHERE a.account_id = :account_id"
 _PAGE = text(f"{_ACTION} AND a.sequence > :after ORDER BY a.sequence LIMIT :limit")
 _HISTORY = text(f"{_ACTION} AND a.intent_id = :intent_id AND a.sequence > :after ORDER BY a.sequence LIMIT :limit")
 _LATEST = text(f"{_ACTION} AND a.intent_id = :intent_id ORDER BY a.sequence DESC LIMIT 1")
-_LAST_CANCEL = text(f"{_ACTION} AND a.intent_id = :intent_id AND a.type = 'CANCEL' ORDER BY a.sequence DESC LIMIT 1")
-_BY_ID = text(f"{_ACTION} AND a.intent_id = :intent_id AND a.id = :action_id")
+_LAST_CANCEL = Statement(
+    "intents_last_cancel",
+    ("uuid", "uuid"),
+    f"{_SHOWN} WHERE a.account_id = $1 AND a.intent_id = $2 AND a.type = 'CANCEL' ORDER BY a.sequence DESC LIMIT 1",
+)
+_BY_ID = Statement(
+    "intents_by_id",
+    ("uuid", "uuid", "uuid"),
+    f"{_SHOWN} WHERE a.account_id = $1 AND a.intent_id = $2 AND a.id = $3",
+)
 _ACCOUNT = text("SELECT id, organization_id, environment FROM accounts_api.account WHERE id = :account_id")
+_ACCOUNTS = text("SELECT id FROM accounts_api.account WHERE organization_id = :organization_id")
 _HEAD = text("SELECT last_sequence, last_hash FROM intents.account_head WHERE account_id = :account_id")
 _OTHERS = text("""
     SELECT count(*) FROM intents.broker_event
@@ -31,6 +69,10 @@ _OTHERS = text("""
 def account(tx: Connection, account_id: UUID) -> model.Account | None:
     row = tx.execute(_ACCOUNT, {"account_id": account_id}).one_or_none()
     return model.Account(*row) if row else None
+
+
+def accounts_of(tx: Connection, organization_id: UUID) -> list[UUID]:
+    return list(tx.execute(_ACCOUNTS, {"organization_id": organization_id}).scalars())
 
 
 def page(tx: Connection, account_id: UUID, after: int, limit: int) -> list[model.Action]:
@@ -47,13 +89,17 @@ def latest(tx: Connection, account_id: UUID, intent_id: UUID) -> model.Action | 
     return next(iter(_actions(tx, _LATEST, account_id=account_id, intent_id=intent_id)), None)
 
 
-def last_cancel(tx: Connection, account_id: UUID, intent_id: UUID) -> model.Action | None:
-    return next(iter(_actions(tx, _LAST_CANCEL, account_id=account_id, intent_id=intent_id)), None)
+def last_cancel(direct: Direct, account_id: UUID, intent_id: UUID) -> model.Action | None:
+    """Within the transaction that is under way, if one is: a batch may be about its own actions."""
+    return _one(direct.read(_LAST_CANCEL, (str(account_id), str(intent_id))))
 
 
-def by_id(tx: Connection, account_id: UUID, intent_id: UUID, action_id: UUID) -> model.Action | None:
-    found = _actions(tx, _BY_ID, account_id=account_id, intent_id=intent_id, action_id=action_id)
-    return next(iter(found), None)
+def by_id(direct: Direct, account_id: UUID, intent_id: UUID, action_id: UUID) -> model.Action | None:
+    return _one(direct.read(_BY_ID, (str(account_id), str(intent_id), str(action_id))))
+
+
+def _one(rows: Sequence[tuple[Any, ...]]) -> model.Action | None:
+    return _action(dict(zip((*_OF_ACTION, *_OF_INTENT), rows[0], strict=True))) if rows else None
 
 
 def head(tx: Connection, account_id: UUID) -> tuple[int, bytes] | None:
@@ -72,7 +118,7 @@ def _actions(tx: Connection, statement: Any, **values: Any) -> list[model.Action
     return [_action(row) for row in tx.execute(statement, values).mappings()]
 
 
-def _action(row: RowMapping) -> model.Action:
+def _action(row: Mapping[Any, Any]) -> model.Action:
     return model.Action(
         **{name: row[name] for name in _AS_STORED},
         actor=model.Actor(row["actor_type"], row["actor_id"]),
@@ -89,23 +135,3 @@ def _action(row: RowMapping) -> model.Action:
         previous_hash=bytes(row["previous_hash"]),
         hash=bytes(row["hash"]),
     )
-
-
-_AS_STORED: Sequence[str] = (
-    "id",
-    "intent_id",
-    "account_id",
-    "organization_id",
-    "environment",
-    "type",
-    "payload",
-    "symbol",
-    "order_side",
-    "spec",
-    "route_strategy",
-    "ref_intent_id",
-    "reason",
-    "controls",
-    "created_at",
-    "sequence",
-)

@@ -2,6 +2,7 @@
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     DateTime,
@@ -17,7 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB
 
-from chassis import db
+from chassis import db, feed
 from chassis.outbox import ddl
 from intents.model import TERMINAL, Status
 
@@ -191,6 +192,7 @@ idempotency = Table(
     Column("action_id", Uuid, nullable=False),
     Column("state", JSONB, nullable=False),
     Column("created_at", _MOMENT, nullable=False, index=True),
+    Column("created", Boolean, nullable=False, server_default="true"),
 )
 refusal = Table(
     "refusal",
@@ -223,3 +225,4 @@ statistic_head = Table(
     Column("last_sequence", BigInteger, nullable=False),
 )
 ddl.tables(METADATA)
+feed.table(METADATA)

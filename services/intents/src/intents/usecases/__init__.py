@@ -2,6 +2,7 @@
 
 from intents.usecases.batch import Outcome, submit_all, submit_each
 from intents.usecases.deps import Deps
+from intents.usecases.hearing import hear
 from intents.usecases.housekeeping import keep_house
 from intents.usecases.reads import (
     Page,
@@ -25,6 +26,7 @@ __all__ = [
     "Submission",
     "Verification",
     "action_history",
+    "hear",
     "keep_house",
     "latest_action",
     "list_actions",

@@ -1,12 +1,13 @@
 """Submitting many commands with one request."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from chassis.principals import Principal
 from intents import model, store
 from intents.usecases.deps import Deps
-from intents.usecases.submit import Result, Submission, decide, submit
+from intents.usecases.submit import ATTEMPTS, Result, Submission, announce, ascertain, decide, submit
 
 Outcome = Result | Exception | None
 """What became of a command: done, refused, or not done because another one was refused."""
@@ -32,22 +33,51 @@ def submit_all(
     account: model.Account,
     attempts: Sequence[Callable[[], Submission]],
     references: Sequence[UUID],
+    refusals: tuple[type[Exception], ...],
 ) -> list[Outcome]:
-    """All commands in one transaction, or none of them. `references` are the intents they are about."""
-    actor = model.Actor(principal.kind, principal.id)
-    outcomes: list[Outcome] = []
-    submission: Submission | None = None
-    try:
-        with deps.direct.transaction():
-            store.lock(deps.direct, account.id, references)
-            for attempt in attempts:
-                submission = attempt()
-                facts, _keys = store.facts(deps.direct, submission.question)
-                outcomes.append(decide(deps, facts, account, actor, submission))
-    except Exception as refusal:  # noqa: BLE001 - told in the place where it arose
-        if submission and isinstance(refusal, model.ControlRejected):
-            store.refuse(deps.direct, account, actor, submission.command, refusal)
-        done, left = len(outcomes), len(attempts) - len(outcomes) - 1
-        return [*[None] * done, refusal, *[None] * left]
-    deps.outbox.bell.ring()
-    return outcomes
+    """All commands in one transaction, or none of them. `references` are the intents they are about.
+
+    Errors of the kinds `refusals` are told in their place; an outage is one of the whole batch.
+    """
+    batch = _Batch(deps, account, model.Actor(principal.kind, principal.id), attempts, references, refusals)
+    for _ in range(ATTEMPTS):
+        try:
+            return batch.submit()
+        except store.FactsChanged:
+            continue
+    raise model.IdempotentRequestInFlight
+
+
+@dataclass(frozen=True)
+class _Batch:
+    deps: Deps
+    account: model.Account
+    actor: model.Actor
+    attempts: Sequence[Callable[[], Submission]]
+    references: Sequence[UUID]
+    refusals: tuple[type[Exception], ...]
+
+    def submit(self) -> list[Outcome]:
+        results: list[Result] = []
+        try:
+            with self.deps.direct.transaction():
+                store.lock(self.deps.direct, self.account.id, self.references)
+                for attempt in self.attempts:
+                    results.append(self._decide(attempt))
+        except store.Uncertain as error:
+            ascertain(self.deps, results, error)
+        except self.refusals as refusal:
+            return self._refused(refusal, len(results))
+        for last in [result.action for result in results if result.is_new][-1:]:
+            announce(self.deps, last)
+        return list(results)
+
+    def _decide(self, attempt: Callable[[], Submission]) -> Result:
+        submission = attempt()
+        facts, _keys = store.facts(self.deps.direct, submission.question)
+        return decide(self.deps, facts, self.account, self.actor, submission)
+
+    def _refused(self, refusal: Exception, place: int) -> list[Outcome]:
+        if isinstance(refusal, model.ControlRejected):
+            store.refuse(self.deps.direct, self.account, self.actor, self.attempts[place]().command, refusal)
+        return [*[None] * place, refusal, *[None] * (len(self.attempts) - place - 1)]

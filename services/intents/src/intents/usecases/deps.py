@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Engine
 
+from chassis.hints import Hints
 from chassis.outbox import Outbox
 from intents.store import Direct
 
@@ -13,3 +14,4 @@ class Deps:
     engine: Engine
     direct: Direct
     outbox: Outbox
+    hints: Hints

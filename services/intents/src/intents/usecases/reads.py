@@ -1,6 +1,6 @@
 """Reading the log of an account that the caller may see."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
@@ -40,34 +40,44 @@ def visible(tx: Connection, reader: Reader) -> model.Account:
     return account
 
 
-def list_actions(deps: Deps, reader: Reader, after: int, limit: int) -> Page:
+Asked = Callable[[], tuple[int, int]]
+"""Gives after which sequence to begin and how many are wanted, or raises what is wrong with the question. It is called
+when the account was found to be visible, and not before: to others the question does not matter."""
+
+
+def list_actions(deps: Deps, reader: Reader, asked: Asked) -> Page:
     with deps.engine.connect() as tx:
         account = visible(tx, reader)
+        after, limit = asked()
         return _page(store.page(tx, account.id, after, limit + 1), limit)
 
 
-def action_history(deps: Deps, reader: Reader, intent_id: UUID, after: int, limit: int) -> Page:
+def action_history(deps: Deps, reader: Reader, intent_id: UUID, asked: Asked) -> Page:
     with deps.engine.connect() as tx:
         account = visible(tx, reader)
+        after, limit = asked()
         actions = store.history(tx, account.id, intent_id, after, limit + 1)
         if not actions and store.latest(tx, account.id, intent_id) is None:
             raise model.IntentNotFound
     return _page(actions, limit)
 
 
-def latest_action(deps: Deps, reader: Reader, intent_id: UUID) -> model.Action:
+def latest_action(deps: Deps, reader: Reader, intent_id: UUID, asked: Callable[[], object]) -> model.Action:
     with deps.engine.connect() as tx:
         account = visible(tx, reader)
+        asked()
         action = store.latest(tx, account.id, intent_id)
     if action is None:
         raise model.IntentNotFound
     return action
 
 
-def statistics(deps: Deps, reader: Reader, time_window: str) -> model.Statistics:
-    window = model.WINDOWS[time_window]
+def statistics(deps: Deps, reader: Reader, asked: Callable[[], str]) -> model.Statistics:
+    """In the time window asked for."""
     with _unmoving(deps) as tx:
         account = visible(tx, reader)
+        time_window = asked()
+        window = model.WINDOWS[time_window]
         now = store.now(tx)
         since = model.start(window, now)
         counts = store.counts(tx, account.id, window.width, since)
@@ -95,14 +105,15 @@ class Verification(NamedTuple):
     unfinished: bool
 
 
-def verify(deps: Deps, reader: Reader, after: int, previous: bytes) -> Verification:
+def verify(deps: Deps, reader: Reader, asked: Callable[[], tuple[int, bytes]]) -> Verification:
     """Follow the chain of the account from a link that was found good (or its beginning), at most so many actions."""
     with _unmoving(deps) as tx:
         account = visible(tx, reader)
-        head = store.head(tx, account.id)
+        after, previous = asked()
+        head = store.head(tx, account.id) or (0, chain.GENESIS)
         end = chain.follow(_records(tx, account.id, after), after, previous)
         unfinished = end.broken is None and end.checked == VERIFIED_AT_ONCE
-        broken = end.broken or (None if unfinished else _ending(tx, account.id, after, end, head))
+        broken = end.broken or not_shown(tx, account.id, after, end, None if unfinished else head)
     return Verification(account.id, end.checked, end.sequence, end.hash, broken, unfinished)
 
 
@@ -115,11 +126,14 @@ def _records(tx: Connection, account_id: UUID, after: int) -> Iterator[dict[str,
         after = page[-1].sequence
 
 
-def _ending(
+def not_shown(
     tx: Connection, account_id: UUID, after: int, end: chain.End, head: tuple[int, bytes] | None
 ) -> chain.Broken | None:
-    """What the links cannot show: that actions at the very end are missing, or sequences are taken by nothing."""
-    last_sequence, last_hash = head or (0, chain.GENESIS)
+    """What the links cannot show: that actions at the very end are missing, or sequences are taken by nothing.
+
+    `head` is where the log ends, None if only a part of it was followed: then the part must be whole.
+    """
+    last_sequence, last_hash = head or (end.sequence, end.hash)
     if last_hash != end.hash:
         return chain.Broken(end.sequence + 1, None, "last_actions_missing")
     if end.checked + store.other_events(tx, account_id, after, last_sequence) != last_sequence - after:

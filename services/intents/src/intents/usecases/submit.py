@@ -1,5 +1,6 @@
 """Submitting one command: facts in one read, the decision in the model, everything it causes in one write."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 from uuid import UUID
@@ -11,7 +12,7 @@ from chassis.principals import Principal
 from intents import model, store
 from intents.usecases.deps import Deps
 
-_ATTEMPTS = 5  # how often somebody else may get in between before the caller is told to try again
+ATTEMPTS = 5  # how often somebody else may get in between before the caller is told to try again
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +31,16 @@ class Submission:
 
 
 class Result(NamedTuple):
-    """`created` is False for what was answered and not done: a repeated request, a repeated CANCEL, a dry run."""
+    """`created` is False for a repeated CANCEL and a dry run; `replayed` is what an earlier request was answered."""
 
     action: model.Action
     created: bool = True
     replayed: bool = False
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the log has grown by it just now."""
+        return self.created and not self.replayed
 
 
 def look(deps: Deps, question: store.Question) -> tuple[model.Facts, list[KeyRow]]:
@@ -52,32 +58,58 @@ def submit(deps: Deps, principal: Principal, facts: model.Facts, submission: Sub
         if not submission.dry_run:
             store.refuse(deps.direct, account, actor, submission.command, refusal)
         raise
-    if result.created:
+    if result.is_new:
         crashpoints.reach("intents.after_commit")
-        deps.outbox.bell.ring()
+        announce(deps, result.action)
     return result
+
+
+def announce(deps: Deps, action: model.Action) -> None:
+    """After the commit: wake the executor, and tell the stream gateway how far the log has come."""
+    deps.outbox.bell.ring()
+    deps.hints.tell(action.account_id, action.sequence)
 
 
 def _decide_until_written(
     deps: Deps, facts: model.Facts, account: model.Account, actor: model.Actor, submission: Submission
 ) -> Result:
-    for _ in range(_ATTEMPTS):
+    for _ in range(ATTEMPTS):
         try:
             if _needs_order_facts(facts.controls) and not submission.dry_run:
                 return _decide_alone(deps, account, actor, submission)
             return decide(deps, facts, account, actor, submission)
         except store.FactsChanged:
             facts, _keys = store.facts(deps.direct, submission.question)
-    raise model.IntentBusy
+    raise lost_race(submission)
+
+
+def lost_race(submission: Submission) -> Exception:
+    """Over a CREATE others can only be faster by its idempotency key: there is no intent yet."""
+    is_new = isinstance(submission.command, model.Create)
+    return model.IdempotentRequestInFlight() if is_new else model.IntentBusy()
 
 
 def _decide_alone(deps: Deps, account: model.Account, actor: model.Actor, submission: Submission) -> Result:
     """Limits count what others do at the same time: so the account's writers take turns from reading to writing."""
     reference = submission.command.ref_intent_id
-    with deps.direct.transaction():
-        store.lock(deps.direct, account.id, [reference] if reference else [])
-        facts, _keys = store.facts(deps.direct, submission.question)
-        return decide(deps, facts, account, actor, submission)
+    results: list[Result] = []
+    try:
+        with deps.direct.transaction():
+            store.lock(deps.direct, account.id, [reference] if reference else [])
+            facts, _keys = store.facts(deps.direct, submission.question)
+            results.append(decide(deps, facts, account, actor, submission))
+    except store.Uncertain as error:
+        ascertain(deps, results, error)
+    return results[0]
+
+
+def ascertain(deps: Deps, results: Sequence[Result], error: Exception) -> None:
+    """After a COMMIT that nobody answered: one action of the transaction in the log proves all of it."""
+    new = [result.action for result in results if result.is_new]
+    if new:
+        store.written(deps.direct, new[0])
+    elif not all(result.replayed for result in results):
+        raise model.OutcomeUnknown from error
 
 
 def decide(
@@ -87,7 +119,7 @@ def decide(
     if facts.earlier and submission.once:
         return _replayed(deps, account, facts.earlier, submission.once)
     if model.is_repeated_cancel(submission.command, facts.intent):
-        return _existing_cancel(deps, account, submission.command)
+        return _existing_cancel(deps, facts, account, submission)
     admission = model.admit(_complete(deps, facts, submission), account, actor, submission.command)
     if submission.dry_run:
         return Result(admission.action, created=False)
@@ -113,18 +145,19 @@ def _needs_order_facts(controls: control_rules.Facts | None) -> bool:
 def _replayed(deps: Deps, account: model.Account, earlier: model.Earlier, once: store.Once) -> Result:
     if earlier.request_hash != once.request_hash:
         raise model.IdempotencyKeyReused
-    with deps.engine.connect() as tx:
-        action = store.by_id(tx, account.id, earlier.intent_id, earlier.action_id)
+    action = store.by_id(deps.direct, account.id, earlier.intent_id, earlier.action_id)
     if action is None:
         raise store.FactsChanged
-    return Result(replace(action, state=model.State.from_json(earlier.state)), created=False, replayed=True)
+    return Result(replace(action, state=model.State.from_json(earlier.state)), earlier.created, replayed=True)
 
 
-def _existing_cancel(deps: Deps, account: model.Account, command: model.Command) -> Result:
-    if command.ref_intent_id is None:
+def _existing_cancel(deps: Deps, facts: model.Facts, account: model.Account, submission: Submission) -> Result:
+    """The first CANCEL; with an idempotency key it is the answer from now on, whatever becomes of the intent."""
+    if submission.command.ref_intent_id is None:
         raise model.IntentNotFound
-    with deps.engine.connect() as tx:
-        action = store.last_cancel(tx, account.id, command.ref_intent_id)
+    action = store.last_cancel(deps.direct, account.id, submission.command.ref_intent_id)
     if action is None:
         raise store.FactsChanged
+    if submission.once and not submission.dry_run:
+        store.remember(deps.direct, action, submission.once, facts.now)
     return Result(action, created=False)

@@ -1,0 +1,115 @@
+"""What controls and accounts tell is in the log of the accounts that it concerns, once."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import text
+
+from chassis.outbox import Event, Outbox
+from intents import usecases
+
+from .conftest import Desk, create
+
+
+def tell(desk: Desk, source: str, event_type: str, **payload: Any) -> None:
+    """As the service and its relay would."""
+    values = {
+        "position": desk.admin.execute(text(f"SELECT coalesce(max(position), 0) + 1 FROM {source}.outbox")).scalar_one()
+    }
+    event_id = Outbox(desk.admin.engine, source).append(
+        desk.admin, Event(event_type, {"organization_id": str(desk.organization.id), **payload})
+    )
+    desk.admin.execute(
+        text(f"UPDATE {source}.outbox SET status = 'completed', position = :position WHERE event_id = :event_id"),
+        {**values, "event_id": event_id},
+    )
+
+
+def events(desk: Desk) -> list[tuple[int, str, Any]]:
+    found = desk.execute(
+        "SELECT sequence, type, payload FROM intents_api.event_log WHERE account_id = :account_id "
+        "AND type IN ('CONTROL', 'ACCOUNT') ORDER BY sequence"
+    )
+    return [tuple(row) for row in found]
+
+
+def test_a_control_of_an_account_is_told_in_its_log_and_in_no_other(desk: Desk, new_desk: Callable[..., Desk]) -> None:
+    other = new_desk(organization=desk.organization)
+    desk.created(create())
+    control = {"control": "symbol_manual", "symbol": "AAPL", "version": 3, "deleted": False}
+    tell(desk, "controls", "control.updated", account_id=str(desk.account_id), **control)
+
+    assert usecases.hear(desk.deps) == 1
+    assert usecases.hear(desk.deps) == 0
+
+    desk.created(create())
+    assert events(desk) == [(2, "CONTROL", {"organization_id": str(desk.organization.id), **control})]
+    assert events(other) == []
+    assert desk.get("/verify").json["valid"] is True
+    assert [action["sequence"] for action in desk.get().json["data"]] == [1, 3]
+
+
+def test_a_control_of_an_organization_is_told_to_each_of_its_accounts(new_desk: Callable[..., Desk]) -> None:
+    desk = new_desk()
+    same, foreign = new_desk(organization=desk.organization), new_desk()
+    desk.created(create())
+    tell(desk, "controls", "control.updated", control="organization_switch", version=1, deleted=True)
+
+    usecases.hear(desk.deps)
+
+    told = {"organization_id": str(desk.organization.id), "control": "organization_switch", "symbol": None}
+    told |= {"version": 1, "deleted": True}
+    assert events(desk) == [(2, "CONTROL", told)]
+    assert events(same) == [(1, "CONTROL", told)]
+    assert events(foreign) == []
+
+
+@pytest.mark.parametrize("credential_id", [None, str(uuid4())])
+def test_what_happens_to_an_account_is_told_in_its_log(desk: Desk, credential_id: str | None) -> None:
+    event_type = "credential.updated" if credential_id else "account.updated"
+    about = {"credential_id": credential_id} if credential_id else {}
+    tell(desk, "accounts", event_type, account_id=str(desk.account_id), version=2, **about)
+
+    usecases.hear(desk.deps)
+
+    told = {"organization_id": str(desk.organization.id), "event_type": event_type}
+    assert events(desk) == [(1, "ACCOUNT", {**told, "credential_id": credential_id, "version": 2})]
+
+
+def test_many_who_hear_at_once_write_each_event_once(desk: Desk) -> None:
+    for version in range(250):
+        tell(desk, "accounts", "account.updated", account_id=str(desk.account_id), version=version)
+    together = threading.Barrier(4)
+
+    def hear(_: int) -> int:
+        together.wait()
+        return usecases.hear(desk.deps)
+
+    with ThreadPoolExecutor(4) as pool:
+        heard = sum(pool.map(hear, range(4)))
+
+    assert heard == 250
+    assert [payload["version"] for _, _, payload in events(desk)] == list(range(250))
+    assert [sequence for sequence, _, _ in events(desk)] == list(range(1, 251))
+
+
+def test_the_housekeeper_hears(desk: Desk) -> None:
+    tell(desk, "accounts", "account.updated", account_id=str(desk.account_id), version=2)
+    environment = {**os.environ, **desk.platform.environment("intents")}
+    process = subprocess.Popen([sys.executable, "-m", "intents.worker", "housekeeper"], env=environment)
+
+    deadline = time.monotonic() + 20
+    while not events(desk) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.terminate()
+
+    assert process.wait(10) == 0
+    assert [type_ for _, type_, _ in events(desk)] == ["ACCOUNT"]

@@ -1,0 +1,98 @@
+"""Whoever waits for the log of an account is told at once that it has grown."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+import redis
+
+from chassis.hints import CHANNEL
+from intents import usecases
+from intents.brokers.protocol import Order, OrderStatus
+from intents.execution.recorder import Recorder
+from intents.execution.stale import cancel_stale
+from intents.execution.store import claim
+from intents.execution.work import Answer, Refused
+from intents.execution.work import Heard as OfOrder
+
+from .conftest import Desk, create, limit
+from .test_hearing import tell
+from .test_log import accepted
+
+Heard = Callable[[int], bool]
+
+
+@pytest.fixture
+def heard(desk: Desk) -> Iterator[Heard]:
+    """Whether a hint about the desk's account was told with this sequence, or is within two seconds."""
+    client = redis.Redis.from_url(desk.platform.environment("intents")["REDIS_URL"])
+    with client, client.pubsub() as channel:
+        channel.subscribe(CHANNEL)
+        assert channel.get_message(timeout=5)
+        told: list[Any] = []
+
+        def wait(sequence: int) -> bool:
+            deadline = time.monotonic() + 2
+            while sequence not in told and time.monotonic() < deadline:
+                message = channel.get_message(timeout=0.1)
+                told.append(json.loads(message["data"]).get(str(desk.account_id)) if message else None)
+            return sequence in told
+
+        yield wait
+
+
+def test_a_submit_is_told(desk: Desk, heard: Heard) -> None:
+    assert desk.created(create())["sequence"] == 1
+    assert heard(1)
+
+
+def test_an_atomic_batch_is_told_with_its_last_action(desk: Desk, heard: Heard) -> None:
+    body = {"commands": [create()["command"]] * 3, "atomic": True}
+    assert desk.client.post(f"{desk.path}/batch", json=body, headers=desk.headers).status_code == 200
+    assert heard(3)
+
+
+def test_what_controls_tell_is_told(desk: Desk, heard: Heard) -> None:
+    about = {"account_id": str(desk.account_id), "control": "account_switch"}
+    tell(desk, "controls", "control.updated", **about, version=1, deleted=False)
+    usecases.hear(desk.deps)
+    assert heard(1)
+
+
+def test_the_cancel_of_a_stale_order_is_told(desk: Desk, heard: Heard) -> None:
+    accepted(desk, desk.created(limit())["intent_id"], "b")
+    desk.execute("UPDATE intents.intent SET accepted_at = now() - interval '1 hour' WHERE account_id = :account_id")
+    desk.execute(
+        "INSERT INTO controls.symbol_time (account_id, symbol, organization_id, stale_order_millis) "
+        "VALUES (:account_id, 'AAPL', :organization_id, 1000)",
+        organization_id=desk.organization.id,
+    )
+    assert cancel_stale(desk.deps) == 1
+    assert heard(3)
+
+
+def test_what_the_executor_records_is_told_with_its_last_event(desk: Desk, heard: Heard) -> None:
+    for _ in range(2):
+        desk.created(create())
+    answers = [
+        Answer(work, Refused("REJECTED", "no"))
+        for work in claim(desk.deps.direct, 100, 15)
+        if work.account_id == desk.account_id
+    ]
+    moment = datetime.now(UTC)
+    order = Order(
+        "by-hand", "b-9", OrderStatus.WORKING, "AAPL", "BUY", "Market", Decimal(1), Decimal(0), None, moment, moment
+    )
+    recorder = Recorder(desk.deps.direct, tell=desk.deps.hints.tell)
+    recorder.start()
+    for one in (*answers, OfOrder(desk.account_id, order, moment)):
+        recorder.put(one)
+    recorder.close()
+
+    last = desk.rows("account_head")[0]["last_sequence"]
+    assert len(answers) == 2 and last >= 5
+    assert heard(last)
