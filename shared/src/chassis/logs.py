@@ -7,7 +7,7 @@ import logging
 import re
 import sys
 from collections.abc import MutableMapping
-from typing import Any
+from typing import Any, TextIO, cast
 
 import structlog
 
@@ -53,6 +53,16 @@ def _naming(process: str) -> Any:
     return add_process
 
 
+class _StandardError:
+    """Whatever standard error is when a line is written: it may have been replaced since logging was configured."""
+
+    def write(self, line: str) -> int:
+        return sys.stderr.write(line)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
 def configure(process: str, *, log_format: str = "auto", level: str = "info") -> None:
     """Send this process's logs, the libraries' included, to standard error."""
     as_text = log_format == "text" or (log_format == "auto" and sys.stderr.isatty())
@@ -72,7 +82,7 @@ def configure(process: str, *, log_format: str = "auto", level: str = "info") ->
     # Our own lines go straight to the stream: the way through `logging` would double the price of a request's line.
     structlog.configure(
         processors=[*shared, renderer],
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(file=cast("TextIO", _StandardError())),
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
         cache_logger_on_first_use=False,
     )
