@@ -47,7 +47,8 @@ class Everything:
         self.answers: list[str] = []
 
     def call(self, method: str, path: str, body: Any = None, **more: Any) -> Any:
-        answer = self.admin.call(method, path, json=body, **more)
+        with redirect_stderr(self.log):
+            answer = self.admin.call(method, path, json=body, **more)
         self.answers.append(f"{answer.status_code} {answer.headers} {answer.text}")
         return answer
 

@@ -72,7 +72,7 @@ def test_a_control_of_an_organization_is_told_to_each_of_its_accounts(new_desk: 
     assert events(foreign) == []
 
 
-@pytest.mark.parametrize("credential_id", [None, str(uuid4())])
+@pytest.mark.parametrize("credential_id", [None, str(uuid4())], ids=["account", "credential"])
 def test_what_happens_to_an_account_is_told_in_its_log(desk: Desk, credential_id: str | None) -> None:
     event_type = "credential.updated" if credential_id else "account.updated"
     about = {"credential_id": credential_id} if credential_id else {}
