@@ -86,6 +86,7 @@ def test_exit_code_2_of_a_process_that_was_ready_is_a_death_like_any_other(super
     supervisor.start([program("web", late, ready=lambda: True)])
 
     run_until(supervisor, lambda: "web died (exit 2), restarting" in output.getvalue())
+    assert supervisor.children["web"].restarts <= 1
 
 
 def test_one_that_never_starts_is_given_up_with_its_last_words(supervisor, monkeypatch):
@@ -129,6 +130,7 @@ def test_what_a_process_had_started_itself_ends_with_it(supervisor, folder):
 
     supervisor.children["parent"].popen.send_signal(signal.SIGKILL)
     run_until(supervisor, lambda: command_line(grandchild) == "")
+    assert command_line(grandchild) == ""
 
 
 def test_each_start_begins_a_new_log_and_keeps_the_last(folder):
