@@ -56,7 +56,7 @@ def test_a_frozen_executor_that_wakes_up_changes_nothing(desk, start, orders, re
 
     frozen = start.frozen
     frozen.signal(signal.SIGCONT)
-    eventually(lambda: [one["refused"] for one in orders()] == [1] or None, 5)
+    eventually(lambda: [one["refused"] for one in orders()] == [1] or None, 30)
 
     assert [(one["posts"], one["order_id"]) for one in orders()] == [(2, taken_over["broker_order_id"])]
     assert [row["to_status"] for row in desk.rows("broker_event")] == ["ACCEPTED"]
