@@ -82,10 +82,10 @@ types: install-dev ## Type check, strict
 imports: install-dev ## Who may import whom
 	@$(BIN)/lint-imports
 
-# Three at once on two cores: many tests wait, for a claim to run out or a process to come back. Each has its own servers.
+# Two at once: many tests wait, for a claim to run out or a process to come back. Each has its own servers.
 test: install-dev ## Everything that must pass: lint, types, imports, all tests on real servers
 	@began=$$(date +%s); \
-		$(MAKE) --no-print-directory lint types imports && $(BIN)/pytest -n 3 --dist loadfile $(TESTED); code=$$?; \
+		$(MAKE) --no-print-directory lint types imports && $(BIN)/pytest -n 2 --dist loadfile $(TESTED); code=$$?; \
 		echo "make test: $$([ $$code = 0 ] && echo passed || echo FAILED) after $$(( $$(date +%s) - began )) s"; exit $$code
 
 e2e-containers: install-dev ## The journeys and the deployment's own tests on containers (needs Docker and Compose)

@@ -129,10 +129,12 @@ def test_a_cancel_of_what_was_filled_meanwhile_ends_as_filled(desk, paper, order
     paper.quote("GONE", "9", "10")
     intent = desk.created(limit("GONE", "5", "8"))
     state = reaches(intent, "ACCEPTED")
-    desk.execute("UPDATE intents.intent SET lease_until = now() + interval '1 second' WHERE account_id = :account_id")
+    # No executor may take the cancel to the broker before the fill is there.
+    desk.execute("UPDATE intents.intent SET lease_until = now() + interval '1 minute' WHERE account_id = :account_id")
 
     desk.created(cancel(intent))
     paper.quote("GONE", "7", "8")
+    desk.execute("UPDATE intents.intent SET lease_until = now() WHERE account_id = :account_id")
 
     assert reaches(intent, "FILLED")["broker_order_id"] == state["broker_order_id"]
     assert [row["open_actions"] for row in desk.rows("intent")] == [0]
