@@ -184,8 +184,9 @@ def test_without_its_queue_accounts_takes_every_change_and_fails_none(
     queue.start()
     try:
         with redis.Redis.from_url(address) as server:
-            admin.account()
+            until(lambda: all_done(deps))
             server.flushall()
+            admin.account()
             until(lambda: all_done(deps))
             told = int(server.llen("tip.controls"))
     finally:
