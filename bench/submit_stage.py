@@ -102,7 +102,7 @@ class Stage:
     def intents(self) -> Iterator[str]:
         port = free_port()
         options = ["-m", "gunicorn", "-c", "python:chassis.gunicorn_conf", "--bind", f"127.0.0.1:{port}"]
-        with self.web("intents", [*options, "intents.app:create_app()"], port) as base:
+        with self.web("intents", [*options, "intents.app:create_front()"], port) as base:
             yield base
 
 

@@ -223,7 +223,9 @@ def _populated(
         built.children.append(Child(kind, [sys.executable, *command], environment, log))
 
     child("paper", "-m", "paper_broker", environment=broker)
-    child("web", "-m", "gunicorn", "-c", "python:chassis.gunicorn_conf", "intents.app:create_app()", environment=common)
+    child(
+        "web", "-m", "gunicorn", "-c", "python:chassis.gunicorn_conf", "intents.app:create_front()", environment=common
+    )
     for number in range(executors):
         child("executor", "-m", "intents.worker", "executor", environment=common, number=number)
     for number in range(2):

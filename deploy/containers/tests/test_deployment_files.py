@@ -37,7 +37,8 @@ def test_every_process_of_the_embedded_runtime_has_a_container() -> None:
     for owner, job in wanted:
         assert f"python -m {owner}.worker {job}" in commands
     for name in WEB_SERVICES:
-        assert f"gunicorn -c python:chassis.gunicorn_conf {name}.app:create_app()" in commands
+        made = "create_front()" if name == "intents" else "create_app()"
+        assert f"gunicorn -c python:chassis.gunicorn_conf {name}.app:{made}" in commands
 
 
 def test_every_service_gets_its_own_secrets_and_nobody_elses() -> None:

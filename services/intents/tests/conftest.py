@@ -11,10 +11,11 @@ from flask.testing import FlaskClient
 from sqlalchemy import Connection, text
 from werkzeug.test import TestResponse
 
-from intents.app import create_app
 from intents.usecases import Deps
 from tip_local.platform_plugin import Platform
 from tip_local.world import Organization, World, add_account
+
+from .serving import create_app
 
 
 def create(quantity: str = "10", symbol: str = "AAPL", side: str = "BUY", **spec: Any) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from chassis import keys
-from intents.app import create_app
 
 from .conftest import Desk, cancel, create, limit, replace
+from .serving import create_app
 from .test_controls import disable
 
 UNKNOWN = "8f6a4a3e-0000-4000-8000-000000000000"

@@ -9,9 +9,8 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 from werkzeug.test import TestResponse
 
-from intents.app import create_app
-
 from .conftest import Desk, cancel, create, limit
+from .serving import create_app
 from .test_controls import limits
 
 

@@ -30,7 +30,8 @@ with stop_on_bad_configuration("web"):
 bind = f"{os.environ.get('WEB_HOST', '127.0.0.1')}:{_settings['WEB_PORT']}"
 workers = _settings["WEB_WORKERS"]
 threads = _settings["WEB_THREADS"]
-worker_class = "gthread"
+worker_class = "chassis.asgi.Worker"
+asgi_loop = "asyncio"  # whatever else is installed
 timeout = 30
 graceful_timeout = 8
 keepalive = 30

@@ -21,6 +21,7 @@ from chassis.principals import Alternative, Kind
 View = TypeVar("View", bound=Callable[..., Any])
 SchemaClass = type[Schema]
 
+_ID = {"type": "string", "format": "uuid"}
 _TITLE = "Trading Intents Platform"
 _VERSION = "0.1.0"
 _SCHEMES = {
@@ -38,6 +39,22 @@ class Description:
     errors: tuple[int, ...] = ()
     query: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Route:
+    """A route that is not Flask's. Parameters of its path are ids; `content` is its answer, by media type."""
+
+    path: str
+    name: str
+    tag: str
+    description: Description
+    alternatives: tuple[Alternative, ...]
+    content: Mapping[str, Any]
+    schemas: Mapping[str, Mapping[str, Any]]
+    """What `content` refers to."""
+    server: str | None = None
+    """Its address, when it is another than the document's."""
 
 
 def describe(
@@ -71,8 +88,8 @@ class _Names:
         return cls.__module__.split(".")[0].capitalize() + cls.__name__
 
 
-def document(apps: Sequence[Flask]) -> dict[str, Any]:
-    """One document for all the apps."""
+def document(apps: Sequence[Flask], routes: Sequence[Route] = ()) -> dict[str, Any]:
+    """One document for all the apps, and for what is served otherwise."""
     plugin = MarshmallowPlugin(schema_name_resolver=_Names())
     spec = APISpec(title=_TITLE, version=_VERSION, openapi_version="3.1.0", plugins=[plugin])
     _teach_fields(plugin)
@@ -83,13 +100,17 @@ def document(apps: Sequence[Flask]) -> dict[str, Any]:
             view = app.view_functions[rule.endpoint]
             if hasattr(view, "description"):
                 spec.path(path=_template(rule), operations=_operations(rule, view, app.name))
+    for route in routes:
+        for name, schema in route.schemas.items():
+            spec.components.schema(name, dict(schema))
+        spec.path(path=route.path, operations={"get": _other_operation(route)})
     return spec.to_dict()
 
 
-def page(apps: Sequence[Flask]) -> str:
+def page(apps: Sequence[Flask], routes: Sequence[Route] = ()) -> str:
     """The same as a page to read; it loads nothing from anywhere."""
     templates = Environment(loader=PackageLoader("chassis"), autoescape=select_autoescape(default=True))
-    return templates.get_template("docs.html").render(document=document(apps))
+    return templates.get_template("docs.html").render(document=document(apps, routes))
 
 
 def _template(rule: Rule) -> str:
@@ -100,13 +121,10 @@ def _template(rule: Rule) -> str:
 def _operations(rule: Rule, view: Any, tag: str) -> dict[str, Any]:
     described: Description = view.description
     alternatives: tuple[Alternative, ...] = getattr(view, "alternatives", ())
-    operation: dict[str, Any] = {
-        "summary": described.summary,
-        "operationId": rule.endpoint.replace(".", "_"),
-        "tags": [tag],
-        "description": _who(alternatives),
-        "security": [{_SCHEMES[kind]: []} for kind in dict.fromkeys(one.kind for one in alternatives)],
-        "parameters": _parameters(rule, described),
+    path = {name: _path_schema(rule, name) for name in sorted(rule.arguments)}
+    operation = {
+        **_operation(rule.endpoint.replace(".", "_"), tag, described, alternatives),
+        "parameters": _parameters(path, described),
         "responses": _responses(view, described, alternatives),
     }
     if described.body:
@@ -115,17 +133,36 @@ def _operations(rule: Rule, view: Any, tag: str) -> dict[str, Any]:
     return {method.lower(): operation for method in methods}
 
 
+def _other_operation(route: Route) -> dict[str, Any]:
+    path = dict.fromkeys(re.findall(r"{([^{}]+)}", route.path), _ID)
+    answers = _responses(None, route.description, route.alternatives)
+    answers["200"] = {"description": "Success", "content": dict(route.content)}
+    return {
+        **_operation(route.name, route.tag, route.description, route.alternatives),
+        "parameters": _parameters(path, route.description),
+        "responses": answers,
+        **({"servers": [{"url": route.server}]} if route.server else {}),
+    }
+
+
+def _operation(name: str, tag: str, described: Description, alternatives: tuple[Alternative, ...]) -> dict[str, Any]:
+    return {
+        "summary": described.summary,
+        "operationId": name,
+        "tags": [tag],
+        "description": _who(alternatives),
+        "security": [{_SCHEMES[kind]: []} for kind in dict.fromkeys(one.kind for one in alternatives)],
+    }
+
+
 def _who(alternatives: tuple[Alternative, ...]) -> str:
     if not alternatives:
         return "No credential needed."
     return "Who may call: " + "; ".join(one.describes for one in alternatives) + "."
 
 
-def _parameters(rule: Rule, described: Description) -> list[dict[str, Any]]:
-    path = [
-        {"name": name, "in": "path", "required": True, "schema": _path_schema(rule, name)}
-        for name in sorted(rule.arguments)
-    ]
+def _parameters(path_schemas: Mapping[str, Any], described: Description) -> list[dict[str, Any]]:
+    path = [{"name": name, "in": "path", "required": True, "schema": schema} for name, schema in path_schemas.items()]
     query = [{"name": name, "in": "query", "schema": dict(schema)} for name, schema in described.query.items()]
     header = [
         {"name": name, "in": "header", "description": meaning, "schema": {"type": "string"}}
@@ -136,7 +173,7 @@ def _parameters(rule: Rule, described: Description) -> list[dict[str, Any]]:
 
 def _path_schema(rule: Rule, name: str) -> dict[str, Any]:
     is_id = type(rule._converters[name]).__name__ == "_PathId"
-    return {"type": "string", "format": "uuid"} if is_id else {"type": "string", "minLength": 1}
+    return _ID if is_id else {"type": "string", "minLength": 1}
 
 
 def _responses(view: Any, described: Description, alternatives: tuple[Alternative, ...]) -> dict[str, Any]:

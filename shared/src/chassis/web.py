@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NoReturn
 from uuid import UUID
 
 from flask import Blueprint, Flask, Request, Response, current_app, g, jsonify, request, url_for
 from flask.typing import ResponseReturnValue
+from prometheus_client import Counter, Histogram
 from sqlalchemy import Engine
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import BaseConverter
@@ -116,10 +118,16 @@ def common_headers(trace: tracing.Trace | None) -> list[tuple[str, str]]:
 def measure(service: str, method: str, route: str, path: str, status: int, seconds: float) -> None:
     """Count an answered request and write its line."""
     # A known method or none: what callers choose freely would grow without bound.
-    metrics.REQUESTS.labels(service, method if method in _METHODS else "other", route, status).inc()
-    metrics.REQUEST_SECONDS.labels(service, route).observe(seconds)
+    count, duration = _meters(service, method if method in _METHODS else "other", route, status)
+    count.inc()
+    duration.observe(seconds)
     if not route.startswith(("/health", "/metrics")):
         log.info("request", method=method, path=path, status=status, ms=round(seconds * 1000, 2))
+
+
+@lru_cache(maxsize=4096)
+def _meters(service: str, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+    return metrics.REQUESTS.labels(service, method, route, status), metrics.REQUEST_SECONDS.labels(service, route)
 
 
 def _operations(engine: Engine) -> Blueprint:

@@ -48,7 +48,7 @@ def web_command(stack: "Stack") -> tuple[str, ...]:
     # The address is in the configuration too; here it tells this process from another platform's.
     address = f"127.0.0.1:{stack.settings.port}"
     options = ("-c", "python:chassis.gunicorn_conf", "--bind", address)
-    return (sys.executable, "-m", "gunicorn", *options, "tip_local.web:create_app()")
+    return (sys.executable, "-m", "gunicorn", *options, "tip_local.web:create_front()")
 
 
 def service_env(service: str) -> Callable[["Stack"], dict[str, str]]:
@@ -64,6 +64,7 @@ def web_env(stack: "Stack") -> dict[str, str]:
         "KEY_ENCRYPTION_KEY": stack.secrets["key_encryption_key"],
         "INTERNAL_ORGANIZATIONS": str(demo_id("acme")),
         "WEB_PORT": str(stack.settings.port),
+        "EVENTS_URL": stack.events_url,
     }
 
 

@@ -1,8 +1,9 @@
-"""The four web services behind one port, as the ingress has them: `gunicorn 'tip_local.web:create_app()'`."""
+"""The four web services behind one port, as the ingress has them: `gunicorn 'tip_local.web:create_front()'`."""
 
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -10,9 +11,9 @@ from flask import Flask, Response, jsonify
 from flask.typing import ResponseReturnValue
 
 from chassis import config, metrics, openapi, web
+from chassis.asgi import Bridge, Wsgi
+from intents.express import Express
 from tip_local.process_table import WEB_SERVICES, module_exists
-
-Wsgi = Callable[[Mapping[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 # The first pattern that matches decides. deploy/ingress has the same table.
 ROUTES: tuple[tuple[str, str], ...] = (
@@ -29,25 +30,45 @@ def service_of(path: str) -> str | None:
     return next((service for pattern, service in _COMPILED if pattern.fullmatch(path)), None)
 
 
+def create_front(environment: Mapping[str, str] = os.environ) -> Bridge:
+    """What gunicorn serves: with the lane for submits that intents has in front of itself."""
+    apps = _apps(environment)
+    return Express(apps["intents"], _dispatching(apps, environment))
+
+
 def create_app(environment: Mapping[str, str] = os.environ) -> Wsgi:
-    apps = {
+    return _dispatching(_apps(environment), environment)
+
+
+def _apps(environment: Mapping[str, str]) -> dict[str, Flask]:
+    return {
         service: import_module(f"{service}.app").create_app(config.scoped(environment, f"{service.upper()}_"))
         for service in WEB_SERVICES
         if module_exists(f"{service}.app")
     }
-    platform = _platform(list(apps.values()))
 
-    def dispatch(environ: Mapping[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+
+def _dispatching(apps: Mapping[str, Flask], environment: Mapping[str, str]) -> Wsgi:
+    platform = _platform(list(apps.values()), _routes_elsewhere(environment.get("EVENTS_URL")))
+
+    def dispatch(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         chosen = apps.get(service_of(environ.get("PATH_INFO", "")) or "", platform)
-        return chosen.wsgi_app(environ, start_response)  # type: ignore[no-any-return]
+        return chosen.wsgi_app(environ, start_response)
 
     return dispatch
 
 
-def _platform(apps: list[Flask]) -> Flask:
+def _routes_elsewhere(events_url: str | None) -> list[openapi.Route]:
+    """What belongs into the document although another process answers it."""
+    if not module_exists("stream_gateway.routes.document"):
+        return []
+    return [replace(import_module("stream_gateway.routes.document").ROUTE, server=events_url)]
+
+
+def _platform(apps: list[Flask], elsewhere: list[openapi.Route]) -> Flask:
     """What is about the whole: health, metrics, the one document of the API."""
     platform = web.bare("platform", {})
-    document, page = openapi.document(apps), openapi.page(apps)
+    document, page = openapi.document(apps, elsewhere), openapi.page(apps, elsewhere)
 
     @platform.get("/health/live")
     def live() -> ResponseReturnValue:

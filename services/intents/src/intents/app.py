@@ -20,7 +20,7 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
         config = Config.from_env(environment)
     deps = dependencies(config)
     logs.configure("intents", log_format=config.log_format, level=config.log_level)
-    app = web.create(
+    return web.create(
         "intents",
         config,
         deps.engine,
@@ -28,8 +28,11 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
         statuses=routes.STATUSES,
         extensions={"deps": deps, "cursors": Cursors(config.cursor_key)},
     )
-    app.wsgi_app = Express(app, deps)  # type: ignore[method-assign]
-    return app
+
+
+def create_front(environment: Mapping[str, str] = os.environ) -> Express:
+    """What gunicorn serves: the app, and in front of it the lane for submits."""
+    return Express(create_app(environment))
 
 
 def dependencies(config: Config) -> usecases.Deps:

@@ -1,127 +1,183 @@
-"""The express lane: a submit as most are, without the price of a general web framework.
+"""The express lane: a submit as most are, together with others and without the price of a general web framework.
 
 Everything that is decided is decided where it always is: `schemas` load, `chassis.access` identifies, `usecases`
-submit. Only what Flask would do around that is done here by hand, which is two fifths of the work of a request. A
-request that is odd in any way before something is written (a query, another credential, a body that cannot be read, a
-caller that is not allowed) takes the ordinary lane from its beginning, with what was read of the database, and refusals
-are answered by the app.
+submit. Only what Flask would do around that is done here by hand, and requests that arrive at the same time share one
+read and one write. A request that is odd in any way before something is written (a query, another credential, a body
+that cannot be read, a caller that is not allowed) takes the ordinary lane from its beginning; refusals are answered by
+the app.
 """
 
-import io
 import json
 import re
 import time
-from collections.abc import Callable, Iterable
-from http import HTTPStatus
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
 from uuid import UUID
 
 from flask import Flask, Response, g
 
-from chassis import access, keys, ratelimit, strict_json, tracing, web
+from chassis import access, asgi, keys, ratelimit, strict_json, tracing, web
+from chassis.asgi import Bridge, Receive, Scope, Send
 from chassis.principals import Principal
 from intents import model, routes, schemas, usecases
+from intents.lanes import Lanes
 
-_PATH = re.compile(r"/v1/accounts/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})/intents", re.ASCII)
-_ODD = ("HTTP_AUTHORIZATION", "HTTP_TRANSFER_ENCODING")
+LANES = 2
+TOGETHER = 32
+
+_PATH = re.compile(rb"/v1/accounts/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})/intents")
 _ROUTE = "/v1/accounts/<uuid:account_id>/intents"
+_ODD = (b"authorization", b"transfer-encoding")
 
-Environ = dict[str, Any]
-StartResponse = Callable[..., Any]
-Wsgi = Callable[[Environ, StartResponse], Iterable[bytes]]
+Headers = Mapping[bytes, bytes]
 
 
-class Express:
-    """WSGI in front of the app's own."""
+@dataclass(slots=True)
+class _Asked:
+    """A request; then what was read for it and who sent it; then what is left of the sender's quota."""
 
-    def __init__(self, app: Flask, deps: usecases.Deps) -> None:
-        self._app, self._deps = app, deps
-        self._ordinary: Wsgi = app.wsgi_app
+    key: str
+    submission: usecases.Submission
+    trace: tracing.Trace
+    looked: usecases.Known | None = None
+    principal: Principal | None = None
+    counted: ratelimit.Counts | None = None
+
+
+class Express(Bridge):
+    """In front of the app, or of several (`wsgi`) of which it is one."""
+
+    def __init__(self, app: Flask, wsgi: asgi.Wsgi | None = None) -> None:
+        super().__init__(wsgi or app.wsgi_app, asgi.threads())
+        self._flask = app
+        self._deps: usecases.Deps = app.extensions["deps"]
         self._access: access.Access = app.extensions["access"]
+        self._lanes: Lanes[_Asked, usecases.Told] = Lanes(self._submit_together, lanes=LANES, most=TOGETHER)
 
-    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        place = _PATH.fullmatch(environ["PATH_INFO"])
-        if place is None or not _is_plain(environ):
-            return self._ordinary(environ, start_response)
+    async def http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        place = _PATH.fullmatch(scope["raw_path"])
+        headers = dict(scope["headers"])
+        if place is None or not _is_plain(scope, headers):
+            await super().http(scope, receive, send)
+            return
         started = time.perf_counter()
-        body = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
-        environ["wsgi.input"] = io.BytesIO(body)
-        trace = tracing.Trace.begin(environ.get("HTTP_X_REQUEST_ID"), environ.get("HTTP_TRACEPARENT"))
-        token = tracing.current.set(trace)
+        body = await asgi.read(receive)
+        if body is None:
+            return
+        asked = _asked(UUID(place[1].decode()), headers, body)
+        told = await self._told(asked) if asked else None
+        if asked is None or told is None:
+            await self.answer(scope, body, send, {routes.LOOKED: asked.looked} if asked else None)
+            return
+        token = tracing.current.set(asked.trace)
         try:
-            ready = self._ready(environ, UUID(place[1]), body)
-            if ready is None:
-                return self._ordinary(environ, start_response)
-            return self._submit(environ, start_response, started, trace, *ready)
+            if isinstance(told, usecases.Result):
+                answer = _accepted(scope, started, asked, told)
+            else:
+                answer = self._refused(scope, body, started, asked, told)
+            await asgi.respond(send, *answer)
         finally:
             tracing.current.reset(token)
 
-    def _ready(
-        self, environ: Environ, account_id: UUID, body: bytes
-    ) -> tuple[Principal, model.Facts, usecases.Submission] | None:
-        """Who asks for what, if nothing is wrong with either."""
+    async def _told(self, asked: _Asked) -> usecases.Told:
+        """What became of the request; None if it is not one for this lane."""
         try:
-            command = schemas.command(strict_json.loads(body))
-            submission = routes.submission(account_id, command, environ.get("HTTP_IDEMPOTENCY_KEY"))
-            key = environ["HTTP_X_API_KEY"]
-            if not keys.is_well_formed(key):
-                return None
-            question = submission.question._replace(key_prefix=keys.prefix(key))
-            facts, rows = environ[routes.LOOKED] = usecases.look(self._deps, question)
-            principal = access.owner(self._access, key, rows)
-            if principal is None or not any(one.admits(principal) for one in routes.SUBMITTERS):
-                return None
-            model.tradable(facts.account, principal)
-        except Exception:  # noqa: BLE001 - whatever it is, the ordinary lane will meet it again and answer it
-            return None
-        return principal, facts, submission
-
-    def _submit(
-        self,
-        environ: Environ,
-        start_response: StartResponse,
-        started: float,
-        trace: tracing.Trace,
-        principal: Principal,
-        facts: model.Facts,
-        submission: usecases.Submission,
-    ) -> Iterable[bytes]:
-        counted: ratelimit.Counts = {}
-        try:
-            counted = self._access.rate_limit.count(f"{principal.kind}:{principal.id}")
-            result = usecases.submit(self._deps, principal, facts, submission)
+            told = await self._lanes.ask(asked.submission.account_id, asked)
+            if told is None and asked.counted is not None:
+                told = await self.run(self._submit_alone, asked)
         except Exception as error:  # noqa: BLE001 - the app knows how to answer each of them
-            return self._refused(environ, started, trace, counted, error)(environ, start_response)
-        answer = json.dumps(model.record(result.action)).encode()
-        status = routes.status_of(result)
-        headers = [
-            ("Content-Type", "application/json"),
-            ("Content-Length", str(len(answer))),
-            *routes.headers_of(result),
-            *web.common_headers(trace),
-            ("Cache-Control", "no-store"),
-            *ratelimit.headers(counted),
-        ]
-        start_response(f"{status} {HTTPStatus(status).phrase}", headers)
-        web.measure("intents", "POST", _ROUTE, environ["PATH_INFO"], status, time.perf_counter() - started)
-        return [answer]
+            return error
+        return told
+
+    def _submit_together(self, asked: Sequence[_Asked]) -> list[usecases.Told]:
+        questions = [one.submission.question._replace(key_prefix=keys.prefix(one.key)) for one in asked]
+        told: list[usecases.Told] = [None] * len(asked)
+        counted: dict[int, usecases.Together] = {}
+        for place, looked in enumerate(usecases.look_at_all(self._deps, questions)):
+            one, (facts, rows) = asked[place], looked
+            one.looked, one.principal = looked, access.owner(self._access, one.key, rows)
+            if one.principal is None or not _may(one.principal, facts):
+                continue
+            try:
+                one.counted = self._access.rate_limit.count(f"{one.principal.kind}:{one.principal.id}")
+            except Exception as error:  # noqa: BLE001 - too many: it is told, as anything else would be
+                told[place] = error
+            else:
+                counted[place] = usecases.Together(one.principal, facts, one.submission, one.trace.traceparent)
+        outcomes = usecases.submit_together(self._deps, list(counted.values()))
+        for place, outcome in zip(counted, outcomes, strict=True):
+            told[place] = outcome
+        return told
+
+    def _submit_alone(self, asked: _Asked) -> usecases.Result:
+        principal, (facts, _rows) = cast("Principal", asked.principal), cast("usecases.Known", asked.looked)
+        token = tracing.current.set(asked.trace)
+        try:
+            return usecases.submit(self._deps, principal, facts, asked.submission)
+        finally:
+            tracing.current.reset(token)
 
     def _refused(
-        self, environ: Environ, started: float, trace: tracing.Trace, counted: ratelimit.Counts, error: Exception
-    ) -> Response:
-        with self._app.request_context(environ):
-            g.started, g.trace, g.rate_limits = started, trace, counted
-            return self._app.finalize_request(self._app.handle_user_exception(error))
+        self, scope: Scope, body: bytes, started: float, asked: _Asked, error: Exception
+    ) -> tuple[int, asgi.Headers, bytes]:
+        with self._flask.request_context(asgi.environ(scope, body)):
+            g.started, g.trace, g.rate_limits = started, asked.trace, asked.counted or {}
+            response: Response = self._flask.finalize_request(self._flask.handle_user_exception(error))
+        return response.status_code, list(response.headers), response.get_data()
 
 
-def _is_plain(environ: Environ) -> bool:
-    length = environ.get("CONTENT_LENGTH") or ""
+def _accepted(scope: Scope, started: float, asked: _Asked, result: usecases.Result) -> tuple[int, asgi.Headers, bytes]:
+    answer = json.dumps(model.record(result.action)).encode()
+    status = routes.status_of(result)
+    headers = [
+        ("Content-Type", "application/json"),
+        ("Content-Length", str(len(answer))),
+        *routes.headers_of(result),
+        *web.common_headers(asked.trace),
+        ("Cache-Control", "no-store"),
+        *ratelimit.headers(asked.counted or {}),
+    ]
+    web.measure("intents", "POST", _ROUTE, scope["path"], status, time.perf_counter() - started)
+    return status, headers, answer
+
+
+def _asked(account_id: UUID, headers: Headers, body: bytes) -> _Asked | None:
+    """What is asked, if nothing is wrong with it."""
+    try:
+        key, once = headers[b"x-api-key"].decode("ascii"), headers.get(b"idempotency-key")
+        if not keys.is_well_formed(key):
+            return None
+        command = schemas.command(strict_json.loads(body))
+        submission = routes.submission(account_id, command, None if once is None else once.decode("latin-1"))
+    except Exception:  # noqa: BLE001 - whatever it is, the ordinary lane will meet it again and answer it
+        return None
+    return _Asked(key, submission, tracing.Trace.begin(_text(headers, b"x-request-id"), _text(headers, b"traceparent")))
+
+
+def _text(headers: Headers, name: bytes) -> str | None:
+    return headers[name].decode("latin-1") if name in headers else None
+
+
+def _may(principal: Principal, facts: model.Facts) -> bool:
+    if not any(one.admits(principal) for one in routes.SUBMITTERS):
+        return False
+    try:
+        model.tradable(facts.account, principal)
+    except Exception:  # noqa: BLE001 - as above
+        return False
+    return True
+
+
+def _is_plain(scope: Scope, headers: Headers) -> bool:
+    length = headers.get(b"content-length", b"")
     return (
-        environ["REQUEST_METHOD"] == "POST"
-        and environ.get("CONTENT_TYPE") == "application/json"
-        and not environ.get("QUERY_STRING")
-        and "HTTP_X_API_KEY" in environ
+        scope["method"] == "POST"
+        and not scope["query_string"]
+        and len(headers) == len(scope["headers"])  # none is given twice
+        and headers.get(b"content-type") == b"application/json"
+        and b"x-api-key" in headers
         and length.isdigit()
         and int(length) <= strict_json.MAX_BYTES
-        and not any(header in environ for header in _ODD)
+        and not any(name in headers for name in _ODD)
     )

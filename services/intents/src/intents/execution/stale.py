@@ -42,7 +42,8 @@ def _cancel(deps: Deps, account_id: UUID, intent_id: UUID) -> bool:
         return False
     command = model.Cancel({"ref_intent_id": str(intent_id)}, intent_id)
     try:
-        action = store.append(deps.direct, model.admit(facts, facts.account, ACTOR, command, REASON), None)
+        admission = model.admit(facts, facts.account, ACTOR, command, REASON)
+        action = store.append(deps.direct, store.New(admission, once=None, traceparent=None))
     except (store.FactsChanged, model.IntentTerminal, model.IntentBusy, model.OutcomeUnknown):
         return False  # something else happened to it just now; if it is still too old, the next look finds it
     log.info("stale_order_canceled", account_id=str(account_id), intent_id=str(intent_id))

@@ -1,20 +1,11 @@
 """The only SQL on the tables of intents."""
 
-from intents.store.admission import (
-    FactsChanged,
-    Once,
-    Question,
-    append,
-    facts,
-    lock,
-    refuse,
-    remember,
-    with_order_facts,
-    written,
-)
+from intents.store.admission import Known, Question, facts, facts_of, with_order_facts
+from intents.store.appending import FactsChanged, New, Once, append, create_all, lock, remember, written
 from intents.store.direct import Direct, Uncertain
 from intents.store.events import append_event, append_to_all, is_known, locked_intent, save
 from intents.store.reads import account, accounts_of, by_id, head, history, last_cancel, latest, other_events, page
+from intents.store.refusals import refuse
 from intents.store.statistics import behind, counts, forget_old_keys, now, roll
 from intents.store.tables import METADATA, SCHEMA
 
@@ -23,6 +14,8 @@ __all__ = [
     "SCHEMA",
     "Direct",
     "FactsChanged",
+    "Known",
+    "New",
     "Once",
     "Question",
     "Uncertain",
@@ -34,7 +27,9 @@ __all__ = [
     "behind",
     "by_id",
     "counts",
+    "create_all",
     "facts",
+    "facts_of",
     "forget_old_keys",
     "head",
     "history",

@@ -29,7 +29,9 @@ class Statement(NamedTuple):
 
     @property
     def execute(self) -> str:
-        return f"EXECUTE {self.name} ({', '.join(['%s'] * len(self.types))})"
+        # Of an array the driver writes the elements only, and what type they are is for us to say.
+        values = (f"%s::{one}" if one.endswith("[]") else "%s" for one in self.types)
+        return f"EXECUTE {self.name} ({', '.join(values)})"
 
 
 class Uncertain(exc.OperationalError):

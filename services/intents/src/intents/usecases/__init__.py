@@ -1,5 +1,6 @@
 """What intents does: one function per use case, one transaction each."""
 
+from intents.store import Known
 from intents.usecases.batch import Outcome, submit_all, submit_each
 from intents.usecases.deps import Deps
 from intents.usecases.hearing import hear
@@ -16,14 +17,18 @@ from intents.usecases.reads import (
 )
 from intents.usecases.reports import record
 from intents.usecases.submit import Result, Submission, look, submit
+from intents.usecases.together import Together, Told, look_at_all, submit_together
 
 __all__ = [
     "Deps",
+    "Known",
     "Outcome",
     "Page",
     "Reader",
     "Result",
     "Submission",
+    "Together",
+    "Told",
     "Verification",
     "action_history",
     "hear",
@@ -31,10 +36,12 @@ __all__ = [
     "latest_action",
     "list_actions",
     "look",
+    "look_at_all",
     "record",
     "statistics",
     "submit",
     "submit_all",
     "submit_each",
+    "submit_together",
     "verify",
 ]

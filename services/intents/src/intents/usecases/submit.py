@@ -6,10 +6,10 @@ from typing import NamedTuple
 from uuid import UUID
 
 import control_rules
-from chassis import crashpoints
-from chassis.access import KeyRow
+from chassis import crashpoints, tracing
 from chassis.principals import Principal
 from intents import model, store
+from intents.store import Known
 from intents.usecases.deps import Deps
 
 ATTEMPTS = 5  # how often somebody else may get in between before the caller is told to try again
@@ -43,7 +43,7 @@ class Result(NamedTuple):
         return self.created and not self.replayed
 
 
-def look(deps: Deps, question: store.Question) -> tuple[model.Facts, list[KeyRow]]:
+def look(deps: Deps, question: store.Question) -> Known:
     """What must be known of a request to decide it, and the keys that could be its caller's: one read."""
     return store.facts(deps.direct, question)
 
@@ -64,10 +64,11 @@ def submit(deps: Deps, principal: Principal, facts: model.Facts, submission: Sub
     return result
 
 
-def announce(deps: Deps, action: model.Action) -> None:
-    """After the commit: wake the executor, and tell the stream gateway how far the log has come."""
+def announce(deps: Deps, *actions: model.Action) -> None:
+    """After the commit: wake the executor, and tell the stream gateway how far the logs have come."""
     deps.outbox.bell.ring()
-    deps.hints.tell(action.account_id, action.sequence)
+    for action in actions:
+        deps.hints.tell(action.account_id, action.sequence)
 
 
 def _decide_until_written(
@@ -75,7 +76,7 @@ def _decide_until_written(
 ) -> Result:
     for _ in range(ATTEMPTS):
         try:
-            if _needs_order_facts(facts.controls) and not submission.dry_run:
+            if needs_order_facts(facts.controls) and not submission.dry_run:
                 return _decide_alone(deps, account, actor, submission)
             return decide(deps, facts, account, actor, submission)
         except store.FactsChanged:
@@ -124,17 +125,18 @@ def decide(
     if submission.dry_run:
         return Result(admission.action, created=False)
     crashpoints.reach("intents.before_commit")
-    return Result(store.append(deps.direct, admission, submission.once))
+    return Result(store.append(deps.direct, store.New(admission, submission.once, tracing.traceparent())))
 
 
 def _complete(deps: Deps, facts: model.Facts, submission: Submission) -> model.Facts:
     subject = submission.command if isinstance(submission.command, model.Create) else facts.intent
-    if subject is None or not _needs_order_facts(facts.controls):
+    if subject is None or not needs_order_facts(facts.controls):
         return facts
     return store.with_order_facts(deps.direct, facts, subject.symbol, subject.order_side)
 
 
-def _needs_order_facts(controls: control_rules.Facts | None) -> bool:
+def needs_order_facts(controls: control_rules.Facts | None) -> bool:
+    """Whether a limit or the state REDUCING asks for more than is read of every command."""
     if controls is None:
         return False
     switches = (controls.organization_switch, controls.account_switch)

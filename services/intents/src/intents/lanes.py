@@ -1,0 +1,86 @@
+"""What comes at the same time is done together: batches of waiting requests, each in a thread, on the event loop."""
+
+import asyncio
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar
+
+Asked = TypeVar("Asked")
+Told = TypeVar("Told")
+
+
+class _Waiting(NamedTuple):
+    group: Hashable
+    asked: Any
+    answer: asyncio.Future[Any]
+
+
+class Lanes(Generic[Asked, Told]):
+    """`work` is given what has come while it was busy, and answers each of it, in order.
+
+    Of one group everything is in one lane at a time: whoever would have to wait for it in the database waits here, and
+    holds up nobody else. There is more than one lane, so that one which is stuck leaves a way.
+    """
+
+    def __init__(self, work: Callable[[Sequence[Asked]], Sequence[Told]], *, lanes: int, most: int) -> None:
+        self._work, self._most, self._free = work, most, lanes
+        self._threads = ThreadPoolExecutor(lanes, thread_name_prefix="lane")
+        self._waiting: list[_Waiting] = []
+        self._under_way: set[Hashable] = set()
+        self._starting = False
+
+    async def ask(self, group: Hashable, asked: Asked) -> Told:
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(group, asked, loop.create_future())
+        self._waiting.append(waiting)
+        self._wake(loop)
+        told: Told = await waiting.answer
+        return told
+
+    def _wake(self, loop: asyncio.AbstractEventLoop) -> None:
+        # After what else the loop has to do now: other requests that have arrived come along.
+        if self._free and self._waiting and not self._starting:
+            self._starting = True
+            loop.call_soon(self._start, loop)
+
+    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._starting = False
+        batch = self._take()
+        if not batch:
+            return
+        self._free -= 1
+        groups = {one.group for one in batch}
+        self._under_way |= groups
+        done = loop.run_in_executor(self._threads, self._work, [one.asked for one in batch])
+        done.add_done_callback(partial(self._finish, loop, batch, groups))
+        self._wake(loop)
+
+    def _take(self) -> list[_Waiting]:
+        batch: list[_Waiting] = []
+        rest: list[_Waiting] = []
+        for one in self._waiting:
+            suits = len(batch) < self._most and one.group not in self._under_way
+            (batch if suits else rest).append(one)
+        self._waiting = rest
+        return batch
+
+    def _finish(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        batch: Sequence[_Waiting],
+        groups: set[Hashable],
+        done: "asyncio.Future[Sequence[Told]]",
+    ) -> None:
+        self._free += 1
+        self._under_way -= groups
+        error = done.exception()
+        answers = [None] * len(batch) if error else done.result()
+        for one, answer in zip(batch, answers, strict=True):
+            if one.answer.done():  # its caller has gone
+                continue
+            if error:
+                one.answer.set_exception(error)
+            else:
+                one.answer.set_result(answer)
+        self._wake(loop)

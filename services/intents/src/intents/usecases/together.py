@@ -1,0 +1,85 @@
+"""Submitting commands that came at the same time: one read and one write for all of them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sqlalchemy import exc
+
+from chassis import crashpoints
+from chassis.principals import Principal
+from intents import model, store
+from intents.store import Known
+from intents.usecases.deps import Deps
+from intents.usecases.submit import Result, Submission, announce, needs_order_facts
+
+Told = Result | Exception | None
+"""What became of a command; None if it was left for `submit`, which decides it by itself."""
+
+
+class Together(NamedTuple):
+    """One command among others, and what is known about it."""
+
+    principal: Principal
+    facts: model.Facts
+    submission: Submission
+    traceparent: str
+
+
+def look_at_all(deps: Deps, questions: Sequence[store.Question]) -> list[Known]:
+    """What must be known of each to decide it, and the keys that could be its caller's: one read for all."""
+    return store.facts_of(deps.direct, questions)
+
+
+def submit_together(deps: Deps, asked: Sequence[Together]) -> list[Told]:
+    """Append those that are as most are: new intents which nothing speaks against. The others are left."""
+    admitted = {place: new for place, one in enumerate(asked) if (new := _admitted(one))}
+    if not admitted:
+        return [None] * len(asked)
+    crashpoints.reach("intents.before_commit")
+    written = dict(zip(admitted, _written(deps, list(admitted.values())), strict=True))
+    crashpoints.reach("intents.after_commit")
+    done = [told.action for told in written.values() if isinstance(told, Result)]
+    if done:
+        announce(deps, *done)
+    return [written.get(place) for place in range(len(asked))]
+
+
+def _admitted(one: Together) -> store.New | None:
+    account, facts, submission = one.facts.account, one.facts, one.submission
+    if not isinstance(submission.command, model.Create) or submission.dry_run or account is None:
+        return None
+    if (facts.earlier and submission.once) or needs_order_facts(facts.controls):
+        return None
+    actor = model.Actor(one.principal.kind, one.principal.id)
+    try:
+        return store.New(model.admit(facts, account, actor, submission.command), submission.once, one.traceparent)
+    except model.ControlRejected:  # which is to be kept, by whoever submits it by itself
+        return None
+
+
+def _written(deps: Deps, news: Sequence[store.New]) -> list[Told]:
+    if len(news) == 1:
+        return [_written_alone(deps, *news)]
+    try:
+        actions = store.create_all(deps.direct, news)
+    except store.Uncertain:
+        return [_ascertained(deps, new.admission.action) for new in news]
+    except exc.DBAPIError:  # one may have spoilt it for all: a lock that is held too long, a value nobody foresaw
+        return [None] * len(news)
+    return [Result(action) if action else None for action in actions]
+
+
+def _written_alone(deps: Deps, new: store.New) -> Told:
+    try:
+        return Result(store.append(deps.direct, new))
+    except store.FactsChanged:
+        return None
+    except (exc.DBAPIError, model.OutcomeUnknown, model.IdempotentRequestInFlight) as error:
+        return error
+
+
+def _ascertained(deps: Deps, action: model.Action) -> Told:
+    try:
+        return Result(store.written(deps.direct, action))
+    except model.OutcomeUnknown as error:
+        return error

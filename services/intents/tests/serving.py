@@ -1,0 +1,87 @@
+"""An app behind its front, for the test client: the requests of a test go through an event loop, as a server's do."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from flask import Flask
+from werkzeug.datastructures import Headers
+from werkzeug.http import HTTP_STATUS_CODES
+from werkzeug.test import EnvironBuilder, TestResponse
+
+from chassis.asgi import Bridge
+from intents import app as intents_app
+from intents.express import Express
+
+Answer = tuple[int, list[tuple[str, str]], bytes]
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="event loop", daemon=True).start()
+    return loop
+
+
+def create_app(environment: Mapping[str, str]) -> Flask:
+    """The app, whose test client sends through the front."""
+    app = intents_app.create_app(environment)
+    front = app.extensions["front"] = Express(app)
+    app.wsgi_app = _through(front)  # type: ignore[method-assign]
+    return app
+
+
+def send_together(app: Flask, requests: Sequence[EnvironBuilder]) -> list[TestResponse]:
+    """The answers to requests that the front finds waiting all at once."""
+
+    async def gather() -> list[Answer]:
+        front = app.extensions["front"]
+        return await asyncio.gather(*(_answer(front, request.get_environ()) for request in requests))
+
+    answers = asyncio.run_coroutine_threadsafe(gather(), _loop()).result()
+    return [TestResponse([body], status, Headers(headers), None) for status, headers, body in answers]  # type: ignore[arg-type]
+
+
+def _through(front: Bridge) -> Callable[..., Iterable[bytes]]:
+    def call(environ: Mapping[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        status, headers, body = asyncio.run_coroutine_threadsafe(_answer(front, environ), _loop()).result()
+        start_response(f"{status} {HTTP_STATUS_CODES[status]}", headers)
+        return [body]
+
+    return call
+
+
+async def _answer(front: Bridge, environ: Mapping[str, Any]) -> Answer:
+    body = environ["wsgi.input"].read()
+    sent: list[Mapping[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body}
+
+    async def send(message: Mapping[str, Any]) -> None:
+        sent.append(message)
+
+    await front(_scope(environ), receive, send)
+    headers = [(name.decode("latin-1").title(), value.decode("latin-1")) for name, value in sent[0]["headers"]]
+    return sent[0]["status"], headers, sent[1]["body"]
+
+
+def _scope(environ: Mapping[str, Any]) -> dict[str, Any]:
+    path = environ["RAW_URI"].partition("?")[0] if "RAW_URI" in environ else environ["PATH_INFO"]
+    named = {name: value for name, value in environ.items() if name.startswith("HTTP_")}
+    named |= {f"HTTP_{name}": environ[name] for name in ("CONTENT_TYPE", "CONTENT_LENGTH") if environ.get(name)}
+    headers = [(name[5:].lower().replace("_", "-"), value) for name, value in named.items()]
+    return {
+        "type": "http",
+        "http_version": "1.1",
+        "method": environ["REQUEST_METHOD"],
+        "scheme": "http",
+        "path": environ["PATH_INFO"],
+        "raw_path": path.encode("latin-1"),
+        "query_string": environ["QUERY_STRING"].encode("latin-1"),
+        "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers],
+        "server": (environ["SERVER_NAME"], int(environ["SERVER_PORT"])),
+        "client": (environ.get("REMOTE_ADDR", ""), 0),
+    }

@@ -1,0 +1,178 @@
+"""Requests that come at the same time share a read and a write, and each is answered as if it had come alone."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg2
+import pytest
+from werkzeug.test import EnvironBuilder
+
+from chassis import keys
+from intents.lanes import Lanes
+from intents.store.direct import Statement
+
+from .conftest import Desk, cancel, create, limit, replace
+from .serving import send_together
+from .test_controls import disable, limits
+
+
+def request(desk: Desk, body: Any, **headers: str) -> EnvironBuilder:
+    named = {**desk.headers, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    return EnvironBuilder(urlsplit(desk.path).path, method="POST", json=body, headers=named)
+
+
+@pytest.fixture
+def statements(desk: Desk) -> Iterator[list[str]]:
+    """The names of the statements sent meanwhile."""
+    direct, sent = desk.deps.direct, []
+    execute = direct._execute
+
+    def noted(statement: Statement, values: Any) -> Any:
+        sent.append(statement.name)
+        return execute(statement, values)
+
+    direct._execute = noted  # type: ignore[method-assign]
+    yield sent
+    direct._execute = execute  # type: ignore[method-assign]
+
+
+def test_new_intents_on_many_accounts_cost_one_read_and_one_write(
+    desk: Desk, new_desk: Callable[..., Desk], statements: list[str]
+) -> None:
+    desks = [desk, *(new_desk() for _ in range(9))]
+
+    answers = send_together(desk.app, [request(one, create(str(place))) for place, one in enumerate(desks, 1)])
+
+    assert [answer.status_code for answer in answers] == [201] * 10
+    assert [answer.json["account_id"] for answer in answers] == [str(one.account_id) for one in desks]
+    assert [answer.json["spec"]["Market"]["quantity"] for answer in answers] == [str(n) for n in range(1, 11)]
+    assert statements == ["intents_facts", "intents_create"]
+    for one, answer in zip(desks, answers, strict=True):
+        assert one.get(f"/{answer.json['intent_id']}").json == answer.json
+        assert len(one.outbox()) == 1
+
+
+def test_those_on_one_account_follow_each_other_in_the_log_and_in_the_chain(desk: Desk, statements: list[str]) -> None:
+    answers = send_together(desk.app, [request(desk, create(str(quantity))) for quantity in range(1, 11)])
+
+    assert [answer.json["sequence"] for answer in answers] == list(range(1, 11))
+    assert statements.count("intents_facts") == 1
+    assert desk.get("/verify").json["valid"] is True
+    assert len(desk.rows("action")) == len(desk.rows("intent")) == len(desk.outbox()) == 10
+
+
+def test_each_of_a_mixed_lot_is_answered_as_if_it_had_come_alone(new_desk: Callable[..., Desk]) -> None:
+    plain, refused, counted, referring, busy = (new_desk() for _ in range(5))
+    disable(refused)
+    limits(counted, max_orders_per_minute=1)
+    intent_id = referring.created(limit())["intent_id"]
+    pending = busy.created(limit())["intent_id"]
+    busy.created(replace(pending))
+    lot = {
+        "plain": (request(plain, create()), 201, None),
+        "refused by a control": (request(refused, create()), 422, "control_rejected"),
+        "within the limit": (request(counted, create()), 201, None),
+        "over the limit": (request(counted, create()), 422, "control_rejected"),
+        "a cancel": (request(referring, cancel(intent_id)), 201, None),
+        "a busy intent": (request(busy, replace(pending)), 409, "intent_busy"),
+        "a stranger": (request(plain, create(), x_api_key=keys.generate("paper")), 401, "unauthenticated"),
+        "invalid": (request(plain, create("0")), 422, "invalid"),
+        "another's account": (
+            request(plain, create(), x_api_key=refused.organization.api_keys["paper"]),
+            404,
+            "not_found",
+        ),
+    }
+
+    answers = send_together(plain.app, [built for built, _, _ in lot.values()])
+
+    found = {name: (answer.status_code, answer.json.get("code")) for name, answer in zip(lot, answers, strict=True)}
+    assert found == {name: (status, code) for name, (_, status, code) in lot.items()}
+    assert len(plain.rows("action")) == len(counted.rows("action")) == 1
+    assert refused.rows("action") == [] and len(refused.rows("refusal")) == 1
+
+
+def test_one_key_twice_at_once_is_done_once_and_answered_twice_alike(desk: Desk) -> None:
+    desk.created(create())
+
+    answers = send_together(desk.app, [request(desk, create("7"), Idempotency_Key="k") for _ in range(4)])
+
+    assert [answer.status_code for answer in answers] == [201] * 4
+    assert len({answer.get_data() for answer in answers}) == 1
+    assert sorted(answer.headers.get("Idempotent-Replayed", "") for answer in answers) == ["", "true", "true", "true"]
+    assert len(desk.rows("action")) == 2
+
+
+def test_an_account_that_is_held_up_holds_up_no_other(new_desk: Callable[..., Desk]) -> None:
+    stuck, free = new_desk(), new_desk()
+    stuck.created(create())
+    holder = psycopg2.connect(stuck.platform.admin_url)
+    holder.cursor().execute(
+        "SELECT 1 FROM intents.account_head WHERE account_id = %s FOR UPDATE", (str(stuck.account_id),)
+    )
+
+    try:
+        together = send_together(stuck.app, [request(stuck, create()), request(free, create())])
+    finally:
+        holder.close()
+
+    assert [(answer.status_code, answer.json.get("code")) for answer in together] == [
+        (503, "unavailable"),
+        (201, None),
+    ]
+    assert len(stuck.rows("action")) == len(free.rows("action")) == 1
+
+
+def test_a_lane_that_is_stuck_leaves_the_other_to_everybody_else() -> None:
+    stuck, seen = threading.Event(), []
+
+    def work(asked: list[str]) -> list[str]:
+        seen.append(list(asked))
+        if "slow" in asked:
+            stuck.wait(10)
+        return [one.upper() for one in asked]
+
+    async def scene() -> list[str]:
+        lanes: Lanes[str, str] = Lanes(work, lanes=2, most=2)
+        slow = asyncio.create_task(lanes.ask("one", "slow"))
+        await asyncio.sleep(0.05)
+        behind = asyncio.create_task(lanes.ask("one", "behind"))
+        others = await asyncio.gather(*(lanes.ask(name, name) for name in "abc"))
+        assert not slow.done() and not behind.done()
+        stuck.set()
+        return [*others, await slow, await behind]
+
+    assert asyncio.run(scene()) == ["A", "B", "C", "SLOW", "BEHIND"]
+    assert seen == [["slow"], ["a", "b"], ["c"], ["behind"]]
+
+
+def test_what_spoils_a_whole_lot_is_told_to_each_of_it_and_the_next_lot_is_done() -> None:
+    def work(asked: list[int]) -> list[int]:
+        if 0 in asked:
+            raise ZeroDivisionError
+        return asked
+
+    async def scene() -> tuple[list[Any], int]:
+        lanes: Lanes[int, int] = Lanes(work, lanes=1, most=10)
+        spoilt = await asyncio.gather(lanes.ask("a", 0), lanes.ask("b", 1), return_exceptions=True)
+        return spoilt, await lanes.ask("a", 2)
+
+    spoilt, after = asyncio.run(scene())
+
+    assert [type(one) for one in spoilt] == [ZeroDivisionError, ZeroDivisionError]
+    assert after == 2
+
+
+def test_a_caller_that_has_gone_leaves_the_answers_of_the_others() -> None:
+    async def scene() -> int:
+        lanes: Lanes[int, int] = Lanes(lambda asked: asked, lanes=1, most=10)
+        gone = asyncio.create_task(lanes.ask("a", 1))
+        stays = asyncio.create_task(lanes.ask("b", 2))
+        await asyncio.sleep(0)
+        gone.cancel()
+        return await stays
+
+    assert asyncio.run(scene()) == 2

@@ -1,0 +1,167 @@
+"""Our Flask apps behind gunicorn's event loop.
+
+Reading a request and writing its answer is the loop's work, so neither a slow caller nor an idle connection holds a
+thread; the app itself runs in threads as ever. What a service wants answered without the price of a framework it
+answers on the loop, in front of the bridge (intents does).
+"""
+
+import asyncio
+import io
+import os
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from gunicorn.workers.gasgi import ASGIWorker
+
+from chassis import strict_json
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Headers = list[tuple[str, str]]
+Environ = dict[str, Any]
+Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
+
+_STILL_OPEN_S = 0.5  # how long after its last request a stopping worker waits for one more on an open connection
+_LOOK_S = 0.05
+
+
+class Bridge:
+    """ASGI on the outside, a WSGI app of ours inside."""
+
+    def __init__(self, app: Wsgi, threads: int) -> None:
+        self._app = app
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="web")
+        self.in_flight = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _live(receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close"})
+        else:
+            self.in_flight += 1
+            try:
+                await self.http(scope, receive, send)
+            finally:
+                self.in_flight -= 1
+
+    async def http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = await read(receive)
+        if body is not None:
+            await self.answer(scope, body, send)
+
+    async def answer(self, scope: Scope, body: bytes, send: Send, known: Mapping[str, Any] | None = None) -> None:
+        """Let the app answer; `known` is what it finds in its environment, too."""
+        await respond(send, *await self.run(self._call, {**environ(scope, body), **(known or {})}))
+
+    async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """In a thread: whatever may wait."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
+
+    def _call(self, environ: Environ) -> tuple[int, Headers, bytes]:
+        told: list[tuple[int, Headers]] = []
+
+        def start_response(status: str, headers: Headers, _error: object = None) -> None:
+            told.append((int(status[:3]), headers))
+
+        chunks = self._app(environ, start_response)
+        try:
+            body = b"".join(chunks)
+        finally:
+            if hasattr(chunks, "close"):
+                chunks.close()
+        return *told[-1], body
+
+
+async def read(receive: Receive) -> bytes | None:
+    """The body, cut off where it is too long to be taken anyway; None if the caller has gone."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        body += message.get("body", b"")
+        if not message.get("more_body") or len(body) > strict_json.MAX_BYTES:
+            return bytes(body)
+
+
+async def respond(send: Send, status: int, headers: Headers, body: bytes) -> None:
+    encoded = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+    await send({"type": "http.response.start", "status": status, "headers": encoded})
+    await send({"type": "http.response.body", "body": body})
+
+
+def environ(scope: Scope, body: bytes) -> Environ:
+    """The request as WSGI has it."""
+    path, query = _path(scope["raw_path"]), scope["query_string"].decode("latin-1")
+    server, client = scope["server"] or ("", 0), scope["client"] or ("", 0)
+    found: Environ = {
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": "",
+        "PATH_INFO": unquote_to_bytes(path).decode("latin-1"),
+        "QUERY_STRING": query,
+        "RAW_URI": path.decode("latin-1") + (f"?{query}" if query else ""),
+        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
+        "SERVER_NAME": server[0],
+        "SERVER_PORT": str(server[1]),
+        "REMOTE_ADDR": client[0],
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope["scheme"],
+        "wsgi.input": io.BytesIO(body),
+        "wsgi.input_terminated": True,
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+    }
+    for raw_name, raw_value in scope["headers"]:
+        name = raw_name.decode("latin-1").upper().replace("-", "_")
+        variable = name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
+        value = raw_value.decode("latin-1")
+        found[variable] = f"{found[variable]},{value}" if variable in found else value
+    return found
+
+
+def _path(target: bytes) -> bytes:
+    """Of a whole address, which a request may name as well as a path."""
+    _scheme, found, rest = target.partition(b"://")
+    return b"/" + rest.partition(b"/")[2] if found and not target.startswith(b"/") else target
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    for event in ("startup", "shutdown"):
+        await receive()
+        await send({"type": f"lifespan.{event}.complete"})
+
+
+class Worker(ASGIWorker):  # type: ignore[misc]
+    """gunicorn's worker, which would wait for idle connections until it is killed. Ours waits for requests."""
+
+    @classmethod
+    def check_config(cls, cfg: Any, log: Any) -> None:
+        """Threads are set: they are the bridge's."""
+
+    def load_wsgi(self) -> None:
+        """An app that has no front of its own gets the plain one."""
+        app = self.app.wsgi()
+        self.asgi: Bridge = app if isinstance(app, Bridge) else Bridge(app, threads())
+
+    async def _shutdown(self) -> None:
+        for server in self.servers:
+            server.close()
+        loop = asyncio.get_running_loop()
+        ends, last = loop.time() + self.cfg.graceful_timeout - 1, loop.time()
+        while self.nr_conns and not self._quick_shutdown and loop.time() < min(ends, last + _STILL_OPEN_S):
+            await asyncio.sleep(_LOOK_S)
+            if self.asgi.in_flight:
+                last = loop.time()
+
+
+def threads() -> int:
+    """As many as gunicorn was told."""
+    return int(os.environ.get("WEB_THREADS") or 8)
