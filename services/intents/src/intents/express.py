@@ -23,8 +23,9 @@ from chassis.principals import Principal
 from intents import model, routes, schemas, usecases
 from intents.lanes import Lanes
 
-LANES = 2
+LANES = 3
 TOGETHER = 32
+PATIENCE_S = 0.02
 
 _PATH = re.compile(rb"/v1/accounts/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})/intents")
 _ROUTE = "/v1/accounts/<uuid:account_id>/intents"
@@ -53,7 +54,9 @@ class Express(Bridge):
         self._flask = app
         self._deps: usecases.Deps = app.extensions["deps"]
         self._access: access.Access = app.extensions["access"]
-        self._lanes: Lanes[_Asked, usecases.Told] = Lanes(self._submit_together, lanes=LANES, most=TOGETHER)
+        self._lanes: Lanes[_Asked, usecases.Told] = Lanes(
+            self._submit_together, lanes=LANES, most=TOGETHER, patience_s=PATIENCE_S
+        )
 
     async def http(self, scope: Scope, receive: Receive, send: Send) -> None:
         place = _PATH.fullmatch(scope["raw_path"])

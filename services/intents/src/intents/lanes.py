@@ -20,15 +20,20 @@ class Lanes(Generic[Asked, Told]):
     """`work` is given what has come while it was busy, and answers each of it, in order.
 
     Of one group everything is in one lane at a time: whoever would have to wait for it in the database waits here, and
-    holds up nobody else. There is more than one lane, so that one which is stuck leaves a way.
+    holds up nobody else. One lane makes the largest batches; another opens for those who have waited for `patience_s`,
+    so that a lane which is stuck leaves a way.
     """
 
-    def __init__(self, work: Callable[[Sequence[Asked]], Sequence[Told]], *, lanes: int, most: int) -> None:
-        self._work, self._most, self._free = work, most, lanes
+    def __init__(
+        self, work: Callable[[Sequence[Asked]], Sequence[Told]], *, lanes: int, most: int, patience_s: float
+    ) -> None:
+        self._work, self._most, self._lanes = work, most, lanes
+        self._patience_s = patience_s
         self._threads = ThreadPoolExecutor(lanes, thread_name_prefix="lane")
         self._waiting: list[_Waiting] = []
         self._under_way: set[Hashable] = set()
-        self._starting = False
+        self._begun: list[float] = []  # when the batches under way were
+        self._next: asyncio.Handle | None = None
 
     async def ask(self, group: Hashable, asked: Asked) -> Told:
         loop = asyncio.get_running_loop()
@@ -39,21 +44,25 @@ class Lanes(Generic[Asked, Told]):
         return told
 
     def _wake(self, loop: asyncio.AbstractEventLoop) -> None:
-        # After what else the loop has to do now: other requests that have arrived come along.
-        if self._free and self._waiting and not self._starting:
-            self._starting = True
-            loop.call_soon(self._start, loop)
+        if len(self._begun) == self._lanes or not self._waiting or self._next:
+            return
+        wait_s = max(self._begun, default=0.0) + self._patience_s - loop.time()
+        if wait_s > 0:
+            self._next = loop.call_later(wait_s, self._start, loop)
+        else:  # after what else the loop has to do now: other requests that have arrived come along
+            self._next = loop.call_soon(self._start, loop)
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._starting = False
+        self._next = None
         batch = self._take()
         if not batch:
             return
-        self._free -= 1
+        began = loop.time()
+        self._begun.append(began)
         groups = {one.group for one in batch}
         self._under_way |= groups
         done = loop.run_in_executor(self._threads, self._work, [one.asked for one in batch])
-        done.add_done_callback(partial(self._finish, loop, batch, groups))
+        done.add_done_callback(partial(self._finish, loop, batch, groups, began))
         self._wake(loop)
 
     def _take(self) -> list[_Waiting]:
@@ -70,10 +79,14 @@ class Lanes(Generic[Asked, Told]):
         loop: asyncio.AbstractEventLoop,
         batch: Sequence[_Waiting],
         groups: set[Hashable],
+        began: float,
         done: "asyncio.Future[Sequence[Told]]",
     ) -> None:
-        self._free += 1
+        self._begun.remove(began)
         self._under_way -= groups
+        if self._next:
+            self._next.cancel()
+            self._next = None
         error = done.exception()
         answers = [None] * len(batch) if error else done.result()
         for one, answer in zip(batch, answers, strict=True):
