@@ -2,14 +2,18 @@
 
 import json
 import re
+from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 from flask.testing import FlaskClient
+from sqlalchemy import text
 
 from chassis import tracing
 from identity.app import create_app
 from tip_local.platform_plugin import Platform
 from tip_local.pytest_plugin import PostgresServer
+from tip_local.wire import Wire
+from tip_local.world import World
 
 
 @pytest.fixture(scope="module")
@@ -115,3 +119,33 @@ def test_the_document_is_openapi_3_1_and_the_page_needs_no_other_host(client: Fl
     }
     assert "/api/v1/auth/api-key/validate" in page
     assert not re.search(r"(src|href)=\"(https?:)?//", page)
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(b"COMMIT", "outcome_unknown"), (b"INSERT INTO identity.api_key", "unavailable")]
+)
+def test_what_was_lost_with_the_commit_is_not_said_to_be_undone(
+    platform: Platform, world: World, words: bytes, code: str
+) -> None:
+    organization = world.organization()
+    address = urlsplit(platform.database_url("identity"))
+    assert address.hostname and address.port
+    wire = Wire(address.hostname, address.port)
+    moved = address._replace(netloc=f"{address.username}:{address.password}@127.0.0.1:{wire.port}")
+    app = create_app({**platform.environment("identity"), "DATABASE_URL": urlunsplit(moved)})
+    admin = {"Authorization": f"Bearer {organization.tokens['admin']}"}
+    body = {"name": "lost", "environment": "paper", "permissions": ["intent:read"]}
+    assert app.test_client().post("/v1/api-keys", json=body, headers=admin).status_code == 201
+    wire.cut(words, deliver=True)
+
+    answer = app.test_client().post("/v1/api-keys", json=body, headers=admin)
+    wire.close()
+    with platform.admin() as connection:
+        found = text("SELECT count(*) FROM identity.api_key WHERE organization_id = :id AND name = 'lost'")
+        written = connection.execute(found, {"id": organization.id}).scalar_one()
+
+    assert (answer.status_code, answer.json["code"]) == (503, code)
+    assert wire.words is None
+    assert ("nothing was written" in answer.json["detail"]) is (code == "unavailable")
+    assert written == (2 if code == "outcome_unknown" else 1)
+    app.extensions["deps"].engine.dispose()

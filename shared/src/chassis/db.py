@@ -70,6 +70,11 @@ def is_unavailable(error: BaseException) -> bool:
     return bool(state.startswith(_PASSING))
 
 
+def was_committing(error: BaseException) -> bool:
+    """Whether the connection was lost where no statement was under way: then it was the COMMIT, done or not."""
+    return isinstance(error, DBAPIError) and error.connection_invalidated and error.statement is None
+
+
 def ping(database: Engine) -> None:
     with database.connect() as connection:
         connection.execute(text("SELECT 1"))

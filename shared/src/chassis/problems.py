@@ -71,6 +71,11 @@ def unavailable(detail: str = "A dependency is down; nothing was written. Try ag
     return Problem(503, detail=detail, headers={"Retry-After": str(RETRY_AFTER_S)})
 
 
+def outcome_unknown() -> Problem:
+    detail = "The database was lost at the very commit: it is not known whether it was done. Look before you try again."
+    return Problem(503, "outcome_unknown", detail, headers={"Retry-After": str(RETRY_AFTER_S)})
+
+
 def not_found() -> Problem:
     """The same answer for what does not exist and what belongs to somebody else."""
     return Problem(404, detail="There is nothing here that you may see.")
@@ -161,7 +166,7 @@ def _http(error: HTTPException) -> Response:
 def _database(error: SQLAlchemyError) -> Response:
     if db.is_unavailable(error):
         log.warning("database_unavailable", error=type(error).__name__)
-        return answer(unavailable())
+        return answer(outcome_unknown() if db.was_committing(error) else unavailable())
     if isinstance(error, DataError):
         return answer(Problem(400, detail="A value cannot be stored."))
     return _unexpected(error)
