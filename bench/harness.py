@@ -86,7 +86,7 @@ def _keep(title: str, section: str) -> None:
         README.write_text(text.rstrip("\n") + "\n\n" + section)
         return
     end = text.find("\n## ", start + 1)
-    README.write_text(text[:start] + section + (text[end + 1 :] if end >= 0 else ""))
+    README.write_text(text[:start] + section + (text[end:] if end >= 0 else ""))
 
 
 def _version(name: str) -> str:

@@ -47,12 +47,14 @@ def test_paths_that_look_alike_are_told_apart(path: str, service: str | None) ->
 
 
 def test_the_whole_api_is_one_document_and_one_page(environment: dict[str, str]) -> None:
-    client = Client(create_app(environment))
+    client = Client(create_app({**environment, "EVENTS_URL": "http://events.example"}))
 
     document = client.get("/openapi.json").json
     assert document is not None
     tags = {operation["tags"][0] for path in document["paths"].values() for operation in path.values()}
-    assert tags == set(WEB_SERVICES)
+    assert tags == {*WEB_SERVICES, "stream"}
+    events = document["paths"]["/v1/accounts/{account_id}/events"]["get"]
+    assert events["servers"] == [{"url": "http://events.example"}], "another process answers it"
     assert "/v1/accounts/outbox/health" in client.get("/docs").text
     assert client.get("/health/ready").status_code == 200
 

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import grpc
@@ -23,6 +24,8 @@ from chassis import db, hints
 from tip_local.platform_plugin import Platform
 from tip_local.world import Organization, World, add_account
 from trading_proto import trading_pb2, trading_pb2_grpc
+
+from .proxy import Proxy
 
 ALL_TYPES = [number for name, number in trading_pb2.EventType.items() if number]
 BROKER_ORDER = trading_pb2.EVENT_TYPE_BROKER_ORDER
@@ -182,6 +185,19 @@ def gateways(platform: Platform, folder: Path) -> Iterator[StartGateway]:
             gateway.stop(signal.SIGKILL)
     for gateway in started:
         assert '"level": "error"' not in gateway.log, gateway.log
+
+
+@asynccontextmanager
+async def gateway_behind_proxy(
+    platform: Platform, start: StartGateway, variable: str, **settings: str
+) -> AsyncIterator[tuple[Gateway, Proxy]]:
+    """A gateway that reaches the server the variable names only through a proxy."""
+    url = platform.environment("stream_gateway")[variable]
+    parts = urlsplit(url)
+    assert parts.port
+    async with Proxy(parts.port) as proxy:
+        address = url.replace(f"{parts.hostname}:{parts.port}", proxy.target)
+        yield await asyncio.to_thread(start, **{variable: address}, **settings), proxy
 
 
 @pytest.fixture

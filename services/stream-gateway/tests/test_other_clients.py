@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import jsonschema_rs
 import pytest
 import requests
 from google.protobuf import json_format
@@ -21,6 +22,7 @@ from trading_proto import trading_pb2
 
 from .conftest import Gateway, StartGateway, Writer, connected, key, run, subscribe
 
+ROUTE = "/v1/accounts/{account_id}/events"
 BUF = Path(sys.executable).with_name("buf")
 PROTO = Path(__file__).parents[3] / "proto"
 
@@ -172,6 +174,59 @@ def test_whoever_leaves_or_does_not_read_is_let_go(
 
     assert gateway.metric("tip_stream_subscribers") == 0
     assert gateway.metric('tip_stream_ended_total{reason="stuck",transport="sse"') == 1
+
+
+def test_the_document_describes_what_really_comes(
+    gateway: Gateway, world: World, acme: Organization, account_id: UUID, writer: Writer
+) -> None:
+    """Every type with a payload, the words about the stream, and its end; no field that the document does not know."""
+    doomed = world.key(acme.id, "paper")
+    for kind in ("BROKER_ORDER", "BROKER_TRADE", "BROKER_POSITION", "CONTROL", "ACCOUNT"):
+        writer.append(account_id, kind=kind, traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+    controls = '{"decision": "allowed", "checks": [{"control": "symbol_manual", "version": 3, "outcome": "passed"}]}'
+    writer.append_action(account_id, '{"Limit": {"quantity": "5", "limit_price": "2"}}', controls)
+    document = requests.get(f"{gateway.events_url}/openapi.json", timeout=5).json()
+    schemas = {
+        name: schema | ({"additionalProperties": False} if name != "Problem" else {})
+        for name, schema in document["components"]["schemas"].items()
+    }
+
+    def fits(name: str, value: object) -> bool:
+        whole = {"$ref": f"#/components/schemas/{name}", "components": {"schemas": schemas}}
+        jsonschema_rs.validator_for(whole, validate_formats=True).validate(value)
+        return True
+
+    seen = []
+    with opened(gateway, doomed, account_id, "?resume_after_sequence=0") as answer:
+        [media_type] = document["paths"][ROUTE]["get"]["responses"]["200"]["content"]
+        assert answer.headers["Content-Type"] == media_type
+        for event in events(answer):
+            seen.append(event["event"])
+            assert fits("ServerSentEvent", event)
+            assert fits("StreamEnd" if event["event"] == "end" else "TradingEvent", json.loads(event["data"]))
+            if event["event"] == "heartbeat":
+                disable = "UPDATE identity.api_key SET disabled = true WHERE prefix = :prefix"
+                writer.execute(disable, prefix=keys.prefix(doomed))
+
+    assert set(seen) == set(schemas["ServerSentEvent"]["properties"]["event"]["enum"])
+    assert requests.get(f"{gateway.events_url}/docs", timeout=5).text.count(ROUTE) == 1
+
+
+def test_the_document_lists_every_refusal_and_every_parameter(
+    gateway: Gateway, acme: Organization, account_id: UUID
+) -> None:
+    operation = requests.get(f"{gateway.events_url}/openapi.json", timeout=5).json()["paths"][ROUTE]["get"]
+    named = {one["name"]: one for one in operation["parameters"]}
+    every_type = ",".join(named["subscriptions"]["schema"]["items"]["enum"])
+    query = f"?subscriptions={every_type}&resume_after_sequence=0"
+
+    with opened(gateway, acme.api_keys["paper"], account_id, query, Last_Event_ID="0") as answer:
+        assert answer.status_code == 200
+        assert next(events(answer))["event"] == "replay_complete"
+    assert set(named) == {"account_id", "subscriptions", "resume_after_sequence", "Last-Event-ID"}
+    assert set(operation["responses"]) == {"200", "400", "401", "403", "404", "429", "503"}
+    refused = requests.get(gateway.events_url + ROUTE.format(account_id=account_id), timeout=5)
+    assert set(refused.json()) == {"type", "title", "status", "detail", "instance", "code", "request_id"}
 
 
 @contextmanager

@@ -68,6 +68,7 @@ class Follower:
     last: int = 0
     goal: int | None = None
     call: object = None
+    heard: bool = False
     losses: Counter[str] = field(default_factory=Counter)
 
     async def follow(self) -> None:
@@ -76,7 +77,7 @@ class Follower:
                 await self._read(self.random.choice(self.targets))
             except (grpc.aio.AioRpcError, EOFError, TimeoutError, Dropped) as loss:
                 name = loss.code().name if isinstance(loss, grpc.aio.AioRpcError) else type(loss).__name__
-                self.losses[name] += 1
+                self.losses[name] += self.heard  # an attempt that came to nothing is no disconnect
                 await asyncio.sleep(0.05)
 
     @property
@@ -84,6 +85,7 @@ class Follower:
         return self.goal is not None and self.last >= self.goal
 
     async def _read(self, target: str) -> None:
+        self.heard = False
         async with connected(target) as channel:
             async with asyncio.timeout(SILENCE_S):
                 subscriber = await subscribe(
@@ -93,6 +95,7 @@ class Follower:
             while not self._is_done:
                 async with asyncio.timeout(SILENCE_S):
                     event = await self._next(subscriber)
+                self.heard = True
                 if event.type:
                     self.log.append(event.sequence)
                 self.last = event.sequence
@@ -118,24 +121,32 @@ class Dropped(Exception):
 
 async def _break_things(
     followers: list[Follower], proxies: list[Proxy], gateways: list[Gateway], chance: random.Random
-) -> None:
-    """Until there were enough disconnects: every fault in its turn, whom it hits and when by chance."""
-    kills, turns = 0, itertools.cycle(["freeze", *["drop"] * 7, "cut", *["drop"] * 7, "cut"])
+) -> Counter[str]:
+    """Until there were enough disconnects: every fault in its turn, whom it hits and when by chance. What was done."""
+    done, turns = Counter[str](), itertools.cycle(["freeze", *["drop"] * 7, "cut", *["drop"] * 7, "cut"])
     while (lost := sum(follower.losses.total() for follower in followers)) < DISCONNECTS:
         await asyncio.sleep(chance.random() * 0.1)
-        if lost >= (kills + 1) * DISCONNECTS // (KILLS + 1):
-            kills += 1
-            gateway = gateways[kills % len(gateways)]
+        if lost >= (done["kill"] + 1) * DISCONNECTS // (KILLS + 1):
+            done["kill"] += 1
+            gateway = gateways[done["kill"] % len(gateways)]
             gateway.stop(signal.SIGKILL)
             await asyncio.to_thread(gateway.start)
             continue
-        match next(turns):
+        turn = next(turns)
+        done[turn] += 1
+        match turn:
             case "drop":
                 chance.choice(followers).drop()
             case "cut":
                 chance.choice(proxies).cut()
             case "freeze":
                 chance.choice(proxies).freeze()
+    # Half-open connections take their time to be noticed, and until now something else may always have come first.
+    while not any(follower.losses["TimeoutError"] for follower in followers):
+        for proxy in proxies:
+            proxy.freeze()
+        await asyncio.sleep(SILENCE_S + 1)
+    return done
 
 
 def test_every_log_is_complete_whatever_breaks(
@@ -146,12 +157,12 @@ def test_every_log_is_complete_whatever_breaks(
     gateways = [start_gateway(**settings, KEEPALIVE_TIMEOUT_SECONDS="1") for _ in range(2)]
     trading = Trading(writer, account_id, chance.randint(0, 2**32))
 
-    async def scenario() -> list[Follower]:
+    async def scenario() -> tuple[list[Follower], Counter[str]]:
         async with AsyncExitStack() as stack:
             ports = [int(gateway.environment["PORT"]) for gateway in gateways]
             return await followed([await stack.enter_async_context(Proxy(port)) for port in ports])
 
-    async def followed(proxies: list[Proxy]) -> list[Follower]:
+    async def followed(proxies: list[Proxy]) -> tuple[list[Follower], Counter[str]]:
         targets = [proxy.target for proxy in proxies] + [gateway.target for gateway in gateways]
         followers = [
             Follower(
@@ -167,15 +178,15 @@ def test_every_log_is_complete_whatever_breaks(
         trading.start()
         while any(len(follower.log) < 3 for follower in followers):
             await asyncio.sleep(0.05)
-        await _break_things(followers, proxies, gateways, chance)
+        done = await _break_things(followers, proxies, gateways, chance)
         goal = await asyncio.to_thread(trading.stop)
         for follower in followers:
             follower.goal = goal
             follower.drop()  # whoever waits for an event that will never come has to look at its goal
         await asyncio.wait_for(asyncio.gather(*following), 60)
-        return followers
+        return followers, done
 
-    followers = run(scenario())
+    followers, done = run(scenario())
 
     everything = list(range(1, trading.last + 1))
     for follower in followers:
@@ -183,7 +194,8 @@ def test_every_log_is_complete_whatever_breaks(
     losses: Counter[str] = sum((follower.losses for follower in followers), Counter())
     assert losses.total() >= DISCONNECTS
     assert losses["UNAVAILABLE"] and losses["Dropped"] and losses["TimeoutError"], losses
-    print(f"{SUBSCRIBERS} subscribers, {trading.last} events, disconnects: {dict(losses)}")  # noqa: T201
+    assert done.keys() == {"drop", "cut", "freeze", "kill"}
+    print(f"{SUBSCRIBERS} subscribers, {trading.last} events, {dict(done)}, disconnects: {dict(losses)}")  # noqa: T201
 
 
 def test_a_half_open_connection_is_noticed_by_the_gateway(
@@ -191,15 +203,13 @@ def test_a_half_open_connection_is_noticed_by_the_gateway(
 ) -> None:
     gateway = start_gateway(KEEPALIVE_SECONDS="1", KEEPALIVE_TIMEOUT_SECONDS="1")
 
-    async def scenario() -> float:
+    async def scenario() -> None:
         async with Proxy(int(gateway.environment["PORT"])) as proxy, connected(proxy.target) as channel:
             await subscribe(channel, key(acme.api_keys["paper"]), account_id)
             assert gateway.metric("tip_stream_subscribers") == 1
             proxy.freeze()
-            began = time.monotonic()
-            async with asyncio.timeout(15):
+            async with asyncio.timeout(20):  # without keepalive it would be minutes
                 while gateway.metric("tip_stream_subscribers"):
                     await asyncio.sleep(0.1)
-            return time.monotonic() - began
 
-    assert run(scenario()) < 10
+    run(scenario())

@@ -1,5 +1,7 @@
 """`python -m stream_gateway`."""
 
+import logging
+import os
 from functools import partial
 
 from chassis import process
@@ -11,7 +13,12 @@ from stream_gateway.config import Config
 def main() -> None:
     with stop_on_bad_configuration("stream-gateway"):
         config = Config.from_env()
-    process.run("stream-gateway", partial(serve, config), log_format=config.log_format, level=config.log_level)
+    try:
+        process.run("stream-gateway", partial(serve, config), log_format=config.log_format, level=config.log_level)
+    except SystemExit as ended:
+        # Python waits for threads before it ends, and one of ours may be waiting for a database that is silent.
+        logging.shutdown()
+        os._exit(int(ended.code or 0))
 
 
 if __name__ == "__main__":

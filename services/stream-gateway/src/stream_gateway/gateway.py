@@ -11,7 +11,7 @@ from stream_gateway.config import Config
 from stream_gateway.delivery import Write, deliver
 from stream_gateway.hub import Stream
 from stream_gateway.log import Log
-from stream_gateway.model import Draining, Ending
+from stream_gateway.model import Draining, Ending, Unverified
 from stream_gateway.pump import Pump
 from stream_gateway.schemas import Entry
 from stream_gateway.streams import Streams
@@ -23,6 +23,8 @@ Broken = tuple[type[Exception], ...]
 
 GONE = "gone"
 _ADMITTING_THREADS = 4
+_ADMITTING_S = 10.0
+"""Longer means that the database is silent, or that too many ask at once: they had better ask elsewhere."""
 _STALE_S = 5.0
 
 
@@ -46,9 +48,14 @@ class Gateway:
     async def subscribe(self, presented: Presented, request: usecases.Request, transport: str) -> Stream:
         """Open a stream, or raise why not."""
         self.streams.check_room()
-        caller, account, subscription = await asyncio.get_running_loop().run_in_executor(
-            self._admitting, usecases.admit, self.deps, presented, request
-        )
+        loop = asyncio.get_running_loop()
+        if self.watch.is_blind(loop.time()):
+            raise Unverified  # it would be ended at once
+        asked = loop.run_in_executor(self._admitting, usecases.admit, self.deps, presented, request)
+        try:
+            caller, account, subscription = await asyncio.wait_for(asked, _ADMITTING_S)
+        except TimeoutError:
+            raise Unverified from None
         return self.streams.open(caller, account, subscription, transport)
 
     async def run(self, stream: Stream, start: Start, write: Write, form: Form, broken: Broken) -> Ending:

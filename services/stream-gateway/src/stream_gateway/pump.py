@@ -19,7 +19,7 @@ class Pump:
 
     def __init__(self, hubs: Mapping[UUID, Hub], log: Log, poll_s: float) -> None:
         self._hubs, self._log, self._poll_s = hubs, log, poll_s
-        self._grown: set[UUID] = set()
+        self._told: dict[UUID, int] = {}
         self._hinted = asyncio.Event()
         self._poll_at = 0.0
         self.looked_at = -1.0
@@ -31,10 +31,13 @@ class Pump:
             account_id = _account_id(text)
             hub = self._hubs.get(account_id) if account_id else None
             if hub is not None and sequence > hub.last:
-                self._grown.add(hub.account_id)
+                self._tell(hub.account_id, sequence)
                 meters.HINTS.inc()
-        if self._grown:
+        if self._told:
             self._hinted.set()
+
+    def _tell(self, account_id: UUID, sequence: int) -> None:
+        self._told[account_id] = max(sequence, self._told.get(account_id, 0))
 
     async def run(self) -> None:
         """Until cancelled. A database that is down means waiting; nothing is forgotten meanwhile."""
@@ -48,7 +51,7 @@ class Pump:
                 await asyncio.sleep(_RETRY_S)
 
     async def _wait(self) -> None:
-        if self._grown:
+        if self._told:
             return
         left = self._poll_at - asyncio.get_running_loop().time()
         if left > 0:
@@ -64,23 +67,26 @@ class Pump:
         if now >= self._poll_at:
             self._compare(await self._log.heads(self._hubs))
             self._poll_at, self.looked_at = now + self._poll_s, now
-        positions = {account_id: self._hubs[account_id].last for account_id in self._grown if account_id in self._hubs}
-        self._grown.clear()
+        told, self._told = self._told, {}
+        hubs = [hub for account_id in told if (hub := self._hubs.get(account_id))]
+        # A hint that came while the same was being read tells nothing new any more.
+        positions = {hub.account_id: hub.last for hub in hubs if hub.last < told[hub.account_id]}
         if positions:
-            await self._read(positions)
+            await self._read(positions, told)
 
     def _compare(self, heads: Mapping[UUID, int]) -> None:
         for account_id, head in heads.items():
             hub = self._hubs.get(account_id)
             if hub is not None and head > hub.last:
                 hub.head = max(hub.head, head)
-                self._grown.add(account_id)
+                self._tell(account_id, head)
 
-    async def _read(self, positions: Mapping[UUID, int]) -> None:
+    async def _read(self, positions: Mapping[UUID, int], told: Mapping[UUID, int]) -> None:
         try:
             found = await self._log.after(positions)
         except BaseException:
-            self._grown |= positions.keys()
+            for account_id in positions:
+                self._tell(account_id, told[account_id])
             raise
         for account_id, entries in found.items():
             hub = self._hubs.get(account_id)
@@ -88,7 +94,7 @@ class Pump:
             if hub is not None and hub.last == positions[account_id]:
                 hub.append(entries)
             if len(entries) == BATCH:
-                self._grown.add(account_id)
+                self._tell(account_id, entries[-1].sequence + 1)
 
 
 def _account_id(text: str) -> UUID | None:

@@ -30,7 +30,7 @@ class Watch:
     def __init__(self, streams: Streams, deps: Deps, config: Config) -> None:
         self._streams, self._deps, self._config = streams, deps, config
         self._thread = ThreadPoolExecutor(1, "recheck")
-        self._verified_at = 0.0
+        self._verified_at = asyncio.get_running_loop().time()
 
     async def tick_for_ever(self) -> None:
         loop = asyncio.get_running_loop()
@@ -46,10 +46,14 @@ class Watch:
     def tick(self, now: float, wall_clock: float) -> None:
         """`now` is the loop's clock, which deadlines are on; tokens expire by the wall clock."""
         lag = 0
+        # Asked here and not where looking fails: a database that is silent does not even fail.
+        unverified = self.is_blind(now)
         for stream in self._streams:
             lag = max(lag, stream.lag)
             if stream.caller.expires_at is not None and wall_clock >= stream.caller.expires_at:
                 stream.end(CredentialEnded())
+            elif unverified:
+                stream.end(Unverified())
             elif stream.is_stuck(now, self._config.stuck_seconds):
                 stream.end(Stuck())
             elif now >= stream.heartbeat_at:
@@ -58,9 +62,12 @@ class Watch:
         meters.ACCOUNTS.set(len(self._streams.hubs))
         meters.BUFFERED.set(sum(hub.kept for hub in self._streams.hubs.values()))
 
+    def is_blind(self, now: float) -> bool:
+        """Whether callers could not be looked at for longer than streams may go on without."""
+        return now - self._verified_at > self._config.unverified_seconds
+
     async def recheck_for_ever(self) -> None:
         loop = asyncio.get_running_loop()
-        self._verified_at = loop.time()
         while True:
             began = loop.time()
             try:
@@ -69,7 +76,6 @@ class Watch:
             except Exception as error:  # noqa: BLE001 - whatever it was, it is tried again
                 meters.UNREACHABLE.labels("recheck").inc()
                 log.warning("callers_not_rechecked", error=type(error).__name__)
-                self._end_unverified(loop.time())
             meters.RECHECK_SECONDS.set(loop.time() - began)
             await asyncio.sleep(max(0.05, self._config.recheck_seconds - (loop.time() - began)))
 
@@ -90,11 +96,6 @@ class Watch:
         with self._deps.engine.connect() as connection:
             there = store.accounts(connection, accounts)
         return callers.recheck(self._deps.access, asked), set(accounts) - there.keys()
-
-    def _end_unverified(self, now: float) -> None:
-        if now - self._verified_at > self._config.unverified_seconds:
-            for stream in self._streams:
-                stream.end(Unverified())
 
     def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)

@@ -3,7 +3,7 @@
 import json
 import re
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from operator import attrgetter
 from typing import Any
@@ -11,30 +11,27 @@ from uuid import UUID
 
 from aiohttp import web
 
-from chassis import logs, problems, tracing
+from chassis import logs, openapi, problems, tracing
 from stream_gateway import gateway as gateways
 from stream_gateway.gateway import Gateway
 from stream_gateway.model import BadPosition, BadSubscription, Ending, Stuck
 from stream_gateway.routes.callers import is_account_id, presented
+from stream_gateway.routes.document import NAMES, PATH, ROUTE
 from stream_gateway.routes.refusals import Refusal, refusal
-from stream_gateway.schemas import TYPES
 from stream_gateway.usecases import Request
 
 log = logs.get(__name__)
 
 TRANSPORT = "sse"
-PATH = "/v1/accounts/{account_id}/events"
 _TEXT = attrgetter("text")
 _BROKEN = (ConnectionError,)
 _POSITION = re.compile(r"[0-9]{1,20}", re.ASCII)
-_NAMES: Mapping[str, int] = {f"EVENT_TYPE_{name}": number for name, number in TYPES.items()}
-_PARAMETERS = {"subscriptions", "resume_after_sequence"}
+_PARAMETERS = ROUTE.description.query.keys()
 _HEADERS = {
     "Content-Type": "text/event-stream",
     "Cache-Control": "no-store",
     "X-Accel-Buffering": "no",  # nginx would collect events until a buffer is full
 }
-_MAX_HEADER_BYTES = 16_384
 
 
 def create(gateway: Gateway) -> web.Application:
@@ -51,6 +48,15 @@ def create(gateway: Gateway) -> web.Application:
 
         return await _ended(request, response, await gateway.run(stream, start, response.write, _TEXT, _BROKEN))
 
+    app.router.add_get(PATH, events, allow_head=False)
+    _add_pages(app, gateway)
+    return app
+
+
+def _add_pages(app: web.Application, gateway: Gateway) -> None:
+    """What every service has: health, and its document."""
+    document, page = openapi.document([], [ROUTE]), openapi.page([], [ROUTE])
+
     async def live(_request: web.Request) -> web.Response:
         return web.json_response({"status": "live"})
 
@@ -59,10 +65,15 @@ def create(gateway: Gateway) -> web.Application:
             {"status": "ready" if gateway.ready else "waiting"}, status=200 if gateway.ready else 503
         )
 
-    app.router.add_get(PATH, events, allow_head=False)
-    app.router.add_get("/health/live", live)
-    app.router.add_get("/health/ready", ready)
-    return app
+    async def described(_request: web.Request) -> web.Response:
+        return web.json_response(document)
+
+    async def docs(_request: web.Request) -> web.Response:
+        return web.Response(text=page, content_type="text/html")
+
+    pages = {"/health/live": live, "/health/ready": ready, "/openapi.json": described, "/docs": docs}
+    for path, handler in pages.items():
+        app.router.add_get(path, handler)
 
 
 async def _ended(request: web.Request, response: web.StreamResponse, ending: Ending) -> web.StreamResponse:
@@ -92,9 +103,9 @@ def _types(request: web.Request) -> frozenset[int]:
     if not request.query.keys() <= _PARAMETERS:
         raise BadSubscription(f"The parameters are {' and '.join(sorted(_PARAMETERS))}.")
     named = [name for value in request.query.getall("subscriptions", []) for name in value.split(",")]
-    if any(name not in _NAMES for name in named):
+    if any(name not in NAMES for name in named):
         raise BadSubscription
-    return frozenset(_NAMES[name] for name in named or _NAMES)
+    return frozenset(NAMES[name] for name in named or NAMES)
 
 
 def _position(request: web.Request) -> int | None:

@@ -1,0 +1,125 @@
+"""What the OpenAPI document says of the Server-Sent Events; their data comes from the schema of the gRPC messages."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor  # type: ignore[import-untyped]
+
+from chassis.openapi import Description, Route
+from stream_gateway.callers import READERS
+from stream_gateway.model import MAX_SEQUENCE
+from stream_gateway.routes.refusals import STATUSES
+from stream_gateway.schemas import TYPES
+from trading_proto import trading_pb2
+
+PATH = "/v1/accounts/{account_id}/events"
+NAMES: Mapping[str, int] = {f"EVENT_TYPE_{name}": number for name, number in TYPES.items()}
+WORDS = ("heartbeat", "replay_complete", "end")
+
+_EVENT: Descriptor = trading_pb2.TradingEvent.DESCRIPTOR
+_TIMESTAMP = "google.protobuf.Timestamp"
+_PLAIN = {
+    FieldDescriptor.TYPE_STRING: {"type": "string"},
+    FieldDescriptor.TYPE_BOOL: {"type": "boolean"},
+    FieldDescriptor.TYPE_UINT64: {"type": "string", "pattern": "^[0-9]+$"},  # JSON numbers would lose digits
+}
+
+
+def _schemas() -> dict[str, dict[str, Any]]:
+    return {
+        "ServerSentEvent": {
+            "type": "object",
+            "required": ["event", "data"],
+            "properties": {
+                "id": {"type": "string", "pattern": "^[0-9]+$", "description": "The sequence to resume after."},
+                "event": {"type": "string", "enum": [*NAMES, *WORDS]},
+                "data": {
+                    "type": "string",
+                    "contentMediaType": "application/json",
+                    "contentSchema": {"anyOf": [_reference(_EVENT), {"$ref": "#/components/schemas/StreamEnd"}]},
+                },
+            },
+        },
+        "StreamEnd": {
+            "type": "object",
+            "required": ["code", "detail"],
+            "properties": {"code": {"type": "string"}, "detail": {"type": "string"}},
+        },
+        **{_name(message): _schema(message) for message in _messages(_EVENT)},
+    }
+
+
+def _messages(message: Descriptor) -> Iterator[Descriptor]:
+    """The message and all that it holds, each before what is inside it; some come more than once."""
+    yield message
+    for field in message.fields:
+        if field.message_type is not None and field.message_type.full_name != _TIMESTAMP:
+            yield from _messages(field.message_type)
+
+
+def _schema(message: Descriptor) -> dict[str, Any]:
+    """As protobuf writes it in JSON: what has no presence is always there, the rest when it is set."""
+    return {
+        "type": "object",
+        "required": [field.name for field in message.fields if not field.has_presence],
+        "properties": {field.name: _of_field(field) for field in message.fields},
+    }
+
+
+def _of_field(field: FieldDescriptor) -> dict[str, Any]:
+    return {"type": "array", "items": _of_value(field)} if field.is_repeated else _of_value(field)
+
+
+def _of_value(field: FieldDescriptor) -> dict[str, Any]:
+    if field.message_type is not None:
+        is_time = field.message_type.full_name == _TIMESTAMP
+        return {"type": "string", "format": "date-time"} if is_time else _reference(field.message_type)
+    if field.enum_type is not None:
+        return {"type": "string", "enum": [value.name for value in field.enum_type.values]}
+    return _PLAIN[field.type]
+
+
+def _reference(message: Descriptor) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{_name(message)}"}
+
+
+def _name(message: Descriptor) -> str:
+    """`Stream` in front: the document of the whole API has an Account and an Action of its own."""
+    return message.name if message is _EVENT else f"Stream{message.name}"
+
+
+ROUTE = Route(
+    path=PATH,
+    name="stream_events",
+    tag="stream",
+    description=Description(
+        "The account's events as they come, as Server-Sent Events",
+        answers={200: None},
+        errors=tuple({status for _, status in STATUSES.values()}),
+        query={
+            "subscriptions": {
+                "type": "array",
+                "items": {"type": "string", "enum": list(NAMES)},
+                "description": "The types wanted, also with commas between them; all by default.",
+            },
+            "resume_after_sequence": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": MAX_SEQUENCE,
+                "description": "Everything after it, then what is new; without it from now on.",
+            },
+        },
+        headers={"Last-Event-ID": "The id of the last event received: it counts before resume_after_sequence."},
+    ),
+    alternatives=READERS,
+    content={
+        "text/event-stream": {
+            "schema": {
+                "type": "string",
+                "contentMediaType": "text/event-stream",
+                "contentSchema": {"type": "array", "items": {"$ref": "#/components/schemas/ServerSentEvent"}},
+            }
+        }
+    },
+    schemas=_schemas(),
+)

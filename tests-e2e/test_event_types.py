@@ -1,0 +1,57 @@
+"""Every type of event that the contract names has a source, and reaches whoever subscribes, here over plain HTTP."""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import requests
+
+TYPES = {
+    f"EVENT_TYPE_{name}"
+    for name in ("BROKER_ORDER", "BROKER_POSITION", "BROKER_TRADE", "INTENT_ACTION", "CONTROL", "ACCOUNT")
+}
+
+PAYLOADS = {one.removeprefix("EVENT_TYPE_").lower() for one in TYPES}
+
+
+def events(answer: requests.Response) -> Iterator[dict[str, Any]]:
+    for line in answer.iter_lines(chunk_size=1, decode_unicode=True):
+        if line.startswith("data: "):
+            yield json.loads(line.removeprefix("data: "))
+
+
+def test_trading_and_administration_are_told_on_the_stream_in_every_type(stack: Any) -> None:
+    """The fill comes after the cancel, by the broker's own stream: there it also says where the position stands."""
+    account, symbol = stack.account("acme"), "SIM.LATE_FILL"
+    admin, trader = stack.user("acme"), stack.key("acme")
+    address = f"{stack.local['events_url']}/v1/accounts/{account}/events"
+
+    def submit(kind: str, payload: dict[str, Any]) -> str:
+        sent = trader("POST", f"/v1/accounts/{account}/intents", {"command": {"type": kind, "payload": payload}})
+        assert sent.status_code == 201
+        return str(sent.json()["intent_id"])
+
+    with requests.get(address, headers=trader.headers, stream=True, timeout=30, verify=trader.verify) as stream:
+        assert stream.status_code == 200
+        allowed = admin("PUT", f"/v1/controls/accounts/{account}/symbols/{symbol}", {"manually_disabled": False})
+        assert allowed.status_code in (200, 201)
+        assert admin("PATCH", f"/v1/accounts/{account}", {"name": f"renamed {uuid4().hex[:8]}"}).status_code == 200
+        intent = submit("CREATE", {"symbol": symbol, "order_side": "BUY", "spec": {"Market": {"quantity": "1"}}})
+
+        seen: dict[str, dict[str, Any]] = {}
+        deadline = time.monotonic() + 20
+        for event in events(stream):
+            if event["event_id"]:
+                [payload] = event.keys() & PAYLOADS
+                seen[event["type"]] = event[payload]
+            if event.get("broker_order", {}).get("status") == "ACCEPTED":
+                submit("CANCEL", {"ref_intent_id": intent})
+            if seen.keys() == TYPES or time.monotonic() > deadline:  # heartbeats come all the same
+                break
+
+    assert seen.keys() == TYPES
+    position = seen["EVENT_TYPE_BROKER_POSITION"]
+    assert position["symbol"] == seen["EVENT_TYPE_BROKER_TRADE"]["symbol"] == symbol
+    assert int(position["quantity"]) >= 1
