@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,10 +19,14 @@ from tip_local.processes import free_port
 
 
 class Server:
-    def __init__(self) -> None:
+    def __init__(self, workers: int = 1) -> None:
         self.port = free_port()
         command = [sys.executable, "-m", "gunicorn", "-c", "python:chassis.gunicorn_conf", "served_app:create_app()"]
-        environment = {"WEB_PORT": str(self.port), "WEB_WORKERS": "1", "PYTHONPATH": str(Path(__file__).parent)}
+        environment = {
+            "WEB_PORT": str(self.port),
+            "WEB_WORKERS": str(workers),
+            "PYTHONPATH": str(Path(__file__).parent),
+        }
         self.process = subprocess.Popen(command, env={**os.environ, **environment})
 
     def open(self) -> socket.socket:
@@ -106,3 +111,19 @@ def test_a_server_told_to_stop_answers_what_it_was_asked_and_does_not_wait_for_i
     assert told == ["200 GET /slow 0"]
     for line in (idle, busy):
         line.close()
+
+
+def test_callers_who_come_all_at_once_are_shared_among_the_workers() -> None:
+    server = Server(workers=2)
+    try:
+        server.open().close()
+        time.sleep(1.5)  # until the second worker is there, too
+        lines = [server.open() for _ in range(64)]
+        workers = Counter(server.ask(line, "GET /worker HTTP/1.1") for line in lines)
+        for line in lines:
+            line.close()
+    finally:
+        server.process.kill()
+        server.process.wait()
+
+    assert len(workers) == 2 and min(workers.values()) >= 8, workers

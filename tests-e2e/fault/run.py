@@ -37,7 +37,7 @@ def arguments() -> argparse.Namespace:
         action="store_true",
         help="the broker takes a client order id twice: only asking saves us",
     )
-    parser.add_argument("--clients", type=int, default=12)
+    parser.add_argument("--clients", type=int, default=24)
     parser.add_argument("--accounts", type=int, default=40)
     parser.add_argument("--executors", type=int, default=2)
     parser.add_argument("--seed", type=int, default=7)

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -140,11 +141,28 @@ async def _live(receive: Receive, send: Send) -> None:
 
 
 class Worker(ASGIWorker):  # type: ignore[misc]
-    """gunicorn's worker, which would wait for idle connections until it is killed. Ours waits for requests."""
+    """gunicorn's worker, but for two things.
+
+    It would take every connection that is there when it looks, so that one worker may get them all: ours takes one at a
+    time. And it would wait for idle connections until it is killed: ours waits for requests.
+    """
+
+    _queueing = False
 
     @classmethod
     def check_config(cls, cfg: Any, log: Any) -> None:
         """Threads are set: they are the bridge's."""
+
+    def _setup_event_loop(self) -> None:
+        super()._setup_event_loop()
+        self.loop.create_server = partial(self.loop.create_server, backlog=1)
+
+    def notify(self) -> None:
+        if self.servers and not self._queueing:
+            self._queueing = True  # the backlog above was meant for the loop, and reached the kernel too
+            for listener in self.sockets:
+                listener.sock.listen(self.cfg.backlog)
+        super().notify()
 
     def load_wsgi(self) -> None:
         """An app that has no front of its own gets the plain one."""

@@ -1,5 +1,6 @@
 """A worker process: configured or stopped with one line, ended cleanly by a signal, watched over a small port."""
 
+import gc
 import os
 import signal
 import sys
@@ -7,17 +8,26 @@ import threading
 from collections.abc import Callable
 from types import FrameType
 
-from prometheus_client import start_http_server
-
-from chassis import config, logs
+from chassis import config, health, logs
 
 log = logs.get(__name__)
 
 
-def run(name: str, loop: Callable[[threading.Event], None], *, log_format: str = "auto", level: str = "info") -> None:
-    """Run the loop until SIGTERM or SIGINT. HEALTH_PORT, when set, serves metrics; answering at all means alive."""
+def run(
+    name: str,
+    loop: Callable[[threading.Event], None],
+    *,
+    log_format: str = "auto",
+    level: str = "info",
+    ready: health.Ready | None = None,
+) -> None:
+    """Run the loop until SIGTERM or SIGINT. HEALTH_PORT, when set, serves health and metrics.
+
+    Live means that the loop, and whoever else asks for `stop`, still turns; ready is what `ready` says, else the same.
+    """
     logs.configure(name, log_format=log_format, level=level)
-    stop = threading.Event()
+    with config.stop_on_bad_configuration(name):
+        stop = health.Pulse(_longest_turn())
 
     def asked(_signal: int, _frame: FrameType | None) -> None:
         stop.set()
@@ -25,17 +35,29 @@ def run(name: str, loop: Callable[[threading.Event], None], *, log_format: str =
     signal.signal(signal.SIGTERM, asked)
     signal.signal(signal.SIGINT, asked)
     with config.stop_on_bad_configuration(name):
-        _serve_metrics()
+        _serve_health(stop, ready or stop.report)
     log.info("started", pid=os.getpid())
+    gc.freeze()  # what is loaded by now stays: the collector need not go through it again and again
     loop(stop)
     log.info("stopped")
     sys.exit(0)
 
 
-def _serve_metrics() -> None:
+def _longest_turn() -> float:
+    text = os.environ.get("HEALTH_TURN_SECONDS", "").strip()
+    try:
+        seconds = float(text) if text else health.LONGEST_TURN_SECONDS
+    except ValueError:
+        seconds = 0.0
+    if not seconds > 0:
+        raise config.BadConfiguration("HEALTH_TURN_SECONDS: must be a number above zero")
+    return seconds
+
+
+def _serve_health(stop: health.Pulse, ready: health.Ready) -> None:
     port = os.environ.get("HEALTH_PORT", "").strip()
     if not port:
         return
     if not port.isdigit():
         raise config.BadConfiguration("HEALTH_PORT: must be a number")
-    start_http_server(int(port), addr=os.environ.get("HEALTH_HOST", "127.0.0.1"))
+    health.serve(os.environ.get("HEALTH_HOST", "127.0.0.1"), int(port), stop, ready)

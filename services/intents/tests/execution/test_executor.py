@@ -54,6 +54,14 @@ def test_an_intent_is_one_order_at_the_broker(desk, orders, events, reaches):
     assert [(one["from_status"], one["to_status"]) for one in events()] == [("PENDING", "ACCEPTED")]
 
 
+def test_what_the_broker_says_carries_the_trace_of_the_command(desk, events, reaches):
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    intent = desk.submit(create(), traceparent=f"00-{trace}-b7ad6b7169203331-01").json
+    reaches(intent, "ACCEPTED")
+
+    assert [trace in one["traceparent"] for one in events()] == [True]
+
+
 def test_a_fill_is_told_as_order_trade_and_position(desk, paper, events, reaches):
     paper.quote("FILLS", "9.99", "10.01")
 

@@ -132,7 +132,8 @@ def work(token: Any, **more: Any) -> Work:
         "action_id": CREATE, "type": "CREATE", "created_at": NOW, "symbol": "ABC", "order_side": "BUY", "spec": spec(),
         "quantity": TOTAL, "filled_quantity": Decimal(0), "status": Status.PENDING, "broker_order_id": None,
         "current_filled": Decimal(0), "started_before": None, "attempts": 0, "broker": "paper", "environment": "paper",
-        "halted_by": None, "stale_millis": None, "claimed": Claimed(0.0, 1, "AUTO", None, 1, NOW, 1, 0),
+        "halted_by": None, "stale_millis": None, "credential": None,
+        "claimed": Claimed(0.0, 1, "AUTO", None, 1, NOW, 1, 0, None),
     }  # fmt: skip
     return Work(**(values | more))
 

@@ -9,6 +9,7 @@ FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 15.0
 
 CLOSED, HALF_OPEN, OPEN = 0, 1, 2
+_WORDS = ("closed", "half_open", "open")
 
 
 class Breaker:
@@ -22,6 +23,10 @@ class Breaker:
         self._failures, self._pause, self._until = 0, FIRST_PAUSE_SECONDS, 0.0
         self.state = CLOSED
         changed(CLOSED)
+
+    @property
+    def word(self) -> str:
+        return _WORDS[self.state]
 
     def wait(self) -> float:
         """Seconds until the next try; 0 means that the caller may pass, and must then tell how it went."""

@@ -24,6 +24,9 @@ class ExecutionConfig(Config):
     )
     broker_read_seconds: float = setting("BROKER_READ_SECONDS", "how long a broker may take to answer", default=3.0)
     executor_threads: int = setting("EXECUTOR_THREADS", "broker calls at the same time in one executor", default=32)
+    executor_account_calls: int = setting(
+        "EXECUTOR_ACCOUNT_CALLS", "of these, at most so many for one account", default=8
+    )
     executor_lease_seconds: float = setting(
         "EXECUTOR_LEASE_SECONDS", "how long an executor has an intent to itself; above three calls", default=15.0
     )
@@ -59,6 +62,8 @@ class ExecutionConfig(Config):
         super().__post_init__()
         if self.executor_threads < 1:
             raise BadConfiguration("EXECUTOR_THREADS: must be at least 1")
+        if self.executor_account_calls < 1:
+            raise BadConfiguration("EXECUTOR_ACCOUNT_CALLS: must be at least 1")
         calls = 3 * (self.broker_connect_seconds + self.broker_read_seconds)
         if self.executor_lease_seconds <= calls:
             raise BadConfiguration(f"EXECUTOR_LEASE_SECONDS: must be more than {calls:g}, the time of three calls")

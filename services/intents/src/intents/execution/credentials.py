@@ -2,7 +2,6 @@
 
 import hashlib
 import hmac
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from intents.execution.work import Work
 
 REMEMBER_SECONDS = 2.0
 PAPER = "paper"
+DERIVED = "derived"
 
 
 class NoCredential(Exception):
@@ -41,11 +41,11 @@ class KeyPair(NamedTuple):
         return f"KeyPair({self.reference})"
 
 
-_BEST = text("""
+BEST_CREDENTIAL = "status = 'active' DESC, status = 'pending' DESC, created_at DESC"
+_BEST = text(f"""
     SELECT id, account_id, organization_id, status, vault_version, key_id, wrapped_key, ciphertext
-    FROM accounts_api.credential WHERE account_id = :account_id
-    ORDER BY status = 'active' DESC, status = 'pending' DESC, created_at DESC LIMIT 1
-""")
+    FROM accounts_api.credential WHERE account_id = :account_id ORDER BY {BEST_CREDENTIAL} LIMIT 1
+""")  # noqa: S608 - a constant
 
 
 def derived(account_id: UUID, paper_secret: str) -> dict[str, str]:
@@ -56,37 +56,41 @@ def derived(account_id: UUID, paper_secret: str) -> dict[str, str]:
 
 @dataclass
 class Credentials:
-    """Looks up key pairs and remembers them for a few seconds, so that a rotation is soon heard."""
+    """Looks up key pairs and remembers them: until a claim names another, or else for a few seconds."""
 
     engine: Engine
     paper_secret: str
     keyring: vault.Keyring | None = None
     remote: vault.Vault | None = None
     _known: dict[UUID, tuple[float, KeyPair]] = field(default_factory=dict, init=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def of(self, work: Work) -> KeyPair:
-        return self.pair(work.account_id, work.broker or "")
+        """The pair of the credential that the claim found to be the account's."""
+        known = self._known.get(work.account_id)
+        if known and known[1].reference == (work.credential or DERIVED):
+            return known[1]
+        return self._look_up(work.account_id, work.broker or "")
 
     def pair(self, account_id: UUID, broker: str) -> KeyPair:
         now = time.monotonic()
         known = self._known.get(account_id)
         if known and known[0] > now:
             return known[1]
-        found = self._look_up(account_id, broker)
-        with self._lock:
-            self._known[account_id] = (now + REMEMBER_SECONDS, found)
-        return found
+        return self._look_up(account_id, broker)
 
     def forget(self, account_id: UUID) -> None:
-        with self._lock:
-            self._known.pop(account_id, None)
+        self._known.pop(account_id, None)
 
     def _look_up(self, account_id: UUID, broker: str) -> KeyPair:
+        found = self._find(account_id, broker)
+        self._known[account_id] = (time.monotonic() + REMEMBER_SECONDS, found)
+        return found
+
+    def _find(self, account_id: UUID, broker: str) -> KeyPair:
         with self.engine.connect() as tx:
             row = tx.execute(_BEST, {"account_id": account_id}).one_or_none()
         if row is None and broker == PAPER:
-            return KeyPair("derived", None, derived(account_id, self.paper_secret))
+            return KeyPair(DERIVED, None, derived(account_id, self.paper_secret))
         if row is not None and row.status == "invalid":
             raise CredentialInvalid
         if row is None or row.status != "active":

@@ -4,10 +4,11 @@ Crash-only: start-up is recovery. What a dead one held is taken over when its le
 asks the broker before sending anything.
 """
 
+import queue
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from chassis import crashpoints, db, logs, queues
 from chassis.outbox.bell import Ear
 from intents.execution import store
 from intents.execution.gateway import Gateway
+from intents.execution.lanes import Lanes
 from intents.execution.metrics import CLAIMED, VERDICTS
 from intents.execution.recorder import PATIENCE, Happening, Recorder
 from intents.execution.settling import Patience
@@ -28,7 +30,9 @@ log = logs.get(__name__)
 SWEEP_SECONDS = 1.0
 SOON_SECONDS = 0.25  # while something waits to be looked at again
 WATCHFUL_SECONDS = 10.0
-LARGEST_BATCH = 400
+CLAIM = 200
+MOST_IN_HAND = 1_000
+RECORDERS = 4  # some prepare what they write while what others wrote is being committed
 BACKLOG_SECONDS = 0.05  # how long a command in hand may have to wait for a thread
 QUEUE = "tip.intents.execute"
 
@@ -41,42 +45,53 @@ class Executor:
     lease_seconds: float
     patience: Patience = PATIENCE
     tell: Callable[[UUID, int], None] = lambda _account_id, _sequence: None
+    account_calls: int = 8
+    _todo: "queue.SimpleQueue[Work | None]" = field(default_factory=queue.SimpleQueue, init=False)
     _wake: threading.Event = field(default_factory=threading.Event, init=False)
     _places_lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _watchful_until: float = field(default=0.0, init=False)
     _in_hand: int = field(default=0, init=False)
+    _more: bool = field(default=True, init=False)
     _call_seconds: float = field(default=BACKLOG_SECONDS, init=False)
 
     def __post_init__(self) -> None:
-        self.recorder = Recorder(self.direct, self._recorded, self.patience, self.tell)
+        self.recorder = Recorder(self.direct, self._recorded, self.patience, self.tell, RECORDERS)
+        self.lanes = Lanes(self.account_calls)
 
     def run(self, stop: threading.Event) -> None:
         """Work until asked to stop; then finish what is in hand."""
-        self.recorder.start()
-        with ThreadPoolExecutor(self.threads, thread_name_prefix="broker") as pool:
-            while not stop.is_set():
-                if not self._take(pool):
-                    self._wake.wait(SOON_SECONDS if time.monotonic() < self._watchful_until else SWEEP_SECONDS)
-                    self._wake.clear()
+        self.recorder.start(stop.is_set)
+        hands = [threading.Thread(target=self._serve, name="broker", daemon=True) for _ in range(self.threads)]
+        for hand in hands:
+            hand.start()
+        while not stop.is_set():
+            if not self._take():
+                self._wake.wait(SOON_SECONDS if time.monotonic() < self._watchful_until else SWEEP_SECONDS)
+                self._wake.clear()
+        for _ in hands:
+            self._todo.put(None)
+        for hand in hands:
+            hand.join()
         self.recorder.close()
 
     def ring(self, *_anything: object) -> None:
         """Look for work now."""
         self._wake.set()
 
-    def _take(self, pool: ThreadPoolExecutor) -> bool:
+    def _take(self) -> bool:
         """Claim as much as there is room for; whether there may be more."""
         most = self._most_in_hand()
-        room = most - self._in_hand
-        if room < max(1, most // 4):
+        room = min(CLAIM, most - self._in_hand + self.lanes.waiting)
+        if room < min(CLAIM, max(1, most // 4)):
             return False
         try:
-            claimed = store.claim(self.direct, room, self.lease_seconds)
+            claimed = store.claim(self.direct, room, self.lease_seconds, self.lanes.full())
         except SQLAlchemyError as error:
             if not db.is_unavailable(error):
                 raise
             log.warning("executor_database_unavailable", error=type(error).__name__)
             return False
+        self._more = len(claimed) == room
         if not claimed:
             return False
         crashpoints.reach("executor.after_claim")
@@ -84,12 +99,21 @@ class Executor:
         with self._places_lock:
             self._in_hand += len(claimed)
         for work in claimed:
-            pool.submit(self._do, work)
-        return len(claimed) == room
+            if self.lanes.enter(work):
+                self._todo.put(work)
+        return self._more
 
     def _most_in_hand(self) -> int:
         """One for each thread, so that nothing waits for another; more only while calls are quick."""
-        return max(self.threads, min(LARGEST_BATCH, int(self.threads * BACKLOG_SECONDS / self._call_seconds)))
+        return max(self.threads, min(MOST_IN_HAND, int(self.threads * BACKLOG_SECONDS / self._call_seconds)))
+
+    def _serve(self) -> None:
+        """One thread: a piece of work, then those of the same account that had to wait for it."""
+        while (work := self._todo.get()) is not None:
+            following: Work | None = work
+            while following is not None:
+                self._do(following)
+                following = self.lanes.leave(following)
 
     def _do(self, work: Work) -> None:
         started = time.monotonic()
@@ -98,16 +122,19 @@ class Executor:
         except Exception as error:
             log.error("execution_failed", action_id=str(work.action_id), exc_info=error)
             verdict = Unknown("internal_error")
-        VERDICTS.labels(work.type, type(verdict).__name__).inc()
         if work.type != "CREATE" or not isinstance(verdict, Seen):
             self._watchful_until = time.monotonic() + WATCHFUL_SECONDS
         self._call_seconds += 0.05 * (max(0.0001, time.monotonic() - started) - self._call_seconds)
         self.recorder.put(Answer(work, verdict))
 
     def _recorded(self, batch: Sequence[Happening]) -> None:
+        verdicts = Counter((one.work.type, type(one.verdict).__name__) for one in batch if isinstance(one, Answer))
+        for names, count in verdicts.items():
+            VERDICTS.labels(*names).inc(count)
         with self._places_lock:
             self._in_hand -= len(batch)
-        self._wake.set()
+        if self._more or not self.lanes.waiting:  # else the claim would only go through what it must not take
+            self._wake.set()
 
 
 def listen(executor: Executor, ear: Ear, queue_url: str, stop: threading.Event) -> list[threading.Thread]:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from prometheus_client import Histogram
+
 from chassis import logs
 from intents.brokers import (
     Broker,
@@ -45,6 +47,7 @@ class Gateway:
     refused: Callable[[Work, KeyPair], None] = lambda _work, _pair: None
     """Told once for each key pair that a broker refuses."""
     _breakers: dict[tuple[str, str], Breaker] = field(default_factory=dict, init=False)
+    _durations: dict[str, Histogram] = field(default_factory=dict, init=False)
     _paused: dict[UUID, float] = field(default_factory=dict, init=False)
     _refused: dict[UUID, str] = field(default_factory=dict, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
@@ -88,7 +91,7 @@ class Gateway:
             breaker.failed()
             return Unknown(error.reason)
         breaker.succeeded()
-        CALL_SECONDS.labels(work.broker).observe(time.monotonic() - started)
+        self._seconds(work.broker or "").observe(time.monotonic() - started)
         return verdict
 
     def _note_refusal(self, work: Work, pair: KeyPair) -> None:
@@ -99,6 +102,17 @@ class Gateway:
         if not known:
             log.warning("credential_refused", account_id=str(work.account_id), reference=pair.reference)
             self.refused(work, pair)
+
+    def _seconds(self, broker: str) -> Histogram:
+        """The labels are looked up once: for a quick broker that takes longer than the call."""
+        if broker not in self._durations:
+            self._durations[broker] = CALL_SECONDS.labels(broker)
+        return self._durations[broker]
+
+    def circuits(self) -> dict[str, str]:
+        """How each way to a broker is: closed, half_open or open. Only those that were tried are known."""
+        with self._lock:
+            return {f"{broker} {environment}": one.word for (broker, environment), one in self._breakers.items()}
 
     def breaker(self, broker: str, environment: str) -> Breaker:
         with self._lock:

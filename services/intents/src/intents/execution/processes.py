@@ -7,6 +7,7 @@ from sqlalchemy import Engine, event, text
 
 from chassis import db, process
 from chassis.config import stop_on_bad_configuration
+from chassis.health import Report
 from chassis.hints import Hints
 from chassis.outbox import Event, Outbox
 from chassis.outbox.bell import Ear
@@ -43,7 +44,17 @@ def executor() -> None:
         running.run(stop)
         executing.wait_for_end(bells)
 
-    process.run("intents-executor", loop, log_format=config.log_format, level=config.log_level)
+    def ready() -> Report:
+        db.ping(engine)
+        return readiness(running.gateway)
+
+    process.run("intents-executor", loop, log_format=config.log_format, level=config.log_level, ready=ready)
+
+
+def readiness(gateway: Gateway) -> Report:
+    """Ready as long as one broker can be reached; one that cannot must not stop the work for the others."""
+    circuits = gateway.circuits()
+    return Report(not circuits or set(circuits.values()) != {"open"}, {"circuits": circuits})
 
 
 def engine_of(config: ExecutionConfig, name: str) -> Engine:
@@ -68,6 +79,7 @@ def build_executor(config: ExecutionConfig, engine: Engine) -> Executor:
         config.executor_lease_seconds,
         config.patience,
         Hints(config.redis_url).tell,
+        config.executor_account_calls,
     )
 
 

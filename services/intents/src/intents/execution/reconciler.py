@@ -57,7 +57,7 @@ class Reconciler:
     _token: UUID = field(default_factory=uuid4, init=False)
 
     def run(self, stop: threading.Event) -> None:
-        self.recorder.start()
+        self.recorder.start(stop.is_set)
         with ThreadPoolExecutor(LOOKERS, thread_name_prefix="look") as pool:
             while not stop.is_set():
                 self._carefully(self._renew)

@@ -7,7 +7,7 @@ import queue
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -23,6 +23,7 @@ log = logs.get(__name__)
 
 BATCH = 200
 RETRY_SECONDS = 0.2
+TURN_SECONDS = 1.0
 PATIENCE = Patience()
 Happening = Answer | Heard
 
@@ -44,27 +45,26 @@ def _record_new(
     direct: Direct, happenings: Sequence[Happening], patience: Patience
 ) -> tuple[Sequence[Happening], dict[UUID, int]]:
     """Record the answers to new intents; what is left to be recorded, and where the logs end now."""
-    heard = {(one.account_id, one.order.client_order_id) for one in happenings if isinstance(one, Heard)}
-    held: list[Held] = []
+    heard = {one.order.client_order_id for one in happenings if isinstance(one, Heard)}
+    fresh: list[tuple[Answer, Held]] = []
     for one in happenings:
-        if isinstance(one, Answer) and one.work.is_new and (one.account_id, one.work.client_order_id) not in heard:
-            fresh = store.held_since_claim(one.work)
-            fresh.patience = patience
-            settle(fresh, [one])
-            if not fresh.positions:
-                held.append(fresh)
-    if not held:
+        if isinstance(one, Answer) and one.work.is_new and one.work.client_order_id not in heard:
+            held = store.held_since_claim(one.work)
+            held.patience = patience
+            settle(held, [one])
+            if not held.positions:
+                fresh.append((one, held))
+    if not fresh:
         return happenings, {}
     crashpoints.reach("executor.before_commit")
-    written = store.write(direct, held)
-    left = [
-        one for one in happenings if not (isinstance(one, Answer) and (one.account_id, one.work.intent_id) in written)
-    ]
-    return left, _ends(written)
+    written = store.write(direct, [held for _, held in fresh])
+    as_expected = {id(held) for held, _ in written}
+    done = {id(answer) for answer, held in fresh if id(held) in as_expected}
+    return [one for one in happenings if id(one) not in done], _ends(written)
 
 
-def _ends(written: Mapping[tuple[UUID, UUID], int | None]) -> dict[UUID, int]:
-    return {account_id: sequence for (account_id, _), sequence in written.items() if sequence is not None}
+def _ends(written: Iterable[tuple[Held, int | None]]) -> dict[UUID, int]:
+    return {one.account_id: sequence for one, sequence in written if sequence is not None}
 
 
 def _record_locked(direct: Direct, happenings: Sequence[Happening], patience: Patience) -> dict[UUID, int]:
@@ -108,8 +108,9 @@ def _settle_all(held: Sequence[Held], happenings: Sequence[Happening]) -> list[H
 
 
 class Recorder:
-    """A thread that records. `put` never waits; `recorded` is called after each batch with its size.
+    """Records in `threads`. `put` never waits; `recorded` is called after each batch with it.
 
+    What several threads record may change places: only answers, of which an intent has one at a time, may be theirs.
     `tell` is told after a commit how far the log of an account has come.
     """
 
@@ -119,32 +120,43 @@ class Recorder:
         recorded: Callable[[Sequence[Happening]], None] = lambda _batch: None,
         patience: Patience = PATIENCE,
         tell: Callable[[UUID, int], None] = lambda _account_id, _sequence: None,
+        threads: int = 1,
     ) -> None:
         self._direct, self._recorded, self._patience, self._tell = direct, recorded, patience, tell
+        self._beat: Callable[[], object] = lambda: None
         self._queue: queue.SimpleQueue[Happening | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
+        self._threads = [threading.Thread(target=self._run, name="recorder", daemon=True) for _ in range(threads)]
 
-    def start(self) -> None:
-        self._thread.start()
+    def start(self, beat: Callable[[], object] = lambda: None) -> None:
+        """`beat` is called at every turn: it still goes round."""
+        self._beat = beat
+        for thread in self._threads:
+            thread.start()
 
     def put(self, happening: Happening) -> None:
         self._queue.put(happening)
 
     def close(self) -> None:
         """After everything that was put is written, or given up."""
-        self._queue.put(None)
-        self._thread.join()
+        for _ in self._threads:
+            self._queue.put(None)
+        for thread in self._threads:
+            thread.join()
 
     def _run(self) -> None:
         ending = False
         while not ending:
+            self._beat()
             batch, ending = self._gather()
             if batch:
                 self._record(batch, patient=not ending)
                 self._recorded(batch)
 
     def _gather(self) -> tuple[list[Happening], bool]:
-        first = self._queue.get()
+        try:
+            first = self._queue.get(timeout=TURN_SECONDS)
+        except queue.Empty:
+            return [], False
         if first is None:
             return [], True
         batch = [first]
@@ -161,6 +173,7 @@ class Recorder:
     def _record(self, batch: Sequence[Happening], *, patient: bool) -> None:
         """Until the database takes it. What it can never take is left to a later run, alone."""
         while True:
+            self._beat()
             try:
                 ends = record(self._direct, batch, self._patience)
                 RECORDED.inc(len(batch))

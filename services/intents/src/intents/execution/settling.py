@@ -18,6 +18,7 @@ from intents.model import TERMINAL, Intent, Spec, Status, Update, reports
 from intents.model.reports import Report
 
 PARKED = frozenset({"CREDENTIAL_INVALID", "CREDENTIAL_MISSING", "BROKER_UNKNOWN", "ACCOUNT_NOT_FOUND"})
+_ENDED = frozenset(OrderStatus) - OPEN
 _ZERO = Decimal(0)
 
 
@@ -30,7 +31,7 @@ class Patience:
     look_again_seconds: float = 0.25
 
 
-@dataclass
+@dataclass(slots=True)
 class BrokerOrder:
     """An order we asked for, as we know it."""
 
@@ -45,7 +46,7 @@ class BrokerOrder:
     changed: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Command:
     """The earliest action of the intent that is not settled."""
 
@@ -55,7 +56,7 @@ class Command:
     spec: Spec | None
 
 
-@dataclass
+@dataclass(slots=True)
 class Held:
     """An intent under lock, its orders, and what is to be written of it."""
 
@@ -71,6 +72,8 @@ class Held:
     attempts: int
     open_actions: int
     done_sequence: int
+    traceparent: str | None = None
+    """Of the request that gave the unsettled command."""
     holder: UUID | None = None
     """Set when the intent is not locked: then it is written only if it is still under this lease, and unchanged."""
     patience: Patience = Patience()
@@ -78,6 +81,8 @@ class Held:
     positions: list[dict[str, Any]] = field(default_factory=list)
     unsent: list[str] = field(default_factory=list)
     changed: bool = False
+    respecified: bool = False
+    """Whether a REPLACE has given the intent another spec."""
 
 
 def settle(held: Held, happenings: Iterable[Answer | Heard]) -> None:
@@ -184,8 +189,7 @@ def _see(
 def _learn(known: BrokerOrder, order: Order) -> None:
     known.changed = known.changed or known.broker_order_id is None
     known.broker_order_id = order.broker_order_id
-    ended = known.status in OrderStatus.__members__ and OrderStatus(known.status) not in OPEN
-    if known.status != order.status and not (ended and order.status in OPEN):
+    if known.status != order.status and not (known.status in _ENDED and order.status in OPEN):
         known.status, known.changed = order.status, True
 
 
@@ -232,7 +236,7 @@ def _replaced(held: Held, known: BrokerOrder, broker_order_id: str, moment: date
     if held.command is None:
         return
     known.broker_order_id, known.changed = broker_order_id, True
-    held.accepted_at = held.now
+    held.accepted_at, held.respecified = held.now, True
     _report(held, Report(Update.REPLACED, moment, broker_order_id=broker_order_id, spec=held.command.spec))
     _done(held)
 
@@ -245,12 +249,11 @@ def _accept(held: Held, order: Order, moment: datetime) -> None:
         return
     if held.intent.reason_code in PARKED:
         held.intent = replace(held.intent, reason_code=None)
-    first = held.intent.broker_order_id is None
-    held.intent = replace(held.intent, broker_order_id=order.broker_order_id)
-    if not first:
+    if held.intent.broker_order_id is not None:
         return
     held.accepted_at = held.now
-    _report(held, Report(Update.ACCEPTED, moment, broker_order_id=order.broker_order_id))
+    if not _report(held, Report(Update.ACCEPTED, moment, broker_order_id=order.broker_order_id)):
+        held.intent = replace(held.intent, broker_order_id=order.broker_order_id)
     if held.command and held.command.type == "CREATE":
         _done(held)
 

@@ -5,13 +5,13 @@ Locks are taken in one order everywhere: intents by account and id, then heads b
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID, uuid4
 
-from chassis import tracing
+from intents.execution.credentials import BEST_CREDENTIAL
 from intents.execution.settling import BrokerOrder, Command, Held
 from intents.execution.work import Claimed, Work
 from intents.model import Intent, Spec, Status
@@ -25,11 +25,12 @@ _GENESIS = f"'\\x{GENESIS.hex()}'::bytea"
 # subquery and not a join, because a join may be planned as a scan while the table is still small.
 _CLAIM = Statement(
     "execution_claim",
-    ("integer", "uuid", "double precision"),
-    """
+    ("integer", "uuid", "double precision", "uuid[]"),
+    f"""
     WITH due AS MATERIALIZED (
         SELECT account_id, id, submit_started_at FROM intents.intent
         WHERE open_actions > 0 AND next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())
+          AND account_id <> ALL ($4)
         ORDER BY next_attempt_at LIMIT $1 FOR UPDATE SKIP LOCKED
     ), taken AS (
         UPDATE intents.intent i
@@ -42,9 +43,9 @@ _CLAIM = Statement(
                   i.route_strategy, i.reason_code, i.version, i.updated_at, i.open_actions,
                   due.submit_started_at AS started_before
     ), command AS (
-        SELECT t.*, a.id AS action_id, a.sequence, a.type, coalesce(a.spec, t.spec) AS wanted
+        SELECT t.*, a.id AS action_id, a.sequence, a.type, a.traceparent, coalesce(a.spec, t.spec) AS wanted
         FROM taken t CROSS JOIN LATERAL (
-            SELECT id, sequence, type, spec FROM intents.action a
+            SELECT id, sequence, type, traceparent, spec FROM intents.action a
             WHERE a.account_id = t.account_id AND a.intent_id = t.id AND a.sequence > t.done_sequence
             ORDER BY a.sequence LIMIT 1
         ) a
@@ -56,9 +57,10 @@ _CLAIM = Statement(
     )
     SELECT t.account_id, t.id, now(), t.action_id, t.type, t.created_at, t.symbol, t.order_side, t.wanted,
            t.quantity, t.filled_quantity, t.status, t.broker_order_id,
-           coalesce((SELECT o.filled_quantity FROM intents.broker_order o
-                     WHERE o.account_id = t.account_id AND o.intent_id = t.id
-                       AND o.broker_order_id = t.broker_order_id), 0),
+           CASE WHEN t.broker_order_id IS NULL THEN 0
+                ELSE coalesce((SELECT o.filled_quantity FROM intents.broker_order o
+                               WHERE o.account_id = t.account_id AND o.intent_id = t.id
+                                 AND o.broker_order_id = t.broker_order_id), 0) END,
            t.started_before, t.attempts, (SELECT broker FROM accounts_api.account WHERE id = t.account_id),
            t.environment,
            CASE WHEN (SELECT trading_state FROM controls_api.account_switch WHERE account_id = t.account_id) = 'HALTED'
@@ -68,17 +70,20 @@ _CLAIM = Statement(
                 THEN 'organization' END,
            (SELECT stale_order_millis FROM controls_api.symbol_time
             WHERE account_id = t.account_id AND symbol = t.symbol),
-           t.sequence, t.route_strategy, t.reason_code, t.version, t.updated_at, t.open_actions, t.done_sequence
+           (SELECT CASE WHEN status = 'active' THEN id || ':' || vault_version ELSE id || ' is ' || status END
+            FROM accounts_api.credential WHERE account_id = t.account_id ORDER BY {BEST_CREDENTIAL} LIMIT 1),
+           t.sequence, t.route_strategy, t.reason_code, t.version, t.updated_at, t.open_actions, t.done_sequence,
+           t.traceparent
     FROM command t
-    """,
+    """,  # noqa: S608 - a constant
 )
 
 
-def claim(direct: Direct, limit: int, lease_seconds: float) -> list[Work]:
+def claim(direct: Direct, limit: int, lease_seconds: float, except_of: Sequence[UUID] = ()) -> list[Work]:
     """Take what is due and nobody else's: the earliest unsettled command of each intent."""
     token = uuid4()
     now = time.monotonic()
-    rows = direct.write(_CLAIM, (limit, str(token), lease_seconds))
+    rows = direct.write(_CLAIM, (limit, str(token), lease_seconds, [str(account_id) for account_id in except_of]))
     return [_work(row, token, now, lease_seconds) for row in rows]
 
 
@@ -124,10 +129,11 @@ def held_since_claim(work: Work) -> Held:
         attempts=work.attempts,
         open_actions=claimed.open_actions,
         done_sequence=claimed.done_sequence,
+        traceparent=claimed.traceparent,
     )
 
 
-_CLAIMED = 20
+_CLAIMED = 21
 _SPEC, _STATUS = (Work.__slots__.index(name) for name in ("spec", "status"))
 
 
@@ -164,10 +170,10 @@ _READ = Statement(
     f"""{_WANTED}
     SELECT i.account_id, clock_timestamp(), {", ".join(f"i.{name}" for name in INTENT_COLUMNS)},
            {", ".join(f"i.{name}" for name in _HELD_COLUMNS)},
-           c.id, c.sequence, c.type, c.spec, o.orders
+           c.id, c.sequence, c.type, c.spec, c.traceparent, o.orders
     FROM intents.intent i JOIN wanted w ON i.account_id = w.account_id AND i.id = w.intent_id
     LEFT JOIN LATERAL (
-        SELECT id, sequence, type, spec FROM intents.action a
+        SELECT id, sequence, type, spec, traceparent FROM intents.action a
         WHERE a.account_id = i.account_id AND a.intent_id = i.id AND a.sequence > i.done_sequence
         ORDER BY a.sequence LIMIT 1
     ) c ON i.open_actions > 0
@@ -195,13 +201,14 @@ def hold(
 def _held(row: tuple[Any, ...]) -> Held:
     columns = 2 + len(INTENT_COLUMNS)
     kept = dict(zip(_HELD_COLUMNS, row[columns:], strict=False))
-    action_id, sequence, type_, spec, orders = row[columns + len(_HELD_COLUMNS) :]
+    action_id, sequence, type_, spec, traceparent, orders = row[columns + len(_HELD_COLUMNS) :]
     return Held(
         account_id=row[0],
         intent=to_intent(row[2:columns]),
         orders={one[0]: _broker_order(one) for one in orders or ()},
         command=Command(action_id, sequence, type_, spec and Spec.from_json(spec)) if action_id else None,
         now=row[1],
+        traceparent=traceparent,
         **kept,
     )
 
@@ -218,34 +225,37 @@ _WRITE = Statement(
     f"""
     WITH given AS (
         SELECT * FROM jsonb_to_recordset($1) AS given(
-            account_id uuid, id uuid, status text, filled_quantity numeric, average_fill_price numeric,
+            place integer, account_id uuid, intent_id uuid, status text, filled_quantity numeric,
+            average_fill_price numeric,
             broker_order_id text, reason_code text, outcome text, spec json, quantity numeric,
             updated_at timestamptz, expected_version bigint, holder uuid, lease_token uuid,
             next_attempt_at timestamptz, submit_started_at timestamptz, accepted_at timestamptz, attempts integer,
             open_actions integer, done_sequence bigint)
     ), as_expected AS MATERIALIZED (
-        SELECT g.* FROM given g JOIN intents.intent i ON i.account_id = g.account_id AND i.id = g.id
+        SELECT g.* FROM given g JOIN intents.intent i ON i.account_id = g.account_id AND i.id = g.intent_id
         WHERE i.version = g.expected_version AND (g.holder IS NULL OR i.lease_token = g.holder)
         FOR UPDATE OF i SKIP LOCKED
     ), changed AS (
         UPDATE intents.intent i
         SET status = g.status, filled_quantity = g.filled_quantity, average_fill_price = g.average_fill_price,
             broker_order_id = g.broker_order_id, reason_code = g.reason_code, outcome = g.outcome,
-            spec = g.spec, quantity = g.quantity, updated_at = g.updated_at,
+            spec = coalesce(g.spec, i.spec), quantity = coalesce(g.quantity, i.quantity), updated_at = g.updated_at,
             version = i.version + 1, lease_token = g.lease_token,
             lease_until = CASE WHEN g.lease_token IS NULL THEN NULL ELSE i.lease_until END,
             next_attempt_at = g.next_attempt_at, submit_started_at = g.submit_started_at,
             accepted_at = g.accepted_at, attempts = g.attempts, open_actions = g.open_actions,
             done_sequence = g.done_sequence
-        FROM as_expected g WHERE i.account_id = g.account_id AND i.id = g.id
-        RETURNING i.account_id, i.id
+        FROM as_expected g WHERE i.account_id = g.account_id AND i.id = g.intent_id
+        RETURNING g.place, i.account_id, i.id, i.created_at
     ), orders AS (
         INSERT INTO intents.broker_order AS o (account_id, client_order_id, intent_id, action_sequence,
             broker_order_id, status, executions, filled_quantity, executed_quantity, filled_value)
-        SELECT given.* FROM jsonb_to_recordset($2) AS given(
-            account_id uuid, client_order_id text, intent_id uuid, action_sequence bigint, broker_order_id text,
-            status text, executions text[], filled_quantity numeric, executed_quantity numeric, filled_value numeric)
-        JOIN changed ON changed.account_id = given.account_id AND changed.id = given.intent_id
+        SELECT changed.account_id, client_order_id, changed.id, action_sequence, broker_order_id, status, executions,
+               filled_quantity, executed_quantity, filled_value
+        FROM jsonb_to_recordset($2) AS given(
+            of integer, client_order_id text, action_sequence bigint, broker_order_id text, status text,
+            executions text[], filled_quantity numeric, executed_quantity numeric, filled_value numeric)
+        JOIN changed ON changed.place = given.of
         ON CONFLICT (account_id, client_order_id) DO UPDATE SET broker_order_id = excluded.broker_order_id,
             status = excluded.status, executions = excluded.executions, filled_quantity = excluded.filled_quantity,
             executed_quantity = excluded.executed_quantity, filled_value = excluded.filled_value, updated_at = now()
@@ -260,10 +270,11 @@ _WRITE = Statement(
                         FROM jsonb_to_recordset($3) AS g(account_id uuid, symbol text, moved numeric, stands numeric)
                         WHERE g.account_id = held.account_id AND g.symbol = held.symbol)
     ), event AS (
-        SELECT given.* FROM jsonb_to_recordset($4) AS given(
-            place integer, account_id uuid, id uuid, type text, intent_id uuid, execution_id text, from_status text,
-            to_status text, intent_created_at timestamptz, payload jsonb, traceparent text, occurred_at timestamptz)
-        JOIN changed ON changed.account_id = given.account_id AND changed.id = given.intent_id
+        SELECT given.*, changed.account_id, changed.id AS intent_id, changed.created_at AS intent_created_at
+        FROM jsonb_to_recordset($4) AS given(
+            place integer, of integer, type text, execution_id text, from_status text, to_status text, payload jsonb,
+            traceparent text, occurred_at timestamptz)
+        JOIN changed ON changed.place = given.of
     ), head AS (
         INSERT INTO intents.account_head AS head (account_id, last_sequence, last_hash, previous_hash)
         SELECT account_id, count(*), {_GENESIS}, {_GENESIS} FROM event GROUP BY account_id ORDER BY account_id
@@ -277,11 +288,11 @@ _WRITE = Statement(
         SELECT e.account_id,
                ((SELECT sequences FROM ends) ->> e.account_id::text)::bigint - count(*) OVER (PARTITION BY e.account_id)
                + row_number() OVER (PARTITION BY e.account_id ORDER BY e.place),
-               e.id, e.type, e.intent_id, e.execution_id, e.from_status, e.to_status, e.intent_created_at, e.payload,
-               e.traceparent, e.occurred_at
+               gen_random_uuid(), e.type, e.intent_id, e.execution_id, e.from_status, e.to_status, e.intent_created_at,
+               e.payload, e.traceparent, e.occurred_at
         FROM event e
     )
-    SELECT account_id, id, ((SELECT sequences FROM ends) ->> account_id::text)::bigint FROM changed
+    SELECT place, ((SELECT sequences FROM ends) ->> account_id::text)::bigint FROM changed
     """,  # noqa: S608 - a constant
 )
 _FORGET = Statement(
@@ -297,24 +308,29 @@ _FORGET = Statement(
 )
 
 
-def write(direct: Direct, held: Sequence[Held]) -> dict[tuple[UUID, UUID], int | None]:
+def write(direct: Direct, held: Sequence[Held]) -> list[tuple[Held, int | None]]:
     """What settling made of the intents: one statement. Those that it found as expected, and so has written.
 
     Each with the sequence at which the log of its account has arrived, None if there was nothing to tell there.
     """
     changed = [one for one in held if one.changed]
     if not changed:
-        return {}
-    events = [event for one in changed for event in _events(one)]
-    for place, event in enumerate(events):
-        event["place"] = place
-    orders = [row for one in changed for row in _orders(one)]
-    values = ([_intent(one) for one in changed], orders, _positions(changed), events)
-    written = {(row[0], row[1]): row[2] for row in direct.write(_WRITE, [_json(rows) for rows in values])}
+        return []
+    intents: list[dict[str, Any]] = []
+    orders: list[dict[str, Any]] = []
+    events: list[dict[str, Any]] = []
+    for place, one in enumerate(changed):
+        intents.append(_intent(one, place))
+        orders += [_order(order, place) for order in one.orders.values() if order.changed]
+        events += [
+            {**event, "of": place, "place": number, "traceparent": one.traceparent}
+            for number, event in enumerate(one.events, len(events))
+        ]
+    values = [_json(rows) for rows in (intents, orders, _positions(changed), events)]
+    written = [(changed[place], sequence) for place, sequence in direct.write(_WRITE, values)]
     unsent = [
         {"account_id": one.account_id, "client_order_id": client_order_id}
-        for one in changed
-        if (one.account_id, one.intent.id) in written
+        for one, _ in written
         for client_order_id in one.unsent
     ]
     if unsent:
@@ -322,53 +338,46 @@ def write(direct: Direct, held: Sequence[Held]) -> dict[tuple[UUID, UUID], int |
     return written
 
 
-def _intent(held: Held) -> dict[str, Any]:
+def _intent(held: Held, place: int) -> dict[str, Any]:
     intent = held.intent
-    return {
+    row = {
+        "place": place,
         "account_id": held.account_id,
-        "id": intent.id,
+        "intent_id": intent.id,
         "status": intent.status,
         "filled_quantity": intent.filled_quantity,
         "average_fill_price": intent.average_fill_price,
         "broker_order_id": intent.broker_order_id,
         "reason_code": intent.reason_code,
         "outcome": intent.outcome,
-        "spec": intent.spec.as_json,
-        "quantity": intent.quantity,
+        "spec": intent.spec.as_json if held.respecified else None,
+        "quantity": intent.quantity if held.respecified else None,
         "updated_at": intent.updated_at,
         "expected_version": intent.version,
         "holder": held.holder,
-        **{name: getattr(held, name) for name in _HELD_COLUMNS},
+        "lease_token": held.lease_token,
+        "next_attempt_at": held.next_attempt_at,
+        "submit_started_at": held.submit_started_at,
+        "accepted_at": held.accepted_at,
+        "attempts": held.attempts,
+        "open_actions": held.open_actions,
+        "done_sequence": held.done_sequence,
     }
+    return {name: value for name, value in row.items() if value is not None}  # the database would have to read it
 
 
-def _orders(held: Held) -> list[dict[str, Any]]:
-    return [
-        {
-            "account_id": held.account_id,
-            "client_order_id": one.client_order_id,
-            "intent_id": held.intent.id,
-            "action_sequence": one.action_sequence,
-            "broker_order_id": one.broker_order_id,
-            "status": one.status,
-            "executions": sorted(one.executions),
-            "filled_quantity": one.filled_quantity,
-            "executed_quantity": one.executed_quantity,
-            "filled_value": one.filled_value,
-        }
-        for one in held.orders.values()
-        if one.changed
-    ]
-
-
-def _events(held: Held) -> list[dict[str, Any]]:
-    common = {
-        "account_id": held.account_id,
-        "intent_id": held.intent.id,
-        "intent_created_at": held.intent.created_at,
-        "traceparent": tracing.traceparent(),
+def _order(order: BrokerOrder, place: int) -> dict[str, Any]:
+    return {
+        "of": place,
+        "client_order_id": order.client_order_id,
+        "action_sequence": order.action_sequence,
+        "broker_order_id": order.broker_order_id,
+        "status": order.status,
+        "executions": sorted(order.executions),
+        "filled_quantity": order.filled_quantity,
+        "executed_quantity": order.executed_quantity,
+        "filled_value": order.filled_value,
     }
-    return [{**common, "id": uuid4(), **event} for event in held.events]
 
 
 def _positions(held: Sequence[Held]) -> list[dict[str, Any]]:
@@ -389,12 +398,11 @@ def _positions(held: Sequence[Held]) -> list[dict[str, Any]]:
 
 
 def _json(rows: Iterable[Mapping[str, Any]]) -> str:
-    return json.dumps(list(rows), default=_plain, separators=(",", ":"))
+    return json.dumps(list(rows), default=_text, separators=(",", ":"), check_circular=False)
 
 
-def _plain(value: object) -> str:
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat()
-    if isinstance(value, Decimal):
-        return format(value, "f")
-    return str(value)
+def _text(value: object) -> str:
+    return _TEXT[type(value)](value)
+
+
+_TEXT: Mapping[type, Callable[[Any], str]] = {UUID: str, datetime: datetime.isoformat, Decimal: "{:f}".format}

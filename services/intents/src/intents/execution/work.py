@@ -26,6 +26,7 @@ class Claimed(NamedTuple):
     updated_at: datetime
     open_actions: int
     done_sequence: int
+    traceparent: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,8 @@ class Work:
     environment: str
     halted_by: str | None
     stale_millis: int | None
+    credential: str | None
+    """The account's best credential at the moment of the claim, as `KeyPair.reference` names it."""
     claimed: Claimed
 
     @property

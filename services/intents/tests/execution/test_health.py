@@ -1,0 +1,60 @@
+"""What an executor says of itself: whether brokers can be reached, and whether it still works."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import requests
+
+from tip_local.processes import free_port
+
+
+def create(symbol: str = "SIM.OPEN") -> dict[str, Any]:
+    payload = {"symbol": symbol, "order_side": "BUY", "spec": {"Market": {"quantity": "1"}}}
+    return {"command": {"type": "CREATE", "payload": payload}}
+
+
+@pytest.fixture
+def health() -> Callable[[str, str], tuple[int, Any]]:
+    def ask(port: str, path: str) -> tuple[int, Any]:
+        answer = requests.get(f"http://127.0.0.1:{port}{path}", timeout=5)
+        return answer.status_code, answer.json() if path.startswith("/health") else answer.text
+
+    return ask
+
+
+def test_an_executor_that_reaches_no_broker_is_live_but_not_ready(desk, start, paper, health, eventually, reaches):
+    nowhere, port = str(free_port()), str(free_port())
+    lost = start("executor", HEALTH_PORT=port, PAPER_BROKER_URL=f"http://127.0.0.1:{nowhere}")
+    assert health(port, "/health/ready") == (200, {"status": "ready", "circuits": {}})
+
+    intents = [desk.created(create()) for _ in range(8)]
+
+    is_open = (503, {"status": "not ready", "circuits": {"paper paper": "open"}})
+    eventually(lambda: health(port, "/health/ready") == is_open, 20)
+    assert 'tip_broker_circuit{broker="paper",environment="paper"} 2.0' in health(port, "/metrics")[1]
+    assert health(port, "/health/live") == (200, {"status": "live"})
+
+    lost.stop()
+    port = str(free_port())
+    found = start("executor", HEALTH_PORT=port)
+    for intent in intents:
+        reaches(intent, "ACCEPTED", seconds=20)
+    assert health(port, "/health/ready") == (200, {"status": "ready", "circuits": {"paper paper": "closed"}})
+    found.stop()
+
+
+def test_one_account_with_slow_orders_does_not_take_all_the_threads(desk, new_desk, start, paper, hold_back, reaches):
+    other, slow = new_desk(), 40
+    start("executor", EXECUTOR_THREADS="4", EXECUTOR_ACCOUNT_CALLS="2", EXECUTOR_LEASE_SECONDS="15")
+    with hold_back():
+        intents = [desk.created(create("SIM.SLOW")) for _ in range(slow)]
+    quick = other.created(create())
+
+    for intent in intents:
+        reaches(intent, "ACCEPTED", "FILLED", seconds=40)
+
+    names = {f"tip-{row['id'].hex}" for one in (desk, other) for row in one.rows("action")}
+    made = [order["client_order_id"] for order in paper.ledger() if order["client_order_id"] in names]
+    assert len(made) == slow + 1
+    assert made.index(f"tip-{quick['id'].replace('-', '')}") < slow / 2

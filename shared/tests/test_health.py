@@ -1,0 +1,100 @@
+"""A worker whose loop hangs is not live, whatever else in it still turns."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from tip_local.processes import free_port
+
+WORKER = """
+import sys, threading, time
+from pathlib import Path
+from chassis import health, process
+
+hang, tired = Path(sys.argv[1]) / "hang", Path(sys.argv[1]) / "tired"
+
+def turn(stop):
+    while not stop.is_set():
+        stop.wait(0.05)
+
+def loop(stop):
+    threading.Thread(target=turn, args=(stop,), name="other", daemon=True).start()
+    while not stop.is_set():
+        while hang.exists():
+            time.sleep(0.05)
+        stop.wait(3600 if tired.exists() else 0.05)
+
+def ready():
+    return health.Report(not tired.exists(), {"tired": tired.exists()})
+
+process.run("worker", loop, log_format="json", ready=ready)
+"""
+
+
+@pytest.fixture
+def ask(tmp_path: Path) -> Iterator[Callable[[str], tuple[int, Any]]]:
+    """Asks a worker that counts a turn of half a second as hanging."""
+    environment = {**os.environ, "HEALTH_PORT": str(free_port()), "HEALTH_TURN_SECONDS": "0.5"}
+    worker = subprocess.Popen([sys.executable, "-c", WORKER, str(tmp_path)], env=environment)
+
+    def answer(path: str) -> tuple[int, Any]:
+        answered = requests.get(f"http://127.0.0.1:{environment['HEALTH_PORT']}{path}", timeout=5)
+        return answered.status_code, answered.json() if path.startswith("/health") else answered.text
+
+    _until(lambda: _reachable(answer), 20)
+    yield answer
+    worker.kill()
+    worker.wait(10)
+
+
+def _reachable(answer: Callable[[str], Any]) -> bool:
+    try:
+        return bool(answer("/health/live"))
+    except requests.ConnectionError:
+        return False
+
+
+def _until(holds: Callable[[], bool], seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.05)
+
+
+def test_a_worker_whose_loop_hangs_is_not_live_until_it_turns_again(ask, tmp_path):
+    assert ask("/health/live") == (200, {"status": "live"})
+
+    (tmp_path / "hang").touch()
+    _until(lambda: ask("/health/live") == (503, {"status": "not live", "hung": ["MainThread"]}))
+
+    (tmp_path / "hang").unlink()
+    _until(lambda: ask("/health/live")[0] == 200)
+
+
+def test_a_worker_that_rests_is_live(ask, tmp_path):
+    (tmp_path / "tired").touch()
+    time.sleep(1.0)
+
+    assert ask("/health/live") == (200, {"status": "live"})
+
+
+def test_a_worker_says_itself_whether_it_is_ready(ask, tmp_path):
+    assert ask("/health/ready") == (200, {"status": "ready", "tired": False})
+
+    (tmp_path / "tired").touch()
+
+    assert ask("/health/ready") == (503, {"status": "not ready", "tired": True})
+    assert ask("/health/live")[0] == 200
+
+
+def test_metrics_are_served_beside_the_health(ask):
+    status, text = ask("/metrics")
+
+    assert status == 200 and "# HELP" in text
