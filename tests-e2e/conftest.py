@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,18 @@ from tip_local.processes import free_port
 
 TIMEOUT_S = 10
 PORTS = ("TIP_PORT", "TIP_STREAM_PORT", "TIP_EVENTS_PORT", "TIP_PAPER_BROKER_PORT")
+ATTEMPTS = {"OUTBOX_ATTEMPT_LIMIT": "2"}
+"""So that a row whose fault does not go away is given up within seconds."""
+
+STATEMENT = """
+import sys
+from sqlalchemy import create_engine, text
+from chassis.db import with_driver
+from tip_local.schema import database
+from tip_local.settings import Settings
+with database(Settings.from_env()) as stack, create_engine(with_driver(stack.admin_url)).begin() as tx:
+    tx.execute(text(sys.argv[1]))
+"""
 
 
 @dataclass(frozen=True)
@@ -29,11 +42,12 @@ class Caller:
     headers: dict[str, str]
     verify: str | bool = True
     """The certificate authority to believe, when it is not one of the system's."""
+    timeout_s: float = TIMEOUT_S
 
     def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> requests.Response:
         sent = {**self.headers, **headers}
         return requests.request(
-            method, self.base_url + path, json=body, headers=sent, timeout=TIMEOUT_S, verify=self.verify
+            method, self.base_url + path, json=body, headers=sent, timeout=self.timeout_s, verify=self.verify
         )
 
 
@@ -44,6 +58,19 @@ class Stack:
     local: dict[str, Any]
     ca: Path | None = None
     """The authority of the ingress's certificate; None without TLS."""
+    operator: tuple[str, ...] = ()
+    """What to put before an operator's command, so that it runs with the administrator's secrets."""
+
+    def operate(self, *command: str) -> str:
+        if not self.operator:
+            pytest.skip("TIP_OPERATOR does not say how to run an operator's command on this platform")
+        done = subprocess.run([*self.operator, *command], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def execute(self, statement: str) -> None:
+        """As the database's administrator."""
+        self.operate("python", "-c", STATEMENT, statement)
 
     def channel(self) -> grpc.Channel:
         """To the event stream, as its address wants it."""
@@ -81,7 +108,8 @@ class Stack:
 
 def described_stack(file: Path) -> Stack:
     local = json.loads(file.read_text())
-    return Stack(local, file.parent / local["ca"] if "ca" in local else None)
+    operator = shlex.split(os.environ.get("TIP_OPERATOR", ""))
+    return Stack(local, file.parent / local["ca"] if "ca" in local else None, tuple(operator))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -97,12 +125,11 @@ def stack() -> Iterator[Stack]:
         yield described_stack(Path(described))
         return
     home = Path(tempfile.mkdtemp(prefix="tip-e2e-"))
-    ports = {
-        name: str(free_port()) for name in ("TIP_PORT", "TIP_STREAM_PORT", "TIP_EVENTS_PORT", "TIP_PAPER_BROKER_PORT")
-    }
-    environment = {**os.environ, **ports, "TIP_HOME": str(home)}
-    tip = str(Path(sys.executable).with_name("tip"))
-    subprocess.run([tip, "start"], env=environment, check=True, stdout=subprocess.DEVNULL)
-    yield Stack(json.loads((home / "local.json").read_text()))
-    subprocess.run([tip, "stop"], env=environment, check=True, stdout=subprocess.DEVNULL)
+    ports = {name: str(free_port()) for name in PORTS}
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    settings = {**ports, **ATTEMPTS, "TIP_HOME": str(home), "PATH": path}
+    operator = ("env", *(f"{name}={value}" for name, value in settings.items()))
+    subprocess.run([*operator, "tip", "start"], check=True, stdout=subprocess.DEVNULL)
+    yield Stack(json.loads((home / "local.json").read_text()), operator=operator)
+    subprocess.run([*operator, "tip", "stop"], check=True, stdout=subprocess.DEVNULL)
     shutil.rmtree(home, ignore_errors=True)

@@ -191,6 +191,33 @@ def test_an_account_and_its_credential_live_and_end(stack: Any) -> None:
     assert stack.key("acme")("GET", f"{path}/intents").status_code == 404
 
 
+def test_a_failed_outbox_row_is_driven_again_when_its_cause_is_repaired(stack: Any) -> None:
+    admin = stack.user("acme")
+    account = admin("POST", "/v1/accounts", {"name": "redrive", "broker": "paper", "environment": "paper"}).json()["id"]
+    path = f"/v1/accounts/{account}/credentials"
+
+    def failed() -> int:
+        return int(stack.user("acme")("GET", "/v1/accounts/outbox/health").json()["failed"])
+
+    before = failed()
+    stack.execute("REVOKE INSERT ON accounts.vault_object FROM tip_accounts")
+    try:
+        made = admin("POST", path, {"label": "first", "secret": {"key_id": "K1", "secret_key": uuid4().hex}}).json()
+        one = f"{path}/{made['id']}"
+        until(lambda: admin("GET", one).json()["status"] == "invalid", 60)
+        assert failed() == before + 1
+    finally:
+        stack.execute("GRANT INSERT ON accounts.vault_object TO tip_accounts")
+
+    row = stack.operate("tip", "outbox", "list", "accounts").splitlines()[-1].split()[0]
+    assert "never tried again" in stack.operate("tip", "outbox", "explain", "accounts", row)
+    stack.operate("tip", "outbox", "redrive", "accounts", row)
+
+    until(lambda: admin("GET", one).json()["status"] == "active")
+    assert failed() == before + 1, "the failed row stays as it is"
+    assert "It was driven again as row" in stack.operate("tip", "outbox", "explain", "accounts", row)
+
+
 def test_another_organizations_account_does_not_exist(stack: Any) -> None:
     foreign = stack.account("globex")
     unknown = str(uuid4())

@@ -18,10 +18,10 @@ RENEW_BEFORE = timedelta(days=30)
 NAMES = ("localhost", "ingress", "127.0.0.1", "::1")
 
 
-def ensure(folder: Path) -> None:
-    """The files tls.crt, tls.key and ca.crt; those there are kept while they are valid for all the names."""
+def ensure(folder: Path, *, anew: bool = False) -> None:
+    """The files tls.crt, tls.key and ca.crt; unless wanted anew, those there are kept while valid for all the names."""
     names = tuple(dict.fromkeys((*NAMES, os.environ.get("INGRESS_NAME") or "localhost")))
-    if not _still_good(folder / "tls.crt", names):
+    if anew or not _still_good(folder / "tls.crt", names):
         authority, authority_key = _authority()
         leaf, key = _leaf(names, authority, authority_key)
         _write(folder / "tls.key", _pem(key), 0o400)

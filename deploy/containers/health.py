@@ -1,21 +1,17 @@
-"""The health check of every container: HEALTH_URL answers 200, or HEALTH_PORT accepts a connection.
+"""The health check of every container: HEALTH_URL, or else /health/live on HEALTH_PORT, answers 200.
 
 Only the standard library and none of the site packages (`python -IS`), because it runs every few seconds everywhere.
 """
 
 import http.client
 import os
-import socket
 import sys
 
 TIMEOUT_S = 3
 
 
 def healthy() -> bool:
-    address = os.environ.get("HEALTH_URL", "")
-    if not address:
-        socket.create_connection(("127.0.0.1", int(os.environ["HEALTH_PORT"])), TIMEOUT_S).close()
-        return True
+    address = os.environ.get("HEALTH_URL") or f"http://127.0.0.1:{os.environ['HEALTH_PORT']}/health/live"
     host, _, path = address.removeprefix("http://").partition("/")
     connection = http.client.HTTPConnection(host, timeout=TIMEOUT_S)
     connection.request("GET", f"/{path}")

@@ -12,6 +12,9 @@ from container_stack import FOLDER, container_stack
 from tip_local.home import SERVICES
 from tip_local.stack import Stack
 
+VAULT_KEY, EARLIER_VAULT_KEY = "vault_key_encryption_key", "earlier_vault_key_encryption_key"
+"""Names in secrets.json that are there once rotate.py was used."""
+
 
 def kept_password(file: Path) -> str:
     """Readable by all, because the user that Postgres runs as differs between images; only it has the volume."""
@@ -24,18 +27,26 @@ def environments(stack: Stack) -> dict[Path, dict[str, str]]:
     """What is secret or differs between installations; the rest is in docker-compose.yml."""
     common = {"REDIS_URL": stack.redis_url, "CURSOR_KEY": stack.secrets["cursor_key"]}
     key = {"KEY_ENCRYPTION_KEY": stack.secrets["key_encryption_key"]}
+    vault = vault_keys(stack.secrets)
     services = {service: {**common, "DATABASE_URL": stack.database_url(service)} for service in SERVICES}
     # Of intents' processes only executor and reconciler open the brokers' secrets; the others never hold the key.
     keyed = {
         "identity": services["identity"] | key,
-        "accounts": services["accounts"] | key,
-        "execution": services["intents"] | key,
+        "accounts": services["accounts"] | vault,
+        "execution": services["intents"] | vault,
     }
-    administrator = {"DATABASE_URL": stack.admin_url, "REDIS_URL": stack.redis_url}
+    administrator = {"DATABASE_URL": stack.admin_url, "REDIS_URL": stack.redis_url} | vault
     return {
         **{FOLDER / name: environment for name, environment in (services | keyed).items()},
         stack.home.path / "environment": administrator,
     }
+
+
+def vault_keys(secrets: dict[str, str]) -> dict[str, str]:
+    """What brokers' secrets are sealed with: identity's key until it is rotated, beside the one before while it is."""
+    current = secrets.get(VAULT_KEY) or secrets["key_encryption_key"]
+    earlier = secrets.get(EARLIER_VAULT_KEY)
+    return {"KEY_ENCRYPTION_KEY": current} | ({"EARLIER_KEY_ENCRYPTION_KEYS": earlier} if earlier else {})
 
 
 def write(file: Path, text: str, mode: int = 0o400) -> None:
@@ -52,6 +63,8 @@ def main() -> None:
     for folder, environment in environments(stack).items():
         for name, value in environment.items():
             write(folder / name, value)
+        for left in set(folder.iterdir()) - {folder / name for name in environment}:
+            left.unlink()
     certificate.ensure(FOLDER / "certificate")
     write(stack.home.path / "ca.crt", (FOLDER / "certificate" / "ca.crt").read_text(), 0o444)
 

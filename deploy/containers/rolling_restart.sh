@@ -7,20 +7,25 @@
 # COMPOSE_PROJECT_NAME says which platform is meant when there are several.
 set -euo pipefail
 PROJECT=${COMPOSE_PROJECT_NAME:-$(basename "$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)")}
+GRACE_SECONDS=10
 READY_SECONDS=60
+KILLED=137
 
 ready() { docker exec "$1" python -IS /opt/tip/containers/health.py >/dev/null 2>&1; }
 
 restart() {
-  local name deadline=$((SECONDS + READY_SECONDS))
+  local name how=restarted deadline
   name=$(docker inspect --format '{{.Name}}' "$1")
-  docker restart --time 10 "$1" >/dev/null
+  docker stop --time $GRACE_SECONDS "$1" >/dev/null
+  [ "$(docker inspect --format '{{.State.ExitCode}}' "$1")" != $KILLED ] || how="restarted, and had to be killed after $GRACE_SECONDS s"
+  docker start "$1" >/dev/null
+  deadline=$((SECONDS + READY_SECONDS))
   until ready "$1"; do
     [ $SECONDS -lt $deadline ] || { echo "${name#/} is not ready after $READY_SECONDS s: stopping here" >&2; exit 1; }
     sleep 0.3
   done
   sleep 1.2 # the ingress asks for addresses once a second
-  echo "${name#/} restarted"
+  echo "${name#/} $how"
 }
 
 [ $# -gt 0 ] || { echo "which services? for example: $0 identity" >&2; exit 2; }

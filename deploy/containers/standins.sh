@@ -18,7 +18,9 @@ declare -A IMAGES=(
   [nginx]=tip-standin/nginx:1 [rabbitmq]=tip-standin/rabbitmq:3.10
 )
 
-have() { docker image inspect "$1" >/dev/null 2>&1; }
+# Made already, and from this very recipe.
+have() { [ "$(docker image inspect --format '{{index .Config.Labels "tip.recipe"}}' "$1" 2>/dev/null)" = "$2" ]; }
+recipe() { cat "$@" | sha256sum | cut -c 1-16; }
 
 make_base() {
   local root
@@ -27,18 +29,19 @@ make_base() {
   printf 'deb %s %s main\ndeb %s %s-updates main\ndeb %s %s-security main\n' \
     "$MIRROR" $SUITE "$MIRROR" $SUITE "$SECURITY" $SUITE >"$root/etc/apt/sources.list"
   rm -rf "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/*
-  tar -C "$root" -c . | docker import -c 'ENV LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive' - "$BASE" >/dev/null
+  tar -C "$root" -c . | docker import -c 'ENV LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive' -c "LABEL tip.recipe=$(recipe standins.sh)" - "$BASE" >/dev/null
   rm -rf "$root"
 }
 
 began=$SECONDS
-have "$BASE" || { make_base; echo "$BASE made in $((SECONDS - began)) s"; }
+have "$BASE" "$(recipe standins.sh)" || { make_base; echo "$BASE made in $((SECONDS - began)) s"; }
 for name in "${@:-postgres redis python nginx}"; do
   for one in $name; do
     image=${IMAGES[$one]:?no stand-in of that name}
-    have "$image" && continue
+    wanted=$(recipe standins.sh standins/"$one"/*)
+    have "$image" "$wanted" && continue
     step=$SECONDS
-    docker build --quiet --build-arg BASE="$BASE" --tag "$image" "standins/$one" >/dev/null
+    docker build --quiet --label "tip.recipe=$wanted" --build-arg BASE="$BASE" --tag "$image" "standins/$one" >/dev/null
     echo "$image made in $((SECONDS - step)) s"
   done
 done

@@ -5,7 +5,9 @@ with its volumes afterwards. Works with Compose v2 and with Compose 1.29. TIP_IM
 already; TIP_REUSE_CONTAINERS=1 leaves the platform running and finds it again, for whoever works on these tests.
 """
 
+import json
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -17,6 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
+from glewlwyd_admin import Glewlwyd, with_their_users
 from testcontainers.compose import ComposeContainer, DockerCompose
 
 from tip_local.processes import free_port
@@ -48,6 +51,13 @@ class Platform(DockerCompose):
         began = time.monotonic()
         self.wait_until_healthy()
         self.took = {**self.took, "healthy": time.monotonic() - began}
+
+    def stop(self, down: bool = True) -> None:
+        """Taken away with its volumes. An engine under stress may keep a network's name, and that is nobody's fault."""
+        if down:
+            command = [*self.compose_command_property, "down", "--volumes", "--remove-orphans", "--timeout", "10"]
+            subprocess.run(command, cwd=self.context, capture_output=True, check=False)
+            assert self.docker() == [], "containers are left"
 
     def _timed(self, stage: str, *arguments: str) -> None:
         began = time.monotonic()
@@ -98,6 +108,16 @@ class Platform(DockerCompose):
             subprocess.run(command, check=True, capture_output=True)
         return folder / "local.json"
 
+    @cached_property
+    def provider(self) -> Glewlwyd | None:
+        """The OpenID Connect provider, in a run whose users come from one (deploy/containers/glewlwyd.yml)."""
+        for container in self.docker("glewlwyd"):
+            container.reload()
+            port = container.ports["4593/tcp"][0]["HostPort"]
+            settings = dict(line.split("=", 1) for line in container.attrs["Config"]["Env"])
+            return Glewlwyd(f"http://127.0.0.1:{port}", settings["GLEWLWYD_API_KEY"])
+        return None
+
     def run_in(self, service: str, *command: str) -> tuple[int, str]:
         """Run a command in the service's first container, in the environment of its own process."""
         entry = "/opt/tip/containers/with_environment.sh"
@@ -124,7 +144,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         return
     os.environ.setdefault("COMPOSE_PROJECT_NAME", "tip-e2e")
     os.environ.setdefault("WEB_WORKERS", "1")  # there are two replicas of everything already
-    for variable in ("INGRESS_PORT", "PAPER_BROKER_PORT"):
+    os.environ.setdefault("OUTBOX_ATTEMPT_LIMIT", "2")  # what cannot succeed is given up within seconds
+    for variable in ("INGRESS_PORT", "PAPER_BROKER_PORT", "GLEWLWYD_PORT"):
         os.environ.setdefault(variable, str(free_port()))
     files = ["docker-compose.yml", *os.environ.get("TIP_COMPOSE_FILES", "").split()]
     platform = Platform(REPOSITORY, compose_file_name=files)
@@ -134,7 +155,14 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         platform.start()
     folder = Path(tempfile.mkdtemp(prefix="tip-containers-"))
     platform.local = platform.copy_out(folder)
+    if platform.provider is not None:  # then everyone's tokens are the provider's, and the journeys are the same
+        platform.provider.configure()
+        described = json.loads(platform.local.read_text())
+        platform.local.write_text(json.dumps(with_their_users(platform.provider, described)))
     os.environ["TIP_LOCAL_JSON"] = str(platform.local)
+    os.environ["TIP_OPERATOR"] = shlex.join(
+        [*platform.compose_command_property, "run", "--rm", "--no-deps", "-T", "migrate"]
+    )
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -5,17 +5,227 @@ import subprocess
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from uuid import uuid4
 
+import grpc
 import pytest
 import requests
 
+from trading_proto import trading_pb2, trading_pb2_grpc
+
 ROLLING_RESTART = Path(__file__).resolve().parents[2] / "deploy" / "containers" / "rolling_restart.sh"
 GRACE_S = 10
-WORKERS = 4
 ONE_SHOTS = {"prepare", "migrate", "seed"}
+NOT_OURS = {"postgres", "redis", "rabbitmq", "glewlwyd", "ingress"}
+AT_ONCE = 3
+"""Services that restart at the same time, each replica by replica."""
+
+PATIENCE_S = 30
+"""Longer than the ingress waits for a service, so that every caller hears what became of its request."""
+
+SUBSCRIBERS = 6
+EVERY_TYPE = [value for value in trading_pb2.EventType.values() if value]
+
+
+class InBackground:
+    """Does one thing over and over, in threads of its own, for as long as the block lasts."""
+
+    def __init__(self, threads: int = 1) -> None:
+        self._over = threading.Event()
+        self._pool = ThreadPoolExecutor(threads)
+        self._threads = threads
+
+    def once(self) -> None:
+        raise NotImplementedError
+
+    def interrupt(self) -> None:
+        """End what `once` is waiting for."""
+
+    def __enter__(self) -> Self:
+        self._running = [self._pool.submit(self._repeat) for _ in range(self._threads)]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self.interrupt()
+        self._pool.shutdown()
+        for one in self._running:
+            one.result()
+
+    def _repeat(self) -> None:
+        while not self._over.is_set():
+            self.once()
+
+    @property
+    def over(self) -> bool:
+        return self._over.is_set()
+
+
+class Reader(InBackground):
+    """Goes on reading a path through the ingress, and counts the answers."""
+
+    def __init__(self, stack: Any, path: str) -> None:
+        super().__init__()
+        self._caller, self.path = replace(stack.user("acme"), timeout_s=PATIENCE_S), path
+        self.answers: Counter[Any] = Counter()
+
+    def once(self) -> None:
+        try:
+            self.answers[self._caller("GET", self.path).status_code] += 1
+        except requests.RequestException as error:
+            self.answers[type(error).__name__] += 1
+
+
+class Trader(InBackground):
+    """Submits orders one after the other, and repeats one that was not answered with the same Idempotency-Key."""
+
+    def __init__(self, stack: Any, account: str) -> None:
+        super().__init__()
+        self._caller = replace(stack.key("acme"), timeout_s=PATIENCE_S)
+        self.path, self.symbol = f"/v1/accounts/{account}/intents", f"R{uuid4().hex[:8].upper()}"
+        self.accepted: list[str] = []
+        self.repeated: Counter[Any] = Counter()
+
+    def once(self) -> None:
+        payload = {"symbol": self.symbol, "order_side": "BUY", "spec": {"Market": {"quantity": "0.001"}}}
+        key = uuid4().hex
+        while (answer := self._submit({"command": {"type": "CREATE", "payload": payload}}, key)).status_code != 201:
+            assert answer.status_code in (409, 502, 503, 504), answer.text
+            self.repeated[answer.status_code] += 1
+            time.sleep(0.2)
+        self.accepted.append(answer.json()["intent_id"])
+        time.sleep(0.1)
+
+    def _submit(self, body: dict[str, Any], key: str) -> requests.Response:
+        answer: requests.Response = self._caller("POST", self.path, body, **{"Idempotency-Key": key})
+        return answer
+
+
+class Subscriber(InBackground):
+    """Reads everything of an account, and resumes after the last event it has whenever its stream ends."""
+
+    def __init__(self, stack: Any, account: str) -> None:
+        super().__init__()
+        self._stack, self._account = stack, account
+        self._key = stack.organization("acme")["api_keys"]["paper"]
+        self._call: Any = None
+        self.sequences: list[int] = []
+        self.ends: Counter[grpc.StatusCode] = Counter()
+
+    def once(self) -> None:
+        wanted = trading_pb2.SubscribeEventsRequest(
+            trading_account_id=self._account,
+            subscriptions=EVERY_TYPE,
+            resume_after_sequence=self.sequences[-1] if self.sequences else 0,
+        )
+        with self._stack.channel() as channel:
+            stub = trading_pb2_grpc.TradingServiceStub(channel)
+            self._call = stub.SubscribeEvents(wanted, metadata=[("x-api-key", self._key)])
+            try:
+                self.sequences += (event.sequence for event in self._call if event.event_id)
+            except grpc.RpcError as error:
+                if not self.over:
+                    self.ends[error.code()] += 1
+                    time.sleep(0.2)
+
+    def interrupt(self) -> None:
+        self._call.cancel()
+
+
+@dataclass(frozen=True)
+class Restarted:
+    """What everyone saw while every service was restarted."""
+
+    readers: tuple[Reader, ...]
+    trader: Trader
+    subscribers: tuple[Subscriber, ...]
+    restarts: list[str]
+
+
+def new_account(stack: Any) -> str:
+    wanted = {"name": "restarts", "broker": "paper", "environment": "paper"}
+    return str(stack.user("acme")("POST", "/v1/accounts", wanted).json()["id"])
+
+
+def in_turn(service: str) -> list[str]:
+    """Restart the replicas of a service one by one; what was said of each."""
+    done = subprocess.run([str(ROLLING_RESTART), service], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+def until(condition: Callable[[], Any], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.2)
+
+
+@pytest.fixture(scope="module")
+def restarted(stack: Any, containers: Any) -> Iterator[Restarted]:
+    account = new_account(stack)
+    paths = (
+        "/v1/users/me",
+        f"/v1/accounts/{account}",
+        f"/v1/controls/accounts/{account}/symbols",
+        f"/v1/accounts/{account}/intents",
+    )
+    readers = tuple(Reader(stack, path) for path in paths)
+    trader = Trader(stack, account)
+    subscribers = tuple(Subscriber(stack, account) for _ in range(SUBSCRIBERS))
+    services = [name for name in containers.names if name not in ONE_SHOTS | NOT_OURS]
+    with ExitStack() as watching:
+        for subscriber in subscribers:
+            watching.enter_context(subscriber)
+        with ExitStack() as calling:
+            for caller in (*readers, trader):
+                calling.enter_context(caller)
+            time.sleep(1)
+            with ThreadPoolExecutor(AT_ONCE) as pool:
+                restarts = [line for lines in pool.map(in_turn, services) for line in lines]
+            time.sleep(1)
+        until(lambda: not unfilled(stack, trader))
+        until(lambda: len({tuple(one.sequences[-1:]) for one in subscribers}) == 1)
+        yield Restarted(readers, trader, subscribers, restarts)
+
+
+def unfilled(stack: Any, trader: Trader) -> list[str]:
+    def status(intent_id: str) -> str:
+        return str(stack.key("acme")("GET", f"{trader.path}/{intent_id}").json()["state"]["status"])
+
+    return [found for intent_id in trader.accepted if (found := status(intent_id)) != "FILLED"]
+
+
+def test_no_reader_is_refused_while_every_service_restarts(restarted: Restarted) -> None:
+    assert {reader.path: set(reader.answers) for reader in restarted.readers} == {
+        reader.path: {200} for reader in restarted.readers
+    }
+    assert all(reader.answers[200] > 50 for reader in restarted.readers)
+
+
+def test_every_order_accepted_while_every_service_restarts_is_executed_once(stack: Any, restarted: Restarted) -> None:
+    trader = restarted.trader
+
+    assert unfilled(stack, trader) == []
+    assert len(trader.accepted) == len(set(trader.accepted)) > 50
+    ledger = requests.get(stack.local["paper_broker_url"] + "/sim/ledger", timeout=10).text.splitlines()
+    orders = [json.loads(line) for line in ledger]
+    assert len({order["client_order_id"] for order in orders}) == len(orders)
+    assert sum(order["symbol"] == trader.symbol for order in orders) == len(trader.accepted), trader.repeated
+
+
+def test_every_stream_open_while_the_gateways_restart_resumes_without_gap_or_duplicate(restarted: Restarted) -> None:
+    last = restarted.subscribers[0].sequences[-1]
+
+    assert last > 3 * len(restarted.trader.accepted)
+    for subscriber in restarted.subscribers:
+        assert subscriber.sequences == list(range(1, last + 1))
+        assert set(subscriber.ends) == {grpc.StatusCode.UNAVAILABLE}
 
 
 def stop(container: Any) -> tuple[str, float, int]:
@@ -27,129 +237,22 @@ def stop(container: Any) -> tuple[str, float, int]:
     return container.name, took, container.attrs["State"]["ExitCode"]
 
 
-class Load:
-    """Callers that go on asking through the ingress, and write down every answer that is not the expected one."""
-
-    def __init__(self, stack: Any, request: Any) -> None:
-        self._stack, self._request = stack, request
-        self._stop = threading.Event()
-        self.answers: Counter[Any] = Counter()
-        self._threads = [threading.Thread(target=self._ask) for _ in range(WORKERS)]
-
-    def _ask(self) -> None:
-        with requests.Session() as session:
-            while not self._stop.is_set():
-                self.answers[self._once(session)] += 1
-
-    def _once(self, session: requests.Session) -> Any:
-        try:
-            return self._request(session).status_code
-        except requests.RequestException as error:
-            return type(error).__name__
-
-    def __enter__(self) -> "Load":
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
+def test_every_process_restarted_under_load_ends_by_itself_within_ten_seconds(restarted: Restarted) -> None:
+    assert len(restarted.restarts) > 20
+    assert [line for line in restarted.restarts if "killed" in line] == []
 
 
-def reading(stack: Any, path: str) -> Any:
-    headers = {"Authorization": f"Bearer {stack.organization('acme')['tokens']['admin']}"}
-    return lambda session: session.get(
-        stack.local["base_url"] + path, headers=headers, timeout=10, verify=str(stack.ca)
-    )
+def test_all_processes_together_end_by_themselves_within_ten_seconds(stack: Any, containers: Any) -> None:
+    """Also the gateways, which have streams open, and the ingress."""
+    left_out = ONE_SHOTS | NOT_OURS - {"ingress"}
+    asked = [one for one in containers.docker() if one.labels["com.docker.compose.service"] not in left_out]
+    with Subscriber(stack, stack.account("acme")) as subscriber:
+        until(lambda: subscriber.sequences)
+        with ThreadPoolExecutor(len(asked)) as pool:
+            results = list(pool.map(stop, asked))
+        for container in asked:
+            container.start()
+        containers.wait_until_healthy()
 
-
-@pytest.mark.parametrize("service", ["identity", "accounts", "controls", "intents"])
-def test_a_rolling_restart_under_load_refuses_nobody(stack: Any, containers: Any, service: str) -> None:
-    account = stack.account("acme")
-    path = {
-        "identity": "/v1/users/me",
-        "accounts": f"/v1/accounts/{account}",
-        "controls": f"/v1/controls/accounts/{account}/symbols",
-        "intents": f"/v1/accounts/{account}/intents",
-    }[service]
-
-    with Load(stack, reading(stack, path)) as load:
-        time.sleep(1)
-        subprocess.run([str(ROLLING_RESTART), service], check=True)
-        time.sleep(1)
-
-    assert load.answers.keys() == {200}, load.answers
-    assert load.answers[200] > 100
-
-
-def test_every_process_ends_by_itself_within_ten_seconds(containers: Any) -> None:
-    asked = [
-        container
-        for container in containers.docker()
-        if container.labels["com.docker.compose.service"] not in ONE_SHOTS | {"postgres", "redis"}
-    ]
-    results = [stop(container) for container in asked]
-    for container in asked:
-        container.start()
-    containers.wait_until_healthy()
-
-    slow_or_killed = [result for result in results if result[1] >= GRACE_S or result[2] != 0]
-    assert slow_or_killed == []
-    assert len(results) > 10
-
-
-class Trader:
-    """Submits orders one after the other, and repeats one that was not answered with the same Idempotency-Key."""
-
-    def __init__(self, stack: Any) -> None:
-        self._stack, self._stop = stack, threading.Event()
-        self.path = f"/v1/accounts/{stack.account('acme')}/intents"
-        self.accepted: list[str] = []
-        self.repeated: Counter[Any] = Counter()
-        self._thread = threading.Thread(target=self._trade)
-
-    def _trade(self) -> None:
-        payload = {"symbol": "ROLL", "order_side": "BUY", "spec": {"Market": {"quantity": "0.001"}}}
-        body = {"command": {"type": "CREATE", "payload": payload}}
-        while not self._stop.is_set():
-            self.accepted.append(self._submit(body, uuid4().hex))
-            time.sleep(0.02)
-
-    def _submit(self, body: dict[str, Any], key: str) -> str:
-        while True:
-            answer = self._stack.key("acme")("POST", self.path, body, **{"Idempotency-Key": key})
-            if answer.status_code == 201:
-                return str(answer.json()["intent_id"])
-            assert answer.status_code in (409, 502, 503, 504), answer.text
-            self.repeated[answer.status_code] += 1
-            time.sleep(0.2)
-
-    def __enter__(self) -> "Trader":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-
-def test_orders_submitted_while_their_services_restart_are_all_executed_once(stack: Any) -> None:
-    with Trader(stack) as trader:
-        subprocess.run([str(ROLLING_RESTART), "intents", "executor", "intents-relay", "reconciler"], check=True)
-
-    def state(intent_id: str) -> str:
-        answer = stack.key("acme")("GET", f"{trader.path}/{intent_id}").json()
-        return str(answer["state"]["status"])
-
-    deadline = time.monotonic() + 60
-    waiting = set(trader.accepted)
-    while waiting and time.monotonic() < deadline:
-        waiting = {intent_id for intent_id in waiting if state(intent_id) != "FILLED"}
-    assert waiting == set()
-    assert len(trader.accepted) == len(set(trader.accepted)) > 20
-    ledger = requests.get(stack.local["paper_broker_url"] + "/sim/ledger", timeout=10).text.splitlines()
-    orders = [json.loads(line) for line in ledger]
-    assert len({order["client_order_id"] for order in orders}) == len(orders)
-    assert sum(order["symbol"] == "ROLL" for order in orders) == len(trader.accepted), trader.repeated
+    assert len(results) > 20
+    assert [result for result in results if result[2] != 0] == []

@@ -231,10 +231,12 @@ class ScriptedProvider:
         self.meanwhile: Callable[[], object] | None = None
         """Done once, after the next request has arrived and before it is answered."""
         self.deleted: list[str] = []
+        self.authorizations: list[str | None] = []
         script = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_DELETE(self) -> None:
+                script.authorizations.append(self.headers["Authorization"])
                 meanwhile, script.meanwhile = script.meanwhile, None
                 if meanwhile:
                     meanwhile()

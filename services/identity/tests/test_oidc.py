@@ -305,6 +305,17 @@ def test_keys_that_cannot_be_read_are_no_keys(documents: Documents, status: int,
         oidc.provider_keys(documents.url).find("c")
 
 
+@pytest.mark.parametrize(("token", "sent"), [("abc", "Bearer abc"), ("token abc", "token abc")])
+def test_the_deleting_token_is_a_bearers_unless_it_names_its_scheme(
+    scripted_provider: Any, token: str, sent: str
+) -> None:
+    provider = OidcProvider("x", scripted_provider.url, scripted_provider.environment()["OIDC_DELETE_URL"], token=token)
+
+    provider.delete_user("someone")
+
+    assert scripted_provider.authorizations == [sent]
+
+
 @pytest.mark.parametrize("subject", [".", ".."])
 def test_a_subject_that_is_a_way_out_of_the_path_deletes_nothing(scripted_provider: Any, subject: str) -> None:
     environment = scripted_provider.environment()

@@ -31,7 +31,10 @@ class Config(ServiceConfig):
     oidc_client_id: str = setting("OIDC_CLIENT_ID", "our client at the provider, to delete users with", default="")
     oidc_client_secret: str = setting("OIDC_CLIENT_SECRET", "its secret", default="", secret=True)
     oidc_delete_token: str = setting(
-        "OIDC_DELETE_TOKEN", "instead of a client: a bearer token to delete users with", default="", secret=True
+        "OIDC_DELETE_TOKEN",
+        "instead of a client: a bearer token to delete users with, or `scheme token` for another scheme",
+        default="",
+        secret=True,
     )
 
     def __post_init__(self) -> None:

@@ -48,7 +48,8 @@ class OidcProvider:
     def _authorization(self) -> dict[str, str]:
         """The configured token, or one fetched as the provider's client; nothing is deleted without either."""
         if not self.client_id:
-            return {"Authorization": f"Bearer {self.token}"}
+            # Administration APIs have schemes of their own (`token …`, `SSWS …`); a token alone is a bearer's.
+            return {"Authorization": self.token if " " in self.token else f"Bearer {self.token}"}
         try:
             address = oidc.endpoint(oidc.discover(self.issuer), "token_endpoint")
             answer = requests.post(

@@ -1,0 +1,100 @@
+"""A backup, taken and restored with the commands of docs/operations.md, is the platform it was taken of."""
+
+import os
+import re
+import shlex
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tip_local.processes import free_port
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
+RESTORED = "tip-restored"
+
+
+def commands(heading: str) -> list[list[str]]:
+    """The commands of the page's section, block by block, without their comments."""
+    section = PAGE.read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    blocks = re.findall(r"```\n(.*?)```", section, re.S)
+    return [[re.sub(r"\s+#.*", "", line) for line in block.splitlines()] for block in blocks]
+
+
+def carry_out(containers: Any, lines: list[str], folder: Path, **environment: str) -> None:
+    """As an operator would, in a folder of their own."""
+    parts = containers.compose_command_property
+    compose = shlex.join(str(containers.context / part) if part.endswith(".yml") else part for part in parts)
+    for line in lines:
+        told = line.replace("docker-compose", compose, 1)
+        done = subprocess.run(
+            told, shell=True, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{line}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+
+
+@pytest.fixture(scope="module")
+def restored(stack: Any, containers: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The same organizations, keys and orders, somewhere else."""
+    folder = tmp_path_factory.mktemp("backup")
+    trade(stack)
+    ports = {"INGRESS_PORT": str(free_port()), "PAPER_BROKER_PORT": str(free_port()), "GLEWLWYD_PORT": str(free_port())}
+    elsewhere = {**ports, "COMPOSE_PROJECT_NAME": RESTORED}
+    backup, restore = commands("Backup and restore")
+    carry_out(containers, ["docker-compose down --volumes"], folder, **elsewhere)  # what an interrupted run has left
+    try:
+        carry_out(containers, backup, folder)
+        carry_out(containers, restore, folder, **elsewhere)
+        carry_out(containers, ["docker-compose run --rm -T migrate cat ca.crt > ca.crt"], folder, **elsewhere)
+        address = f"localhost:{ports['INGRESS_PORT']}"
+        local = {**stack.local, "base_url": f"https://{address}", "stream_target": address, "ca": "ca.crt"}
+        yield type(stack)(local, folder / "ca.crt")
+    finally:
+        carry_out(containers, ["docker-compose down --volumes --timeout 10"], folder, **elsewhere)
+
+
+def trade(stack: Any) -> None:
+    """An order, filled."""
+    path, caller = f"/v1/accounts/{stack.account('acme')}/intents", stack.key("acme")
+    made = caller("POST", path, create()).json()["intent_id"]
+    deadline = time.monotonic() + 30
+    while caller("GET", f"{path}/{made}").json()["state"]["status"] != "FILLED":
+        assert time.monotonic() < deadline, "not filled"
+        time.sleep(0.1)
+
+
+def create() -> dict[str, Any]:
+    payload = {"symbol": f"Z{uuid4().hex[:8].upper()}", "order_side": "BUY", "spec": {"Market": {"quantity": "1"}}}
+    return {"command": {"type": "CREATE", "payload": payload}}
+
+
+def history(stack: Any, account: str) -> list[Any]:
+    found, cursor = [], ""
+    while True:
+        page = stack.key("acme")("GET", f"/v1/accounts/{account}/intents?limit=500{cursor}").json()
+        found += page["data"]
+        if page["next_cursor"] is None:
+            return found
+        cursor = f"&next_cursor={page['next_cursor']}"
+
+
+def test_a_restored_platform_knows_every_order_and_goes_on_counting(stack: Any, restored: Any) -> None:
+    account = stack.account("acme")
+    before = history(stack, account)
+    assert before
+    assert history(restored, account) == before
+
+    trade(restored)
+    assert [action["sequence"] > before[-1]["sequence"] for action in history(restored, account)[len(before) :]] == [
+        True
+    ]
+
+
+def test_the_keys_and_tokens_of_callers_open_the_restored_platform(restored: Any) -> None:
+    assert restored.key("acme")("GET", "/v1/auth/self").status_code == 200
+    assert restored.service()("GET", "/v1/organizations").status_code == 200
+    assert restored.user("acme")("GET", "/v1/users/me").status_code == 200

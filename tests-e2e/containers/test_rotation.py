@@ -1,0 +1,191 @@
+"""Keys, passwords and the certificate are replaced as docs/operations.md says, and callers notice nothing."""
+
+import subprocess
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import requests
+from jose import jwt
+
+from trading_proto import trading_pb2, trading_pb2_grpc
+
+ROLLING_RESTART = Path(__file__).resolve().parents[2] / "deploy" / "containers" / "rolling_restart.sh"
+# Those who open a secret before those who seal one, so that nobody meets a key they have not heard of.
+OPENING, SEALING = ("executor", "reconciler", "accounts-relay"), ("accounts",)
+CONTROLS = ("controls", "controls-relay", "controls-listen")
+
+
+def rotate(containers: Any, *what: str) -> None:
+    containers.compose("run", "--rm", "--no-deps", "-T", "prepare", "python", "/opt/tip/containers/rotate.py", *what)
+
+
+def restart(*services: str) -> None:
+    def one(service: str) -> None:
+        subprocess.run([str(ROLLING_RESTART), service], check=True, stdout=subprocess.DEVNULL)
+
+    with ThreadPoolExecutor(len(services)) as pool:
+        list(pool.map(one, services))
+
+
+def until(condition: Callable[[], Any], seconds: float = 30) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.1)
+    return found
+
+
+def log_in(containers: Any, address: str) -> bool:
+    """Whether the database lets someone in at this address."""
+    script = "import sys, psycopg2; psycopg2.connect(sys.argv[1]).close()"
+    return bool(containers.run_in("controls", "python", "-c", script, address)[0] == 0)
+
+
+def address_of_controls(containers: Any) -> str:
+    return str(containers.run_in("controls", "printenv", "DATABASE_URL")[1].strip())
+
+
+def account_with_a_secret(stack: Any) -> str:
+    admin = stack.user("acme")
+    account = admin("POST", "/v1/accounts", {"name": "rotation", "broker": "paper", "environment": "paper"}).json()[
+        "id"
+    ]
+    path = f"/v1/accounts/{account}/credentials"
+    secret = {"key_id": f"K{uuid4().hex[:8]}", "secret_key": uuid4().hex}
+    one = f"{path}/{admin('POST', path, {'label': 'first', 'secret': secret}).json()['id']}"
+    until(lambda: admin("GET", one).json()["status"] == "active")
+    return str(account)
+
+
+def trade(stack: Any, account: str) -> str:
+    """Submit an order; the status it ends with. Its executor has to open the account's secret."""
+    payload = {"symbol": "AAPL", "order_side": "BUY", "spec": {"Market": {"quantity": "1"}}}
+    path, caller = f"/v1/accounts/{account}/intents", stack.key("acme")
+    made = caller("POST", path, {"command": {"type": "CREATE", "payload": payload}}).json()["intent_id"]
+    ended = ("FILLED", "REJECTED", "FAILED", "EXPIRED", "DENIED")
+    return str(until(lambda: (s := caller("GET", f"{path}/{made}").json()["state"]["status"]) in ended and s))
+
+
+@dataclass(frozen=True)
+class Rotated:
+    password: tuple[str, str]
+    cursor: str
+    rewrapped: str
+    traded: tuple[str, str, str]
+    """Before, while both keys open secrets, and with the new key alone."""
+
+
+@pytest.fixture(scope="module")
+def rotated(stack: Any, containers: Any) -> Rotated:
+    account = account_with_a_secret(stack)
+    first = trade(stack, account)
+    cursor = stack.user("acme")("GET", "/v1/accounts?limit=1").json()["next_cursor"]
+    password = address_of_controls(containers)
+
+    for what in (["database-password", "controls"], ["cursor-key"], ["vault-key"]):
+        rotate(containers, *what)
+    stack.operate("tip", "migrate")
+    restart(*OPENING, *CONTROLS)
+    restart(*SEALING)
+    second = trade(stack, account)
+    rewrapped = stack.operate("tip", "vault", "rewrap")
+    rotate(containers, "vault-key-end")
+    restart(*OPENING, *SEALING)
+    third = trade(stack, account)
+    return Rotated((password, address_of_controls(containers)), cursor, rewrapped, (first, second, third))
+
+
+def test_a_brokers_secret_outlives_the_key_it_was_sealed_with(rotated: Rotated, containers: Any) -> None:
+    assert rotated.traded == ("FILLED", "FILLED", "FILLED")
+    assert not rotated.rewrapped.startswith("tip: 0 ")
+    for service in (*OPENING, *SEALING):
+        assert "EARLIER_KEY_ENCRYPTION_KEYS" not in containers.run_in(service, "env")[1]
+    keys = {
+        service: containers.run_in(service, "printenv", "KEY_ENCRYPTION_KEY")[1] for service in ("identity", "accounts")
+    }
+    assert keys["identity"] != keys["accounts"]
+
+
+def test_a_services_new_password_opens_the_database_and_its_old_one_does_not(
+    rotated: Rotated, stack: Any, containers: Any
+) -> None:
+    old, new = rotated.password
+
+    assert (log_in(containers, old), log_in(containers, new)) == (False, True)
+    path = f"/v1/controls/accounts/{stack.account('acme')}/symbols"
+    assert stack.user("acme")("GET", path).status_code == 200
+
+
+def test_a_cursor_signed_with_the_old_key_is_refused_and_the_list_begins_anew(rotated: Rotated, stack: Any) -> None:
+    refused = stack.user("acme")("GET", f"/v1/accounts?limit=1&next_cursor={rotated.cursor}")
+
+    assert (refused.status_code, refused.json()["code"]) == (400, "bad_cursor")
+    fresh = stack.user("acme")("GET", "/v1/accounts?limit=1").json()["next_cursor"]
+    assert stack.user("acme")("GET", f"/v1/accounts?limit=1&next_cursor={fresh}").status_code == 200
+
+
+def test_new_tokens_are_signed_with_a_new_key_and_old_ones_go_on(stack: Any) -> None:
+    client = stack.local["service_accounts"]["full"]
+
+    def issue() -> str:
+        answer = requests.post(
+            f"{stack.local['base_url']}/oauth/token",
+            data={"grant_type": "client_credentials"},
+            auth=(client["client_id"], client["client_secret"]),
+            verify=str(stack.ca),
+            timeout=10,
+        )
+        return str(answer.json()["access_token"])
+
+    def kid(token: str) -> str:
+        return str(jwt.get_unverified_header(token)["kid"])
+
+    old = issue()
+    stack.operate("tip", "signing-keys", "rotate")
+    new = until(lambda: (token := issue()) and kid(token) != kid(old) and token)
+
+    published = {key["kid"] for key in stack.nobody()("GET", "/.well-known/jwks.json").json()["keys"]}
+    assert {kid(old), kid(new)} <= published
+    for _ in range(4):  # each replica
+        for token in (old, new):
+            assert stack.bearer(token)("GET", "/v1/organizations").status_code == 200
+
+
+def test_a_new_certificate_is_shown_to_the_next_caller_while_open_streams_go_on(
+    stack: Any, containers: Any, tmp_path: Path
+) -> None:
+    account = stack.account("acme")
+    wanted = trading_pb2.SubscribeEventsRequest(
+        trading_account_id=account, subscriptions=[trading_pb2.EVENT_TYPE_INTENT_ACTION], resume_after_sequence=0
+    )
+    key = stack.organization("acme")["api_keys"]["paper"]
+    with stack.channel() as channel:
+        stream = trading_pb2_grpc.TradingServiceStub(channel).SubscribeEvents(
+            wanted, metadata=[("x-api-key", key)], timeout=60
+        )
+        next(event for event in stream if event.HasField("replay_complete"))
+
+        before = stack.ca.read_text()
+        rotate(containers, "certificate")
+        containers.docker("ingress")[0].exec_run(["nginx", "-c", "/etc/tip-ingress/nginx.conf", "-s", "reload"])
+        containers.copy_out(tmp_path)
+        stack.ca.write_text((tmp_path / "ca.crt").read_text())
+        until(lambda: believes(stack, stack.ca))
+        (tmp_path / "before.crt").write_text(before)
+        assert not believes(stack, tmp_path / "before.crt")
+
+        assert trade(stack, account) == "FILLED"
+        assert next(event for event in stream if event.HasField("intent_action"))
+
+
+def believes(stack: Any, authority: Path) -> bool:
+    try:
+        return requests.get(f"{stack.local['base_url']}/openapi.json", verify=str(authority), timeout=10).ok
+    except requests.exceptions.SSLError:
+        return False
