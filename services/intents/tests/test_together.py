@@ -136,7 +136,7 @@ def test_a_lane_that_is_stuck_leaves_the_other_to_everybody_else() -> None:
         return [one.upper() for one in asked]
 
     async def scene() -> list[str]:
-        lanes: Lanes[str, str] = Lanes(work, lanes=2, most=2, patience_s=0.01)
+        lanes: Lanes[str, str] = Lanes(work, lanes=2, most=2, patience_s=0.01, gather_s=0.001)
         slow = asyncio.create_task(lanes.ask("one", "slow"))
         await asyncio.sleep(0.05)
         behind = asyncio.create_task(lanes.ask("one", "behind"))
@@ -156,7 +156,7 @@ def test_what_spoils_a_whole_lot_is_told_to_each_of_it_and_the_next_lot_is_done(
         return asked
 
     async def scene() -> tuple[list[Any], int]:
-        lanes: Lanes[int, int] = Lanes(work, lanes=1, most=10, patience_s=0.01)
+        lanes: Lanes[int, int] = Lanes(work, lanes=1, most=10, patience_s=0.01, gather_s=0.001)
         spoilt = await asyncio.gather(lanes.ask("a", 0), lanes.ask("b", 1), return_exceptions=True)
         return spoilt, await lanes.ask("a", 2)
 
@@ -168,7 +168,7 @@ def test_what_spoils_a_whole_lot_is_told_to_each_of_it_and_the_next_lot_is_done(
 
 def test_a_caller_that_has_gone_leaves_the_answers_of_the_others() -> None:
     async def scene() -> int:
-        lanes: Lanes[int, int] = Lanes(lambda asked: asked, lanes=1, most=10, patience_s=0.01)
+        lanes: Lanes[int, int] = Lanes(lambda asked: asked, lanes=1, most=10, patience_s=0.01, gather_s=0.001)
         gone = asyncio.create_task(lanes.ask("a", 1))
         stays = asyncio.create_task(lanes.ask("b", 2))
         await asyncio.sleep(0)

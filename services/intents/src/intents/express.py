@@ -26,6 +26,7 @@ from intents.lanes import Lanes
 LANES = 3
 TOGETHER = 32
 PATIENCE_S = 0.02
+GATHER_S = 0.004
 
 _PATH = re.compile(rb"/v1/accounts/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})/intents")
 _ROUTE = "/v1/accounts/<uuid:account_id>/intents"
@@ -55,7 +56,7 @@ class Express(Bridge):
         self._deps: usecases.Deps = app.extensions["deps"]
         self._access: access.Access = app.extensions["access"]
         self._lanes: Lanes[_Asked, usecases.Told] = Lanes(
-            self._submit_together, lanes=LANES, most=TOGETHER, patience_s=PATIENCE_S
+            self._submit_together, lanes=LANES, most=TOGETHER, patience_s=PATIENCE_S, gather_s=GATHER_S
         )
 
     async def http(self, scope: Scope, receive: Receive, send: Send) -> None:

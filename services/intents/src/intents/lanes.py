@@ -21,14 +21,22 @@ class Lanes(Generic[Asked, Told]):
 
     Of one group everything is in one lane at a time: whoever would have to wait for it in the database waits here, and
     holds up nobody else. One lane makes the largest batches; another opens for those who have waited for `patience_s`,
-    so that a lane which is stuck leaves a way.
+    so that a lane which is stuck leaves a way. As many as have just been answered will probably ask again at once: for
+    as many, but not for longer than `gather_s`, the next batch waits.
     """
 
     def __init__(
-        self, work: Callable[[Sequence[Asked]], Sequence[Told]], *, lanes: int, most: int, patience_s: float
+        self,
+        work: Callable[[Sequence[Asked]], Sequence[Told]],
+        *,
+        lanes: int,
+        most: int,
+        patience_s: float,
+        gather_s: float,
     ) -> None:
         self._work, self._most, self._lanes = work, most, lanes
-        self._patience_s = patience_s
+        self._patience_s, self._gather_s = patience_s, gather_s
+        self._answered, self._answered_at = 0, 0.0
         self._threads = ThreadPoolExecutor(lanes, thread_name_prefix="lane")
         self._waiting: list[_Waiting] = []
         self._under_way: set[Hashable] = set()
@@ -44,13 +52,28 @@ class Lanes(Generic[Asked, Told]):
         return told
 
     def _wake(self, loop: asyncio.AbstractEventLoop) -> None:
-        if len(self._begun) == self._lanes or not self._waiting or self._next:
+        if len(self._begun) == self._lanes or not self._waiting:
             return
-        wait_s = max(self._begun, default=0.0) + self._patience_s - loop.time()
+        wait_s = self._wait_s(loop.time())
+        if self._next and (wait_s > 0 or not isinstance(self._next, asyncio.TimerHandle)):
+            return
+        self._forget_next()
         if wait_s > 0:
             self._next = loop.call_later(wait_s, self._start, loop)
         else:  # after what else the loop has to do now: other requests that have arrived come along
             self._next = loop.call_soon(self._start, loop)
+
+    def _wait_s(self, now: float) -> float:
+        if self._begun:
+            return max(self._begun) + self._patience_s - now
+        if len(self._waiting) >= min(self._answered, self._most):
+            return 0.0
+        return self._answered_at + self._gather_s - now
+
+    def _forget_next(self) -> None:
+        if self._next:
+            self._next.cancel()
+            self._next = None
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
         self._next = None
@@ -84,9 +107,8 @@ class Lanes(Generic[Asked, Told]):
     ) -> None:
         self._begun.remove(began)
         self._under_way -= groups
-        if self._next:
-            self._next.cancel()
-            self._next = None
+        self._forget_next()
+        self._answered, self._answered_at = len(batch), loop.time()
         error = done.exception()
         answers = [None] * len(batch) if error else done.result()
         for one, answer in zip(batch, answers, strict=True):
