@@ -26,7 +26,7 @@ from intents.lanes import Lanes
 LANES = 3
 TOGETHER = 32
 PATIENCE_S = 0.02
-GATHER_S = 0.004
+GATHER_S = 0.008
 
 _PATH = re.compile(rb"/v1/accounts/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})/intents")
 _ROUTE = "/v1/accounts/<uuid:account_id>/intents"

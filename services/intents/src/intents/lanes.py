@@ -21,8 +21,8 @@ class Lanes(Generic[Asked, Told]):
 
     Of one group everything is in one lane at a time: whoever would have to wait for it in the database waits here, and
     holds up nobody else. One lane makes the largest batches; another opens for those who have waited for `patience_s`,
-    so that a lane which is stuck leaves a way. As many as have just been answered will probably ask again at once: for
-    as many, but not for longer than `gather_s`, the next batch waits.
+    so that a lane which is stuck leaves a way. Those who have just been answered will probably ask again at once: a
+    batch waits until as many are there as were lately, but not for longer than the one before took, nor `gather_s`.
     """
 
     def __init__(
@@ -36,17 +36,20 @@ class Lanes(Generic[Asked, Told]):
     ) -> None:
         self._work, self._most, self._lanes = work, most, lanes
         self._patience_s, self._gather_s = patience_s, gather_s
-        self._answered, self._answered_at = 0, 0.0
+        self._lately = 0  # the most that were waiting or under way since the last batch began
+        self._gathered_by = 0.0
         self._threads = ThreadPoolExecutor(lanes, thread_name_prefix="lane")
         self._waiting: list[_Waiting] = []
         self._under_way: set[Hashable] = set()
         self._begun: list[float] = []  # when the batches under way were
+        self._busy = 0  # how many are in them
         self._next: asyncio.Handle | None = None
 
     async def ask(self, group: Hashable, asked: Asked) -> Told:
         loop = asyncio.get_running_loop()
         waiting = _Waiting(group, asked, loop.create_future())
         self._waiting.append(waiting)
+        self._lately = max(self._lately, len(self._waiting) + self._busy)
         self._wake(loop)
         told: Told = await waiting.answer
         return told
@@ -66,9 +69,9 @@ class Lanes(Generic[Asked, Told]):
     def _wait_s(self, now: float) -> float:
         if self._begun:
             return max(self._begun) + self._patience_s - now
-        if len(self._waiting) >= min(self._answered, self._most):
+        if len(self._waiting) >= min(self._lately, self._most):
             return 0.0
-        return self._answered_at + self._gather_s - now
+        return self._gathered_by - now
 
     def _forget_next(self) -> None:
         if self._next:
@@ -82,6 +85,8 @@ class Lanes(Generic[Asked, Told]):
             return
         began = loop.time()
         self._begun.append(began)
+        self._busy += len(batch)
+        self._lately = len(self._waiting) + self._busy
         groups = {one.group for one in batch}
         self._under_way |= groups
         done = loop.run_in_executor(self._threads, self._work, [one.asked for one in batch])
@@ -108,7 +113,8 @@ class Lanes(Generic[Asked, Told]):
         self._begun.remove(began)
         self._under_way -= groups
         self._forget_next()
-        self._answered, self._answered_at = len(batch), loop.time()
+        self._busy -= len(batch)
+        self._gathered_by = loop.time() + min(self._gather_s, loop.time() - began)
         error = done.exception()
         answers = [None] * len(batch) if error else done.result()
         for one, answer in zip(batch, answers, strict=True):
