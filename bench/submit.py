@@ -109,7 +109,7 @@ def main() -> None:
         found,
         versions=("python", "flask", "gunicorn", "psycopg2-binary", "fastapi", "uvicorn", "asyncpg"),
         command="make bench NAME=submit",
-        notes="Durable Postgres, 256 live accounts; two gunicorn workers of eight threads, two uvicorn workers.",
+        notes="Durable Postgres, 256 live accounts; two gunicorn workers, two uvicorn workers.",
     )
 
 
