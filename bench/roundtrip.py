@@ -280,7 +280,7 @@ def main() -> None:
         ratios,
         versions=("celery", "kombu", "requests", "psycopg2-binary"),
         command="make bench NAME=roundtrip",
-        notes="Latencies: the reference is the goal. One executor process, one Celery worker (solo, its quickest pool)",
+        notes="Latencies: the reference is the goal. One executor process, one Celery worker (pool solo)",
     )
 
 

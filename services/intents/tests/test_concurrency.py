@@ -1,13 +1,9 @@
 """Many at once: one order of events, no gap, no lost change."""
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any
 
-from intents import model, usecases
-from intents.model import Update
-
+from .broker_side import accept, fill
 from .conftest import Desk, cancel, create, limit, replace
 from .test_controls import limits
 
@@ -52,26 +48,21 @@ def test_a_reader_never_sees_a_sequence_before_the_one_before_it(desk: Desk) -> 
     assert len(desk.rows("action")) == 80
 
 
-def report(update: Update, **more: Any) -> model.Report:
-    return model.Report(update, datetime.now(UTC), **more)
-
-
 def test_cancel_racing_fill_and_replace_ends_in_one_consistent_story(desk: Desk) -> None:
     for round_ in range(12):
         action = desk.created(limit("10"))
         intent_id = action["intent_id"]
-        usecases.record(desk.deps, desk.account_id, intent_id, report(Update.ACCEPTED, broker_order_id=f"b{round_}"))
-        fill = report(Update.FILLED, execution_id=f"x{round_}", last_quantity=Decimal(10), last_price=Decimal(99))
+        order = accept(desk, intent_id, f"b{round_}")
         with ThreadPoolExecutor(4) as pool:
             cancelled = pool.submit(desk.submit, cancel(intent_id))
             replaced = pool.submit(desk.submit, replace(intent_id))
-            filled = pool.submit(usecases.record, desk.deps, desk.account_id, intent_id, fill)
-            again = pool.submit(usecases.record, desk.deps, desk.account_id, intent_id, fill)
+            filled = pool.submit(fill, desk, order, "10", "99", f"x{round_}")
+            again = pool.submit(fill, desk, order, "10", "99", f"x{round_}")
             statuses = {cancelled.result().status_code, replaced.result().status_code}
             fills = [filled.result(), again.result()]
 
         assert statuses <= {201, 409}
-        assert fills.count(None) == 1  # the same execution counts once
+        assert fills.count({}) == 1  # the same execution counts once
         state = desk.get(f"/{intent_id}").json["state"]
         assert (state["status"], state["filled_quantity"], state["leaves_quantity"]) == ("FILLED", "10", "0")
     log = desk.execute(

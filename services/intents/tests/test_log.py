@@ -2,8 +2,6 @@
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any
 
 import psycopg2
@@ -11,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intents import model, usecases
 from intents.model import Update, chain
 
+from .broker_side import accept, fill, report
 from .conftest import Desk, cancel, create, limit
 
 CHANGES = [
@@ -139,8 +137,7 @@ def test_a_long_chain_is_verified_in_parts(desk: Desk, monkeypatch: pytest.Monke
 
 
 def accepted(desk: Desk, intent_id: str, name: str) -> None:
-    report = model.Report(Update.ACCEPTED, datetime.now(UTC), broker_order_id=name)
-    usecases.record(desk.deps, desk.account_id, intent_id, report)
+    report(desk, intent_id, Update.ACCEPTED, broker_order_id=name)
 
 
 def forget_event(desk: Desk, sequence: int) -> None:
@@ -194,15 +191,8 @@ def test_any_change_of_any_record_breaks_the_chain_there(contents: list[Any], da
 
 def test_actions_and_broker_events_share_one_sequence(desk: Desk) -> None:
     intent_id = desk.created(limit("10"))["intent_id"]
-    moment = datetime.now(UTC)
-    for report in (
-        model.Report(Update.SUBMITTED, moment),
-        model.Report(Update.ACCEPTED, moment, broker_order_id="b-1"),
-        model.Report(
-            Update.PARTIALLY_FILLED, moment, execution_id="e-1", last_quantity=Decimal("4"), last_price=Decimal("99")
-        ),
-    ):
-        usecases.record(desk.deps, desk.account_id, intent_id, report)
+    report(desk, intent_id, Update.SUBMITTED)
+    fill(desk, accept(desk, intent_id, "b-1"), "4", "99", "e-1")
     desk.created(cancel(intent_id))
 
     log = desk.execute("SELECT * FROM intents_api.event_log WHERE account_id = :account_id ORDER BY sequence")

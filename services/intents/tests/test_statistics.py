@@ -12,12 +12,9 @@ from intents import model, usecases
 from intents.model import Update
 from intents.model.statistics import percentile
 
+from .broker_side import report
 from .conftest import Desk, cancel, create, limit
 from .test_controls import disable
-
-
-def report(desk: Desk, intent_id: str, update: Update, **more: Any) -> None:
-    usecases.record(desk.deps, desk.account_id, intent_id, model.Report(update, datetime.now(UTC), **more))
 
 
 def stats(desk: Desk, window: str = "last_day") -> Any:

@@ -3,19 +3,21 @@
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg2
 import pytest
-from werkzeug.test import EnvironBuilder
+from flask import Flask
+from werkzeug.test import EnvironBuilder, TestResponse
 
 from chassis import keys
 from intents.lanes import Lanes
 from intents.store.direct import Statement
 
 from .conftest import Desk, cancel, create, limit, replace
-from .serving import send_together
+from .serving import create_app, send_together
 from .test_controls import disable, limits
 
 
@@ -74,8 +76,6 @@ def test_each_of_a_mixed_lot_is_answered_as_if_it_had_come_alone(new_desk: Calla
     lot = {
         "plain": (request(plain, create()), 201, None),
         "refused by a control": (request(refused, create()), 422, "control_rejected"),
-        "within the limit": (request(counted, create()), 201, None),
-        "over the limit": (request(counted, create()), 422, "control_rejected"),
         "a cancel": (request(referring, cancel(intent_id)), 201, None),
         "a busy intent": (request(busy, replace(pending)), 409, "intent_busy"),
         "a stranger": (request(plain, create(), x_api_key=keys.generate("paper")), 401, "unauthenticated"),
@@ -87,8 +87,10 @@ def test_each_of_a_mixed_lot_is_answered_as_if_it_had_come_alone(new_desk: Calla
         ),
     }
 
-    answers = send_together(plain.app, [built for built, _, _ in lot.values()])
+    at_the_limit = [request(counted, create()) for _ in range(2)]
+    *answers, one, other = send_together(plain.app, [*(built for built, _, _ in lot.values()), *at_the_limit])
 
+    assert sorted([one.status_code, other.status_code]) == [201, 422]
     found = {name: (answer.status_code, answer.json.get("code")) for name, answer in zip(lot, answers, strict=True)}
     assert found == {name: (status, code) for name, (_, status, code) in lot.items()}
     assert len(plain.rows("action")) == len(counted.rows("action")) == 1
@@ -104,6 +106,42 @@ def test_one_key_twice_at_once_is_done_once_and_answered_twice_alike(desk: Desk)
     assert len({answer.get_data() for answer in answers}) == 1
     assert sorted(answer.headers.get("Idempotent-Replayed", "") for answer in answers) == ["", "true", "true", "true"]
     assert len(desk.rows("action")) == 2
+
+
+def test_keys_on_one_account_are_each_done_once_whatever_else_is_in_the_lot(desk: Desk) -> None:
+    desk.submit(create("1"), Idempotency_Key="used")
+    keys_sent = ["a", None, "b", "a", "used", "c", None]
+
+    answers = send_together(
+        desk.app,
+        [request(desk, create("1"), **({"Idempotency_Key": key} if key else {})) for key in keys_sent],
+    )
+
+    assert [answer.status_code for answer in answers] == [201] * 7
+    assert [answer.headers.get("Idempotent-Replayed") for answer in answers] == [
+        None, None, None, "true", "true", None, None,
+    ]  # fmt: skip
+    assert len(desk.rows("action")) == 6 and len(desk.rows("idempotency")) == 4
+    assert desk.get("/verify").json["valid"] is True
+
+
+def test_lots_with_the_same_keys_in_two_workers_do_not_wait_for_each_other_in_a_circle(
+    desk: Desk, new_desk: Callable[..., Desk]
+) -> None:
+    other = create_app(desk.platform.environment("intents"))
+    keys_sent = [f"k{number}" for number in range(12)]
+
+    def send(app: Flask, order: list[str]) -> list[TestResponse]:
+        return send_together(app, [request(desk, create("1"), Idempotency_Key=key) for key in order])
+
+    with ThreadPoolExecutor(2) as pool:
+        here = pool.submit(send, desk.app, keys_sent)
+        there = pool.submit(send, other, keys_sent[::-1])
+        first, second = here.result(), there.result()[::-1]
+
+    assert {answer.status_code for answer in (*first, *second)} == {201}
+    assert [one.json for one in first] == [one.json for one in second]
+    assert len(desk.rows("action")) == 12
 
 
 def test_an_account_that_is_held_up_holds_up_no_other(new_desk: Callable[..., Desk]) -> None:
@@ -164,6 +202,30 @@ def test_what_spoils_a_whole_lot_is_told_to_each_of_it_and_the_next_lot_is_done(
 
     assert [type(one) for one in spoilt] == [ZeroDivisionError, ZeroDivisionError]
     assert after == 2
+
+
+def test_what_a_caller_asked_who_has_gone_before_its_turn_is_not_done() -> None:
+    done: list[int] = []
+    first_may_end = threading.Event()
+
+    def work(asked: list[int]) -> list[int]:
+        done.extend(asked)
+        first_may_end.wait(10)
+        return asked
+
+    async def scene() -> None:
+        lanes: Lanes[int, int] = Lanes(work, lanes=1, most=10, patience_s=0.01, gather_s=0.001)
+        first = asyncio.create_task(lanes.ask("a", 1))
+        await asyncio.sleep(0.05)
+        gone, stays = asyncio.create_task(lanes.ask("b", 2)), asyncio.create_task(lanes.ask("c", 3))
+        await asyncio.sleep(0.05)
+        gone.cancel()
+        first_may_end.set()
+        assert (await first, await stays) == (1, 3)
+
+    asyncio.run(scene())
+
+    assert done == [1, 3]
 
 
 def test_a_caller_that_has_gone_leaves_the_answers_of_the_others() -> None:

@@ -31,6 +31,15 @@ _STILL_OPEN_S = 0.5  # how long after its last request a stopping worker waits f
 _LOOK_S = 0.05
 
 
+_NO_BODY = (
+    b'{"type": "urn:tip:problem:request_timeout", "title": "Request Timeout", "status": 408, '
+    b'"detail": "The body did not come.", "code": "request_timeout"}'
+)
+_OF_NO_BODY = [("Content-Type", "application/problem+json"), ("Content-Length", str(len(_NO_BODY)))]
+TOO_SLOW = (408, _OF_NO_BODY, _NO_BODY)
+"""For a caller whose body never came; one that has gone does not hear it."""
+
+
 class Bridge:
     """ASGI on the outside, a WSGI app of ours inside."""
 
@@ -53,7 +62,9 @@ class Bridge:
 
     async def http(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = await read(receive)
-        if body is not None:
+        if body is None:
+            await respond(send, *TOO_SLOW)
+        else:
             await self.answer(scope, body, send)
 
     async def answer(self, scope: Scope, body: bytes, send: Send, known: Mapping[str, Any] | None = None) -> None:
@@ -80,7 +91,7 @@ class Bridge:
 
 
 async def read(receive: Receive) -> bytes | None:
-    """The body, cut off where it is too long to be taken anyway; None if the caller has gone."""
+    """The body, cut off where it is too long to be taken anyway; None if it does not come."""
     body = bytearray()
     while True:
         message = await receive()

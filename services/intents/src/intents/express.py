@@ -68,6 +68,7 @@ class Express(Bridge):
         started = time.perf_counter()
         body = await asgi.read(receive)
         if body is None:
+            await asgi.respond(send, *asgi.TOO_SLOW)
             return
         asked = _asked(UUID(place[1].decode()), headers, body)
         told = await self._told(asked) if asked else None

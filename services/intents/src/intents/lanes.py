@@ -97,6 +97,8 @@ class Lanes(Generic[Asked, Told]):
         batch: list[_Waiting] = []
         rest: list[_Waiting] = []
         for one in self._waiting:
+            if one.answer.done():  # its caller has gone, and wants nothing done any more
+                continue
             suits = len(batch) < self._most and one.group not in self._under_way
             (batch if suits else rest).append(one)
         self._waiting = rest
@@ -118,7 +120,7 @@ class Lanes(Generic[Asked, Told]):
         error = done.exception()
         answers = [None] * len(batch) if error else done.result()
         for one, answer in zip(batch, answers, strict=True):
-            if one.answer.done():  # its caller has gone
+            if one.answer.done():  # its caller has gone meanwhile
                 continue
             if error:
                 one.answer.set_exception(error)

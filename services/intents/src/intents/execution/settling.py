@@ -120,7 +120,7 @@ def _answered(held: Held, answer: Answer) -> None:
         _again(held, _patience(held))
     elif isinstance(verdict, Decided):
         held.unsent.append(work.client_order_id)
-        _report(held, Report(verdict.update, held.now, reason_code=verdict.code, reason=verdict.reason))
+        apply_report(held, Report(verdict.update, held.now, reason_code=verdict.code, reason=verdict.reason))
         _done(held)
 
 
@@ -133,7 +133,7 @@ def _refused(held: Held, refused: Refused, open_still: bool) -> None:
     known = held.orders.get(f"tip-{held.command.id.hex}")
     if known:
         known.status, known.changed = OrderStatus.REJECTED, True
-    _report(held, Report(update[held.command.type], held.now, reason_code=refused.code, reason=refused.reason))
+    apply_report(held, Report(update[held.command.type], held.now, reason_code=refused.code, reason=refused.reason))
     _done(held)
 
 
@@ -144,7 +144,7 @@ def _unknown(held: Held, verdict: Unknown) -> None:
     held.attempts += 1
     held.next_attempt_at = max(later, held.now)
     if held.intent.outcome != "unknown":
-        _report(held, Report(Update.SUBMITTED, held.now, outcome="unknown", reason=verdict.reason))
+        apply_report(held, Report(Update.SUBMITTED, held.now, outcome="unknown", reason=verdict.reason))
 
 
 def _later(held: Held, verdict: Later, sent_before: datetime | None) -> None:
@@ -223,7 +223,7 @@ def _is_replacement(held: Held, known: BrokerOrder) -> bool:
 def _take_over(held: Held, known: BrokerOrder, order: Order, moment: datetime, filled: bool) -> bool:
     """Settle the REPLACE by what became of its order; False while that is open, or when it came to nothing."""
     if order.status is OrderStatus.REJECTED:
-        _report(held, Report(Update.REPLACE_REJECTED, moment, reason_code="REPLACE_REJECTED"))
+        apply_report(held, Report(Update.REPLACE_REJECTED, moment, reason_code="REPLACE_REJECTED"))
         _done(held)
         return False
     if order.status is OrderStatus.PENDING and not filled:
@@ -237,7 +237,7 @@ def _replaced(held: Held, known: BrokerOrder, broker_order_id: str, moment: date
         return
     known.broker_order_id, known.changed = broker_order_id, True
     held.accepted_at, held.respecified = held.now, True
-    _report(held, Report(Update.REPLACED, moment, broker_order_id=broker_order_id, spec=held.command.spec))
+    apply_report(held, Report(Update.REPLACED, moment, broker_order_id=broker_order_id, spec=held.command.spec))
     _done(held)
 
 
@@ -252,7 +252,7 @@ def _accept(held: Held, order: Order, moment: datetime) -> None:
     if held.intent.broker_order_id is not None:
         return
     held.accepted_at = held.now
-    if not _report(held, Report(Update.ACCEPTED, moment, broker_order_id=order.broker_order_id)):
+    if not apply_report(held, Report(Update.ACCEPTED, moment, broker_order_id=order.broker_order_id)):
         held.intent = replace(held.intent, broker_order_id=order.broker_order_id)
     if held.command and held.command.type == "CREATE":
         _done(held)
@@ -270,7 +270,7 @@ def _fill(held: Held, moment: datetime, filled: tuple[Decimal, Decimal | None], 
         last_price=price,
         outcome=held.intent.outcome if held.intent.status not in TERMINAL and not whole else None,
     )
-    if _report(held, report):
+    if apply_report(held, report):
         held.events.insert(len(held.events) - 1, _trade(held, report))
         _position(held, report, execution)
 
@@ -281,18 +281,18 @@ def _end(held: Held, order: Order, moment: datetime, told: Told | None) -> None:
     if order.status is OrderStatus.REPLACED:
         _replaced_by(held, order, moment)
     elif order.status is OrderStatus.FILLED and held.intent.status not in TERMINAL:
-        _report(held, Report(Update.FILLED, moment))
+        apply_report(held, Report(Update.FILLED, moment))
     elif order.status is OrderStatus.CANCELED:
-        _report(held, Report(Update.CANCELED, moment))
+        apply_report(held, Report(Update.CANCELED, moment))
     elif order.status is OrderStatus.EXPIRED:
-        _report(held, Report(Update.EXPIRED, moment))
+        apply_report(held, Report(Update.EXPIRED, moment))
     elif order.status is OrderStatus.REJECTED:
-        _report(held, Report(Update.REJECTED, moment, reason_code="BROKER_REJECTED"))
+        apply_report(held, Report(Update.REJECTED, moment, reason_code="BROKER_REJECTED"))
     elif told is Told.CANCEL_REJECTED and command and command.type == "CANCEL":
-        _report(held, Report(Update.CANCEL_REJECTED, moment, reason_code="CANCEL_REJECTED"))
+        apply_report(held, Report(Update.CANCEL_REJECTED, moment, reason_code="CANCEL_REJECTED"))
         _done(held)
     elif told is Told.REPLACE_REJECTED and command and command.type == "REPLACE":
-        _report(held, Report(Update.REPLACE_REJECTED, moment, reason_code="REPLACE_REJECTED"))
+        apply_report(held, Report(Update.REPLACE_REJECTED, moment, reason_code="REPLACE_REJECTED"))
         _done(held)
 
 
@@ -304,10 +304,10 @@ def _replaced_by(held: Held, order: Order, moment: datetime) -> None:
             _replaced(held, asked, order.replaced_by, moment)
     elif held.intent.status not in TERMINAL:
         # Somebody replaced it elsewhere: what it became is not what was asked for here.
-        _report(held, Report(Update.CANCELED, moment, reason_code="REPLACED_ELSEWHERE"))
+        apply_report(held, Report(Update.CANCELED, moment, reason_code="REPLACED_ELSEWHERE"))
 
 
-def _report(held: Held, report: Report) -> bool:
+def apply_report(held: Held, report: Report) -> bool:
     """Let it act by the table of the life cycle, and tell it; False if it means nothing any more."""
     before = held.intent.status
     after = reports.apply(held.intent, report)

@@ -3,7 +3,7 @@
 from intents.store.admission import Known, Question, facts, facts_of, with_order_facts
 from intents.store.appending import FactsChanged, New, Once, append, create_all, lock, remember, written
 from intents.store.direct import Direct, Uncertain
-from intents.store.events import append_event, append_to_all, is_known, locked_intent, save
+from intents.store.events import append_to_all
 from intents.store.reads import account, accounts_of, by_id, head, history, last_cancel, latest, other_events, page
 from intents.store.refusals import refuse
 from intents.store.statistics import behind, counts, forget_old_keys, now, roll
@@ -22,7 +22,6 @@ __all__ = [
     "account",
     "accounts_of",
     "append",
-    "append_event",
     "append_to_all",
     "behind",
     "by_id",
@@ -33,18 +32,15 @@ __all__ = [
     "forget_old_keys",
     "head",
     "history",
-    "is_known",
     "last_cancel",
     "latest",
     "lock",
-    "locked_intent",
     "now",
     "other_events",
     "page",
     "refuse",
     "remember",
     "roll",
-    "save",
     "with_order_facts",
     "written",
 ]

@@ -39,6 +39,7 @@ _ONCE = f"""
     ORDER BY account_id, key
     {_UNLESS_KEPT}
 """  # noqa: S608 - only our own words
+_KEYS = Statement("intents_keys", ("json",), f"WITH given AS MATERIALIZED ({_GIVEN}) {_ONCE}")
 _ADMITTED = """
     SELECT given.* FROM given LEFT JOIN once USING (account_id, key) WHERE given.key IS NULL OR once.key IS NOT NULL
 """
@@ -161,15 +162,29 @@ def _there(actions: Sequence[model.Action | None]) -> model.Action:
 
 def create_all(direct: Direct, news: Sequence[New]) -> list[model.Action | None]:
     """Write the actions of new intents, all that can be; None where an idempotency key was used meanwhile."""
-    rounds = _one_of_each_account(news)
-    if len(rounds) == 1:
+    if len(_one_of_each_account(news)) == 1:
         return _write(direct, _CREATE, news)
     found: dict[UUID, model.Action | None] = {}
     with direct.transaction():
-        for some in rounds:
+        # All keys before any account, and the accounts in one order: so nobody waits for another in a circle.
+        for some in _one_of_each_account(_with_their_keys(direct, news)):
             for new, action in zip(some, _write(direct, _CREATE, some), strict=True):
                 found[new.admission.action.id] = action
-    return [found[new.admission.action.id] for new in news]
+    return [found.get(new.admission.action.id) for new in news]
+
+
+def _with_their_keys(direct: Direct, news: Sequence[New]) -> list[New]:
+    """Those without a key, and those whose key was free: of one key the first."""
+    firsts: dict[tuple[UUID, str], New] = {}
+    for new in news:
+        if new.once:
+            firsts.setdefault((new.admission.action.account_id, new.once.key), new)
+    taken: set[tuple[UUID, str]] = set()
+    if firsts:
+        rows = direct.write(_KEYS, (json.dumps([_values(*new) for new in firsts.values()]),))
+        taken = {(account_id, key) for account_id, key in rows}
+    kept = {new.admission.action.id for place, new in firsts.items() if place in taken}
+    return [new._replace(once=None) for new in news if new.once is None or new.admission.action.id in kept]
 
 
 def _one_of_each_account(news: Sequence[New]) -> list[list[New]]:

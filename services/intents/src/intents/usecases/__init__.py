@@ -15,7 +15,6 @@ from intents.usecases.reads import (
     statistics,
     verify,
 )
-from intents.usecases.reports import record
 from intents.usecases.submit import Result, Submission, look, submit
 from intents.usecases.together import Together, Told, look_at_all, submit_together
 
@@ -37,7 +36,6 @@ __all__ = [
     "list_actions",
     "look",
     "look_at_all",
-    "record",
     "statistics",
     "submit",
     "submit_all",

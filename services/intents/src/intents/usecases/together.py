@@ -63,7 +63,7 @@ def _written(deps: Deps, news: Sequence[store.New]) -> list[Told]:
     try:
         actions = store.create_all(deps.direct, news)
     except store.Uncertain:
-        return [_ascertained(deps, new.admission.action) for new in news]
+        return _all_ascertained(deps, [new.admission.action for new in news])
     except exc.DBAPIError:  # one may have spoilt it for all: a lock that is held too long, a value nobody foresaw
         return [None] * len(news)
     return [Result(action) if action else None for action in actions]
@@ -76,6 +76,14 @@ def _written_alone(deps: Deps, new: store.New) -> Told:
         return None
     except (exc.DBAPIError, model.OutcomeUnknown, model.IdempotentRequestInFlight) as error:
         return error
+
+
+def _all_ascertained(deps: Deps, actions: Sequence[model.Action]) -> list[Told]:
+    told: list[Told] = []
+    for action in actions:
+        unreachable = any(isinstance(one, model.OutcomeUnknown) and one.__cause__ for one in told)
+        told.append(model.OutcomeUnknown() if unreachable else _ascertained(deps, action))  # once is waiting enough
+    return told
 
 
 def _ascertained(deps: Deps, action: model.Action) -> Told:
