@@ -30,14 +30,11 @@ Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 _STILL_OPEN_S = 0.5  # how long after its last request a stopping worker waits for one more on an open connection
 _LOOK_S = 0.05
 
-
 _NO_BODY = (
     b'{"type": "urn:tip:problem:request_timeout", "title": "Request Timeout", "status": 408, '
     b'"detail": "The body did not come.", "code": "request_timeout"}'
 )
 _OF_NO_BODY = [("Content-Type", "application/problem+json"), ("Content-Length", str(len(_NO_BODY)))]
-TOO_SLOW = (408, _OF_NO_BODY, _NO_BODY)
-"""For a caller whose body never came; one that has gone does not hear it."""
 
 
 class Bridge:
@@ -56,14 +53,14 @@ class Bridge:
         else:
             self.in_flight += 1
             try:
-                await self.http(scope, receive, send)
+                await self._http(scope, receive, send)
             finally:
                 self.in_flight -= 1
 
-    async def http(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = await read(receive)
         if body is None:
-            await respond(send, *TOO_SLOW)
+            await respond(send, 408, _OF_NO_BODY, _NO_BODY)  # one that has gone does not hear it
         else:
             await self.answer(scope, body, send)
 

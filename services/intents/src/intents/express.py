@@ -12,13 +12,13 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
 from flask import Flask, Response, g
 
 from chassis import access, asgi, keys, ratelimit, strict_json, tracing, web
-from chassis.asgi import Bridge, Receive, Scope, Send
+from chassis.asgi import Bridge, Scope, Send
 from chassis.principals import Principal
 from intents import model, routes, schemas, usecases
 from intents.lanes import Lanes
@@ -59,21 +59,12 @@ class Express(Bridge):
             self._submit_together, lanes=LANES, most=TOGETHER, patience_s=PATIENCE_S, gather_s=GATHER_S
         )
 
-    async def http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        place = _PATH.fullmatch(scope["raw_path"])
-        headers = dict(scope["headers"])
-        if place is None or not _is_plain(scope, headers):
-            await super().http(scope, receive, send)
-            return
+    async def answer(self, scope: Scope, body: bytes, send: Send, known: Mapping[str, Any] | None = None) -> None:
         started = time.perf_counter()
-        body = await asgi.read(receive)
-        if body is None:
-            await asgi.respond(send, *asgi.TOO_SLOW)
-            return
-        asked = _asked(UUID(place[1].decode()), headers, body)
+        asked = _asked(scope, body)
         told = await self._told(asked) if asked else None
         if asked is None or told is None:
-            await self.answer(scope, body, send, {routes.LOOKED: asked.looked} if asked else None)
+            await super().answer(scope, body, send, {routes.LOOKED: asked.looked} if asked else known)
             return
         token = tracing.current.set(asked.trace)
         try:
@@ -147,14 +138,19 @@ def _accepted(scope: Scope, started: float, asked: _Asked, result: usecases.Resu
     return status, headers, answer
 
 
-def _asked(account_id: UUID, headers: Headers, body: bytes) -> _Asked | None:
-    """What is asked, if nothing is wrong with it."""
+def _asked(scope: Scope, body: bytes) -> _Asked | None:
+    """What is asked, if it is a plain submit and nothing is wrong with it."""
+    place, headers = _PATH.fullmatch(scope["raw_path"]), dict(scope["headers"])
+    if place is None or not _is_plain(scope, headers):
+        return None
     try:
         key, once = headers[b"x-api-key"].decode("ascii"), headers.get(b"idempotency-key")
         if not keys.is_well_formed(key):
             return None
         command = schemas.command(strict_json.loads(body))
-        submission = routes.submission(account_id, command, None if once is None else once.decode("latin-1"))
+        submission = routes.submission(
+            UUID(place[1].decode()), command, None if once is None else once.decode("latin-1")
+        )
     except Exception:  # noqa: BLE001 - whatever it is, the ordinary lane will meet it again and answer it
         return None
     return _Asked(key, submission, tracing.Trace.begin(_text(headers, b"x-request-id"), _text(headers, b"traceparent")))

@@ -16,6 +16,12 @@ class _Waiting(NamedTuple):
     answer: asyncio.Future[Any]
 
 
+class _Batch(NamedTuple):
+    began: float
+    members: list[_Waiting]
+    groups: frozenset[Hashable]
+
+
 class Lanes(Generic[Asked, Told]):
     """`work` is given what has come while it was busy, and answers each of it, in order.
 
@@ -40,22 +46,23 @@ class Lanes(Generic[Asked, Told]):
         self._gathered_by = 0.0
         self._threads = ThreadPoolExecutor(lanes, thread_name_prefix="lane")
         self._waiting: list[_Waiting] = []
-        self._under_way: set[Hashable] = set()
-        self._begun: list[float] = []  # when the batches under way were
-        self._busy = 0  # how many are in them
+        self._under_way: list[_Batch] = []
         self._next: asyncio.Handle | None = None
 
     async def ask(self, group: Hashable, asked: Asked) -> Told:
         loop = asyncio.get_running_loop()
         waiting = _Waiting(group, asked, loop.create_future())
         self._waiting.append(waiting)
-        self._lately = max(self._lately, len(self._waiting) + self._busy)
+        self._lately = max(self._lately, self._present())
         self._wake(loop)
         told: Told = await waiting.answer
         return told
 
+    def _present(self) -> int:
+        return len(self._waiting) + sum(len(batch.members) for batch in self._under_way)
+
     def _wake(self, loop: asyncio.AbstractEventLoop) -> None:
-        if len(self._begun) == self._lanes or not self._waiting:
+        if len(self._under_way) == self._lanes or not self._waiting:
             return
         wait_s = self._wait_s(loop.time())
         if self._next and (wait_s > 0 or not isinstance(self._next, asyncio.TimerHandle)):
@@ -67,8 +74,8 @@ class Lanes(Generic[Asked, Told]):
             self._next = loop.call_soon(self._start, loop)
 
     def _wait_s(self, now: float) -> float:
-        if self._begun:
-            return max(self._begun) + self._patience_s - now
+        if self._under_way:
+            return max(batch.began for batch in self._under_way) + self._patience_s - now
         if len(self._waiting) >= min(self._lately, self._most):
             return 0.0
         return self._gathered_by - now
@@ -80,46 +87,35 @@ class Lanes(Generic[Asked, Told]):
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
         self._next = None
-        batch = self._take()
-        if not batch:
+        members = self._take()
+        if not members:
             return
-        began = loop.time()
-        self._begun.append(began)
-        self._busy += len(batch)
-        self._lately = len(self._waiting) + self._busy
-        groups = {one.group for one in batch}
-        self._under_way |= groups
-        done = loop.run_in_executor(self._threads, self._work, [one.asked for one in batch])
-        done.add_done_callback(partial(self._finish, loop, batch, groups, began))
+        batch = _Batch(loop.time(), members, frozenset(one.group for one in members))
+        self._under_way.append(batch)
+        self._lately = self._present()
+        done = loop.run_in_executor(self._threads, self._work, [one.asked for one in members])
+        done.add_done_callback(partial(self._finish, loop, batch))
         self._wake(loop)
 
     def _take(self) -> list[_Waiting]:
-        batch: list[_Waiting] = []
+        elsewhere = frozenset[Hashable]().union(*(batch.groups for batch in self._under_way))
+        taken: list[_Waiting] = []
         rest: list[_Waiting] = []
         for one in self._waiting:
             if one.answer.done():  # its caller has gone, and wants nothing done any more
                 continue
-            suits = len(batch) < self._most and one.group not in self._under_way
-            (batch if suits else rest).append(one)
+            suits = len(taken) < self._most and one.group not in elsewhere
+            (taken if suits else rest).append(one)
         self._waiting = rest
-        return batch
+        return taken
 
-    def _finish(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        batch: Sequence[_Waiting],
-        groups: set[Hashable],
-        began: float,
-        done: "asyncio.Future[Sequence[Told]]",
-    ) -> None:
-        self._begun.remove(began)
-        self._under_way -= groups
+    def _finish(self, loop: asyncio.AbstractEventLoop, batch: _Batch, done: "asyncio.Future[Sequence[Told]]") -> None:
+        self._under_way.remove(batch)
         self._forget_next()
-        self._busy -= len(batch)
-        self._gathered_by = loop.time() + min(self._gather_s, loop.time() - began)
+        self._gathered_by = loop.time() + min(self._gather_s, loop.time() - batch.began)
         error = done.exception()
-        answers = [None] * len(batch) if error else done.result()
-        for one, answer in zip(batch, answers, strict=True):
+        answers = [None] * len(batch.members) if error else done.result()
+        for one, answer in zip(batch.members, answers, strict=True):
             if one.answer.done():  # its caller has gone meanwhile
                 continue
             if error:

@@ -18,10 +18,10 @@ from chassis import crashpoints, db, logs, queues
 from chassis.outbox.bell import Ear
 from intents.execution import store
 from intents.execution.gateway import Gateway
-from intents.execution.lanes import Lanes
 from intents.execution.metrics import CLAIMED, VERDICTS
 from intents.execution.recorder import PATIENCE, Happening, Recorder
 from intents.execution.settling import Patience
+from intents.execution.turns import Turns
 from intents.execution.work import Answer, Seen, Unknown, Work
 from intents.store.direct import Direct
 
@@ -56,7 +56,7 @@ class Executor:
 
     def __post_init__(self) -> None:
         self.recorder = Recorder(self.direct, self._recorded, self.patience, self.tell, RECORDERS)
-        self.lanes = Lanes(self.account_calls)
+        self.turns = Turns(self.account_calls)
 
     def run(self, stop: threading.Event) -> None:
         """Work until asked to stop; then finish what is in hand."""
@@ -81,11 +81,11 @@ class Executor:
     def _take(self) -> bool:
         """Claim as much as there is room for; whether there may be more."""
         most = self._most_in_hand()
-        room = min(CLAIM, most - self._in_hand + self.lanes.waiting)
+        room = min(CLAIM, most - self._in_hand + self.turns.waiting)
         if room < min(CLAIM, max(1, most // 4)):
             return False
         try:
-            claimed = store.claim(self.direct, room, self.lease_seconds, self.lanes.full())
+            claimed = store.claim(self.direct, room, self.lease_seconds, self.turns.full())
         except SQLAlchemyError as error:
             if not db.is_unavailable(error):
                 raise
@@ -99,7 +99,7 @@ class Executor:
         with self._places_lock:
             self._in_hand += len(claimed)
         for work in claimed:
-            if self.lanes.enter(work):
+            if self.turns.enter(work):
                 self._todo.put(work)
         return self._more
 
@@ -113,7 +113,7 @@ class Executor:
             following: Work | None = work
             while following is not None:
                 self._do(following)
-                following = self.lanes.leave(following)
+                following = self.turns.leave(following)
 
     def _do(self, work: Work) -> None:
         started = time.monotonic()
@@ -133,7 +133,7 @@ class Executor:
             VERDICTS.labels(*names).inc(count)
         with self._places_lock:
             self._in_hand -= len(batch)
-        if self._more or not self.lanes.waiting:  # else the claim would only go through what it must not take
+        if self._more or not self.turns.waiting:  # else the claim would only go through what it must not take
             self._wake.set()
 
 

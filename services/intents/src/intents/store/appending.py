@@ -19,8 +19,8 @@ EVENT_TYPE = "intent.submitted"
 
 _GIVEN = """
     SELECT * FROM json_to_recordset($1) AS given (
-        place integer, account_id uuid, organization_id uuid, environment text, intent_id uuid, action_id uuid,
-        event_id uuid, type text, payload json, symbol text, order_side text, spec json, route_strategy text,
+        account_id uuid, organization_id uuid, environment text, intent_id uuid, action_id uuid, event_id uuid,
+        type text, payload json, symbol text, order_side text, spec json, route_strategy text,
         ref_intent_id uuid, actor_type text, actor_id text, reason text, controls json, traceparent text,
         from_status text, to_status text, intent_created_at timestamptz, created_at timestamptz, quantity numeric,
         version bigint, digest bytea, key text, request_hash bytea, state jsonb)

@@ -7,7 +7,7 @@ from uuid import UUID
 from intents.execution.work import Work
 
 
-class Lanes:
+class Turns:
     """No account has more than `width` calls at the same time. What is beyond that waits behind its own kind."""
 
     def __init__(self, width: int) -> None:
