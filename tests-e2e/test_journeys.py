@@ -17,7 +17,7 @@ def create(symbol: str, kind: str = "Market", **spec: str) -> dict[str, Any]:
     return {"command": {"type": "CREATE", "payload": payload}}
 
 
-def until(condition: Callable[[], Any], seconds: float = 15) -> Any:
+def until(condition: Callable[[], Any], seconds: float = 30) -> Any:
     """The first truthy answer; fails the test when there is none."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):

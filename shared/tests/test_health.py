@@ -61,7 +61,7 @@ def _reachable(answer: Callable[[str], Any]) -> bool:
         return False
 
 
-def _until(holds: Callable[[], bool], seconds: float = 10) -> None:
+def _until(holds: Callable[[], bool], seconds: float = 30) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "it never came"

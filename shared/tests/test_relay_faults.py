@@ -44,7 +44,7 @@ def start(fresh_platform: Platform, valkey_server: ValkeyServer) -> Iterator[Sta
         process.wait()
 
 
-def until(condition: Callable[[], bool], seconds: float = 20) -> float:
+def until(condition: Callable[[], bool], seconds: float = 30) -> float:
     """How long it took; fails the test when it never comes true."""
     started = time.monotonic()
     while not condition():

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -85,12 +86,39 @@ def test_alpacas_own_client_trades_at_the_paper_broker(stack: Any) -> None:
     assert [position.symbol for position in client.get_all_positions()] == ["AAPL"]
 
 
-@pytest.mark.skipif("rabbitmq" not in QUEUE_URL, reason="the queues are in Redis in this run; QUEUE_URL chooses")
-def test_the_queues_are_in_rabbitmq_and_not_in_redis(containers: Any) -> None:
-    _, queues = containers.docker("rabbitmq")[0].exec_run(
-        ["rabbitmqctl", "--quiet", "list_queues", "name", "consumers"]
-    )
+in_rabbitmq = pytest.mark.skipif(
+    "rabbitmq" not in QUEUE_URL, reason="the queues are in Redis in this run; QUEUE_URL chooses"
+)
+
+
+def rabbitmqctl(containers: Any, *arguments: str) -> str:
+    code, said = containers.docker("rabbitmq")[0].exec_run(["rabbitmqctl", "--quiet", *arguments])
+    assert code == 0, said
+    return str(said.decode())
+
+
+@in_rabbitmq
+def test_queues_and_hints_are_in_rabbitmq_and_not_in_redis(containers: Any) -> None:
     _, keys = containers.docker("redis")[0].exec_run(["redis-cli", "--raw", "keys", "*kombu*"])
 
-    assert "tip.intents" in queues.decode()
+    queues = rabbitmqctl(containers, "list_queues", "name", "consumers")
+    assert "tip.intents" in queues and "tip-hints." in queues
     assert keys.decode().strip() == ""
+
+
+@in_rabbitmq
+def test_no_process_dies_of_a_broker_that_closes_every_connection(containers: Any, stack: Any) -> None:
+    def restarts() -> dict[str, int]:
+        return {one.name: one.attrs["RestartCount"] for one in containers.docker()}
+
+    before = restarts()
+    rabbitmqctl(containers, "close_all_connections", "maintenance")
+    payload = {"symbol": "AAPL", "order_side": "BUY", "spec": {"Market": {"quantity": "1"}}}
+    intents = f"/v1/accounts/{stack.account('acme')}/intents"
+    made = stack.key("acme")("POST", intents, {"command": {"type": "CREATE", "payload": payload}}).json()
+
+    deadline = time.monotonic() + 60
+    while stack.key("acme")("GET", f"{intents}/{made['intent_id']}").json()["status"] != "FILLED":
+        assert time.monotonic() < deadline, "not filled"
+        time.sleep(0.2)
+    assert restarts() == before

@@ -30,7 +30,7 @@ def program(name, code, **more):
     return Process(name, (sys.executable, "-c", code), {}, **more)
 
 
-def run_until(supervisor, condition, seconds=10):
+def run_until(supervisor, condition, seconds=30):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline

@@ -184,8 +184,8 @@ def test_stop_returns_when_everything_has_ended(platform):
 
 
 def test_start_that_cannot_start_gives_the_reason(platform, taken_port, monkeypatch):
-    monkeypatch.setenv("TIP_POSTGRES_PORT", str(taken_port))
-    monkeypatch.setenv("TIP_HOME", str(platform.home.path))
+    for name, value in platform.environment(TIP_POSTGRES_PORT=str(taken_port)).items():
+        monkeypatch.setenv(name, value)
 
     with pytest.raises(Fault, match=f"^port {taken_port} is taken: .* TIP_POSTGRES_PORT$"):
         control.start(Settings.from_env())

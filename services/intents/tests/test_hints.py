@@ -1,16 +1,16 @@
 """Whoever waits for the log of an account is told at once that it has grown."""
 
-import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
 
 import pytest
-import redis
+from kombu import Consumer, Queue
 
-from chassis.hints import CHANNEL
+from chassis import queues
+from chassis.hints import EXCHANGE
 from intents import usecases
 from intents.brokers.protocol import Order, OrderStatus
 from intents.execution.recorder import Recorder
@@ -28,18 +28,21 @@ Heard = Callable[[int], bool]
 
 @pytest.fixture
 def heard(desk: Desk) -> Iterator[Heard]:
-    """Whether a hint about the desk's account was told with this sequence, or is within two seconds."""
-    client = redis.Redis.from_url(desk.platform.environment("intents")["REDIS_URL"])
-    with client, client.pubsub() as channel:
-        channel.subscribe(CHANNEL)
-        assert channel.get_message(timeout=5)
-        told: list[Any] = []
+    """Whether a hint about the desk's account was told with this sequence, or is within ten seconds."""
+    told: list[int | None] = []
+    mine = Queue(f"test-{desk.account_id}", EXCHANGE, durable=False, auto_delete=True)
+    with (
+        queues.connection(desk.platform.environment("intents")["REDIS_URL"]) as opened,
+        Consumer(opened, [mine], callbacks=[lambda said, _: told.append(said.get(str(desk.account_id)))], no_ack=True),
+    ):
+        with suppress(TimeoutError):
+            opened.drain_events(timeout=0.1)  # from here on it is subscribed
 
         def wait(sequence: int) -> bool:
-            deadline = time.monotonic() + 2
+            deadline = time.monotonic() + 10
             while sequence not in told and time.monotonic() < deadline:
-                message = channel.get_message(timeout=0.1)
-                told.append(json.loads(message["data"]).get(str(desk.account_id)) if message else None)
+                with suppress(TimeoutError):
+                    opened.drain_events(timeout=0.1)
             return sequence in told
 
         yield wait

@@ -7,12 +7,12 @@ answers on the loop, in front of the bridge (intents does).
 
 import asyncio
 import io
-import os
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, Self
 from urllib.parse import unquote_to_bytes
 
 from gunicorn.workers.gasgi import ASGIWorker
@@ -27,6 +27,7 @@ Headers = list[tuple[str, str]]
 Environ = dict[str, Any]
 Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
+_BODY_S = 30.0  # a body must come in this time as a whole; for each of its parts gunicorn waits as long
 _STILL_OPEN_S = 0.5  # how long after its last request a stopping worker waits for one more on an open connection
 _LOOK_S = 0.05
 
@@ -38,12 +39,18 @@ _OF_NO_BODY = [("Content-Type", "application/problem+json"), ("Content-Length", 
 
 
 class Bridge:
-    """ASGI on the outside, a WSGI app of ours inside."""
+    """ASGI on the outside, a WSGI app of ours inside. It answers once it was given threads."""
 
-    def __init__(self, app: Wsgi, threads: int) -> None:
+    _threads: ThreadPoolExecutor
+
+    def __init__(self, app: Wsgi) -> None:
         self._app = app
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="web")
         self.in_flight = 0
+
+    def start(self, threads: int) -> Self:
+        """With as many threads for the app as gunicorn was told (WEB_THREADS)."""
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="web")
+        return self
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -87,9 +94,10 @@ class Bridge:
         return *told[-1], body
 
 
-async def read(receive: Receive) -> bytes | None:
-    """The body, cut off where it is too long to be taken anyway; None if it does not come."""
+async def read(receive: Receive, within_s: float = _BODY_S) -> bytes | None:
+    """The body, cut off where it is too long to be taken anyway; None if it does not come, or drop by drop."""
     body = bytearray()
+    ends = time.monotonic() + within_s
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
@@ -97,6 +105,8 @@ async def read(receive: Receive) -> bytes | None:
         body += message.get("body", b"")
         if not message.get("more_body") or len(body) > strict_json.MAX_BYTES:
             return bytes(body)
+        if time.monotonic() > ends:
+            return None
 
 
 async def respond(send: Send, status: int, headers: Headers, body: bytes) -> None:
@@ -129,10 +139,13 @@ def environ(scope: Scope, body: bytes) -> Environ:
         "wsgi.run_once": False,
     }
     for raw_name, raw_value in scope["headers"]:
+        if raw_name == b"transfer-encoding":
+            continue  # undone by the server: what is here has a length, below
         name = raw_name.decode("latin-1").upper().replace("-", "_")
         variable = name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
         value = raw_value.decode("latin-1")
         found[variable] = f"{found[variable]},{value}" if variable in found else value
+    found.setdefault("CONTENT_LENGTH", str(len(body)))
     return found
 
 
@@ -149,10 +162,10 @@ async def _live(receive: Receive, send: Send) -> None:
 
 
 class Worker(ASGIWorker):  # type: ignore[misc]
-    """gunicorn's worker, but for two things.
+    """gunicorn's worker, but for three things.
 
     It would take every connection that is there when it looks, so that one worker may get them all: ours takes one at a
-    time. And it would wait for idle connections until it is killed: ours waits for requests.
+    time. It would wait for idle connections until it is killed: ours waits for requests. And it has threads to give.
     """
 
     _queueing = False
@@ -175,7 +188,7 @@ class Worker(ASGIWorker):  # type: ignore[misc]
     def load_wsgi(self) -> None:
         """An app that has no front of its own gets the plain one."""
         app = self.app.wsgi()
-        self.asgi: Bridge = app if isinstance(app, Bridge) else Bridge(app, threads())
+        self.asgi: Bridge = (app if isinstance(app, Bridge) else Bridge(app)).start(self.cfg.threads)
 
     async def _shutdown(self) -> None:
         for server in self.servers:
@@ -186,8 +199,3 @@ class Worker(ASGIWorker):  # type: ignore[misc]
             await asyncio.sleep(_LOOK_S)
             if self.asgi.in_flight:
                 last = loop.time()
-
-
-def threads() -> int:
-    """As many as gunicorn was told."""
-    return int(os.environ.get("WEB_THREADS") or 8)

@@ -1,37 +1,41 @@
-"""Telling other processes that a log has grown, without waiting for anybody: Redis pub/sub, hints and nothing more.
+"""Telling other processes that a log has grown, without waiting for anybody: a kombu fanout, hints and nothing more.
 
 A writer tells after its commit how far a log has come; a reader that hears of it reads the log. Hints may be lost,
-doubled or late: readers also look by themselves. So a writer never waits for Redis and never fails because of it.
+doubled or late: readers also look by themselves. So a writer never waits for the broker and never fails because of it.
 """
 
 import asyncio
-import json
+import itertools
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
-import redis
-from redis import asyncio as redis_asyncio
+from kombu import Consumer, Exchange, Message, Producer, Queue
 
-from chassis import logs
+from chassis import logs, queues
 
 log = logs.get(__name__)
 
-CHANNEL = "tip-hints"
+EXCHANGE = Exchange("tip-hints", type="fanout", durable=False)
 _AT_MOST_EVERY_S = 0.004
 _RETRY_S = 1.0
-_TIMEOUT_S = 0.5
 _MAX_WAITING = 10_000
+_LOOK_S = 0.2  # how soon a listener notices that it should stop
 _SILENCE_S = 5.0
+_connections = itertools.count(1)
+
+Heard = Callable[[Mapping[str, int]], object]
 
 
 class Hints:
     """The writers' side. One per process and safe in threads; the sending is a thread's own."""
 
-    def __init__(self, redis_url: str) -> None:
-        self._redis = redis.Redis.from_url(redis_url, socket_timeout=_TIMEOUT_S, socket_connect_timeout=_TIMEOUT_S)
+    def __init__(self, queue_url: str) -> None:
+        self._url = queue_url
         self._waiting: dict[str, int] = {}
         self._told = threading.Event()
         self._thread_of: int | None = None
@@ -56,47 +60,82 @@ class Hints:
     def _run(self) -> None:
         while True:
             self._told.wait()
+            try:
+                with queues.connection(self._url, queues.PUBLISHING) as opened:
+                    opened.ensure_connection(max_retries=0)  # kombu would rest two seconds and try again
+                    self._send(_announcing(opened))
+            except queues.UNREACHABLE as error:
+                log.info("hints_unheard", error=type(error).__name__)
+                time.sleep(_RETRY_S)  # the readers look by themselves
+
+    def _send(self, announce: Heard) -> None:
+        while True:
+            self._told.wait()
             self._told.clear()
             with self._lock:
                 waiting, self._waiting = self._waiting, {}
-            try:
-                self._redis.publish(CHANNEL, json.dumps(waiting))
-            except (redis.RedisError, OSError) as error:
-                log.info("hints_unheard", error=type(error).__name__)
-                time.sleep(_RETRY_S)  # Redis is down: the readers look by themselves
+            announce(waiting)
             time.sleep(_AT_MOST_EVERY_S)
 
 
-async def listen(redis_url: str, heard: Callable[[Mapping[str, int]], None]) -> None:
+async def listen(queue_url: str, heard: Heard) -> None:
     """Call `heard` with the newest position of every log that grew, until cancelled."""
-    while True:
-        try:
-            await _listen(redis_url, heard)
-        except (redis.RedisError, OSError) as error:
-            log.info("hints_lost", error=type(error).__name__)
-            await asyncio.sleep(_RETRY_S)
-
-
-async def _listen(redis_url: str, heard: Callable[[Mapping[str, int]], None]) -> None:
-    client = redis_asyncio.Redis.from_url(redis_url, socket_connect_timeout=2)
-    async with client, client.pubsub() as channel:
-        await channel.subscribe(CHANNEL)
-        asked = False
-        while True:
-            message = await channel.get_message(timeout=_SILENCE_S)
-            if message is None and asked:
-                raise redis.ConnectionError("silent")
-            asked = message is None
-            if asked:
-                await channel.ping()  # a connection that is dead at the other end only is silent, too
-            elif message["type"] == "message":
-                heard(_positions(message["data"]))
-
-
-def _positions(data: Any) -> dict[str, int]:
-    """What a message says; nothing, if it is not one of ours."""
+    loop, stop = asyncio.get_running_loop(), threading.Event()
     try:
-        said = json.loads(data)
-    except ValueError:
-        return {}
+        # kombu knows no event loop: it listens in a thread, and only what it heard is brought here.
+        await asyncio.to_thread(_listen, queue_url, lambda said: loop.call_soon_threadsafe(heard, said), stop)
+    finally:
+        stop.set()
+
+
+def _listen(queue_url: str, heard: Heard, stop: threading.Event) -> None:
+    while not stop.is_set():
+        try:
+            with queues.connection(queue_url) as opened:
+                opened.ensure_connection(max_retries=1, interval_start=0.1, timeout=2)
+                _hear(opened, heard, stop)
+        except queues.UNREACHABLE as error:
+            log.info("hints_lost", error=type(error).__name__)
+            stop.wait(_RETRY_S)
+
+
+def _hear(opened: Any, heard: Heard, stop: threading.Event) -> None:
+    heard_at = asked_at = time.monotonic()
+
+    def received(said: Any, _: Message) -> None:
+        nonlocal heard_at
+        heard_at = time.monotonic()
+        heard(_positions(said))
+
+    with Consumer(
+        opened, [_queue()], callbacks=[received], accept=["json"], no_ack=True, on_decode_error=lambda *_: None
+    ):
+        announce = _announcing(opened)
+        while not stop.is_set():
+            with suppress(TimeoutError):
+                opened.drain_events(timeout=_LOOK_S)
+            # A connection that is dead at the other end only is silent, too: so something is said now and then.
+            now = time.monotonic()
+            if now > heard_at + 2 * _SILENCE_S:
+                raise OSError("silent")
+            if now > asked_at + _SILENCE_S:
+                asked_at = now
+                announce({})
+
+
+def _queue() -> Queue:
+    """A listener's own. Never one of an earlier connection, which the broker may still believe to be open."""
+    name = f"{EXCHANGE.name}.{socket.gethostname()}.{os.getpid()}.{next(_connections)}"
+    return Queue(name, EXCHANGE, durable=False, exclusive=True, auto_delete=True)
+
+
+def _announcing(opened: Any) -> Heard:
+    producer = Producer(opened.channel(), EXCHANGE)
+    return lambda positions: producer.publish(
+        dict(positions), serializer="json", delivery_mode="transient", retry=False
+    )
+
+
+def _positions(said: Any) -> dict[str, int]:
+    """What a message says; nothing, if it is not one of ours."""
     return {log_id: at for log_id, at in said.items() if isinstance(at, int)} if isinstance(said, dict) else {}

@@ -46,9 +46,11 @@ def fetch(url: str) -> Mapping[str, Any]:
     with requests.get(url, timeout=TIMEOUT_S, allow_redirects=False, stream=True) as answer:
         if answer.status_code != requests.codes.ok:
             raise BadProvider(f"status {answer.status_code}")
-        body = answer.raw.read(_LONGEST + 1, decode_content=True)
-    if len(body) > _LONGEST:
-        raise BadProvider("the answer is too long")
+        body = b""
+        for part in answer.iter_content(_LONGEST):
+            body += part
+            if len(body) > _LONGEST:
+                raise BadProvider("the answer is too long")
     document = strict_json.loads(body)
     if not isinstance(document, dict):
         raise BadProvider("the answer is not an object")

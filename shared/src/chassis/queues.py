@@ -7,6 +7,7 @@ from typing import Any
 
 from kombu import Connection, Consumer, Message, Producer, Queue
 from kombu.exceptions import KombuError, OperationalError
+from kombu.transport import pyamqp
 from redis.exceptions import RedisError
 
 from chassis import logs
@@ -25,17 +26,19 @@ _LISTENING = {
     "socket_connect_timeout": 2,
     "socket_keepalive": True,
     "health_check_interval": 10,
-    "retry_on_timeout": True,
+    # redis-py would connect again in the middle of a read, and wait there for a subscription that nobody has renewed.
+    "retry_on_timeout": False,
 }
 # A relay publishes under a claim of five seconds: a broker that does not answer must be given up well before.
-_PUBLISHING = {
+PUBLISHING = {
     "socket_timeout": 0.3,
     "socket_connect_timeout": 0.3,
     "socket_keepalive": True,
     "retry_on_timeout": False,
 }
 # Everything kombu and its drivers raise when the broker is out of reach.
-UNREACHABLE = (OperationalError, KombuError, RedisError, OSError)
+_AMQP = (*pyamqp.Transport.connection_errors, *pyamqp.Transport.channel_errors)
+UNREACHABLE = (OperationalError, KombuError, RedisError, OSError, *_AMQP)
 
 
 class Outage(Exception):
@@ -77,7 +80,7 @@ class Publisher:
 
     def _producer(self) -> Any:
         if self._open is None:
-            opened = connection(self._url, _PUBLISHING)
+            opened = connection(self._url, PUBLISHING)
             opened.ensure_connection(max_retries=0)  # kombu would rest two seconds and try again
             self._open = (opened, Producer(opened.channel()))
         return self._open[1]

@@ -46,7 +46,7 @@ async def _serve(config: Config, stop: threading.Event) -> None:
             asyncio.create_task(work)
             for work in (
                 gateway.pump.run(),
-                hints.listen(config.redis_url, gateway.pump.heard),
+                hints.listen(config.queues, gateway.pump.heard),
                 gateway.watch.tick_for_ever(),
                 gateway.watch.recheck_for_ever(),
                 _report_health(gateway, healthy),

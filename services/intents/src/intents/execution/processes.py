@@ -78,7 +78,7 @@ def build_executor(config: ExecutionConfig, engine: Engine) -> Executor:
         config.executor_threads,
         config.executor_lease_seconds,
         config.patience,
-        Hints(config.redis_url).tell,
+        Hints(config.queues).tell,
         config.executor_account_calls,
     )
 
@@ -122,7 +122,7 @@ def reconciler() -> None:
 
 def build_reconciler(config: ExecutionConfig, engine: Engine) -> Reconciler:
     direct = Direct(engine)
-    hints = Hints(config.redis_url)
+    hints = Hints(config.queues)
     deps = Deps(engine, direct, Outbox(engine, SCHEMA, attempt_limit=config.outbox_attempt_limit), hints)
     return Reconciler(
         engine,

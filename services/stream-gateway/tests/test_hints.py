@@ -1,0 +1,53 @@
+"""Hints come again after their connection has died, also when nobody was told of it."""
+
+import asyncio
+from urllib.parse import urlsplit
+
+import pytest
+
+from chassis import hints
+from tip_local.pytest_plugin import ValkeyServer
+
+from .proxy import Proxy
+
+
+@pytest.mark.parametrize("fault", ["cut", "freeze"])
+def test_hints_are_heard_again_after_their_connection_died(
+    valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    monkeypatch.setattr(hints, "_SILENCE_S", 0.3)
+    address = urlsplit(valkey_server.url)
+    heard: dict[str, int] = {}
+
+    async def hears_of(log_id: str) -> None:
+        async with asyncio.timeout(20):
+            while log_id not in heard:
+                writer.tell(log_id, 1)
+                await asyncio.sleep(0.05)
+
+    async def listen() -> None:
+        async with Proxy(address.port or 0) as proxy:
+            through = valkey_server.url.replace(address.netloc.split("@")[-1], proxy.target)
+            listening = asyncio.create_task(hints.listen(through, heard.update))
+            await hears_of("before")
+            getattr(proxy, fault)()
+            await hears_of("after")
+            listening.cancel()
+
+    writer = hints.Hints(valkey_server.url)
+    asyncio.run(listen())
+
+
+def test_a_quiet_connection_is_kept(valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hints, "_SILENCE_S", 0.2)
+    made = []
+    monkeypatch.setattr(hints, "_queue", lambda real=hints._queue: made.append(1) or real())
+
+    async def listen() -> None:
+        listening = asyncio.create_task(hints.listen(valkey_server.url, lambda _: None))
+        await asyncio.sleep(2)
+        listening.cancel()
+
+    asyncio.run(listen())
+
+    assert len(made) == 1
