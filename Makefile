@@ -21,7 +21,7 @@ unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PIP_USER PIP_TARGET PIP_PREFIX PIP_RE
 .PHONY: help install install-dev up start stop status logs lock proto fmt lint types imports test e2e-containers bench clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
 install: .venv/.installed ## Make the virtual environment and install the pinned dependencies
 
@@ -52,14 +52,17 @@ up: install ## Run the whole platform here, until Ctrl-C
 start: install ## Run it in the background; returns when it is ready
 	@exec $(BIN)/tip start
 
-stop: install ## Stop it; returns when everything has ended
-	@exec $(BIN)/tip stop
+# Without an installation nothing can be running.
+INSTALLED = [ -x $(BIN)/tip ] || { echo "tip: not running"; exit $(1); }
 
-status: install ## Show what is running
-	@exec $(BIN)/tip status
+stop: ## Stop it; returns when everything has ended
+	@$(call INSTALLED,0); exec $(BIN)/tip stop
 
-logs: install ## Follow the log of everything, or of one process: make logs NAME=web
-	@exec $(BIN)/tip logs -f $(NAME)
+status: ## Show what is running
+	@$(call INSTALLED,3); exec $(BIN)/tip status
+
+logs: ## Follow the log of everything, or of one process: make logs NAME=web
+	@$(call INSTALLED,3); exec $(BIN)/tip logs -f $(NAME)
 
 lock: install ## Resolve the dependencies anew into the lock files (needs uv)
 	@PATH="$(CURDIR)/$(BIN):$$PATH"; command -v uv >/dev/null || { echo "uv is needed: $(BIN)/pip install uv"; exit 1; }; \

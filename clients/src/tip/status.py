@@ -18,14 +18,20 @@ def command() -> None:
     if status is None:
         click.echo("tip: not running")
         sys.exit(NOT_RUNNING)
-    click.echo(f"{'ready' if status.ready else 'starting'}, pid {status.pid}, up since {local_time(status.since)}\n")
+    click.echo(f"{overall(status)}, pid {status.pid}, up since {local_time(status.since)}\n")
     click.echo(row("PROCESS", "STATE", "PID", "UP SINCE", "RESTARTS"))
     for each in status.processes:
         click.echo(row(each.name, each.state, each.pid or "-", local_time(each.since), each.restarts))
 
 
+def overall(status: control.Status) -> str:
+    if not status.ready:
+        return "starting"
+    return "ready" if all(each.state == "ready" for each in status.processes) else "not all ready"
+
+
 def row(name: str, state: str, pid: object, since: str, restarts: object) -> str:
-    return f"{name:<18} {state:<11} {pid!s:>8}  {since:<20} {restarts!s:>8}"
+    return f"{name:<20} {state:<11} {pid!s:>8}  {since:<20} {restarts!s:>8}"
 
 
 def local_time(moment: datetime | None) -> str:

@@ -37,7 +37,7 @@ def demo_token(home: Home, who: str, organization: str) -> str:
             return str(local["tokens"]["user_without_organization"])
         return str(local["organizations"][organization]["tokens"][who])
     except (OSError, ValueError) as error:
-        raise Fault(f"there is no demo data in {home.path}; `tip up` or `tip start` makes it") from error
+        raise Fault(f"there is no demo data in {home.path}; `make up` or `make start` makes it") from error
     except KeyError as error:
         raise Fault(f"the demo data has no {who} of {organization}") from error
 

@@ -76,7 +76,9 @@ def from_database(account: UUID | None) -> chain.End:
     with database(Settings.from_env()) as stack:
         engine = create_engine(db.with_driver(stack.admin_url), poolclass=NullPool, isolation_level="REPEATABLE READ")
         with engine.connect() as tx:
-            head = store.head(tx, account) or (0, chain.GENESIS)
+            head = store.head(tx, account)
+            if head is None:
+                raise Fault(f"there is no action of an account {account}")
             end = chain.follow(_pages(tx, account))
             return end._replace(broken=end.broken or not_shown(tx, account, 0, end, head))
 

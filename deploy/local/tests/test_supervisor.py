@@ -78,7 +78,7 @@ def test_a_configuration_error_stops_the_start(supervisor, output):
 
     supervisor.stop()
     supervisor.log.close()
-    assert "web              | PORT is missing" in output.getvalue()
+    assert "web                 | PORT is missing" in output.getvalue()
 
 
 def test_exit_code_2_of_a_process_that_was_ready_is_a_death_like_any_other(supervisor, output):

@@ -7,12 +7,16 @@ from contextlib import closing
 import psycopg2
 import pytest
 
-from tip_local import control
+from tip_local import control, processes
 from tip_local.errors import Fault
 from tip_local.home import Home
+from tip_local.logbook import LogBook
+from tip_local.process_table import PROCESSES
 from tip_local.processes import command_line, free_port, wait_until
 from tip_local.settings import Settings
 from tip_local.stack import running_stack
+from tip_local.supervisor import StopRequested, Supervisor
+from tip_local.up import Step, check_ports, take
 
 
 def settings_of(platform):
@@ -60,6 +64,19 @@ def test_ctrl_c_while_starting_stops_everything(platform):
 
     assert (code, err) == (0, "")
     assert platform.home.state() == {}
+
+
+def test_a_stop_in_the_middle_of_a_step_is_a_stop_whatever_the_step_made_of_it(folder):
+    supervisor = Supervisor(LogBook(folder / "logs", None))
+
+    def seeding(_stack):
+        try:
+            supervisor._on_signal(signal.SIGINT, None)
+        except StopRequested as interruption:
+            raise ValueError("as libraries do") from interruption
+
+    with pytest.raises(StopRequested):
+        take(Step("seeding", "json", seeding), None, supervisor)
 
 
 def test_a_killed_postgres_is_restarted_with_its_data_and_it_says_so(platform):
@@ -118,7 +135,7 @@ def test_a_second_one_in_the_same_home_is_refused(platform):
 
     assert (code, out) == (1, "")
     assert err.strip() == (
-        f"tip: already running in {platform.home.path} (pid {platform.process.pid}); `tip stop` ends it"
+        f"tip: already running in {platform.home.path} (pid {platform.process.pid}); `make stop` ends it"
     )
 
 
@@ -189,6 +206,17 @@ def test_start_that_cannot_start_gives_the_reason(platform, taken_port, monkeypa
 
     with pytest.raises(Fault, match=f"^port {taken_port} is taken: .* TIP_POSTGRES_PORT$"):
         control.start(Settings.from_env())
+
+
+def test_a_port_that_only_root_may_use_is_not_called_taken(monkeypatch):
+    class Forbidding(socket.socket):
+        def bind(self, _address):
+            raise PermissionError
+
+    monkeypatch.setattr(processes.socket, "socket", Forbidding)
+
+    with pytest.raises(Fault, match=r"^this user may not listen on port 80; choose another with TIP_PORT$"):
+        check_ports(Settings.from_env({"TIP_PORT": "80"}), PROCESSES, leftovers=False)
 
 
 def test_a_remembered_port_that_is_taken_now_is_replaced(folder, taken_port):

@@ -1,6 +1,7 @@
 """The demo data: two organizations that differ in what they may do, and the credentials of everyone in them.
 
-Seeding again keeps what is there and still works; tokens are renewed every time.
+Seeding again keeps what is there and still works; tokens are renewed every time, and people who were deleted have
+successors.
 """
 
 import json
@@ -42,7 +43,7 @@ def _earlier(stack: Stack) -> dict[str, Any]:
 
 
 def _organization(world: World, stack: Stack, name: str, known: dict[str, Any]) -> dict[str, Any]:
-    world.ensure_organization(name, demo_id(name), ENTITLEMENTS[name])
+    tokens = world.ensure_organization(name, demo_id(name), ENTITLEMENTS[name])
     kept = known.get("organizations", {}).get(name, {}).get("api_keys", {})
     return {
         "id": str(demo_id(name)),
@@ -50,7 +51,7 @@ def _organization(world: World, stack: Stack, name: str, known: dict[str, Any]) 
         "provider": world.provider,
         "accounts": _accounts(stack, name),
         "api_keys": world.ensure_keys(demo_id(name), kept),
-        "tokens": world.tokens(name),
+        "tokens": tokens,
     }
 
 

@@ -80,7 +80,7 @@ class Home:
         deadline = time.monotonic() + LOCK_SECONDS  # a `tip status` holds it for an instant
         while not try_lock(descriptor, fcntl.LOCK_EX):
             if time.monotonic() > deadline:
-                raise Fault(f"already running in {self.path} (pid {self._lock_file.read_text()}); `tip stop` ends it")
+                raise Fault(f"already running in {self.path} (pid {self._lock_file.read_text()}); `make stop` ends it")
             time.sleep(0.05)
 
     def running_pid(self) -> int | None:

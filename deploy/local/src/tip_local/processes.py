@@ -40,11 +40,14 @@ def free_port() -> int:
 
 
 def port_is_free(port: int, host: str = "127.0.0.1") -> bool:
+    """Raises PermissionError if it is not for this user to have."""
     with socket.socket() as probe:
         # As servers do: a connection of the last run still in TIME_WAIT is not in the way.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
+        except PermissionError:
+            raise
         except OSError:
             return False
     with socket.socket() as probe:  # macOS lets us bind beside a server that listens on all addresses

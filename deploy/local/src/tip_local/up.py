@@ -134,6 +134,8 @@ def take(step: Step, stack: Stack, supervisor: Supervisor) -> dict[str, Any]:
     except (Fault, StopRequested):
         raise
     except Exception as error:
+        if supervisor.stop_requested:  # what was interrupted may have turned the interruption into an error of its own
+            raise StopRequested from None
         supervisor.log.note(traceback.format_exc())
         raise Fault(f"{step.name} failed: {probes.one_line(error)} (more in {supervisor.log.own_file})") from error
 
@@ -190,7 +192,16 @@ def check_ports(settings: Settings, table: tuple[ProcessSpec, ...], *, leftovers
     used = {variable for spec in table for variable in spec.port_variables}
     used |= set() if settings.database_url else {"TIP_POSTGRES_PORT"}
     used |= set() if settings.redis_url else {"TIP_VALKEY_PORT"}
+    patience = LEFTOVER_PORT_SECONDS if leftovers else 0.0
     for variable, number in settings.ports().items():
-        patience = LEFTOVER_PORT_SECONDS if leftovers else 0.0
-        if variable in used and not wait_until(partial(port_is_free, number), patience):
-            raise Fault(f"port {number} is taken: end what listens there, or choose another with {variable}")
+        if variable in used:
+            require_port(variable, number, patience)
+
+
+def require_port(variable: str, number: int, patience: float) -> None:
+    try:
+        free = wait_until(partial(port_is_free, number), patience)
+    except PermissionError:
+        raise Fault(f"this user may not listen on port {number}; choose another with {variable}") from None
+    if not free:
+        raise Fault(f"port {number} is taken: end what listens there, or choose another with {variable}")

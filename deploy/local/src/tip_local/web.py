@@ -10,7 +10,7 @@ from typing import Any
 from flask import Flask, Response, jsonify
 from flask.typing import ResponseReturnValue
 
-from chassis import config, metrics, openapi, web
+from chassis import config, logs, metrics, openapi, web
 from chassis.asgi import Bridge, Wsgi
 from intents.express import Express
 from tip_local.process_table import WEB_SERVICES, module_exists
@@ -41,11 +41,15 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Wsgi:
 
 
 def _apps(environment: Mapping[str, str]) -> dict[str, Flask]:
-    return {
+    apps = {
         service: import_module(f"{service}.app").create_app(config.scoped(environment, f"{service.upper()}_"))
         for service in WEB_SERVICES
         if module_exists(f"{service}.app")
     }
+    # Each has just named the log's lines after itself; they are all of this process.
+    log_format, level = environment.get("LOG_FORMAT", "auto"), environment.get("LOG_LEVEL", "info")
+    logs.configure("web", log_format=log_format, level=level)
+    return apps
 
 
 def _dispatching(apps: Mapping[str, Flask], environment: Mapping[str, str]) -> Wsgi:

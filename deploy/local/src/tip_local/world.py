@@ -1,8 +1,8 @@
 """Organizations, people and keys made directly through identity, for demo data and for every suite's tests."""
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from uuid import UUID, uuid4
 
 from sqlalchemy import Connection, text
@@ -58,8 +58,10 @@ class World:
         }
         return Organization(made.id, external_id, self.provider, self.tokens(external_id), api_keys)
 
-    def ensure_organization(self, external_id: str, organization_id: UUID, entitlements: Iterable[str]) -> None:
-        """The organization with its members and entitlements, made if it is not there yet."""
+    def ensure_organization(
+        self, external_id: str, organization_id: UUID, entitlements: Iterable[str]
+    ) -> dict[str, str]:
+        """The organization with its members and entitlements, made if it is not there yet; tokens of the members."""
         name = external_id.capitalize()
         try:
             made = usecases.create_organization(
@@ -69,9 +71,17 @@ class World:
             made = usecases.get_organization(self.deps, OPERATOR, organization_id)
         for entitlement in entitlements:
             usecases.put_entitlement(self.deps, made.id, entitlement)
-        for role in ROLES:
-            with suppress(model.UserDeleted):  # somebody tried DELETE /v1/users/me with a demo token
-                usecases.put_member(self.deps, made, self.subject(external_id, role), role)
+        return {role: self.user_token(self._ensure_member(made, role), external_id, role) for role in ROLES}
+
+    def _ensure_member(self, organization: model.Organization, role: str) -> str:
+        subject = usual = self.subject(organization.external_id, role)
+        for number in count(2):
+            try:
+                usecases.put_member(self.deps, organization, subject, role)
+                break
+            except model.UserDeleted:  # somebody tried DELETE /v1/users/me with a demo token: that one is gone for good
+                subject = f"{usual}-{number}"
+        return subject
 
     def ensure_keys(self, organization_id: UUID, kept: Mapping[str, str]) -> dict[str, str]:
         """The usual keys of an organization: those kept from earlier that still work, new ones for the rest."""

@@ -1,0 +1,32 @@
+"""What the documents say is so."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+from chassis import problems
+
+ROOT = Path(__file__).resolve().parents[3]
+SOURCES = [*ROOT.glob("shared/src/**/*.py"), *ROOT.glob("services/*/src/**/*.py")]
+PLAIN_TEXT_ONLY = {"queue_unreadable", "provider_unavailable", "deletion_unconfirmed"}
+"""Of the two endpoints whose errors carry no code."""
+
+WITHOUT_FLASK = {"request_timeout", "bad_subscription", "out_of_range"}
+"""Answered by the event loop in front, and by the stream gateway."""
+
+
+def codes_in_the_contract() -> set[str]:
+    lines = (ROOT / "docs" / "contract.md").read_text().splitlines()
+    cells = [line.split("|")[3] for line in lines if re.match(r"\| [0-9]{3}(, [0-9]{3})* \|", line)]
+    return {code for cell in cells for code in re.findall(r"`([a-z_]+)`", cell)}
+
+
+def codes_in_the_code() -> set[str]:
+    tables = [import_module(f"{name}.routes").STATUSES for name in ("identity", "accounts", "controls", "intents")]
+    domain = {problems.code_of(error) for table in tables for error in table}
+    said = {code for source in SOURCES for code in re.findall(r'Problem\([0-9]{3}, "([a-z_]+)"', source.read_text())}
+    return domain | said | set(problems._CODES.values())
+
+
+def test_the_contract_names_every_code_there_is_and_no_other() -> None:
+    assert codes_in_the_contract() - WITHOUT_FLASK == codes_in_the_code() - PLAIN_TEXT_ONLY
