@@ -18,7 +18,9 @@ import requests
 
 from tip_local.processes import free_port
 
-TIMEOUT_S = 10
+TIMEOUT_S = 30
+"""Longer than the ingress waits for a service, so that every caller hears what became of its request."""
+
 PORTS = ("TIP_PORT", "TIP_STREAM_PORT", "TIP_EVENTS_PORT", "TIP_PAPER_BROKER_PORT")
 ATTEMPTS = {"OUTBOX_ATTEMPT_LIMIT": "2"}
 """So that a row whose fault does not go away is given up within seconds."""
@@ -42,12 +44,11 @@ class Caller:
     headers: dict[str, str]
     verify: str | bool = True
     """The certificate authority to believe, when it is not one of the system's."""
-    timeout_s: float = TIMEOUT_S
 
     def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> requests.Response:
         sent = {**self.headers, **headers}
         return requests.request(
-            method, self.base_url + path, json=body, headers=sent, timeout=self.timeout_s, verify=self.verify
+            method, self.base_url + path, json=body, headers=sent, timeout=TIMEOUT_S, verify=self.verify
         )
 
 

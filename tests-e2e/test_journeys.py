@@ -17,7 +17,7 @@ def create(symbol: str, kind: str = "Market", **spec: str) -> dict[str, Any]:
     return {"command": {"type": "CREATE", "payload": payload}}
 
 
-def until(condition: Callable[[], Any], seconds: float = 30) -> Any:
+def until(condition: Callable[[], Any], seconds: float = 60) -> Any:
     """The first truthy answer; fails the test when there is none."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):
@@ -44,7 +44,7 @@ def subscribe(stack: Any) -> Iterator[Callable[..., Any]]:
         if after is not None:
             request.resume_after_sequence = after
         stub = trading_pb2_grpc.TradingServiceStub(channel)
-        return stub.SubscribeEvents(request, metadata=[("x-api-key", key)], timeout=30)
+        return stub.SubscribeEvents(request, metadata=[("x-api-key", key)], timeout=90)
 
     yield subscribe
     for channel in channels:
@@ -204,7 +204,7 @@ def test_a_failed_outbox_row_is_driven_again_when_its_cause_is_repaired(stack: A
     try:
         made = admin("POST", path, {"label": "first", "secret": {"key_id": "K1", "secret_key": uuid4().hex}}).json()
         one = f"{path}/{made['id']}"
-        until(lambda: admin("GET", one).json()["status"] == "invalid", 60)
+        until(lambda: admin("GET", one).json()["status"] == "invalid")
         assert failed() == before + 1
     finally:
         stack.execute("GRANT INSERT ON accounts.vault_object TO tip_accounts")

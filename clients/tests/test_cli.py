@@ -24,7 +24,6 @@ def subcommand(monkeypatch):
         module.command = click.command()(action)
         monkeypatch.setitem(sys.modules, "tip.broken", module)
         monkeypatch.setitem(cli.SUBCOMMANDS, "broken", "tip.broken")
-        monkeypatch.setattr(cli, "find_spec", lambda name: object())
 
     return offer
 
@@ -52,16 +51,10 @@ def test_it_says_so_when_nothing_runs(tip, words, code, said):
     assert done.output.startswith(said)
 
 
-def test_the_list_of_commands_offers_those_that_exist(tip):
+def test_every_command_is_in_the_list_and_no_other_is_taken(tip):
     listed = tip("--help").output
 
-    assert all(f"  {name} " in listed for name in ("up", "start", "stop", "status", "logs", "migrate"))
-
-
-def test_a_command_whose_module_is_missing_is_not_offered(tip, monkeypatch):
-    monkeypatch.setitem(cli.SUBCOMMANDS, "later", "tip.later")
-
-    assert "later" not in tip("--help").output
+    assert all(f"  {name} " in listed for name in cli.SUBCOMMANDS)
     assert tip("later").exit_code == 2
 
 

@@ -25,7 +25,7 @@ from testcontainers.compose import ComposeContainer, DockerCompose
 from tip_local.processes import free_port
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-START_SECONDS = 240
+START_SECONDS = 480
 COMPOSE_V2 = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode == 0
 SCALE = {"identity": 2, "accounts": 2, "controls": 2, "intents": 2, "executor": 3, "stream-gateway": 2}
 
@@ -145,6 +145,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     os.environ.setdefault("COMPOSE_PROJECT_NAME", "tip-e2e")
     os.environ.setdefault("WEB_WORKERS", "1")  # there are two replicas of everything already
     os.environ.setdefault("OUTBOX_ATTEMPT_LIMIT", "2")  # what cannot succeed is given up within seconds
+    os.environ.setdefault("RATE_LIMIT_PER_MINUTE", "600000")  # some tests ask as fast as they can
     for variable in ("INGRESS_PORT", "PAPER_BROKER_PORT", "GLEWLWYD_PORT"):
         os.environ.setdefault(variable, str(free_port()))
     files = ["docker-compose.yml", *os.environ.get("TIP_COMPOSE_FILES", "").split()]

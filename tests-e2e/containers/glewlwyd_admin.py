@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jose import jwk
 
-TIMEOUT_S = 10
+TIMEOUT_S = 30
 ISSUER = "http://glewlwyd:4593/api/oidc"
 AUDIENCE = "https://tip.example"
 CLIENT, CLIENT_SECRET, CALLBACK = "trading-app", "for-tests-only", "http://localhost/callback"

@@ -5,14 +5,17 @@ import re
 import shlex
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
+import requests
 
 from tip_local.processes import free_port
+
+pytestmark = pytest.mark.timeout(1_200)  # a second platform starts, beside the first
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
 RESTORED = "tip-restored"
@@ -52,19 +55,33 @@ def restored(stack: Any, containers: Any, tmp_path_factory: pytest.TempPathFacto
         carry_out(containers, ["docker-compose run --rm -T migrate cat ca.crt > ca.crt"], folder, **elsewhere)
         address = f"localhost:{ports['INGRESS_PORT']}"
         local = {**stack.local, "base_url": f"https://{address}", "stream_target": address, "ca": "ca.crt"}
-        yield type(stack)(local, folder / "ca.crt")
+        elsewhere_stack = type(stack)(local, folder / "ca.crt")
+        until(lambda: answers(elsewhere_stack))
+        yield elsewhere_stack
     finally:
         carry_out(containers, ["docker-compose down --volumes --timeout 10"], folder, **elsewhere)
+
+
+def until(condition: Callable[[], bool], seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.1)
+
+
+def answers(stack: Any) -> bool:
+    """Compose starts the ingress last and does not wait until it listens."""
+    try:
+        return bool(stack.nobody()("GET", "/openapi.json").ok)
+    except requests.ConnectionError:
+        return False
 
 
 def trade(stack: Any) -> None:
     """An order, filled."""
     path, caller = f"/v1/accounts/{stack.account('acme')}/intents", stack.key("acme")
     made = caller("POST", path, create()).json()["intent_id"]
-    deadline = time.monotonic() + 30
-    while caller("GET", f"{path}/{made}").json()["state"]["status"] != "FILLED":
-        assert time.monotonic() < deadline, "not filled"
-        time.sleep(0.1)
+    until(lambda: caller("GET", f"{path}/{made}").json()["state"]["status"] == "FILLED")
 
 
 def create() -> dict[str, Any]:

@@ -13,7 +13,7 @@ def ask(stack: Any, path: str, **options: Any) -> requests.Response:
             requests.Request(options.pop("method", "GET"), stack.local["base_url"], **options)
         )
         prepared.url = stack.local["base_url"] + path
-        return session.send(prepared, verify=str(stack.ca), timeout=10)
+        return session.send(prepared, verify=str(stack.ca), timeout=30)
 
 
 def test_nobody_is_asked_to_trust_an_unknown_certificate(stack: Any) -> None:
@@ -84,6 +84,6 @@ def test_the_stream_comes_through_as_server_sent_events_without_delay(stack: Any
 
     url = f"{stack.local['events_url']}/v1/accounts/{account}/events?resume_after_sequence=0"
     headers = {"x-api-key": stack.organization("acme")["api_keys"]["paper"]}
-    with requests.get(url, headers=headers, stream=True, timeout=10, verify=str(stack.ca)) as answer:
+    with requests.get(url, headers=headers, stream=True, timeout=30, verify=str(stack.ca)) as answer:
         assert answer.headers["Content-Type"].startswith("text/event-stream")
         assert next(line for line in answer.iter_lines() if line.startswith(b"data:"))

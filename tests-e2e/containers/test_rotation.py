@@ -2,22 +2,27 @@
 
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import grpc
 import pytest
 import requests
 from jose import jwt
 
 from trading_proto import trading_pb2, trading_pb2_grpc
 
+pytestmark = pytest.mark.timeout(1_200)  # many containers restart, and a machine may have more to do than that
+
 ROLLING_RESTART = Path(__file__).resolve().parents[2] / "deploy" / "containers" / "rolling_restart.sh"
 # Those who open a secret before those who seal one, so that nobody meets a key they have not heard of.
 OPENING, SEALING = ("executor", "reconciler", "accounts-relay"), ("accounts",)
+EVERY_TYPE = [value for value in trading_pb2.EventType.values() if value]
 CONTROLS = ("controls", "controls-relay", "controls-listen")
 
 
@@ -33,7 +38,7 @@ def restart(*services: str) -> None:
         list(pool.map(one, services))
 
 
-def until(condition: Callable[[], Any], seconds: float = 30) -> Any:
+def until(condition: Callable[[], Any], seconds: float = 120) -> Any:
     deadline = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < deadline, "waited in vain"
@@ -130,25 +135,40 @@ def test_a_cursor_signed_with_the_old_key_is_refused_and_the_list_begins_anew(ro
     assert stack.user("acme")("GET", f"/v1/accounts?limit=1&next_cursor={fresh}").status_code == 200
 
 
-def test_new_tokens_are_signed_with_a_new_key_and_old_ones_go_on(stack: Any) -> None:
+def issue(stack: Any) -> str:
     client = stack.local["service_accounts"]["full"]
+    answer = requests.post(
+        f"{stack.local['base_url']}/oauth/token",
+        data={"grant_type": "client_credentials"},
+        auth=(client["client_id"], client["client_secret"]),
+        verify=str(stack.ca),
+        timeout=30,
+    )
+    return str(answer.json()["access_token"])
 
-    def issue() -> str:
-        answer = requests.post(
-            f"{stack.local['base_url']}/oauth/token",
-            data={"grant_type": "client_credentials"},
-            auth=(client["client_id"], client["client_secret"]),
-            verify=str(stack.ca),
-            timeout=10,
-        )
-        return str(answer.json()["access_token"])
 
-    def kid(token: str) -> str:
-        return str(jwt.get_unverified_header(token)["kid"])
+def kid(token: str) -> str:
+    return str(jwt.get_unverified_header(token)["kid"])
 
-    old = issue()
+
+def test_signing_keys_outlive_the_key_they_are_sealed_with(stack: Any, containers: Any) -> None:
+    before = kid(issue(stack))
+    rotate(containers, "signing-key-key")
+    restart("identity", "identity-relay")
+    between = kid(issue(stack))
+    resealed = stack.operate("tip", "signing-keys", "reseal")
+    rotate(containers, "signing-key-key-end")
+    restart("identity", "identity-relay")
+
+    assert [between, kid(issue(stack))] == [before, before]
+    assert not resealed.startswith("tip: 0 ")
+    assert "EARLIER_KEY_ENCRYPTION_KEYS" not in containers.run_in("identity", "env")[1]
+
+
+def test_new_tokens_are_signed_with_a_new_key_and_old_ones_go_on(stack: Any) -> None:
+    old = issue(stack)
     stack.operate("tip", "signing-keys", "rotate")
-    new = until(lambda: (token := issue()) and kid(token) != kid(old) and token)
+    new = until(lambda: (token := issue(stack)) and kid(token) != kid(old) and token)
 
     published = {key["kid"] for key in stack.nobody()("GET", "/.well-known/jwks.json").json()["keys"]}
     assert {kid(old), kid(new)} <= published
@@ -157,19 +177,12 @@ def test_new_tokens_are_signed_with_a_new_key_and_old_ones_go_on(stack: Any) -> 
             assert stack.bearer(token)("GET", "/v1/organizations").status_code == 200
 
 
-def test_a_new_certificate_is_shown_to_the_next_caller_while_open_streams_go_on(
+def test_a_new_certificate_is_shown_to_the_next_caller_and_open_streams_miss_nothing(
     stack: Any, containers: Any, tmp_path: Path
 ) -> None:
     account = stack.account("acme")
-    wanted = trading_pb2.SubscribeEventsRequest(
-        trading_account_id=account, subscriptions=[trading_pb2.EVENT_TYPE_INTENT_ACTION], resume_after_sequence=0
-    )
-    key = stack.organization("acme")["api_keys"]["paper"]
-    with stack.channel() as channel:
-        stream = trading_pb2_grpc.TradingServiceStub(channel).SubscribeEvents(
-            wanted, metadata=[("x-api-key", key)], timeout=60
-        )
-        next(event for event in stream if event.HasField("replay_complete"))
+    with closing(following(stack, account)) as events:
+        last = next(event for event in events if event.HasField("replay_complete")).sequence
 
         before = stack.ca.read_text()
         rotate(containers, "certificate")
@@ -181,11 +194,29 @@ def test_a_new_certificate_is_shown_to_the_next_caller_while_open_streams_go_on(
         assert not believes(stack, tmp_path / "before.crt")
 
         assert trade(stack, account) == "FILLED"
-        assert next(event for event in stream if event.HasField("intent_action"))
+        assert next(event for event in events if event.event_id).sequence == last + 1
+
+
+def following(stack: Any, account: str) -> Iterator[trading_pb2.TradingEvent]:
+    """Everything of the account, resumed after the last sequence whenever the stream is cut."""
+    key, last = stack.organization("acme")["api_keys"]["paper"], 0
+    while True:
+        wanted = trading_pb2.SubscribeEventsRequest(
+            trading_account_id=account, subscriptions=EVERY_TYPE, resume_after_sequence=last
+        )
+        with stack.channel() as channel:
+            stub = trading_pb2_grpc.TradingServiceStub(channel)
+            try:
+                for event in stub.SubscribeEvents(wanted, metadata=[("x-api-key", key)]):
+                    last = event.sequence
+                    yield event
+            except grpc.RpcError as error:
+                if error.code() is not grpc.StatusCode.UNAVAILABLE:
+                    raise
 
 
 def believes(stack: Any, authority: Path) -> bool:
     try:
-        return requests.get(f"{stack.local['base_url']}/openapi.json", verify=str(authority), timeout=10).ok
+        return requests.get(f"{stack.local['base_url']}/openapi.json", verify=str(authority), timeout=30).ok
     except requests.exceptions.SSLError:
         return False

@@ -141,7 +141,7 @@ def main() -> int:
         loaded = time.monotonic() - loading
         requests.put(f"{on.broker_url}/sim/faults", json={}, timeout=5).raise_for_status()
         on.revive_well()
-        wait_until_settled(on, 60 if given.quick else 300)
+        wait_until_settled(on, 120 if given.quick else 300)
         settled = time.monotonic() - loading
         verdict = judge(on.admin_url, on.broker_url, log.path)
         verdict.facts |= {

@@ -13,7 +13,7 @@ def test_kills_flushes_restarts_and_timeouts_lose_nothing_and_double_nothing():
         [sys.executable, str(RUN), "--quick", "--duplicates-accepted", *SMALL],
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=400,
         check=False,
     )
 

@@ -127,7 +127,7 @@ class Gateway:
         with self.log_path.open("ab") as log:
             command = [sys.executable, "-m", "stream_gateway"]
             self.process = subprocess.Popen(command, env={**os.environ, **self.environment}, stderr=log)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not self._is_ready():
             assert self.process.poll() is None and time.monotonic() < deadline, self.log
             time.sleep(0.02)
@@ -136,7 +136,7 @@ class Gateway:
     def _is_ready(self) -> bool:
         try:
             return requests.get(f"{self.events_url}/health/ready", timeout=1).status_code == 200
-        except requests.ConnectionError:
+        except requests.RequestException:
             return False
 
     @property
@@ -153,7 +153,7 @@ class Gateway:
 
     def metric(self, name: str) -> float:
         """The sum over all labels that contain the text given after the name."""
-        exposed = requests.get(f"http://127.0.0.1:{self.environment['HEALTH_PORT']}/metrics", timeout=2).text
+        exposed = requests.get(f"http://127.0.0.1:{self.environment['HEALTH_PORT']}/metrics", timeout=10).text
         return sum(float(line.rpartition(" ")[2]) for line in exposed.splitlines() if line.startswith(name))
 
     def send(self, number: int) -> None:
@@ -243,7 +243,7 @@ class Subscriber:
     def sequences(self) -> list[int]:
         return [event.sequence for event in self.events]
 
-    async def until(self, enough: Callable[["Subscriber"], bool], seconds: float = 10.0) -> "Subscriber":
+    async def until(self, enough: Callable[["Subscriber"], bool], seconds: float = 30.0) -> "Subscriber":
         async with asyncio.timeout(seconds):
             while not enough(self):
                 await self.next()
@@ -256,18 +256,18 @@ class Subscriber:
         (self.events if event.type else self.words).append(event)
         return event
 
-    async def received(self, count: int, seconds: float = 10.0) -> list[trading_pb2.TradingEvent]:
+    async def received(self, count: int, seconds: float = 30.0) -> list[trading_pb2.TradingEvent]:
         await self.until(lambda one: len(one.events) >= count, seconds)
         return self.events
 
-    async def heard(self, word: str, seconds: float = 10.0) -> trading_pb2.TradingEvent:
+    async def heard(self, word: str, seconds: float = 30.0) -> trading_pb2.TradingEvent:
         def has(one: Subscriber) -> bool:
             return any(said.WhichOneof("payload") == word for said in one.words)
 
         await self.until(has, seconds)
         return next(said for said in self.words if said.WhichOneof("payload") == word)
 
-    async def ending(self, seconds: float = 10.0) -> tuple[grpc.StatusCode, str]:
+    async def ending(self, seconds: float = 30.0) -> tuple[grpc.StatusCode, str]:
         """Read to the end: with which status and words it came."""
         try:
             async with asyncio.timeout(seconds):
@@ -312,7 +312,7 @@ async def subscribe(
     )
     call = trading_pb2_grpc.TradingServiceStub(channel).SubscribeEvents(request, metadata=metadata)
     if established:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             await call.initial_metadata()
     return Subscriber(call)
 
@@ -323,7 +323,7 @@ async def outcome(gateway: Gateway, metadata: Metadata, account_id: object, **re
         subscriber = await subscribe(channel, metadata, account_id, established=False, **request)
         reading = asyncio.ensure_future(subscriber.call.initial_metadata())
         ended = asyncio.ensure_future(subscriber.call.code())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             await asyncio.wait([reading, ended], return_when=asyncio.FIRST_COMPLETED)
             await asyncio.sleep(0)
         if ended.done():

@@ -1,15 +1,16 @@
 """Clients that are not ours: browsers and curl by Server-Sent Events, and buf, which knows nothing but the schema."""
 
 import json
+import re
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import jsonschema_rs
 import pytest
@@ -17,6 +18,7 @@ import requests
 from google.protobuf import json_format
 
 from chassis import keys
+from stream_gateway.routes.refusals import STATUSES
 from tip_local.world import Organization, World
 from trading_proto import trading_pb2
 
@@ -25,6 +27,7 @@ from .conftest import Gateway, StartGateway, Writer, connected, key, run, subscr
 ROUTE = "/v1/accounts/{account_id}/events"
 BUF = Path(sys.executable).with_name("buf")
 PROTO = Path(__file__).parents[3] / "proto"
+CONTRACT = Path(__file__).parents[3] / "docs" / "contract.md"
 
 
 @contextmanager
@@ -76,7 +79,8 @@ def test_last_event_id_resumes_and_goes_on_live(
         missed = [next(reading)["id"] for _ in range(10)]
         assert next(reading)["event"] == "replay_complete"
         writer.append(account_id, 2)
-        live = [one["id"] for one in (next(reading), next(reading)) if one["event"] != "heartbeat"]
+        new = (one["id"] for one in reading if one["event"] != "heartbeat")
+        live = [next(new), next(new)]
 
     assert missed == [str(number) for number in range(291, 301)]
     assert live == ["301", "302"]
@@ -103,7 +107,8 @@ def test_types_can_be_chosen(gateway: Gateway, acme: Organization, account_id: U
     [
         ("?subscriptions=EVENT_TYPE_UNSPECIFIED", {}, "bad_subscription"),
         ("?subscriptions=", {}, "bad_subscription"),
-        ("?what=else", {}, "bad_subscription"),
+        ("?what=else", {}, "unknown_query"),
+        ("?resume_after_sequence=0&resume_after_sequence=0", {}, "repeated_query"),
         ("?resume_after_sequence=-1", {}, "bad_position"),
         ("", {"Last_Event_ID": "one"}, "bad_position"),
         ("", {"Last_Event_ID": "9" * 20}, "out_of_range"),
@@ -121,6 +126,20 @@ def test_what_makes_no_sense_is_a_problem(
     assert problem["request_id"] == answer.headers["X-Request-Id"]
 
 
+def test_a_refusal_has_the_same_code_as_at_every_other_endpoint(
+    gateway: Gateway, acme: Organization, account_id: UUID
+) -> None:
+    def code(api_key: str, account: object) -> tuple[int, str]:
+        with opened(gateway, api_key, account) as answer:
+            return answer.status_code, answer.json()["code"]
+
+    assert code(acme.api_keys["paper"], "no-id") == (400, "bad_id")
+    assert code(acme.api_keys["live"], account_id) == (403, "forbidden")
+    assert code(acme.api_keys["paper"], uuid4()) == (404, "not_found")
+    table = set(re.findall(r"`(\w+)`", CONTRACT.read_text()))
+    assert {word for _, _, word in STATUSES.values()} - table == {"stuck"}, "whoever is stuck is cut and told nothing"
+
+
 def test_other_paths_and_methods_are_problems_too(gateway: Gateway, acme: Organization, account_id: UUID) -> None:
     path = f"{gateway.events_url}/v1/accounts/{account_id}/events"
     answers = [
@@ -129,6 +148,7 @@ def test_other_paths_and_methods_are_problems_too(gateway: Gateway, acme: Organi
     ]
 
     assert [answer.status_code for answer in answers] == [405, 405, 404, 404]
+    assert answers[0].headers["Allow"] == "GET"
     assert requests.get(f"{gateway.events_url}/v1/accounts/x/events", timeout=5).status_code == 401
     assert answers[2].json()["code"] == "not_found"
 
@@ -153,27 +173,57 @@ def test_whoever_leaves_or_does_not_read_is_let_go(
     gateway = start_gateway(STUCK_SECONDS="1", BUFFER_EVENTS="64")
     with opened(gateway, acme.api_keys["paper"], account_id):
         assert gateway.metric('tip_stream_subscribers{transport="sse"}') == 1
-    reader = socket.create_connection(("127.0.0.1", int(gateway.environment["EVENTS_PORT"])))
-    reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    lines = (
-        f"GET /v1/accounts/{account_id}/events HTTP/1.1",
-        "Host: x",
-        f"x-api-key: {acme.api_keys['paper']}",
-        "",
-        "",
-    )
-    reader.sendall("\r\n".join(lines).encode())
-    assert reader.recv(100).startswith(b"HTTP/1.1 200")
-    for _ in range(6):
-        writer.append(account_id, 500, payload={"symbol": "AAPL", "reason": "x" * 3000})
 
-    deadline = time.monotonic() + 10
-    while gateway.metric("tip_stream_subscribers") and time.monotonic() < deadline:
-        time.sleep(0.1)
-    reader.close()
+    with not_reading(gateway, acme.api_keys["paper"], account_id):
+        append_more_than_fits(writer, account_id)
+        until(lambda: not connections(gateway))
 
     assert gateway.metric("tip_stream_subscribers") == 0
     assert gateway.metric('tip_stream_ended_total{reason="stuck",transport="sse"') == 1
+
+
+def test_whoever_is_revoked_and_does_not_read_is_let_go_too(
+    start_gateway: StartGateway, world: World, acme: Organization, account_id: UUID, writer: Writer
+) -> None:
+    """It is told why, but nobody waits for ever until it has read that."""
+    gateway = start_gateway(STUCK_SECONDS="4", RECHECK_SECONDS="0.2")
+    doomed = world.key(acme.id, "paper")
+
+    with not_reading(gateway, doomed, account_id):
+        append_more_than_fits(writer, account_id)
+        writer.execute("UPDATE identity.api_key SET disabled = true WHERE prefix = :prefix", prefix=keys.prefix(doomed))
+        until(lambda: gateway.metric('tip_stream_ended_total{reason="credential_ended",transport="sse"'))
+        until(lambda: not connections(gateway))
+
+
+@contextmanager
+def not_reading(gateway: Gateway, api_key: str, account_id: object) -> Iterator[None]:
+    """A subscriber that reads nothing after the first line."""
+    with socket.create_connection(("127.0.0.1", int(gateway.environment["EVENTS_PORT"]))) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        request = f"GET /v1/accounts/{account_id}/events HTTP/1.1\r\nHost: x\r\nx-api-key: {api_key}\r\n\r\n"
+        connection.sendall(request.encode())
+        assert connection.recv(100).startswith(b"HTTP/1.1 200")
+        yield
+
+
+def append_more_than_fits(writer: Writer, account_id: UUID) -> None:
+    for _ in range(6):
+        writer.append(account_id, 500, payload={"symbol": "AAPL", "reason": "x" * 3000})
+
+
+def connections(gateway: Gateway) -> list[str]:
+    """The connections to the port of the events that the gateway keeps open, as the kernel tells it."""
+    port, established = f":{int(gateway.environment['EVENTS_PORT']):04X}", "01"
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return [row[2] for row in rows if row[1].endswith(port) and row[3] == established]
+
+
+def until(condition: Callable[[], object], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.1)
 
 
 def test_the_document_describes_what_really_comes(

@@ -62,7 +62,7 @@ def test_streams_end_when_their_callers_could_not_be_looked_at_for_too_long(
 
     async def scenario() -> None:
         behind = gateway_behind_proxy(
-            platform, start_gateway, "DATABASE_URL", HEARTBEAT_SECONDS="0.5", UNVERIFIED_SECONDS="3"
+            platform, start_gateway, "DATABASE_URL", HEARTBEAT_SECONDS="0.5", UNVERIFIED_SECONDS="6"
         )
         async with behind as (gateway, proxy), connected(gateway.target) as channel:
             metadata = key(acme.api_keys["paper"])
@@ -70,7 +70,7 @@ def test_streams_end_when_their_callers_could_not_be_looked_at_for_too_long(
             await subscriber.heard("replay_complete")
             go_away(proxy)
             await asyncio.to_thread(writer.append, account_id, 3)
-            code, words = await subscriber.ending()
+            code, words = await subscriber.ending(seconds=30)
             assert (code, subscriber.sequences) == (Code.UNAVAILABLE, [])
             assert "cannot be verified" in words and "Resume" in words
             assert len(subscriber.words) > 3, "it went on for a while, with heartbeats"
@@ -143,7 +143,7 @@ def readiness(gateway: Gateway) -> int:
     return requests.get(f"{gateway.events_url}/health/ready", timeout=5).status_code
 
 
-async def until(condition: Callable[[], bool], seconds: float = 20) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 30) -> None:
     deadline = time.monotonic() + seconds
     while not await asyncio.to_thread(condition):
         assert time.monotonic() < deadline, "waited in vain"

@@ -81,9 +81,22 @@ class Hints:
 async def listen(queue_url: str, heard: Heard) -> None:
     """Call `heard` with the newest position of every log that grew, until cancelled."""
     loop, stop = asyncio.get_running_loop(), threading.Event()
+    failed = loop.create_future()
+
+    def bring(call: Callable[..., object], what: object) -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(call, what)
+
+    def run() -> None:
+        try:
+            _listen(queue_url, lambda said: bring(heard, said), stop)
+        except Exception as error:  # noqa: BLE001 - whoever awaits this decides what it means
+            bring(failed.set_exception, error)
+
+    # kombu knows no event loop, so it listens in a thread. Nobody waits for that one: it may be waiting for a broker.
+    threading.Thread(target=run, name="hints", daemon=True).start()
     try:
-        # kombu knows no event loop: it listens in a thread, and only what it heard is brought here.
-        await asyncio.to_thread(_listen, queue_url, lambda said: loop.call_soon_threadsafe(heard, said), stop)
+        await failed
     finally:
         stop.set()
 

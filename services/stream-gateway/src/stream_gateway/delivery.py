@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from prometheus_client import Counter
+
 from stream_gateway import meters, schemas
 from stream_gateway.hub import Stream
 from stream_gateway.log import Log
@@ -31,19 +33,23 @@ async def deliver(stream: Stream, log: Log, write: Write, form: Callable[[Entry]
         if entries is None:
             entries = await _from_log(stream, log)
         if entries:
-            delivered.inc(await _write_all(stream, entries, write, form))
+            await _write_all(stream, entries, write, form, delivered)
         elif not stream.ending:
             await stream.wait()
 
 
-async def _write_all(stream: Stream, entries: list[Entry], write: Write, form: Callable[[Entry], bytes]) -> int:
+async def _write_all(
+    stream: Stream, entries: list[Entry], write: Write, form: Callable[[Entry], bytes], delivered: Counter
+) -> None:
     types, written = stream.types, 0
-    for entry in entries:
-        if entry.type in types:
-            await write(form(entry))
-            written += 1
-        stream.position = entry.sequence
-    return written
+    try:
+        for entry in entries:
+            if entry.type in types:
+                await write(form(entry))
+                written += 1
+            stream.position = entry.sequence
+    finally:
+        delivered.inc(written)
 
 
 async def _from_log(stream: Stream, log: Log) -> list[Entry]:

@@ -43,13 +43,17 @@ class Streams:
         return stream
 
     def close(self, stream: Stream) -> None:
+        """Nothing more is delivered to it. It counts until `release`: its subscriber may not have read the end yet."""
         stream.hub.streams.discard(stream)
-        self._of[stream.caller.name] -= 1
-        if not self._of[stream.caller.name]:
-            del self._of[stream.caller.name]
         if not stream.hub.streams and self.hubs.get(stream.hub.account_id) is stream.hub:
             del self.hubs[stream.hub.account_id]
         meters.STREAMS.labels(stream.transport).dec()
+
+    def release(self, stream: Stream) -> None:
+        """Its connection holds nothing of ours any more. Before that, whoever does not read gets no other instead."""
+        self._of[stream.caller.name] -= 1
+        if not self._of[stream.caller.name]:
+            del self._of[stream.caller.name]
 
     def __iter__(self) -> Iterator[Stream]:
         for hub in list(self.hubs.values()):

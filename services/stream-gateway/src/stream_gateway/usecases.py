@@ -13,7 +13,6 @@ from stream_gateway.model import (
     Account,
     AccountNotFound,
     BadAccountId,
-    Ending,
     Subscription,
     WrongEnvironment,
     begin,
@@ -35,7 +34,7 @@ class Request:
     account_id: UUID | None
     types: frozenset[int] = frozenset()
     resume_after: int | None = None
-    fault: Ending | None = None
+    fault: Exception | None = None
 
 
 def admit(deps: Deps, presented: Presented, request: Request) -> tuple[Caller, Account, Subscription]:

@@ -95,7 +95,7 @@ ROUTE = Route(
     description=Description(
         "The account's events as they come, as Server-Sent Events",
         answers={200: None},
-        errors=tuple({status for _, status in STATUSES.values()}),
+        errors=tuple({status for _, status, _ in STATUSES.values()}),
         query={
             "subscriptions": {
                 "type": "array",

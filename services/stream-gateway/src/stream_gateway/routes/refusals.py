@@ -21,19 +21,20 @@ CODES: Mapping[int, grpc.StatusCode] = {
     500: Code.INTERNAL,
     503: Code.UNAVAILABLE,
 }
-STATUSES: Mapping[type[model.Ending], tuple[grpc.StatusCode, int]] = {
-    model.BadAccountId: (Code.INVALID_ARGUMENT, 400),
-    model.BadSubscription: (Code.INVALID_ARGUMENT, 400),
-    model.BadPosition: (Code.INVALID_ARGUMENT, 400),
-    model.OutOfRange: (Code.OUT_OF_RANGE, 400),
-    model.CredentialEnded: (Code.UNAUTHENTICATED, 401),
-    model.PermissionEnded: (Code.PERMISSION_DENIED, 403),
-    model.WrongEnvironment: (Code.PERMISSION_DENIED, 403),
-    model.AccountNotFound: (Code.NOT_FOUND, 404),
-    model.TooManyStreams: (Code.RESOURCE_EXHAUSTED, 429),
-    model.Stuck: (Code.RESOURCE_EXHAUSTED, 429),
-    model.Draining: (Code.UNAVAILABLE, 503),
-    model.Unverified: (Code.UNAVAILABLE, 503),
+# The third is the `code` of a problem: the same word as wherever else over HTTP.
+STATUSES: Mapping[type[model.Ending], tuple[grpc.StatusCode, int, str]] = {
+    model.BadAccountId: (Code.INVALID_ARGUMENT, 400, "bad_id"),
+    model.BadSubscription: (Code.INVALID_ARGUMENT, 400, "bad_subscription"),
+    model.BadPosition: (Code.INVALID_ARGUMENT, 400, "bad_position"),
+    model.OutOfRange: (Code.OUT_OF_RANGE, 400, "out_of_range"),
+    model.CredentialEnded: (Code.UNAUTHENTICATED, 401, "unauthenticated"),
+    model.PermissionEnded: (Code.PERMISSION_DENIED, 403, "forbidden"),
+    model.WrongEnvironment: (Code.PERMISSION_DENIED, 403, "forbidden"),
+    model.AccountNotFound: (Code.NOT_FOUND, 404, "not_found"),
+    model.TooManyStreams: (Code.RESOURCE_EXHAUSTED, 429, "too_many_streams"),
+    model.Stuck: (Code.RESOURCE_EXHAUSTED, 429, "stuck"),
+    model.Draining: (Code.UNAVAILABLE, 503, "unavailable"),
+    model.Unverified: (Code.UNAVAILABLE, 503, "unavailable"),
 }
 _HEADERS: Mapping[int, Mapping[str, str]] = {
     401: problems.unauthenticated().headers,
@@ -44,10 +45,12 @@ _HEADERS: Mapping[int, Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class Refusal:
-    code: grpc.StatusCode
+    rpc_code: grpc.StatusCode
     status: int
+    code: str
+    """Of a problem."""
     reason: str
-    """The word for it in `code` of a problem and in the metrics."""
+    """The word for it in the metrics, and in the `end` of Server-Sent Events."""
     detail: str
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -55,13 +58,14 @@ class Refusal:
 def refusal(error: Exception) -> Refusal:
     """How to say it. What nobody expected is logged here, and told to nobody."""
     if isinstance(error, model.Ending):
-        code, status = STATUSES[type(error)]
-        return Refusal(code, status, problems.code_of(type(error)), str(error), _HEADERS.get(status, {}))
+        rpc_code, status, code = STATUSES[type(error)]
+        reason = problems.code_of(type(error))
+        return Refusal(rpc_code, status, code, reason, str(error), _HEADERS.get(status, {}))
     if db.is_unavailable(error):
         log.warning("database_unavailable", error=type(error).__name__)
         error = problems.unavailable("The log cannot be read at the moment. Try again.")
     if not isinstance(error, problems.Problem):
         log.error("unexpected_error", exc_info=error)
         error = problems.Problem(500, detail="Something went wrong on our side.")
-    code = CODES.get(error.status, Code.UNKNOWN)
-    return Refusal(code, error.status, error.code, error.detail, error.headers)
+    rpc_code = CODES.get(error.status, Code.UNKNOWN)
+    return Refusal(rpc_code, error.status, error.code, error.code, error.detail, error.headers)

@@ -40,8 +40,13 @@ def handlers(gateway: Gateway) -> grpc.GenericRpcHandler:
             stream = await gateway.subscribe(_presented(context, gateway), request, TRANSPORT)
         except Exception as error:  # noqa: BLE001 - one place says every refusal
             await _end(context, error)
-        ending = await gateway.run(stream, lambda: context.send_initial_metadata(()), context.write, _MESSAGE, _BROKEN)
-        await _end(context, ending)
+        try:
+            ending = await gateway.run(
+                stream, lambda: context.send_initial_metadata(()), context.write, _MESSAGE, _BROKEN
+            )
+            await _end(context, ending)  # waits until the subscriber has read everything before it
+        finally:
+            gateway.streams.release(stream)
 
     method: Any = grpc.unary_stream_rpc_method_handler(subscribe_events)
     return grpc.method_handlers_generic_handler(SERVICE, {"SubscribeEvents": method})
@@ -51,7 +56,7 @@ async def _end(context: Context, error: Exception) -> NoReturn:
     said = refusal(error)
     gateways.count_ending(TRANSPORT, said.reason)
     try:
-        await context.abort(said.code, said.detail)
+        await context.abort(said.rpc_code, said.detail)
     except _BROKEN:
         raise asyncio.CancelledError from None  # gone in the same moment: nobody is left to be told
 

@@ -1,5 +1,6 @@
 """The same events for browsers and curl: Server-Sent Events."""
 
+import asyncio
 import json
 import re
 import socket
@@ -46,7 +47,11 @@ def create(gateway: Gateway) -> web.Application:
             _notice_a_dead_peer(request, gateway.config.keepalive_seconds + gateway.config.keepalive_timeout_seconds)
             await response.prepare(request)
 
-        return await _ended(request, response, await gateway.run(stream, start, response.write, _TEXT, _BROKEN))
+        try:
+            ending = await gateway.run(stream, start, response.write, _TEXT, _BROKEN)
+            return await _ended(request, response, ending, gateway.config.stuck_seconds)
+        finally:
+            gateway.streams.release(stream)
 
     app.router.add_get(PATH, events, allow_head=False)
     _add_pages(app, gateway)
@@ -76,32 +81,44 @@ def _add_pages(app: web.Application, gateway: Gateway) -> None:
         app.router.add_get(path, handler)
 
 
-async def _ended(request: web.Request, response: web.StreamResponse, ending: Ending) -> web.StreamResponse:
-    """Say why, unless nobody reads it: whoever is stuck is cut, and learns it by coming back."""
+async def _ended(
+    request: web.Request, response: web.StreamResponse, ending: Ending, patience_s: float
+) -> web.StreamResponse:
+    """Say why, and close. Whoever is stuck is cut instead, and learns it by coming back."""
     said = refusal(ending)
     gateways.count_ending(TRANSPORT, said.reason)
-    if isinstance(ending, Stuck):
-        if request.transport is not None:
-            request.transport.abort()
+    if request.transport is None:
         return response
+    if isinstance(ending, Stuck):
+        request.transport.abort()
+        return response
+    # Closing waits until everything was read, and for somebody who does not read that would be for ever.
+    asyncio.get_running_loop().call_later(patience_s, request.transport.abort)
+    response.force_close()
     await response.write(f"event: end\ndata: {json.dumps({'code': said.reason, 'detail': said.detail})}\n\n".encode())
     return response
 
 
 def _request(request: web.Request) -> Request:
     account_id = request.match_info["account_id"]
-    resume_after, fault = None, None
+    types, resume_after, fault = frozenset[int](), None, None
     try:
+        _check_parameters(request)
         types, resume_after = _types(request), _position(request)
-    except Ending as problem:
-        types, fault = frozenset[int](), problem
+    except (Ending, problems.Problem) as problem:
+        fault = problem
     return Request(UUID(account_id) if is_account_id(account_id) else None, types, resume_after, fault)
+
+
+def _check_parameters(request: web.Request) -> None:
+    if not request.query.keys() <= _PARAMETERS:
+        raise problems.Problem(400, "unknown_query", f"The parameters are {' and '.join(sorted(_PARAMETERS))}.")
+    if len(request.query.getall("resume_after_sequence", [])) > 1:
+        raise problems.Problem(400, "repeated_query", "A query parameter is given twice.")
 
 
 def _types(request: web.Request) -> frozenset[int]:
     """All of them, unless some are named."""
-    if not request.query.keys() <= _PARAMETERS:
-        raise BadSubscription(f"The parameters are {' and '.join(sorted(_PARAMETERS))}.")
     named = [name for value in request.query.getall("subscriptions", []) for name in value.split(",")]
     if any(name not in NAMES for name in named):
         raise BadSubscription
@@ -136,7 +153,8 @@ async def _answering_errors(
     except ConnectionError:
         raise  # the subscriber has gone: there is nobody to answer
     except web.HTTPException as error:
-        said = refusal(problems.Problem(error.status, detail=error.reason))
+        allowed = {name: value for name, value in error.headers.items() if name == "Allow"}
+        said = refusal(problems.Problem(error.status, detail=error.reason, headers=allowed))
     except Exception as error:  # noqa: BLE001 - one place says every refusal
         said = refusal(error)
         gateways.count_ending(TRANSPORT, said.reason)
@@ -145,12 +163,12 @@ async def _answering_errors(
 
 def _problem(request: web.Request, said: Refusal) -> web.Response:
     body: dict[str, Any] = {
-        "type": f"urn:tip:problem:{said.reason}",
+        "type": f"urn:tip:problem:{said.code}",
         "title": HTTPStatus(said.status).phrase,
         "status": said.status,
         "detail": said.detail,
         "instance": request.path,
-        "code": said.reason,
+        "code": said.code,
         "request_id": request["trace"].request_id,
     }
     headers = {**said.headers, "X-Request-Id": request["trace"].request_id}
