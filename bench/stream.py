@@ -211,6 +211,8 @@ async def streams(
                 for _ in range(min(STREAMS_A_CONNECTION, count - start))
             ]
             await asyncio.gather(*(call.initial_metadata() for call in opened))
+            if method == SUBSCRIBE:
+                await asyncio.gather(*(call.read() for call in opened))  # the word that says where it begins
             calls += opened
         yield calls
 

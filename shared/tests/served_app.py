@@ -1,23 +1,34 @@
 """An app for test_asgi: it tells what it was sent, when it is told to."""
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+_BEGUN: list[str] = []
+_MEETING = threading.Barrier(int(os.environ["WEB_THREADS"]), timeout=20)
+
 
 def create_app() -> Callable[..., Iterable[bytes]]:
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        if environ["PATH_INFO"] == "/slow":
-            time.sleep(1.0)
-        if environ["PATH_INFO"] == "/worker":
-            told = str(os.getpid()).encode()
-            start_response("200 OK", [("Content-Length", str(len(told)))])
-            return [told]
-        told = f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']} {len(environ['wsgi.input'].read())}".encode(
-            "latin-1"
-        )
+        told = _told(environ).encode("latin-1")
         start_response("200 OK", [("Content-Length", str(len(told)))])
         return [told]
 
     return app
+
+
+def _told(environ: dict[str, Any]) -> str:
+    path = environ["PATH_INFO"]
+    if path == "/worker":
+        return str(os.getpid())
+    if path == "/slow/begun":
+        return str(len(_BEGUN))
+    if path == "/meet":
+        _MEETING.wait()
+        return f"{_MEETING.parties} have met"
+    if path == "/slow":
+        _BEGUN.append(path)
+        time.sleep(1.0)
+    return f"{environ['REQUEST_METHOD']} {path} {len(environ['wsgi.input'].read())}"

@@ -11,6 +11,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Connection, text
 from werkzeug.test import TestResponse
 
+from intents.store.direct import Statement
 from intents.usecases import Deps
 from tip_local.platform_plugin import Platform
 from tip_local.world import Organization, World, add_account
@@ -122,6 +123,21 @@ def new_desk(app: Flask, platform: Platform, world: World, admin: Connection) ->
 def desk(new_desk: Callable[..., Desk], organization: Organization) -> Desk:
     """A new paper account of the module's organization."""
     return new_desk(organization=organization)
+
+
+@pytest.fixture
+def statements(desk: Desk) -> Iterator[list[str]]:
+    """The names of the statements sent meanwhile."""
+    direct, sent = desk.deps.direct, []
+    execute = direct._execute
+
+    def noted(statement: Statement, values: Any) -> Any:
+        sent.append(statement.name)
+        return execute(statement, values)
+
+    direct._execute = noted  # type: ignore[method-assign]
+    yield sent
+    direct._execute = execute  # type: ignore[method-assign]
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,13 @@
 """Whatever is sent: the documented status and code, nothing written, never 500."""
 
 import copy
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+
+from chassis.strict_json import MAX_BYTES
 
 from .conftest import Desk, cancel, create, limit, replace
 
@@ -129,6 +132,21 @@ def test_what_is_not_json_as_we_take_it_is_refused(
 
         assert (answer.status_code, answer.json["code"]) == (status, code)
     assert desk.rows("action") == []
+
+
+@pytest.mark.parametrize(("length", "status"), [(MAX_BYTES, 201), (MAX_BYTES + 1, 413), (2 * MAX_BYTES, 413)])
+def test_a_body_that_comes_in_chunks_has_the_same_limit(desk: Desk, length: int, status: int) -> None:
+    body = json.dumps(create()).encode().ljust(length)
+
+    answer = desk.client.post(
+        desk.path,
+        data=body,
+        content_type="application/json",
+        headers={**desk.headers, "Transfer-Encoding": "chunked"},
+    )
+
+    assert answer.status_code == status
+    assert len(desk.rows("action")) == (status == 201)
 
 
 @pytest.mark.parametrize("limit_", ["-1", "0", "501", "1e9", "abc", "", "\uff15", "1.0", " 5", "99999999999999999999"])

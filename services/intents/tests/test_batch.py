@@ -127,6 +127,22 @@ def test_an_outage_in_an_atomic_batch_is_an_outage_and_no_refusal(desk: Desk) ->
     assert len(desk.rows("action")) == 1
 
 
+def test_after_an_outage_the_rest_of_a_batch_is_not_tried(desk: Desk, statements: list[str]) -> None:
+    desk.created(create())
+    statements.clear()
+    other = psycopg2.connect(desk.platform.admin_url)
+    other.cursor().execute(
+        "SELECT 1 FROM intents.account_head WHERE account_id = %s FOR UPDATE", (str(desk.account_id),)
+    )
+
+    answer = submit(desk, create("0"), create(), create(), create("0"))
+    other.close()
+
+    assert [result["status"] for result in answer.json["results"]] == [422, 503, 503, 503]
+    assert statements.count("intents_create") == 1
+    assert len(desk.rows("action")) == 1
+
+
 @pytest.mark.parametrize(("key", "status"), [("", 400), ("k" * 256, 400), ("caf\u00e9", 400), ("k" * 255, 200)])
 def test_the_key_of_a_batch_is_taken_or_refused_as_a_whole(desk: Desk, key: str, status: int) -> None:
     answer = submit(desk, create(), create("2"), **{"Idempotency-Key": key})

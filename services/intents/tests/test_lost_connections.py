@@ -9,8 +9,9 @@ from werkzeug.test import TestResponse
 from tip_local.wire import Wire
 
 from .conftest import Desk, cancel, create, limit
-from .serving import create_app
+from .serving import create_app, send_together
 from .test_controls import limits
+from .test_together import request
 
 
 @pytest.fixture
@@ -90,6 +91,41 @@ def test_what_nobody_knows_is_told_as_unknown(wired: Desk, wire: Wire, write: st
     assert "nothing was written" not in answer.json["detail"] and "not known" in answer.json["detail"]
     assert "Retry-After" in answer.headers
     assert len(wired.rows("action")) == 1
+
+
+LOTS: dict[str, tuple[bytes, int]] = {
+    # what is sent, and on how many accounts the three are
+    "on one account": (b"COMMIT", 1),
+    "on an account each": (b"EXECUTE intents_create", 3),
+}
+
+
+@pytest.mark.parametrize("lot", LOTS)
+@pytest.mark.parametrize("deliver", [True, False])
+def test_each_of_a_lot_is_told_what_is_known_of_it(
+    wired: Desk, wire: Wire, new_desk: Callable[..., Desk], lot: str, deliver: bool
+) -> None:
+    words, accounts = LOTS[lot]
+    desks = [wired, *(new_desk(organization=wired.organization) for _ in range(accounts - 1))]
+
+    def send() -> list[TestResponse]:
+        lot = [request(desks[place % accounts], create(), Idempotency_Key=f"k{place}") for place in range(3)]
+        return send_together(wired.app, lot)
+
+    wired.created(limit())
+    wire.cut(words, deliver=deliver)
+
+    answers = send()
+    again = send()
+
+    assert wire.words is None
+    assert [answer.status_code for answer in answers] == ([201] if deliver else [503]) * 3
+    assert deliver or {answer.json["code"] for answer in answers} == {"outcome_unknown"}
+    assert [answer.status_code for answer in again] == [201] * 3
+    assert [answer.headers.get("Idempotent-Replayed") for answer in again] == (["true"] if deliver else [None]) * 3
+    assert not deliver or [one.json for one in again] == [one.json for one in answers]
+    assert sum(len(desk.rows("action")) for desk in desks) == 1 + 3
+    assert all(desk.get("/verify").json["valid"] for desk in desks)
 
 
 def test_what_was_lost_before_its_commit_was_not_written_and_is_told_so(wired: Desk, wire: Wire) -> None:

@@ -8,10 +8,12 @@ from uuid import uuid4
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from werkzeug.test import TestResponse
 
 from intents import model
 
 from .conftest import Desk, cancel, create, limit, replace
+from .test_controls import disable
 
 KINDS = {
     "Market": {"quantity": "10"},
@@ -184,11 +186,20 @@ def test_a_dry_run_checks_everything_and_writes_nothing(desk: Desk) -> None:
     assert desk.submit(create(), query="?dry_run=yes").json["code"] == "bad_dry_run"
 
 
-def test_a_connection_lost_between_requests_is_not_noticed_by_the_caller(desk: Desk) -> None:
-    desk.created(create())
+@pytest.mark.parametrize(("command", "status"), [("CREATE", 201), ("CANCEL", 201), ("refused", 422)])
+def test_a_connection_lost_between_requests_is_not_noticed_by_the_caller(desk: Desk, command: str, status: int) -> None:
+    disable(desk, "MSFT")
+
+    intent_ids = [desk.created(limit())["intent_id"] for _ in range(2)]
+
+    def send() -> TestResponse:
+        bodies = {"CREATE": create(), "refused": create(symbol="MSFT")}
+        return desk.submit(bodies.get(command) or cancel(intent_ids.pop()))
+
+    assert send().status_code == status
     desk.execute(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'intents' "
+        "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'intents' "
         "AND datname = current_database() AND :account_id IS NOT NULL"
     )
 
-    assert desk.submit(create()).status_code == 201
+    assert send().status_code == status

@@ -156,6 +156,22 @@ def test_without_resume_it_begins_now(gateway: Gateway, acme: Organization, acco
     assert sequences == [6, 7] and "replay_complete" not in words
 
 
+def test_a_stream_that_replays_nothing_begins_by_saying_where_it_begins(
+    gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
+) -> None:
+    """So that one that is cut before its first event can be resumed without a gap."""
+    writer.append(account_id, 3)
+
+    async def listen() -> trading_pb2.TradingEvent:
+        async with connected(gateway.target) as channel:
+            subscriber = await subscribe(channel, key(acme.api_keys["paper"]), account_id, types=[BROKER_ORDER])
+            return await subscriber.next()
+
+    first = run(listen())
+
+    assert (first.sequence, first.heartbeat.latest_sequence, first.type) == (3, 3, 0)
+
+
 def test_heartbeats_tell_how_far_the_stream_and_the_log_are(
     gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
 ) -> None:

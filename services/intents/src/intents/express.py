@@ -51,7 +51,7 @@ class Express(Bridge):
     """In front of the app, or of several (`wsgi`) of which it is one."""
 
     def __init__(self, app: Flask, wsgi: asgi.Wsgi | None = None) -> None:
-        super().__init__(wsgi or app.wsgi_app, asgi.threads())
+        super().__init__(wsgi or app.wsgi_app)
         self._flask = app
         self._deps: usecases.Deps = app.extensions["deps"]
         self._access: access.Access = app.extensions["access"]

@@ -4,7 +4,18 @@ from intents.store.admission import Known, Question, facts, facts_of, with_order
 from intents.store.appending import FactsChanged, New, Once, append, create_all, lock, remember, written
 from intents.store.direct import Direct, Uncertain
 from intents.store.events import append_to_all
-from intents.store.reads import account, accounts_of, by_id, head, history, last_cancel, latest, other_events, page
+from intents.store.reads import (
+    account,
+    accounts_of,
+    by_id,
+    first_gap,
+    head,
+    history,
+    last_cancel,
+    latest,
+    other_events,
+    page,
+)
 from intents.store.refusals import refuse
 from intents.store.statistics import behind, counts, forget_old_keys, now, roll
 from intents.store.tables import METADATA, SCHEMA
@@ -29,6 +40,7 @@ __all__ = [
     "create_all",
     "facts",
     "facts_of",
+    "first_gap",
     "forget_old_keys",
     "head",
     "history",

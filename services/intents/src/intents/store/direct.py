@@ -4,6 +4,7 @@ A thread keeps one connection in autocommit, where a statement is a transaction 
 the plans of the statements. SQLAlchemy's pool would ping at every checkout and its statements would be planned anew.
 """
 
+import select
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -119,6 +120,9 @@ class Direct:
 
     def _cursor(self) -> Any:
         cursor = getattr(self._here, "cursor", None)
+        if cursor is not None and not self._in_transaction and _was_left(cursor.connection):
+            self._drop()
+            cursor = None
         return self._connect() if cursor is None or cursor.connection.closed else cursor
 
     def _connect(self) -> Any:
@@ -149,6 +153,15 @@ class Direct:
         cursor, self._here.cursor = getattr(self._here, "cursor", None), None
         if cursor is not None and not cursor.connection.closed:
             cursor.connection.close()
+
+
+def _was_left(connection: Any) -> bool:
+    """Whether the server has said something unasked, which is that it goes. After a write it is too late to look."""
+    if connection.closed:
+        return True
+    waiting = select.poll()
+    waiting.register(connection.fileno(), select.POLLIN)
+    return bool(waiting.poll(0))
 
 
 def _as_uncertain(error: exc.DBAPIError) -> exc.DBAPIError:

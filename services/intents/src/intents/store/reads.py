@@ -64,6 +64,12 @@ _OTHERS = text("""
     SELECT count(*) FROM intents.broker_event
     WHERE account_id = :account_id AND sequence > :after AND sequence <= :until
 """)
+_FIRST_GAP = text("""
+    SELECT min(sequence) FROM generate_series(CAST(:after AS bigint) + 1, :until) sequence
+    WHERE NOT EXISTS (SELECT FROM intents.action a WHERE a.account_id = :account_id AND a.sequence = sequence.sequence)
+      AND NOT EXISTS (SELECT FROM intents.broker_event e
+                      WHERE e.account_id = :account_id AND e.sequence = sequence.sequence)
+""")
 
 
 def account(tx: Connection, account_id: UUID) -> model.Account | None:
@@ -112,6 +118,13 @@ def other_events(tx: Connection, account_id: UUID, after: int, until: int) -> in
     """How many of these sequences are taken by events that are not actions."""
     found = tx.execute(_OTHERS, {"account_id": account_id, "after": after, "until": until})
     return int(found.scalar_one())
+
+
+def first_gap(tx: Connection, account_id: UUID, after: int, until: int) -> int | None:
+    """The first of these sequences that nothing has taken."""
+    found = tx.execute(_FIRST_GAP, {"account_id": account_id, "after": after, "until": until})
+    gap: int | None = found.scalar_one()
+    return gap
 
 
 def _actions(tx: Connection, statement: Any, **values: Any) -> list[model.Action]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from chassis import db
 from chassis.principals import Principal
 from intents import model, store
 from intents.usecases.deps import Deps
@@ -14,8 +15,16 @@ Outcome = Result | Exception | None
 
 
 def submit_each(deps: Deps, principal: Principal, attempts: Sequence[Callable[[], Submission]]) -> list[Outcome]:
-    """Every command by itself. An attempt gives its submission, or raises what is wrong with it."""
-    return [_alone(deps, principal, attempt) for attempt in attempts]
+    """Every command by itself. An attempt gives its submission, or raises what is wrong with it.
+
+    After an outage the rest is not tried: each would wait for it again, and be done when nobody waits any more.
+    """
+    outcomes: list[Outcome] = []
+    for attempt in attempts:
+        last = outcomes[-1] if outcomes else None
+        is_outage = isinstance(last, Exception) and db.is_unavailable(last)
+        outcomes.append(last if is_outage else _alone(deps, principal, attempt))
+    return outcomes
 
 
 def _alone(deps: Deps, principal: Principal, attempt: Callable[[], Submission]) -> Outcome:

@@ -137,5 +137,6 @@ def not_shown(
     if last_hash != end.hash:
         return chain.Broken(end.sequence + 1, None, "last_actions_missing")
     if end.checked + store.other_events(tx, account_id, after, last_sequence) != last_sequence - after:
-        return chain.Broken(last_sequence, None, "sequence_has_a_gap")
+        gap = store.first_gap(tx, account_id, after, last_sequence)
+        return chain.Broken(gap or last_sequence, None, "sequence_has_a_gap")
     return None
