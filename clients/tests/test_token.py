@@ -11,7 +11,7 @@ from chassis import tokens
 from chassis.access import local_keys
 from identity import usecases
 from tip import cli
-from tip_local.home import Home
+from tip_local.home import Home, random_key
 from tip_local.platform_plugin import Platform
 from tip_local.stack import Stack
 from tip_local.world import World
@@ -92,3 +92,20 @@ def test_a_new_signing_key_is_published_beside_the_old_one(home: Home, world: Wo
     after = {key["kid"] for key in usecases.public_keys(world.deps)}
     assert answer.exit_code == 0
     assert before < after and (after - before).pop() in answer.output
+
+
+def test_signing_keys_are_put_under_a_new_key_encryption_key_or_named(
+    home: Home, world: World, platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.user_token("somebody")
+    given = platform.environment("identity", KEY_ENCRYPTION_KEY=random_key())
+    monkeypatch.setattr(Stack, "service_env", lambda *_: given)
+    kids = [key["kid"] for key in usecases.public_keys(world.deps)]
+
+    without = run("signing-keys", "reseal")
+    given["EARLIER_KEY_ENCRYPTION_KEYS"] = platform.key_encryption_key
+    first, second = run("signing-keys", "reseal"), run("signing-keys", "reseal")
+
+    assert without.exit_code == 1 and all(kid in without.output for kid in kids)
+    assert (first.exit_code, first.output) == (0, f"tip: {len(kids)} signing keys resealed\n")
+    assert (second.exit_code, second.output) == (0, "tip: 0 signing keys resealed\n")

@@ -10,7 +10,7 @@ import certificate
 from container_stack import FOLDER, container_stack
 
 from tip_local.home import SERVICES
-from tip_local.stack import Stack
+from tip_local.stack import KEY, Stack
 
 VAULT_KEY, EARLIER_VAULT_KEY = "vault_key_encryption_key", "earlier_vault_key_encryption_key"
 """Names in secrets.json that are there once rotate.py was used."""
@@ -26,12 +26,11 @@ def kept_password(file: Path) -> str:
 def environments(stack: Stack) -> dict[Path, dict[str, str]]:
     """What is secret or differs between installations; the rest is in docker-compose.yml."""
     common = {"REDIS_URL": stack.redis_url, "CURSOR_KEY": stack.secrets["cursor_key"]}
-    key = {"KEY_ENCRYPTION_KEY": stack.secrets["key_encryption_key"]}
     vault = vault_keys(stack.secrets)
     services = {service: {**common, "DATABASE_URL": stack.database_url(service)} for service in SERVICES}
     # Of intents' processes only executor and reconciler open the brokers' secrets; the others never hold the key.
     keyed = {
-        "identity": services["identity"] | key,
+        "identity": services["identity"] | stack.key_encryption_keys,
         "accounts": services["accounts"] | vault,
         "execution": services["intents"] | vault,
     }
@@ -43,8 +42,8 @@ def environments(stack: Stack) -> dict[Path, dict[str, str]]:
 
 
 def vault_keys(secrets: dict[str, str]) -> dict[str, str]:
-    """What brokers' secrets are sealed with: identity's key until it is rotated, beside the one before while it is."""
-    current = secrets.get(VAULT_KEY) or secrets["key_encryption_key"]
+    """What brokers' secrets are sealed with: identity's key until one is rotated, beside the one before while it is."""
+    current = secrets.get(VAULT_KEY) or secrets[KEY]
     earlier = secrets.get(EARLIER_VAULT_KEY)
     return {"KEY_ENCRYPTION_KEY": current} | ({"EARLIER_KEY_ENCRYPTION_KEYS": earlier} if earlier else {})
 

@@ -1,9 +1,13 @@
-"""`tip signing-keys rotate`"""
+"""`tip signing-keys`"""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from typing import Any
 
 import click
 
+from tip_local.errors import Fault
 from tip_local.schema import database
 from tip_local.settings import Settings
 
@@ -16,10 +20,29 @@ def command() -> None:
 @command.command()
 def rotate() -> None:
     """Sign with a new key from now on; tokens already issued stay valid."""
-    identity, usecases = import_module("identity.app"), import_module("identity.usecases")
+    with identity() as (usecases, deps):
+        kid = usecases.rotate_signing_keys(deps)
+    click.echo(f"tip: new signing key {kid}")
+
+
+@command.command()
+def reseal() -> None:
+    """Put every signing key under the current key-encryption key, so that an earlier one can be taken away.
+
+    Tokens are not affected, and running it again changes nothing. One that does not open is named and left as it is.
+    """
+    with identity() as (usecases, deps):
+        done = usecases.reseal_signing_keys(deps)
+    click.echo(f"tip: {done.count} signing keys resealed")
+    if done.unopened:
+        raise Fault(f"signing keys {', '.join(done.unopened)} are under a key that is not given here")
+
+
+@contextmanager
+def identity() -> Iterator[tuple[Any, Any]]:
+    """identity's use cases, and what they work with."""
     with database(Settings.from_env()) as stack:
         config = import_module("identity.config").Config.from_env(stack.service_env("identity"))
-        deps = identity.dependencies(config)
-        kid = usecases.rotate_signing_keys(deps)
+        deps = import_module("identity.app").dependencies(config)
+        yield import_module("identity.usecases"), deps
         deps.engine.dispose()
-    click.echo(f"tip: new signing key {kid}")

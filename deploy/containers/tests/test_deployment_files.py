@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from stream_gateway.config import Config as GatewayConfig
 from tip_local.home import SERVICES
 from tip_local.process_table import PROCESSES, WEB_SERVICES
 from tip_local.web import ROUTES
@@ -27,6 +28,19 @@ def test_the_ingress_has_the_routes_of_the_embedded_runtime_in_their_order() -> 
     written = re.findall(r"location ~ \^(\S+)\$ \{ set \$service (\w+);", INGRESS)
 
     assert tuple(written) == ROUTES
+
+
+def test_the_ingress_takes_more_streams_on_a_connection_than_a_caller_may_have_at_a_gateway() -> None:
+    [taken] = re.findall(r"http2_max_concurrent_streams (\d+);", INGRESS)
+    allowed = {variable: default for variable, default, _ in GatewayConfig.documentation()}
+
+    assert int(taken) > 2 * int(allowed["STREAMS_PER_PRINCIPAL"])
+
+
+def test_a_callers_requests_are_counted_against_the_same_limit_wherever_they_go() -> None:
+    limits = {service(name)["environment"].get("RATE_LIMIT_PER_MINUTE") for name in (*WEB_SERVICES, "stream-gateway")}
+
+    assert limits == {"${RATE_LIMIT_PER_MINUTE:-6000}"}
 
 
 def test_every_process_of_the_embedded_runtime_has_a_container() -> None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 import requests
@@ -21,7 +21,7 @@ from tip_local.platform_plugin import Platform
 from tip_local.world import World
 
 HERE = Path(__file__).parent
-REPOSITORY = HERE.parents[2]
+PATIENCE_S = 60  # with a process that has to share a busy machine
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +69,13 @@ def outbox(world: World) -> Outbox:
     return world.deps.outbox
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+@contextmanager
+def reserved_port() -> Iterator[int]:
+    """A port that nobody else is given: bound here and not listening, so that a server of ours can listen on it."""
+    with socket.socket() as kept:
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        kept.bind(("127.0.0.1", 0))
+        yield int(kept.getsockname()[1])
 
 
 class Canaille:
@@ -80,15 +83,15 @@ class Canaille:
 
     CLIENT = ("tip-test-client", "tip-test-client-secret")
 
-    def __init__(self) -> None:
-        self.port = free_port()
+    def __init__(self, port: int) -> None:
+        self.port = port
         self.issuer = f"http://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         command = [sys.executable, "-W", "ignore", str(HERE / "canaille_server.py"), str(self.port)]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for(lambda: answers(f"{self.issuer}/.well-known/openid-configuration"), 60)
+        wait_for(lambda: answers(f"{self.issuer}/.well-known/openid-configuration"), PATIENCE_S)
 
     def stop(self) -> None:
         if self._process:
@@ -141,13 +144,15 @@ class Canaille:
         return self._token(form)
 
     def _token(self, form: dict[str, str]) -> str:
-        answer = requests.post(f"{self.issuer}/oauth/token", data=form, auth=self.CLIENT, timeout=10)
+        answer = requests.post(f"{self.issuer}/oauth/token", data=form, auth=self.CLIENT, timeout=PATIENCE_S)
         answer.raise_for_status()
         return str(answer.json()["access_token"])
 
     def _scim(self, method: str, path: str, body: object = None, *, check: bool = True) -> requests.Response:
         headers = bearer(self._token({"grant_type": "client_credentials"}))
-        answer = requests.request(method, f"{self.issuer}/scim/v2{path}", json=body, headers=headers, timeout=10)
+        answer = requests.request(
+            method, f"{self.issuer}/scim/v2{path}", json=body, headers=headers, timeout=PATIENCE_S
+        )
         if check:
             assert answer.ok, answer.text
         return answer
@@ -155,10 +160,11 @@ class Canaille:
 
 @pytest.fixture(scope="session")
 def canaille() -> Iterator[Canaille]:
-    provider = Canaille()
-    provider.start()
-    yield provider
-    provider.stop()
+    with reserved_port() as port:
+        provider = Canaille(port)
+        provider.start()
+        yield provider
+        provider.stop()
 
 
 def answers(url: str) -> bool:
@@ -189,11 +195,11 @@ make_server("127.0.0.1", int(sys.argv[1]), create_app(), threaded=True).serve_fo
 
 
 @contextmanager
-def process(*arguments: str, environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def process(
+    *arguments: str, environment: Mapping[str, str], log: int | IO[bytes] = subprocess.DEVNULL
+) -> Iterator[subprocess.Popen[bytes]]:
     """A real process of ours with exactly this environment, ended with the block."""
-    child = subprocess.Popen(
-        [sys.executable, *arguments], env=dict(environment), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    child = subprocess.Popen([sys.executable, *arguments], env=dict(environment), stdout=log, stderr=log)
     try:
         yield child
     finally:
@@ -202,12 +208,13 @@ def process(*arguments: str, environment: Mapping[str, str]) -> Iterator[subproc
 
 
 @contextmanager
-def served(environment: Mapping[str, str]) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def served(
+    environment: Mapping[str, str], log: int | IO[bytes] = subprocess.DEVNULL
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """identity in a process of its own: its address and the process."""
-    port = free_port()
-    with process("-c", _SERVE, str(port), environment=environment) as child:
+    with reserved_port() as port, process("-c", _SERVE, str(port), environment=environment, log=log) as child:
         base = f"http://127.0.0.1:{port}"
-        wait_for(lambda: answers(f"{base}/health/live"), 60)
+        wait_for(lambda: answers(f"{base}/health/live"), PATIENCE_S)
         yield base, child
 
 
@@ -219,6 +226,13 @@ def serve() -> Any:
 @pytest.fixture(scope="session")
 def run_process() -> Any:
     return process
+
+
+@pytest.fixture
+def patient_redis(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that has to wait for its turn on a busy machine is not one that is away."""
+    for module in ("ratelimit", "keyuse"):
+        monkeypatch.setattr(f"chassis.{module}._PATIENCE_S", float(PATIENCE_S))
 
 
 class ScriptedProvider:

@@ -15,12 +15,12 @@ from flask.testing import FlaskClient
 from chassis.config import BadConfiguration
 from chassis.keyuse import KeyUses
 from identity import admin as by_hand
-from identity import usecases
+from identity import model, usecases
 from identity.app import create_app
 from identity.config import Config
 from identity.worker import chores
 from tip_local.platform_plugin import Platform
-from tip_local.world import Organization, World
+from tip_local.world import ROLES, Organization, World
 
 Bearer = Callable[[str], dict[str, str]]
 Headers = dict[str, str]
@@ -63,6 +63,41 @@ def test_an_external_id_belongs_to_one_organization(
     assert (answer.status_code, answer.json["code"]) == (409, "organization_exists")
 
 
+@pytest.mark.parametrize("external_id", ["https://provider.example/organizations/7", "a//b", "trailing/"])
+def test_a_providers_id_with_slashes_is_found_written_either_way(
+    client: FlaskClient, operator: Headers, external_id: str
+) -> None:
+    made = client.post("/v1/organizations", json={"external_id": external_id, "name": "Acme"}, headers=operator)
+    path = "/v1/organizations/by-provider/local/"
+
+    for written in (external_id, quote(external_id, safe="")):
+        assert client.get(path + written, headers=operator).json == made.json
+
+
+@pytest.mark.parametrize(
+    "external_id", ["/7", "un\ufffdknown", "no\u00a0break", "zero\u200bwidth", "line\u2028end", "\x7f", ""]
+)
+def test_an_organization_that_no_path_and_no_token_could_name_is_not_made(
+    client: FlaskClient, operator: Headers, external_id: str
+) -> None:
+    answer = client.post("/v1/organizations", json={"external_id": external_id, "name": "Acme"}, headers=operator)
+
+    assert (answer.status_code, [error["pointer"] for error in answer.json["errors"]]) == (422, ["/external_id"])
+
+
+IMPOSSIBLE = ["%00", "a%00b", "%0d%0a", "%ed%a0%80", "%ff", "x" * 300]
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_a_name_in_a_path_that_cannot_be_is_not_found(
+    client: FlaskClient, organization: Organization, operator: Headers, method: str, name: str
+) -> None:
+    at = f"/v1/organizations/{organization.id}"
+    for path, body in ((f"{at}/entitlements/{name}", {}), (f"{at}/memberships/{name}", {"role": "member"})):
+        assert client.open(path, method=method, json=body, headers=operator).status_code == 404
+
+
 @pytest.mark.parametrize("provider_id", ["%00", "a%00b", "%0d%0aX-Evil:1", "%ed%a0%80", "x" * 300, "..%2f..", "'--"])
 def test_an_impossible_provider_id_names_nothing(client: FlaskClient, operator: Headers, provider_id: str) -> None:
     answer = client.get(f"/v1/organizations/by-provider/local/{provider_id}", headers=operator)
@@ -88,6 +123,26 @@ def test_organizations_are_listed_page_by_page_without_gap_or_repetition(
     assert made <= set(seen) and len(seen) == len(set(seen))
 
 
+def test_the_lists_of_an_organization_have_pages_too(
+    client: FlaskClient, world: World, organization: Organization, operator: Headers
+) -> None:
+    for name in ("trading_live", "controls_premium"):
+        usecases.put_entitlement(world.deps, organization.id, name)
+    for path, name, expected in (
+        ("memberships", "subject", [world.subject(organization.external_id, role) for role in ROLES]),
+        ("entitlements", "name", ["trading_live", "controls_premium"]),
+    ):
+        at, seen = f"/v1/organizations/{organization.id}/{path}", []
+        page = client.get(f"{at}?limit=1", headers=operator).json
+        while page["next_cursor"]:
+            seen += [each[name] for each in page["data"]]
+            page = client.get(f"{at}?limit=1&next_cursor={page['next_cursor']}", headers=operator).json
+        assert seen + [each[name] for each in page["data"]] == expected
+        whole = client.get(at, headers=operator).json
+        assert ([each[name] for each in whole["data"]], whole["next_cursor"]) == (expected, None)
+        assert client.get(f"{at}?limit=0", headers=operator).status_code == 400
+
+
 @pytest.mark.parametrize(
     "query", ["limit=0", "limit=501", "limit=x", "next_cursor=forged", "other=1", "limit=1&limit=2"]
 )
@@ -106,11 +161,13 @@ def test_a_cursor_of_one_organization_means_nothing_in_another(
     assert client.get(f"/v1/api-keys?next_cursor={cursor}", headers=stranger).status_code == 400
 
 
+@pytest.mark.parametrize("provider", ["auth0|", "https://provider.example/users/"])
 def test_an_admin_makes_members_and_changes_and_takes_their_roles(
-    client: FlaskClient, world: World, organization: Organization, admin: Headers, as_bearer: Bearer, events: Any
-) -> None:
+    client: FlaskClient, world: World, organization: Organization, admin: Headers, as_bearer: Bearer, events: Any,
+    provider: str,
+) -> None:  # fmt: skip
     path = f"/v1/organizations/{organization.id}/memberships"
-    subject = f"auth0|{uuid4().hex[:8]} ü"
+    subject = f"{provider}{uuid4().hex[:8]} ü"
     token = as_bearer(world.user_token(subject, organization.external_id))
     assert client.get("/v1/auth/self", headers=token).status_code == 401
 
@@ -244,6 +301,36 @@ def test_a_service_account_puts_into_a_key_only_what_its_own_scopes_cover(
     assert widened.status_code == 403
 
 
+LATER, SOONER = ((datetime.now(UTC) + timedelta(days=days)).isoformat().replace("+00:00", "Z") for days in (90, 30))
+
+
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [
+        ({"disabled": False}, 403),
+        ({"expires_at": LATER}, 403),
+        ({"expires_at": None}, 403),
+        ({"disabled": False, "permissions": ["account:read"]}, 200),
+        ({"expires_at": SOONER}, 200),
+        ({"disabled": True}, 200),
+        ({"name": "Old", "permissions": ["credential:edit"]}, 200),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else str(value),
+)
+def test_a_key_stronger_than_its_scopes_a_service_account_may_weaken_and_not_bring_back(
+    client: FlaskClient, world: World, organization: Organization, as_bearer: Bearer, changes: Any, status: int
+) -> None:
+    narrow = as_bearer(world.service_account(["api-key:write", "account:read"]).token)
+    in_60_days = datetime.now(UTC) + timedelta(days=60)
+    new = model.NewApiKey("Desk", "paper", ("account:read", "credential:edit"), in_60_days)
+    key, _ = usecases.create_key(world.deps, organization.id, new)
+    path, headers = f"/v1/api-keys/{key.id}", narrow | {"x-organization-id": str(organization.id)}
+    assert client.patch(path, json={"disabled": True}, headers=headers).status_code == 200
+
+    assert client.patch(path, json=changes, headers=headers).status_code == status
+    assert client.patch(path, json=changes, headers=as_bearer(organization.tokens["admin"])).status_code == 200
+
+
 def test_a_service_account_must_name_an_organization_that_is_there(
     client: FlaskClient, world: World, organization: Organization, operator: Headers
 ) -> None:
@@ -320,7 +407,8 @@ def test_an_entitlement_lasts_until_its_date(
     assert held() == []
     assert client.delete(f"{path}/trading_live", headers=operator).status_code == 204
     assert client.delete(f"{path}/trading_live", headers=operator).status_code == 404
-    told = [kind for kind, payload in events.all() if payload.get("entitlement") == "trading_live"]
+    own = {"entitlement": "trading_live", "organization_id": str(organization.id)}.items()
+    told = [kind for kind, payload in events.all() if own <= payload.items()]
     assert told == ["entitlement.updated", "entitlement.updated", "entitlement.deleted"]
 
 
@@ -343,6 +431,7 @@ def test_an_entitlement_that_cannot_be_is_refused(
     assert client.put(path, json=body, headers=operator).status_code == status
 
 
+@pytest.mark.usefixtures("patient_redis")
 def test_a_keys_last_use_is_noted_without_a_write_per_request(
     platform: Platform, world: World, organization: Organization, admin: Headers
 ) -> None:
@@ -383,6 +472,17 @@ def test_an_organization_without_redis_still_knows_its_keys(platform: Platform, 
     assert client.get("/v1/auth/self", headers={"x-api-key": organization.api_keys["live"]}).status_code == 200
 
 
+@pytest.mark.parametrize("variable", ["KEY_ENCRYPTION_KEY", "EARLIER_KEY_ENCRYPTION_KEYS"])
+def test_a_key_that_is_no_key_is_named_and_not_quoted(
+    platform: Platform, variable: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        create_app(platform.environment("identity", **{variable: "c2hvcnQ="}))
+
+    said = capsys.readouterr().err
+    assert said.startswith(f"identity: configuration: {variable}: ") and "c2hvcnQ" not in said
+
+
 @pytest.mark.parametrize(
     "variable", ["VALIDATE_RATE_LIMIT_PER_MINUTE", "TOKEN_RATE_LIMIT_PER_MINUTE", "TOKEN_LIFETIME_SECONDS"]
 )
@@ -416,6 +516,12 @@ def test_the_first_operator_is_made_by_hand(
     made = json.loads(capsys.readouterr().out)
     by_hand.main(["rotate-signing-keys"])
     rotated = json.loads(capsys.readouterr().out)
+    by_hand.main(["reseal-signing-keys"])
+    assert json.loads(capsys.readouterr().out) == {"count": 0, "unopened": []}
+    monkeypatch.setenv("KEY_ENCRYPTION_KEY", "A" * 43 + "=")
+    with pytest.raises(SystemExit, match="EARLIER_KEY_ENCRYPTION_KEYS"):
+        by_hand.main(["reseal-signing-keys"])
+    assert rotated["kid"] in json.loads(capsys.readouterr().out)["unopened"]
 
     form = {"grant_type": "client_credentials", **made}
     assert client.post("/oauth/token", data=form).json["scope"] == "organization:write"

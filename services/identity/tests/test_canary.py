@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,12 +23,19 @@ def log_file(tmp_path: Path) -> Path:
 
 
 def test_a_key_a_secret_and_a_token_are_in_no_log_no_table_and_no_message(
-    fresh_platform: Platform, log_file: Path, eventually: Any
+    fresh_platform: Platform, log_file: Path, serve: Any, run_process: Any, eventually: Any
 ) -> None:
+    """identity's web and its relay with debug logs, so that nothing is left unsaid."""
     world = World(fresh_platform.environment("identity"))
-    canaries = [world.deps.signer.key_encryption_key.hex()]
-    with _running(fresh_platform, log_file, eventually) as base:
+    environment = {**os.environ, **fresh_platform.environment("identity", LOG_LEVEL="debug")}
+    canaries = [fresh_platform.key_encryption_key, world.deps.signer.key_encryption_keys[0].hex()]
+    with (
+        log_file.open("ab") as log,
+        serve(environment, log=log) as (base, _),
+        run_process("-m", "identity.worker", "relay", environment=environment, log=log),
+    ):
         canaries += list(_exercise(base, world))
+        eventually(lambda: _all_delivered(fresh_platform), 60)
     world.close()
 
     everything = {
@@ -44,40 +49,6 @@ def test_a_key_a_secret_and_a_token_are_in_no_log_no_table_and_no_message(
             assert [place for place, content in everything.items() if form in content] == []
 
 
-def _running(platform: Platform, log_file: Path, eventually: Any) -> Any:
-    """identity's web and its relay with debug logs, so that nothing is left unsaid."""
-    from contextlib import ExitStack, contextmanager
-    from socket import socket
-
-    with socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environment = {**os.environ, **platform.environment("identity", LOG_LEVEL="debug")}
-    serve = (
-        "from werkzeug.serving import make_server; from identity.app import create_app; "
-        f"make_server('127.0.0.1', {port}, create_app(), threaded=True).serve_forever()"
-    )
-
-    def answers() -> bool:
-        try:
-            return requests.get(f"http://127.0.0.1:{port}/health/live", timeout=2).ok
-        except requests.RequestException:
-            return False
-
-    @contextmanager
-    def running() -> Iterator[str]:
-        with ExitStack() as stack, log_file.open("ab") as log:
-            for arguments in (["-c", serve], ["-m", "identity.worker", "relay"]):
-                child = subprocess.Popen([sys.executable, *arguments], env=environment, stdout=log, stderr=log)
-                stack.callback(child.wait)
-                stack.callback(child.terminate)
-            eventually(answers, 60)
-            yield f"http://127.0.0.1:{port}"
-            eventually(lambda: _all_delivered(platform), 30)
-
-    return running()
-
-
 def _all_delivered(platform: Platform) -> bool:
     with platform.admin() as connection:
         left = connection.execute(text("SELECT count(*) FROM identity.outbox WHERE status <> 'completed'"))
@@ -89,22 +60,22 @@ def _exercise(base: str, world: World) -> Iterator[str]:
     organization = world.organization()
     admin = {"Authorization": f"Bearer {organization.tokens['admin']}"}
     operator = {"Authorization": f"Bearer {world.service_account().token}"}
-    key = requests.post(f"{base}/v1/api-keys", json=KEY, headers=admin, timeout=10).json()["key"]
+    key = requests.post(f"{base}/v1/api-keys", json=KEY, headers=admin, timeout=60).json()["key"]
     body = {"name": "canary", "scopes": ["intent:read"]}
-    account = requests.post(f"{base}/v1/service-accounts", json=body, headers=operator, timeout=10).json()
+    account = requests.post(f"{base}/v1/service-accounts", json=body, headers=operator, timeout=60).json()
     secret = account["client_secret"]
     form = {"grant_type": "client_credentials", "client_id": account["client_id"], "client_secret": secret}
-    token = requests.post(f"{base}/oauth/token", data=form, timeout=10).json()["access_token"]
-    requests.post(f"{base}/oauth/token", data=form | {"client_secret": secret + "x"}, timeout=10)
-    requests.post(f"{base}/oauth/token", json=form, timeout=10)
-    requests.post(f"{base}/api/v1/auth/api-key/validate", json={"api_key": key}, timeout=10)
-    requests.post(f"{base}/api/v1/auth/api-key/validate", json={"api_key": key + "x", "more": key}, timeout=10)
-    requests.post(f"{base}/api/v1/auth/api-key/validate", data=json.dumps({"api_key": key})[:-1], timeout=10)
+    token = requests.post(f"{base}/oauth/token", data=form, timeout=60).json()["access_token"]
+    requests.post(f"{base}/oauth/token", data=form | {"client_secret": secret + "x"}, timeout=60)
+    requests.post(f"{base}/oauth/token", json=form, timeout=60)
+    requests.post(f"{base}/api/v1/auth/api-key/validate", json={"api_key": key}, timeout=60)
+    requests.post(f"{base}/api/v1/auth/api-key/validate", json={"api_key": key + "x", "more": key}, timeout=60)
+    requests.post(f"{base}/api/v1/auth/api-key/validate", data=json.dumps({"api_key": key})[:-1], timeout=60)
     for headers in ({"x-api-key": key}, {"Authorization": f"Bearer {token}"}, {"Authorization": f"Bearer {key}"}):
-        requests.get(f"{base}/v1/auth/self", headers=headers, timeout=10)
-        requests.get(f"{base}/v1/api-keys/{key}", headers=headers, timeout=10)
-    requests.get(f"{base}/v1/organizations/by-provider/local/{token}", headers=operator, timeout=10)
-    requests.get(f"{base}/v1/auth/self", headers={"x-request-id": key, "x-api-key": token}, timeout=10)
+        requests.get(f"{base}/v1/auth/self", headers=headers, timeout=60)
+        requests.get(f"{base}/v1/api-keys/{key}", headers=headers, timeout=60)
+    requests.get(f"{base}/v1/organizations/by-provider/local/{token}", headers=operator, timeout=60)
+    requests.get(f"{base}/v1/auth/self", headers={"x-request-id": key, "x-api-key": token}, timeout=60)
     yield from (key, secret, token)
 
 

@@ -95,7 +95,7 @@ def test_deleting_at_the_same_moment_from_many_places_tells_once(
             threads.map(lambda _: app.test_client().delete("/v1/users/me", headers=token).status_code, range(8))
         )
 
-    assert 204 in statuses and set(statuses) <= {204, 401}
+    assert 204 in statuses and set(statuses) <= {204, 401, 503}, "503: who waited too long for the others"
     assert len(deletions(events, subject)) == 1
 
 

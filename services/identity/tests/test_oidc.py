@@ -1,6 +1,7 @@
 """Users of an OpenID Connect provider that nobody here wrote: canaille, as a real process."""
 
 import json
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -213,6 +214,8 @@ class Documents:
                 with suppress(OSError):
                     self.wfile.write(body)
 
+            do_POST = do_GET  # noqa: N815 - the name is the server's
+
             def log_message(self, *_: object) -> None:
                 pass
 
@@ -316,6 +319,38 @@ def test_the_deleting_token_is_a_bearers_unless_it_names_its_scheme(
     assert scripted_provider.authorizations == [sent]
 
 
+CUT_OFF = b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"issuer"'
+NOT_ZIPPED = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}"
+
+
+@pytest.mark.parametrize("answer", [CUT_OFF, NOT_ZIPPED, b"no HTTP at all", b""])
+def test_a_provider_whose_answers_break_off_gives_no_token_and_deletes_nobody(answer: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        Thread(target=_answer_once, args=(server, answer), daemon=True).start()
+        provider = OidcProvider("x", url, f"{url}/{{subject}}", client_id="tip", client_secret="s")
+
+        with pytest.raises(NotDeleted):
+            provider.delete_user("ada")
+
+
+def _answer_once(server: socket.socket, answer: bytes) -> None:
+    connection, _ = server.accept()
+    with connection:
+        connection.recv(65_536)
+        connection.sendall(answer)
+
+
+@pytest.mark.parametrize("token", ["t\u00f6ken \u20ac", 7, None])
+def test_a_token_that_no_header_can_hold_deletes_nobody(documents: Documents, token: object) -> None:
+    documents.describe(token_endpoint=f"{documents.url}/token")
+    documents.documents["/token"] = (200, json.dumps({"access_token": token}).encode())
+    provider = OidcProvider("x", documents.url, f"{documents.url}/{{subject}}", client_id="tip", client_secret="s")
+
+    with pytest.raises(NotDeleted):
+        provider.delete_user("ada")
+
+
 @pytest.mark.parametrize("subject", [".", ".."])
 def test_a_subject_that_is_a_way_out_of_the_path_deletes_nothing(scripted_provider: Any, subject: str) -> None:
     environment = scripted_provider.environment()
@@ -353,7 +388,9 @@ def test_the_role_is_read_from_the_claim_the_configuration_names(
         {"OIDC_SCIM_URL": ""},
         {"OIDC_DELETE_URL": "http://x/{subject}"},
         {"OIDC_SCIM_URL": "", "OIDC_DELETE_URL": "http://x/"},
+        {"OIDC_SCIM_URL": "canaille/scim/v2"},
         {"OIDC_CLIENT_ID": ""},
+        {"OIDC_CLIENT_ID": "", "OIDC_DELETE_TOKEN": "t\u00f6ken"},
         {"OIDC_ROLES": "lead"},
     ],
 )

@@ -1,9 +1,11 @@
 """POST /oauth/token, what is published about our tokens, and the rotation of the keys that sign them."""
 
 import base64
+import secrets
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,6 +17,7 @@ from jose import jwt
 from sqlalchemy import text
 from werkzeug.test import TestResponse
 
+from chassis.sealing import BrokenSeal
 from identity import model, usecases
 from identity.app import create_app
 from tip_local.platform_plugin import Platform
@@ -120,6 +123,23 @@ def test_the_form_must_be_a_form_and_prove_the_client_once(client: FlaskClient, 
     assert client.post(PATH, data=form | {"padding": "x" * 70_000}, headers=good).status_code == 413
 
 
+def test_the_document_says_what_the_endpoint_takes_and_how_it_refuses(client: FlaskClient) -> None:
+    document = client.get("/openapi.json").json
+    operation = document["paths"][PATH]["post"]
+
+    def properties(content: Any) -> set[str]:
+        [schema] = [each["schema"]["$ref"].rpartition("/")[2] for each in content.values()]
+        return set(document["components"]["schemas"][schema]["properties"])
+
+    asked = operation["requestBody"]["content"]
+    assert list(asked) == ["application/x-www-form-urlencoded"]
+    assert properties(asked) == {"grant_type", "scope", "client_id", "client_secret"}
+    for status in ("400", "401"):
+        assert list(operation["responses"][status]["content"]) == ["application/json"]
+        assert properties(operation["responses"][status]["content"]) == {"error", "error_description"}
+    assert list(operation["responses"]["429"]["content"]) == ["application/problem+json"]
+
+
 def test_a_disabled_account_gets_no_token_and_its_tokens_stop_working(
     client: FlaskClient, world: World, operator: dict[str, str], as_bearer: Bearer
 ) -> None:
@@ -131,6 +151,7 @@ def test_a_disabled_account_gets_no_token_and_its_tokens_stop_working(
     assert client.get("/v1/auth/self", headers=as_bearer(account.token)).status_code == 401
 
 
+@pytest.mark.usefixtures("patient_redis")
 def test_guessing_secrets_is_limited_per_client_and_per_address(platform: Platform, world: World) -> None:
     client = create_app(platform.environment("identity", TOKEN_RATE_LIMIT_PER_MINUTE="5")).test_client()
     account = world.service_account(["intent:read"])
@@ -217,6 +238,37 @@ def test_two_processes_that_find_no_key_make_one(fresh_platform: Platform) -> No
     assert len(usecases.public_keys(worlds[0].deps)) == 1
     for world in worlds:
         world.close()
+
+
+def test_after_a_change_of_key_and_reseal_the_old_key_opens_nothing_and_the_new_one_everything(
+    fresh_platform: Platform,
+) -> None:
+    def world(*keys: str) -> World:
+        change = {"KEY_ENCRYPTION_KEY": keys[0], "EARLIER_KEY_ENCRYPTION_KEYS": ",".join(keys[1:])}
+        return World(fresh_platform.environment("identity", **change))
+
+    old, new = fresh_platform.key_encryption_key, base64.b64encode(secrets.token_bytes(32)).decode()
+    with closing(world(old)) as before, closing(world(new, old)) as between:
+        token = before.user_token("somebody")
+        retired = usecases.rotate_signing_keys(before.deps)
+        with fresh_platform.admin() as connection:  # a retired key is sealed, too
+            connection.execute(
+                text("UPDATE identity.signing_key SET retired_at = now() WHERE kid = :kid"), {"kid": retired}
+            )
+        assert _kid(between.user_token("somebody")) == _kid(token), "both open while the key is being changed"
+        assert usecases.reseal_signing_keys(between.deps) == model.Resealed(2, ())
+        assert usecases.reseal_signing_keys(between.deps) == model.Resealed(0, ())
+
+    with closing(world(new)) as after, closing(world(old)) as late:
+        assert _kid(after.user_token("somebody")) == _kid(token)
+        with pytest.raises(BrokenSeal):
+            late.user_token("somebody")
+        unopened = usecases.reseal_signing_keys(late.deps)
+        assert (unopened.count, set(unopened.unopened)) == (0, {retired, _kid(token)})
+
+
+def _kid(token: str) -> str:
+    return str(jwt.get_unverified_header(token)["kid"])
 
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -84,6 +84,7 @@ def test_a_missing_key_is_named_by_a_pointer(client: FlaskClient) -> None:
     ]
 
 
+@pytest.mark.usefixtures("patient_redis")
 def test_guessing_is_limited_per_address(platform: Platform) -> None:
     client = create_app(platform.environment("identity", VALIDATE_RATE_LIMIT_PER_MINUTE="5")).test_client()
 
@@ -97,6 +98,7 @@ def test_guessing_is_limited_per_address(platform: Platform) -> None:
     assert statuses == [401] * 5 + [429] * 3
 
 
+@pytest.mark.usefixtures("patient_redis")
 def test_guessing_is_limited_per_key_prefix_from_any_address(platform: Platform, world: World) -> None:
     client = create_app(platform.environment("identity", VALIDATE_RATE_LIMIT_PER_MINUTE="5")).test_client()
     known = world.organization().api_keys["paper"]
@@ -111,6 +113,7 @@ def test_guessing_is_limited_per_key_prefix_from_any_address(platform: Platform,
     assert statuses == [401] * 5 + [429] * 3
 
 
+@pytest.mark.usefixtures("patient_redis")
 def test_guessing_by_header_is_limited_per_prefix_and_leaves_the_keys_owner_alone(
     platform: Platform, world: World
 ) -> None:

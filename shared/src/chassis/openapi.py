@@ -39,6 +39,8 @@ class Description:
     errors: tuple[int, ...] = ()
     query: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
+    form: bool = False
+    """Whether the body is a form and not JSON."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +67,15 @@ def describe(
     errors: tuple[int, ...] = (),
     query: Mapping[str, Mapping[str, Any]] | None = None,
     headers: Mapping[str, str] | None = None,
+    form: bool = False,
 ) -> Callable[[View], View]:
-    """Say what a route takes and answers; routes without it are not in the document."""
+    """Say what a route takes and answers; routes without it are not in the document.
+
+    `errors` are the statuses of problems; a refusal in another form is one of the `answers`.
+    """
 
     def decorate(view: View) -> View:
-        view.description = Description(summary, body, answers, errors, query or {}, headers or {})  # type: ignore[attr-defined]
+        view.description = Description(summary, body, answers, errors, query or {}, headers or {}, form)  # type: ignore[attr-defined]
         return view
 
     return decorate
@@ -128,7 +134,8 @@ def _operations(rule: Rule, view: Any, tag: str) -> dict[str, Any]:
         "responses": _responses(view, described, alternatives),
     }
     if described.body:
-        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": described.body}}}
+        media_type = "application/x-www-form-urlencoded" if described.form else "application/json"
+        operation["requestBody"] = {"required": True, "content": {media_type: {"schema": described.body}}}
     methods = (rule.methods or set()) - {"HEAD", "OPTIONS"}
     return {method.lower(): operation for method in methods}
 
@@ -179,11 +186,11 @@ def _path_schema(rule: Rule, name: str) -> dict[str, Any]:
 def _responses(view: Any, described: Description, alternatives: tuple[Alternative, ...]) -> dict[str, Any]:
     answers: dict[str, Any] = {}
     for status, schema in described.answers.items():
-        answers[str(status)] = {"description": "Success"}
+        answers[str(status)] = {"description": "Success" if status < 400 else "Refused"}
         if schema:
             answers[str(status)]["content"] = {"application/json": {"schema": schema}}
     usual = (400, 401, 403, 429, 503) if alternatives else (400, 429, 503)
-    for status in sorted({*described.errors, *usual}):
+    for status in sorted({*described.errors, *usual} - described.answers.keys()):
         answers[str(status)] = {"description": "Refused", "content": _error_content(view)}
     return answers
 

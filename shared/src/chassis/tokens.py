@@ -33,7 +33,7 @@ class BadToken(Exception):
 
 
 class KeysUnavailable(Exception):
-    """No public key has ever been fetched, so nothing can be said about any token."""
+    """No public key was ever fetched, or none of this id and the next try is under way: nothing can be said yet."""
 
 
 class KeySource(Protocol):
@@ -131,7 +131,8 @@ def _check_times(claims: Mapping[str, Any]) -> None:
 
 def is_name(value: Any) -> bool:
     """Whether a claim can be somebody's or something's id: text that a database takes and a log shows."""
-    return isinstance(value, str) and 0 < len(value) <= 255 and value.isprintable()
+    # U+FFFD is what bytes that are no text become on the way here, and then two names would be one.
+    return isinstance(value, str) and 0 < len(value) <= 255 and value.isprintable() and "\ufffd" not in value
 
 
 class CachedKeys:
@@ -148,22 +149,26 @@ class CachedKeys:
 
     def find(self, kid: str) -> Mapping[str, Any] | None:
         if kid not in self._keys:
-            self._refresh(wait=True)
+            # After a failure nobody waits for the next try: a source that hangs must not hang every thread of ours.
+            if not self._refresh(wait=not self._failed):
+                raise KeysUnavailable
         elif time.monotonic() - self._fetched_at > self._keep_s:
             self._refresh(wait=False)
         if not self._keys and self._failed:
             raise KeysUnavailable
         return self._keys.get(kid)
 
-    def _refresh(self, *, wait: bool) -> None:
+    def _refresh(self, *, wait: bool) -> bool:
+        """Whether what is here is now as new as it may be; not so while another thread fetches and nobody waits."""
         # Who has a key goes on with it while another thread fetches; who has none must wait for what comes.
         if not self._lock.acquire(blocking=wait):
-            return
+            return False
         try:
             if time.monotonic() - self._fetched_at > self._cooldown_s:
                 self._fetch_now()
         finally:
             self._lock.release()
+        return True
 
     def _fetch_now(self) -> None:
         try:

@@ -61,7 +61,7 @@ def web_env(stack: "Stack") -> dict[str, str]:
     return {
         **stack.common_env(),
         **urls,
-        "KEY_ENCRYPTION_KEY": stack.secrets["key_encryption_key"],
+        **stack.key_encryption_keys,
         "INTERNAL_ORGANIZATIONS": str(demo_id("acme")),
         "WEB_PORT": str(stack.settings.port),
         "EVENTS_URL": stack.events_url,

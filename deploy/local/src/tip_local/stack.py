@@ -19,6 +19,9 @@ DATABASE = "tip"
 ADMINISTRATORS = ("DATABASE_URL", "REDIS_URL")
 """Not handed on: a service gets an address of its own."""
 
+KEY, EARLIER_KEY = "key_encryption_key", "earlier_key_encryption_key"
+"""Names in secrets.json; the second is there only while a key is being replaced."""
+
 SEALING = ("identity", "accounts", "intents")
 """The services that keep secrets sealed in their tables, or open what another has sealed for them."""
 
@@ -68,8 +71,14 @@ class Stack:
         }
 
     def service_env(self, service: str) -> dict[str, str]:
-        key = {"KEY_ENCRYPTION_KEY": self.secrets["key_encryption_key"]} if service in SEALING else {}
-        return {**self.common_env(), "DATABASE_URL": self.database_url(service), **key}
+        keys = self.key_encryption_keys if service in SEALING else {}
+        return {**self.common_env(), "DATABASE_URL": self.database_url(service), **keys}
+
+    @property
+    def key_encryption_keys(self) -> dict[str, str]:
+        """The key that seals, and the one before while it is being replaced."""
+        earlier = self.secrets.get(EARLIER_KEY)
+        return {"KEY_ENCRYPTION_KEY": self.secrets[KEY]} | ({"EARLIER_KEY_ENCRYPTION_KEYS": earlier} if earlier else {})
 
     def addresses(self) -> dict[str, Any]:
         """The part of local.json that is known without any data."""
@@ -107,7 +116,7 @@ def running_stack(settings: Settings) -> Stack:
     """The platform that runs in this home, for commands that work on it from outside."""
     home = Home(settings.home)
     if home.running_pid() is None:
-        raise Fault(f"nothing is running in {home.path}; `tip up` or `tip start` starts it")
+        raise Fault(f"nothing is running in {home.path}; `make up` or `make start` starts it")
     postgres = embedded_postgres(settings, home, home.remembered_port)
     valkey = embedded_valkey(settings, home, home.remembered_port)
     return Stack(

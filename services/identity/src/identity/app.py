@@ -40,8 +40,9 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
 def dependencies(config: Config) -> usecases.Deps:
     engine = db.engine(config.database_url, pool_size=config.database_pool_size, name="identity")
     outbox = Outbox(engine, store.SCHEMA, attempt_limit=config.outbox_attempt_limit)
+    earlier = [sealing.decode_key(key, "EARLIER_KEY_ENCRYPTION_KEYS") for key in config.earlier_key_encryption_keys]
     signer = Signer(
-        sealing.decode_key(config.key_encryption_key, "KEY_ENCRYPTION_KEY"),
+        (sealing.decode_key(config.key_encryption_key, "KEY_ENCRYPTION_KEY"), *earlier),
         issuer=config.token_issuer,
         audience=config.token_audience,
         lifetime_s=config.token_lifetime_seconds,

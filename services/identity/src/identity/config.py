@@ -10,6 +10,9 @@ class Config(ServiceConfig):
     key_encryption_key: str = setting(
         "KEY_ENCRYPTION_KEY", "32 random bytes in base64; seals the signing keys at rest", secret=True
     )
+    earlier_key_encryption_keys: tuple[str, ...] = setting(
+        "EARLIER_KEY_ENCRYPTION_KEYS", "keys still accepted until `tip signing-keys reseal`", default=(), secret=True
+    )
     public_url: str = setting(
         "PUBLIC_URL", "where callers reach this service, for discovery; TOKEN_ISSUER when empty", default=""
     )

@@ -141,8 +141,8 @@ class Membership:
     role: str
 
 
-def is_last_admin(members: Sequence[Member], subject: str) -> bool:
-    return [member.subject for member in members if member.role == "admin"] == [subject]
+def is_last_admin(admins: Sequence[str], subject: str) -> bool:
+    return list(admins) == [subject]
 
 
 @dataclass(frozen=True)
@@ -164,6 +164,14 @@ class SigningKey:
     sealed_key: bytes
     created_at: datetime
     needed_until: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Resealed:
+    """How many signing keys are under the current key-encryption key now, and the ids of those that did not open."""
+
+    count: int
+    unopened: tuple[str, ...]
 
 
 def signing_now(keys: Sequence[SigningKey], now: datetime) -> SigningKey | None:
@@ -203,6 +211,14 @@ class ApiKey:
     expires_at: datetime | None
     last_used_at: datetime | None
     created_at: datetime
+
+
+def permissions_given(key: ApiKey, changes: Mapping[str, Any]) -> set[str]:
+    """What a change gives to whoever has the key: new permissions, or all if it makes the key work again or longer."""
+    after, ends = set(changes.get("permissions", key.permissions)), changes.get("expires_at", key.expires_at)
+    longer = key.expires_at is not None and (ends is None or ends > key.expires_at)
+    again = key.disabled and not changes.get("disabled", True)
+    return after if longer or again else after - set(key.permissions)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from marshmallow import Schema, fields, post_load, validates_schema
 
 from chassis.fields import Choice, Flag, Identifier, Instant, Text, refuse
 from chassis.principals import ANY_ROLE, Kind
+from chassis.tokens import is_name
 from identity import model
 
 ROLES = tuple(role.value for role in ANY_ROLE)
@@ -34,8 +35,18 @@ class Changes(Schema):
             raise refuse("empty", "names nothing to change")
 
 
+class ProviderId(Text):
+    """An id of the provider's that a path and a token can name; an organization of any other could not be reached."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        text = super()._deserialize(value, attr, data, **kwargs)
+        if not is_name(text) or text.startswith("/"):
+            raise refuse("characters", "must be printable, and not begin with a slash")
+        return text
+
+
 class OrganizationRequest(Schema):
-    external_id = Text(longest=255, required=True)
+    external_id = ProviderId(longest=255, required=True)
     name = Text(longest=NAME_LENGTH, required=True)
 
 
@@ -62,10 +73,6 @@ class Member(Schema):
     user_id = Identifier(required=True)
     role = Choice(ROLES, required=True)
     created_at = Instant(required=True)
-
-
-class Members(Schema):
-    data = fields.List(fields.Nested(Member), required=True)
 
 
 class Membership(Schema):
@@ -190,12 +197,18 @@ class Entitlement(Schema):
     created_at = Instant(required=True)
 
 
-class Entitlements(Schema):
-    data = fields.List(fields.Nested(Entitlement), required=True)
-
-
 class OrganizationPage(Schema):
     data = fields.List(fields.Nested(Organization), required=True)
+    next_cursor = Text(longest=500, required=True, allow_none=True)
+
+
+class MemberPage(Schema):
+    data = fields.List(fields.Nested(Member), required=True)
+    next_cursor = Text(longest=500, required=True, allow_none=True)
+
+
+class EntitlementPage(Schema):
+    data = fields.List(fields.Nested(Entitlement), required=True)
     next_cursor = Text(longest=500, required=True, allow_none=True)
 
 
@@ -207,6 +220,20 @@ class ApiKeyPage(Schema):
 class ServiceAccountPage(Schema):
     data = fields.List(fields.Nested(ServiceAccount), required=True)
     next_cursor = Text(longest=500, required=True, allow_none=True)
+
+
+class TokenRequest(Schema):
+    """Described and not loaded: RFC 6749 has errors of its own for what is wrong with it."""
+
+    grant_type = Choice(("client_credentials",), required=True)
+    scope = Text(longest=255)
+    client_id = Text(longest=255)
+    client_secret = Text(longest=255)
+
+
+class TokenRefusal(Schema):
+    error = Choice(("invalid_request", "invalid_client", "invalid_scope", "unsupported_grant_type"), required=True)
+    error_description = Text(longest=255, required=True)
 
 
 class TokenAnswer(Schema):

@@ -2,7 +2,8 @@
 
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +20,8 @@ _KEY_BITS = 2048
 
 @dataclass(frozen=True)
 class Signer:
-    key_encryption_key: bytes
+    key_encryption_keys: Sequence[bytes] = field(repr=False)
+    """The first one seals; all of them open, while a change of key is under way."""
     issuer: str
     audience: str
     lifetime_s: int
@@ -36,7 +38,7 @@ class Signer:
         pem = private.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
-        return kid, ALGORITHM, _as_text(public_jwk), sealing.seal(self.key_encryption_key, pem, kid.encode())
+        return kid, ALGORITHM, _as_text(public_jwk), self._seal(kid, pem)
 
     def sign(self, key: model.SigningKey, claims: Mapping[str, Any], *, lifetime_s: int | None = None) -> str:
         now = int(time.time())
@@ -49,11 +51,25 @@ class Signer:
         }
         return jwt.encode({**usual, **claims}, self._open(key), algorithm=key.algorithm, headers={"kid": key.kid})
 
+    def reseal(self, key: model.SigningKey) -> bytes | None:
+        """The private half sealed under the current key-encryption key; None if it is already."""
+        sealed_under, pem = self._unseal(key)
+        return None if sealed_under == self.key_encryption_keys[0] else self._seal(key.kid, pem)
+
     def _open(self, key: model.SigningKey) -> Any:
         if key.kid not in self._opened:
-            pem = sealing.unseal(self.key_encryption_key, key.sealed_key, key.kid.encode())
-            self._opened[key.kid] = jwk.construct(pem.decode(), key.algorithm)
+            self._opened[key.kid] = jwk.construct(self._unseal(key)[1].decode(), key.algorithm)
         return self._opened[key.kid]
+
+    def _seal(self, kid: str, pem: bytes) -> bytes:
+        return sealing.seal(self.key_encryption_keys[0], pem, kid.encode())
+
+    def _unseal(self, key: model.SigningKey) -> tuple[bytes, bytes]:
+        """The key-encryption key that opens it, and what is inside."""
+        for candidate in self.key_encryption_keys:
+            with suppress(sealing.BrokenSeal):
+                return candidate, sealing.unseal(candidate, key.sealed_key, key.kid.encode())
+        raise sealing.BrokenSeal
 
 
 def _as_text(public_jwk: Mapping[str, Any]) -> dict[str, str]:

@@ -12,6 +12,8 @@ def provider(config: Config) -> Provider:
         return LocalProvider(config.identity_provider)
     if not config.oidc_client_id and not config.oidc_delete_token:
         raise BadConfiguration("OIDC_CLIENT_ID or OIDC_DELETE_TOKEN: one is needed to delete users at the provider")
+    if not (config.oidc_delete_token.isascii() and config.oidc_delete_token.isprintable()):
+        raise BadConfiguration("OIDC_DELETE_TOKEN: must be printable ASCII")
     return OidcProvider(
         config.identity_provider,
         config.oidc_issuer,
@@ -26,6 +28,8 @@ def _delete_url(config: Config) -> str:
     if bool(config.oidc_scim_url) == bool(config.oidc_delete_url):
         raise BadConfiguration("OIDC_SCIM_URL or OIDC_DELETE_URL: exactly one says where users are deleted")
     url = config.oidc_delete_url or f"{config.oidc_scim_url.rstrip('/')}/Users/{{subject}}"
+    if not url.startswith(("https://", "http://")):
+        raise BadConfiguration("OIDC_SCIM_URL or OIDC_DELETE_URL: must be an https or http address")
     if "{subject}" not in url:
         raise BadConfiguration("OIDC_DELETE_URL: must hold {subject}")
     return url

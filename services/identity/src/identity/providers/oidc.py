@@ -60,7 +60,9 @@ class OidcProvider:
                 allow_redirects=False,
             )
             answer.raise_for_status()
-            return {"Authorization": f"Bearer {answer.json()['access_token']}"}
+            authorization = "Bearer " + answer.json()["access_token"]
+            authorization.encode("ascii")  # what is no text, or none that a header can hold, is no token
+            return {"Authorization": authorization}
         except (requests.RequestException, oidc.BadProvider, ValueError, KeyError, TypeError) as error:
             log.warning("provider_gave_no_token", error=type(error).__name__)
             raise NotDeleted(type(error).__name__) from error

@@ -10,7 +10,7 @@ from chassis.openapi import describe
 from chassis.principals import service_account
 from chassis.web import created
 from identity import schemas, usecases
-from identity.routes.common import deps
+from identity.routes.common import PAGE_QUERY, deps, page
 
 bp = Blueprint("entitlements", __name__)
 WRITE = "entitlement:write"
@@ -18,10 +18,17 @@ WRITE = "entitlement:write"
 
 @bp.get("/v1/organizations/<uuid:organization_id>/entitlements")
 @allow(service_account(WRITE, organization=False))
-@describe("List an organization's entitlements", answers={200: schemas.Entitlements}, errors=(404,))
+@describe(
+    "List an organization's entitlements", answers={200: schemas.EntitlementPage}, errors=(404,), query=PAGE_QUERY
+)
 def list_entitlements(organization_id: UUID) -> ResponseReturnValue:
-    held = usecases.list_entitlements(deps(), organization_id)
-    return jsonify(data=schemas.Entitlement(many=True).dump(held))
+    return page(
+        ("entitlements", str(organization_id)),
+        lambda after, limit: usecases.list_entitlements(deps(), organization_id, after, limit),
+        lambda each: (each.created_at, each.name),
+        schemas.Entitlement,
+        to_id=str,
+    )
 
 
 @bp.get("/v1/organizations/<uuid:organization_id>/entitlements/<name>")

@@ -10,7 +10,7 @@ from chassis.openapi import describe
 from chassis.principals import Role, service_account, user
 from chassis.web import created
 from identity import schemas, usecases
-from identity.routes.common import caller, deps, name_in_path
+from identity.routes.common import PAGE_QUERY, caller, deps, name_in_path, page
 from identity.routes.organizations import READ, WRITE
 
 bp = Blueprint("memberships", __name__)
@@ -18,13 +18,17 @@ bp = Blueprint("memberships", __name__)
 
 @bp.get("/v1/organizations/<uuid:organization_id>/memberships")
 @allow(user(Role.ADMIN), service_account(READ, organization=False))
-@describe("List the members of an organization", answers={200: schemas.Members}, errors=(404,))
+@describe("List the members of an organization", answers={200: schemas.MemberPage}, errors=(404,), query=PAGE_QUERY)
 def list_members(organization_id: UUID) -> ResponseReturnValue:
-    members = usecases.list_members(deps(), caller(), organization_id)
-    return jsonify(data=schemas.Member(many=True).dump(members))
+    return page(
+        ("memberships", str(organization_id)),
+        lambda after, limit: usecases.list_members(deps(), caller(), organization_id, after, limit),
+        lambda each: (each.created_at, each.user_id),
+        schemas.Member,
+    )
 
 
-@bp.get("/v1/organizations/<uuid:organization_id>/memberships/<subject>")
+@bp.get("/v1/organizations/<uuid:organization_id>/memberships/<path:subject>")
 @allow(user(Role.ADMIN), service_account(READ, organization=False))
 @describe("One member of an organization", answers={200: schemas.Member}, errors=(404,))
 def get_member(organization_id: UUID, subject: str) -> ResponseReturnValue:
@@ -32,7 +36,7 @@ def get_member(organization_id: UUID, subject: str) -> ResponseReturnValue:
     return jsonify(schemas.Member().dump(member))
 
 
-@bp.put("/v1/organizations/<uuid:organization_id>/memberships/<subject>")
+@bp.put("/v1/organizations/<uuid:organization_id>/memberships/<path:subject>")
 @allow(user(Role.ADMIN), service_account(WRITE, organization=False))
 @describe(
     "Make somebody a member, or change their role",
@@ -49,7 +53,7 @@ def put_member(organization_id: UUID, subject: str) -> ResponseReturnValue:
     return jsonify(shown)
 
 
-@bp.delete("/v1/organizations/<uuid:organization_id>/memberships/<subject>")
+@bp.delete("/v1/organizations/<uuid:organization_id>/memberships/<path:subject>")
 @allow(user(Role.ADMIN), service_account(WRITE, organization=False))
 @describe("Take somebody's membership away", answers={204: None}, errors=(404, 409))
 def remove_member(organization_id: UUID, subject: str) -> ResponseReturnValue:

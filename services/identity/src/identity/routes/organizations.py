@@ -16,7 +16,7 @@ bp = Blueprint("organizations", __name__)
 READ, WRITE = "organization:read", "organization:write"
 
 
-@bp.get("/v1/organizations/by-provider/<provider>/<provider_id>")
+@bp.get("/v1/organizations/by-provider/<provider>/<path:provider_id>")
 @allow(user(organization=False), service_account(organization=False))
 @describe("An organization by its identity provider's id", answers={200: schemas.Organization}, errors=(404,))
 def get_organization_by_provider(provider: str, provider_id: str) -> ResponseReturnValue:

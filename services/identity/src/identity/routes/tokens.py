@@ -25,10 +25,11 @@ _LONGEST = 255
 @bp.post("/oauth/token")
 @anyone
 @describe(
-    "A token for a service account (form body: grant_type=client_credentials, optional scope; "
-    "client id and secret by HTTP Basic or in the body)",
-    answers={200: schemas.TokenAnswer},
-    errors=(401, 413),
+    "A token for a service account, which proves itself by HTTP Basic or in the form",
+    body=schemas.TokenRequest,
+    form=True,
+    answers={200: schemas.TokenAnswer, 400: schemas.TokenRefusal, 401: schemas.TokenRefusal},
+    errors=(413,),
 )
 def grant_token() -> ResponseReturnValue:
     client_id, secret = _client()

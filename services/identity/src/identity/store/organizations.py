@@ -55,17 +55,28 @@ def change(tx: Connection, organization_id: UUID, values: Mapping[str, Any]) -> 
     return _one(tx, changed.returning(organization))
 
 
-def entitlements(tx: Connection, organization_id: UUID) -> list[model.Entitlement]:
-    found = select(entitlement).where(entitlement.c.organization_id == organization_id).order_by(entitlement.c.name)
+def entitlements(
+    tx: Connection, organization_id: UUID, after: tuple[datetime, str] | None, limit: int
+) -> list[model.Entitlement]:
+    found = select(entitlement).where(entitlement.c.organization_id == organization_id)
+    found = found.order_by(entitlement.c.created_at, entitlement.c.name).limit(limit)
+    if after:
+        found = found.where(tuple_(entitlement.c.created_at, entitlement.c.name) > tuple_(*after))
     return [_entitlement(row) for row in tx.execute(found)]
+
+
+def entitlement_named(tx: Connection, organization_id: UUID, name: str) -> model.Entitlement | None:
+    row = tx.execute(select(entitlement).where(_own(organization_id, name))).one_or_none()
+    return _entitlement(row) if row else None
 
 
 def put_entitlement(
     tx: Connection, organization_id: UUID, name: str, expires_at: datetime | None
 ) -> tuple[model.Entitlement, bool]:
     """The entitlement as it is now, and whether it is new."""
-    own = (entitlement.c.organization_id == organization_id) & (entitlement.c.name == name)
-    changed = update(entitlement).where(own).values(expires_at=expires_at).returning(entitlement)
+    changed = (
+        update(entitlement).where(_own(organization_id, name)).values(expires_at=expires_at).returning(entitlement)
+    )
     if row := tx.execute(changed).one_or_none():
         return _entitlement(row), False
     new = insert(entitlement).values(organization_id=organization_id, name=name, expires_at=expires_at)
@@ -73,8 +84,11 @@ def put_entitlement(
 
 
 def drop_entitlement(tx: Connection, organization_id: UUID, name: str) -> bool:
-    own = (entitlement.c.organization_id == organization_id) & (entitlement.c.name == name)
-    return tx.execute(delete(entitlement).where(own)).rowcount == 1
+    return tx.execute(delete(entitlement).where(_own(organization_id, name))).rowcount == 1
+
+
+def _own(organization_id: UUID, name: str) -> Any:
+    return (entitlement.c.organization_id == organization_id) & (entitlement.c.name == name)
 
 
 def _with_external_id(provider: str, external_id: str) -> Select[Any]:

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, Select, func, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from identity import model
@@ -18,14 +18,33 @@ def ensure_user(tx: Connection, new_id: UUID, provider: str, subject: str) -> mo
     return _user(tx.execute(known.with_for_update()).one())
 
 
-def members(tx: Connection, organization_id: UUID) -> list[model.Member]:
-    found = (
+def page(tx: Connection, organization_id: UUID, after: tuple[datetime, UUID] | None, limit: int) -> list[model.Member]:
+    found = _members(organization_id).order_by(membership.c.created_at, membership.c.user_id).limit(limit)
+    if after:
+        found = found.where(tuple_(membership.c.created_at, membership.c.user_id) > tuple_(*after))
+    return [_member(row) for row in tx.execute(found)]
+
+
+def member(tx: Connection, organization_id: UUID, subject: str) -> model.Member | None:
+    row = tx.execute(_members(organization_id).where(app_user.c.subject == subject)).one_or_none()
+    return _member(row) if row else None
+
+
+def some_admins(tx: Connection, organization_id: UUID) -> list[str]:
+    """Up to two admins by their subjects: enough to tell whether there is more than one."""
+    return [row.subject for row in tx.execute(_members(organization_id).where(membership.c.role == "admin").limit(2))]
+
+
+def _members(organization_id: UUID) -> Select[Any]:
+    return (
         select(app_user.c.subject, membership.c.user_id, membership.c.role, membership.c.created_at)
         .join(app_user, app_user.c.id == membership.c.user_id)
         .where(membership.c.organization_id == organization_id, membership.c.removed_at.is_(None))
-        .order_by(app_user.c.subject)
     )
-    return [model.Member(row.subject, row.user_id, row.role, row.created_at) for row in tx.execute(found)]
+
+
+def _member(row: Any) -> model.Member:
+    return model.Member(row.subject, row.user_id, row.role, row.created_at)
 
 
 def memberships_of(tx: Connection, user_id: UUID) -> list[model.Membership]:

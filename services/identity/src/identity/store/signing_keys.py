@@ -9,12 +9,22 @@ from sqlalchemy import Connection, func, insert, select, text, update
 from identity import model
 from identity.store.tables import signing_key
 
+_SHOWN = [column for column in signing_key.c if column.name != "retired_at"]
+
 
 def accepted(tx: Connection) -> list[model.SigningKey]:
     """Every key whose tokens are still accepted, oldest first."""
-    columns = [column for column in signing_key.c if column.name != "retired_at"]
-    found = select(*columns).where(signing_key.c.retired_at.is_(None)).order_by(signing_key.c.created_at)
+    found = select(*_SHOWN).where(signing_key.c.retired_at.is_(None)).order_by(signing_key.c.created_at)
     return [model.SigningKey(**row._mapping) for row in tx.execute(found)]
+
+
+def ever(tx: Connection) -> list[model.SigningKey]:
+    """Every key there has been, retired ones too."""
+    return [model.SigningKey(**row._mapping) for row in tx.execute(select(*_SHOWN).order_by(signing_key.c.created_at))]
+
+
+def reseal(tx: Connection, kid: str, sealed: bytes) -> None:
+    tx.execute(update(signing_key).where(signing_key.c.kid == kid).values(sealed_key=sealed))
 
 
 def add(tx: Connection, kid: str, algorithm: str, public_jwk: Mapping[str, Any], sealed: bytes) -> None:

@@ -43,6 +43,7 @@ from identity.usecases.tokens import (
     grant_token,
     issue_token,
     public_keys,
+    reseal_signing_keys,
     retire_signing_keys,
     rotate_signing_keys,
 )
@@ -81,6 +82,7 @@ __all__ = [
     "record_key_uses",
     "remove_entitlement",
     "remove_member",
+    "reseal_signing_keys",
     "retire_signing_keys",
     "rotate_secret",
     "rotate_signing_keys",

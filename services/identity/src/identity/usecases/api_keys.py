@@ -54,7 +54,7 @@ def change_key(
 ) -> model.ApiKey:
     with deps.outbox.begin() as tx:
         before = _found(store.lock(tx, organization_id, key_id))
-        _check_grant(principal, set(changes.get("permissions", ())) - set(before.permissions))
+        _check_grant(principal, model.permissions_given(before, changes))
         changed = _found(store.change(tx, organization_id, key_id, changes))
         deps.tell(tx, "api_key.updated", key_id, organization_id=organization_id, api_key_id=key_id)
     return changed

@@ -23,7 +23,8 @@ from identity.usecases.deps import Deps
 
 log = logs.get(__name__)
 
-# Longer than a provider may take to answer, so that the worker does not run beside a request still under way.
+# Longer than a provider usually takes. With a slower one the worker runs beside the request, which changes nothing:
+# asking twice is safe, only one of them tells, and neither can withdraw what the other has begun.
 ABANDONED_AFTER = timedelta(seconds=10)
 
 

@@ -1,5 +1,6 @@
 """Users: what they are, where they belong."""
 
+from datetime import datetime
 from uuid import UUID, uuid4
 
 from sqlalchemy import Connection
@@ -25,19 +26,20 @@ def list_memberships(deps: Deps, principal: Principal) -> list[model.Membership]
         return store.memberships_of(tx, principal.user_id)
 
 
-def list_members(deps: Deps, principal: Principal, organization_id: UUID) -> list[model.Member]:
+def list_members(
+    deps: Deps, principal: Principal, organization_id: UUID, after: tuple[datetime, UUID] | None, limit: int
+) -> list[model.Member]:
     see_organization(principal, organization_id)
     with deps.engine.connect() as tx:
         if organization_store.find(tx, organization_id) is None:
             raise model.NotFound
-        return store.members(tx, organization_id)
+        return store.page(tx, organization_id, after, limit)
 
 
 def get_member(deps: Deps, principal: Principal, organization_id: UUID, subject: str) -> model.Member:
-    for member in list_members(deps, principal, organization_id):
-        if member.subject == subject:
-            return member
-    raise model.NotFound
+    see_organization(principal, organization_id)
+    with deps.engine.connect() as tx:
+        return _found(store.member(tx, organization_id, subject))
 
 
 def put_member(deps: Deps, organization: model.Organization, subject: str, role: str) -> UUID:
@@ -78,22 +80,18 @@ def _put(
         raise model.UserDeleted
     is_new = store.put_member(tx, organization.id, user.id, role)
     deps.tell(tx, "membership.updated", organization.id, organization_id=organization.id, user_id=user.id)
-    [member] = [one for one in store.members(tx, organization.id) if one.user_id == user.id]
-    return member, is_new
+    return _found(store.member(tx, organization.id, subject)), is_new
 
 
 def _member_id(deps: Deps, tx: Connection, organization: model.Organization, subject: str) -> UUID:
     if deps.provider.vouches:
         return store.ensure_user(tx, uuid4(), organization.provider, subject).id
-    for member in store.members(tx, organization.id):
-        if member.subject == subject:
-            return member.user_id
-    raise model.NotFound
+    return _found(store.member(tx, organization.id, subject)).user_id
 
 
 def _keep_an_admin(tx: Connection, principal: Principal, organization_id: UUID, subject: str) -> None:
     """Users cannot lock their organization out of itself; operators can."""
-    if principal.kind is Kind.USER and model.is_last_admin(store.members(tx, organization_id), subject):
+    if principal.kind is Kind.USER and model.is_last_admin(store.some_admins(tx, organization_id), subject):
         raise model.LastAdmin
 
 
@@ -102,3 +100,9 @@ def _locked(tx: Connection, organization_id: UUID) -> model.Organization:
     if found is None:
         raise model.NotFound
     return found
+
+
+def _found(member: model.Member | None) -> model.Member:
+    if member is None:
+        raise model.NotFound
+    return member

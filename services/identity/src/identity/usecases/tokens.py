@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from chassis import keys
+from chassis.sealing import BrokenSeal
 from identity import model
 from identity.store import service_accounts
 from identity.store import signing_keys as store
@@ -64,6 +65,23 @@ def retire_signing_keys(deps: Deps) -> list[str]:
         retired = [key.kid for key in model.no_longer_needed(store.accepted(tx), store.now(tx), lifetime)]
         store.retire(tx, retired)
     return retired
+
+
+def reseal_signing_keys(deps: Deps) -> model.Resealed:
+    """Put every signing key under the current key-encryption key. One that does not open stops none of the others."""
+    count, unopened = 0, []
+    with deps.engine.begin() as tx:
+        store.lock(tx)
+        for key in store.ever(tx):
+            try:
+                sealed = deps.signer.reseal(key)
+            except BrokenSeal:
+                unopened.append(key.kid)
+                continue
+            if sealed:
+                store.reseal(tx, key.kid, sealed)
+                count += 1
+    return model.Resealed(count, tuple(unopened))
 
 
 def _signing_key(deps: Deps, tx: Connection) -> model.SigningKey:

@@ -1,0 +1,75 @@
+"""rotate.py on the secrets alone: whoever used a key before it was replaced can still open what it sealed."""
+
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tip_local.home import Home
+from tip_local.settings import Settings
+from tip_local.stack import Stack
+
+CONTAINERS = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def scripts(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """rotate.py and prepare.py, which find each other by standing in one folder."""
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(CONTAINERS)
+    yield {name: import_module(name) for name in ("rotate", "prepare")}
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(CONTAINERS)):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> dict[str, str]:
+    return Home(tmp_path).secrets()
+
+
+def keys_of(scripts: Any, tmp_path: Path, secrets: dict[str, str], service: str) -> tuple[str, str | None]:
+    """The key that the service seals with, and the one that it still opens with."""
+    stack = Stack(Settings.from_env(), Home(tmp_path), secrets, "postgresql://tip:x@postgres/tip", "redis://redis")
+    [given] = [env for folder, env in scripts["prepare"].environments(stack).items() if folder.name == service]
+    return given["KEY_ENCRYPTION_KEY"], given.get("EARLIER_KEY_ENCRYPTION_KEYS")
+
+
+def test_a_new_key_for_signing_keys_comes_beside_the_old_one_and_leaves_brokers_secrets_alone(
+    scripts: Any, tmp_path: Path, kept: dict[str, str]
+) -> None:
+    rotated = scripts["rotate"].rotated
+    old = kept["key_encryption_key"]
+
+    begun = rotated(kept, ["signing-key-key"])
+    new = begun["key_encryption_key"]
+    ended = rotated(begun, ["signing-key-key-end"])
+
+    assert new != old
+    assert keys_of(scripts, tmp_path, begun, "identity") == (new, old)
+    assert keys_of(scripts, tmp_path, ended, "identity") == (new, None)
+    for secrets in (kept, begun, ended):
+        assert keys_of(scripts, tmp_path, secrets, "accounts") == (old, None)
+        assert keys_of(scripts, tmp_path, secrets, "execution") == (old, None)
+
+
+def test_each_key_is_replaced_without_the_other(scripts: Any, tmp_path: Path, kept: dict[str, str]) -> None:
+    rotated = scripts["rotate"].rotated
+    both = rotated(rotated(kept, ["vault-key"]), ["signing-key-key"])
+    old = kept["key_encryption_key"]
+
+    (signing, before_signing), (vault, before_vault) = (
+        keys_of(scripts, tmp_path, both, service) for service in ("identity", "accounts")
+    )
+    assert len({signing, vault, old}) == 3
+    assert (before_signing, before_vault) == (old, old)
+
+
+def test_a_rotation_that_has_not_ended_is_not_begun_again(scripts: Any, kept: dict[str, str]) -> None:
+    for what in ("signing-key-key", "vault-key"):
+        begun = scripts["rotate"].rotated(kept, [what])
+        with pytest.raises(SystemExit, match="has not ended"):
+            scripts["rotate"].rotated(begun, [what])
