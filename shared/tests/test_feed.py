@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 import redis
 from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import ProgrammingError
 
 from chassis import db, feed, queues
 from chassis.feed import Feed, Told
@@ -73,6 +74,30 @@ def test_an_effect_that_fails_is_done_again_and_not_twice(outbox: Outbox, listen
         listener.catch_up(fails_once)
     assert listener.catch_up(fails_once) == 5
     assert (seen, heard(outbox.engine)) == ([1, 2, 3, 1, 2, 3, 4, 5], 5)
+
+
+def test_a_listener_far_behind_stops_when_asked_and_goes_on_where_it_stopped(outbox: Outbox, listener: Feed) -> None:
+    append(outbox, *["a.created"] * 350)
+    settle_all(outbox)
+    stop = threading.Event()
+
+    def asked_to_stop(tx: Connection, event: Told) -> None:
+        note(tx, event)
+        if event.position > feed.BATCH:
+            stop.set()
+
+    assert listener.catch_up(asked_to_stop, stop) == 2 * feed.BATCH
+    assert listener.catch_up(note) == 350 - 2 * feed.BATCH
+    assert heard(outbox.engine) == 350
+
+
+def test_a_listener_bears_a_database_out_of_reach_and_nothing_else(listener: Feed) -> None:
+    nowhere = db.engine("postgresql://nobody@127.0.0.1:1/none", pool_size=1, name="nowhere")
+    Feed(nowhere, "listener", "identity").hear(note, threading.Event())
+    nowhere.dispose()
+
+    with pytest.raises(ProgrammingError):
+        Feed(listener.engine, "listener", "nobody").hear(note, threading.Event())
 
 
 def test_two_listeners_of_one_service_do_not_repeat_each_other(

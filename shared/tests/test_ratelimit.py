@@ -2,10 +2,13 @@
 
 import socket
 import time
+from contextlib import suppress
 from uuid import uuid4
 
+import pytest
+
 from chassis.problems import Problem
-from chassis.ratelimit import RateLimit
+from chassis.ratelimit import _ASK_AGAIN_AFTER_S, RateLimit
 from identity.app import create_app
 from tip_local.platform_plugin import Platform
 from tip_local.pytest_plugin import ValkeyServer
@@ -20,18 +23,27 @@ def count_until_refused(*limits: RateLimit, caller: str, most: int) -> int:
     return most
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that has to wait for its turn on a busy machine is not one that is away."""
+    monkeypatch.setattr("chassis.ratelimit._PATIENCE_S", 60.0)
+
+
+@pytest.mark.usefixtures("patient")
 def test_processes_share_one_quota(valkey_server: ValkeyServer) -> None:
     processes = [RateLimit(valkey_server.url, per_minute=30) for _ in range(3)]
 
     assert count_until_refused(*processes, caller=uuid4().hex, most=100) == 30
 
 
+@pytest.mark.usefixtures("patient")
 def test_taking_quota_in_blocks_never_lets_more_through(valkey_server: ValkeyServer) -> None:
     processes = [RateLimit(valkey_server.url, per_minute=1000) for _ in range(3)]
 
     assert 1000 - 3 * 10 <= count_until_refused(*processes, caller=uuid4().hex, most=2000) <= 1000
 
 
+@pytest.mark.usefixtures("patient")
 def test_one_caller_does_not_use_up_anothers_quota(valkey_server: ValkeyServer) -> None:
     limit = RateLimit(valkey_server.url, per_minute=5)
 
@@ -50,11 +62,25 @@ def test_a_redis_that_is_silent_costs_one_request_in_many_its_time() -> None:
         limit = RateLimit(f"redis://127.0.0.1:{silent.getsockname()[1]}/0", per_minute=60)
         began = time.monotonic()
         passed = sum(count_until_refused(limit, caller=f"caller-{number}", most=1) for number in range(50))
+        turns = 1 + (time.monotonic() - began) / _ASK_AGAIN_AFTER_S
+        asked = _waiting(silent)
 
     assert passed == 50
-    assert time.monotonic() - began < 50 * 0.25 / 4
+    assert 1 <= asked <= turns
 
 
+def _waiting(server: socket.socket) -> int:
+    """How many have connected and were not accepted yet."""
+    server.setblocking(False)
+    count = 0
+    with suppress(BlockingIOError):
+        while True:
+            server.accept()[0].close()
+            count += 1
+    return count
+
+
+@pytest.mark.usefixtures("patient")
 def test_answers_carry_the_headers_and_a_refusal_says_when_to_come_back(platform: Platform) -> None:
     client = create_app(platform.environment("identity", RATE_LIMIT_PER_MINUTE="2")).test_client()
     address = {"REMOTE_ADDR": "127.7.7.7"}
@@ -68,6 +94,7 @@ def test_answers_carry_the_headers_and_a_refusal_says_when_to_come_back(platform
     assert int(answers[2].headers["Retry-After"]) > 0
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_forwarded_address_is_believed_only_behind_a_configured_proxy(platform: Platform) -> None:
     def statuses(**settings: str) -> list[int]:
         client = create_app(platform.environment("identity", RATE_LIMIT_PER_MINUTE="2", **settings)).test_client()

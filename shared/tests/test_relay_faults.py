@@ -45,12 +45,11 @@ def start(fresh_platform: Platform, valkey_server: ValkeyServer) -> Iterator[Sta
 
 
 def until(condition: Callable[[], bool], seconds: float = 30) -> float:
-    """How long it took; fails the test when it never comes true."""
+    """Wait for it; fails the test when it never comes true."""
     started = time.monotonic()
     while not condition():
         assert time.monotonic() - started < seconds, "waited in vain"
         time.sleep(0.05)
-    return time.monotonic() - started
 
 
 def all_completed(outbox: Outbox) -> Callable[[], bool]:
@@ -58,7 +57,7 @@ def all_completed(outbox: Outbox) -> Callable[[], bool]:
 
 
 def dies(process: subprocess.Popen[bytes]) -> bool:
-    return process.wait(timeout=20) == -signal.SIGKILL
+    return process.wait(timeout=60) == -signal.SIGKILL
 
 
 def test_two_relays_share_the_work_and_complete_each_row_once(outbox: Outbox, start: Start) -> None:
@@ -131,7 +130,7 @@ def test_a_queue_flushed_and_restarted_during_the_work_loses_no_row(
         valkey_server.embedded.start()
     server.close()
 
-    until(all_completed(outbox), seconds=40)
+    until(all_completed(outbox))
 
     assert {row.status for row in rows(outbox)} == {"completed"}
     assert max(row.attempts for row in rows(outbox)) <= 2
@@ -171,7 +170,7 @@ def test_a_database_restarted_during_the_work_loses_no_row(
     outbox.engine.dispose()
     append(outbox, *["a.created"] * 100)
 
-    until(all_completed(outbox), seconds=40)
+    until(all_completed(outbox))
 
     assert len(rows(outbox)) == 200
 

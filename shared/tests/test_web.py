@@ -63,6 +63,23 @@ def test_what_is_not_there_is_a_problem_with_a_code(
     assert body["request_id"] == answer.headers["X-Request-Id"]
 
 
+def test_nothing_has_no_content_type(client: FlaskClient, world: World) -> None:
+    headers = {"Authorization": f"Bearer {world.organization().tokens['member']}"}
+
+    answer = client.delete("/v1/users/me", headers=headers)
+
+    assert (answer.status_code, answer.data, answer.content_type) == (204, b"", None)
+
+
+def test_a_path_that_leads_nowhere_and_an_unknown_parameter_are_told_what_there_is(
+    client: FlaskClient, world: World
+) -> None:
+    headers = {"Authorization": f"Bearer {world.organization().tokens['admin']}"}
+
+    assert "/docs" in client.get("/v1/nowhere").json["detail"]
+    assert "limit" in client.get("/v1/api-keys?size=7", headers=headers).json["detail"]
+
+
 def test_answers_are_not_to_be_stored_or_guessed_at(client: FlaskClient) -> None:
     headers = client.get("/health/live").headers
 

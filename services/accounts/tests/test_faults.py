@@ -72,7 +72,7 @@ def new_rows(deps: usecases.Deps, earlier: int) -> list[Any]:
     return [row for row in rows(deps.outbox) if row.id > earlier]
 
 
-def until(condition: Callable[[], bool], seconds: float = 25) -> None:
+def until(condition: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
@@ -111,7 +111,7 @@ def test_a_relay_killed_at_any_step_leaves_work_that_the_next_one_finishes(
     admin.call("DELETE", f"/v1/accounts/{account_id}/credentials/{dropped['id']}")
 
     killed = relays.start(TIP_CRASH_AT=step)
-    assert killed.wait(timeout=20) == -signal.SIGKILL
+    assert killed.wait(timeout=60) == -signal.SIGKILL
     assert "processing" in statuses(deps.outbox)
     age_claims(deps.outbox, 6)
     relays.start()
@@ -146,13 +146,13 @@ def test_a_relay_stopped_for_longer_than_its_claim_changes_nothing_when_it_comes
         kv2.open.clear()
         credential = admin.credential(admin.account()["id"])
         sleeper = relays.start()
-        assert kv2.asked.wait(timeout=20)
+        assert kv2.asked.wait(timeout=60)
         sleeper.send_signal(signal.SIGSTOP)  # in the middle of its call to the vault
-        stopped = time.monotonic()
         kv2.open.set()
         relays.start()
         until(lambda: all_done(deps))
-        assert time.monotonic() - stopped > 4
+        [row] = [row for row in rows(deps.outbox) if row.payload.get("credential_id") == credential["id"]]
+        assert row.attempts == 2  # taken back from the one that stopped
         _rotate(admin, credential, NEWER)
         until(lambda: all_done(deps))
         before = [(row.id, row.attempts, row.settled_at) for row in rows(deps.outbox)]
@@ -178,6 +178,7 @@ def test_without_its_queue_accounts_takes_every_change_and_fails_none(
     queue.stop()
     relays.start(QUEUE_URL=address, OUTBOX_ATTEMPT_LIMIT="2")
     credentials = [admin.credential(admin.account()["id"]) for _ in range(5)]
+    until(lambda: any(row.last_error for row in new_rows(deps, earlier)))  # it has tried in vain
     time.sleep(3)
     waiting = {(row.status, row.attempts) for row in new_rows(deps, earlier)}
 

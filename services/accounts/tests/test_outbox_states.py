@@ -101,9 +101,10 @@ def test_failed_is_never_claimed_again(outbox: Outbox) -> None:
     assert (_claimed(outbox), buried, statuses(outbox)) == ([], [], {"failed": 1})
 
 
-def test_a_row_that_kills_its_workers_fails_alone(outbox: Outbox, publisher: Publisher) -> None:
+@pytest.mark.parametrize("key", [None, "in one line"])
+def test_a_row_that_kills_its_workers_fails_alone(outbox: Outbox, publisher: Publisher, key: str | None) -> None:
     """Claimed together, a hundred rows lose their worker because of one of them: only that one may fail for it."""
-    ids = append(outbox, *["account.created"] * 40)
+    ids = append(outbox, *["account.created"] * 40, key=key)
     poison = ids[20]
     relay = Relay(outbox, publisher, ())
     for _ in range(100):
@@ -198,7 +199,7 @@ def test_completed_rows_are_pruned_by_age_however_many_there_are(outbox: Outbox,
     thread.start()
     try:
         append(outbox, *["account.updated"] * 3)
-        for _ in range(100):
+        for _ in range(600):
             if statuses(outbox) == {"completed": young + 3}:
                 break
             stop.wait(0.1)

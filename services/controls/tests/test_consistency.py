@@ -41,7 +41,7 @@ def test_no_reader_that_begins_after_the_answer_sees_an_older_control(
 ) -> None:
     app = create_app(platform.environment("controls"))
     account = setting.account(organization)
-    stop, answered = threading.Event(), [0]
+    stop, answered, counts = threading.Event(), [0], [0] * 4
     headers = {"Authorization": f"Bearer {organization.tokens['admin']}"}
     path = f"/v1/controls/accounts/{account}/symbols/AAPL"
 
@@ -56,8 +56,8 @@ def test_no_reader_that_begins_after_the_answer_sees_an_older_control(
             count += 1
         return count
 
-    def read(_: int) -> tuple[int, int]:
-        stale = count = 0
+    def read(number: int) -> int:
+        stale = 0
         with intents_engine.connect() as connection:
             while not stop.is_set():
                 with lock:
@@ -67,20 +67,22 @@ def test_no_reader_that_begins_after_the_answer_sees_an_older_control(
                 if known:
                     [check] = [check for check in decision.checks if check.control == "symbol_manual"]
                     stale += check.version < known or decision.decision is not Verdict.REFUSED
-                    count += 1
-        return stale, count
+                    counts[number] += 1
+        return stale
 
     lock = threading.Lock()
     with ThreadPoolExecutor(6) as pool:
         writers, readers = [pool.submit(write, n) for n in range(2)], [pool.submit(read, n) for n in range(4)]
-        time.sleep(2)
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and (answered[0] <= 20 or min(counts) <= 25):
+            time.sleep(0.1)
         stop.set()
         written = sum(writer.result() for writer in writers)
-        stale, counted = (sum(part) for part in zip(*(reader.result() for reader in readers), strict=True))
+        stale = sum(reader.result() for reader in readers)
     app.extensions["deps"].engine.dispose()
 
     assert stale == 0
-    assert written > 20 and counted > 100
+    assert written > 20 and min(counts) > 25
     assert [event["version"] for event in setting.events(account)] == list(range(1, written + 1))
 
 
@@ -191,13 +193,16 @@ def test_the_rules_are_read_by_primary_keys_alone(intents_engine: Any, setting: 
         )
         admin.exec_driver_sql("ANALYZE controls.symbol_manual")
     account = setting.account(organization)
-    with intents_engine.connect() as connection:
-        decide(connection, account)
-        started = time.perf_counter()
-        for _ in range(200):
+    scans = text(
+        "SELECT seq_scan, idx_scan FROM pg_stat_xact_all_tables "
+        "WHERE schemaname = 'controls' AND relname = 'symbol_manual'"
+    )
+    with intents_engine.connect() as connection, connection.begin():
+        before = connection.execute(scans).one_or_none() or (0, 0)
+        for _ in range(10):
             decide(connection, account)
-        each_ms = (time.perf_counter() - started) * 5
+        after = connection.execute(scans).one()
     with setting.platform.admin() as admin:
         admin.exec_driver_sql("DELETE FROM controls.symbol_manual WHERE symbol = 'AAPL' AND version = 1")
 
-    assert each_ms < 5, "a scan of 20 000 rows for each decision would take longer"
+    assert (after[0] - before[0], after[1] - before[1]) == (0, 10)

@@ -25,7 +25,7 @@ def port(platform: Any) -> Iterator[int]:
     }
     command = [sys.executable, "-m", "gunicorn", "-c", "python:chassis.gunicorn_conf", "controls.app:create_app()"]
     server = subprocess.Popen(command, env=environment)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", number)) == 0:
@@ -33,7 +33,7 @@ def port(platform: Any) -> Iterator[int]:
         time.sleep(0.05)
     yield number
     server.terminate()
-    server.wait(15)
+    server.wait(60)
 
 
 def put(port: int, target: str, token: str) -> tuple[int, str]:
@@ -42,7 +42,7 @@ def put(port: int, target: str, token: str) -> tuple[int, str]:
         f"PUT {target} HTTP/1.1\r\nHost: tip\r\nAuthorization: Bearer {token}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         connection.sendall(head.encode("latin-1") + body)
         answer = b""
         while chunk := connection.recv(65536):

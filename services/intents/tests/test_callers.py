@@ -91,6 +91,13 @@ def test_submitting_is_for_keys_with_intent_edit_of_the_accounts_organization(
     assert len(desk.rows("action")) == len(desk.outbox()) == (2 if allowed == 201 else 0)
 
 
+@pytest.mark.parametrize("caller", ["read-only key", "admin"])
+def test_a_refusal_says_who_may(desk: Desk, credentials: dict[str, dict[str, str]], caller: str) -> None:
+    refused = desk.client.post(desk.path, json=create(), headers=credentials[caller])
+
+    assert "API key with `intent:edit`" in refused.json["detail"]
+
+
 @pytest.mark.parametrize("caller", MAY)
 def test_reading_is_for_the_accounts_organization_and_its_service_accounts(
     desk: Desk, credentials: dict[str, dict[str, str]], caller: str

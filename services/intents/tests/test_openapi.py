@@ -41,6 +41,13 @@ def api(app: Flask) -> Any:
     return schemathesis.openapi.from_wsgi("/openapi.json", app)
 
 
+def test_the_page_shows_what_can_be_submitted_and_what_it_needs(app: Flask) -> None:
+    page = app.test_client().get("/docs").text
+
+    for word in ("REPLACE", "ref_intent_id", "StopLimit", "stop_price", "route_strategy", "last_month", "trading_live"):
+        assert word in page
+
+
 @pytest.mark.parametrize("mode", list(GenerationMode))
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_generated_requests_are_answered_as_the_document_says(

@@ -22,7 +22,7 @@ from chassis import keys, metrics, oidc, problems, tokens
 from chassis.config import ServiceConfig
 from chassis.fields import Identifier
 from chassis.keyuse import KeyUses
-from chassis.principals import Alternative, Kind, Principal, Role, Users
+from chassis.principals import Alternative, Kind, Principal, Role, Users, who_may
 from chassis.ratelimit import RateLimit
 
 Arguments = ParamSpec("Arguments")
@@ -183,13 +183,13 @@ def decide(principal: Principal, alternatives: tuple[Alternative, ...], unsuitab
     """Return if one alternative admits the principal, else raise the refusal."""
     of_kind = [one for one in alternatives if one.kind is principal.kind]
     if not of_kind:
-        raise _refusal(unsuitable, "This kind of caller may not do this.")
+        raise _refusal(unsuitable, f"This kind of caller may not do this. {who_may(alternatives)}")
     admitting = [one for one in of_kind if one.admits(principal)]
     without_organization = principal.organization_id is None
     if principal.kind is Kind.USER and without_organization and all(one.organization for one in of_kind):
         raise _refusal(unsuitable, "The token names no organization that you belong to.")
     if not admitting:
-        raise problems.Problem(403, detail="The role, scope or permission for this is missing.")
+        raise problems.Problem(403, detail=f"The role, scope or permission is missing. {who_may(tuple(of_kind))}")
     if without_organization and all(one.organization for one in admitting):
         raise problems.Problem(403, "organization_required", "Name an organization by x-organization-id, a UUID.")
 

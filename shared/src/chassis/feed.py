@@ -4,14 +4,16 @@ A message only wakes the listener. What happened is read from the owner's feed (
 gap-free position) after the position saved here, and the new position is saved in the transaction of the effect.
 """
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import BigInteger, Column, Connection, Engine, MetaData, Table, Text, text
+from sqlalchemy.exc import SQLAlchemyError
 
-from chassis import logs, tracing
+from chassis import db, logs, tracing
 
 log = logs.get(__name__)
 
@@ -49,6 +51,9 @@ class Told:
     traceparent: str | None
 
 
+Handle = Callable[[Connection, Told], None]
+
+
 @dataclass(frozen=True)
 class Feed:
     """What one service (`schema`) has heard from another (`source`)."""
@@ -57,14 +62,24 @@ class Feed:
     schema: str
     source: str
 
-    def catch_up(self, handle: Callable[[Connection, Told], None]) -> int:
-        """Handle everything not heard yet, in order; how much it was."""
+    def hear(self, handle: Handle, stop: threading.Event) -> None:
+        """A turn of a listening process: catch up, or leave it to the next turn if the database is out of reach."""
+        try:
+            self.catch_up(handle, stop)
+        except SQLAlchemyError as error:
+            if not db.is_unavailable(error):
+                raise
+            log.warning("listener_database_unavailable", source=self.source, error=type(error).__name__)
+
+    def catch_up(self, handle: Handle, stop: threading.Event | None = None) -> int:
+        """Handle everything not heard yet, in order, or until asked to stop; how much it was."""
         total = 0
-        while heard := self._page(handle):
+        # Asked before every page: whoever is far behind must not take a minute to stop, nor seem to hang meanwhile.
+        while not (stop and stop.is_set()) and (heard := self._page(handle)):
             total += heard
         return total
 
-    def _page(self, handle: Callable[[Connection, Told], None]) -> int:
+    def _page(self, handle: Handle) -> int:
         with self.engine.begin() as tx:
             position = self._locked_position(tx)
             events = self._after(tx, position)

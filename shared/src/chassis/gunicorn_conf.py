@@ -5,7 +5,9 @@ The same for every service.
 Apps are created after the fork, so no connection is ever shared between workers.
 """
 
+import atexit
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -48,7 +50,13 @@ logger_class = "chassis.gunicorn_logs.QuietLogger"
 def on_starting(_server: object) -> None:
     """A directory for the workers' counters, unless one is given: that is its giver's to empty before a start."""
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="tip-metrics-")
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = made = tempfile.mkdtemp(prefix="tip-metrics-")
+        atexit.register(_forget, made, os.getpid())
+
+
+def _forget(directory: str, owner: int) -> None:
+    if os.getpid() == owner:  # and not a worker, which is a copy of the process that made it
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def child_exit(_server: object, worker: object) -> None:

@@ -16,7 +16,7 @@ from marshmallow import Schema
 from werkzeug.routing import Rule
 
 from chassis import fields
-from chassis.principals import Alternative, Kind
+from chassis.principals import Alternative, Kind, who_may
 
 View = TypeVar("View", bound=Callable[..., Any])
 SchemaClass = type[Schema]
@@ -41,6 +41,8 @@ class Description:
     headers: Mapping[str, str] = field(default_factory=dict)
     form: bool = False
     """Whether the body is a form and not JSON."""
+    note: str = ""
+    """What else there is to know, beside who may call."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ def describe(
     query: Mapping[str, Mapping[str, Any]] | None = None,
     headers: Mapping[str, str] | None = None,
     form: bool = False,
+    note: str = "",
 ) -> Callable[[View], View]:
     """Say what a route takes and answers; routes without it are not in the document.
 
@@ -75,7 +78,7 @@ def describe(
     """
 
     def decorate(view: View) -> View:
-        view.description = Description(summary, body, answers, errors, query or {}, headers or {}, form)  # type: ignore[attr-defined]
+        view.description = Description(summary, body, answers, errors, query or {}, headers or {}, form, note)  # type: ignore[attr-defined]
         return view
 
     return decorate
@@ -157,15 +160,13 @@ def _operation(name: str, tag: str, described: Description, alternatives: tuple[
         "summary": described.summary,
         "operationId": name,
         "tags": [tag],
-        "description": _who(alternatives),
+        "description": " ".join(filter(None, (_who(alternatives), described.note))),
         "security": [{_SCHEMES[kind]: []} for kind in dict.fromkeys(one.kind for one in alternatives)],
     }
 
 
 def _who(alternatives: tuple[Alternative, ...]) -> str:
-    if not alternatives:
-        return "No credential needed."
-    return "Who may call: " + "; ".join(one.describes for one in alternatives) + "."
+    return who_may(alternatives) if alternatives else "No credential needed."
 
 
 def _parameters(path_schemas: Mapping[str, Any], described: Description) -> list[dict[str, Any]]:

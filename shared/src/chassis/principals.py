@@ -82,6 +82,11 @@ def _inside(claims: Mapping[str, Any], path: str) -> Any:
     return _inside(inner, rest) if rest and isinstance(inner, dict) else None
 
 
+def who_may(alternatives: tuple[Alternative, ...]) -> str:
+    """For people to read, in refusals and in the document of the API."""
+    return "Who may call: " + "; ".join(one.describes for one in alternatives) + "."
+
+
 ANY_ROLE = (Role.ADMIN, Role.MEMBER, Role.READ_ONLY)
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from flask import Flask, Response, current_app, json, request
 from marshmallow import ValidationError
 from sqlalchemy.exc import DataError, SQLAlchemyError
-from werkzeug.exceptions import HTTPException, MethodNotAllowed
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
 from chassis import db, logs, tracing
 
@@ -160,7 +160,9 @@ def _http(error: HTTPException) -> Response:
     headers = {}
     if isinstance(error, MethodNotAllowed) and error.valid_methods:
         headers["Allow"] = ", ".join(error.valid_methods)
-    return answer(Problem(status, detail=error.description or "", headers=headers))
+    nowhere = isinstance(error, NotFound) and request.endpoint is None
+    detail = "There is nothing at this path; /docs lists what there is." if nowhere else error.description
+    return answer(Problem(status, detail=detail or "", headers=headers))
 
 
 def _database(error: SQLAlchemyError) -> Response:

@@ -30,7 +30,8 @@ def run(
         stop = health.Pulse(_longest_turn())
 
     def asked(_signal: int, _frame: FrameType | None) -> None:
-        stop.set()
+        # From a thread: a handler interrupts the main thread, which may hold the very lock that `set` takes.
+        threading.Thread(target=stop.set, name="stop").start()
 
     signal.signal(signal.SIGTERM, asked)
     signal.signal(signal.SIGINT, asked)

@@ -102,6 +102,8 @@ def _finish(response: Response) -> Response:
         response.headers.add(name, value)
     response.headers.setdefault("Cache-Control", "no-store")
     ratelimit.add_headers(response)
+    if response.status_code == 204:
+        response.headers.pop("Content-Type", None)  # of nothing
     # The rule and not the path: ids and symbols in a label would grow without bound.
     route = request.url_rule.rule if request.url_rule else "unmatched"
     seconds = time.perf_counter() - g.get("started", time.perf_counter())
@@ -191,7 +193,8 @@ def query(*known: str) -> Callable[[str], str | None]:
     """Reads query parameters by name; an unknown or repeated one is a 400."""
     for name in request.args:
         if name not in known:
-            raise problems.Problem(400, "unknown_query", "There is a query parameter that this endpoint does not have.")
+            takes = ", ".join(known) or "none"
+            raise problems.Problem(400, "unknown_query", f"A query parameter is not one of this endpoint's: {takes}.")
         if len(request.args.getlist(name)) > 1:
             raise problems.Problem(400, "repeated_query", "A query parameter is given twice.")
     return request.args.get

@@ -5,20 +5,16 @@ import threading
 from collections.abc import Mapping
 from uuid import UUID
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from accounts import model, store, usecases
 from accounts.app import dependencies
 from accounts.config import Config
-from chassis import db, logs, process
+from chassis import process
 from chassis.config import stop_on_bad_configuration
 from chassis.feed import Feed
 from chassis.outbox import Row
 from chassis.outbox.relay import Failure, Handler, Relay
 from chassis.queues import Outage, Publisher
 from vault import Unavailable
-
-log = logs.get(__name__)
 
 # Doorbells of those who hear from accounts. A doorbell that nobody answers would only pile up in the queue.
 LISTENERS = ("tip.controls",)
@@ -46,16 +42,6 @@ def relay() -> None:
     process.run("accounts-relay", runner.run, log_format=config.log_format, level=config.log_level)
 
 
-def hear(feed: Feed) -> None:
-    """Hear all that intents tell and that was not heard yet."""
-    try:
-        feed.catch_up(usecases.hear_intents)
-    except SQLAlchemyError as error:
-        if not db.is_unavailable(error):
-            raise
-        log.warning("listener_database_unavailable", error=type(error).__name__)
-
-
 def listen() -> None:
     with stop_on_bad_configuration("accounts-listen"):
         config = Config.from_env()
@@ -64,7 +50,7 @@ def listen() -> None:
     def loop(stop: threading.Event) -> None:
         # Without a doorbell: intents tell much, and little of it is for us.
         while not stop.is_set():
-            hear(feed)
+            feed.hear(usecases.hear_intents, stop)
             stop.wait(LISTEN_EVERY_S)
 
     process.run("accounts-listen", loop, log_format=config.log_format, level=config.log_level)

@@ -1,5 +1,6 @@
 """controls over HTTP."""
 
+from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
@@ -7,14 +8,14 @@ from flask import Blueprint, current_app, g, jsonify, request, url_for
 from flask.typing import ResponseReturnValue
 from marshmallow import Schema
 
-from chassis import cursors
+from chassis import cursors, openapi
 from chassis.access import allow
-from chassis.openapi import describe
 from chassis.principals import ANY_ROLE, Role, api_key, service_account, user
 from chassis.web import expected_version, query, versioned
 from controls import model, schemas, usecases
 from controls.paths import Segment
 
+describe = partial(openapi.describe, note=f"The organization needs the `{model.CONTROLS_PREMIUM}` entitlement.")
 bp = Blueprint("controls", __name__)
 bp.record_once(lambda state: state.app.url_map.converters.update(segment=Segment))
 

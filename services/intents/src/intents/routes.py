@@ -79,6 +79,7 @@ def _facts_and_keys(prefix: str, account_id: UUID | BadId) -> Sequence[KeyRow]:
     errors=(404, 409, 413, 415, 422),
     query={"dry_run": {"type": "boolean", "default": False}},
     headers=_ONCE,
+    note="On a live account the organization needs the `trading_live` entitlement.",
 )
 def submit_intent(account_id: UUID) -> ResponseReturnValue:
     model.tradable(g.facts.account, g.principal)
@@ -122,6 +123,7 @@ def _dry_run() -> bool:
     errors=(404, 409, 413, 415, 422),
     query={"dry_run": {"type": "boolean", "default": False}},
     headers=_ONCE,
+    note="On a live account the organization needs the `trading_live` entitlement.",
 )
 def submit_batch(account_id: UUID) -> ResponseReturnValue:
     facts, _keys = usecases.look(deps(), Question(account_id))

@@ -122,7 +122,13 @@ def _command_document() -> dict[str, Any]:
             {
                 kind: _object(
                     dict.fromkeys(("quantity", *model.KINDS[kind].prices), decimal),
-                    {"time_in_force": {"type": "string", "enum": list(model.KINDS[kind].times_in_force)}},
+                    {
+                        "time_in_force": {
+                            "type": "string",
+                            "enum": list(model.KINDS[kind].times_in_force),
+                            "default": "DAY",
+                        }
+                    },
                 )
             }
         )
@@ -133,7 +139,7 @@ def _command_document() -> dict[str, Any]:
     symbol = {"type": "string", "pattern": r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,31}$", "examples": ["AAPL"]}
     create = _object(
         {"symbol": symbol, "order_side": {"type": "string", "enum": list(model.ORDER_SIDES)}, "spec": spec},
-        {"route_strategy": {"type": "string", "enum": list(model.ROUTE_STRATEGIES)}},
+        {"route_strategy": {"type": "string", "enum": list(model.ROUTE_STRATEGIES), "default": "AUTO"}},
     )
     payloads = {
         "CREATE": create,

@@ -19,7 +19,7 @@ async def deliver(stream: Stream, log: Log, write: Write, form: Callable[[Entry]
     stream.schedule_heartbeat(loop.time(), heartbeat_s, first=True)
     delivered = meters.DELIVERED.labels(stream.transport)
     if stream.replay_until is None:
-        # Where it begins, so that it can be resumed before its first event; and a proxy lets the answer through at once.
+        # Where it begins, so that it can be resumed before its first event; and proxies let the answer through at once.
         await write(form(schemas.heartbeat(stream.hub.account_id, stream.position, stream.hub.head)))
     while True:
         if stream.cut and stream.ending:

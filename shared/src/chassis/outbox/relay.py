@@ -100,29 +100,33 @@ class Relay:
         deadline = time.monotonic() + WORK_BUDGET_S
         done: list[Row] = []
         held: list[Row] = []
+        not_done: set[str] = set()  # ordering keys: whatever comes behind such a row waits for it
         stopped_by = ""
         for row in claim.rows:
             # Once something is down or time is up, only rows without work of their own go on.
             stopped_by = stopped_by or ("out_of_time" if time.monotonic() > deadline else "")
-            if stopped_by and row.event_type in self.handlers:
+            if row.ordering_key in not_done or (stopped_by and row.event_type in self.handlers):
                 held.append(row)
-                continue
-            try:
-                self._handle(row)
-            except Outage as outage:
-                stopped_by = str(outage)
-                held.append(row)
-            except Exception as error:  # noqa: BLE001 - one bad row must not stop its neighbours
-                if db.is_unavailable(error):
-                    stopped_by = "database_unavailable"
-                    held.append(row)
-                else:
-                    self._retry(claim, row, error)
             else:
-                done.append(row)
+                try:
+                    self._handle(row)
+                except Outage as outage:
+                    stopped_by = str(outage)
+                    held.append(row)
+                except Exception as error:  # noqa: BLE001 - one bad row must not stop its neighbours
+                    if db.is_unavailable(error):
+                        stopped_by = "database_unavailable"
+                        held.append(row)
+                    else:
+                        self._retry(claim, row, error)
+                else:
+                    done.append(row)
+                    continue
+            if row.ordering_key is not None:
+                not_done.add(row.ordering_key)
         if held:
-            delay = 0 if stopped_by == "out_of_time" else OUTAGE_DELAY_S
-            self._release(claim, tuple(held), delay=delay, error=stopped_by)
+            delay = 0 if stopped_by in ("", "out_of_time") else OUTAGE_DELAY_S
+            self._release(claim, tuple(held), delay=delay, error=stopped_by or "behind_another")
         return done
 
     def _handle(self, row: Row) -> None:

@@ -20,30 +20,47 @@ WHERE id IN (
 RETURNING id, event_type, payload
 """
 
-# Oldest first; of the rows that share an ordering key only the first open one may be taken. A row that lost its worker
-# more than once is taken alone: if it is what kills them, it fails alone. What was counted as backlog is counted off.
-# Whoever changes several counters locks them in the order of their keys first, here and below: else two may deadlock.
+# The open rows that share a row's ordering key, from the first on. BETWEEN, because with an equals sign Postgres may
+# think itself faster by the primary key, through everything that was ever completed.
+LINE = """FROM {schema}.outbox e
+        WHERE e.ordering_key BETWEEN o.ordering_key AND o.ordering_key AND e.status IN ('pending', 'processing')
+        ORDER BY e.ordering_key, e.id"""
+# Oldest first. Rows that share an ordering key are taken together, in their order: one is taken only if every open row
+# before it is taken by the same claim. So `waiting` passes over a line whose first row is being processed or is not
+# due before, and `chosen` leaves out what is not at the same place among the found as in its line.
+# A row that lost its worker more than once is taken alone: if it is what kills them, it fails alone. What was counted
+# as backlog is counted off. Whoever changes several counters locks them in the order of their keys first, here and
+# below: else two may deadlock.
 CLAIM = """
 WITH overdue AS MATERIALIZED (
-    SELECT o.id, o.attempts FROM {schema}.outbox o
+    SELECT o.id, o.ordering_key, o.attempts FROM {schema}.outbox o
     WHERE o.status = 'processing' AND o.claimed_at < now() - make_interval(secs => :claim_seconds)
       AND o.attempts < :attempt_limit
-    ORDER BY o.claimed_at LIMIT :batch FOR UPDATE SKIP LOCKED
+    ORDER BY o.claimed_at, o.id LIMIT :batch FOR UPDATE SKIP LOCKED
 ), suspect AS (
-    SELECT id FROM overdue WHERE attempts > 1 ORDER BY id LIMIT 1
-), waiting AS (
-    SELECT o.id FROM {schema}.outbox o
-    WHERE o.status = 'pending' AND o.available_at <= now() AND {head} AND NOT EXISTS (SELECT 1 FROM suspect)
+    SELECT o.id FROM overdue o
+    WHERE o.attempts > 1 AND (o.ordering_key IS NULL OR o.id = (SELECT e.id {line} LIMIT 1))
+    ORDER BY o.id LIMIT 1
+), waiting AS MATERIALIZED (
+    SELECT o.id, o.ordering_key FROM {schema}.outbox o
+    WHERE o.status = 'pending' AND o.available_at <= now() AND NOT EXISTS (SELECT 1 FROM suspect)
+      AND (o.ordering_key IS NULL OR (
+        SELECT e.status = 'pending' AND e.available_at <= o.available_at {line} LIMIT 1))
     ORDER BY o.available_at, o.id LIMIT :batch FOR UPDATE SKIP LOCKED
+), found AS (
+    SELECT *, row_number() OVER (PARTITION BY ordering_key ORDER BY id) AS place FROM (
+        SELECT id, ordering_key, false AS was_pending FROM overdue
+        UNION ALL SELECT id, ordering_key, true FROM waiting LIMIT :batch) batch
 ), chosen AS (
-    SELECT id, false AS was_pending FROM suspect UNION ALL
-    (SELECT id, false FROM overdue WHERE NOT EXISTS (SELECT 1 FROM suspect)
-     UNION ALL SELECT id, true FROM waiting LIMIT :batch)
+    SELECT id, false AS was_pending FROM suspect
+    UNION ALL SELECT o.id, o.was_pending FROM found o
+    WHERE NOT EXISTS (SELECT 1 FROM suspect)
+      AND (o.ordering_key IS NULL OR o.id = (SELECT e.id {line} OFFSET o.place - 1 LIMIT 1))
 ), claimed AS (
     UPDATE {schema}.outbox o
     SET status = 'processing', claimed_at = now(), attempts = attempts + 1, claim_token = :claim_token
     FROM chosen WHERE o.id = chosen.id
-    RETURNING o.id, o.event_id, o.event_type, o.payload, o.traceparent, o.attempts, o.created_at,
+    RETURNING o.id, o.event_id, o.event_type, o.ordering_key, o.payload, o.traceparent, o.attempts, o.created_at,
               chosen.was_pending, o.pending_xid
 ), gone AS (
     SELECT event_type, count(*) AS count FROM claimed, {schema}.outbox_head h
@@ -55,11 +72,8 @@ WITH overdue AS MATERIALIZED (
     UPDATE {schema}.outbox_backlog b SET count = b.count - gone.count
     FROM locked JOIN gone USING (event_type) WHERE b.event_type = locked.event_type
 )
-SELECT id, event_id, event_type, payload, traceparent, attempts, created_at FROM claimed
+SELECT id, event_id, event_type, ordering_key, payload, traceparent, attempts, created_at FROM claimed
 """
-HEAD = """(o.ordering_key IS NULL OR NOT EXISTS (
-        SELECT 1 FROM {schema}.outbox e
-        WHERE e.ordering_key = o.ordering_key AND e.id < o.id AND e.status IN ('pending', 'processing')))"""
 
 # Settling asks for the token alone: only a row that is being processed has one, and a status here would make Postgres
 # look through an index of open rows instead of going to the ids.
@@ -144,8 +158,9 @@ WHERE status = 'failed' ORDER BY id LIMIT :batch
 """
 
 # Nothing is counted by the transaction that queues an event. Completed rows are counted by the worker that completes
-# them. Pending rows are counted when somebody asks, but a backlog only once: `ROLL_UP` remembers the count of all rows
-# made pending by transactions below a horizon under which none is still running, and the claim counts them off again.
+# them. Pending rows are counted when somebody asks, but a backlog only once: `ROLL_UP`, by the relay or by whoever
+# asks, remembers the count of all rows made pending by transactions below a horizon under which none is still running,
+# and the claim counts them off again.
 HEALTH = """
 WITH fresh AS (
     SELECT event_type, count(*) AS count FROM {schema}.outbox
@@ -183,6 +198,8 @@ SELECT count(*) FROM (
     WHERE status = 'pending' AND pending_xid >= (SELECT counted_below FROM {schema}.outbox_head) LIMIT :enough) few
 """
 
+# Who completes holds the head for a moment only; if it is longer, a report does without the counting.
+HARDLY_WAIT = "SET LOCAL lock_timeout = '100ms'"
 # Claims hold this lock shared, so that none is half done while the backlog is counted.
 CLAIMING = "SELECT pg_advisory_xact_lock_shared(hashtextextended('{schema}.outbox_backlog', 0))"
 COUNTING = "SELECT pg_try_advisory_xact_lock(hashtextextended('{schema}.outbox_backlog', 0))"

@@ -15,8 +15,7 @@ def outbox_health(deps: Deps, principal: Principal) -> model.Health:
     if principal.kind is Kind.USER and principal.organization_id not in deps.internal_organizations:
         raise model.NotInternal
     try:
-        with deps.engine.begin() as tx:
-            entries = deps.outbox.health(tx)
+        entries = deps.outbox.report()
     except SQLAlchemyError as error:
         log.error("outbox_health_unreadable", error=type(error).__name__)
         raise model.QueueUnreadable from error

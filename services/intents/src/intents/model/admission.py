@@ -78,7 +78,7 @@ def admit(facts: Facts, account: Account, actor: Actor, command: Command, reason
     if isinstance(command, Create):
         return _create(facts, account, actor, command)
     if facts.intent is None:
-        raise errors.IntentNotFound
+        raise errors.IntentNotFound("No intent of this account has this ref_intent_id.")
     if facts.intent.status in TERMINAL:
         raise errors.IntentTerminal
     if isinstance(command, Replace):
