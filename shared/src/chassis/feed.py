@@ -61,6 +61,8 @@ class Feed:
     engine: Engine
     schema: str
     source: str
+    batch: int = BATCH
+    """How many events share a transaction, and so the locks that handling them takes."""
 
     def hear(self, handle: Handle, stop: threading.Event) -> None:
         """A turn of a listening process: catch up, or leave it to the next turn if the database is out of reach."""
@@ -113,7 +115,7 @@ class Feed:
                 f"SELECT position, event_id, event_type, payload, traceparent FROM {self.source}_api.feed "  # noqa: S608
                 "WHERE position > :position ORDER BY position LIMIT :batch"
             ),
-            {"position": position, "batch": BATCH},
+            {"position": position, "batch": self.batch},
         )
         return [Told(*row) for row in rows]
 

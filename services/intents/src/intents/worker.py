@@ -38,7 +38,7 @@ def housekeeper() -> None:
     def loop(stop: threading.Event) -> None:
         due = 0.0
         while not stop.is_set():
-            _unless_unavailable(usecases.hear, deps)
+            _unless_unavailable(lambda deps: usecases.hear(deps, stop), deps)
             if time.monotonic() >= due and not _unless_unavailable(usecases.keep_house, deps):
                 due = time.monotonic() + config.statistics_every_seconds
             stop.wait(max(0.0, min(LISTEN_EVERY_S, due - time.monotonic())))

@@ -1,5 +1,6 @@
 """What controls and accounts tell, put into the log of each account that it concerns, for the stream."""
 
+import threading
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -16,18 +17,21 @@ _OF_CONTROL = ("organization_id", "control", "symbol", "version", "deleted")
 _OF_ACCOUNT = ("organization_id", "event_type", "credential_id", "version")
 
 
-def hear(deps: Deps) -> int:
+def hear(deps: Deps, stop: threading.Event | None = None) -> int:
     """Everything that was not heard yet, each once: the place in the feed is kept with the events. How much it was."""
-    return _hear(deps, "controls", CONTROL, _OF_CONTROL) + _hear(deps, "accounts", ACCOUNT, _OF_ACCOUNT)
+    controls = _hear(deps, "controls", CONTROL, _OF_CONTROL, stop)
+    return controls + _hear(deps, "accounts", ACCOUNT, _OF_ACCOUNT, stop)
 
 
-def _hear(deps: Deps, source: str, event: str, shown: Sequence[str]) -> int:
+def _hear(deps: Deps, source: str, event: str, shown: Sequence[str], stop: threading.Event | None) -> int:
     ends: dict[UUID, int] = {}
 
     def handle(tx: Connection, told: Told) -> None:
         ends.update(_append(tx, told, event, shown))
 
-    heard = Feed(deps.engine, store.SCHEMA, source).catch_up(handle)
+    # One by one: a transaction with several would take accounts in the order of events, and submits take them in their
+    # own, so that the two could wait for each other.
+    heard = Feed(deps.engine, store.SCHEMA, source, batch=1).catch_up(handle, stop)
     for account_id, sequence in ends.items():
         deps.hints.tell(account_id, sequence)
     return heard
