@@ -2,19 +2,17 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg2
-import pytest
 from flask import Flask
 from werkzeug.test import EnvironBuilder, TestResponse
 
 from chassis import keys
 from intents.lanes import Lanes
-from intents.store.direct import Statement
 
 from .conftest import Desk, cancel, create, limit, replace
 from .serving import create_app, send_together
@@ -24,21 +22,6 @@ from .test_controls import disable, limits
 def request(desk: Desk, body: Any, **headers: str) -> EnvironBuilder:
     named = {**desk.headers, **{name.replace("_", "-"): value for name, value in headers.items()}}
     return EnvironBuilder(urlsplit(desk.path).path, method="POST", json=body, headers=named)
-
-
-@pytest.fixture
-def statements(desk: Desk) -> Iterator[list[str]]:
-    """The names of the statements sent meanwhile."""
-    direct, sent = desk.deps.direct, []
-    execute = direct._execute
-
-    def noted(statement: Statement, values: Any) -> Any:
-        sent.append(statement.name)
-        return execute(statement, values)
-
-    direct._execute = noted  # type: ignore[method-assign]
-    yield sent
-    direct._execute = execute  # type: ignore[method-assign]
 
 
 def test_new_intents_on_many_accounts_cost_one_read_and_one_write(

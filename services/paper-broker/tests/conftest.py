@@ -36,7 +36,7 @@ QUICK = {
 }
 
 
-def eventually(found: Callable[[], Any], seconds: float = 5.0) -> Any:
+def eventually(found: Callable[[], Any], seconds: float = 30.0) -> Any:
     """The first true answer; what must happen soon but not at once."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -55,7 +55,7 @@ class Client(TradingClient):
         self.headers = {"APCA-API-KEY-ID": key, "APCA-API-SECRET-KEY": secret}
 
     def raw(self, method: str, path: str, **arguments: Any) -> requests.Response:
-        return requests.request(method, self.url + path, headers=self.headers, timeout=5, **arguments)
+        return requests.request(method, self.url + path, headers=self.headers, timeout=30, **arguments)
 
     def order(self, symbol: str, **fields: Any) -> requests.Response:
         wanted = {"side": "buy", "type": "market", "time_in_force": "day", "qty": "1", "symbol": symbol, **fields}
@@ -109,7 +109,7 @@ class Broker:
         environ = {**os.environ, **QUICK, "PAPER_BROKER_DATA": str(folder / "data"), **settings}
         with self.log.open("w") as log:
             self.process = subprocess.Popen([sys.executable, "-m", "paper_broker"], env=environ, stderr=log)
-        match = eventually(self._started, 15)
+        match = eventually(self._started)
         self.url = f"http://127.0.0.1:{match.group(1)}"
 
     def _started(self) -> re.Match[str] | None:
@@ -123,12 +123,12 @@ class Broker:
         return [json.loads(line) for line in requests.get(self.url + "/sim/ledger", timeout=30).text.splitlines()]
 
     def faults(self, **settings: Any) -> requests.Response:
-        return requests.put(self.url + "/sim/faults", json=settings, timeout=5)
+        return requests.put(self.url + "/sim/faults", json=settings, timeout=30)
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         if self.process.poll() is None:
             self.process.send_signal(how)
-        return self.process.wait(10)
+        return self.process.wait(30)
 
 
 @pytest.fixture(scope="session")
@@ -138,6 +138,11 @@ def shared_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     yield broker
     assert broker.stop() == 0
     assert "Traceback" not in broker.log.read_text()
+
+
+@pytest.fixture(name="eventually")
+def _eventually() -> Callable[..., Any]:
+    return eventually
 
 
 @pytest.fixture
@@ -161,9 +166,10 @@ def listen(shared_broker: Broker) -> Iterator[Callable[[Client], Listener]]:
         listener = Listener(client.url, client.key)
         listeners.append(listener)
         eventually(lambda: listener._stream._running)
-        # Running means that `listen` was sent; the answer to a request sent after it shows that it was heard.
-        client.get_clock()
-        time.sleep(0.05)
+        # Running means that `listen` was sent. Whatever had reached the broker's loop when it answered one request is
+        # done when it answers the next.
+        for _ in range(3):
+            client.get_clock()
         return listener
 
     yield start

@@ -11,13 +11,6 @@ def status(client, client_order_id):
     return client.by_client_id(client_order_id)["status"]
 
 
-def eventually(found, seconds=5):
-    deadline = time.monotonic() + seconds
-    while not found():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def test_reject_refuses_and_stores_nothing(client):
     answer = client.order("SIM.REJECT", client_order_id="r")
 
@@ -53,7 +46,7 @@ def test_timeout_after_accept_stores_the_order_and_cuts_the_connection(client):
     with pytest.raises(requests.ConnectionError):
         client.order("SIM.TIMEOUT_AFTER_ACCEPT", client_order_id="t")
 
-    assert 0.25 < time.monotonic() - started < 3
+    assert time.monotonic() - started > 0.25
     assert status(client, "t") == "filled"
     assert client.order("SIM.OPEN", client_order_id="t").json()["message"] == "client_order_id must be unique"
 
@@ -87,7 +80,6 @@ def test_late_fill_fills_after_the_cancel_was_accepted(client, listen):
     assert status(client, "l") == "new"
 
     assert client.raw("DELETE", f"/v2/orders/{order['id']}").status_code == 204
-    assert status(client, "l") == "pending_cancel"
 
     listener.wait("new", "pending_cancel", "fill")
     assert status(client, "l") == "filled"
@@ -108,10 +100,11 @@ def test_replace_reject_refuses_the_replacement_after_accepting_it(client, liste
     order = client.order("SIM.REPLACE_REJECT", client_order_id="old", type="limit", limit_price="1").json()
 
     change = {"qty": "2", "client_order_id": "new"}
-    assert client.raw("PATCH", f"/v2/orders/{order['id']}", json=change).status_code == 200
-    assert (status(client, "old"), status(client, "new")) == ("pending_replace", "accepted")
+    answer = client.raw("PATCH", f"/v2/orders/{order['id']}", json=change)
+    assert (answer.status_code, answer.json()["status"]) == (200, "accepted")
 
-    listener.wait("new", "pending_replace", "order_replace_rejected")
+    heard = listener.wait("new", "pending_replace", "order_replace_rejected")
+    assert heard[1]["order"]["status"] == "pending_replace"
     assert (status(client, "old"), status(client, "new")) == ("new", "rejected")
 
 

@@ -26,21 +26,21 @@ def place_until_dead(client, answered):
             return
 
 
-def test_every_acknowledged_order_survives_kill_nine(start):
+def test_every_acknowledged_order_survives_kill_nine(start, eventually):
     answered = []
     for _ in range(2):
         broker = start()
         threads = [threading.Thread(target=place_until_dead, args=(broker.client(), answered)) for _ in range(4)]
         for thread in threads:
             thread.start()
-        threading.Event().wait(0.4)
+        wanted = len(answered) + 60
+        eventually(lambda wanted=wanted: len(answered) >= wanted)
         broker.stop(signal.SIGKILL)
         for thread in threads:
             thread.join()
 
     ledger = start().ledger()
     kept = [line["client_order_id"] for line in ledger]
-    assert len(answered) > 100
     assert set(answered) <= set(kept)
     assert len(kept) == len(set(kept))
     assert all(line["posts"] == 1 and line["status"] == "filled" for line in ledger)
@@ -103,12 +103,11 @@ def test_without_a_seed_two_brokers_never_share_ids(start):
     assert ids[0] != ids[1]
 
 
-def test_market_moves_by_itself_when_ticks_are_on(start):
+def test_market_moves_by_itself_when_ticks_are_on(start, eventually):
     client = start(PAPER_BROKER_TICK_MILLIS="10").client()
     first = client.raw("GET", "/sim/quotes/AAPL").json()
-    threading.Event().wait(0.3)
 
-    assert client.raw("GET", "/sim/quotes/AAPL").json()["step"] > first["step"]
+    eventually(lambda: client.raw("GET", "/sim/quotes/AAPL").json()["step"] > first["step"])
 
 
 def test_prices_from_a_file_take_one_line_per_tick(start, tmp_path):
@@ -167,9 +166,9 @@ def test_terminate_stops_cleanly_with_callers_hanging_and_listening(start):
             pass
         broker.process.send_signal(signal.SIGTERM)
         with pytest.raises(websockets.exceptions.ConnectionClosedOK):
-            socket.recv(timeout=5)
+            socket.recv(timeout=30)
 
-    assert broker.process.wait(10) == 0
+    assert broker.process.wait(30) == 0
     hanging.join()
     assert "paper_broker_stopped" in broker.log.read_text()
 
@@ -202,7 +201,7 @@ def test_data_of_another_seed_or_in_use_is_one_line_and_exit_code_two(start, tmp
     def exit_of(**settings):
         environ = {**os.environ, "PAPER_BROKER_PORT": "0", "PAPER_BROKER_DATA": str(tmp_path / "own"), **settings}
         command = [sys.executable, "-m", "paper_broker"]
-        run = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=10, check=False)
+        run = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
         return run.returncode, run.stderr
 
     broker = start(PAPER_BROKER_SEED="1")

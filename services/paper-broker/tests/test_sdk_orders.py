@@ -238,6 +238,19 @@ def test_senseless_order_is_refused_with_a_reason(client, symbol, fields, messag
     assert client.get_orders(GetOrdersRequest(status=QueryOrderStatus.ALL)) == []
 
 
+@pytest.mark.parametrize("name", ["\x00", "a\nb", "\ud800"])
+def test_client_order_id_that_cannot_be_kept_is_refused(client, name):
+    answer = client.order("SIM.OPEN", client_order_id=name)
+
+    assert (answer.status_code, answer.json()["message"]) == (422, "client_order_id must be printable")
+    assert client.raw("GET", "/v2/orders").json() == []
+
+
+@pytest.mark.parametrize("query", ["after=0001-01-01T00:00:00%2B23:59", "after=soon", "limit=501", "limit=0000000501"])
+def test_senseless_query_is_refused(client, query):
+    assert client.raw("GET", f"/v2/orders?{query}").status_code == 422
+
+
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"qty": NaN}', b"[" * 50_000, b'{"qty": 1e99999999999999999999}'])
 def test_unreadable_body_is_a_bad_request(client, body):
     answer = client.raw("POST", "/v2/orders", data=body)

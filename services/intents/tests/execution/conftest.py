@@ -12,17 +12,21 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid5
 
 import pytest
 import requests
 
+import vault
 from tip_local.platform_plugin import Platform
+
+from .scripted import Scripted
 
 STARTED = re.compile(r"paper_broker_started address=\('[^']+', (\d+)\)")
 PAPER_SECRET = "for-tests-only"
 
 
-def eventually(found: Callable[[], Any], seconds: float = 10.0) -> Any:
+def eventually(found: Callable[[], Any], seconds: float = 30.0) -> Any:
     """The first true answer; what must happen soon but not at once."""
     deadline = time.monotonic() + seconds
     while True:
@@ -43,7 +47,7 @@ class Paper:
             **os.environ,
             "PAPER_BROKER_PORT": "0",
             "PAPER_BROKER_TICK_MILLIS": "0",
-            "PAPER_BROKER_HANG_MILLIS": "1500",
+            "PAPER_BROKER_HANG_MILLIS": "6000",
             "PAPER_BROKER_SLOW_MILLIS": "300",
             "PAPER_BROKER_SETTLE_MILLIS": "100",
             "PAPER_BROKER_CASH": "1000000000",
@@ -93,9 +97,6 @@ class Worker:
     def signal(self, number: int) -> None:
         self.process.send_signal(number)
 
-    def ended(self, seconds: float = 15) -> int:
-        return self.process.wait(seconds)
-
     def stop(self) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGCONT)
@@ -110,20 +111,28 @@ def paper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Paper]:
     broker.stop()
 
 
+@pytest.fixture
+def scripted() -> Iterator[Scripted]:
+    made = Scripted()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
 def execution_environment(platform: Platform, paper: Paper, **more: str) -> dict[str, str]:
-    """Quick time-outs, so that a test sees in a second what takes five in life."""
+    """Shorter time-outs than in life, but such that a broker on a busy machine still answers in time."""
     return platform.environment(
         "intents",
         **{
             "PAPER_BROKER_URL": paper.url,
             "ALPACA_PAPER_URL": paper.url,
             "PAPER_ACCOUNT_SECRET": PAPER_SECRET,
-            "BROKER_READ_SECONDS": "0.6",
-            "BROKER_CONNECT_SECONDS": "0.2",
-            "EXECUTOR_LEASE_SECONDS": "2.5",
+            "BROKER_READ_SECONDS": "1.5",
+            "BROKER_CONNECT_SECONDS": "0.5",
+            "EXECUTOR_LEASE_SECONDS": "6.5",
             "EXECUTOR_THREADS": "8",
             "RECONCILE_SECONDS": "1",
-            "ASK_AFTER_SECONDS": "1.5",
+            "ASK_AFTER_SECONDS": "2",
             "ASK_EVERY_SECONDS": "0.5",
             **more,
         },
@@ -150,6 +159,28 @@ def start(platform: Platform, paper: Paper, tmp_path_factory: pytest.TempPathFac
     yield starting
     for worker in starting.started:
         worker.stop()
+
+
+def give_credential(desk: Any, key_id: str, version: int = 1) -> None:
+    """As the accounts service keeps it: sealed in the vault's table."""
+    credential_id = uuid5(desk.account_id, "credential")
+    place = vault.Place(desk.organization.id, desk.account_id, credential_id, version)
+    secret = vault.Secret({"key_id": key_id, "secret_key": "mine"})
+    sealed = vault.Keyring.from_text(desk.platform.key_encryption_key).seal("vault", place, secret)
+    desk.execute(
+        "INSERT INTO accounts.credential (id, account_id, label, status, fingerprint, vault_version) "
+        "VALUES (:id, :account_id, 'desk', 'active', 'none', :version) "
+        "ON CONFLICT (id) DO UPDATE SET vault_version = excluded.vault_version, status = 'active'",
+        id=credential_id,
+        version=version,
+    )
+    desk.execute(
+        "INSERT INTO accounts.vault_object (credential_id, version, key_id, wrapped_key, ciphertext) "
+        "VALUES (:id, :version, :key_id, :wrapped_key, :ciphertext)",
+        id=credential_id,
+        version=version,
+        **vars(sealed),
+    )
 
 
 @pytest.fixture(name="eventually")
@@ -193,7 +224,7 @@ def hold_back(desk: Any) -> Callable[..., AbstractContextManager[None]]:
 def reaches(desk: Any) -> Callable[..., Any]:
     """Wait until an intent has a status; its state then."""
 
-    def wait(action: Any, *statuses: str, seconds: float = 10.0) -> Any:
+    def wait(action: Any, *statuses: str, seconds: float = 30.0) -> Any:
         def there() -> Any:
             state = desk.get(f"/{action['intent_id']}").json["state"]
             return state if state["status"] in statuses else None

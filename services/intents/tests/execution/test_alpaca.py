@@ -1,11 +1,6 @@
 """What each answer of a broker means: a definite no, certainly not done, or unknown."""
 
-import json
-import threading
-from collections.abc import Iterator
 from decimal import Decimal
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 import pytest
 
@@ -23,6 +18,8 @@ from intents.brokers.alpaca import Alpaca, Connection
 from intents.brokers.breaker import CLOSED, FAILURES, HALF_OPEN, OPEN, Breaker
 from tip_local.processes import free_port
 
+from .scripted import Scripted
+
 ASKED = NewOrder("tip-1", "ABC", "BUY", "Limit", Decimal("1.50"), "GTC", Decimal("2.10"))
 SHOWN = {
     "client_order_id": "tip-1", "id": "b1", "status": "new", "symbol": "ABC", "side": "buy", "type": "limit",
@@ -31,57 +28,9 @@ SHOWN = {
 }  # fmt: skip
 
 
-class Scripted:
-    """A broker that says what it is told to say."""
-
-    def __init__(self) -> None:
-        self.answer: tuple[int, bytes, dict[str, str]] | None = (200, b"{}", {})
-        self.requests: list[tuple[str, str, Any]] = []
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def _serve(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                outer.requests.append((self.command, self.path, json.loads(body) if body else None))
-                if outer.answer is None:
-                    self.connection.close()
-                    self.close_connection = True
-                    return
-                status, content, headers = outer.answer
-                self.send_response(status)
-                for name, value in {"Content-Length": str(len(content)), **headers}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(content)
-
-            do_GET = do_POST = do_PATCH = do_DELETE = _serve  # noqa: N815
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-
-    def says(self, status: int, body: Any, **headers: str) -> None:
-        content = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.answer = (status, content, {name.replace("_", "-"): value for name, value in headers.items()})
-
-
-@pytest.fixture
-def scripted() -> Iterator[Scripted]:
-    made = Scripted()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
-
-
 @pytest.fixture
 def alpaca(scripted: Scripted) -> Alpaca:
-    return Connection(scripted.url, connect_seconds=0.5, read_seconds=0.5).account({"key_id": "k", "secret_key": "s"})
+    return Connection(scripted.url, connect_seconds=5, read_seconds=10).account({"key_id": "k", "secret_key": "s"})
 
 
 def test_numbers_are_sent_as_they_were_given(alpaca, scripted):

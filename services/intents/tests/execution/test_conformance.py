@@ -28,7 +28,7 @@ class TestAlpacaAtThePaperBroker(Conformance):
     @pytest.fixture
     def market(self, paper: Any) -> PaperMarket:
         paper.quote("CONFORM", "9", "10")
-        connection = Connection(paper.url, connect_seconds=0.5, read_seconds=1.0)
+        connection = Connection(paper.url, connect_seconds=1, read_seconds=2.5)
         account = connection.account({"key_id": uuid4().hex, "secret_key": "mine"})
         stranger = connection.account({"key_id": "INVALID", "secret_key": "none"})
         return PaperMarket(account, stranger)

@@ -31,15 +31,16 @@ def test_an_executor_that_reaches_no_broker_is_live_but_not_ready(desk, start, p
     intents = [desk.created(create()) for _ in range(8)]
 
     is_open = (503, {"status": "not ready", "circuits": {"paper paper": "open"}})
-    eventually(lambda: health(port, "/health/ready") == is_open, 20)
-    assert 'tip_broker_circuit{broker="paper",environment="paper"} 2.0' in health(port, "/metrics")[1]
+    eventually(lambda: health(port, "/health/ready") == is_open)
+    gauge = 'tip_broker_circuit{broker="paper",environment="paper"} 2.0'
+    eventually(lambda: gauge in health(port, "/metrics")[1])  # half open for a moment, whenever one tries
     assert health(port, "/health/live") == (200, {"status": "live"})
 
     lost.stop()
     port = str(free_port())
     found = start("executor", HEALTH_PORT=port)
     for intent in intents:
-        reaches(intent, "ACCEPTED", seconds=20)
+        reaches(intent, "ACCEPTED")
     assert health(port, "/health/ready") == (200, {"status": "ready", "circuits": {"paper paper": "closed"}})
     found.stop()
 
@@ -52,7 +53,7 @@ def test_one_account_with_slow_orders_does_not_take_all_the_threads(desk, new_de
     quick = other.created(create())
 
     for intent in intents:
-        reaches(intent, "ACCEPTED", "FILLED", seconds=40)
+        reaches(intent, "ACCEPTED", "FILLED", seconds=90)
 
     names = {f"tip-{row['id'].hex}" for one in (desk, other) for row in one.rows("action")}
     made = [order["client_order_id"] for order in paper.ledger() if order["client_order_id"] in names]

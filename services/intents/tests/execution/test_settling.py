@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from intents.brokers import Execution, Order, OrderStatus, Told
 from intents.execution.settling import BrokerOrder, Command, Held, settle
-from intents.execution.work import Answer, Claimed, Heard, Later, Refused, Seen, Unknown, Work, client_order_id
-from intents.model import Intent, Spec, Status
+from intents.execution.work import Answer, Claimed, Decided, Heard, Later, Refused, Seen, Unknown, Work, client_order_id
+from intents.model import Intent, Spec, Status, Update
 
 NOW = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 ACCOUNT, INTENT, CREATE, CHANGE = uuid4(), uuid4(), uuid4(), uuid4()
@@ -87,6 +87,26 @@ def test_in_any_order_and_however_often_a_fill_counts_once(story):
     assert one.intent.filled_quantity == traded(one) == total
     assert (one.intent.status is Status.FILLED) == (total >= TOTAL)
     assert one.intent.average_fill_price == 5
+
+
+def test_what_an_order_shows_beyond_an_execution_that_is_known_is_a_trade_without_a_name():
+    """The log has each execution once: a second trade under its id could not be written at all."""
+    one = held(Status.ACCEPTED)
+
+    settle(one, [heard(order(OrderStatus.WORKING, total), execution(1, 4)) for total in (4, 9)])
+
+    trades = [(one["execution_id"], one["payload"]["quantity"]) for one in one.events if one["type"] == "BROKER_TRADE"]
+    assert trades == [("e1", "4"), (None, "5")]
+
+
+def test_a_fill_told_under_two_ids_counts_once():
+    """A stream and an account's activities need not name a fill alike."""
+    one = held(Status.ACCEPTED)
+
+    for number in (1, 2):
+        settle(one, [heard(order(OrderStatus.WORKING, 4), execution(number, 4))])
+
+    assert one.intent.filled_quantity == traded(one) == 4
 
 
 @given(st.permutations(["fill", "canceled", "canceled again"]))
@@ -174,13 +194,82 @@ def test_what_was_certainly_not_sent_is_as_if_it_had_never_been_tried():
 
 
 def test_what_may_have_been_sent_stays_so_when_the_next_try_was_not():
-    token = uuid4()
+    token, sent = uuid4(), NOW - timedelta(seconds=3)
     one = held(submit_started_at=NOW)
     one.lease_token = token
 
-    settle(one, [Answer(work(token, started_before=NOW), Later(1.0, "connection_refused"))])
+    settle(one, [Answer(work(token, started_before=sent), Later(1.0, "connection_refused"))])
 
-    assert one.submit_started_at == NOW
+    assert one.submit_started_at == sent
+
+
+def test_only_what_the_broker_took_in_counts_against_a_cancel():
+    token = uuid4()
+    one = held(Status.PENDING_CANCEL, Command(CHANGE, 2, "CANCEL", None), done_sequence=1)
+
+    def answered(verdict: Any, started_before: datetime | None) -> int:
+        one.lease_token = token
+        task = work(token, action_id=CHANGE, type="CANCEL", started_before=started_before, attempts=one.attempts)
+        settle(one, [Answer(task, verdict)])
+        return one.attempts
+
+    taken_in = Seen(order(OrderStatus.WORKING))
+    for _ in range(8):
+        answered(Later(1.0, "connection_refused"), None)
+    assert answered(taken_in, None) == 1, "an outage before it was sent"
+    assert answered(taken_in, NOW) == 2
+    for _ in range(8):
+        answered(Unknown("timeout"), NOW)
+        answered(Later(1.0, "circuit_open"), NOW)
+    assert answered(taken_in, NOW) == 1, "an outage since"
+    assert one.intent.status is Status.PENDING_CANCEL
+
+
+def told_of(one: Held) -> list[str]:
+    return [event["payload"]["quantity"] for event in one.events if event["type"] == "BROKER_POSITION"]
+
+
+def standing(number: int, quantity: int, position: int) -> Execution:
+    return replace(execution(number, quantity), position_quantity=Decimal(position))
+
+
+def test_a_fill_that_was_in_the_answer_already_still_brings_its_position():
+    token, one = uuid4(), held()
+    one.lease_token = token
+    settle(one, [Answer(work(token), Seen(order(OrderStatus.FILLED, 10)))])
+    assert [(move["moved"], move["stands"]) for move in one.positions] == [(10, None)] and told_of(one) == []
+
+    for _ in range(2):
+        settle(one, [heard(order(OrderStatus.FILLED, 10), standing(1, 10, position=25))])
+
+    assert told_of(one) == ["25"] and one.positions[-1]["stands"] == 25
+    assert one.intent.filled_quantity == traded(one) == 10
+
+
+def test_a_position_told_late_does_not_replace_a_later_one():
+    one = held(Status.ACCEPTED)
+
+    settle(
+        one,
+        [
+            heard(order(OrderStatus.FILLED, 10), standing(2, 4, position=10)),
+            heard(order(OrderStatus.WORKING, 6), standing(1, 6, position=6)),
+        ],
+    )
+
+    assert told_of(one) == ["10"] and one.positions[-1]["stands"] == 10
+
+
+def test_a_fill_of_what_was_thought_unsent_is_kept():
+    token, one = uuid4(), held(Status.SUBMITTED)
+    one.lease_token = token
+    denied = Decided(Update.DENIED, "TRADING_HALTED", "halted")
+    settle(one, [Answer(work(token, started_before=NOW - timedelta(minutes=1)), denied)])
+    assert one.intent.status is Status.DENIED and one.open_actions == 0 and one.unsent == []
+
+    settle(one, [heard(order(OrderStatus.WORKING, 4), execution(1, 4))])
+
+    assert one.intent.status is Status.DENIED and one.intent.filled_quantity == 4 == traded(one)
 
 
 def replacing() -> Held:
@@ -254,3 +343,15 @@ def test_a_reason_to_wait_is_told_once_and_forgotten_when_it_is_over():
     settle(one, [heard(replace(order(OrderStatus.WORKING)))])
 
     assert one.intent.status is Status.ACCEPTED and one.intent.reason_code is None
+
+
+def test_a_reason_to_wait_is_no_reason_for_the_end():
+    token = uuid4()
+    one = held(Status.PENDING_CANCEL, Command(CHANGE, 2, "CANCEL", None), done_sequence=1)
+    one.lease_token = token
+    settle(one, [Answer(work(token, action_id=CHANGE, type="CANCEL"), Later(5.0, "refused", "CREDENTIAL_INVALID"))])
+    assert one.intent.reason_code == "CREDENTIAL_INVALID"
+
+    settle(one, [heard(order(OrderStatus.CANCELED))])
+
+    assert one.intent.status is Status.CANCELED and one.intent.reason_code is None

@@ -124,7 +124,7 @@ def activity_query(query: Mapping[str, str]) -> tuple[Json, bool]:
 
 def limit(query: Mapping[str, str], name: str, *, default: int, largest: int) -> int:
     text = query.get(name) or str(default)
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= largest:
+    if len(text) > 9 or not text.isascii() or not text.isdigit() or not 1 <= int(text) <= largest:
         raise Unprocessable(f"{name} must be between 1 and {largest}")
     return int(text)
 
@@ -137,9 +137,9 @@ def moment(query: Mapping[str, str], name: str) -> datetime | None:
     try:
         # A plus sign that was not escaped arrives as a space.
         parsed = datetime.fromisoformat(text.replace(" ", "+"))
-    except ValueError:
+        return parsed.astimezone(UTC) if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         raise Unprocessable(f"{name} is not a time in RFC 3339 format") from None
-    return parsed.astimezone(UTC) if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
 def order_id(text: str) -> str:
@@ -182,6 +182,8 @@ def _client_order_id(data: Json) -> str | None:
         return None
     if not isinstance(value, str) or len(value) > LONGEST_CLIENT_ORDER_ID:
         raise Unprocessable(f"client_order_id must be no more than {LONGEST_CLIENT_ORDER_ID} characters")
+    if not value.isprintable():  # half a surrogate pair, for one, cannot be stored
+        raise Unprocessable("client_order_id must be printable")
     return value
 
 

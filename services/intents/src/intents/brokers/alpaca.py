@@ -40,6 +40,7 @@ READ_SECONDS = 3.0
 PAGE = 500
 ACTIVITY_PAGE = 100
 LONGEST_REASON = 200
+LONGEST_RETRY_SECONDS = 900.0  # a header that asks for more is rather broken than meant
 SILENCE_SECONDS = 1.0  # how often a quiet stream looks whether it is to stop
 _DUPLICATE = 40010001
 
@@ -219,8 +220,9 @@ class Alpaca:
     def _introduce(self, socket: Any) -> None:
         key_id, secret_key = self._headers.values()
         socket.send(json.dumps({"action": "auth", "key": key_id, "secret": secret_key}))
-        answer = _message(socket.recv(timeout=5))
-        if answer.get("data", {}).get("status") != "authorized":
+        with _understood():
+            status = _message(socket.recv(timeout=5))["data"]["status"]
+        if status != "authorized":
             raise CredentialRefused
         socket.send(json.dumps({"action": "listen", "data": {"streams": ["trade_updates"]}}))
         _message(socket.recv(timeout=5))
@@ -295,7 +297,7 @@ def _code(status: int, message: str) -> str:
 
 def _retry_after(answer: requests.Response) -> float:
     try:
-        return min(60.0, max(0.1, float(answer.headers.get("Retry-After", "1"))))
+        return min(LONGEST_RETRY_SECONDS, max(0.1, float(answer.headers.get("Retry-After", "1"))))
     except ValueError:
         return 1.0
 

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Engine, text
+from sqlalchemy.exc import SQLAlchemyError
 
 import vault
+from chassis import db
 from intents.execution.work import Work
 
 REMEMBER_SECONDS = 2.0
@@ -87,8 +89,13 @@ class Credentials:
         return found
 
     def _find(self, account_id: UUID, broker: str) -> KeyPair:
-        with self.engine.connect() as tx:
-            row = tx.execute(_BEST, {"account_id": account_id}).one_or_none()
+        try:
+            with self.engine.connect() as tx:
+                row = tx.execute(_BEST, {"account_id": account_id}).one_or_none()
+        except SQLAlchemyError as error:
+            if not db.is_unavailable(error):
+                raise
+            raise VaultDown from None
         if row is None and broker == PAPER:
             return KeyPair(DERIVED, None, derived(account_id, self.paper_secret))
         if row is not None and row.status == "invalid":

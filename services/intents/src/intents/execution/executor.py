@@ -85,7 +85,7 @@ class Executor:
         if room < min(CLAIM, max(1, most // 4)):
             return False
         try:
-            claimed = store.claim(self.direct, room, self.lease_seconds, self.turns.full())
+            claimed = store.claim(self.direct, room, self.lease_seconds, self.turns.full() + self.gateway.resting())
         except SQLAlchemyError as error:
             if not db.is_unavailable(error):
                 raise

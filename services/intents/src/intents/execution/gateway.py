@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from prometheus_client import Histogram
+from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import logs
 from intents.brokers import (
@@ -44,12 +45,13 @@ class Gateway:
 
     brokers: Brokers
     credentials: Credentials
-    refused: Callable[[Work, KeyPair], None] = lambda _work, _pair: None
-    """Told once for each key pair that a broker refuses."""
+    refused: Callable[[UUID, KeyPair], None] = lambda _account_id, _pair: None
+    """Told of each key pair that a broker refuses; perhaps more than once."""
     _breakers: dict[tuple[str, str], Breaker] = field(default_factory=dict, init=False)
     _durations: dict[str, Histogram] = field(default_factory=dict, init=False)
     _paused: dict[UUID, float] = field(default_factory=dict, init=False)
     _refused: dict[UUID, str] = field(default_factory=dict, init=False)
+    _resting: dict[UUID, float] = field(default_factory=dict, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def carry_out(self, work: Work) -> Verdict:
@@ -65,8 +67,20 @@ class Gateway:
                 raise CredentialInvalid
             broker = self.brokers.account(work.broker, work.environment, pair.secret)
         except tuple(_PARKED) as reason:
-            return _PARKED[type(reason)]
+            return self._rest(work, _PARKED[type(reason)])
         return self._guarded(broker, work, pair)
+
+    def resting(self) -> list[UUID]:
+        """Accounts of which nothing can be sent for now: to claim all that waits there would hold up the others."""
+        now = time.monotonic()
+        with self._lock:
+            self._resting = {account_id: until for account_id, until in self._resting.items() if until > now}
+            return list(self._resting)
+
+    def _rest(self, work: Work, later: Later) -> Later:
+        with self._lock:
+            self._resting[work.account_id] = time.monotonic() + min(later.seconds, PARKED_SECONDS)
+        return later
 
     def _guarded(self, broker: Broker, work: Work, pair: KeyPair) -> Verdict:
         breaker = self.breaker(work.broker or "", work.environment)
@@ -79,11 +93,11 @@ class Gateway:
             breaker.succeeded()
             pause = limited.retry_after or 1.0
             self._paused[work.account_id] = time.monotonic() + pause
-            return Later(pause, "rate_limited")
+            return self._rest(work, Later(pause, "rate_limited"))
         except CredentialRefused:
             breaker.succeeded()
             self._note_refusal(work, pair)
-            return _REFUSED
+            return self._rest(work, _REFUSED)
         except NotSent as error:
             breaker.failed()
             return Later(min(LONGEST_WAIT_SECONDS, NOT_REACHED_SECONDS * 2 ** min(work.attempts, 5)), error.reason)
@@ -95,13 +109,17 @@ class Gateway:
         return verdict
 
     def _note_refusal(self, work: Work, pair: KeyPair) -> None:
-        with self._lock:
-            known = self._refused.get(work.account_id) == pair.reference
-            self._refused[work.account_id] = pair.reference
+        """Remembered only when it is told: otherwise nobody would ask the broker again, and it never would be."""
         self.credentials.forget(work.account_id)
-        if not known:
-            log.warning("credential_refused", account_id=str(work.account_id), reference=pair.reference)
-            self.refused(work, pair)
+        if self._refused.get(work.account_id) == pair.reference:
+            return
+        log.warning("credential_refused", account_id=str(work.account_id), reference=pair.reference)
+        try:
+            self.refused(work.account_id, pair)
+        except SQLAlchemyError as error:
+            log.warning("credential_refusal_not_told", account_id=str(work.account_id), error=type(error).__name__)
+        else:
+            self._refused[work.account_id] = pair.reference
 
     def _seconds(self, broker: str) -> Histogram:
         """The labels are looked up once: for a quick broker that takes longer than the call."""

@@ -27,7 +27,7 @@ def differences(account_id: UUID, believed: Sequence[Believed], broker: Broker) 
     elsewhere = [order for name, order in shown.items() if name not in ours]
     told = _executions(broker, [order for order in changed if _has_fills(ours[order.client_order_id], order)], believed)
     return [
-        *(Heard(account_id, _bare(order), one.occurred_at, one, position_known=True) for order, one in told),
+        *(Heard(account_id, order, one.occurred_at, one, position_known=True) for order, one in told),
         *(Heard(account_id, order, order.updated_at, position_known=True) for order in (*changed, *elsewhere)),
     ]
 
@@ -56,22 +56,22 @@ def _has_fills(known: Believed, order: Order) -> bool:
 def _executions(
     broker: Broker, filled: Sequence[Order], believed: Sequence[Believed]
 ) -> Iterable[tuple[Order, Execution]]:
+    """Each execution of these orders, with its order as it stood then: so each counts for what it brought."""
     if not filled:
-        return []
+        return
     by_id = {order.broker_order_id: order for order in filled}
+    totals = dict.fromkeys(by_id, Decimal(0))
     names = {order.client_order_id for order in filled}
     since = min(one.created_at for one in believed if one.client_order_id in names) - CLOCKS_DIFFER
-    return [(by_id[one.broker_order_id], one) for one in broker.executions(since) if one.broker_order_id in by_id]
+    for one in broker.executions(since):
+        if order := by_id.get(one.broker_order_id):
+            totals[one.broker_order_id] += one.quantity
+            total = totals[one.broker_order_id]
+            yield replace(order, status=OrderStatus.WORKING, filled_quantity=total, average_price=None), one
 
 
-def _bare(order: Order) -> Order:
-    """The order without its totals, so that an execution counts for what it is."""
-    return replace(order, status=OrderStatus.WORKING, filled_quantity=Decimal(0), average_price=None)
-
-
-def look(engine: Engine, account_id: UUID, broker: Broker) -> list[Heard]:
-    """The differences to record; what the account holds is saved on the way."""
+def look(engine: Engine, account_id: UUID, broker: Broker) -> tuple[list[Heard], int | None]:
+    """The differences to record. What the account holds is saved on the way: how far its log has come by that."""
     asked_at: datetime = watching.now(engine)
     found = differences(account_id, watching.believed_open(engine, account_id), broker)
-    watching.save_holdings(engine, account_id, broker.positions(), broker.balance(), asked_at)
-    return found
+    return found, watching.save_holdings(engine, account_id, broker.positions(), broker.balance(), asked_at)

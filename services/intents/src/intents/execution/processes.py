@@ -1,7 +1,9 @@
 """The two processes of execution, wired: `python -m intents.worker executor` and `… reconciler`."""
 
 import threading
+from functools import partial
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import Engine, event, text
 
@@ -20,7 +22,6 @@ from intents.execution.gateway import Gateway
 from intents.execution.reconciler import Reconciler
 from intents.execution.recorder import Recorder
 from intents.execution.stale import cancel_stale
-from intents.execution.work import Work
 from intents.store import SCHEMA
 from intents.store.direct import Direct
 from intents.usecases import Deps
@@ -85,11 +86,7 @@ def build_executor(config: ExecutionConfig, engine: Engine) -> Executor:
 
 def gateway_of(config: ExecutionConfig, engine: Engine) -> Gateway:
     outbox = Outbox(engine, SCHEMA, attempt_limit=config.outbox_attempt_limit)
-
-    def refused(work: Work, pair: KeyPair) -> None:
-        tell_refused(outbox, work, pair)
-
-    return Gateway(Brokers(config.addresses), credentials_of(config, engine), refused)
+    return Gateway(Brokers(config.addresses), credentials_of(config, engine), partial(tell_refused, outbox))
 
 
 def credentials_of(config: ExecutionConfig, engine: Engine) -> Credentials:
@@ -98,14 +95,14 @@ def credentials_of(config: ExecutionConfig, engine: Engine) -> Credentials:
     return Credentials(engine, secret, keyring, config.remote_vault())
 
 
-def tell_refused(outbox: Outbox, work: Work, pair: KeyPair) -> None:
+def tell_refused(outbox: Outbox, account_id: UUID, pair: KeyPair) -> None:
     """Accounts owns the credential: it is told, once for each version, and marks it itself."""
     if pair.credential_id is None:
         return
     with outbox.begin() as tx:
-        if tx.execute(_NOTE_REFUSED, {"account_id": work.account_id, "reference": pair.reference}).first():
+        if tx.execute(_NOTE_REFUSED, {"account_id": account_id, "reference": pair.reference}).first():
             payload = {
-                "account_id": str(work.account_id),
+                "account_id": str(account_id),
                 "credential_id": str(pair.credential_id),
                 "version": int(pair.reference.rpartition(":")[2]),
             }
@@ -132,4 +129,5 @@ def build_reconciler(config: ExecutionConfig, engine: Engine) -> Reconciler:
         lambda: cancel_stale(deps),
         config.reconcile_seconds,
         config.streams,
+        partial(tell_refused, deps.outbox),
     )

@@ -12,9 +12,9 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import db, logs
-from intents.brokers import Broker, BrokerError, Brokers, UnknownBroker, Update
+from intents.brokers import Broker, BrokerError, Brokers, CredentialRefused, RateLimited, UnknownBroker, Update
 from intents.execution import looking, watching
-from intents.execution.credentials import CredentialInvalid, Credentials, NoCredential, VaultDown
+from intents.execution.credentials import CredentialInvalid, Credentials, KeyPair, NoCredential, VaultDown
 from intents.execution.metrics import LOOKS, STREAMS
 from intents.execution.recorder import Recorder
 from intents.execution.watching import Watched
@@ -53,6 +53,8 @@ class Reconciler:
     """Done once a second beside everything else."""
     look_seconds: float
     streams: int
+    refused: Callable[[UUID, KeyPair], None] = lambda _account_id, _pair: None
+    """Told of a key pair that a broker refuses, at every look."""
     _watches: dict[UUID, Watch] = field(default_factory=dict, init=False)
     _token: UUID = field(default_factory=uuid4, init=False)
 
@@ -95,8 +97,10 @@ class Reconciler:
         if len(self._watches) <= self.streams:
             threading.Thread(target=self._listen, args=(watch,), name="stream", daemon=True).start()
 
-    def _broker(self, account: Watched) -> Broker:
-        pair = self.credentials.pair(account.account_id, account.broker)
+    def _pair(self, account: Watched) -> KeyPair:
+        return self.credentials.pair(account.account_id, account.broker)
+
+    def _broker(self, account: Watched, pair: KeyPair) -> Broker:
         return self.brokers.account(account.broker, account.environment, pair.secret)
 
     def _listen(self, watch: Watch) -> None:
@@ -114,9 +118,11 @@ class Reconciler:
 
         while not watch.stop.is_set():
             try:
-                self._broker(watch.account).listen(ready, hear, watch.stop)
+                self._broker(watch.account, self._pair(watch.account)).listen(ready, hear, watch.stop)
             except (BrokerError, *_NO_KEYS, SQLAlchemyError, TimeoutError) as error:
                 log.info("stream_lost", account_id=str(account_id), error=type(error).__name__)
+            except Exception as error:
+                log.error("stream_lost", account_id=str(account_id), exc_info=error)
             if watch.listening:
                 watch.listening = False
                 STREAMS.dec()
@@ -133,13 +139,15 @@ class Reconciler:
     def _look(self, watch: Watch) -> None:
         account_id = watch.account.account_id
         try:
-            found = looking.look(self.engine, account_id, self._broker(watch.account))
+            found = self._found(watch.account)
             for one in found:
                 self.recorder.put(one)
             LOOKS.labels("different" if found else "same").inc()
             if found:
                 watch.active_at = time.monotonic()
         except (BrokerError, *_NO_KEYS) as error:
+            if isinstance(error, RateLimited):
+                watch.look_at = time.monotonic() + (error.retry_after or self.look_seconds)
             LOOKS.labels("failed").inc()
             log.info("look_failed", account_id=str(account_id), error=type(error).__name__)
         except SQLAlchemyError as error:
@@ -149,3 +157,14 @@ class Reconciler:
             log.error("look_failed", account_id=str(account_id), exc_info=error)
         finally:
             watch.looking = False
+
+    def _found(self, account: Watched) -> list[Heard]:
+        pair = self._pair(account)
+        try:
+            found, sequence = looking.look(self.engine, account.account_id, self._broker(account, pair))
+        except CredentialRefused:
+            self.refused(account.account_id, pair)
+            raise
+        if sequence is not None:
+            self.recorder.tell(account.account_id, sequence)
+        return found

@@ -6,7 +6,6 @@ While a transaction is under way the next batch gathers, so one is as quick as i
 import queue
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
 
@@ -89,9 +88,8 @@ def _settle_all(held: Sequence[Held], happenings: Sequence[Happening]) -> list[H
     """Let each intent have what concerns it; what concerns none was placed elsewhere."""
     by_intent = {(one.account_id, one.intent.id): one for one in held}
     by_order = {(one.account_id, order): one for one in held for order in one.orders}
-    theirs: dict[int, list[Happening]] = defaultdict(list)
     unknown: list[Heard] = []
-    for happening in happenings:
+    for rank, happening in enumerate(happenings):
         if isinstance(happening, Answer):
             found = by_intent.get((happening.account_id, happening.work.intent_id))
             if found and found.lease_token != happening.work.lease_token:
@@ -101,9 +99,8 @@ def _settle_all(held: Sequence[Held], happenings: Sequence[Happening]) -> list[H
             if found is None:
                 unknown.append(happening)
         if found:
-            theirs[id(found)].append(happening)
-    for one in held:
-        settle(one, theirs[id(one)])
+            found.rank = rank
+            settle(found, [happening])
     return unknown
 
 
@@ -122,7 +119,7 @@ class Recorder:
         tell: Callable[[UUID, int], None] = lambda _account_id, _sequence: None,
         threads: int = 1,
     ) -> None:
-        self._direct, self._recorded, self._patience, self._tell = direct, recorded, patience, tell
+        self._direct, self._recorded, self._patience, self.tell = direct, recorded, patience, tell
         self._beat: Callable[[], object] = lambda: None
         self._queue: queue.SimpleQueue[Happening | None] = queue.SimpleQueue()
         self._threads = [threading.Thread(target=self._run, name="recorder", daemon=True) for _ in range(threads)]
@@ -178,7 +175,7 @@ class Recorder:
                 ends = record(self._direct, batch, self._patience)
                 RECORDED.inc(len(batch))
                 for account_id, sequence in ends.items():
-                    self._tell(account_id, sequence)
+                    self.tell(account_id, sequence)
                 return
             except SQLAlchemyError as error:
                 if db.is_unavailable(error):

@@ -19,6 +19,8 @@ from intents.execution.work import Decided, Later, Refused, Requested, Seen, Unk
 from intents.model import Status, Update
 
 QUIET_MARGIN_SECONDS = 1.0
+GIVEN_UP_QUIETS = 3  # quiet periods, after which what is not there will not come any more
+FRESH_SECONDS = 2.0  # how old may be what the claim saw of halts and cancels
 CANCEL_ATTEMPTS = 5  # polls of a cancel that the broker took in and does not carry out
 
 CANCELED_BEFORE_SENT = "CANCELED_BEFORE_SENT"
@@ -26,9 +28,16 @@ CANCELED_BEFORE_SENT = "CANCELED_BEFORE_SENT"
 
 def decide_here(work: Work) -> Verdict | None:
     """What is settled without the broker, or None if it has to be sent."""
+    if time.monotonic() - work.claimed.at > FRESH_SECONDS:
+        return Later(0.0, "claimed_too_long_ago")  # it waited for others: to be looked at again before it is sent
     if work.broker is None:
         return _gone(work)
-    if work.started_before or work.type == "CANCEL":
+    return None if work.started_before else _not_to_be_sent(work)
+
+
+def _not_to_be_sent(work: Work) -> Decided | None:
+    """Why it must not go out now although it was accepted. A CANCEL always may: it only reduces risk."""
+    if work.type == "CANCEL":
         return None
     if work.status is Status.PENDING_CANCEL:
         update = Update.CANCELED if work.type == "CREATE" else Update.REPLACE_REJECTED
@@ -148,9 +157,12 @@ def _sent_before(broker: Broker, work: Work) -> Verdict | None:
     found = broker.find(work.client_order_id)
     if found:
         return Seen(found)
-    quiet = work.started_before + timedelta(seconds=broker.call_seconds + QUIET_MARGIN_SECONDS) - work.now
-    if quiet > timedelta(0):
-        return Later(quiet.total_seconds(), "quiet_period")  # the earlier request may still be on its way
+    quiet, silence = broker.call_seconds + QUIET_MARGIN_SECONDS, (work.now - work.started_before).total_seconds()
+    if silence < quiet:
+        return Later(quiet - silence, "quiet_period")  # the earlier request may still be on its way
+    if decided := _not_to_be_sent(work):
+        # Sending again is safe, believing that nothing was sent is not: so that takes longer.
+        return decided if silence > GIVEN_UP_QUIETS * quiet else Later(quiet, "perhaps_sent")
     return None if broker.client_ids.may_resend else Unknown("needs_operator")
 
 

@@ -1,8 +1,8 @@
 """What an answer or an update makes of an intent: the decisions of execution, without a database or a broker.
 
-Fills are counted in two ways that must agree in the end: by executions, each once by its id, and by what the broker
-says is filled of an order in all. The larger is believed, so nothing is counted twice, whatever comes late, twice, out
-of order or only by looking.
+What the broker says is filled of an order in all is believed, and the largest such total; where an update has none,
+the executions of the order count, each once by its id. So nothing is counted twice, whatever comes late, twice, out of
+order, only by looking, or under two ids.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from intents.brokers import OPEN, Execution, Order, OrderStatus, Told
-from intents.execution.work import Answer, Decided, Heard, Later, Refused, Requested, Seen, Unknown
+from intents.execution.work import Answer, Decided, Heard, Later, Refused, Requested, Seen, Unknown, Work
 from intents.model import TERMINAL, Intent, Spec, Status, Update, reports
 from intents.model.reports import Report
 
@@ -77,6 +77,8 @@ class Held:
     holder: UUID | None = None
     """Set when the intent is not locked: then it is written only if it is still under this lease, and unchanged."""
     patience: Patience = Patience()
+    rank: int = 0
+    """Which of all that is recorded together acts now: events and positions of several intents keep that order."""
     events: list[dict[str, Any]] = field(default_factory=list)
     positions: list[dict[str, Any]] = field(default_factory=list)
     unsent: list[str] = field(default_factory=list)
@@ -107,7 +109,7 @@ def _answered(held: Held, answer: Answer) -> None:
     if isinstance(verdict, Seen):
         _see(held, verdict.order, verdict.order.updated_at)
         if open_still and held.command:
-            _again(held, _patience(held))
+            _taken_in(held, work)
     elif isinstance(verdict, Refused):
         _refused(held, verdict, open_still)
     elif not open_still:
@@ -117,9 +119,10 @@ def _answered(held: Held, answer: Answer) -> None:
     elif isinstance(verdict, Later):
         _later(held, verdict, sent_before=work.started_before)
     elif isinstance(verdict, Requested):
-        _again(held, _patience(held))
+        _taken_in(held, work)
     elif isinstance(verdict, Decided):
-        held.unsent.append(work.client_order_id)
+        if work.started_before is None:
+            held.unsent.append(work.client_order_id)
         apply_report(held, Report(verdict.update, held.now, reason_code=verdict.code, reason=verdict.reason))
         _done(held)
 
@@ -138,19 +141,19 @@ def _refused(held: Held, refused: Refused, open_still: bool) -> None:
 
 
 def _unknown(held: Held, verdict: Unknown) -> None:
-    started = held.submit_started_at or held.now
-    first = started + timedelta(seconds=held.patience.ask_after_seconds)
-    later = max(first, held.now + timedelta(seconds=held.patience.ask_every_seconds)) if held.attempts else first
-    held.attempts += 1
-    held.next_attempt_at = max(later, held.now)
-    if held.intent.outcome != "unknown":
+    held.attempts = 0  # what was taken in before says nothing any more
+    if held.intent.outcome == "unknown":
+        _again(held, held.patience.ask_every_seconds)
+    else:
+        started = held.submit_started_at or held.now
+        held.next_attempt_at = max(held.now, started + timedelta(seconds=held.patience.ask_after_seconds))
         apply_report(held, Report(Update.SUBMITTED, held.now, outcome="unknown", reason=verdict.reason))
 
 
 def _later(held: Held, verdict: Later, sent_before: datetime | None) -> None:
+    held.submit_started_at = sent_before  # as before this run, which sent nothing
     if sent_before is None:
-        held.submit_started_at = None
-    held.attempts += 1
+        held.attempts += 1
     _again(held, verdict.seconds)
     if verdict.code and held.intent.reason_code != verdict.code:
         held.intent = replace(held.intent, reason_code=verdict.code, updated_at=held.now)
@@ -161,10 +164,10 @@ def _again(held: Held, seconds: float) -> None:
     held.next_attempt_at = held.now + timedelta(seconds=seconds)
 
 
-def _patience(held: Held) -> float:
-    """Until the next look at something the broker has taken in: soon at first, then less often."""
-    held.attempts += 1
-    return min(held.patience.ask_every_seconds, held.patience.look_again_seconds * held.attempts)
+def _taken_in(held: Held, work: Work) -> None:
+    """The broker has it and is not done: it is looked at again soon, then less often. `attempts` counts these looks."""
+    held.attempts = held.attempts + 1 if work.started_before else 1
+    _again(held, min(held.patience.ask_every_seconds, held.patience.look_again_seconds * held.attempts))
 
 
 def _see(
@@ -174,6 +177,7 @@ def _see(
     if known is None:
         return
     _learn(known, order)
+    news = execution if execution and execution.id not in known.executions else None
     filled = _fill_of(known, order, execution)
     if _is_replacement(held, known) and not _take_over(held, known, order, moment, filled is not None):
         return
@@ -181,7 +185,9 @@ def _see(
     if current:
         _accept(held, order, moment)
     if filled:
-        _fill(held, moment, filled, execution)
+        _fill(held, moment, filled, news)
+    if news and order.filled_quantity >= known.filled_quantity:  # else it is older than what we know
+        _stands(held, moment, news)
     if current:
         _end(held, order, moment, told)
 
@@ -199,7 +205,7 @@ def _fill_of(known: BrokerOrder, order: Order, execution: Execution | None) -> t
         known.executions.add(execution.id)
         known.executed_quantity += execution.quantity
         known.changed = True
-    filled = max(known.filled_quantity, order.filled_quantity, known.executed_quantity)
+    filled = max(known.filled_quantity, order.filled_quantity or known.executed_quantity)
     quantity = filled - known.filled_quantity
     if quantity <= 0:
         return None
@@ -242,14 +248,10 @@ def _replaced(held: Held, known: BrokerOrder, broker_order_id: str, moment: date
 
 
 def _accept(held: Held, order: Order, moment: datetime) -> None:
-    if held.intent.broker_order_id is not None and held.intent.outcome is None:
+    if held.intent.broker_order_id is not None:
         return
     if order.status is OrderStatus.REJECTED:
         held.intent = replace(held.intent, broker_order_id=order.broker_order_id)
-        return
-    if held.intent.reason_code in PARKED:
-        held.intent = replace(held.intent, reason_code=None)
-    if held.intent.broker_order_id is not None:
         return
     held.accepted_at = held.now
     if not apply_report(held, Report(Update.ACCEPTED, moment, broker_order_id=order.broker_order_id)):
@@ -272,7 +274,8 @@ def _fill(held: Held, moment: datetime, filled: tuple[Decimal, Decimal | None], 
     )
     if apply_report(held, report):
         held.events.insert(len(held.events) - 1, _trade(held, report))
-        _position(held, report, execution)
+        moved = quantity if held.intent.order_side == "BUY" else -quantity
+        _move(held, moved=moved, stands=None, price=price)
 
 
 def _end(held: Held, order: Order, moment: datetime, told: Told | None) -> None:
@@ -310,7 +313,8 @@ def _replaced_by(held: Held, order: Order, moment: datetime) -> None:
 def apply_report(held: Held, report: Report) -> bool:
     """Let it act by the table of the life cycle, and tell it; False if it means nothing any more."""
     before = held.intent.status
-    after = reports.apply(held.intent, report)
+    waited = held.intent.reason_code in PARKED  # a reason to wait, which is over
+    after = reports.apply(replace(held.intent, reason_code=None) if waited else held.intent, report)
     if after is None:
         return False
     held.intent = after
@@ -334,53 +338,35 @@ def _done(held: Held) -> None:
 
 def _tell(held: Held, before: Status, report: Report) -> None:
     held.changed = True
-    held.events.append(
-        {
-            "type": "BROKER_ORDER",
-            "execution_id": None,
-            "from_status": before,
-            "to_status": held.intent.status,
-            "payload": reports.broker_order(held.intent, report),
-            "occurred_at": report.occurred_at,
-        }
-    )
+    statuses = {"from_status": before, "to_status": held.intent.status}
+    payload = reports.broker_order(held.intent, report)
+    held.events.append(_event(held, "BROKER_ORDER", payload, report.occurred_at) | statuses)
 
 
 def _trade(held: Held, report: Report) -> dict[str, Any]:
-    return {
-        "type": "BROKER_TRADE",
-        "execution_id": report.execution_id,
-        "from_status": None,
-        "to_status": None,
-        "payload": reports.broker_trade(held.intent, report),
-        "occurred_at": report.occurred_at,
+    payload = reports.broker_trade(held.intent, report)
+    return _event(held, "BROKER_TRADE", payload, report.occurred_at) | {"execution_id": report.execution_id}
+
+
+def _event(held: Held, type_: str, payload: dict[str, Any], moment: datetime) -> dict[str, Any]:
+    return {"rank": held.rank, "type": type_, "payload": payload, "occurred_at": moment}
+
+
+def _stands(held: Held, moment: datetime, execution: Execution) -> None:
+    """Where the position stands, if the broker says so, whoever was first to tell of the fill."""
+    stands = execution.position_quantity
+    if stands is None:
+        return
+    _move(held, moved=_ZERO, stands=stands, price=execution.price)
+    payload = {
+        "symbol": held.intent.symbol,
+        "quantity": format(stands, "f"),
+        "last_price": format(execution.price, "f"),
     }
+    held.events.append(_event(held, "BROKER_POSITION", payload, moment))
 
 
-def _position(held: Held, report: Report, execution: Execution | None) -> None:
-    """By how much the position moved, or where it stands if the broker says so."""
-    quantity = report.last_quantity or _ZERO
-    stands = execution.position_quantity if execution else None
+def _move(held: Held, *, moved: Decimal, stands: Decimal | None, price: Decimal | None) -> None:
     held.positions.append(
-        {
-            "symbol": held.intent.symbol,
-            "moved": quantity if held.intent.order_side == "BUY" else -quantity,
-            "stands": stands,
-            "price": report.last_price,
-        }
+        {"rank": held.rank, "symbol": held.intent.symbol, "moved": moved, "stands": stands, "price": price}
     )
-    if stands is not None:
-        held.events.append(
-            {
-                "type": "BROKER_POSITION",
-                "execution_id": None,
-                "from_status": None,
-                "to_status": None,
-                "payload": {
-                    "symbol": held.intent.symbol,
-                    "quantity": format(stands, "f"),
-                    "last_price": None if report.last_price is None else format(report.last_price, "f"),
-                },
-                "occurred_at": report.occurred_at,
-            }
-        )

@@ -15,11 +15,13 @@ ACTOR = model.Actor("system", "stale-orders")
 REASON = "STALE_ORDER"
 BATCH = 100
 
+# Of a deleted account nothing can be canceled: left in, enough of them would fill every batch.
 # A cancel that the broker refused is not repeated at once: the order is left alone for a minute.
 _STALE = text("""
     SELECT i.account_id, i.id
     FROM controls_api.symbol_time t
     JOIN intents.intent i ON i.account_id = t.account_id AND i.symbol = t.symbol
+    JOIN accounts_api.account ON account.id = i.account_id
     WHERE t.stale_order_millis IS NOT NULL AND i.status IN ('ACCEPTED', 'PARTIALLY_FILLED')
       AND i.accepted_at < now() - t.stale_order_millis * interval '1 millisecond'
       AND NOT EXISTS (

@@ -10,7 +10,9 @@ from uuid import UUID
 from sqlalchemy import Connection, Engine, text
 
 from intents.brokers import Balance, Position
+from intents.model.chain import GENESIS
 
+GENESIS_BYTES = f"'\\x{GENESIS.hex()}'::bytea"
 ENDED = "'FILLED', 'CANCELED', 'REJECTED', 'DENIED', 'EXPIRED', 'FAILED'"
 
 
@@ -55,27 +57,46 @@ _BELIEVED = text(f"""
       AND o.status NOT IN ('FILLED', 'CANCELED', 'EXPIRED', 'REJECTED', 'REPLACED')
 """)  # noqa: S608 - a constant
 _NOW = text("SELECT clock_timestamp()")
-# What a fill has changed since the broker was asked stays: the next look will see both.
-_POSITIONS = text("""
-    INSERT INTO intents.position AS held (account_id, symbol, quantity, last_price, updated_at, average_entry_price,
-        market_value, unrealized_profit, reconciled_at)
-    SELECT :account_id, symbol, quantity, last_price, :asked_at, average_entry_price, market_value, unrealized_profit,
-           :asked_at
-    FROM jsonb_to_recordset(CAST(:positions AS jsonb)) AS given(symbol text, quantity numeric, last_price numeric,
-        average_entry_price numeric, market_value numeric, unrealized_profit numeric)
-    ORDER BY symbol
-    ON CONFLICT (account_id, symbol) DO UPDATE SET quantity = excluded.quantity,
-        last_price = coalesce(excluded.last_price, held.last_price),
-        average_entry_price = excluded.average_entry_price, market_value = excluded.market_value,
-        unrealized_profit = excluded.unrealized_profit, reconciled_at = excluded.reconciled_at
-        WHERE held.updated_at <= excluded.reconciled_at
-""")
-_FLAT = text("""
-    UPDATE intents.position SET quantity = 0, average_entry_price = NULL, market_value = 0, unrealized_profit = 0,
-        reconciled_at = :asked_at
-    WHERE account_id = :account_id AND updated_at <= :asked_at AND NOT (symbol = ANY(:symbols))
-      AND (quantity <> 0 OR reconciled_at IS NULL)
-""")
+_LOCK_HEAD = text("SELECT 1 FROM intents.account_head WHERE account_id = :account_id FOR UPDATE")
+# What the broker does not show any more is flat. What a fill has changed since the broker was asked stays: the next
+# look will see both. Told is what differs, and what has moved since the broker last said how it stands.
+_POSITIONS = text(f"""
+    WITH before AS MATERIALIZED (
+        SELECT symbol, quantity, reconciled_at IS NULL OR reconciled_at < updated_at AS unsaid
+        FROM intents.position WHERE account_id = :account_id
+    ), given AS (
+        SELECT * FROM jsonb_to_recordset(CAST(:positions AS jsonb)) AS given(symbol text, quantity numeric,
+            last_price numeric, average_entry_price numeric, market_value numeric, unrealized_profit numeric)
+        UNION ALL
+        SELECT symbol, 0, NULL, NULL, 0, 0 FROM before
+        WHERE (quantity <> 0 OR unsaid) AND NOT (symbol = ANY(:symbols))
+    ), saved AS (
+        INSERT INTO intents.position AS held (account_id, symbol, quantity, last_price, updated_at,
+            average_entry_price, market_value, unrealized_profit, reconciled_at)
+        SELECT :account_id, symbol, quantity, last_price, :asked_at, average_entry_price, market_value,
+               unrealized_profit, :asked_at
+        FROM given ORDER BY symbol
+        ON CONFLICT (account_id, symbol) DO UPDATE SET quantity = excluded.quantity,
+            last_price = coalesce(excluded.last_price, held.last_price),
+            average_entry_price = excluded.average_entry_price, market_value = excluded.market_value,
+            unrealized_profit = excluded.unrealized_profit, reconciled_at = excluded.reconciled_at
+            WHERE held.updated_at <= excluded.reconciled_at
+        RETURNING symbol, quantity, last_price
+    ), news AS (
+        SELECT saved.*, row_number() OVER (ORDER BY symbol) AS place FROM saved LEFT JOIN before USING (symbol)
+        WHERE before.unsaid OR saved.quantity <> coalesce(before.quantity, 0)
+    ), head AS (
+        INSERT INTO intents.account_head AS head (account_id, last_sequence, last_hash, previous_hash)
+        SELECT :account_id, count(*), {GENESIS_BYTES}, {GENESIS_BYTES} FROM news HAVING count(*) > 0
+        ON CONFLICT (account_id) DO UPDATE SET last_sequence = head.last_sequence + excluded.last_sequence
+        RETURNING last_sequence
+    )
+    INSERT INTO intents.broker_event (account_id, sequence, id, type, payload, occurred_at)
+    SELECT :account_id, head.last_sequence - (SELECT count(*) FROM news) + place, gen_random_uuid(), 'BROKER_POSITION',
+           jsonb_build_object('symbol', symbol, 'quantity', quantity::text, 'last_price', last_price::text), :asked_at
+    FROM news CROSS JOIN head
+    RETURNING sequence
+""")  # noqa: S608 - a constant
 _BALANCE = text("""
     INSERT INTO intents.balance (account_id, currency, cash, equity, buying_power, updated_at)
     VALUES (:account_id, :currency, :cash, :equity, :buying_power, :asked_at)
@@ -110,13 +131,17 @@ def now(engine: Engine) -> datetime:
 
 def save_holdings(
     engine: Engine, account_id: UUID, positions: Sequence[Position], balance: Balance, asked_at: datetime
-) -> None:
+) -> int | None:
+    """How far the account's log has come, if there was anything to tell."""
     values: dict[str, Any] = {"account_id": account_id, "asked_at": asked_at}
+    shown = json.dumps([one._asdict() for one in positions], default=str)
     with engine.begin() as tx:
-        tx.execute(_POSITIONS, values | {"positions": json.dumps([one._asdict() for one in positions], default=str)})
-        tx.execute(_FLAT, values | {"symbols": [one.symbol for one in positions]})
+        tx.execute(_LOCK_HEAD, values)  # heads before positions, as everywhere
+        told = tx.execute(_POSITIONS, values | {"positions": shown, "symbols": [one.symbol for one in positions]})
+        sequences = [row.sequence for row in told]
         tx.execute(_BALANCE, values | balance._asdict())
         tx.execute(_LOOKED, values)
+    return max(sequences, default=None)
 
 
 _HELD = text("""

@@ -60,6 +60,7 @@ NEXT: Mapping[tuple[Status, Update], Status] = {
     (_S.PENDING, _U.CANCEL): _S.PENDING_CANCEL,
     (_S.SUBMITTED, _U.ACCEPTED): _S.ACCEPTED,
     (_S.SUBMITTED, _U.REJECTED): _S.REJECTED,
+    (_S.SUBMITTED, _U.DENIED): _S.DENIED,  # it had not got through, and must not be sent any more
     (_S.SUBMITTED, _U.FAILED): _S.FAILED,
     (_S.SUBMITTED, _U.PARTIALLY_FILLED): _S.PARTIALLY_FILLED,  # reports may overtake the answer to the order
     (_S.SUBMITTED, _U.FILLED): _S.FILLED,
@@ -115,6 +116,8 @@ NEXT: Mapping[tuple[Status, Update], Status] = {
     (_S.FILLED, _U.FILLED): _S.FILLED,
     (_S.REJECTED, _U.PARTIALLY_FILLED): _S.REJECTED,
     (_S.REJECTED, _U.FILLED): _S.FILLED,
+    (_S.DENIED, _U.PARTIALLY_FILLED): _S.DENIED,
+    (_S.DENIED, _U.FILLED): _S.FILLED,
 }
 
 

@@ -1,116 +1,30 @@
-"""What every broker adapter must pass before an executor may use it.
-
-    from intents.brokers.conformance import Conformance
-
-    class TestMyBroker(Conformance):
-        @pytest.fixture
-        def market(self): ...  # a `Market`: a fresh account there, and symbols that behave as asked
-
-A published suite for pytest and Hypothesis: one class of plain facts, one state machine (`machine`) that does whatever
-may be done to orders in any order and checks after each step that what is told, shown and remembered is one story.
-It needs pytest and Hypothesis, which nothing else here does: only tests import it.
-"""
+"""Plain facts about every broker."""
 # ruff: noqa: S101 - these are tests
 
-import threading
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule, run_state_machine_as_test
+from hypothesis.stateful import run_state_machine_as_test
 
+from intents.brokers.conformance.machine import machine
+from intents.brokers.conformance.market import Listener, Market, eventually, limit, order
 from intents.brokers.protocol import (
     OPEN,
     Broker,
-    BrokerError,
     Change,
     ClientIds,
     CredentialRefused,
-    NewOrder,
     Order,
     OrderStatus,
     OutcomeUnknown,
     Refused,
-    Told,
-    Update,
 )
 
-SOON_SECONDS = 5.0
 _ZERO = Decimal(0)
-
-
-class Market(Protocol):
-    """What the suite needs of a broker under test. A symbol that cannot be had is None, and its facts are left out."""
-
-    broker: Broker
-    stranger: Broker | None
-    """The same broker with a key pair that it does not know."""
-    resting: str
-    """Accepts orders and fills nothing."""
-    filling: str
-    """Fills a market order at once."""
-    halving: str | None
-    """Fills half of an order at once and leaves the rest open."""
-    refusing: str | None
-    """Refuses orders."""
-    silent: str | None
-    """Does what is asked and never answers."""
-    doubling: str | None
-    """Tells every update twice."""
-    late: str | None
-    """Fills an order only after its cancel was taken in."""
-
-
-def order(symbol: str, quantity: str = "10", **more: Any) -> NewOrder:
-    return NewOrder(f"tip-{uuid4().hex}", symbol, "BUY", "Market", Decimal(quantity), "DAY", **more)
-
-
-def limit(symbol: str, price: str = "1", quantity: str = "10") -> NewOrder:
-    return NewOrder(f"tip-{uuid4().hex}", symbol, "BUY", "Limit", Decimal(quantity), "GTC", Decimal(price))
-
-
-def eventually(found: Callable[[], Any], seconds: float = SOON_SECONDS) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (answer := found()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {seconds} s")
-        time.sleep(0.02)
-    return answer
-
-
-@dataclass
-class Listener:
-    """Hears an account in a thread, and adds up fills as the platform does: each execution once."""
-
-    broker: Broker
-    updates: list[Update] = field(default_factory=list)
-    stop: threading.Event = field(default_factory=threading.Event)
-
-    def __post_init__(self) -> None:
-        ready = threading.Event()
-        self._thread = threading.Thread(
-            target=self.broker.listen, args=(ready.set, self.updates.append, self.stop), daemon=True
-        )
-        self._thread.start()
-        assert ready.wait(SOON_SECONDS), "the stream must be ready soon"
-
-    def of(self, client_order_id: str) -> list[Update]:
-        return [update for update in self.updates if update.order.client_order_id == client_order_id]
-
-    def filled(self, client_order_id: str) -> Decimal:
-        executions = {one.execution.id: one.execution.quantity for one in self.of(client_order_id) if one.execution}
-        return sum(executions.values(), _ZERO)
-
-    def close(self) -> None:
-        """The thread ends by itself a little later."""
-        self.stop.set()
 
 
 class Conformance:
@@ -295,108 +209,3 @@ class Conformance:
                 database=None,
             ),
         )
-
-
-@dataclass
-class Known:
-    """What must be true of an order, from what was done to it."""
-
-    order: Order
-    may_be: set[OrderStatus]
-
-
-def machine(market: Market) -> type[RuleBasedStateMachine]:
-    """Creates, cancels and replaces at will. Invariant: open orders, single reads and remembered facts agree."""
-    broker = market.broker
-
-    class Orders(RuleBasedStateMachine):
-        made: Any = Bundle("made")
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.known: dict[str, Known] = {}
-            self.listener = Listener(broker)
-
-        @rule(target=made, quantity=st.integers(1, 50))
-        def rest(self, quantity: int) -> Any:
-            return self._create(limit(market.resting, "1", str(quantity)), set(OPEN))
-
-        @rule(target=made, quantity=st.integers(1, 5))
-        def fill(self, quantity: int) -> Any:
-            return self._create(order(market.filling, str(quantity)), {*OPEN, OrderStatus.FILLED})
-
-        def _create(self, asked: NewOrder, may_be: set[OrderStatus]) -> str:
-            shown = broker.create(asked)
-            self.known[asked.client_order_id] = Known(shown, may_be)
-            return asked.client_order_id
-
-        @rule(name=made)
-        def again(self, name: str) -> None:
-            """The same id once more: refused, whatever has become of the first."""
-            with pytest.raises(Refused):
-                broker.create(NewOrder(name, market.resting, "BUY", "Market", Decimal(1), "DAY"))
-
-        @rule(name=made)
-        def cancel(self, name: str) -> None:
-            known = self.known[name]
-            try:
-                broker.cancel(known.order.broker_order_id)
-                known.may_be |= {OrderStatus.CANCELED}
-                if known.order.symbol == market.resting:
-                    known.may_be -= {OrderStatus.PENDING, OrderStatus.WORKING}
-            except Refused:
-                assert self._shown(name).status not in OPEN
-
-        @rule(target=made, name=made, quantity=st.integers(1, 50))
-        def replace(self, name: str, quantity: int) -> Any:
-            known = self.known[name]
-            change = Change(f"tip-{uuid4().hex}", Decimal(quantity), "GTC", Decimal(1))
-            if known.order.kind != "Limit":
-                return multiple()
-            try:
-                shown = broker.replace(known.order.broker_order_id, change)
-            except Refused:
-                assert self._shown(name).status not in OPEN and broker.find(change.client_order_id) is None
-                return multiple()
-            known.may_be = {OrderStatus.REPLACED, OrderStatus.PENDING_REPLACE}
-            self.known[change.client_order_id] = Known(shown, set(OPEN))
-            return change.client_order_id
-
-        def _shown(self, name: str) -> Order:
-            shown = broker.find(name)
-            assert shown is not None, "what was accepted must be found by its id"
-            return shown
-
-        @invariant()
-        def one_story(self) -> None:
-            open_now = {one.client_order_id: one for one in broker.open_orders()}
-            for name, known in self.known.items():
-                shown = self._shown(name)
-                assert shown.status in known.may_be, f"{name} is {shown.status}"
-                assert shown.broker_order_id == known.order.broker_order_id
-                assert (shown.status in OPEN) == (name in open_now)
-                assert shown.quantity is None or shown.filled_quantity <= shown.quantity
-
-        def teardown(self) -> None:
-            for name in self.known:
-                shown = self._shown(name)
-                self._filled_as_told(name, shown)
-                self._ends_as_told(name, shown)
-            self.listener.close()
-
-        def _filled_as_told(self, name: str, shown: Order) -> None:
-            eventually(lambda: self.listener.filled(name) == shown.filled_quantity)
-
-        def _ends_as_told(self, name: str, shown: Order) -> None:
-            """The last word of the stream is the state that is shown."""
-
-            def last() -> bool:
-                told = [one for one in self.listener.of(name) if one.told not in (Told.CANCEL_REJECTED,)]
-                return bool(told) and (told[-1].order.status == shown.status or shown.status in OPEN)
-
-            eventually(last)
-
-    return Orders
-
-
-__all__ = ["BrokerError", "Conformance", "Listener", "Market", "limit", "machine", "order"]

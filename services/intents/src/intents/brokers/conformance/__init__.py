@@ -1,0 +1,18 @@
+"""What every broker adapter must pass before an executor may use it.
+
+    from intents.brokers.conformance import Conformance
+
+    class TestMyBroker(Conformance):
+        @pytest.fixture
+        def market(self): ...  # a `Market`: a fresh account there, and symbols that behave as asked
+
+A published suite for pytest and Hypothesis: one class of plain facts, one state machine (`machine`) that does whatever
+may be done to orders in any order and checks after each step that what is told, shown and remembered is one story.
+It needs pytest and Hypothesis, which nothing else here does: only tests import it.
+"""
+
+from intents.brokers.conformance.facts import Conformance
+from intents.brokers.conformance.machine import machine
+from intents.brokers.conformance.market import Listener, Market, limit, order
+
+__all__ = ["Conformance", "Listener", "Market", "limit", "machine", "order"]

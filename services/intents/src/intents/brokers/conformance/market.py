@@ -1,0 +1,91 @@
+"""What the suite needs of a broker under test, and how it listens to it."""
+# ruff: noqa: S101 - these are tests
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Protocol
+from uuid import uuid4
+
+from intents.brokers.protocol import (
+    Broker,
+    BrokerError,
+    NewOrder,
+    Update,
+)
+
+SOON_SECONDS = 30.0
+_ZERO = Decimal(0)
+
+
+class Market(Protocol):
+    """What the suite needs of a broker under test. A symbol that cannot be had is None, and its facts are left out."""
+
+    broker: Broker
+    stranger: Broker | None
+    """The same broker with a key pair that it does not know."""
+    resting: str
+    """Accepts orders and fills nothing."""
+    filling: str
+    """Fills a market order at once."""
+    halving: str | None
+    """Fills half of an order at once and leaves the rest open."""
+    refusing: str | None
+    """Refuses orders."""
+    silent: str | None
+    """Does what is asked and never answers."""
+    doubling: str | None
+    """Tells every update twice."""
+    late: str | None
+    """Fills an order only after its cancel was taken in."""
+
+
+def order(symbol: str, quantity: str = "10", **more: Any) -> NewOrder:
+    return NewOrder(f"tip-{uuid4().hex}", symbol, "BUY", "Market", Decimal(quantity), "DAY", **more)
+
+
+def limit(symbol: str, price: str = "1", quantity: str = "10") -> NewOrder:
+    return NewOrder(f"tip-{uuid4().hex}", symbol, "BUY", "Limit", Decimal(quantity), "GTC", Decimal(price))
+
+
+def eventually(found: Callable[[], Any], seconds: float = SOON_SECONDS) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (answer := found()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds} s")
+        time.sleep(0.02)
+    return answer
+
+
+@dataclass
+class Listener:
+    """Hears an account in a thread, and adds up fills as the platform does: each execution once."""
+
+    broker: Broker
+    updates: list[Update] = field(default_factory=list)
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self._ready = threading.Event()
+        threading.Thread(target=self._listen, daemon=True).start()
+        assert self._ready.wait(SOON_SECONDS), "the stream must be ready soon"
+
+    def _listen(self) -> None:
+        try:
+            self.broker.listen(self._ready.set, self.updates.append, self.stop)
+        except BrokerError:
+            if not self.stop.is_set():  # afterwards the line may be cut, with the broker under test itself
+                raise
+
+    def of(self, client_order_id: str) -> list[Update]:
+        return [update for update in self.updates if update.order.client_order_id == client_order_id]
+
+    def filled(self, client_order_id: str) -> Decimal:
+        executions = {one.execution.id: one.execution.quantity for one in self.of(client_order_id) if one.execution}
+        return sum(executions.values(), _ZERO)
+
+    def close(self) -> None:
+        """The thread ends by itself a little later."""
+        self.stop.set()

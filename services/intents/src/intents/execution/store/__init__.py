@@ -1,0 +1,10 @@
+"""The only SQL of execution. Every moment is the database's; many intents are taken and settled by one statement each.
+
+Locks are taken in one order everywhere: intents by account and id, then heads by account.
+"""
+
+from intents.execution.store.claiming import claim, held_since_claim
+from intents.execution.store.holding import hold
+from intents.execution.store.writing import write
+
+__all__ = ["claim", "held_since_claim", "hold", "write"]

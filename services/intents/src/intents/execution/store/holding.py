@@ -1,0 +1,93 @@
+"""Intents under lock, with everything that settling has to know of them."""
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from intents.execution.settling import BrokerOrder, Command, Held
+from intents.execution.store.rows import as_json
+from intents.model import Spec
+from intents.store.admission import INTENT_COLUMNS, to_intent
+from intents.store.direct import Direct, Statement
+
+_HELD_COLUMNS = (
+    "lease_token",
+    "next_attempt_at",
+    "submit_started_at",
+    "accepted_at",
+    "attempts",
+    "open_actions",
+    "done_sequence",
+)
+_WANTED = """
+    WITH wanted AS (
+        SELECT account_id, intent_id FROM jsonb_to_recordset($1) AS given(account_id uuid, intent_id uuid)
+        UNION
+        SELECT o.account_id, o.intent_id
+        FROM jsonb_to_recordset($2) AS heard(account_id uuid, client_order_id text)
+        JOIN intents.broker_order o USING (account_id, client_order_id) WHERE o.intent_id IS NOT NULL
+    )
+"""
+_LOCK = Statement(
+    "execution_lock",
+    ("jsonb", "jsonb"),
+    f"""{_WANTED}
+    SELECT 1 FROM intents.intent i JOIN wanted w ON i.account_id = w.account_id AND i.id = w.intent_id
+    ORDER BY i.account_id, i.id FOR UPDATE OF i
+    """,  # noqa: S608 - only our own words
+)
+# After the lock and not with it: a statement that waited for a lock still reads other tables as they were before.
+_READ = Statement(
+    "execution_read",
+    ("jsonb", "jsonb"),
+    f"""{_WANTED}
+    SELECT i.account_id, clock_timestamp(), {", ".join(f"i.{name}" for name in INTENT_COLUMNS)},
+           {", ".join(f"i.{name}" for name in _HELD_COLUMNS)},
+           c.id, c.sequence, c.type, c.spec, c.traceparent, o.orders
+    FROM intents.intent i JOIN wanted w ON i.account_id = w.account_id AND i.id = w.intent_id
+    LEFT JOIN LATERAL (
+        SELECT id, sequence, type, spec, traceparent FROM intents.action a
+        WHERE a.account_id = i.account_id AND a.intent_id = i.id AND a.sequence > i.done_sequence
+        ORDER BY a.sequence LIMIT 1
+    ) c ON i.open_actions > 0
+    LEFT JOIN LATERAL (
+        SELECT jsonb_agg(jsonb_build_array(client_order_id, action_sequence, broker_order_id, status,
+            executions, filled_quantity::text, executed_quantity::text, filled_value::text)) AS orders
+        FROM intents.broker_order o WHERE o.account_id = i.account_id AND o.intent_id = i.id
+    ) o ON true
+    """,  # noqa: S608 - only our own column names
+)
+
+
+def hold(
+    direct: Direct,
+    intents: Iterable[tuple[UUID, UUID]],
+    orders: Iterable[tuple[UUID, str]],
+) -> list[Held]:
+    """The intents, and those of the orders, under lock until the transaction ends."""
+    given = as_json({"account_id": account_id, "intent_id": intent_id} for account_id, intent_id in intents)
+    heard = as_json({"account_id": account_id, "client_order_id": order_id} for account_id, order_id in orders)
+    direct.write(_LOCK, (given, heard))
+    return [_held(row) for row in direct.write(_READ, (given, heard))]
+
+
+def _held(row: tuple[Any, ...]) -> Held:
+    columns = 2 + len(INTENT_COLUMNS)
+    kept = dict(zip(_HELD_COLUMNS, row[columns:], strict=False))
+    action_id, sequence, type_, spec, traceparent, orders = row[columns + len(_HELD_COLUMNS) :]
+    return Held(
+        account_id=row[0],
+        intent=to_intent(row[2:columns]),
+        orders={one[0]: _broker_order(one) for one in orders or ()},
+        command=Command(action_id, sequence, type_, spec and Spec.from_json(spec)) if action_id else None,
+        now=row[1],
+        traceparent=traceparent,
+        **kept,
+    )
+
+
+def _broker_order(values: Sequence[Any]) -> BrokerOrder:
+    filled, executed, value = (Decimal(number) for number in values[5:])
+    name, sequence, broker_order_id, status, executions = values[:5]
+    return BrokerOrder(name, sequence, broker_order_id, status, set(executions), filled, executed, value)

@@ -1,0 +1,46 @@
+"""A broker over HTTP that says what a test tells it to say."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class Scripted:
+    """A broker that says what it is told to say."""
+
+    def __init__(self) -> None:
+        self.answer: tuple[int, bytes, dict[str, str]] | None = (200, b"{}", {})
+        self.requests: list[tuple[str, str, Any]] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def _serve(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                outer.requests.append((self.command, self.path, json.loads(body) if body else None))
+                if outer.answer is None:
+                    self.connection.close()
+                    self.close_connection = True
+                    return
+                status, content, headers = outer.answer
+                self.send_response(status)
+                for name, value in {"Content-Length": str(len(content)), **headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(content)
+
+            do_GET = do_POST = do_PATCH = do_DELETE = _serve  # noqa: N815
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def says(self, status: int, body: Any, **headers: str) -> None:
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.answer = (status, content, {name.replace("_", "-"): value for name, value in headers.items()})

@@ -1,0 +1,97 @@
+"""On the way to a broker: what the gateway remembers of accounts and their keys."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import create_engine
+from sqlalchemy.exc import OperationalError
+
+from intents.brokers import Addresses, Brokers
+from intents.execution.credentials import Credentials
+from intents.execution.gateway import Gateway
+from intents.execution.work import Claimed, Later, Work
+from intents.model import Spec, Status
+from tip_local.processes import free_port
+
+from .scripted import Scripted
+
+NOW = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def work(desk: Any) -> Callable[..., Work]:
+    """A CREATE that was claimed so many seconds ago."""
+
+    def make(*, age: float = 0.0, **more: Any) -> Work:
+        claimed = time.monotonic() - age
+        values: dict[str, Any] = {
+            "account_id": desk.account_id, "intent_id": uuid4(), "lease_token": uuid4(), "lease_ends": claimed + 60,
+            "now": NOW, "action_id": uuid4(), "type": "CREATE", "created_at": NOW, "symbol": "ABC",
+            "order_side": "BUY", "spec": Spec("Market", {"quantity": "1"}), "quantity": Decimal(1),
+            "filled_quantity": Decimal(0), "status": Status.PENDING, "broker_order_id": None,
+            "current_filled": Decimal(0), "started_before": None, "attempts": 0, "broker": "paper",
+            "environment": "paper", "halted_by": None, "stale_millis": None, "credential": None,
+            "claimed": Claimed(claimed, 1, "AUTO", None, 1, NOW, 1, 0, None),
+        }  # fmt: skip
+        return Work(**(values | more))
+
+    return make
+
+
+@pytest.fixture
+def gateway(desk: Any, scripted: Scripted) -> Gateway:
+    addresses = Addresses(paper=scripted.url, connect_seconds=5, read_seconds=10)
+    return Gateway(Brokers(addresses), Credentials(desk.deps.engine, "for-tests-only"))
+
+
+def test_a_refused_key_pair_is_told_until_it_was_and_then_not_tried_again(gateway, scripted, work):
+    scripted.says(401, {"message": "request is not authorized"})
+    told: list[str] = []
+
+    def tell(_account_id: Any, pair: Any) -> None:
+        told.append(pair.reference)
+        if len(told) == 1:
+            raise OperationalError("tell", None, Exception("the database has gone away"))
+
+    gateway.refused = tell
+
+    verdicts = [gateway.carry_out(work()) for _ in range(3)]
+
+    assert [one.code for one in verdicts] == ["CREDENTIAL_INVALID"] * 3
+    assert told == ["derived"] * 2 and len(scripted.requests) == 2
+
+
+def test_a_database_that_is_away_is_no_reason_to_doubt_what_was_sent(gateway, scripted, work):
+    nowhere = create_engine(f"postgresql+psycopg2://nobody@127.0.0.1:{free_port()}/none")
+    gateway.credentials = Credentials(nowhere, "for-tests-only")
+
+    assert isinstance(gateway.carry_out(work()), Later) and scripted.requests == []
+
+
+@pytest.mark.parametrize("answer", [(401, {"message": "no"}), (429, {"message": "slow down"})])
+def test_an_account_that_has_to_wait_is_left_alone_meanwhile(answer, desk, gateway, scripted, work):
+    scripted.says(*answer, Retry_After="60")
+    assert gateway.resting() == []
+
+    gateway.carry_out(work())
+
+    assert gateway.resting() == [desk.account_id]
+
+
+def test_a_pause_that_the_broker_wishes_is_the_whole_accounts(gateway, scripted, work):
+    scripted.says(429, {"message": "slow down"}, Retry_After="300")
+
+    first, second = gateway.carry_out(work()), gateway.carry_out(work())
+
+    assert first.seconds == 300 and 200 < second.seconds <= 300 and len(scripted.requests) == 1
+
+
+def test_what_waited_for_others_is_claimed_again_before_it_is_sent(gateway, scripted, work):
+    """A halt or a cancel that came meanwhile is seen only by a new claim."""
+    assert gateway.carry_out(work(age=10)) == Later(0.0, "claimed_too_long_ago")
+    assert scripted.requests == []

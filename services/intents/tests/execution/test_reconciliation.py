@@ -1,0 +1,156 @@
+"""Hearing and looking: in the order in which it was told, no faster than the broker wishes, and for everybody."""
+
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from intents.brokers import Balance, Execution, Order, Position
+from intents.execution import looking, recorder, stale, watching
+from intents.execution.work import Heard
+
+from ..broker_side import accept
+from .conftest import give_credential
+
+
+def create(symbol: str = "ABC", quantity: str = "10") -> dict[str, Any]:
+    payload = {"symbol": symbol, "order_side": "BUY", "spec": {"Market": {"quantity": quantity}}}
+    return {"command": {"type": "CREATE", "payload": payload}}
+
+
+def filled(desk: Any, order: Order, total: int, position: int) -> Heard:
+    """Another 5 of the order, after which the account holds so many."""
+    now = datetime.now(UTC)
+    told = replace(order, filled_quantity=Decimal(total), average_price=Decimal(1), updated_at=now)
+    name = f"{order.broker_order_id}-{total}"
+    execution = Execution(name, order.broker_order_id, Decimal(5), Decimal(1), now, Decimal(position))
+    return Heard(desk.account_id, told, now, execution)
+
+
+def test_updates_of_several_orders_are_recorded_in_the_order_they_were_heard(desk):
+    one, other = (accept(desk, desk.created(create())["intent_id"], f"b{number}") for number in (1, 2))
+    heard = [
+        filled(desk, one, 5, position=5),
+        filled(desk, other, 5, position=10),
+        filled(desk, one, 10, position=15),
+        filled(desk, other, 10, position=20),
+    ]
+
+    recorder.record(desk.deps.direct, heard)
+
+    events = sorted(desk.rows("broker_event"), key=lambda row: row["sequence"])
+    told = [row["payload"]["quantity"] for row in events if row["type"] == "BROKER_POSITION"]
+    assert told == ["5", "10", "15", "20"]
+    assert [row["quantity"] for row in desk.rows("position")] == [20]
+
+
+class Shown:
+    """A broker that names fills otherwise when they are listed than in its stream."""
+
+    def __init__(self, order: Order, executions: list[Execution]) -> None:
+        self._order, self._executions = order, executions
+
+    def open_orders(self) -> list[Order]:
+        return [self._order]
+
+    def executions(self, _after: datetime) -> list[Execution]:
+        return self._executions
+
+
+def test_a_look_finds_what_the_stream_missed_and_counts_nothing_twice(desk):
+    order = accept(desk, desk.created(create(quantity="20"))["intent_id"], "b1")
+    recorder.record(desk.deps.direct, [filled(desk, order, 5, position=5)])
+    moment = datetime.now(UTC)
+    listed = [Execution(f"listed-{number}", "b1", Decimal(5), Decimal(number), moment) for number in (1, 2, 3)]
+    shown = replace(order, filled_quantity=Decimal(15), average_price=Decimal(2), updated_at=moment)
+
+    believed = watching.believed_open(desk.deps.engine, desk.account_id)
+    recorder.record(desk.deps.direct, looking.differences(desk.account_id, believed, Shown(shown, listed)))
+
+    trades = [row for row in desk.rows("broker_event") if row["type"] == "BROKER_TRADE"]
+    told = {row["broker_execution_id"]: row["payload"]["quantity"] for row in trades}
+    assert told == {"b1-5": "5", "listed-2": "5", "listed-3": "5"}
+    assert [row["filled_quantity"] for row in desk.rows("intent")] == [15]
+
+
+def told_positions(desk: Any) -> list[tuple[str, str]]:
+    events = [row for row in desk.rows("broker_event") if row["type"] == "BROKER_POSITION"]
+    payloads = [row["payload"] for row in sorted(events, key=lambda row: row["sequence"])]
+    return [(payload["symbol"], payload["quantity"]) for payload in payloads]
+
+
+def test_a_position_that_the_stream_did_not_tell_is_told_by_looking_once(desk):
+    engine, funds = desk.deps.engine, Balance("USD", Decimal(1), Decimal(1), Decimal(1))
+
+    def look(**held: int) -> int | None:
+        shown = [Position(symbol, Decimal(number), None, Decimal(2), None, None) for symbol, number in held.items()]
+        return watching.save_holdings(engine, desk.account_id, shown, funds, watching.now(engine))
+
+    order = accept(desk, desk.created(create())["intent_id"], "b1")
+    now = datetime.now(UTC)
+    seen = replace(order, filled_quantity=Decimal(4), average_price=Decimal(1), updated_at=now)
+    recorder.record(desk.deps.direct, [Heard(desk.account_id, seen, now)])
+    assert told_positions(desk) == [], "the broker has not said how it stands"
+
+    assert look(ABC=4) is not None and look(ABC=4) is None
+    assert told_positions(desk) == [("ABC", "4")]
+
+    recorder.record(desk.deps.direct, [filled(desk, order, 9, position=9)])
+    assert look(ABC=9) is None, "the stream has told that"
+    assert look(XYZ=1) is not None and look(XYZ=1) is None
+    assert told_positions(desk) == [("ABC", "4"), ("ABC", "9"), ("ABC", "0"), ("XYZ", "1")]
+    sequences = sorted(row["sequence"] for table in ("action", "broker_event") for row in desk.rows(table))
+    assert sequences == list(range(1, len(sequences) + 1))
+
+
+def test_looking_waits_as_long_as_the_broker_wishes(desk, start, scripted, eventually):
+    scripted.says(429, {"message": "slow down"}, Retry_After="600")
+    desk.execute("UPDATE intents.intent SET status = 'CANCELED'")  # those of other tests: only one account is watched
+    accept(desk, desk.created(create("SIM.OPEN"))["intent_id"], "b1")
+    reconciler = start("reconciler", PAPER_BROKER_URL=scripted.url, RECONCILE_SECONDS="0.1")
+
+    def looks() -> list[Any]:
+        return [path for _, path, _ in scripted.requests if path.startswith("/v2/")]
+
+    eventually(looks)
+    time.sleep(2)
+    reconciler.stop()
+
+    assert len(looks()) == 1
+
+
+def test_a_credential_that_is_refused_when_looking_is_told_to_accounts_once(new_desk, start, scripted, eventually):
+    scripted.says(401, {"message": "request is not authorized"})
+    desk = new_desk(broker="alpaca")
+    give_credential(desk, "was-good-yesterday")
+    accept(desk, desk.created(create("SIM.OPEN"))["intent_id"], "b2")
+    start("reconciler", ALPACA_PAPER_URL=scripted.url, RECONCILE_SECONDS="0.1")
+
+    def told() -> list[Any]:
+        return [row for row in desk.outbox() if row["event_type"] == "credential.invalid"]
+
+    eventually(told)
+    tried = len(scripted.requests)
+    eventually(lambda: len(scripted.requests) > tried + 3)
+
+    [row] = told()
+    assert row["payload"]["account_id"] == str(desk.account_id) and row["payload"]["version"] == 1
+
+
+def test_orders_of_a_deleted_account_do_not_keep_others_from_being_canceled(new_desk, monkeypatch):
+    monkeypatch.setattr(stale, "BATCH", 1)
+    deleted, living = new_desk(), new_desk()
+    for desk in (deleted, living):
+        accept(desk, desk.created(create("SIM.OPEN"))["intent_id"], f"b-{desk.account_id}")
+        desk.execute("UPDATE intents.intent SET accepted_at = now() - interval '1 hour' WHERE account_id = :account_id")
+        desk.execute(
+            "INSERT INTO controls.symbol_time (account_id, symbol, organization_id, stale_order_millis) "
+            "VALUES (:account_id, 'SIM.OPEN', :organization_id, 1000)",
+            organization_id=desk.organization.id,
+        )
+    deleted.execute("UPDATE accounts.account SET deleted_at = now() WHERE id = :account_id")
+
+    assert stale.cancel_stale(living.deps) == 1
+
+    assert [row["status"] for row in living.rows("intent")] == ["PENDING_CANCEL"]
