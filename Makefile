@@ -11,8 +11,8 @@ PROJECTS := $(wildcard shared/pyproject.toml services/*/pyproject.toml services/
                        deploy/local/pyproject.toml clients/pyproject.toml)
 PACKAGES := $(patsubst %/pyproject.toml,%,$(PROJECTS))
 SOURCES := $(wildcard $(addsuffix /src,$(PACKAGES)))
-# The longest first, so that at the end no worker waits long for the other.
-TESTED := $(wildcard tests-e2e deploy services shared proto clients bench)
+# Those that wait longest come first, so that at the end no worker waits for another.
+TESTED := $(wildcard services/stream-gateway tests-e2e shared deploy services proto clients bench)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 # Another active virtual environment, or settings that send packages elsewhere, must not leak into ours.
@@ -86,10 +86,10 @@ types: install-dev ## Type check, strict
 imports: install-dev ## Who may import whom
 	@$(BIN)/lint-imports
 
-# Two at once: many tests wait, for a claim to run out or a process to come back. Each has its own servers.
+# Three at once, also on two cores: many tests wait, for a claim to run out or a process to come back. Each has its own servers.
 test: install-dev ## Everything that must pass: lint, types, imports, all tests on real servers
 	@began=$$(date +%s); \
-		$(MAKE) --no-print-directory lint types imports && $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(TESTED); code=$$?; \
+		$(MAKE) --no-print-directory lint types imports && $(BIN)/pytest -n 3 --no-loadscope-reorder $(TESTED); code=$$?; \
 		echo "make test: $$([ $$code = 0 ] && echo passed || echo FAILED) after $$(( $$(date +%s) - began )) s"; exit $$code
 
 e2e-containers: install-dev ## The journeys and the deployment's own tests on containers (needs Docker and Compose)

@@ -1,5 +1,8 @@
 """Fixtures of every suite: real Postgres, real Valkey, a migrated database per module."""
 
+from typing import Any
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tip_local.platform_plugin"]
@@ -7,3 +10,16 @@ pytest_plugins = ["tip_local.platform_plugin"]
 # How long something takes says more about the machine than about the product.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A file's tests run together; and so do all journeys, for which a whole platform is started."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Together(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return "journeys" if file.startswith("tests-e2e/test_") else file
+
+    return Together(config, log)

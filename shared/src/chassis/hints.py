@@ -66,7 +66,14 @@ class Hints:
                     self._send(_announcing(opened))
             except queues.UNREACHABLE as error:
                 log.info("hints_unheard", error=type(error).__name__)
-                time.sleep(_RETRY_S)  # the readers look by themselves
+                time.sleep(_RETRY_S)
+                self._forget()
+
+    def _forget(self) -> None:
+        """What could not be told is not told again: the readers look by themselves, and the next hint says more."""
+        with self._lock:
+            self._waiting = {}
+            self._told.clear()
 
     def _send(self, announce: Heard) -> None:
         while True:
