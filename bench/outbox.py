@@ -26,6 +26,7 @@ from bench.harness import Ratio, pairs, report
 from chassis import db, migrations, queues
 from chassis.outbox import Event, Outbox
 from chassis.outbox.relay import Relay
+from chassis.outbox.store import COUNTED_AT_ONCE
 from chassis.queues import Publisher
 from tip_local.postgres import EmbeddedPostgres, create_database
 from tip_local.valkey import EmbeddedValkey
@@ -211,7 +212,9 @@ def health(made: Stage) -> list[Ratio]:
     made.empty()
     made.fill("pending", BACKLOG)
     made.sql("ANALYZE accounts.outbox")
-    print(f"  the first report with {BACKLOG:,} waiting, which counts them for all that follow: {ours():.1f} ms")
+    first = [ours() for _ in range(BACKLOG // COUNTED_AT_ONCE + 1)]
+    said = f"the first {len(first)} reports with {BACKLOG:,} waiting, each counting a part of them for all that follow"
+    print(f"  {said}: {max(first):.1f} ms at most")
     waiting = pairs(
         f"health, {BACKLOG:,} waiting / GROUP BY", naive, ours, unit="ms", count=PAIRS, goal=0.1, at_most=True
     )

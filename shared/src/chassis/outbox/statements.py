@@ -192,10 +192,12 @@ FROM completed c CROSS JOIN LATERAL (
 ORDER BY 1, 2
 """
 
+# In order, so that it is read from the index: a planner who hopes to find enough soon would read the whole table.
 UNCOUNTED = """
 SELECT count(*) FROM (
     SELECT 1 FROM {schema}.outbox
-    WHERE status = 'pending' AND pending_xid >= (SELECT counted_below FROM {schema}.outbox_head) LIMIT :enough) few
+    WHERE status = 'pending' AND pending_xid >= (SELECT counted_below FROM {schema}.outbox_head)
+    ORDER BY pending_xid LIMIT :enough) few
 """
 
 # Who completes holds the head for a moment only; if it is longer, a report does without the counting.
