@@ -284,6 +284,8 @@ def test_a_committed_event_is_delivered_without_waiting_for_the_sweep(
         outbox.bell.ring()
         relay.join()
 
+    assert statuses(outbox) == {"completed": 3}
+
 
 def _until_completed(outbox: Outbox) -> None:
     deadline = time.monotonic() + 60

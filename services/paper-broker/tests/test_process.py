@@ -107,7 +107,7 @@ def test_market_moves_by_itself_when_ticks_are_on(start, eventually):
     client = start(PAPER_BROKER_TICK_MILLIS="10").client()
     first = client.raw("GET", "/sim/quotes/AAPL").json()
 
-    eventually(lambda: client.raw("GET", "/sim/quotes/AAPL").json()["step"] > first["step"])
+    assert eventually(lambda: client.raw("GET", "/sim/quotes/AAPL").json()["step"] > first["step"])
 
 
 def test_prices_from_a_file_take_one_line_per_tick(start, tmp_path):

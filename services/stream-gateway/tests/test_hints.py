@@ -37,6 +37,8 @@ def test_hints_are_heard_again_after_their_connection_died(
     writer = hints.Hints(valkey_server.url)
     asyncio.run(listen())
 
+    assert heard == {"before": 1, "after": 1}
+
 
 def test_a_quiet_connection_is_kept(valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hints, "_SILENCE_S", 1.0)

@@ -194,6 +194,7 @@ def test_whoever_is_revoked_and_does_not_read_is_let_go_too(
         writer.execute("UPDATE identity.api_key SET disabled = true WHERE prefix = :prefix", prefix=keys.prefix(doomed))
         until(lambda: gateway.metric('tip_stream_ended_total{reason="credential_ended",transport="sse"'))
         until(lambda: not connections(gateway))
+        assert gateway.metric("tip_stream_subscribers") == 0
 
 
 @contextmanager
