@@ -18,9 +18,9 @@ from chassis import crashpoints, db, logs, queues
 from chassis.outbox.bell import Ear
 from intents.execution import store
 from intents.execution.gateway import Gateway
+from intents.execution.held import Patience
 from intents.execution.metrics import CLAIMED, VERDICTS
 from intents.execution.recorder import PATIENCE, Happening, Recorder
-from intents.execution.settling import Patience
 from intents.execution.turns import Turns
 from intents.execution.work import Answer, Seen, Unknown, Work
 from intents.store.direct import Direct
@@ -46,6 +46,9 @@ class Executor:
     patience: Patience = PATIENCE
     tell: Callable[[UUID, int], None] = lambda _account_id, _sequence: None
     account_calls: int = 8
+    replaced: Callable[[], object] = lambda: None
+    """Called after replacements were recorded, by a thread of its own."""
+    _replaced: threading.Event = field(default_factory=threading.Event, init=False)
     _todo: "queue.SimpleQueue[Work | None]" = field(default_factory=queue.SimpleQueue, init=False)
     _wake: threading.Event = field(default_factory=threading.Event, init=False)
     _places_lock: threading.Lock = field(default_factory=threading.Lock, init=False)
@@ -64,6 +67,7 @@ class Executor:
         hands = [threading.Thread(target=self._serve, name="broker", daemon=True) for _ in range(self.threads)]
         for hand in hands:
             hand.start()
+        threading.Thread(target=self._follow_replacements, args=(stop,), name="replaced", daemon=True).start()
         while not stop.is_set():
             if not self._take():
                 self._wake.wait(SOON_SECONDS if time.monotonic() < self._watchful_until else SWEEP_SECONDS)
@@ -73,6 +77,16 @@ class Executor:
         for hand in hands:
             hand.join()
         self.recorder.close()
+
+    def _follow_replacements(self, stop: threading.Event) -> None:
+        while not stop.is_set():
+            if not self._replaced.wait(SWEEP_SECONDS):
+                continue
+            self._replaced.clear()
+            try:
+                self.replaced()
+            except SQLAlchemyError as error:  # whoever looks once a second finds them as well
+                log.warning("replacements_not_followed", error=type(error).__name__)
 
     def ring(self, *_anything: object) -> None:
         """Look for work now."""
@@ -131,6 +145,8 @@ class Executor:
         verdicts = Counter((one.work.type, type(one.verdict).__name__) for one in batch if isinstance(one, Answer))
         for names, count in verdicts.items():
             VERDICTS.labels(*names).inc(count)
+        if any(type_ == "REPLACE" for type_, _ in verdicts):
+            self._replaced.set()
         with self._places_lock:
             self._in_hand -= len(batch)
         if self._more or not self.turns.waiting:  # else the claim would only go through what it must not take
