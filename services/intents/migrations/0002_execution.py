@@ -8,7 +8,8 @@ down_revision = "0001"
 # A row of broker_order is written before the order is sent: it is the recovery point, and how an update that overtakes
 # the answer finds its intent. Without an intent it is an order that was placed elsewhere.
 UP = """
-ALTER TABLE intents.intent ADD COLUMN accepted_at timestamptz;
+ALTER TABLE intents.intent ADD COLUMN accepted_at timestamptz, ADD COLUMN lease_holder integer;
+CREATE INDEX intent_lease_idx ON intents.intent (lease_holder) WHERE lease_until IS NOT NULL;
 CREATE TABLE intents.broker_order (
     account_id        uuid NOT NULL,
     client_order_id   text NOT NULL,
@@ -54,7 +55,8 @@ ALTER TABLE intents.position DROP COLUMN average_entry_price, DROP COLUMN market
 DROP TABLE intents.balance;
 DROP TABLE intents.broker_account;
 DROP TABLE intents.broker_order;
-ALTER TABLE intents.intent DROP COLUMN accepted_at;
+DROP INDEX intents.intent_lease_idx;
+ALTER TABLE intents.intent DROP COLUMN accepted_at, DROP COLUMN lease_holder;
 """
 
 

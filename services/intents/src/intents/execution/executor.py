@@ -1,6 +1,6 @@
 """The executor: takes due work under a lease, sends it, has it recorded. Any number of them may run.
 
-Crash-only: start-up is recovery. What a dead one held is taken over when its lease has run out, and whoever takes over
+Crash-only: start-up is recovery. What a dead one held is taken over within seconds (`liveness`), and whoever takes over
 asks the broker before sending anything.
 """
 
@@ -18,6 +18,7 @@ from chassis import crashpoints, db, logs, queues
 from chassis.outbox.bell import Ear
 from intents.execution import store
 from intents.execution.gateway import Gateway
+from intents.execution.liveness import Liveness
 from intents.execution.metrics import CLAIMED, VERDICTS
 from intents.execution.recorder import PATIENCE, Happening, Recorder
 from intents.execution.settling import Patience
@@ -46,6 +47,8 @@ class Executor:
     patience: Patience = PATIENCE
     tell: Callable[[UUID, int], None] = lambda _account_id, _sequence: None
     account_calls: int = 8
+    liveness: Liveness | None = None
+    """Without one its leases end by the clock alone."""
     _todo: "queue.SimpleQueue[Work | None]" = field(default_factory=queue.SimpleQueue, init=False)
     _wake: threading.Event = field(default_factory=threading.Event, init=False)
     _places_lock: threading.Lock = field(default_factory=threading.Lock, init=False)
@@ -61,6 +64,7 @@ class Executor:
     def run(self, stop: threading.Event) -> None:
         """Work until asked to stop; then finish what is in hand."""
         self.recorder.start(stop.is_set)
+        finished = self._stay_alive(stop)
         hands = [threading.Thread(target=self._serve, name="broker", daemon=True) for _ in range(self.threads)]
         for hand in hands:
             hand.start()
@@ -73,6 +77,15 @@ class Executor:
         for hand in hands:
             hand.join()
         self.recorder.close()
+        finished.set()
+
+    def _stay_alive(self, stop: threading.Event) -> threading.Event:
+        """Hold the lock until the event is set: what is in hand when asked to stop is still to be sent."""
+        finished = threading.Event()
+        if self.liveness:
+            arguments = (finished, stop.is_set, self.ring)
+            threading.Thread(target=self.liveness.run, args=arguments, name="liveness", daemon=True).start()
+        return finished
 
     def ring(self, *_anything: object) -> None:
         """Look for work now."""
@@ -85,7 +98,9 @@ class Executor:
         if room < min(CLAIM, max(1, most // 4)):
             return False
         try:
-            claimed = store.claim(self.direct, room, self.lease_seconds, self.turns.full() + self.gateway.resting())
+            holder = self.liveness.holder() if self.liveness else None
+            resting = self.turns.full() + self.gateway.resting()
+            claimed = store.claim(self.direct, room, self.lease_seconds, resting, holder)
         except SQLAlchemyError as error:
             if not db.is_unavailable(error):
                 raise

@@ -23,6 +23,7 @@ from intents.brokers.breaker import Breaker
 from intents.execution import sending
 from intents.execution.credentials import CredentialInvalid, Credentials, KeyPair, NoCredential, VaultDown
 from intents.execution.metrics import CALL_SECONDS, CIRCUIT
+from intents.execution.sending import IsCurrent
 from intents.execution.work import Later, Unknown, Verdict, Work
 
 log = logs.get(__name__)
@@ -47,6 +48,8 @@ class Gateway:
     credentials: Credentials
     refused: Callable[[UUID, KeyPair], None] = lambda _account_id, _pair: None
     """Told of each key pair that a broker refuses; perhaps more than once."""
+    is_current: IsCurrent = lambda _holder: True
+    """Whether what was claimed under a holder's id may still be sent; see `liveness`."""
     _breakers: dict[tuple[str, str], Breaker] = field(default_factory=dict, init=False)
     _durations: dict[str, Histogram] = field(default_factory=dict, init=False)
     _paused: dict[UUID, float] = field(default_factory=dict, init=False)
@@ -88,7 +91,7 @@ class Gateway:
             return Later(wait, "circuit_open")
         started = time.monotonic()
         try:
-            verdict = sending.send(broker, work)
+            verdict = sending.send(broker, work, self.is_current)
         except RateLimited as limited:
             breaker.succeeded()
             pause = limited.retry_after or 1.0

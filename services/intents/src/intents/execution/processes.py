@@ -19,6 +19,7 @@ from intents.execution.config import ExecutionConfig
 from intents.execution.credentials import Credentials, KeyPair
 from intents.execution.executor import Executor
 from intents.execution.gateway import Gateway
+from intents.execution.liveness import Liveness
 from intents.execution.reconciler import Reconciler
 from intents.execution.recorder import Recorder
 from intents.execution.stale import cancel_stale
@@ -73,20 +74,24 @@ def engine_of(config: ExecutionConfig, name: str) -> Engine:
 
 
 def build_executor(config: ExecutionConfig, engine: Engine) -> Executor:
+    direct = Direct(engine)
+    liveness = Liveness(engine, direct)
     return Executor(
-        Direct(engine),
-        gateway_of(config, engine),
+        direct,
+        gateway_of(config, engine, liveness),
         config.executor_threads,
         config.executor_lease_seconds,
         config.patience,
         Hints(config.queues).tell,
         config.executor_account_calls,
+        liveness,
     )
 
 
-def gateway_of(config: ExecutionConfig, engine: Engine) -> Gateway:
+def gateway_of(config: ExecutionConfig, engine: Engine, liveness: Liveness) -> Gateway:
     outbox = Outbox(engine, SCHEMA, attempt_limit=config.outbox_attempt_limit)
-    return Gateway(Brokers(config.addresses), credentials_of(config, engine), partial(tell_refused, outbox))
+    credentials, refused = credentials_of(config, engine), partial(tell_refused, outbox)
+    return Gateway(Brokers(config.addresses), credentials, refused, liveness.is_current)
 
 
 def credentials_of(config: ExecutionConfig, engine: Engine) -> Credentials:

@@ -24,6 +24,7 @@ FRESH_SECONDS = 2.0  # how old may be what the claim saw of halts and cancels
 CANCEL_ATTEMPTS = 5  # polls of a cancel that the broker took in and does not carry out
 
 CANCELED_BEFORE_SENT = "CANCELED_BEFORE_SENT"
+IsCurrent = Callable[[int | None], bool]
 
 
 def decide_here(work: Work) -> Verdict | None:
@@ -59,12 +60,12 @@ def _gone(work: Work) -> Verdict:
     return Decided(updates[work.type], "ACCOUNT_NOT_FOUND", "The account was deleted.")
 
 
-def send(broker: Broker, work: Work) -> Verdict:
+def send(broker: Broker, work: Work, is_current: IsCurrent) -> Verdict:
     """Carry the command out at the broker. Raises BrokerError when it could not be."""
-    return _VERBS[work.type](broker, work)
+    return _VERBS[work.type](broker, work, is_current)
 
 
-def _create(broker: Broker, work: Work) -> Verdict:
+def _create(broker: Broker, work: Work, is_current: IsCurrent) -> Verdict:
     if earlier := _sent_before(broker, work):
         return earlier
     order = NewOrder(
@@ -77,7 +78,7 @@ def _create(broker: Broker, work: Work) -> Verdict:
         work.spec.price("limit_price"),
         work.spec.price("stop_price"),
     )
-    if stop := _out_of_time(broker, work):
+    if stop := _not_ours_any_more(broker, work, is_current):
         return stop
     crashpoints.reach("executor.before_send")
     try:
@@ -91,7 +92,7 @@ def _create(broker: Broker, work: Work) -> Verdict:
     return Seen(made)
 
 
-def _replace(broker: Broker, work: Work) -> Verdict:
+def _replace(broker: Broker, work: Work, is_current: IsCurrent) -> Verdict:
     if earlier := _sent_before(broker, work):
         return earlier
     quantity = None if work.spec.quantity == work.quantity else _still_to_fill(broker, work)
@@ -104,7 +105,7 @@ def _replace(broker: Broker, work: Work) -> Verdict:
         work.spec.price("limit_price"),
         work.spec.price("stop_price"),
     )
-    if stop := _out_of_time(broker, work):
+    if stop := _not_ours_any_more(broker, work, is_current):
         return stop
     crashpoints.reach("executor.before_send")
     try:
@@ -127,7 +128,7 @@ def _still_to_fill(broker: Broker, work: Work) -> Decimal | Refused:
     return quantity if quantity > 0 else Refused("QUANTITY_FILLED", "As much as that is filled already.", current)
 
 
-def _cancel(broker: Broker, work: Work) -> Verdict:
+def _cancel(broker: Broker, work: Work, is_current: IsCurrent) -> Verdict:
     target = work.broker_order_id or ""
     if work.started_before:
         order = broker.order(target)
@@ -135,7 +136,7 @@ def _cancel(broker: Broker, work: Work) -> Verdict:
             return Seen(order)
         if order and work.attempts >= CANCEL_ATTEMPTS:
             return Refused("CANCEL_NOT_DONE", "The broker took the cancel in and did not carry it out.", order)
-    if stop := _out_of_time(broker, work):
+    if stop := _not_ours_any_more(broker, work, is_current):
         return stop
     crashpoints.reach("executor.before_send")
     try:
@@ -147,7 +148,11 @@ def _cancel(broker: Broker, work: Work) -> Verdict:
     return Seen(order) if order else Requested()
 
 
-_VERBS: dict[str, Callable[[Broker, Work], Verdict]] = {"CREATE": _create, "REPLACE": _replace, "CANCEL": _cancel}
+_VERBS: dict[str, Callable[[Broker, Work, IsCurrent], Verdict]] = {
+    "CREATE": _create,
+    "REPLACE": _replace,
+    "CANCEL": _cancel,
+}
 
 
 def _sent_before(broker: Broker, work: Work) -> Verdict | None:
@@ -166,8 +171,10 @@ def _sent_before(broker: Broker, work: Work) -> Verdict | None:
     return None if broker.client_ids.may_resend else Unknown("needs_operator")
 
 
-def _out_of_time(broker: Broker, work: Work) -> Verdict | None:
-    """A process that was stopped for a while must not send what another may have taken over."""
+def _not_ours_any_more(broker: Broker, work: Work, is_current: IsCurrent) -> Verdict | None:
+    """A process that was stopped for a while, or cut off, must not send what another may have taken over."""
+    if not is_current(work.holder):
+        return Later(0.0, "holder_lost")
     if time.monotonic() + broker.call_seconds > work.lease_ends:
         return Later(0.0, "lease_too_short")
     return None

@@ -63,6 +63,8 @@ class Work:
     credential: str | None
     """The account's best credential at the moment of the claim, as `KeyPair.reference` names it."""
     claimed: Claimed
+    holder: int | None = None
+    """Under which id of `Liveness` it was claimed; None: the lease ends by the clock alone."""
 
     @property
     def client_order_id(self) -> str:

@@ -99,12 +99,14 @@ intent = Table(
     Column("lease_token", Uuid),
     Column("lease_until", _MOMENT),
     Column("accepted_at", _MOMENT),
+    Column("lease_holder", Integer),
     CheckConstraint("quantity > 0 AND quantity <> 'NaN'", name="quantity"),
     CheckConstraint("filled_quantity >= 0 AND filled_quantity <> 'NaN'", name="filled_quantity"),
     CheckConstraint(f"status IN ({_STATUSES})", name="status"),
     CheckConstraint("outcome IN ('unknown')", name="outcome"),
 )
 Index("intent_work_idx", intent.c.next_attempt_at, postgresql_where=text("open_actions > 0"))
+Index("intent_lease_idx", intent.c.lease_holder, postgresql_where=text("lease_until IS NOT NULL"))
 Index("intent_open_idx", intent.c.account_id, intent.c.symbol, postgresql_where=text(f"status NOT IN ({_ENDED})"))
 position = Table(
     "position",

@@ -17,7 +17,7 @@ from intents.store.direct import Direct, Statement
 # subquery and not a join, because a join may be planned as a scan while the table is still small.
 _CLAIM = Statement(
     "execution_claim",
-    ("integer", "uuid", "double precision", "uuid[]"),
+    ("integer", "uuid", "double precision", "uuid[]", "integer"),
     f"""
     WITH due AS MATERIALIZED (
         SELECT account_id, id, submit_started_at FROM intents.intent
@@ -26,7 +26,7 @@ _CLAIM = Statement(
         ORDER BY next_attempt_at LIMIT $1 FOR UPDATE SKIP LOCKED
     ), taken AS (
         UPDATE intents.intent i
-        SET lease_token = $2, lease_until = now() + make_interval(secs => $3),
+        SET lease_token = $2, lease_until = now() + make_interval(secs => $3), lease_holder = $5,
             next_attempt_at = now() + make_interval(secs => $3),
             submit_started_at = now()
         FROM due WHERE i.account_id = due.account_id AND i.id = due.id
@@ -71,16 +71,19 @@ _CLAIM = Statement(
 )
 
 
-def claim(direct: Direct, limit: int, lease_seconds: float, except_of: Sequence[UUID] = ()) -> list[Work]:
+def claim(
+    direct: Direct, limit: int, lease_seconds: float, except_of: Sequence[UUID] = (), holder: int | None = None
+) -> list[Work]:
     """Take what is due and nobody else's: the earliest unsettled command of each intent."""
     token, asked_at = uuid4(), time.monotonic()
-    rows = direct.write(_CLAIM, (limit, str(token), lease_seconds, [str(account_id) for account_id in except_of]))
+    resting = [str(account_id) for account_id in except_of]
+    rows = direct.write(_CLAIM, (limit, str(token), lease_seconds, resting, holder))
     claimed_at = time.monotonic()
-    return [_work(row, token, asked_at + lease_seconds, claimed_at) for row in rows]
+    return [_work(row, token, asked_at + lease_seconds, claimed_at, holder) for row in rows]
 
 
-def _work(row: tuple[Any, ...], token: UUID, lease_ends: float, claimed_at: float) -> Work:
-    values = [*row[:2], token, lease_ends, *row[2:_CLAIMED], Claimed(claimed_at, *row[_CLAIMED:])]
+def _work(row: tuple[Any, ...], token: UUID, lease_ends: float, claimed_at: float, holder: int | None) -> Work:
+    values = [*row[:2], token, lease_ends, *row[2:_CLAIMED], Claimed(claimed_at, *row[_CLAIMED:]), holder]
     values[_SPEC], values[_STATUS] = Spec.from_json(values[_SPEC]), Status(values[_STATUS])
     return Work(*values)
 
