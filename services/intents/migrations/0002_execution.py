@@ -11,9 +11,11 @@ down_revision = "0001"
 # sent and was not found at the broker; `unwanted_since` marks an open order that its intent no longer asks for.
 UP = """
 ALTER TABLE intents.intent
-    ADD COLUMN accepted_at timestamptz,
-    ADD COLUMN absences    integer NOT NULL DEFAULT 0,
-    ADD COLUMN overordered boolean NOT NULL DEFAULT false;
+    ADD COLUMN accepted_at  timestamptz,
+    ADD COLUMN lease_holder integer,
+    ADD COLUMN absences     integer NOT NULL DEFAULT 0,
+    ADD COLUMN overordered  boolean NOT NULL DEFAULT false;
+CREATE INDEX intent_lease_idx ON intents.intent (lease_holder) WHERE lease_until IS NOT NULL;
 CREATE INDEX intent_overordered_idx ON intents.intent (account_id, id) WHERE overordered;
 CREATE TABLE intents.broker_order (
     account_id        uuid NOT NULL,
@@ -73,7 +75,9 @@ DROP TABLE intents.balance;
 DROP TABLE intents.broker_account;
 DROP TABLE intents.broker_login;
 DROP TABLE intents.broker_order;
-ALTER TABLE intents.intent DROP COLUMN accepted_at, DROP COLUMN absences, DROP COLUMN overordered;
+DROP INDEX intents.intent_lease_idx;
+ALTER TABLE intents.intent DROP COLUMN accepted_at, DROP COLUMN lease_holder, DROP COLUMN absences,
+    DROP COLUMN overordered;
 """
 
 

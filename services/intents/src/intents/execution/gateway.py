@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import logs
 from intents.brokers import (
+    Broker,
     BrokerError,
     Brokers,
     CredentialRefused,
@@ -67,6 +68,8 @@ class Gateway:
     """Told of each key pair that a broker refuses; perhaps more than once."""
     refresh: Callable[[Work], Work | None] = lambda work: work
     """Reads again what may stop a command; None when its lease is lost."""
+    is_current: Callable[[int | None], bool] = lambda _holder: True
+    """Whether what was claimed under a holder's id may still be sent; see `liveness`."""
     _breakers: dict[tuple[str, str], Breaker] = field(default_factory=dict, init=False)
     _durations: dict[str, Histogram] = field(default_factory=dict, init=False)
     _paused: dict[UUID, float] = field(default_factory=dict, init=False)
@@ -119,10 +122,9 @@ class Gateway:
         started = time.monotonic()
         try:
             broker = self.brokers.account(work.broker or "", work.environment, pair.secret)
-            opened = self.credentials.broker_account(work.account_id, pair, broker)
-            if work.bound_account not in (None, opened):
+            if work.bound_account not in (None, self._opened(work, pair, broker)):
                 return None
-            verdict = Dispatch(broker, work, self.refresh).run()
+            verdict = Dispatch(broker, work, self.refresh, lambda: self.is_current(work.holder)).run()
         except tuple(_PARKED) as reason:
             return self._rest(work, _PARKED[type(reason)])
         except BrokerError as error:
@@ -142,6 +144,13 @@ class Gateway:
         with self._lock:
             self._resting[work.account_id] = time.monotonic() + min(later.seconds, PARKED_SECONDS)
         return later
+
+    def _opened(self, work: Work, pair: KeyPair, broker: Broker) -> str:
+        """The account which the pair opens. Nothing is sent before that is known."""
+        try:
+            return self.credentials.broker_account(work.account_id, pair, broker)
+        except OutcomeUnknown as error:
+            raise NotSent(error.reason) from None
 
     def _failed(self, breaker: Breaker, work: Work, pair: KeyPair, error: BrokerError) -> Verdict:
         cause = error.__cause__ if isinstance(error, QueryFailed) else error

@@ -20,6 +20,7 @@ from intents.execution.config import ExecutionConfig
 from intents.execution.credentials import Credentials, KeyPair
 from intents.execution.executor import Executor
 from intents.execution.gateway import Gateway
+from intents.execution.liveness import Liveness
 from intents.execution.overfill import reduce_overordered
 from intents.execution.reconciler import Reconciler
 from intents.execution.recorder import Recorder
@@ -76,15 +77,17 @@ def engine_of(config: ExecutionConfig, name: str) -> Engine:
 
 def build_executor(config: ExecutionConfig, engine: Engine) -> Executor:
     deps = deps_of(config, engine)
+    liveness = Liveness(engine, deps.direct)
     return Executor(
         deps.direct,
-        gateway_of(config, deps),
+        gateway_of(config, deps, liveness),
         config.executor_threads,
         config.executor_lease_seconds,
         config.patience,
         deps.hints.tell,
         config.executor_account_calls,
         partial(reduce_overordered, deps),
+        liveness,
     )
 
 
@@ -93,9 +96,10 @@ def deps_of(config: ExecutionConfig, engine: Engine) -> Deps:
     return Deps(engine, Direct(engine), outbox, Hints(config.queues))
 
 
-def gateway_of(config: ExecutionConfig, deps: Deps) -> Gateway:
+def gateway_of(config: ExecutionConfig, deps: Deps, liveness: Liveness) -> Gateway:
     refused, refresh = partial(tell_refused, deps.outbox), partial(store.refresh, deps.direct)
-    return Gateway(Brokers(config.addresses), credentials_of(config, deps.engine), refused, refresh)
+    credentials = credentials_of(config, deps.engine)
+    return Gateway(Brokers(config.addresses), credentials, refused, refresh, liveness.is_current)
 
 
 def credentials_of(config: ExecutionConfig, engine: Engine) -> Credentials:

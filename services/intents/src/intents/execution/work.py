@@ -78,6 +78,8 @@ class Work:
     bound_account: str | None
     """The account at the broker which that credential opens."""
     claimed: Claimed
+    holder: int | None = None
+    """Under which id of `Liveness` it was claimed; None: the lease ends by the clock alone."""
 
     @property
     def client_order_id(self) -> str:

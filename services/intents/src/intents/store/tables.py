@@ -99,6 +99,7 @@ intent = Table(
     Column("lease_token", Uuid),
     Column("lease_until", _MOMENT),
     Column("accepted_at", _MOMENT),
+    Column("lease_holder", Integer),
     Column("absences", Integer, nullable=False, server_default="0"),
     Column("overordered", Boolean, nullable=False, server_default="false"),
     CheckConstraint("quantity > 0 AND quantity <> 'NaN'", name="quantity"),
@@ -107,6 +108,7 @@ intent = Table(
     CheckConstraint("outcome IN ('unknown')", name="outcome"),
 )
 Index("intent_work_idx", intent.c.next_attempt_at, postgresql_where=text("open_actions > 0"))
+Index("intent_lease_idx", intent.c.lease_holder, postgresql_where=text("lease_until IS NOT NULL"))
 Index("intent_open_idx", intent.c.account_id, intent.c.symbol, postgresql_where=text(f"status NOT IN ({_ENDED})"))
 Index("intent_overordered_idx", intent.c.account_id, intent.c.id, postgresql_where=text("overordered"))
 position = Table(

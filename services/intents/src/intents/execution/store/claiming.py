@@ -42,7 +42,7 @@ _BOUND = """
 # subquery and not a join, because a join may be planned as a scan while the table is still small.
 _CLAIM = Statement(
     "execution_claim",
-    ("integer", "uuid", "double precision", "uuid[]"),
+    ("integer", "uuid", "double precision", "uuid[]", "integer"),
     f"""
     WITH due AS MATERIALIZED (
         SELECT account_id, id, submit_started_at FROM intents.intent
@@ -51,7 +51,7 @@ _CLAIM = Statement(
         ORDER BY next_attempt_at LIMIT $1 FOR UPDATE SKIP LOCKED
     ), taken AS (
         UPDATE intents.intent i
-        SET lease_token = $2, lease_until = now() + make_interval(secs => $3),
+        SET lease_token = $2, lease_until = now() + make_interval(secs => $3), lease_holder = $5,
             next_attempt_at = now() + make_interval(secs => $3),
             submit_started_at = now()
         FROM due WHERE i.account_id = due.account_id AND i.id = due.id
@@ -92,16 +92,20 @@ _CLAIM = Statement(
 )
 
 
-def claim(direct: Direct, limit: int, lease_seconds: float, except_of: Sequence[UUID] = ()) -> list[Work]:
+def claim(
+    direct: Direct, limit: int, lease_seconds: float, except_of: Sequence[UUID] = (), holder: int | None = None
+) -> list[Work]:
     """Take what is due and nobody else's: the earliest unsettled command of each intent."""
     token, asked_at = uuid4(), elapsed()
-    rows = direct.write(_CLAIM, (limit, str(token), lease_seconds, [str(account_id) for account_id in except_of]))
-    return [_work(row, token, asked_at, lease_seconds) for row in rows]
+    resting = [str(account_id) for account_id in except_of]
+    rows = direct.write(_CLAIM, (limit, str(token), lease_seconds, resting, holder))
+    return [_work(row, token, asked_at, lease_seconds, holder) for row in rows]
 
 
-def _work(row: tuple[Any, ...], token: UUID, asked_at: float, lease_seconds: float) -> Work:
+def _work(row: tuple[Any, ...], token: UUID, asked_at: float, lease_seconds: float, holder: int | None) -> Work:
     """What was read is as old as the question: an answer may come late, or be picked up late."""
-    values = [*row[:2], token, asked_at + lease_seconds, *row[2:_CLAIMED], Claimed(asked_at, *row[_CLAIMED:])]
+    claimed = Claimed(asked_at, *row[_CLAIMED:])
+    values = [*row[:2], token, asked_at + lease_seconds, *row[2:_CLAIMED], claimed, holder]
     values[_SPEC], values[_STATUS] = Spec.from_json(values[_SPEC]), Status(values[_STATUS])
     values[_ORDERS] = tuple(_known_order(*known) for known in values[_ORDERS] or ())
     return Work(*values)
