@@ -1,4 +1,6 @@
-"""The tables as SQLAlchemy sees them. Every primary key starts with the account: the tables shard by it."""
+"""The tables as SQLAlchemy sees them. Every primary key but that of `log_epoch`, which is about all
+accounts, starts with the account: the tables shard by it.
+"""
 
 from sqlalchemy import (
     BigInteger,
@@ -6,6 +8,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     DateTime,
+    Identity,
     Index,
     Integer,
     LargeBinary,
@@ -237,6 +240,22 @@ statistic_head = Table(
     METADATA,
     Column("account_id", Uuid, primary_key=True),
     Column("last_sequence", BigInteger, nullable=False),
+)
+log_epoch = Table(
+    "log_epoch",
+    METADATA,
+    Column("number", BigInteger, Identity(always=True), primary_key=True),
+    Column("epoch", Uuid, nullable=False, unique=True, server_default=func.gen_random_uuid()),
+    Column("started_at", _MOMENT, nullable=False, server_default=func.now()),
+    Column("reason", Text, nullable=False),
+    Column("database_identity", Text, nullable=False),
+    CheckConstraint("reason IN ('INSTALLED', 'RESTORED', 'OPERATOR')", name="reason"),
+)
+Index(
+    "log_epoch_restored_idx",
+    log_epoch.c.database_identity,
+    unique=True,
+    postgresql_where=text("reason = 'RESTORED'"),
 )
 ddl.tables(METADATA)
 feed.table(METADATA)
