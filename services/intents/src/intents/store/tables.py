@@ -145,6 +145,7 @@ broker_account = Table(
     Column("lease_until", _MOMENT),
     Column("looked_at", _MOMENT),
     Column("refused_credential", Text),
+    Column("epoch", Uuid),
 )
 broker_order = Table(
     "broker_order",
