@@ -27,7 +27,7 @@ COUNTED_AT_ONCE = 100_000  # claims wait meanwhile, for far less than the lock t
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened. Rows with the same ordering key are delivered one after the other."""
+    """Something that happened. Those with the same ordering key are told in the order of their ids."""
 
     event_type: str
     payload: Mapping[str, Any]
@@ -61,7 +61,7 @@ class Buried:
 class Claim:
     """Rows taken together, in order; only the holder of the token may settle them.
 
-    Of those that share an ordering key, one may be completed only with all before it: the others are put back.
+    Of those that share an ordering key, one is completed only after or together with all before it.
     """
 
     token: UUID
@@ -120,7 +120,11 @@ class Outbox:
         return [Buried(*row) for row in tx.execute(self._sql(sql.BURY), self._limits())]
 
     def complete(self, tx: Connection, claim: Claim, ids: Sequence[int]) -> frozenset[int]:
-        """The rows that are now completed; fewer than asked means that a late worker was kept out."""
+        """The rows that are now completed.
+
+        The others were taken from a late worker, or come behind an open row that this call does not complete: those
+        keep their claim, which is taken back when it is old.
+        """
         values = {"ids": list(ids), "claim_token": claim.token}
         return frozenset(tx.execute(self._sql(sql.COMPLETE), values).scalars())
 
@@ -145,7 +149,7 @@ class Outbox:
         return int(tx.execute(self._sql(sql.PRUNE), {"days": days, "batch": batch}).scalar_one())
 
     def redrive(self, tx: Connection, row_id: int, *, again: bool = False) -> int | None:
-        """Copy a failed row into a new one; the failed row stays as it is.
+        """Copy a failed row into a new one, the last of its ordering key; the failed row stays as it is.
 
         None if there is no such row, or if it has a copy already and is not to be copied `again`.
         """
