@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from sqlalchemy import text
 
-from chassis.outbox import Claim, Outbox
+from chassis.outbox import Claim, Event, Outbox
 from tip_local.outbox_kit import (
     age_claims,
     append,
@@ -152,6 +152,28 @@ def test_a_row_that_is_taken_while_it_is_being_completed_keeps_back_those_behind
 
     assert settled == []
     assert complete(outbox, relay_c) == [first]
+
+
+def test_two_transactions_that_append_under_one_key_take_turns(outbox: Outbox) -> None:
+    """An id is given when a row is written, and others see the row when it is committed: one order for both."""
+
+    def append_another() -> None:
+        with outbox.engine.begin() as tx:
+            tx.execute(text("SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '60s'"))
+            outbox.append(tx, Event("a.updated", {}, ordering_key="account-1"))
+
+    with outbox.engine.begin() as tx:
+        outbox.append(tx, Event("a.created", {}, ordering_key="account-1"))
+        another = threading.Thread(target=append_another)
+        another.start()
+        wait_for_a_lock_waiter(outbox, unless=lambda: not another.is_alive())
+        append(outbox, "b.created", key="account-2")  # waits for nobody
+        complete(outbox, claim(outbox))
+    another.join()
+    drain(outbox)
+
+    assert [row.event_type for row in rows(outbox)] == ["a.created", "b.created", "a.updated"]
+    assert inversions(outbox) == []
 
 
 def test_whatever_runs_at_once_rows_of_one_key_are_completed_in_their_order(

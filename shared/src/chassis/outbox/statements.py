@@ -1,11 +1,16 @@
 """The only SQL on the outbox tables; `{schema}` is the service's own. Every moment is the database's."""
 
+# An id is given when a row is written, but others see the row only when it is committed. So whoever appends under an
+# ordering key waits, before the id, for those who did so and have not committed: in one key, ids are in commit order.
+TAKE_TURN = "pg_advisory_xact_lock(hashtextextended('{schema}.outbox_key ' || {key}, 0))"
 APPEND = """
+WITH turn AS MATERIALIZED (SELECT {take_turn})
 INSERT INTO {schema}.outbox (event_id, event_type, ordering_key, payload, traceparent)
-VALUES (:event_id, :event_type, :ordering_key,
-        CAST(:payload AS jsonb) || jsonb_build_object(
-            'occurred_at', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')),
-        :traceparent)
+SELECT :event_id, :event_type, :ordering_key,
+       CAST(:payload AS jsonb) || jsonb_build_object(
+           'occurred_at', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')),
+       :traceparent
+FROM turn
 """
 
 # A row whose worker died during the last attempt allowed is nobody's: the claim below skips it, so it is buried here.
@@ -157,10 +162,13 @@ SELECT coalesce(sum(count), 0)::bigint FROM gone
 # One at a time, so that a row cannot be copied twice at once.
 REDRIVING = "SELECT pg_advisory_xact_lock(hashtextextended('{schema}.outbox_redrive', 0))"
 REDRIVE = """
+WITH given_up AS MATERIALIZED (
+    SELECT *, {take_turn} FROM {schema}.outbox WHERE id = :id AND status = 'failed'
+)
 INSERT INTO {schema}.outbox (event_id, event_type, ordering_key, payload, traceparent, redriven_from)
 SELECT :event_id, event_type, ordering_key, payload || jsonb_build_object('event_id', CAST(:event_id AS text)),
        traceparent, id
-FROM {schema}.outbox WHERE id = :id AND status = 'failed'
+FROM given_up
 RETURNING id
 """
 COPY_OF = "SELECT max(id) FROM {schema}.outbox WHERE redriven_from = :id"

@@ -27,7 +27,7 @@ COUNTED_AT_ONCE = 100_000  # claims wait meanwhile, for far less than the lock t
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened. Those with the same ordering key are told in the order of their ids."""
+    """Something that happened. Those with the same ordering key are told in the order of their transactions."""
 
     event_type: str
     payload: Mapping[str, Any]
@@ -105,7 +105,7 @@ class Outbox:
             "payload": payload | dict(event.payload),
             "traceparent": tracing.traceparent(),
         }
-        tx.execute(self._sql(sql.APPEND), values)
+        tx.execute(self._sql(sql.APPEND, take_turn=self._take_turn(":ordering_key")), values)
         return event_id
 
     def claim(self, tx: Connection, batch: int = BATCH) -> Claim:
@@ -156,7 +156,8 @@ class Outbox:
         tx.execute(self._sql(sql.REDRIVING))
         if not again and self.copy_of(tx, row_id) is not None:
             return None
-        new: int | None = tx.execute(self._sql(sql.REDRIVE), {"id": row_id, "event_id": uuid4()}).scalar_one_or_none()
+        redrive = self._sql(sql.REDRIVE, take_turn=self._take_turn("ordering_key"))
+        new: int | None = tx.execute(redrive, {"id": row_id, "event_id": uuid4()}).scalar_one_or_none()
         return new
 
     def copy_of(self, tx: Connection, row_id: int) -> int | None:
@@ -200,6 +201,9 @@ class Outbox:
         # Asked again under the lock: somebody may have been faster, and may have counted since.
         if tx.execute(self._sql(sql.COUNTING)).scalar_one() and tx.execute(self._sql(sql.FOREIGN_HORIZON)).scalar_one():
             tx.execute(self._sql(sql.FORGET_BACKLOG))
+
+    def _take_turn(self, key: str) -> str:
+        return sql.TAKE_TURN.format(schema=self.schema, key=key)
 
     def _limits(self) -> dict[str, Any]:
         return {"claim_seconds": CLAIM_SECONDS, "attempt_limit": self.attempt_limit}
