@@ -13,9 +13,9 @@ import pytest
 from sqlalchemy import Engine, NullPool, create_engine
 from sqlalchemy.exc import DBAPIError, ProgrammingError
 
-from chassis import db, migrations
+from chassis import db
 from intents import store
-from tip_local.platform_plugin import ROLES, Platform
+from tip_local.platform_plugin import Platform, migrate
 from tip_local.postgres import EmbeddedPostgres
 from tip_local.processes import wait_until
 from tip_local.pytest_plugin import PostgresServer, drop_database
@@ -74,7 +74,7 @@ def test_both_readers_see_the_same_epoch_with_their_own_rights(fresh_platform: P
 
 def test_the_service_can_neither_write_nor_change_an_epoch(fresh_platform: Platform) -> None:
     for statement in (
-        "INSERT INTO intents.log_epoch (reason, database_identity) VALUES ('OPERATOR', '')",
+        "INSERT INTO intents.log_epoch (number, reason, database_identity) VALUES (9, 'OPERATOR', '')",
         "UPDATE intents.log_epoch SET reason = 'OPERATOR'",
         "DELETE FROM intents.log_epoch",
     ):
@@ -123,7 +123,7 @@ def test_a_dump_restored_into_another_cluster_begins_an_epoch(
     before = history(fresh_platform.admin_url)
     file = dump(postgres_server, fresh_platform.admin_url, tmp_path)
     with EmbeddedPostgres(server_directory / "elsewhere", fast=True) as elsewhere:
-        migrations.migrate(elsewhere.url, dict.fromkeys(ROLES, "for-tests-only"))  # makes the roles
+        migrate(elsewhere.url)  # makes the roles
         restore(postgres_server, file, elsewhere.url)
         read, after = {read_epoch(elsewhere.url) for _ in range(2)}, history(elsewhere.url)
 
