@@ -19,6 +19,7 @@ SUBCOMMANDS = {
     "signing-keys": "tip.signing_keys",
     "outbox": "tip.outbox",
     "vault": "tip.vault",
+    "epoch": "tip.epoch",
     "verify": "tip.verify",
 }
 """Loaded when it is asked for, so that the others start quickly."""
