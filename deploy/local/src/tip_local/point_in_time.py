@@ -54,24 +54,43 @@ class ArchivingPostgres(EmbeddedPostgres):
         """Name the present moment, so that `restore` can go back to it."""
         self._ask("SELECT pg_create_restore_point(%s)", point)
 
-    def restore(self, point: str) -> None:
-        """Replace the cluster by the base backup, recovered up to the point and promoted; at the same address."""
+    def restore(self, point: str, *, pause: bool = False) -> None:
+        """Replace the cluster by the base backup, recovered up to the point; at the same address.
+
+        It is promoted there, or with `pause` waits for `promote` and can only be read meanwhile.
+        """
         self.stop()  # archives the rest of the write-ahead log
         self.data.rename(self.directory / f"lost-{point}")
         self.backup.rename(self.data)
-        settings = {"restore_command": f'cp "{self.archive}/%f" "%p"', "recovery_target_name": point}
+        settings = {
+            "restore_command": f'cp "{self.archive}/%f" "%p"',
+            "recovery_target_name": point,
+            "recovery_target_action": "pause" if pause else "promote",
+        }
         with (self.data / "postgresql.auto.conf").open("a") as file:
             file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
-            file.write("recovery_target_action = 'promote'\n")
         (self.data / "recovery.signal").touch()
         rootless.hand_over(self.data / "recovery.signal", self.identity)
         self.start()  # answers while it is still recovering
-        if not wait_until(self._is_promoted, RECOVERY_SECONDS):
+        reached = self._is_paused if pause else self._is_promoted
+        if not wait_until(reached, RECOVERY_SECONDS):
             raise Fault(f"postgres did not recover to {point}")
 
+    def promote(self) -> None:
+        self._ask("SELECT pg_promote()")
+
+    def put_files_back(self, copy: Path) -> None:
+        """Replace the data directory by a copy that was made of it while the server was stopped."""
+        self.stop()
+        self.data.rename(self.directory / "lost-files")
+        copy.rename(self.data)
+        self.start()
+
+    def _is_paused(self) -> bool:
+        return self._ask("SELECT pg_get_wal_replay_pause_state()") == [("paused",)]
+
     def _is_promoted(self) -> bool:
-        [(recovering,)] = self._ask("SELECT pg_is_in_recovery()")
-        return recovering is False
+        return self._ask("SELECT pg_is_in_recovery()") == [(False,)]
 
     def _ask(self, statement: str, *values: str) -> list[tuple[object, ...]]:
         with closing(psycopg2.connect(self.url)) as connection:
