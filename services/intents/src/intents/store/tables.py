@@ -8,7 +8,6 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     DateTime,
-    Identity,
     Index,
     Integer,
     LargeBinary,
@@ -245,18 +244,12 @@ statistic_head = Table(
 log_epoch = Table(
     "log_epoch",
     METADATA,
-    Column("number", BigInteger, Identity(always=True), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("epoch", Uuid, nullable=False, unique=True, server_default=func.gen_random_uuid()),
     Column("started_at", _MOMENT, nullable=False, server_default=func.now()),
     Column("reason", Text, nullable=False),
     Column("database_identity", Text, nullable=False),
     CheckConstraint("reason IN ('INSTALLED', 'RESTORED', 'OPERATOR')", name="reason"),
-)
-Index(
-    "log_epoch_restored_idx",
-    log_epoch.c.database_identity,
-    unique=True,
-    postgresql_where=text("reason = 'RESTORED'"),
 )
 ddl.tables(METADATA)
 feed.table(METADATA)
