@@ -29,8 +29,7 @@ from intents.execution.work import Later, Unknown, Verdict, Work
 log = logs.get(__name__)
 
 PARKED_SECONDS = 2.0
-NOT_REACHED_SECONDS = 0.5
-LONGEST_WAIT_SECONDS = 15.0
+NOT_REACHED_SECONDS = 0.25
 _REFUSED = Later(PARKED_SECONDS, "The broker refused the credential.", "CREDENTIAL_INVALID")
 _PARKED: dict[type[Exception], Later] = {
     CredentialInvalid: _REFUSED,
@@ -102,8 +101,7 @@ class Gateway:
             self._note_refusal(work, pair)
             return self._rest(work, _REFUSED)
         except NotSent as error:
-            breaker.failed()
-            return Later(min(LONGEST_WAIT_SECONDS, NOT_REACHED_SECONDS * 2 ** min(work.attempts, 5)), error.reason)
+            return Later(max(NOT_REACHED_SECONDS, breaker.failed()), error.reason)
         except OutcomeUnknown as error:
             breaker.failed()
             return Unknown(error.reason)
