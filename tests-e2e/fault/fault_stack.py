@@ -175,9 +175,11 @@ class Stack:
         name = kind if code == -signal.SIGKILL else f"{kind} ended with {code}"
         self.kills[name] = self.kills.get(name, 0) + 1
 
-    def flush(self) -> None:
+    def flush(self) -> bool:
+        """False if the server did not take it."""
         with suppress(redis.RedisError), redis.Redis.from_url(self.valkey.url, socket_timeout=2) as client:
-            client.flushall()
+            return bool(client.flushall())
+        return False
 
     def restart_postgres(self) -> None:
         """As a power cut: no farewell."""
@@ -245,8 +247,8 @@ def _populated(
     engine = create_engine(db.with_driver(postgres.url_of(DATABASE)), poolclass=NullPool)
     with engine.begin() as connection:
         made = tuple(add_account(connection, organization.id, "paper") for _ in range(accounts))
-    ports = [free_port() for _ in range(4)]
-    built = Stack(directory, postgres, valkey, organization, made, *ports)
+    web, broker, stream, events = (free_port() for _ in range(4))
+    built = Stack(directory, postgres, valkey, organization, made, web, broker, stream, events)
     built.dice.seed(seed)
     return built
 
