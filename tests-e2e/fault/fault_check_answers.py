@@ -1,5 +1,6 @@
 """Every answer a client was given against the log and against the controls of that moment."""
 
+import hashlib
 from collections import defaultdict
 from datetime import datetime
 
@@ -11,6 +12,7 @@ MEASURING_SECONDS = 0.5
 """What the run itself may need between the arrival of a request and the note of it."""
 SETTLING_SECONDS = 25.0
 """How long a transaction can have been on its way when everything was frozen."""
+LONGEST_BATCH = 10
 REFUSED_BY = {
     "SYMBOL_DISABLED": ("symbol_manual", "manually_disabled", True),
     "TRADING_HALTED": ("switch", "trading_state", "HALTED"),
@@ -66,7 +68,7 @@ def check_answers(evidence: Evidence, log: AccountLog, records: list[Json], find
         keys[answer["key"]].append(answer)
     for key, given in keys.items():
         _check_replays(log, key, given, findings)
-    _check_unanswered(log, answers, findings)
+    _check_unanswered(evidence, log, answers, findings)
     _check_obeyed(log, answers, periods, findings)
 
 
@@ -79,22 +81,28 @@ def _check_replays(log: AccountLog, key: str, given: list[Json], findings: Findi
         findings.expect(len(first) <= 1, "one idempotency key, done twice", (key, given))
 
 
-def _check_unanswered(log: AccountLog, answers: list[Json], findings: Findings) -> None:
-    """Every command was sent until it was answered, so nothing may be in the log that nobody was told of."""
+def _check_unanswered(evidence: Evidence, log: AccountLog, answers: list[Json], findings: Findings) -> None:
+    """Nothing is in the log that nobody was told of, unless the answer to its very key was lost on the way.
+
+    Every command is repeated until it is answered. If a repeat is refused meanwhile (a HALT, a deleted account), the
+    attempt whose answer was lost may still have been done.
+    """
     told = {answer.get("action") for answer in answers}
-    left = [
-        entry
-        for entry in log.entries
-        if entry.type == "INTENT_ACTION"
-        and entry.payload["id"] not in told
-        and entry.payload["actor"]["type"] != "system"
-    ]
-    if log.deleted:  # the answer may have been lost, and the account gone when it was asked again
-        lost = {answer["key"] for answer in answers if answer["status"] in (0, 503)}
-        gone = {answer["key"] for answer in answers if answer.get("code") == "not_found"}
-        left = left[len(lost & gone) :]
-    for entry in left:
-        findings.about(log.account, entry.payload["intent_id"]).add("in the log, but never answered", entry)
+    lost = {name for answer in answers if answer["status"] in (0, 503) for name in _stored_keys(answer)}
+    keys = evidence.rows("SELECT action_id, key FROM intents.idempotency WHERE account_id = %s", log.account)
+    asked = {str(row["action_id"]) for row in keys if row["key"] in lost}
+    for entry in log.entries:
+        if entry.type != "INTENT_ACTION" or entry.payload["actor"]["type"] == "system":
+            continue
+        if entry.payload["id"] not in told and entry.payload["id"] not in asked:
+            findings.about(log.account, entry.payload["intent_id"]).add("in the log, but never answered", entry)
+
+
+def _stored_keys(answer: Json) -> list[str]:
+    """What the platform may have kept an attempt under: the key itself, or one for each place of a batch."""
+    key = str(answer["key"])
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    return [key] if answer["type"] != "BATCH" else [f"batch\n{place}\n{digest}" for place in range(LONGEST_BATCH)]
 
 
 def _check_status(evidence: Evidence, log: AccountLog, answer: Json, periods: Periods, findings: Findings) -> None:

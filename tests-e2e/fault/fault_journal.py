@@ -54,6 +54,10 @@ class Journals:
         self.accounts = Journal(self.directory / "accounts.ndjson")
         self.faults = Journal(self.directory / "faults.ndjson")
 
+    def flush(self) -> None:
+        for journal in (self.answers, self.controls, self.accounts, self.faults):
+            journal.flush()
+
 
 def now() -> float:
     """Seconds of the wall clock, which every process of this machine shares."""

@@ -9,14 +9,20 @@ the platform is known, and when, even if the broker was frozen or dead at that m
 import argparse
 import json
 import random
+import shutil
+import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fault_journal import Journal
 from fault_proxy import BrokerProxy, Exchange, Fault, cut_after, cut_before, delay, half_close, late, passing
+
+from tip_local.processes import bound, free_port
 
 CHANGES = ("POST", "PATCH", "DELETE")
 CUT_STREAMS_EVERY = 25.0
@@ -71,6 +77,43 @@ def _made(name: str, seconds: float) -> Fault:
         "late": late(seconds),
     }
     return faults[name]
+
+
+class Line:
+    """The proxy in front of the broker, in a process of its own."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed, self.port, self.journal = seed, free_port(), Path(f"/tmp/tip-line-{free_port()}-{seed}.ndjson")
+
+    def open(self, upstream: int) -> int:
+        options = ["--upstream", upstream, "--listen", self.port, "--seed", self._seed, "--journal", self.journal]
+        program = bound([sys.executable, __file__, *map(str, options)], signal.SIGKILL)
+        with self.journal.with_suffix(".log").open("w") as log:
+            self._process = subprocess.Popen(
+                program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+            )
+        assert self._process.stdout is not None
+        self._process.stdout.readline()
+        return self.port
+
+    def tell(self, word: str) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(word + "\n")
+            self._process.stdin.flush()
+
+    def move_to(self, directory: Path) -> None:
+        """What it noted, and what it complained about."""
+        for name in (self.journal, self.journal.with_suffix(".log")):
+            shutil.move(name, directory / f"line{name.suffix}")
+
+    def close(self) -> None:
+        self.tell("end")
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
 
 def main(given: Sequence[str] | None = None) -> int:

@@ -27,7 +27,7 @@ from tip_local.world import Organization, World, add_account
 ROLES = ("identity", "accounts", "controls", "intents", "stream_gateway")
 WEB_SERVICES = ("identity", "accounts", "controls", "intents")
 DATABASE = "fault"
-READY_SECONDS = 120.0
+READY_SECONDS = 300.0
 TOKEN_SECONDS = 4 * 3600
 _PASSWORD = "for-this-run-only"
 CRASH_STEPS = {

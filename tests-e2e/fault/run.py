@@ -9,11 +9,9 @@ Exit code 0 means that nothing was found. Whatever is found is printed with the 
 import argparse
 import random
 import shutil
-import subprocess
 import sys
 import time
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +23,14 @@ from fault_checker import Verdict, judge
 from fault_client import Client
 from fault_evidence import Evidence, read_ledger, read_requests
 from fault_journal import Journals
+from fault_line import Line
 from fault_load import ASK, BID, QUICK, Accounts, Load
 from fault_operators import Operators
+from fault_options import Size, arguments, command
 from fault_report import report
 from fault_schedule import Plan, Schedule
 from fault_stack import Stack, stack
 from fault_subscribers import Subscribers
-
-from tip_local.processes import free_port
 
 PROGRESS_SECONDS = 10.0
 BROKER_FAULTS = {
@@ -47,92 +45,9 @@ BROKER_FAULTS = {
 }
 
 
-@dataclass(frozen=True)
-class Size:
-    """How much of everything; `intents` or `seconds` says when the load ends."""
-
-    intents: int | None
-    seconds: float | None
-    kills: int
-    pauses: int
-    flushes: int
-    restarts: int
-    traders: int
-    accounts: int
-    settle: float
-
-
-SIZES = {
-    "small": Size(None, 14, 10, 3, 2, 1, 8, 6, 45),
-    "ten-minutes": Size(None, 480, 250, 60, 12, 12, 24, 24, 120),
-    "full": Size(100_000, None, 1_000, 200, 50, 50, 32, 40, 240),
-}
-
-
-def arguments() -> tuple[argparse.Namespace, Size]:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", choices=list(SIZES), default="small")
-    for name in ("intents", "kills", "pauses", "flushes", "restarts", "traders", "accounts"):
-        parser.add_argument(f"--{name}", type=int, default=None)
-    parser.add_argument("--seconds", type=float, default=None, help="of load")
-    parser.add_argument("--seed", type=int, default=None, help="drawn if not given")
-    parser.add_argument("--executors", type=int, default=2)
-    parser.add_argument("--duplicates-accepted", action="store_true", help="the broker takes a client order id twice")
-    parser.add_argument("--report", type=Path, default=None, help="put the report into this Markdown file")
-    parser.add_argument("--keep", action="store_true", help="leave logs and journals behind even if all went well")
-    given = parser.parse_args()
-    given.seed = random.SystemRandom().randrange(1, 1_000_000) if given.seed is None else given.seed
-    chosen = {
-        name: getattr(given, name) for name in asdict(SIZES[given.size]) if getattr(given, name, None) is not None
-    }
-    if "seconds" in chosen and "intents" not in chosen:
-        chosen["intents"] = None
-    return given, replace(SIZES[given.size], **chosen)
-
-
-def command(given: argparse.Namespace, size: Size) -> str:
-    """The exact command of this run."""
-    words = ["python", "tests-e2e/fault/run.py", "--size", given.size, "--seed", str(given.seed)]
-    for name, value in asdict(size).items():
-        if name != "settle" and value != getattr(SIZES[given.size], name) and value is not None:
-            words += [f"--{name}", f"{value:g}"]
-    words += ["--executors", str(given.executors)] if given.executors != 2 else []
-    words += ["--duplicates-accepted"] if given.duplicates_accepted else []
-    return " ".join(words)
-
-
 def say(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
-
-
-class Line:
-    """The proxy in front of the broker, in a process of its own."""
-
-    def __init__(self, seed: int) -> None:
-        self._seed, self.port, self.journal = seed, free_port(), Path(f"/tmp/tip-line-{free_port()}-{seed}.ndjson")
-
-    def open(self, upstream: int) -> int:
-        options = ["--upstream", upstream, "--listen", self.port, "--seed", self._seed, "--journal", self.journal]
-        program = [sys.executable, str(Path(__file__).with_name("fault_line.py")), *map(str, options)]
-        self._process = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        self._process.stdout.readline()
-        return self.port
-
-    def tell(self, word: str) -> None:
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):
-            self._process.stdin.write(word + "\n")
-            self._process.stdin.flush()
-
-    def close(self) -> None:
-        self.tell("end")
-        try:
-            self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
 
 
 class Run:
@@ -140,6 +55,7 @@ class Run:
         self.given, self.size, self.on, self.line = given, size, on, line
         self.journals = Journals(on.directory / "journals")
         self.dice = random.Random(given.seed)
+        self.chance = {} if given.calm else BROKER_FAULTS
         key = Client(on.base_url, {"x-api-key": on.api_key}, self.journals, random.Random(given.seed))
         token = {"Authorization": f"Bearer {on.organization.tokens['admin']}"}
         admin = Client(on.base_url, token, self.journals, random.Random(given.seed))
@@ -170,8 +86,8 @@ class Run:
             self.subscribers.add(str(account), "grpc")
             if number % 3 == 0:
                 self.subscribers.add(str(account), "sse")
-        self.broker_faults(BROKER_FAULTS)
-        self.line.tell("on")
+        self.broker_faults(self.chance)
+        self.line.tell("off" if self.given.calm else "on")
         self.load.start()
         self.operators.start()
 
@@ -181,7 +97,7 @@ class Run:
             self.schedule.step(self.load.progress)
             if time.monotonic() - repeated > 2:
                 repeated = time.monotonic()
-                self.broker_faults(BROKER_FAULTS)
+                self.broker_faults(self.chance)
             if time.monotonic() - said > PROGRESS_SECONDS:
                 said = time.monotonic()
                 self.progress()
@@ -189,6 +105,7 @@ class Run:
         self.schedule.finish()
 
     def progress(self) -> None:
+        self.journals.flush()
         seconds = time.monotonic() - self.load.began
         done = ", ".join(f"{count} {name}" for name, count in self.schedule.done.items())
         frozen = f", paused: {', '.join(sorted(self.on.freezer.kinds()))}" if self.on.freezer.kinds() else ""
@@ -295,7 +212,7 @@ def conclude(given: argparse.Namespace, size: Size, on: Stack, verdict: Verdict,
     (on.directory / "report.md").write_text(text)
     if given.report:
         paste(given.report, text)
-    line.journal.rename(on.directory / "requests.ndjson")
+    line.move_to(on.directory)
     if verdict.good and not given.keep:
         shutil.rmtree(on.directory, ignore_errors=True)
     else:
