@@ -1,7 +1,9 @@
 """Every scripted fault, and faults by chance."""
 
+import signal
 import time
 from collections import Counter
+from decimal import Decimal
 
 import pytest
 import requests
@@ -187,3 +189,59 @@ def test_senseless_fault_settings_are_refused(shared_broker, bad):
     assert shared_broker.faults(**bad).status_code == 422
 
     assert requests.get(shared_broker.url + "/sim/faults", timeout=5).json() == before
+
+
+@pytest.mark.parametrize(("side", "price"), [("buy", "100.01"), ("sell", "99.99")])
+def test_trickle_fills_by_one_at_its_own_rate_and_a_replacement_goes_on_alike(
+    client, shared_broker, eventually, side, price
+):
+    client.order("SIM.TRICKLE50", qty="40", side=side, client_order_id=f"slow-{side}")
+    eventually(lambda: status(client, f"slow-{side}") == "partially_filled")
+    order_id = client.by_client_id(f"slow-{side}")["id"]
+    client.raw("PATCH", f"/v2/orders/{order_id}", json={"qty": "3", "client_order_id": f"next-{side}"})
+
+    eventually(lambda: status(client, f"next-{side}") == "filled")
+    mine = str(client.get_account().id)
+    old, new = [line for line in shared_broker.ledger() if line["account_id"] == mine]
+    assert (old["status"], {fill["qty"] for fill in old["executions"]}) == ("replaced", {"1"})
+    assert [(fill["qty"], fill["price"]) for fill in new["executions"]] == [("1", price)] * 3
+    assert len({fill["id"] for fill in old["executions"] + new["executions"]}) == len(old["executions"]) + 3
+    signed = Decimal(len(old["executions"]) + 3)
+    held = requests.get(shared_broker.url + "/sim/ledger/positions", timeout=30).json()
+    assert [Decimal(line["qty"]) for line in held if line["account_id"] == mine] == [
+        signed if side == "buy" else -signed
+    ]
+
+
+def test_trickle_waits_for_its_limit_and_ends_when_canceled(client, eventually):
+    client.order("SIM.TRICKLE100", qty="9", type="limit", limit_price="100", client_order_id="dear")
+    client.order("SIM.TRICKLE100", qty="900", client_order_id="long")
+    eventually(lambda: Decimal(client.by_client_id("long")["filled_qty"]) >= 3)
+
+    client.cancel_order_by_id(client.by_client_id("long")["id"])
+
+    filled = client.by_client_id("long")["filled_qty"]
+    assert status(client, "dear") == "new"
+    client.order("SIM.TRICKLE100", qty="3", client_order_id="after")
+    eventually(lambda: status(client, "after") == "filled")
+    assert client.by_client_id("long")["filled_qty"] == filled
+
+
+def test_trickle_goes_on_after_a_kill(start, eventually):
+    broker = start()
+    broker.client("mine").order("SIM.TRICKLE5", qty="4", client_order_id="slow")
+    eventually(lambda: Decimal(broker.client("mine").by_client_id("slow")["filled_qty"]) > 0)
+    broker.stop(signal.SIGKILL)
+
+    client = start().client("mine")
+
+    eventually(lambda: status(client, "slow") == "filled")
+
+
+def test_reused_execution_ids_are_the_same_on_the_accounts_next_order(client, shared_broker):
+    for name in ("first", "second"):
+        client.order("SIM.REUSED_EXECUTION", client_order_id=name)
+
+    mine = str(client.get_account().id)
+    one, other = [line["executions"] for line in shared_broker.ledger() if line["account_id"] == mine]
+    assert one[0]["id"] == other[0]["id"] and (len(one), len(other)) == (1, 1)

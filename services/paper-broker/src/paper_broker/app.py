@@ -24,6 +24,7 @@ from paper_broker.usecases import Broker
 
 LARGEST_BODY = 65_536
 SHUTDOWN_SECONDS = 0.5
+TRICKLE_SECONDS = 0.005
 # Orders live for the life of the process: looking through them for cycles every few hundred requests buys nothing.
 GC_THRESHOLDS = (50_000, 20, 50)
 JOURNAL = web.AppKey("journal", Journal)
@@ -83,6 +84,12 @@ async def tick_forever(broker: Broker, seconds: float) -> None:
         await broker.tick()
 
 
+async def trickle_forever(broker: Broker) -> None:
+    while True:
+        await asyncio.sleep(TRICKLE_SECONDS)
+        await broker.trickle()
+
+
 async def serve(config: Config) -> None:
     """Serve until SIGTERM or SIGINT. An error of the journal or the market ends the process with that error."""
     stop = asyncio.Event()
@@ -91,7 +98,7 @@ async def serve(config: Config) -> None:
     app = create_app(config)
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
-    loops: list[Coroutine[Any, Any, Any]] = [app[JOURNAL].run(), stop.wait()]
+    loops: list[Coroutine[Any, Any, Any]] = [app[JOURNAL].run(), trickle_forever(app[BROKER]), stop.wait()]
     if config.tick_seconds:
         loops.append(tick_forever(app[BROKER], config.tick_seconds))
     tasks = [asyncio.create_task(work) for work in loops]

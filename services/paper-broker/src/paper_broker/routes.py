@@ -235,6 +235,11 @@ async def ledger(request: web.Request) -> web.StreamResponse:
     return response
 
 
+@routes.get("/sim/ledger/positions")
+async def ledger_positions(request: web.Request) -> web.Response:
+    return answer(await request.app[BROKER].all_positions())
+
+
 @routes.get("/sim/ledger/summary")
 async def ledger_summary(request: web.Request) -> web.Response:
     return answer(await request.app[BROKER].summary())

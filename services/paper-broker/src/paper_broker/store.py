@@ -1,6 +1,7 @@
 """SQLite, write-ahead logged. One writer; each `write` is one transaction and, on a file, one fsync."""
 
 import fcntl
+import json
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
@@ -25,15 +26,20 @@ CREATE TABLE IF NOT EXISTS positions (
 CREATE TABLE IF NOT EXISTS events (
     id INTEGER PRIMARY KEY, account_id TEXT NOT NULL, order_id TEXT NOT NULL, kind TEXT NOT NULL, at TEXT NOT NULL,
     symbol TEXT NOT NULL, side TEXT NOT NULL, order_status TEXT NOT NULL, cum_qty TEXT NOT NULL,
-    leaves_qty TEXT NOT NULL, execution_id TEXT UNIQUE, qty TEXT, price TEXT);
+    leaves_qty TEXT NOT NULL, execution_id TEXT, qty TEXT, price TEXT);
 CREATE INDEX IF NOT EXISTS executions ON events (account_id, id) WHERE execution_id IS NOT NULL;
+CREATE INDEX IF NOT EXISTS execution_ids ON events (execution_id) WHERE execution_id IS NOT NULL;
+CREATE INDEX IF NOT EXISTS order_executions ON events (order_id) WHERE execution_id IS NOT NULL;
 CREATE TABLE IF NOT EXISTS posts (
     account_id TEXT NOT NULL, client_order_id TEXT NOT NULL, posts INTEGER NOT NULL, refused INTEGER NOT NULL,
     PRIMARY KEY (account_id, client_order_id)) WITHOUT ROWID;
 """
 LEDGER = """
 SELECT o.sequence, o.account_id, o.client_order_id, o.id AS order_id, o.symbol, o.side, o.qty, o.filled_qty, o.status,
-       o.created_at, o.replaces, o.replaced_by, coalesce(p.posts, 0) AS posts, coalesce(p.refused, 0) AS refused
+       o.created_at, o.updated_at, o.replaces, o.replaced_by, coalesce(p.posts, 0) AS posts,
+       coalesce(p.refused, 0) AS refused,
+       (SELECT json_group_array(json_object('id', execution_id, 'qty', qty, 'price', price, 'at', at))
+          FROM (SELECT * FROM events WHERE order_id = o.id AND execution_id IS NOT NULL ORDER BY id)) AS executions
   FROM orders o LEFT JOIN posts p USING (account_id, client_order_id)
  WHERE o.sequence > ? ORDER BY o.sequence LIMIT ?
 """
@@ -50,7 +56,7 @@ SELECT id, execution_id, order_id, at, kind, symbol, side, order_status, cum_qty
  WHERE account_id = :account_id AND execution_id IS NOT NULL
    AND (:after IS NULL OR at > :after) AND (:until IS NULL OR at <= :until)
 """
-PAGE_START = "(SELECT id FROM events WHERE execution_id = :execution_id)"
+PAGE_START = "(SELECT max(id) FROM events WHERE execution_id = :execution_id AND account_id = :account_id)"
 OLDEST_FIRST = EXECUTIONS + f" AND id > coalesce({PAGE_START}, 0) ORDER BY id LIMIT :limit"
 NEWEST_FIRST = EXECUTIONS + f" AND id < coalesce({PAGE_START}, 9223372036854775807) ORDER BY id DESC LIMIT :limit"
 PUT_POSTS = """
@@ -195,8 +201,12 @@ class Store:
         return list(self._rows(OLDEST_FIRST if oldest_first else NEWEST_FIRST, query))
 
     def ledger(self, after: int) -> list[Row]:
-        """The next page of every order ever accepted, with how often its client order id was sent."""
-        return list(self._rows(LEDGER, (after, LEDGER_PAGE)))
+        """The next page of every order ever accepted: how often its client order id was sent, what was executed."""
+        rows = self._rows(LEDGER, (after, LEDGER_PAGE))
+        return [{**row, "executions": json.loads(row["executions"])} for row in rows]
+
+    def positions(self) -> list[Row]:
+        return list(self._rows("SELECT account_id, symbol, qty FROM positions ORDER BY account_id, symbol", ()))
 
     def answers(self) -> bool:
         return bool(self._db.execute("SELECT 1").fetchone())

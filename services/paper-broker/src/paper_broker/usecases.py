@@ -169,12 +169,20 @@ class Broker:
             self.exchange.tick(self.now())
         await self._commit()
 
+    async def trickle(self) -> None:
+        if self.exchange.trickling:
+            self.exchange.trickle(self.now())
+            await self._commit()
+
     async def ledger(self) -> AsyncIterator[list[Row]]:
-        """Every order ever accepted, a page at a time, from the storage itself."""
+        """Every order ever accepted with its executions, a page at a time, from the storage itself."""
         after = 0
         while page := await self._journal.read(partial(self._store.ledger, after)):
             yield page
             after = page[-1]["sequence"]
+
+    def all_positions(self) -> Awaitable[list[Row]]:
+        return self._journal.read(self._store.positions)
 
     def summary(self) -> Awaitable[Row]:
         return self._journal.read(self._store.summary)

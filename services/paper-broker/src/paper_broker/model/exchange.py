@@ -6,7 +6,7 @@ from decimal import Decimal
 from heapq import heapify, heappop, heappush
 
 from paper_broker.model import admission, matching
-from paper_broker.model.matching import SCRIPTED, Script
+from paper_broker.model.matching import Script
 from paper_broker.model.orders import ZERO, Change, Event, EventKind, NewOrder, Order, Side, Status, TimeInForce
 from paper_broker.model.prices import Prices, Quote, identity
 from paper_broker.model.refusals import DuplicateClientOrderId, NotFound, Unprocessable
@@ -34,12 +34,17 @@ class Exchange:
         self.prices = prices
         self.state = State(rules.cash)
         self.unique_client_order_ids = True
+        self.trickling: dict[str, datetime] = {}
+        """Orders that fill bit by bit, and when the next bit is due."""
         self._expiring: list[tuple[datetime, str]] = []
 
     def start(self) -> None:
         """After loading: what follows from the state but is not in it."""
         self._expiring = list(self.state.day_orders())
         heapify(self._expiring)
+        for order in self.state.orders.values():
+            if order.open and matching.trickle_rate(order.symbol):
+                self.trickling[order.id] = order.updated_at
         for symbol in self.prices.tape.symbols():
             self.quote(symbol)
 
@@ -116,6 +121,26 @@ class Exchange:
             if moved != quote:
                 self.state.put_quote(moved)
                 self._match(quote.symbol, now)
+
+    def trickle(self, now: datetime) -> None:
+        """The next bit of every trickling order that is due; whoever is late does not catch up."""
+        for order_id in [order_id for order_id, due in self.trickling.items() if due <= now]:
+            order = self.state.orders[order_id]
+            if not order.open:
+                del self.trickling[order_id]
+                continue
+            rate = matching.trickle_rate(order.symbol) or matching.TRICKLE_RATE
+            self.trickling[order_id] = now + timedelta(seconds=1 / rate)
+            if order.status in REPLACEABLE:
+                self._trickle(order, now)
+
+    def _trickle(self, order: Order, now: datetime) -> None:
+        quote = self.quote(order.symbol)
+        if matching.triggers(order, quote):
+            order = self.state.put(replace(order, triggered=True, updated_at=now))
+        if matching.marketable(order, quote):
+            qty = min(order.remaining, matching.TRICKLE_QTY)
+            self._execute(order, qty, matching.touch(order.side, quote), now)
 
     # ---- reads
 
@@ -194,7 +219,9 @@ class Exchange:
         elif order.symbol == Script.PARTIAL50 and order.time_in_force is not TimeInForce.FOK:
             price = matching.scripted_price(order, self.quote(order.symbol))
             order = self._execute(order, matching.half(order), price, now)
-        elif order.symbol not in SCRIPTED:
+        elif rate := matching.trickle_rate(order.symbol):
+            self.trickling[order.id] = now + timedelta(seconds=1 / rate)
+        elif not matching.is_scripted(order.symbol):
             order = self._try(order, now)
         if order.time_in_force in matching.IMMEDIATE and self.state.orders[order.id].open:
             self._cancel(order, now)
@@ -242,8 +269,14 @@ class Exchange:
             updated_at=now,
         )
         kind = EventKind.FILL if full else EventKind.PARTIAL_FILL
-        execution_id = identity(self.rules.seed, "execution", self.state.events + 1)
+        execution_id = self._execution_id(order, qty)
         return self._tell(kind, order, now, execution_id, qty, price, position.qty)
+
+    def _execution_id(self, order: Order, qty: Decimal) -> str:
+        """One of its own, except where the script says that the broker uses ids again for the account's next order."""
+        if order.symbol == matching.REUSED_EXECUTION:
+            return identity(self.rules.seed, "execution", order.account_id, order.filled_qty - qty)
+        return identity(self.rules.seed, "execution", self.state.events + 1)
 
     # ---- endings
 

@@ -1,5 +1,6 @@
 """Whether, at what price and how much of an order executes against a quote."""
 
+import re
 from decimal import ROUND_DOWN, Decimal
 from enum import StrEnum
 
@@ -24,6 +25,21 @@ class Script(StrEnum):
 
 
 SCRIPTED = frozenset(str(script) for script in Script)
+TRICKLE = re.compile(r"SIM\.TRICKLE([1-9][0-9]{0,2})?", re.ASCII)
+TRICKLE_RATE = 10
+TRICKLE_QTY = Decimal(1)
+REUSED_EXECUTION = "SIM.REUSED_EXECUTION"
+
+
+def trickle_rate(symbol: str) -> int | None:
+    """Executions a second of each open order of the symbol; None if it does not trickle."""
+    found = TRICKLE.fullmatch(symbol)
+    return int(found[1] or TRICKLE_RATE) if found else None
+
+
+def is_scripted(symbol: str) -> bool:
+    """Whether orders of the symbol never meet the quote by themselves."""
+    return symbol in SCRIPTED or trickle_rate(symbol) is not None
 
 
 def check(order: NewOrder) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from paper_broker.model.accounts import Account, Position
-from paper_broker.model.matching import SCRIPTED
+from paper_broker.model.matching import is_scripted
 from paper_broker.model.orders import Event, Order
 from paper_broker.model.prices import Quote
 
@@ -68,7 +68,7 @@ class State:
         resting = self.resting.setdefault(order.symbol, {})
         if order.open:
             self._open.setdefault(order.account_id, {})[order.id] = None
-            if order.symbol not in SCRIPTED:
+            if not is_scripted(order.symbol):
                 resting[order.id] = order
         else:
             self._open.get(order.account_id, {}).pop(order.id, None)
