@@ -18,6 +18,7 @@ SUBCOMMANDS = {
     "token": "tip.token",
     "signing-keys": "tip.signing_keys",
     "outbox": "tip.outbox",
+    "orders": "tip.orders",
     "vault": "tip.vault",
     "verify": "tip.verify",
 }

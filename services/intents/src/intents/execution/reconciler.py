@@ -3,7 +3,7 @@
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from uuid import UUID, uuid4
@@ -15,9 +15,10 @@ from chassis import db, logs
 from intents.brokers import Broker, BrokerError, Brokers, CredentialRefused, RateLimited, UnknownBroker, Update
 from intents.execution import looking, watching
 from intents.execution.credentials import CredentialInvalid, Credentials, KeyPair, NoCredential, VaultDown
+from intents.execution.looking import Look, MissingOrders
 from intents.execution.metrics import LOOKS, STREAMS
 from intents.execution.recorder import Recorder
-from intents.execution.watching import Watched
+from intents.execution.watching import Believed, Watched
 from intents.execution.work import Heard
 
 log = logs.get(__name__)
@@ -41,6 +42,7 @@ class Watch:
     active_at: float = field(default_factory=time.monotonic)
     looking: bool = False
     listening: bool = False
+    missing: MissingOrders = field(default_factory=MissingOrders)
 
 
 @dataclass
@@ -90,6 +92,9 @@ class Reconciler:
             self._watches.pop(account_id).stop.set()
         for account_id in mine.keys() - self._watches.keys():
             self._begin(mine[account_id])
+        for account in mine.values():
+            if account.is_urgent:
+                self._watches[account.account_id].look_at = 0.0
 
     def _begin(self, account: Watched) -> None:
         watch = Watch(account, threading.Event())
@@ -139,7 +144,7 @@ class Reconciler:
     def _look(self, watch: Watch) -> None:
         account_id = watch.account.account_id
         try:
-            found = self._found(watch.account)
+            found = self._found(watch)
             for one in found:
                 self.recorder.put(one)
             LOOKS.labels("different" if found else "same").inc()
@@ -158,13 +163,48 @@ class Reconciler:
         finally:
             watch.looking = False
 
-    def _found(self, account: Watched) -> list[Heard]:
-        pair = self._pair(account)
+    def _found(self, watch: Watch) -> list[Heard]:
+        """What is new of every order of the account, each in the account at the broker where it was sent."""
+        believed = watching.believed_open(self.engine, watch.account.account_id)
         try:
-            found, sequence = looking.look(self.engine, account.account_id, self._broker(account, pair))
+            found, rest = self._found_here(watch, believed)
+        except (NoCredential, CredentialInvalid):
+            if not believed:
+                raise
+            found, rest = [], believed
+        return found + self._found_elsewhere(watch, rest)
+
+    def _found_here(self, watch: Watch, believed: Sequence[Believed]) -> tuple[list[Heard], list[Believed]]:
+        """With the account's credential; and the orders that are in another account at the broker."""
+        account_id, pair = watch.account.account_id, self._pair(watch.account)
+        broker = self._broker(watch.account, pair)
+        try:
+            opened = self.credentials.broker_account(account_id, pair, broker)
+            here = [known for known in believed if known.broker_account in (None, opened)]
+            found, sequence = looking.look(self.engine, Look(account_id, broker, here, watch.missing))
         except CredentialRefused:
-            self.refused(account.account_id, pair)
+            self.refused(account_id, pair)
             raise
         if sequence is not None:
-            self.recorder.tell(account.account_id, sequence)
+            self.recorder.tell(account_id, sequence)
+        return found, [known for known in believed if known not in here]
+
+    def _found_elsewhere(self, watch: Watch, believed: Sequence[Believed]) -> list[Heard]:
+        """The same of orders that were sent under a credential which opens another account at the broker."""
+        found: list[Heard] = []
+        for broker_account in {known.broker_account for known in believed}:
+            there = [known for known in believed if known.broker_account == broker_account]
+            broker = self._former(watch.account, there[0])
+            if broker is None:
+                log.info("orders_out_of_reach", account_id=str(watch.account.account_id), orders=len(there))
+                continue
+            found += Look(watch.account.account_id, broker, there, watch.missing).differences(others=False)
         return found
+
+    def _former(self, account: Watched, known: Believed) -> Broker | None:
+        """The account at the broker where the order is, if a credential opens it still."""
+        for pair in self.credentials.bound(account.account_id, account.broker, known.credential or ""):
+            broker = self._broker(account, pair)
+            if self.credentials.broker_account(account.account_id, pair, broker) == known.broker_account:
+                return broker
+        return None

@@ -10,32 +10,50 @@ from uuid import UUID
 from sqlalchemy import Connection, Engine, text
 
 from intents.brokers import Balance, Position
+from intents.execution.held import MISSING
 from intents.model.chain import GENESIS
 
 GENESIS_BYTES = f"'\\x{GENESIS.hex()}'::bytea"
 ENDED = "'FILLED', 'CANCELED', 'REJECTED', 'DENIED', 'EXPIRED', 'FAILED'"
 
 
+MISSING_HOURS = 24  # how long what was given up is looked for: as long as an order of the day can live
+
+
 class Watched(NamedTuple):
     account_id: UUID
     broker: str
     environment: str
+    is_urgent: bool
+    """Whether an order is open there that no intent asks for."""
 
 
 class Believed(NamedTuple):
     """An order that we have not seen the end of."""
 
     client_order_id: str
-    broker_order_id: str
+    broker_order_id: str | None
+    """None of what was given up: perhaps it never got there."""
     status: str
     filled_quantity: Decimal
     created_at: datetime
+    credential: str | None = None
+    broker_account: str | None = None
+    unwanted: bool = False
 
 
+# Not yet ended as far as we know, or given up not long ago. What is being sent is the executor's.
+UNENDED = f"""
+    status NOT IN ('FILLED', 'CANCELED', 'EXPIRED', 'REJECTED', 'REPLACED')
+    AND (broker_order_id IS NOT NULL
+         OR (status = '{MISSING}' AND updated_at > now() - interval '{MISSING_HOURS} hours'))
+"""
 # An account is watched while something of it is open, and a while longer by whoever watches it already.
 _WATCH = text(f"""
     WITH open AS (
         SELECT DISTINCT account_id FROM intents.intent WHERE status NOT IN ({ENDED})
+        UNION
+        SELECT DISTINCT account_id FROM intents.broker_order WHERE intent_id IS NOT NULL AND {UNENDED}
         UNION
         SELECT unnest(CAST(:mine AS uuid[]))
     ), taken AS (
@@ -46,15 +64,17 @@ _WATCH = text(f"""
         WHERE known.lease_until IS NULL OR known.lease_until < now() OR known.lease_token = excluded.lease_token
         RETURNING account_id
     )
-    SELECT account.id, account.broker, account.environment
+    SELECT account.id, account.broker, account.environment, EXISTS (
+        SELECT FROM intents.broker_order o WHERE o.account_id = taken.account_id AND o.unwanted_since IS NOT NULL
+        AND {UNENDED})
     FROM taken JOIN accounts_api.account account ON account.id = taken.account_id
 """)  # noqa: S608 - a constant
 _RELEASE = text("UPDATE intents.broker_account SET lease_until = NULL WHERE lease_token = :token")
 _BELIEVED = text(f"""
-    SELECT o.client_order_id, o.broker_order_id, o.status, o.filled_quantity, o.created_at
-    FROM intents.intent i JOIN intents.broker_order o ON o.account_id = i.account_id AND o.intent_id = i.id
-    WHERE i.account_id = :account_id AND i.status NOT IN ({ENDED}) AND o.broker_order_id IS NOT NULL
-      AND o.status NOT IN ('FILLED', 'CANCELED', 'EXPIRED', 'REJECTED', 'REPLACED')
+    SELECT split_part(client_order_id, '#', 1), broker_order_id, status, filled_quantity, created_at, credential,
+           (SELECT broker_account FROM intents.broker_login l
+            WHERE l.account_id = o.account_id AND l.credential = o.credential), unwanted_since IS NOT NULL
+    FROM intents.broker_order o WHERE account_id = :account_id AND {UNENDED}
 """)  # noqa: S608 - a constant
 _NOW = text("SELECT clock_timestamp()")
 _LOCK_HEAD = text("SELECT 1 FROM intents.account_head WHERE account_id = :account_id FOR UPDATE")
