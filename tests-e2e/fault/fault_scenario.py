@@ -13,6 +13,8 @@ from fault_stack import Stack, stack
 from fault_trial import StreamHolds, Trial
 
 EXECUTORS = 2
+SETTINGS = {"BROKER_READ_SECONDS": "1.5", "BROKER_CONNECT_SECONDS": "0.5", "EXECUTOR_LEASE_SECONDS": "6.5"}
+"""Over the quick ones: many scenarios at the same time must not time out only because they are many."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,9 @@ def stage(chosen: Sequence[Scenario]) -> Iterator[Stage]:
 
         streams = StreamHolds()
         on = opened.enter_context(
-            stack(accounts=len(chosen), executors=EXECUTORS, quick=True, seed=7, in_front_of_broker=in_front)
+            stack(
+                accounts=len(chosen), executors=EXECUTORS, quick=True, seed=7, in_front_of_broker=in_front, **SETTINGS
+            )
         )
         made = Stage(on, proxies[0], streams, chosen)
         opened.callback(made.close)

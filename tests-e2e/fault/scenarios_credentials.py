@@ -79,7 +79,7 @@ def _unknown_under(trial: Trial, key_id: str) -> tuple[str, Hold]:
     """An intent whose POST under this key is on its way to the broker, and whose answer was lost."""
     hold = Hold(cut=True)
     sent = trial.on_line("POST", hold, key_id=key_id)
-    intent_id = trial.create(OPEN, "2")
+    intent_id = trial.create(trial.symbol, "2", limit="1")
     try:
         sent.wait_for_hits()
     except TimeoutError as error:
@@ -107,12 +107,13 @@ def credential_rotated_away(trial: Trial) -> None:
     trial.call("PUT", _path(trial, credential_id, "secret"), _secret(new_key)).raise_for_status()
     _wait_until_active(trial, credential_id, 2)
     _expect_operator_required(trial, intent_id, old_key, new_key, trial.key_id)
-    hold.release()
-    (order,) = trial.wait(lambda: trial.orders(intent_id), "the late order at the broker")
-    trial.expect(intent_id in tip(trial, "orders", "unresolved"), "tip orders unresolved does not name the intent")
-    name = order["client_order_id"]
-    tip(trial, "orders", "resolve", name, "--broker-order-id", order["order_id"], "--status", "working")
-    trial.wait_for_status(intent_id, "ACCEPTED")
+    with trial.streams.holding(trial.symbol):  # a stream that was opened under the old credential would tell
+        hold.release()
+        (order,) = trial.wait(lambda: trial.orders(intent_id), "the late order at the broker")
+        trial.expect(intent_id in tip(trial, "orders", "unresolved"), "tip orders unresolved does not name the intent")
+        name = order["client_order_id"]
+        tip(trial, "orders", "resolve", name, "--broker-order-id", order["order_id"], "--status", "working")
+        trial.wait_for_status(intent_id, "ACCEPTED")
     trial.expect(len(trial.orders(intent_id)) == 1, f"orders at the broker: {trial.orders(intent_id)}")
     trial.expect(intent_id not in tip(trial, "orders", "unresolved"), "tip orders unresolved still names the intent")
 

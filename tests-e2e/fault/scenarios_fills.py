@@ -10,7 +10,7 @@ from fault_trial import OPEN_AT_BROKER, Trial
 
 FAST = "SIM.TRICKLE200"
 PARTIAL = "SIM.PARTIAL50"
-CANCELS = 12
+CANCELS = 8
 
 
 @contextmanager
@@ -100,8 +100,9 @@ def replace_while_filling(trial: Trial) -> None:
     trial.wait(lambda: len(trial.orders(intent_id)) > 1, "the replacement at the broker")
     trial.note(f"after the REPLACE to 60 the broker may fill {_still_to_come(trial, intent_id)} in all")
     trial.wait(lambda: _still_to_come(trial, intent_id) <= 60, "no more than 60 can be filled at the broker")
-    system = [one for one in trial.actions(intent_id) if one["actor"]["type"] == "system"]
-    trial.expect([one["command"]["type"] for one in system] == ["REPLACE"], f"actions of the system: {system}")
+    system = [one["command"]["type"] for one in trial.actions(intent_id) if one["actor"]["type"] == "system"]
+    too_many = any(Decimal(order["qty"]) == 55 for order in trial.orders(intent_id))
+    trial.expect(not too_many or "REPLACE" in system, f"an order for 55 where 53 were left, and no REPLACE: {system}")
     trial.wait_for_status(intent_id, "PARTIALLY_FILLED")
     trial.quote(trial.symbol, ask="10", size="1000")
     trial.wait_for_status(intent_id, "FILLED")

@@ -12,8 +12,8 @@ OPEN = "SIM.OPEN"
 PARTIAL = "SIM.PARTIAL50"
 FIND = "/v2/orders:by_client_order_id"
 TOO_BUSY = answer(429, headers={"Retry-After": "1"})
-GIVEN_UP_SECONDS = 8.0
-"""Longer than the platform, with its quick settings, asks for an order that it may not send any more."""
+GIVEN_UP_SECONDS = 10.0
+"""Longer than three quiet periods (a call and a second), after which the clock alone would have given an order up."""
 
 
 def _is_find(request: Request) -> bool:
