@@ -138,9 +138,9 @@ def half_close(exchange: Exchange) -> None:
     exchange.half_close(exchange.forward())
 
 
-def answer(status: int, body: dict[str, Any] | None = None, **headers: str) -> Fault:
+def answer(status: int, body: dict[str, Any] | None = None, headers: dict[str, str] | None = None) -> Fault:
     """The proxy answers in the broker's place; the broker never gets it."""
-    made = Answer(status, json.dumps(body or {}).encode(), {"Content-Type": "application/json", **headers})
+    made = Answer(status, json.dumps(body or {}).encode(), {"Content-Type": "application/json", **(headers or {})})
     return lambda exchange: exchange.reply(made)
 
 
@@ -196,7 +196,7 @@ class Rule:
             self._changed.notify_all()
             return True
 
-    def wait_for_hits(self, count: int = 1, seconds: float = 30.0) -> list[Request]:
+    def wait_for_hits(self, count: int = 1, seconds: float = 60.0) -> list[Request]:
         with self._changed:
             if not self._changed.wait_for(lambda: len(self.hits) >= count, seconds):
                 raise TimeoutError(f"{len(self.hits)} of {count} {self.method} requests came")

@@ -155,7 +155,7 @@ def test_a_held_request_waits_for_its_release_while_others_pass(client, proxy):
 
 
 def test_the_proxy_answers_in_the_brokers_place_and_changes_its_answers(client, proxy):
-    proxy.on("POST", answer(429, **{"Retry-After": "1"}), when=ORDERS, count=1)
+    proxy.on("POST", answer(429, headers={"Retry-After": "1"}), when=ORDERS, count=1)
     proxy.on("POST", rewrite(lambda body: body.replace(b"accepted", b"rejected")), when=ORDERS, count=1)
 
     refused, changed = client.order("refused"), client.order("changed")

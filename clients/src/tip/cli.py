@@ -18,7 +18,9 @@ SUBCOMMANDS = {
     "token": "tip.token",
     "signing-keys": "tip.signing_keys",
     "outbox": "tip.outbox",
+    "orders": "tip.orders",
     "vault": "tip.vault",
+    "epoch": "tip.epoch",
     "verify": "tip.verify",
 }
 """Loaded when it is asked for, so that the others start quickly."""

@@ -121,8 +121,6 @@ CREATE TABLE intents.broker_event (
     CONSTRAINT broker_event_pkey PRIMARY KEY (account_id, sequence)
 );
 CREATE INDEX broker_event_intent_idx ON intents.broker_event (account_id, intent_id, sequence);
-CREATE UNIQUE INDEX broker_event_execution_idx ON intents.broker_event (account_id, broker_execution_id)
-    WHERE broker_execution_id IS NOT NULL;
 CREATE TABLE intents.idempotency (
     account_id   uuid NOT NULL,
     key          text NOT NULL,

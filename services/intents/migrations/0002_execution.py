@@ -6,9 +6,17 @@ revision = "0002"
 down_revision = "0001"
 
 # A row of broker_order is written before the order is sent: it is the recovery point, and how an update that overtakes
-# the answer finds its intent. Without an intent it is an order that was placed elsewhere.
+# the answer finds its intent. Without an intent it is an order that was placed elsewhere. `credential` is the one it is
+# sent under, and broker_login says which account at the broker that credential opens. MISSING is what may have been
+# sent and was not found at the broker; `unwanted_since` marks an open order that its intent no longer asks for.
 UP = """
-ALTER TABLE intents.intent ADD COLUMN accepted_at timestamptz;
+ALTER TABLE intents.intent
+    ADD COLUMN accepted_at  timestamptz,
+    ADD COLUMN lease_holder integer,
+    ADD COLUMN absences     integer NOT NULL DEFAULT 0,
+    ADD COLUMN overordered  boolean NOT NULL DEFAULT false;
+CREATE INDEX intent_lease_idx ON intents.intent (lease_holder) WHERE lease_until IS NOT NULL;
+CREATE INDEX intent_overordered_idx ON intents.intent (account_id, id) WHERE overordered;
 CREATE TABLE intents.broker_order (
     account_id        uuid NOT NULL,
     client_order_id   text NOT NULL,
@@ -22,17 +30,30 @@ CREATE TABLE intents.broker_order (
                       CHECK (filled_quantity >= 0 AND filled_quantity <> 'NaN'),
     executed_quantity numeric NOT NULL DEFAULT 0,
     filled_value      numeric NOT NULL DEFAULT 0,
+    quantity          numeric,
+    credential        text,
+    unwanted_since    timestamptz,
     created_at        timestamptz NOT NULL DEFAULT now(),
     updated_at        timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT broker_order_pkey PRIMARY KEY (account_id, client_order_id)
 );
 CREATE INDEX broker_order_intent_idx ON intents.broker_order (account_id, intent_id);
+CREATE INDEX broker_order_unended_idx ON intents.broker_order (account_id)
+    WHERE status NOT IN ('FILLED', 'CANCELED', 'EXPIRED', 'REJECTED', 'REPLACED');
+CREATE TABLE intents.broker_login (
+    account_id     uuid NOT NULL,
+    credential     text NOT NULL,
+    broker_account text NOT NULL,
+    created_at     timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT broker_login_pkey PRIMARY KEY (account_id, credential)
+);
 CREATE TABLE intents.broker_account (
     account_id         uuid CONSTRAINT broker_account_pkey PRIMARY KEY,
     lease_token        uuid,
     lease_until        timestamptz,
     looked_at          timestamptz,
-    refused_credential text
+    refused_credential text,
+    epoch              uuid
 );
 CREATE TABLE intents.balance (
     account_id   uuid CONSTRAINT balance_pkey PRIMARY KEY,
@@ -53,8 +74,11 @@ ALTER TABLE intents.position DROP COLUMN average_entry_price, DROP COLUMN market
     DROP COLUMN reconciled_at;
 DROP TABLE intents.balance;
 DROP TABLE intents.broker_account;
+DROP TABLE intents.broker_login;
 DROP TABLE intents.broker_order;
-ALTER TABLE intents.intent DROP COLUMN accepted_at;
+DROP INDEX intents.intent_lease_idx;
+ALTER TABLE intents.intent DROP COLUMN accepted_at, DROP COLUMN lease_holder, DROP COLUMN absences,
+    DROP COLUMN overordered;
 """
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from intents.brokers import Execution, Order, OrderStatus
-from intents.execution import recorder, settling, store
+from intents.execution import recorder, store, telling
 from intents.execution.work import Answer, Heard, Requested, Seen
 from intents.model import Update
 from intents.model.reports import Report
@@ -22,7 +22,7 @@ def report(desk: Desk, intent_id: object, update: Update, **more: Any) -> None:
     direct, now = desk.deps.direct, datetime.now(UTC)
     with direct.transaction():
         [held] = store.hold(direct, [(desk.account_id, UUID(str(intent_id)))], [])
-        settling.apply_report(held, Report(update, now, **more))
+        telling.apply_report(held, Report(update, now, **more))
         store.write(direct, [held])
 
 

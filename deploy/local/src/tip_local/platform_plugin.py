@@ -54,11 +54,16 @@ class Platform:
             yield connection
 
 
+def migrate(admin_url: str) -> None:
+    """Every schema, and the roles with the passwords that `Platform.database_url` has."""
+    migrations.migrate(admin_url, dict.fromkeys(ROLES, _PASSWORD))
+
+
 @pytest.fixture(scope="session")
 def template_database(postgres_server: PostgresServer) -> Iterator[str]:
     name = f"tip_template_{secrets.token_hex(4)}"
     _execute(postgres_server.url, f'CREATE DATABASE "{name}"')
-    migrations.migrate(postgres_server.url_of(name), dict.fromkeys(ROLES, _PASSWORD))
+    migrate(postgres_server.url_of(name))
     yield name
     drop_database(postgres_server.url, name)
 
@@ -66,6 +71,8 @@ def template_database(postgres_server: PostgresServer) -> Iterator[str]:
 def _clone(postgres_server: PostgresServer, valkey_server: ValkeyServer, template: str) -> Iterator[Platform]:
     name = f"tip_test_{secrets.token_hex(6)}"
     _execute(postgres_server.url, f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+    # A copy is a log of its own: its epoch begins here, and not in the middle of a test.
+    _execute(postgres_server.url_of(name), "SELECT intents_api.current_log_epoch()")
     key = base64.b64encode(secrets.token_bytes(32)).decode()
     yield Platform(postgres_server.url_of(name), valkey_server.url, key)
     drop_database(postgres_server.url, name)

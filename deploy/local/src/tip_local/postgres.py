@@ -19,7 +19,7 @@ import psycopg2
 from tip_local import rootless
 from tip_local.datastore import SYSTEM_ENVIRONMENT, Datastore, private_directory, reason
 from tip_local.errors import Fault
-from tip_local.processes import bound, end_leftover, pids_working_in
+from tip_local.processes import bound, end_leftover, pids_working_in, wait_until
 
 VERSION = "18"
 SUPERUSER = "postgres"
@@ -111,6 +111,7 @@ class EmbeddedPostgres(Datastore):
         for pid in pids_working_in(self.data):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not pids_working_in(self.data), ORPHANS_SECONDS)
 
     def _create_cluster(self) -> None:
         """In a draft directory, renamed when complete: an interrupted one is never mistaken for a cluster."""

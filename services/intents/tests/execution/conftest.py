@@ -90,6 +90,13 @@ class Worker:
     def wait_until_started(self) -> None:
         eventually(lambda: "started" in self.log.read_text() or self.process.poll() is not None, 30)
 
+    def wait_until_suspended(self) -> None:
+        def state() -> str:
+            with open(f"/proc/{self.pid}/stat") as status:
+                return status.read().rpartition(")")[2].split()[0]
+
+        eventually(lambda: state() == "T")
+
     @property
     def pid(self) -> int:
         return self.process.pid

@@ -3,6 +3,7 @@
 import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -61,18 +62,49 @@ def test_a_kill_at_any_step_neither_loses_nor_doubles_an_order(desk, start, surv
     assert len(orders()) == len(intents)
 
 
-def test_a_frozen_executor_that_wakes_up_changes_nothing(desk, start, survivor, orders, reaches, eventually):
+def test_a_frozen_executor_that_wakes_up_sends_nothing(desk, start, survivor, orders, reaches, eventually):
     survivor()
     intent = _taken_by_one_that_freezes(desk, start, eventually)
     taken_over = reaches(intent, "ACCEPTED")  # by the other one
 
     frozen = start.frozen
     frozen.signal(signal.SIGCONT)
-    eventually(lambda: [one["refused"] for one in orders()] == [1] or None, 30)
+    eventually(lambda: not _is_stopped(frozen.pid))
+    with hold_others(start, frozen):
+        reaches(desk.created(create()), "ACCEPTED")  # by the one that was frozen: it is at work again
 
-    assert [(one["posts"], one["order_id"]) for one in orders()] == [(2, taken_over["broker_order_id"])]
-    assert [row["to_status"] for row in desk.rows("broker_event")] == ["ACCEPTED"]
-    assert frozen.process.poll() is None
+    first = next(one for one in orders() if one["order_id"] == taken_over["broker_order_id"])
+    assert first["posts"] == 1, "what it had in hand has become too old to be sent"
+    assert len(orders()) == 2 and frozen.process.poll() is None
+
+
+def test_a_halt_is_obeyed_by_an_executor_that_was_frozen_before_it(desk, start, orders, reaches, eventually):
+    """The age of what it knows counts from before the claim, and goes on while the process is stopped."""
+    for other in start.started:
+        other.stop()
+    vars(start).pop("survivor", None)
+    intent = _taken_by_one_that_freezes(desk, start, eventually)
+    desk.execute(
+        "INSERT INTO controls.account_switch (account_id, organization_id, trading_state) "
+        "VALUES (:account_id, :organization_id, 'HALTED')",
+        organization_id=desk.organization.id,
+    )
+    time.sleep(2.5)  # longer than facts may be old
+
+    start.frozen.signal(signal.SIGCONT)
+
+    assert reaches(intent, "DENIED", seconds=60)["reason_code"] == "TRADING_HALTED"
+    assert orders() == []
+
+
+@contextmanager
+def hold_others(start: Callable[..., Any], but: Any) -> Iterator[None]:
+    others = [one for one in start.started if one.process.poll() is None and one is not but]
+    for one in others:
+        one.signal(signal.SIGSTOP)
+    yield
+    for one in others:
+        one.signal(signal.SIGCONT)
 
 
 def _taken_by_one_that_freezes(desk: Any, start: Callable[..., Any], eventually: Callable[..., Any]) -> Any:

@@ -1,6 +1,5 @@
 """On the way to a broker: what the gateway remembers of accounts and their keys."""
 
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -12,6 +11,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
 
 from intents.brokers import Addresses, Brokers
+from intents.execution.clock import elapsed
 from intents.execution.credentials import Credentials
 from intents.execution.gateway import Gateway
 from intents.execution.work import Claimed, Later, Work
@@ -28,14 +28,15 @@ def work(desk: Any) -> Callable[..., Work]:
     """A CREATE that was claimed so many seconds ago."""
 
     def make(*, age: float = 0.0, **more: Any) -> Work:
-        claimed = time.monotonic() - age
+        claimed = elapsed() - age
         values: dict[str, Any] = {
             "account_id": desk.account_id, "intent_id": uuid4(), "lease_token": uuid4(), "lease_ends": claimed + 60,
             "now": NOW, "action_id": uuid4(), "type": "CREATE", "created_at": NOW, "symbol": "ABC",
             "order_side": "BUY", "spec": Spec("Market", {"quantity": "1"}), "quantity": Decimal(1),
             "filled_quantity": Decimal(0), "status": Status.PENDING, "broker_order_id": None,
-            "current_filled": Decimal(0), "started_before": None, "attempts": 0, "broker": "paper",
+            "orders": (), "started_before": None, "attempts": 0, "absences": 0, "broker": "paper",
             "environment": "paper", "halted_by": None, "stale_millis": None, "credential": None,
+            "bound_credential": None, "bound_account": None,
             "claimed": Claimed(claimed, 1, "AUTO", None, 1, NOW, 1, 0, None),
         }  # fmt: skip
         return Work(**(values | more))
@@ -64,6 +65,15 @@ def test_a_refused_key_pair_is_told_until_it_was_and_then_not_tried_again(gatewa
 
     assert [one.code for one in verdicts] == ["CREDENTIAL_INVALID"] * 3
     assert told == ["derived"] * 2 and len(scripted.requests) == 2
+
+
+def test_a_command_that_could_not_be_sent_for_long_is_tried_again_as_soon_as_any_other(desk, work):
+    nobody = Brokers(Addresses(paper=f"http://127.0.0.1:{free_port()}"))
+    gateway = Gateway(nobody, Credentials(desk.deps.engine, "for-tests-only"))
+
+    verdict = gateway.carry_out(work(attempts=9))
+
+    assert isinstance(verdict, Later) and verdict.seconds < 1
 
 
 def test_a_database_that_is_away_is_no_reason_to_doubt_what_was_sent(gateway, scripted, work):

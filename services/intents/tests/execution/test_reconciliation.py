@@ -66,7 +66,7 @@ def test_a_look_finds_what_the_stream_missed_and_counts_nothing_twice(desk):
     shown = replace(order, filled_quantity=Decimal(15), average_price=Decimal(2), updated_at=moment)
 
     believed = watching.believed_open(desk.deps.engine, desk.account_id)
-    recorder.record(desk.deps.direct, looking.differences(desk.account_id, believed, Shown(shown, listed)))
+    recorder.record(desk.deps.direct, looking.Look(desk.account_id, Shown(shown, listed), believed).differences())
 
     trades = [row for row in desk.rows("broker_event") if row["type"] == "BROKER_TRADE"]
     told = {row["broker_execution_id"]: row["payload"]["quantity"] for row in trades}
@@ -106,12 +106,11 @@ def test_a_position_that_the_stream_did_not_tell_is_told_by_looking_once(desk):
 
 def test_looking_waits_as_long_as_the_broker_wishes(desk, start, scripted, eventually):
     scripted.says(429, {"message": "slow down"}, Retry_After="600")
-    desk.execute("UPDATE intents.intent SET status = 'CANCELED'")  # those of other tests: only one account is watched
     accept(desk, desk.created(create("SIM.OPEN"))["intent_id"], "b1")
     reconciler = start("reconciler", PAPER_BROKER_URL=scripted.url, RECONCILE_SECONDS="0.1")
 
     def looks() -> list[Any]:
-        return [path for _, path, _ in scripted.requests if path.startswith("/v2/")]
+        return [key_id for key_id in scripted.key_ids if key_id == str(desk.account_id)]
 
     eventually(looks)
     time.sleep(2)

@@ -11,9 +11,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from intents.brokers import Execution, Order, OrderStatus, Told
-from intents.execution.settling import BrokerOrder, Command, Held, settle
-from intents.execution.work import Answer, Claimed, Decided, Heard, Later, Refused, Seen, Unknown, Work, client_order_id
+from intents.execution.held import BrokerOrder, Command, Held
+from intents.execution.settling import is_overordered, settle
+from intents.execution.telling import apply_report
+from intents.execution.work import (
+    Answer,
+    Claimed,
+    Decided,
+    Heard,
+    Later,
+    Refused,
+    Resolution,
+    Seen,
+    Unknown,
+    Work,
+    client_order_id,
+)
 from intents.model import Intent, Spec, Status, Update
+from intents.model.reports import Report
 
 NOW = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 ACCOUNT, INTENT, CREATE, CHANGE = uuid4(), uuid4(), uuid4(), uuid4()
@@ -151,20 +166,24 @@ def work(token: Any, **more: Any) -> Work:
         "account_id": ACCOUNT, "intent_id": INTENT, "lease_token": token, "lease_ends": 0.0, "now": NOW,
         "action_id": CREATE, "type": "CREATE", "created_at": NOW, "symbol": "ABC", "order_side": "BUY", "spec": spec(),
         "quantity": TOTAL, "filled_quantity": Decimal(0), "status": Status.PENDING, "broker_order_id": None,
-        "current_filled": Decimal(0), "started_before": None, "attempts": 0, "broker": "paper", "environment": "paper",
-        "halted_by": None, "stale_millis": None, "credential": None,
+        "orders": (), "started_before": None, "attempts": 0, "absences": 0, "broker": "paper", "environment": "paper",
+        "halted_by": None, "stale_millis": None, "credential": None, "bound_credential": None, "bound_account": None,
         "claimed": Claimed(0.0, 1, "AUTO", None, 1, NOW, 1, 0, None),
     }  # fmt: skip
     return Work(**(values | more))
 
 
-def test_an_answer_under_a_lost_lease_changes_nothing():
-    one = held()
-    one.lease_token = uuid4()
+def test_under_a_lost_lease_what_was_seen_counts_and_what_was_decided_does_not():
+    one, other = held(), uuid4()
+    one.lease_token = other
+
+    for verdict in (Decided(Update.DENIED, "TRADING_HALTED", "halted"), Unknown("timeout"), Later(9.0, "later")):
+        settle(one, [Answer(work(uuid4()), verdict)])
+    assert one.intent.status is Status.PENDING and not one.changed
 
     settle(one, [Answer(work(uuid4()), Seen(order(OrderStatus.WORKING)))])
 
-    assert one.intent.status is Status.PENDING and not one.changed and one.lease_token is not None
+    assert one.intent.status is Status.ACCEPTED and one.lease_token == other
 
 
 def test_an_unknown_outcome_is_told_once_and_asked_about_after_five_seconds_then_every_two():
@@ -316,7 +335,7 @@ def test_a_cancel_refused_because_the_order_is_filled_ends_as_filled():
     token = uuid4()
     one = held(Status.PENDING_CANCEL, Command(CHANGE, 2, "CANCEL", None), done_sequence=1)
     one.lease_token = token
-    verdict = Refused("BROKER_REFUSED", "order is already filled", order(OrderStatus.FILLED, 10))
+    verdict = Refused("BROKER_REFUSED", "order is already filled", (order(OrderStatus.FILLED, 10),))
 
     settle(one, [Answer(work(token, action_id=CHANGE, type="CANCEL"), verdict)])
 
@@ -329,6 +348,162 @@ def test_an_order_replaced_elsewhere_is_no_longer_ours():
     settle(one, [heard(order(OrderStatus.REPLACED, replaced_by="b9"))])
 
     assert one.intent.status is Status.CANCELED and one.intent.reason_code == "REPLACED_ELSEWHERE"
+
+
+def given_up(status: Status = Status.PENDING_CANCEL) -> Held:
+    """Perhaps sent, not found at the broker, ended."""
+    token, one = uuid4(), held(Status.SUBMITTED)
+    one.intent, one.lease_token = replace(one.intent, status=status, outcome="unknown"), token
+    gone = Decided(Update.CANCELED, "NOT_FOUND_AT_BROKER", "gone")
+    settle(one, [Answer(work(token, started_before=NOW - timedelta(minutes=1)), gone)])
+    assert one.intent.status is Status.CANCELED and one.orders[FIRST].status == "MISSING"
+    return one
+
+
+def notes(one: Held) -> list[tuple[str, str | None]]:
+    """Broker order events by reason and order."""
+    told = [event for event in one.events if event["type"] == "BROKER_ORDER"]
+    return [(event["payload"]["reason_code"], event["payload"]["broker_order_id"]) for event in told]
+
+
+@pytest.mark.parametrize("status", [OrderStatus.PENDING, OrderStatus.WORKING])
+def test_an_order_that_surfaces_after_the_end_is_told_once_and_to_be_canceled(status):
+    one = given_up()
+
+    for _ in range(2):
+        settle(one, [heard(order(status, 4), execution(1, 4))])
+
+    assert one.orders[FIRST].unwanted and one.intent.status is Status.CANCELED
+    assert [code for code, _ in notes(one)].count("ORDER_AFTER_END") == 1
+    assert one.intent.filled_quantity == 4 == traded(one)
+    assert one.intent.reason_code == "NOT_FOUND_AT_BROKER", "why it ended stays why it ended"
+
+    settle(one, [heard(order(OrderStatus.CANCELED, 4))])
+    assert [code for code, _ in notes(one)].count("ORDER_AFTER_END") == 2, "that it is gone is told as well"
+
+
+def test_an_order_that_surfaces_ended_is_not_to_be_canceled():
+    one = given_up()
+
+    settle(one, [heard(order(OrderStatus.FILLED, 10), execution(1, 10))])
+
+    assert not one.orders[FIRST].unwanted and one.intent.status is Status.FILLED
+    assert one.intent.reason_code is None, "it was filled, whatever was believed before"
+
+
+def test_a_late_word_of_an_ended_order_does_not_make_it_unwanted():
+    one = held(Status.ACCEPTED)
+
+    settle(one, [heard(order(OrderStatus.CANCELED)), heard(order(OrderStatus.WORKING))])
+
+    assert not one.orders[FIRST].unwanted and notes(one) == [(None, "b1")]
+
+
+def test_a_second_order_under_one_client_order_id_is_told_canceled_and_its_fills_count():
+    one = held(Status.ACCEPTED)
+    settle(one, [heard(order(OrderStatus.WORKING, 6), execution(1, 6))])
+
+    settle(one, [heard(order(OrderStatus.WORKING, 3, number="b9"), execution(2, 3))])
+
+    second = one.orders[f"{FIRST}#b9"]
+    assert second.unwanted and second.filled_quantity == 3 and not one.orders[FIRST].unwanted
+    assert ("DUPLICATE_ORDER", "b9") in notes(one)
+    assert one.intent.filled_quantity == 9 == traded(one) and one.intent.broker_order_id == "b1"
+
+
+def test_the_same_execution_id_on_two_orders_is_two_executions():
+    one = held(Status.ACCEPTED)
+
+    settle(one, [heard(order(OrderStatus.WORKING, 3), execution(1, 3))])
+    settle(one, [heard(order(OrderStatus.WORKING, 3, number="b9"), execution(1, 3))])
+
+    assert one.intent.filled_quantity == 6 == traded(one)
+
+
+def test_what_is_filled_beyond_the_request_says_so():
+    one = held(Status.ACCEPTED)
+
+    settle(one, [heard(order(OrderStatus.FILLED, 12), execution(1, 12))])
+
+    assert one.intent.status is Status.FILLED and one.intent.reason_code == "OVERFILLED"
+
+
+def test_an_order_that_stays_open_after_its_intent_is_filled_is_to_be_canceled():
+    """Fills of a replaced order came late: the new one asks for more than is left."""
+    one = replacing()
+    settle(one, [heard(replace(order(OrderStatus.WORKING, name=SECOND, number="b2"), quantity=Decimal(12)))])
+    settle(one, [heard(order(OrderStatus.REPLACED, 5), execution(1, 5))])
+    assert is_overordered(one), "12 are open and 10 are left of 15"
+
+    settle(one, [heard(replace(order(OrderStatus.WORKING, 10, name=SECOND, number="b2"), quantity=Decimal(12)))])
+
+    assert one.intent.status is Status.FILLED and one.orders[SECOND].unwanted
+    assert ("ORDER_AFTER_END", "b2") in notes(one)
+
+
+def test_the_answer_to_a_replacement_brings_the_last_fills_of_the_old_order():
+    token, one = uuid4(), replacing()
+    one.lease_token = token
+    old = order(OrderStatus.REPLACED, 4, replaced_by="b2")
+    new = replace(order(OrderStatus.PENDING, name=SECOND, number="b2", replaces="b1"), quantity=Decimal(11))
+
+    settle(one, [Answer(work(token, action_id=CHANGE, type="REPLACE"), Seen(new, (old,)))])
+
+    assert one.intent.filled_quantity == 4 == traded(one) and one.intent.broker_order_id == "b2"
+    assert one.open_actions == 0 and not is_overordered(one)
+
+
+def test_a_replacement_in_flight_when_its_intent_ends_may_still_surface():
+    one = replacing()
+    settle(one, [heard(order(OrderStatus.FILLED, 10), execution(1, 10))])
+    assert one.intent.status is Status.FILLED and one.orders[SECOND].status == "MISSING"
+
+    settle(one, [heard(order(OrderStatus.WORKING, name=SECOND, number="b2"))])
+
+    assert one.orders[SECOND].unwanted and ("ORDER_AFTER_END", "b2") in notes(one)
+
+
+def test_only_answers_of_a_broker_that_could_be_queried_count_towards_giving_up():
+    token, sent = uuid4(), NOW - timedelta(minutes=5)
+    one = held(Status.SUBMITTED, submit_started_at=sent)
+
+    def answered(verdict: Any) -> int:
+        one.lease_token = token
+        settle(one, [Answer(work(token, started_before=sent), verdict)])
+        return one.absences
+
+    absent = Later(5.0, "perhaps_sent", absent=True)
+    assert [answered(absent), answered(absent)] == [1, 2]
+    assert answered(Unknown("timeout")) == 0
+    assert [answered(absent), answered(Later(1.0, "connection_refused")), answered(absent)] == [1, 0, 1]
+
+
+def test_what_an_operator_has_found_not_to_be_there_has_failed_and_may_surface():
+    one = held(Status.SUBMITTED)
+
+    settle(one, [Resolution(ACCOUNT, INTENT, FIRST, "not in the broker's list of the day")])
+
+    assert one.intent.status is Status.FAILED and one.intent.reason_code == "RESOLVED_BY_OPERATOR"
+    assert one.open_actions == 0 and one.orders[FIRST].status == "MISSING"
+    settle(one, [heard(order(OrderStatus.FILLED, 10), execution(1, 10))])
+    assert one.intent.status is Status.FILLED and one.intent.filled_quantity == 10
+
+
+@pytest.mark.parametrize(
+    ("story", "reason_code"),
+    [
+        ([Update.REPLACE_REJECTED, Update.CANCELED], None),
+        ([Update.REPLACE_REJECTED, Update.FILLED], None),
+        ([Update.REPLACE_REJECTED], "REPLACE_NOT_SENT"),
+    ],
+)
+def test_a_reason_is_the_reason_of_the_last_thing_that_happened(story, reason_code):
+    one = held(Status.PENDING_CANCEL)
+    for update in story:
+        code = "REPLACE_NOT_SENT" if update is Update.REPLACE_REJECTED else None
+        apply_report(one, Report(update, NOW, reason_code=code))
+
+    assert one.intent.reason_code == reason_code
 
 
 def test_a_reason_to_wait_is_told_once_and_forgotten_when_it_is_over():

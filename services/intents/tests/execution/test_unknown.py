@@ -62,7 +62,7 @@ LATER = {"halted": _halt, "stale": _make_stale, "canceled": _cancel}
 ENDS = {
     "halted": ("DENIED", "TRADING_HALTED"),
     "stale": ("EXPIRED", "STALE_ORDER"),
-    "canceled": ("CANCELED", "CANCELED_BEFORE_SENT"),
+    "canceled": ("CANCELED", "NOT_FOUND_AT_BROKER"),
 }
 
 
@@ -76,6 +76,12 @@ def left_behind(desk: Any, hold_back: Any) -> Callable[[Callable[..., None]], An
             desk.execute(
                 "UPDATE intents.intent SET submit_started_at = now() - interval '1 minute' "
                 "WHERE account_id = :account_id"
+            )
+            desk.execute(
+                "INSERT INTO intents.broker_order (account_id, client_order_id, intent_id, action_sequence, status, "
+                "credential) VALUES (:account_id, :name, :intent_id, 1, 'STARTED', 'derived')",
+                name=f"tip-{UUID(intent['id']).hex}",
+                intent_id=intent["intent_id"],
             )
             happens(desk, intent)
         return intent

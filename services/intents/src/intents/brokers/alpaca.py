@@ -12,13 +12,14 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import requests
-from requests.adapters import HTTPAdapter
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
+from intents.brokers.checked_http import CheckedAdapter, written
 from intents.brokers.protocol import (
     Balance,
     Change,
+    Check,
     ClientIds,
     CredentialRefused,
     DuplicateClientOrderId,
@@ -33,6 +34,7 @@ from intents.brokers.protocol import (
     Refused,
     Told,
     Update,
+    no_check,
 )
 
 CONNECT_SECONDS = 1.0
@@ -82,8 +84,11 @@ class Connection:
     def account(self, secret: Mapping[str, str]) -> "Alpaca":
         return Alpaca(self, secret["key_id"], secret["secret_key"])
 
-    def call(self, method: str, path: str, headers: Mapping[str, str], **more: Any) -> requests.Response:
+    def call(
+        self, method: str, path: str, headers: Mapping[str, str], check: Check = no_check, **more: Any
+    ) -> requests.Response:
         """The answer, whatever its status; OutcomeUnknown or NotSent when there is none."""
+        written.check = check
         try:
             return self._session().request(
                 method, self.address + path, headers=headers, timeout=self._timeouts, allow_redirects=False, **more
@@ -104,7 +109,7 @@ class Connection:
         if session is None:
             session = self._here.session = requests.Session()
             session.trust_env = False  # no proxy, no netrc: a password there must not replace the account's keys
-            adapter = HTTPAdapter(pool_connections=1, pool_maxsize=1, max_retries=0)
+            adapter = CheckedAdapter(pool_connections=1, pool_maxsize=1, max_retries=0)
             session.mount("http://", adapter)
             session.mount("https://", adapter)
         return session
@@ -128,7 +133,13 @@ class Alpaca:
     def call_seconds(self) -> float:
         return self._connection.call_seconds
 
-    def create(self, order: NewOrder) -> Order:
+    def account_id(self) -> str:
+        found = self._read("/v2/account")
+        with _understood():
+            return str(found["id"])
+        raise AssertionError
+
+    def create(self, order: NewOrder, check: Check = no_check) -> Order:
         body = {
             "symbol": order.symbol,
             "side": order.order_side.lower(),
@@ -139,9 +150,9 @@ class Alpaca:
             "stop_price": _number(order.stop_price),
             "client_order_id": order.client_order_id,
         }
-        return _order(self._change("POST", "/v2/orders", body))
+        return _order(self._change("POST", "/v2/orders", body, check))
 
-    def replace(self, broker_order_id: str, change: Change) -> Order:
+    def replace(self, broker_order_id: str, change: Change, check: Check = no_check) -> Order:
         body = {
             "qty": _number(change.quantity),
             "time_in_force": change.time_in_force.lower(),
@@ -149,10 +160,10 @@ class Alpaca:
             "stop_price": _number(change.stop_price),
             "client_order_id": change.client_order_id,
         }
-        return _order(self._change("PATCH", f"/v2/orders/{broker_order_id}", body))
+        return _order(self._change("PATCH", f"/v2/orders/{broker_order_id}", body, check))
 
-    def cancel(self, broker_order_id: str) -> None:
-        self._answered(self._connection.call("DELETE", f"/v2/orders/{broker_order_id}", self._headers))
+    def cancel(self, broker_order_id: str, check: Check = no_check) -> None:
+        self._answered(self._connection.call("DELETE", f"/v2/orders/{broker_order_id}", self._headers, check))
 
     def find(self, client_order_id: str) -> Order | None:
         return self._one("/v2/orders:by_client_order_id", client_order_id=client_order_id)
@@ -227,9 +238,9 @@ class Alpaca:
         socket.send(json.dumps({"action": "listen", "data": {"streams": ["trade_updates"]}}))
         _message(socket.recv(timeout=5))
 
-    def _change(self, method: str, path: str, body: Mapping[str, Any]) -> Any:
+    def _change(self, method: str, path: str, body: Mapping[str, Any], check: Check) -> Any:
         stated = {name: value for name, value in body.items() if value is not None}
-        return self._answered(self._connection.call(method, path, self._headers, json=stated))
+        return self._answered(self._connection.call(method, path, self._headers, check, json=stated))
 
     def _read(self, path: str, **query: Any) -> Any:
         return self._answered(self._connection.call("GET", path, self._headers, params=query))

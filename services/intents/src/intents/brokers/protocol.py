@@ -64,10 +64,10 @@ class NewOrder:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A replacement of an order. `quantity` is what the new order is for; None: whatever is unfilled of the old."""
+    """A replacement of an order. `quantity` is what the new order alone is for, without what the old one has filled."""
 
     client_order_id: str
-    quantity: Decimal | None
+    quantity: Decimal
     time_in_force: str
     limit_price: Decimal | None = None
     stop_price: Decimal | None = None
@@ -177,6 +177,18 @@ class CredentialRefused(BrokerError):
     """The broker does not know this key pair, or no longer."""
 
 
+class NotWritten(Exception):
+    """What a `Check` raises when the request must not go out any more: it was not written, or not to its end."""
+
+
+Check = Callable[[], None]
+"""Called immediately before a request is written, after the connection is there; raises NotWritten to stop it."""
+
+
+def no_check() -> None:
+    """For a request that may go out at any time."""
+
+
 class Broker(Protocol):
     """One account at one broker. Every method may raise BrokerError; none waits longer than `call_seconds`."""
 
@@ -186,13 +198,16 @@ class Broker(Protocol):
     @property
     def call_seconds(self) -> float: ...
 
-    def create(self, order: NewOrder) -> Order: ...
+    def account_id(self) -> str:
+        """The broker's own name of the account that the key pair opens: the same for every key pair of it."""
 
-    def replace(self, broker_order_id: str, change: Change) -> Order:
+    def create(self, order: NewOrder, check: Check = no_check) -> Order: ...
+
+    def replace(self, broker_order_id: str, change: Change, check: Check = no_check) -> Order:
         """The new order; the old one ends as REPLACED, now or a little later."""
 
-    def cancel(self, broker_order_id: str) -> None:
-        """Ask for it. That it is canceled is told by its status."""
+    def cancel(self, broker_order_id: str, check: Check = no_check) -> None:
+        """Request it. That the order is canceled is told by its status."""
 
     def find(self, client_order_id: str) -> Order | None:
         """By our id: how an unknown outcome becomes known."""

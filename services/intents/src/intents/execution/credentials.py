@@ -1,18 +1,25 @@
-"""The key pair of an account: from the vault, or for the platform's own paper broker made from the account's id."""
+"""The key pair of an account: from the vault, or for the platform's own paper broker made from the account's id.
+
+An order belongs to the account at the broker under which it was sent. Another credential may open another account
+there, where nothing is known of the order: so it is queried, changed and resent only with a key pair that opens the
+same one (`bound`).
+"""
 
 import hashlib
 import hmac
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 import vault
 from chassis import db
+from intents.brokers import Broker
 from intents.execution.work import Work
 
 REMEMBER_SECONDS = 2.0
@@ -26,6 +33,10 @@ class NoCredential(Exception):
 
 class CredentialInvalid(Exception):
     """The account's credential is known to be refused by the broker."""
+
+
+class CredentialChanged(Exception):
+    """The account has another credential than the claim has recorded."""
 
 
 class VaultDown(Exception):
@@ -50,6 +61,17 @@ _BEST = text(f"""
 """)  # noqa: S608 - a constant
 
 
+_OF_ID = text("""
+    SELECT id, account_id, organization_id, status, vault_version, key_id, wrapped_key, ciphertext
+    FROM accounts_api.credential WHERE account_id = :account_id AND id = :id
+""")
+_LOGIN = text("SELECT broker_account FROM intents.broker_login WHERE account_id = :account_id AND credential = :name")
+_LOG_IN = text("""
+    INSERT INTO intents.broker_login (account_id, credential, broker_account)
+    VALUES (:account_id, :name, :broker_account) ON CONFLICT DO NOTHING
+""")
+
+
 def derived(account_id: UUID, paper_secret: str) -> dict[str, str]:
     """For a paper account without a credential: a pair of its own at our paper broker, known to nobody else."""
     made = hmac.new(paper_secret.encode(), account_id.bytes, hashlib.sha256).hexdigest()
@@ -65,6 +87,7 @@ class Credentials:
     keyring: vault.Keyring | None = None
     remote: vault.Vault | None = None
     _known: dict[UUID, tuple[float, KeyPair]] = field(default_factory=dict, init=False)
+    _logins: dict[tuple[UUID, str], str] = field(default_factory=dict, init=False)
 
     def of(self, work: Work) -> KeyPair:
         """The pair of the credential that the claim found to be the account's."""
@@ -88,16 +111,64 @@ class Credentials:
         self._known[account_id] = (time.monotonic() + REMEMBER_SECONDS, found)
         return found
 
-    def _find(self, account_id: UUID, broker: str) -> KeyPair:
+    def broker_account(self, account_id: UUID, pair: KeyPair, broker: Broker) -> str:
+        """The account at the broker which the pair opens. Known for good before anything is sent with the pair."""
+        key = (account_id, pair.reference)
+        if key not in self._logins:
+            self._logins[key] = self._recorded_login(*key) or self._log_in(account_id, pair, broker)
+        return self._logins[key]
+
+    def bound(self, account_id: UUID, broker: str, reference: str) -> Iterator[KeyPair]:
+        """Pairs that may open the account where something was sent under `reference`; the likeliest first."""
+        if reference == DERIVED:
+            yield self._derived(account_id)
+            return
+        same: KeyPair | None = None
+        with suppress(NoCredential, CredentialInvalid):
+            same = self._of_id(account_id, reference)
+            yield same
+        with suppress(NoCredential, CredentialInvalid):
+            best = self._look_up(account_id, broker)
+            if same is None or best.reference != same.reference:
+                yield best
+
+    def _recorded_login(self, account_id: UUID, reference: str) -> str | None:
+        with self._connected() as tx:
+            found: str | None = tx.execute(_LOGIN, {"account_id": account_id, "name": reference}).scalar()
+        return found
+
+    def _log_in(self, account_id: UUID, pair: KeyPair, broker: Broker) -> str:
+        opened = broker.account_id()
+        with self._connected() as tx:
+            tx.execute(_LOG_IN, {"account_id": account_id, "name": pair.reference, "broker_account": opened})
+        return opened
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
         try:
-            with self.engine.connect() as tx:
-                row = tx.execute(_BEST, {"account_id": account_id}).one_or_none()
+            with self.engine.begin() as tx:
+                yield tx
         except SQLAlchemyError as error:
             if not db.is_unavailable(error):
                 raise
             raise VaultDown from None
+
+    def _find(self, account_id: UUID, broker: str) -> KeyPair:
+        with self._connected() as tx:
+            row = tx.execute(_BEST, {"account_id": account_id}).one_or_none()
         if row is None and broker == PAPER:
-            return KeyPair(DERIVED, None, derived(account_id, self.paper_secret))
+            return self._derived(account_id)
+        return self._pair_of(row)
+
+    def _of_id(self, account_id: UUID, reference: str) -> KeyPair:
+        with self._connected() as tx:
+            values = {"account_id": account_id, "id": UUID(reference.partition(":")[0])}
+            return self._pair_of(tx.execute(_OF_ID, values).one_or_none())
+
+    def _derived(self, account_id: UUID) -> KeyPair:
+        return KeyPair(DERIVED, None, derived(account_id, self.paper_secret))
+
+    def _pair_of(self, row: Any) -> KeyPair:
         if row is not None and row.status == "invalid":
             raise CredentialInvalid
         if row is None or row.status != "active":

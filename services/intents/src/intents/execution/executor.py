@@ -1,6 +1,6 @@
 """The executor: takes due work under a lease, sends it, has it recorded. Any number of them may run.
 
-Crash-only: start-up is recovery. What a dead one held is taken over when its lease has run out, and whoever takes over
+Crash-only: start-up is recovery. What a dead one held is taken over within seconds (`liveness`), and whoever takes over
 asks the broker before sending anything.
 """
 
@@ -18,9 +18,10 @@ from chassis import crashpoints, db, logs, queues
 from chassis.outbox.bell import Ear
 from intents.execution import store
 from intents.execution.gateway import Gateway
+from intents.execution.held import Patience
+from intents.execution.liveness import Liveness
 from intents.execution.metrics import CLAIMED, VERDICTS
 from intents.execution.recorder import PATIENCE, Happening, Recorder
-from intents.execution.settling import Patience
 from intents.execution.turns import Turns
 from intents.execution.work import Answer, Seen, Unknown, Work
 from intents.store.direct import Direct
@@ -46,6 +47,11 @@ class Executor:
     patience: Patience = PATIENCE
     tell: Callable[[UUID, int], None] = lambda _account_id, _sequence: None
     account_calls: int = 8
+    replaced: Callable[[], object] = lambda: None
+    """Called after replacements were recorded, by a thread of its own."""
+    _replaced: threading.Event = field(default_factory=threading.Event, init=False)
+    liveness: Liveness | None = None
+    """Without one its leases end by the clock alone."""
     _todo: "queue.SimpleQueue[Work | None]" = field(default_factory=queue.SimpleQueue, init=False)
     _wake: threading.Event = field(default_factory=threading.Event, init=False)
     _places_lock: threading.Lock = field(default_factory=threading.Lock, init=False)
@@ -61,9 +67,11 @@ class Executor:
     def run(self, stop: threading.Event) -> None:
         """Work until asked to stop; then finish what is in hand."""
         self.recorder.start(stop.is_set)
+        finished = self._stay_alive(stop)
         hands = [threading.Thread(target=self._serve, name="broker", daemon=True) for _ in range(self.threads)]
         for hand in hands:
             hand.start()
+        threading.Thread(target=self._follow_replacements, args=(stop,), name="replaced", daemon=True).start()
         while not stop.is_set():
             if not self._take():
                 self._wake.wait(SOON_SECONDS if time.monotonic() < self._watchful_until else SWEEP_SECONDS)
@@ -73,6 +81,25 @@ class Executor:
         for hand in hands:
             hand.join()
         self.recorder.close()
+        finished.set()
+
+    def _stay_alive(self, stop: threading.Event) -> threading.Event:
+        """Hold the lock until the event is set: what is in hand when asked to stop is still to be sent."""
+        finished = threading.Event()
+        if self.liveness:
+            arguments = (finished, stop.is_set, self.ring)
+            threading.Thread(target=self.liveness.run, args=arguments, name="liveness", daemon=True).start()
+        return finished
+
+    def _follow_replacements(self, stop: threading.Event) -> None:
+        while not stop.is_set():
+            if not self._replaced.wait(SWEEP_SECONDS):
+                continue
+            self._replaced.clear()
+            try:
+                self.replaced()
+            except SQLAlchemyError as error:  # whoever looks once a second finds them as well
+                log.warning("replacements_not_followed", error=type(error).__name__)
 
     def ring(self, *_anything: object) -> None:
         """Look for work now."""
@@ -85,7 +112,9 @@ class Executor:
         if room < min(CLAIM, max(1, most // 4)):
             return False
         try:
-            claimed = store.claim(self.direct, room, self.lease_seconds, self.turns.full() + self.gateway.resting())
+            holder = self.liveness.holder() if self.liveness else None
+            resting = self.turns.full() + self.gateway.resting()
+            claimed = store.claim(self.direct, room, self.lease_seconds, resting, holder)
         except SQLAlchemyError as error:
             if not db.is_unavailable(error):
                 raise
@@ -131,6 +160,8 @@ class Executor:
         verdicts = Counter((one.work.type, type(one.verdict).__name__) for one in batch if isinstance(one, Answer))
         for names, count in verdicts.items():
             VERDICTS.labels(*names).inc(count)
+        if any(type_ == "REPLACE" for type_, _ in verdicts):
+            self._replaced.set()
         with self._places_lock:
             self._in_hand -= len(batch)
         if self._more or not self.turns.waiting:  # else the claim would only go through what it must not take

@@ -12,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from chassis import logs
 from intents.brokers import (
     Broker,
+    BrokerError,
     Brokers,
     CredentialRefused,
     NotSent,
@@ -20,23 +21,40 @@ from intents.brokers import (
     UnknownBroker,
 )
 from intents.brokers.breaker import Breaker
-from intents.execution import sending
-from intents.execution.credentials import CredentialInvalid, Credentials, KeyPair, NoCredential, VaultDown
+from intents.execution.credentials import (
+    DERIVED,
+    CredentialChanged,
+    CredentialInvalid,
+    Credentials,
+    KeyPair,
+    NoCredential,
+    VaultDown,
+)
+from intents.execution.deciding import decide_here
 from intents.execution.metrics import CALL_SECONDS, CIRCUIT
-from intents.execution.work import Later, Unknown, Verdict, Work
+from intents.execution.sending import OPERATOR_SECONDS, Dispatch, QueryFailed
+from intents.execution.work import OPERATOR_REQUIRED, Later, Unknown, Verdict, Work
 
 log = logs.get(__name__)
 
 PARKED_SECONDS = 2.0
-NOT_REACHED_SECONDS = 0.5
-LONGEST_WAIT_SECONDS = 15.0
+NOT_REACHED_SECONDS = 0.25
 _REFUSED = Later(PARKED_SECONDS, "The broker refused the credential.", "CREDENTIAL_INVALID")
 _PARKED: dict[type[Exception], Later] = {
     CredentialInvalid: _REFUSED,
     NoCredential: Later(PARKED_SECONDS, "The account has no credential to use.", "CREDENTIAL_MISSING"),
     VaultDown: Later(PARKED_SECONDS, "vault_unavailable"),
+    CredentialChanged: Later(0.0, "credential_changed"),
     UnknownBroker: Later(60.0, "There is no adapter for this broker.", "BROKER_UNKNOWN"),
 }
+
+
+def _out_of_reach(work: Work) -> Verdict:
+    """Its order is in an account at the broker that no credential opens any more: only a person can look there."""
+    reason = "The credential under which the order was sent can no longer be used."
+    if work.started_before:
+        return Unknown(reason, OPERATOR_REQUIRED, OPERATOR_SECONDS)
+    return Later(OPERATOR_SECONDS, reason, OPERATOR_REQUIRED)
 
 
 @dataclass
@@ -47,6 +65,10 @@ class Gateway:
     credentials: Credentials
     refused: Callable[[UUID, KeyPair], None] = lambda _account_id, _pair: None
     """Told of each key pair that a broker refuses; perhaps more than once."""
+    refresh: Callable[[Work], Work | None] = lambda work: work
+    """Reads again what may stop a command; None when its lease is lost."""
+    is_current: Callable[[int | None], bool] = lambda _holder: True
+    """Whether what was claimed under a holder's id may still be sent; see `liveness`."""
     _breakers: dict[tuple[str, str], Breaker] = field(default_factory=dict, init=False)
     _durations: dict[str, Histogram] = field(default_factory=dict, init=False)
     _paused: dict[UUID, float] = field(default_factory=dict, init=False)
@@ -56,19 +78,59 @@ class Gateway:
 
     def carry_out(self, work: Work) -> Verdict:
         """Settle the work as far as it goes now; never raises for what brokers do."""
-        decided = sending.decide_here(work)
+        decided = decide_here(work)
         if decided or work.broker is None:
             return decided or Later(PARKED_SECONDS, "account_gone", "ACCOUNT_NOT_FOUND")
         if (pause := self._paused.get(work.account_id, 0.0) - time.monotonic()) > 0:
             return Later(pause, "rate_limited")
         try:
-            pair = self.credentials.of(work)
-            if self._refused.get(work.account_id) == pair.reference:
-                raise CredentialInvalid
-            broker = self.brokers.account(work.broker, work.environment, pair.secret)
+            pairs = self._pairs(work)
         except tuple(_PARKED) as reason:
             return self._rest(work, _PARKED[type(reason)])
-        return self._guarded(broker, work, pair)
+        breaker = self.breaker(work.broker, work.environment)
+        if (wait := breaker.wait()) > 0:
+            return Later(wait, "circuit_open")
+        for pair in pairs:
+            verdict = self._try(breaker, work, pair)
+            if verdict is not None:
+                return verdict
+        return _out_of_reach(work)
+
+    def _pairs(self, work: Work) -> list[KeyPair]:
+        """With what the command may be carried out.
+
+        What nobody has sent yet goes wherever the account's credential leads; the rest stays where its order is.
+        """
+        if work.bound_credential is None:
+            pairs = [self._best(work)]
+        else:
+            pairs = list(self.credentials.bound(work.account_id, work.broker or "", work.bound_credential))
+        if pairs and all(self._refused.get(work.account_id) == pair.reference for pair in pairs):
+            raise CredentialInvalid
+        return pairs
+
+    def _best(self, work: Work) -> KeyPair:
+        """The pair that is recorded as the one under which the command is sent; any other must be recorded first."""
+        pair = self.credentials.of(work)
+        if pair.reference != (work.credential or DERIVED):
+            raise CredentialChanged
+        return pair
+
+    def _try(self, breaker: Breaker, work: Work, pair: KeyPair) -> Verdict | None:
+        """What comes of the command with this pair; None if the pair opens another account than the order's."""
+        started = time.monotonic()
+        try:
+            broker = self.brokers.account(work.broker or "", work.environment, pair.secret)
+            if work.bound_account not in (None, self._opened(work, pair, broker)):
+                return None
+            verdict = Dispatch(broker, work, self.refresh, lambda: self.is_current(work.holder)).run()
+        except tuple(_PARKED) as reason:
+            return self._rest(work, _PARKED[type(reason)])
+        except BrokerError as error:
+            return self._failed(breaker, work, pair, error)
+        breaker.succeeded()
+        self._seconds(work.broker or "").observe(time.monotonic() - started)
+        return verdict
 
     def resting(self) -> list[UUID]:
         """Accounts of which nothing can be sent for now: to claim all that waits there would hold up the others."""
@@ -82,31 +144,32 @@ class Gateway:
             self._resting[work.account_id] = time.monotonic() + min(later.seconds, PARKED_SECONDS)
         return later
 
-    def _guarded(self, broker: Broker, work: Work, pair: KeyPair) -> Verdict:
-        breaker = self.breaker(work.broker or "", work.environment)
-        if (wait := breaker.wait()) > 0:
-            return Later(wait, "circuit_open")
-        started = time.monotonic()
+    def _opened(self, work: Work, pair: KeyPair, broker: Broker) -> str:
+        """The account which the pair opens. Nothing is sent before that is known."""
         try:
-            verdict = sending.send(broker, work)
-        except RateLimited as limited:
-            breaker.succeeded()
-            pause = limited.retry_after or 1.0
-            self._paused[work.account_id] = time.monotonic() + pause
-            return self._rest(work, Later(pause, "rate_limited"))
-        except CredentialRefused:
-            breaker.succeeded()
-            self._note_refusal(work, pair)
-            return self._rest(work, _REFUSED)
-        except NotSent as error:
-            breaker.failed()
-            return Later(min(LONGEST_WAIT_SECONDS, NOT_REACHED_SECONDS * 2 ** min(work.attempts, 5)), error.reason)
+            return self.credentials.broker_account(work.account_id, pair, broker)
         except OutcomeUnknown as error:
-            breaker.failed()
+            raise NotSent(error.reason) from None
+
+    def _failed(self, breaker: Breaker, work: Work, pair: KeyPair, error: BrokerError) -> Verdict:
+        cause = error.__cause__ if isinstance(error, QueryFailed) else error
+        pause = 0.0
+        if isinstance(cause, (RateLimited, CredentialRefused)):
+            breaker.succeeded()
+        else:
+            pause = breaker.failed()
+        if isinstance(cause, RateLimited):
+            self._paused[work.account_id] = time.monotonic() + (cause.retry_after or 1.0)
+        if isinstance(cause, CredentialRefused):
+            self._note_refusal(work, pair)
+        if isinstance(error, OutcomeUnknown):
             return Unknown(error.reason)
-        breaker.succeeded()
-        self._seconds(work.broker or "").observe(time.monotonic() - started)
-        return verdict
+        if isinstance(error, RateLimited):
+            return self._rest(work, Later(error.retry_after or 1.0, "rate_limited"))
+        if isinstance(error, CredentialRefused):
+            return self._rest(work, _REFUSED)
+        reason = error.reason if isinstance(error, NotSent) else type(error).__name__
+        return Later(max(NOT_REACHED_SECONDS, pause), reason)
 
     def _note_refusal(self, work: Work, pair: KeyPair) -> None:
         """Remembered only when it is told: otherwise nobody would ask the broker again, and it never would be."""

@@ -1,48 +1,126 @@
 """One look at one account: what the broker has is compared with what we believe, and the difference is recorded."""
 
+import time
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
 from sqlalchemy import Engine
 
-from intents.brokers import Broker, Execution, Order, OrderStatus
+from intents.brokers import OPEN, Broker, Execution, Order, OrderStatus, Refused
 from intents.execution import watching
+from intents.execution.held import MISSING
 from intents.execution.watching import Believed
 from intents.execution.work import Heard
 
 ONE_BY_ONE = 10  # up to so many orders are asked for by themselves, more by a list
 CLOCKS_DIFFER = timedelta(minutes=1)
+FIRST_PAUSE_SECONDS = 1.0
 
 
-def differences(account_id: UUID, believed: Sequence[Believed], broker: Broker) -> list[Heard]:
-    """What has to be recorded: executions first, each by its id, then the orders as they stand."""
-    shown = {order.client_order_id: order for order in broker.open_orders()}
-    ours = {one.client_order_id: one for one in believed}
-    missing = [one for one in believed if one.client_order_id not in shown]
-    current = {**{name: order for name, order in shown.items() if name in ours}, **_ended(broker, missing)}
-    changed = [order for name, order in current.items() if _has_changed(ours[name], order)]
-    elsewhere = [order for name, order in shown.items() if name not in ours]
-    told = _executions(broker, [order for order in changed if _has_fills(ours[order.client_order_id], order)], believed)
-    return [
-        *(Heard(account_id, order, one.occurred_at, one, position_known=True) for order, one in told),
-        *(Heard(account_id, order, order.updated_at, position_known=True) for order in (*changed, *elsewhere)),
-    ]
+@dataclass
+class MissingOrders:
+    """When the broker is asked again for an order that was given up: the longer it is missing, the less often."""
+
+    _next: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    def due(self, name: str) -> bool:
+        now = time.monotonic()
+        due_at, pause = self._next.get(name, (now, FIRST_PAUSE_SECONDS))
+        if now < due_at:
+            return False
+        self._next[name] = (now + pause, pause * 1.5)
+        return True
 
 
-def _ended(broker: Broker, missing: Sequence[Believed]) -> dict[str, Order]:
-    """Orders that are no longer open at the broker, by our id."""
-    found: dict[str, Order] = {}
-    if len(missing) > ONE_BY_ONE:
-        names = {one.client_order_id for one in missing}
-        since = min(one.created_at for one in missing) - CLOCKS_DIFFER
-        found = {order.client_order_id: order for order in broker.orders(since) if order.client_order_id in names}
-    for one in missing:
-        if one.client_order_id not in found and (order := broker.order(one.broker_order_id)):
-            found[one.client_order_id] = order
-    return found
+@dataclass(frozen=True)
+class Look:
+    """One account at the broker, and the orders of ours that are there."""
+
+    account_id: UUID
+    broker: Broker
+    believed: Sequence[Believed]
+    missing: MissingOrders = field(default_factory=MissingOrders)
+
+    def differences(self, *, others: bool = True) -> list[Heard]:
+        """What has to be recorded: executions first, each by its id, then the orders as they stand.
+
+        `others`: also orders that are not known to be open here, among them those that somebody placed elsewhere.
+        """
+        shown = list(self.broker.open_orders())
+        current = self._current(shown)
+        changed = [(known, order) for known, order in current if _has_changed(known, order)]
+        matched = {order.broker_order_id for _, order in current}
+        rest = [order for order in shown if order.broker_order_id not in matched] if others else []
+        executions = self._executions([(known, order) for known, order in changed if _has_fills(known, order)])
+        return [
+            *(self._heard(order, one.occurred_at, one) for order, one in executions),
+            *(self._heard(order, order.updated_at) for order in (*(order for _, order in changed), *rest)),
+            *self._canceled([order for known, order in current if known.unwanted and order.status in OPEN]),
+        ]
+
+    def everything_since(self, moment: datetime) -> list[Heard]:
+        """Every order made at the broker since then, as it stands: what a restored log does not know is adopted."""
+        return [self._heard(order, order.updated_at) for order in self.broker.orders(moment - CLOCKS_DIFFER)]
+
+    def _heard(self, order: Order, moment: datetime, execution: Execution | None = None) -> Heard:
+        return Heard(self.account_id, order, moment, execution, position_known=True, is_current_state=execution is None)
+
+    def _current(self, shown: Sequence[Order]) -> list[tuple[Believed, Order]]:
+        """Our orders as the broker shows them: among its open ones, or by themselves."""
+        by_id = {order.broker_order_id: order for order in shown}
+        by_name = {order.client_order_id: order for order in shown}
+        found: dict[Believed, Order | None] = {}
+        for known in self.believed:
+            by_ours = by_name.get(known.client_order_id)
+            found[known] = by_id.get(known.broker_order_id) if known.broker_order_id else by_ours
+        absent = [known for known, order in found.items() if order is None and self._is_due(known)]
+        found |= self._ended(absent)
+        return [(known, order) for known, order in found.items() if order is not None]
+
+    def _is_due(self, known: Believed) -> bool:
+        return known.status != MISSING or self.missing.due(known.client_order_id)
+
+    def _ended(self, absent: Sequence[Believed]) -> dict[Believed, Order | None]:
+        """Orders that are no longer open at the broker."""
+        listed: dict[str, Order] = {}
+        if len(absent) > ONE_BY_ONE:
+            since = min(known.created_at for known in absent) - CLOCKS_DIFFER
+            for order in self.broker.orders(since):
+                listed[order.broker_order_id] = listed[order.client_order_id] = order
+        found: dict[Believed, Order | None] = {}
+        for known in absent:
+            found[known] = listed.get(known.broker_order_id or known.client_order_id) or self._asked_for(known)
+        return found
+
+    def _asked_for(self, known: Believed) -> Order | None:
+        if known.broker_order_id:
+            return self.broker.order(known.broker_order_id)
+        return self.broker.find(known.client_order_id)
+
+    def _executions(self, filled: Sequence[tuple[Believed, Order]]) -> Iterable[tuple[Order, Execution]]:
+        """Each execution of these orders, with its order as it stood then: so each counts for what it brought."""
+        if not filled:
+            return
+        by_id = {order.broker_order_id: order for _, order in filled}
+        totals = dict.fromkeys(by_id, Decimal(0))
+        since = min(known.created_at for known, _ in filled) - CLOCKS_DIFFER
+        for one in self.broker.executions(since):
+            if order := by_id.get(one.broker_order_id):
+                totals[one.broker_order_id] += one.quantity
+                total = totals[one.broker_order_id]
+                yield replace(order, status=OrderStatus.WORKING, filled_quantity=total, average_price=None), one
+
+    def _canceled(self, unwanted: Sequence[Order]) -> Iterable[Heard]:
+        """Orders that no intent asks for are canceled; what could not be is tried again at the next look."""
+        for order in unwanted:
+            with suppress(Refused):  # perhaps it has ended meanwhile, which is seen now
+                self.broker.cancel(order.broker_order_id)
+            if ended := self.broker.order(order.broker_order_id):
+                yield self._heard(ended, ended.updated_at)
 
 
 def _has_changed(known: Believed, order: Order) -> bool:
@@ -53,25 +131,9 @@ def _has_fills(known: Believed, order: Order) -> bool:
     return order.filled_quantity > known.filled_quantity
 
 
-def _executions(
-    broker: Broker, filled: Sequence[Order], believed: Sequence[Believed]
-) -> Iterable[tuple[Order, Execution]]:
-    """Each execution of these orders, with its order as it stood then: so each counts for what it brought."""
-    if not filled:
-        return
-    by_id = {order.broker_order_id: order for order in filled}
-    totals = dict.fromkeys(by_id, Decimal(0))
-    names = {order.client_order_id for order in filled}
-    since = min(one.created_at for one in believed if one.client_order_id in names) - CLOCKS_DIFFER
-    for one in broker.executions(since):
-        if order := by_id.get(one.broker_order_id):
-            totals[one.broker_order_id] += one.quantity
-            total = totals[one.broker_order_id]
-            yield replace(order, status=OrderStatus.WORKING, filled_quantity=total, average_price=None), one
-
-
-def look(engine: Engine, account_id: UUID, broker: Broker) -> tuple[list[Heard], int | None]:
+def look(engine: Engine, at: Look) -> tuple[list[Heard], int | None]:
     """The differences to record. What the account holds is saved on the way: how far its log has come by that."""
     asked_at: datetime = watching.now(engine)
-    found = differences(account_id, watching.believed_open(engine, account_id), broker)
-    return found, watching.save_holdings(engine, account_id, broker.positions(), broker.balance(), asked_at)
+    found = at.differences()
+    saved = watching.save_holdings(engine, at.account_id, at.broker.positions(), at.broker.balance(), asked_at)
+    return found, saved

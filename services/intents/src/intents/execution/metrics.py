@@ -6,6 +6,7 @@ CLAIMED = Counter("tip_execution_claimed_total", "Commands taken in hand.")
 VERDICTS = Counter("tip_execution_verdicts_total", "What became of them.", ["type", "verdict"])
 RECORDED = Counter("tip_execution_recorded_total", "Answers and updates written.")
 LEASES_LOST = Counter("tip_execution_leases_lost_total", "Answers that came after another executor had taken over.")
+LEASES_RELEASED = Counter("tip_execution_leases_released_total", "Leases of executors that had died, ended early.")
 CALL_SECONDS = Histogram(
     "tip_broker_call_seconds",
     "Time a broker took to carry out a command.",

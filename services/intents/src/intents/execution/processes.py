@@ -15,10 +15,13 @@ from chassis.outbox import Event, Outbox
 from chassis.outbox.bell import Ear
 from intents.brokers import Brokers
 from intents.execution import executor as executing
+from intents.execution import store
 from intents.execution.config import ExecutionConfig
 from intents.execution.credentials import Credentials, KeyPair
 from intents.execution.executor import Executor
 from intents.execution.gateway import Gateway
+from intents.execution.liveness import Liveness
+from intents.execution.overfill import reduce_overordered
 from intents.execution.reconciler import Reconciler
 from intents.execution.recorder import Recorder
 from intents.execution.stale import cancel_stale
@@ -73,20 +76,30 @@ def engine_of(config: ExecutionConfig, name: str) -> Engine:
 
 
 def build_executor(config: ExecutionConfig, engine: Engine) -> Executor:
+    deps = deps_of(config, engine)
+    liveness = Liveness(engine, deps.direct)
     return Executor(
-        Direct(engine),
-        gateway_of(config, engine),
+        deps.direct,
+        gateway_of(config, deps, liveness),
         config.executor_threads,
         config.executor_lease_seconds,
         config.patience,
-        Hints(config.queues).tell,
+        deps.hints.tell,
         config.executor_account_calls,
+        partial(reduce_overordered, deps),
+        liveness,
     )
 
 
-def gateway_of(config: ExecutionConfig, engine: Engine) -> Gateway:
+def deps_of(config: ExecutionConfig, engine: Engine) -> Deps:
     outbox = Outbox(engine, SCHEMA, attempt_limit=config.outbox_attempt_limit)
-    return Gateway(Brokers(config.addresses), credentials_of(config, engine), partial(tell_refused, outbox))
+    return Deps(engine, Direct(engine), outbox, Hints(config.queues))
+
+
+def gateway_of(config: ExecutionConfig, deps: Deps, liveness: Liveness) -> Gateway:
+    refused, refresh = partial(tell_refused, deps.outbox), partial(store.refresh, deps.direct)
+    credentials = credentials_of(config, deps.engine)
+    return Gateway(Brokers(config.addresses), credentials, refused, refresh, liveness.is_current)
 
 
 def credentials_of(config: ExecutionConfig, engine: Engine) -> Credentials:
@@ -118,15 +131,18 @@ def reconciler() -> None:
 
 
 def build_reconciler(config: ExecutionConfig, engine: Engine) -> Reconciler:
-    direct = Direct(engine)
-    hints = Hints(config.queues)
-    deps = Deps(engine, direct, Outbox(engine, SCHEMA, attempt_limit=config.outbox_attempt_limit), hints)
+    deps = deps_of(config, engine)
+
+    def chore() -> None:
+        cancel_stale(deps)
+        reduce_overordered(deps)
+
     return Reconciler(
         engine,
         Brokers(config.addresses),
         credentials_of(config, engine),
-        Recorder(direct, patience=config.patience, tell=hints.tell),
-        lambda: cancel_stale(deps),
+        Recorder(deps.direct, patience=config.patience, tell=deps.hints.tell),
+        chore,
         config.reconcile_seconds,
         config.streams,
         partial(tell_refused, deps.outbox),

@@ -3,9 +3,10 @@
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import timedelta
 from uuid import UUID, uuid4
 
 from sqlalchemy import Engine
@@ -13,11 +14,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import db, logs
 from intents.brokers import Broker, BrokerError, Brokers, CredentialRefused, RateLimited, UnknownBroker, Update
-from intents.execution import looking, watching
+from intents.execution import looking, recorder, watching
 from intents.execution.credentials import CredentialInvalid, Credentials, KeyPair, NoCredential, VaultDown
+from intents.execution.looking import Look, MissingOrders
 from intents.execution.metrics import LOOKS, STREAMS
 from intents.execution.recorder import Recorder
-from intents.execution.watching import Watched
+from intents.execution.watching import Believed, Restored, Watched
 from intents.execution.work import Heard
 
 log = logs.get(__name__)
@@ -26,6 +28,8 @@ LEASE_SECONDS = 6.0
 RENEW_SECONDS = 1.0
 LINGER_SECONDS = 600.0  # how long an account is listened to after its last order has ended
 LOOKERS = 4
+FORGOTTEN = timedelta(days=30)  # how far back orders are adopted of an account of which a restored log knows nothing
+NO_KEYS_SECONDS = 30.0
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 10.0
 _NO_KEYS = (CredentialInvalid, NoCredential, VaultDown, UnknownBroker, KeyError)
@@ -41,6 +45,7 @@ class Watch:
     active_at: float = field(default_factory=time.monotonic)
     looking: bool = False
     listening: bool = False
+    missing: MissingOrders = field(default_factory=MissingOrders)
 
 
 @dataclass
@@ -57,6 +62,7 @@ class Reconciler:
     """Told of a key pair that a broker refuses, at every look."""
     _watches: dict[UUID, Watch] = field(default_factory=dict, init=False)
     _token: UUID = field(default_factory=uuid4, init=False)
+    _restored: Restored | None = field(default=None, init=False)
 
     def run(self, stop: threading.Event) -> None:
         self.recorder.start(stop.is_set)
@@ -85,11 +91,18 @@ class Reconciler:
         """Keep the accounts that are ours, take those that are nobody's, let go of those that have gone quiet."""
         now = time.monotonic()
         keep = [one for one, watch in self._watches.items() if now - watch.active_at < LINGER_SECONDS]
-        mine = {one.account_id: one for one in watching.watch(self.engine, self._token, keep, LEASE_SECONDS)}
+        self._restored = watching.restored(self.engine)
+        epoch = self._restored.epoch if self._restored else None
+        mine = {one.account_id: one for one in watching.watch(self.engine, self._token, keep, LEASE_SECONDS, epoch)}
         for account_id in self._watches.keys() - mine.keys():
             self._watches.pop(account_id).stop.set()
         for account_id in mine.keys() - self._watches.keys():
             self._begin(mine[account_id])
+        for account in mine.values():
+            watch = self._watches[account.account_id]
+            watch.account = account
+            if account.is_urgent:
+                watch.look_at = 0.0
 
     def _begin(self, account: Watched) -> None:
         watch = Watch(account, threading.Event())
@@ -139,7 +152,7 @@ class Reconciler:
     def _look(self, watch: Watch) -> None:
         account_id = watch.account.account_id
         try:
-            found = self._found(watch.account)
+            found = self._found(watch)
             for one in found:
                 self.recorder.put(one)
             LOOKS.labels("different" if found else "same").inc()
@@ -148,6 +161,8 @@ class Reconciler:
         except (BrokerError, *_NO_KEYS) as error:
             if isinstance(error, RateLimited):
                 watch.look_at = time.monotonic() + (error.retry_after or self.look_seconds)
+            if isinstance(error, NoCredential) and watch.account.is_restored:
+                watch.look_at = time.monotonic() + NO_KEYS_SECONDS  # there may be many of them
             LOOKS.labels("failed").inc()
             log.info("look_failed", account_id=str(account_id), error=type(error).__name__)
         except SQLAlchemyError as error:
@@ -158,13 +173,61 @@ class Reconciler:
         finally:
             watch.looking = False
 
-    def _found(self, account: Watched) -> list[Heard]:
-        pair = self._pair(account)
+    def _found(self, watch: Watch) -> list[Heard]:
+        """What is new of every order of the account, each in the account at the broker where it was sent."""
+        believed = watching.believed_open(self.engine, watch.account.account_id)
         try:
-            found, sequence = looking.look(self.engine, account.account_id, self._broker(account, pair))
+            found, rest = self._found_here(watch, believed)
+        except (NoCredential, CredentialInvalid):
+            if not believed:
+                raise
+            found, rest = [], believed
+        return found + self._found_elsewhere(watch, rest)
+
+    def _found_here(self, watch: Watch, believed: Sequence[Believed]) -> tuple[list[Heard], list[Believed]]:
+        """With the account's credential; and the orders that are in another account at the broker."""
+        account_id, pair = watch.account.account_id, self._pair(watch.account)
+        broker = self._broker(watch.account, pair)
+        try:
+            opened = self.credentials.broker_account(account_id, pair, broker)
+            here = [known for known in believed if known.broker_account in (None, opened)]
+            look = Look(account_id, broker, here, watch.missing)
+            found, sequence = looking.look(self.engine, look)
+            if watch.account.is_restored and self._restored:
+                self._catch_up(look, self._restored)
         except CredentialRefused:
-            self.refused(account.account_id, pair)
+            self.refused(account_id, pair)
             raise
         if sequence is not None:
-            self.recorder.tell(account.account_id, sequence)
+            self.recorder.tell(account_id, sequence)
+        return found, [known for known in believed if known not in here]
+
+    def _catch_up(self, look: Look, restored: Restored) -> None:
+        """After a restore: what happened at the broker since the moment to which the log was restored."""
+        remembered = watching.remembered_until(self.engine, look.account_id, restored.started_at)
+        found = look.everything_since(remembered or restored.started_at - FORGOTTEN)
+        ends = recorder.record(self.recorder.direct, found)
+        watching.caught_up(self.engine, look.account_id, restored.epoch)
+        log.info("account_caught_up", account_id=str(look.account_id), orders=len(found))
+        for account_id, sequence in ends.items():
+            self.recorder.tell(account_id, sequence)
+
+    def _found_elsewhere(self, watch: Watch, believed: Sequence[Believed]) -> list[Heard]:
+        """The same of orders that were sent under a credential which opens another account at the broker."""
+        found: list[Heard] = []
+        for broker_account in {known.broker_account for known in believed}:
+            there = [known for known in believed if known.broker_account == broker_account]
+            broker = self._former(watch.account, there[0])
+            if broker is None:
+                log.info("orders_out_of_reach", account_id=str(watch.account.account_id), orders=len(there))
+                continue
+            found += Look(watch.account.account_id, broker, there, watch.missing).differences(others=False)
         return found
+
+    def _former(self, account: Watched, known: Believed) -> Broker | None:
+        """The account at the broker where the order is, if a credential opens it still."""
+        for pair in self.credentials.bound(account.account_id, account.broker, known.credential or ""):
+            broker = self._broker(account, pair)
+            if self.credentials.broker_account(account.account_id, pair, broker) == known.broker_account:
+                return broker
+        return None

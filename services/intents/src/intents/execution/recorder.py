@@ -13,9 +13,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import crashpoints, db, logs
 from intents.execution import elsewhere, store
+from intents.execution.held import Held, Patience
 from intents.execution.metrics import LEASES_LOST, RECORDED
-from intents.execution.settling import Held, Patience, settle
-from intents.execution.work import Answer, Heard
+from intents.execution.settling import settle
+from intents.execution.work import Answer, Heard, Resolution
 from intents.store.direct import Direct
 
 log = logs.get(__name__)
@@ -24,7 +25,7 @@ BATCH = 200
 RETRY_SECONDS = 0.2
 TURN_SECONDS = 1.0
 PATIENCE = Patience()
-Happening = Answer | Heard
+Happening = Answer | Heard | Resolution
 
 
 def record(direct: Direct, happenings: Sequence[Happening], patience: Patience = PATIENCE) -> dict[UUID, int]:
@@ -67,12 +68,11 @@ def _ends(written: Iterable[tuple[Held, int | None]]) -> dict[UUID, int]:
 
 
 def _record_locked(direct: Direct, happenings: Sequence[Happening], patience: Patience) -> dict[UUID, int]:
-    answers = [one for one in happenings if isinstance(one, Answer)]
     heard = [one for one in happenings if isinstance(one, Heard)]
     with direct.transaction():
         held = store.hold(
             direct,
-            {(one.account_id, one.work.intent_id) for one in answers},
+            {(one.account_id, _intent_of(one)) for one in happenings if not isinstance(one, Heard)},
             {(one.account_id, one.order.client_order_id) for one in heard},
         )
         for one in held:
@@ -84,15 +84,19 @@ def _record_locked(direct: Direct, happenings: Sequence[Happening], patience: Pa
     return ends
 
 
+def _intent_of(happening: Answer | Resolution) -> UUID:
+    return happening.work.intent_id if isinstance(happening, Answer) else happening.intent_id
+
+
 def _settle_all(held: Sequence[Held], happenings: Sequence[Happening]) -> list[Heard]:
     """Let each intent have what concerns it; what concerns none was placed elsewhere."""
     by_intent = {(one.account_id, one.intent.id): one for one in held}
     by_order = {(one.account_id, order): one for one in held for order in one.orders}
     unknown: list[Heard] = []
     for rank, happening in enumerate(happenings):
-        if isinstance(happening, Answer):
-            found = by_intent.get((happening.account_id, happening.work.intent_id))
-            if found and found.lease_token != happening.work.lease_token:
+        if not isinstance(happening, Heard):
+            found = by_intent.get((happening.account_id, _intent_of(happening)))
+            if found and isinstance(happening, Answer) and found.lease_token != happening.work.lease_token:
                 LEASES_LOST.inc()
         else:
             found = by_order.get((happening.account_id, happening.order.client_order_id))
@@ -119,7 +123,7 @@ class Recorder:
         tell: Callable[[UUID, int], None] = lambda _account_id, _sequence: None,
         threads: int = 1,
     ) -> None:
-        self._direct, self._recorded, self._patience, self.tell = direct, recorded, patience, tell
+        self.direct, self._recorded, self._patience, self.tell = direct, recorded, patience, tell
         self._beat: Callable[[], object] = lambda: None
         self._queue: queue.SimpleQueue[Happening | None] = queue.SimpleQueue()
         self._threads = [threading.Thread(target=self._run, name="recorder", daemon=True) for _ in range(threads)]
@@ -172,7 +176,7 @@ class Recorder:
         while True:
             self._beat()
             try:
-                ends = record(self._direct, batch, self._patience)
+                ends = record(self.direct, batch, self._patience)
                 RECORDED.inc(len(batch))
                 for account_id, sequence in ends.items():
                     self.tell(account_id, sequence)

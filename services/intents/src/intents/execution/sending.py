@@ -1,73 +1,109 @@
-"""One piece of work and one broker: decide what needs no broker, ask before a second send, send."""
+"""One command and one broker: query before a second send, look at the facts once more, send.
 
-import time
-from collections.abc import Callable
-from datetime import timedelta
+Whatever goes wrong after a request was written leaves the outcome unknown: only an error of the request itself says
+that nothing was done.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from decimal import Decimal
+from typing import TypeVar
 
 from chassis import crashpoints
 from intents.brokers import (
     OPEN,
     Broker,
+    BrokerError,
     Change,
     DuplicateClientOrderId,
     NewOrder,
+    NotWritten,
+    Order,
     OrderStatus,
+    OutcomeUnknown,
 )
 from intents.brokers import Refused as BrokerRefused
-from intents.execution.work import Decided, Later, Refused, Requested, Seen, Unknown, Verdict, Work
-from intents.model import Status, Update
+from intents.execution.clock import elapsed
+from intents.execution.deciding import FRESH_SECONDS, TOO_OLD, is_fresh, not_to_be_sent
+from intents.execution.work import OPERATOR_REQUIRED, Later, Refused, Requested, Seen, Unknown, Verdict, Work
 
 QUIET_MARGIN_SECONDS = 1.0
-GIVEN_UP_QUIETS = 3  # quiet periods, after which what is not there will not come any more
-FRESH_SECONDS = 2.0  # how old may be what the claim saw of halts and cancels
+ABSENCES_TO_GIVE_UP = 3  # a quiet period apart from each other
 CANCEL_ATTEMPTS = 5  # polls of a cancel that the broker took in and does not carry out
+OPERATOR_SECONDS = 10.0
 
-CANCELED_BEFORE_SENT = "CANCELED_BEFORE_SENT"
-
-
-def decide_here(work: Work) -> Verdict | None:
-    """What is settled without the broker, or None if it has to be sent."""
-    if time.monotonic() - work.claimed.at > FRESH_SECONDS:
-        return Later(0.0, "claimed_too_long_ago")  # it waited for others: to be looked at again before it is sent
-    if work.broker is None:
-        return _gone(work)
-    return None if work.started_before else _not_to_be_sent(work)
+T = TypeVar("T")
 
 
-def _not_to_be_sent(work: Work) -> Decided | None:
-    """Why it must not go out now although it was accepted. A CANCEL always may: it only reduces risk."""
-    if work.type == "CANCEL":
-        return None
-    if work.status is Status.PENDING_CANCEL:
-        update = Update.CANCELED if work.type == "CREATE" else Update.REPLACE_REJECTED
-        return Decided(update, CANCELED_BEFORE_SENT, "It was canceled before it was sent.")
-    if work.halted_by:
-        update = Update.DENIED if work.type == "CREATE" else Update.REPLACE_REJECTED
-        return Decided(update, "TRADING_HALTED", f"The {work.halted_by} was halted before it was sent.")
-    if work.type == "CREATE" and work.stale_millis is not None:
-        age = work.now - work.created_at
-        if age > timedelta(milliseconds=work.stale_millis):
-            return Decided(Update.EXPIRED, "STALE_ORDER", "It was too old to be sent.")
-    return None
+class QueryFailed(OutcomeUnknown):
+    """Something was sent, and what became of it could not be read."""
 
 
-def _gone(work: Work) -> Verdict:
-    if work.started_before:
-        return Later(60.0, "account_gone", "ACCOUNT_NOT_FOUND")
-    updates = {"CREATE": Update.DENIED, "REPLACE": Update.REPLACE_REJECTED, "CANCEL": Update.CANCEL_REJECTED}
-    return Decided(updates[work.type], "ACCOUNT_NOT_FOUND", "The account was deleted.")
+@dataclass(frozen=True)
+class Dispatch:
+    """One command on its way. `refresh` reads again what may stop it; None when the lease is another's by now."""
+
+    broker: Broker
+    work: Work
+    refresh: Callable[[Work], Work | None]
+    may_send: Callable[[], bool] = lambda: True
+    """Whether this process is still the one that may send it."""
+
+    def run(self) -> Verdict:
+        """Carry the command out at the broker. Raises BrokerError when it could not be."""
+        try:
+            return _VERBS[self.work.type](self)
+        except NotWritten:
+            return TOO_OLD
+
+    def check(self) -> None:
+        """Immediately before the request is written."""
+        late = self.work.type != "CANCEL" and not is_fresh(self.work)
+        if late or elapsed() + self.broker.call_seconds > self.work.lease_ends or not self.may_send():
+            raise NotWritten
+
+    def stopped(self) -> tuple["Dispatch", Verdict | None]:
+        """Before something is sent: with facts that are fresh, and why it may not be."""
+        current = self
+        if elapsed() - self.work.claimed.at > FRESH_SECONDS / 2:
+            work = self.refresh(self.work)
+            if work is None:
+                return self, TOO_OLD
+            current = Dispatch(self.broker, work, self.refresh, self.may_send)
+            if decided := not_to_be_sent(work):
+                return current, TOO_OLD if work.started_before else decided
+        if elapsed() + self.broker.call_seconds > self.work.lease_ends:
+            return current, Later(0.0, "lease_too_short")
+        return current, None
 
 
-def send(broker: Broker, work: Work) -> Verdict:
-    """Carry the command out at the broker. Raises BrokerError when it could not be."""
-    return _VERBS[work.type](broker, work)
-
-
-def _create(broker: Broker, work: Work) -> Verdict:
+def _create(dispatch: Dispatch) -> Verdict:
+    broker, work = dispatch.broker, dispatch.work
     if earlier := _sent_before(broker, work):
         return earlier
-    order = NewOrder(
+    current, stop = dispatch.stopped()
+    if stop:
+        return stop
+    crashpoints.reach("executor.before_send")
+    try:
+        made = broker.create(_new_order(work), current.check)
+    except DuplicateClientOrderId:
+        found = _query(lambda: broker.find(work.client_order_id))
+        return Seen(found) if found else Unknown("duplicate_not_found")
+    except BrokerRefused as refusal:
+        return _refused_create(broker, work, refusal)
+    crashpoints.reach("executor.after_send")
+    return Seen(made)
+
+
+def _refused_create(broker: Broker, work: Work, refusal: BrokerRefused) -> Verdict:
+    """What was sent before may be there, and be the very reason of the refusal: it holds the buying power."""
+    found = _query(lambda: broker.find(work.client_order_id)) if work.started_before else None
+    return Seen(found) if found else Refused(refusal.code, refusal.message)
+
+
+def _new_order(work: Work) -> NewOrder:
+    return NewOrder(
         work.client_order_id,
         work.symbol,
         work.order_side,
@@ -77,81 +113,105 @@ def _create(broker: Broker, work: Work) -> Verdict:
         work.spec.price("limit_price"),
         work.spec.price("stop_price"),
     )
-    if stop := _out_of_time(broker, work):
+
+
+def _replace(dispatch: Dispatch) -> Verdict:
+    broker, work = dispatch.broker, dispatch.work
+    target = work.broker_order_id or ""
+    if earlier := _sent_before(broker, work):
+        return Seen(earlier.order, _reread(broker, work)) if isinstance(earlier, Seen) else earlier
+    seen = tuple(_unended(broker, work))
+    if refused := _not_replaceable(work, seen):
+        return refused
+    current, stop = dispatch.stopped()
+    if stop:
         return stop
     crashpoints.reach("executor.before_send")
     try:
-        made = broker.create(order)
-    except DuplicateClientOrderId:
-        found = broker.find(work.client_order_id)
-        return Seen(found) if found else Unknown("duplicate_not_found")
+        made = broker.replace(target, _change(work, _remaining(work, seen)), current.check)
     except BrokerRefused as refusal:
-        return Refused(refusal.code, refusal.message)
+        # An error may still have taken effect: whether there is an order by that id is the truth.
+        found = _query(lambda: broker.find(work.client_order_id))
+        orders = _reread(broker, work)
+        return Seen(found, orders) if found else Refused(refusal.code, refusal.message, orders)
     crashpoints.reach("executor.after_send")
-    return Seen(made)
+    return Seen(made, _reread(broker, work))
 
 
-def _replace(broker: Broker, work: Work) -> Verdict:
-    if earlier := _sent_before(broker, work):
-        return earlier
-    quantity = None if work.spec.quantity == work.quantity else _still_to_fill(broker, work)
-    if isinstance(quantity, Refused):
-        return quantity
-    change = Change(
+def _unended(broker: Broker, work: Work) -> Iterator[Order]:
+    """The intent's orders that were not seen to have ended: each may have fills that we do not know."""
+    for known in work.orders:
+        if not known.ended and known.broker_order_id and (order := broker.order(known.broker_order_id)):
+            yield order
+
+
+def _reread(broker: Broker, work: Work) -> tuple[Order, ...]:
+    """The replaced order and those before it, now that nothing more is filled of them."""
+    return _query(lambda: tuple(_unended(broker, work)))
+
+
+def _not_replaceable(work: Work, seen: tuple[Order, ...]) -> Refused | None:
+    current = next((order for order in seen if order.broker_order_id == work.broker_order_id), None)
+    if current is None or current.status not in OPEN:
+        return Refused("ORDER_NOT_OPEN", "The order is no longer open.", seen)
+    if _remaining(work, seen) <= 0:
+        return Refused("QUANTITY_FILLED", "As much as that is filled already.", seen)
+    return None
+
+
+def _remaining(work: Work, seen: tuple[Order, ...]) -> Decimal:
+    """What the new order is for: the new total without everything that is filled at this moment, of all orders."""
+    shown = {order.broker_order_id: order.filled_quantity for order in seen}
+    filled = (max(known.filled_quantity, shown.get(known.broker_order_id or "", Decimal(0))) for known in work.orders)
+    return work.spec.quantity - sum(filled, Decimal(0))
+
+
+def _change(work: Work, quantity: Decimal) -> Change:
+    return Change(
         work.client_order_id,
         quantity,
         work.spec.terms.get("time_in_force", "DAY"),
         work.spec.price("limit_price"),
         work.spec.price("stop_price"),
     )
-    if stop := _out_of_time(broker, work):
-        return stop
-    crashpoints.reach("executor.before_send")
-    try:
-        made = broker.replace(work.broker_order_id or "", change)
-    except BrokerRefused as refusal:
-        # An error may still have taken effect: whether there is an order by that id is the truth.
-        found = broker.find(work.client_order_id)
-        current = None if found else broker.order(work.broker_order_id or "")
-        return Seen(found) if found else Refused(refusal.code, refusal.message, current)
-    crashpoints.reach("executor.after_send")
-    return Seen(made)
 
 
-def _still_to_fill(broker: Broker, work: Work) -> Decimal | Refused:
-    """The broker wants the quantity of the new order alone: so it matters what is filled at this very moment."""
-    current = broker.order(work.broker_order_id or "")
-    if current is None or current.status not in OPEN:
-        return Refused("ORDER_NOT_OPEN", "The order is no longer open.", current)
-    quantity = work.spec.quantity - (work.filled_quantity - work.current_filled) - current.filled_quantity
-    return quantity if quantity > 0 else Refused("QUANTITY_FILLED", "As much as that is filled already.", current)
-
-
-def _cancel(broker: Broker, work: Work) -> Verdict:
+def _cancel(dispatch: Dispatch) -> Verdict:
+    broker, work = dispatch.broker, dispatch.work
     target = work.broker_order_id or ""
     if work.started_before:
         order = broker.order(target)
         if order and order.status is not OrderStatus.WORKING and order.status is not OrderStatus.PENDING:
             return Seen(order)
         if order and work.attempts >= CANCEL_ATTEMPTS:
-            return Refused("CANCEL_NOT_DONE", "The broker took the cancel in and did not carry it out.", order)
-    if stop := _out_of_time(broker, work):
+            return Refused("CANCEL_NOT_DONE", "The broker took the cancel in and did not carry it out.", (order,))
+    current, stop = dispatch.stopped()
+    if stop:
         return stop
     crashpoints.reach("executor.before_send")
     try:
-        broker.cancel(target)
+        broker.cancel(target, current.check)
     except BrokerRefused as refusal:
-        return Refused(refusal.code, refusal.message, broker.order(target))
+        order = _query(lambda: broker.order(target))
+        return Refused(refusal.code, refusal.message, (order,) if order else ())
     crashpoints.reach("executor.after_send")
-    order = broker.order(target)
+    order = _query(lambda: broker.order(target))
     return Seen(order) if order else Requested()
 
 
-_VERBS: dict[str, Callable[[Broker, Work], Verdict]] = {"CREATE": _create, "REPLACE": _replace, "CANCEL": _cancel}
+_VERBS: dict[str, Callable[[Dispatch], Verdict]] = {"CREATE": _create, "REPLACE": _replace, "CANCEL": _cancel}
+
+
+def _query(question: Callable[[], T]) -> T:
+    """A read after something was written: that it failed says nothing about what was done."""
+    try:
+        return question()
+    except BrokerError as error:
+        raise QueryFailed(f"not_queried_{type(error).__name__}") from error
 
 
 def _sent_before(broker: Broker, work: Work) -> Verdict | None:
-    """What the broker has of an earlier send; None if it certainly has nothing and sending again is safe."""
+    """What the broker has of an earlier send; None if it does not have it and sending again is safe."""
     if work.started_before is None:
         return None
     found = broker.find(work.client_order_id)
@@ -160,14 +220,7 @@ def _sent_before(broker: Broker, work: Work) -> Verdict | None:
     quiet, silence = broker.call_seconds + QUIET_MARGIN_SECONDS, (work.now - work.started_before).total_seconds()
     if silence < quiet:
         return Later(quiet - silence, "quiet_period")  # the earlier request may still be on its way
-    if decided := _not_to_be_sent(work):
-        # Sending again is safe, believing that nothing was sent is not: so that takes longer.
-        return decided if silence > GIVEN_UP_QUIETS * quiet else Later(quiet, "perhaps_sent")
-    return None if broker.client_ids.may_resend else Unknown("needs_operator")
-
-
-def _out_of_time(broker: Broker, work: Work) -> Verdict | None:
-    """A process that was stopped for a while must not send what another may have taken over."""
-    if time.monotonic() + broker.call_seconds > work.lease_ends:
-        return Later(0.0, "lease_too_short")
-    return None
+    if decided := not_to_be_sent(work):
+        # Sending again is safe, believing that nothing was sent is not: that takes more than one look.
+        return decided if work.absences >= ABSENCES_TO_GIVE_UP else Later(quiet, "perhaps_sent", absent=True)
+    return None if broker.client_ids.may_resend else Unknown("needs_operator", OPERATOR_REQUIRED, OPERATOR_SECONDS)

@@ -15,8 +15,17 @@ def client_order_id(action_id: UUID) -> str:
     return f"tip-{action_id.hex}"
 
 
+class KnownOrder(NamedTuple):
+    """An order of the intent as our table has it. `ended`: nothing more can be filled of it."""
+
+    client_order_id: str
+    broker_order_id: str | None
+    ended: bool
+    filled_quantity: Decimal
+
+
 class Claimed(NamedTuple):
-    """What else the claim saw of the intent, and when by this process's monotonic clock."""
+    """What else the claim saw of the intent, and when: the moment before it looked, by `clock.elapsed`."""
 
     at: float
     sequence: int
@@ -37,7 +46,7 @@ class Work:
     intent_id: UUID
     lease_token: UUID
     lease_ends: float
-    """By this process's monotonic clock, which goes on while the process is stopped."""
+    """By `clock.elapsed`, which goes on while the process is stopped."""
     now: datetime
     action_id: UUID
     type: str
@@ -50,11 +59,13 @@ class Work:
     filled_quantity: Decimal
     status: Status
     broker_order_id: str | None
-    current_filled: Decimal
-    """Filled of the broker's current order alone: a replaced one may have had fills of its own."""
+    orders: tuple[KnownOrder, ...]
+    """Those of a REPLACE's intent; of other commands nobody asks."""
     started_before: datetime | None
     """When an earlier run began to send this: perhaps it got through."""
     attempts: int
+    absences: int
+    """How often in a row the broker, when it could be queried, did not have what may have been sent."""
     broker: str | None
     """None: the account is gone."""
     environment: str
@@ -62,7 +73,13 @@ class Work:
     stale_millis: int | None
     credential: str | None
     """The account's best credential at the moment of the claim, as `KeyPair.reference` names it."""
+    bound_credential: str | None
+    """The credential under which the order in question was sent: it is queried, changed and resent under no other."""
+    bound_account: str | None
+    """The account at the broker which that credential opens."""
     claimed: Claimed
+    holder: int | None = None
+    """Under which id of `Liveness` it was claimed; None: the lease ends by the clock alone."""
 
     @property
     def client_order_id(self) -> str:
@@ -75,17 +92,18 @@ class Work:
 
 
 class Seen(NamedTuple):
-    """The broker shows this order."""
+    """The broker shows this order; and, where the command concerned them, these others of the intent."""
 
     order: Order
+    others: tuple[Order, ...] = ()
 
 
 class Refused(NamedTuple):
-    """The broker's definite no, with the order it was about as it stands, if there is one."""
+    """The broker's definite no, with the intent's orders as they stand, as far as they were seen."""
 
     code: str
     reason: str
-    order: Order | None = None
+    orders: tuple[Order, ...] = ()
 
 
 class Requested(NamedTuple):
@@ -93,9 +111,11 @@ class Requested(NamedTuple):
 
 
 class Unknown(NamedTuple):
-    """Perhaps done. Asked again later, never assumed."""
+    """Perhaps done. Queried again later, never assumed. With a `code` the intent shows what it takes to find out."""
 
     reason: str
+    code: str | None = None
+    seconds: float | None = None
 
 
 class Later(NamedTuple):
@@ -104,6 +124,8 @@ class Later(NamedTuple):
     seconds: float
     reason: str
     code: str | None = None
+    absent: bool = False
+    """Whether the broker was queried for what may have been sent, and did not have it."""
 
 
 class Decided(NamedTuple):
@@ -113,6 +135,9 @@ class Decided(NamedTuple):
     code: str
     reason: str
 
+
+OPERATOR_REQUIRED = "OPERATOR_REQUIRED"
+"""The reason code of what only a person can find out."""
 
 Verdict = Seen | Refused | Requested | Unknown | Later | Decided
 
@@ -128,6 +153,15 @@ class Answer(NamedTuple):
         return self.work.account_id
 
 
+class Resolution(NamedTuple):
+    """An operator's word on a command whose outcome nobody could query: it never reached the broker."""
+
+    account_id: UUID
+    intent_id: UUID
+    client_order_id: str
+    reason: str
+
+
 class Heard(NamedTuple):
     """What a broker told or showed without being asked for this intent: no lease, facts only."""
 
@@ -138,3 +172,5 @@ class Heard(NamedTuple):
     told: Told | None = None
     position_known: bool = False
     """Whether the position is recorded by itself, so that a fill does not move it again."""
+    is_current_state: bool = False
+    """Whether the broker was asked just now for the order as it stands."""

@@ -1,7 +1,16 @@
 """The nouns and rules of intents."""
 
 from intents.model.actions import Action, Actor, Change, Intent, State, record
-from intents.model.admission import Account, Admission, Earlier, Facts, admit, is_repeated_cancel, tradable
+from intents.model.admission import (
+    Account,
+    Admission,
+    Earlier,
+    Facts,
+    admit,
+    hold_to_total,
+    is_repeated_cancel,
+    tradable,
+)
 from intents.model.errors import (
     AccountNotFound,
     BatchRejected,
@@ -76,6 +85,7 @@ __all__ = [
     "broker_order",
     "broker_trade",
     "follow",
+    "hold_to_total",
     "is_repeated_cancel",
     "record",
     "start",

@@ -82,7 +82,7 @@ def admit(facts: Facts, account: Account, actor: Actor, command: Command, reason
     if facts.intent.status in TERMINAL:
         raise errors.IntentTerminal
     if isinstance(command, Replace):
-        return _replace(facts, facts.intent, account, actor, command)
+        return _replace(facts, facts.intent, account, actor, command, reason)
     return _cancel(facts, facts.intent, account, actor, command, reason)
 
 
@@ -118,7 +118,9 @@ def _create(facts: Facts, account: Account, actor: Actor, command: Create) -> Ad
     return Admission(action, Change(None, Status.PENDING, None, facts.now))
 
 
-def _replace(facts: Facts, intent: Intent, account: Account, actor: Actor, command: Replace) -> Admission:
+def _replace(
+    facts: Facts, intent: Intent, account: Account, actor: Actor, command: Replace, reason: str | None
+) -> Admission:
     if command.spec.kind != intent.spec.kind:
         raise errors.InvalidReplacement(
             "/command/payload/spec", "kind", f"must be {intent.spec.kind}, as the intent is"
@@ -137,7 +139,7 @@ def _replace(facts: Facts, intent: Intent, account: Account, actor: Actor, comma
         stop_price=command.spec.price("stop_price"),
         filled_quantity=intent.filled_quantity,
     )
-    return _amend(facts, intent, account, actor, command, _passed(facts, asked))
+    return _amend(facts, intent, account, actor, command, _passed(facts, asked), reason)
 
 
 def _cancel(
@@ -145,6 +147,30 @@ def _cancel(
 ) -> Admission:
     asked = control_rules.Command(control_rules.CommandType.CANCEL)
     return _amend(facts, intent, account, actor, command, _passed(facts, asked), reason)
+
+
+def hold_to_total(facts: Facts, intent: Intent, account: Account, actor: Actor, reason: str) -> Admission:
+    """Replace an order that asks for too much by one for what is left; cancel it where nothing may be sent any more.
+
+    Like a CANCEL it only takes risk away, so that controls have no say in it.
+    """
+    cancel = Cancel({"ref_intent_id": str(intent.id)}, intent.id)
+    if intent.status in TERMINAL:
+        raise errors.IntentTerminal
+    if intent.status in (Status.PENDING_REPLACE, Status.PENDING_CANCEL):
+        raise errors.IntentBusy
+    if _is_halted(facts) or intent.quantity <= intent.filled_quantity:
+        return _cancel(facts, intent, account, actor, cancel, reason)
+    payload = {"ref_intent_id": str(intent.id), "spec": intent.spec.as_json}
+    asked = control_rules.Command(control_rules.CommandType.CANCEL)
+    return _amend(
+        facts, intent, account, actor, Replace(payload, intent.id, intent.spec), _passed(facts, asked), reason
+    )
+
+
+def _is_halted(facts: Facts) -> bool:
+    switches = (facts.controls.organization_switch, facts.controls.account_switch) if facts.controls else ()
+    return any(switch and switch.trading_state is control_rules.TradingState.HALTED for switch in switches)
 
 
 def _amend(

@@ -118,6 +118,8 @@ NEXT: Mapping[tuple[Status, Update], Status] = {
     (_S.REJECTED, _U.FILLED): _S.FILLED,
     (_S.DENIED, _U.PARTIALLY_FILLED): _S.DENIED,
     (_S.DENIED, _U.FILLED): _S.FILLED,
+    (_S.FAILED, _U.PARTIALLY_FILLED): _S.FAILED,
+    (_S.FAILED, _U.FILLED): _S.FILLED,
 }
 
 

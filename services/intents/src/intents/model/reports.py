@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from intents.model.actions import Intent, leaves
-from intents.model.lifecycle import TERMINAL, Update, follow
+from intents.model.lifecycle import TERMINAL, Status, Update, follow
 from intents.model.orders import Spec
 
 
@@ -43,12 +43,18 @@ def apply(intent: Intent, report: Report) -> Intent | None:
         filled_quantity=filled,
         average_fill_price=_average(intent, last, report.last_price),
         broker_order_id=report.broker_order_id or intent.broker_order_id,
-        reason_code=report.reason_code or intent.reason_code,
+        reason_code=_reason_code(intent, report, status),
         outcome=report.outcome,
         spec=report.spec or intent.spec,
         quantity=report.spec.quantity if report.spec else intent.quantity,
         updated_at=report.occurred_at,
     )
+
+
+def _reason_code(intent: Intent, report: Report, status: Status) -> str | None:
+    """Why the intent is where it is: of another status, or of one that goes on, what was true before says nothing."""
+    has_stayed_ended = status is intent.status and status in TERMINAL
+    return report.reason_code or (intent.reason_code if has_stayed_ended else None)
 
 
 def _average(intent: Intent, last: Decimal, price: Decimal | None) -> Decimal | None:

@@ -3,6 +3,7 @@
 from intents.store.admission import Known, Question, facts, facts_of, with_order_facts
 from intents.store.appending import FactsChanged, New, Once, append, create_all, lock, remember, written
 from intents.store.direct import Direct, Uncertain
+from intents.store.epochs import LogEpoch, begin_epoch, current_epoch, epochs
 from intents.store.events import append_to_all
 from intents.store.reads import (
     account,
@@ -26,6 +27,7 @@ __all__ = [
     "Direct",
     "FactsChanged",
     "Known",
+    "LogEpoch",
     "New",
     "Once",
     "Question",
@@ -34,10 +36,13 @@ __all__ = [
     "accounts_of",
     "append",
     "append_to_all",
+    "begin_epoch",
     "behind",
     "by_id",
     "counts",
     "create_all",
+    "current_epoch",
+    "epochs",
     "facts",
     "facts_of",
     "first_gap",

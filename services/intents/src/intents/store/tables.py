@@ -1,4 +1,6 @@
-"""The tables as SQLAlchemy sees them. Every primary key starts with the account: the tables shard by it."""
+"""The tables as SQLAlchemy sees them. Every primary key but that of `log_epoch`, which is about all
+accounts, starts with the account: the tables shard by it.
+"""
 
 from sqlalchemy import (
     BigInteger,
@@ -99,13 +101,18 @@ intent = Table(
     Column("lease_token", Uuid),
     Column("lease_until", _MOMENT),
     Column("accepted_at", _MOMENT),
+    Column("lease_holder", Integer),
+    Column("absences", Integer, nullable=False, server_default="0"),
+    Column("overordered", Boolean, nullable=False, server_default="false"),
     CheckConstraint("quantity > 0 AND quantity <> 'NaN'", name="quantity"),
     CheckConstraint("filled_quantity >= 0 AND filled_quantity <> 'NaN'", name="filled_quantity"),
     CheckConstraint(f"status IN ({_STATUSES})", name="status"),
     CheckConstraint("outcome IN ('unknown')", name="outcome"),
 )
 Index("intent_work_idx", intent.c.next_attempt_at, postgresql_where=text("open_actions > 0"))
+Index("intent_lease_idx", intent.c.lease_holder, postgresql_where=text("lease_until IS NOT NULL"))
 Index("intent_open_idx", intent.c.account_id, intent.c.symbol, postgresql_where=text(f"status NOT IN ({_ENDED})"))
+Index("intent_overordered_idx", intent.c.account_id, intent.c.id, postgresql_where=text("overordered"))
 position = Table(
     "position",
     METADATA,
@@ -137,6 +144,7 @@ broker_account = Table(
     Column("lease_until", _MOMENT),
     Column("looked_at", _MOMENT),
     Column("refused_credential", Text),
+    Column("epoch", Uuid),
 )
 broker_order = Table(
     "broker_order",
@@ -151,10 +159,26 @@ broker_order = Table(
     Column("filled_quantity", Numeric, nullable=False, server_default="0"),
     Column("executed_quantity", Numeric, nullable=False, server_default="0"),
     Column("filled_value", Numeric, nullable=False, server_default="0"),
+    Column("quantity", Numeric),
+    Column("credential", Text),
+    Column("unwanted_since", _MOMENT),
     Column("created_at", _MOMENT, nullable=False, server_default=func.now()),
     Column("updated_at", _MOMENT, nullable=False, server_default=func.now()),
     CheckConstraint("filled_quantity >= 0 AND filled_quantity <> 'NaN'", name="filled_quantity"),
     Index("broker_order_intent_idx", "account_id", "intent_id"),
+)
+Index(
+    "broker_order_unended_idx",
+    broker_order.c.account_id,
+    postgresql_where=text("status NOT IN ('FILLED', 'CANCELED', 'EXPIRED', 'REJECTED', 'REPLACED')"),
+)
+broker_login = Table(
+    "broker_login",
+    METADATA,
+    Column("account_id", Uuid, primary_key=True),
+    Column("credential", Text, primary_key=True),
+    Column("broker_account", Text, nullable=False),
+    Column("created_at", _MOMENT, nullable=False, server_default=func.now()),
 )
 broker_event = Table(
     "broker_event",
@@ -174,13 +198,6 @@ broker_event = Table(
     Column("created_at", _MOMENT, nullable=False, server_default=func.now()),
     CheckConstraint("type IN ('BROKER_ORDER', 'BROKER_TRADE', 'BROKER_POSITION', 'CONTROL', 'ACCOUNT')", name="type"),
     Index("broker_event_intent_idx", "account_id", "intent_id", "sequence"),
-)
-Index(
-    "broker_event_execution_idx",
-    broker_event.c.account_id,
-    broker_event.c.broker_execution_id,
-    unique=True,
-    postgresql_where=text("broker_execution_id IS NOT NULL"),
 )
 idempotency = Table(
     "idempotency",
@@ -223,6 +240,16 @@ statistic_head = Table(
     METADATA,
     Column("account_id", Uuid, primary_key=True),
     Column("last_sequence", BigInteger, nullable=False),
+)
+log_epoch = Table(
+    "log_epoch",
+    METADATA,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("epoch", Uuid, nullable=False, unique=True, server_default=func.gen_random_uuid()),
+    Column("started_at", _MOMENT, nullable=False, server_default=func.now()),
+    Column("reason", Text, nullable=False),
+    Column("database_identity", Text, nullable=False),
+    CheckConstraint("reason IN ('INSTALLED', 'RESTORED', 'OPERATOR')", name="reason"),
 )
 ddl.tables(METADATA)
 feed.table(METADATA)

@@ -18,6 +18,7 @@ from intents.brokers.protocol import (
     Change,
     ClientIds,
     CredentialRefused,
+    NotWritten,
     Order,
     OrderStatus,
     OutcomeUnknown,
@@ -132,7 +133,7 @@ class Conformance:
         shown = self.ended(broker, new, OrderStatus.WORKING)
         assert shown.quantity == 7
 
-    def test_a_replacement_without_a_quantity_takes_over_what_is_unfilled(
+    def test_the_filled_quantity_of_a_replacement_starts_anew(
         self, market: Market, broker: Broker, listener: Listener
     ) -> None:
         if market.halving is None:
@@ -140,9 +141,30 @@ class Conformance:
         old = broker.create(limit(market.halving))
         eventually(lambda: listener.filled(old.client_order_id) == 5)
 
-        new = broker.replace(old.broker_order_id, Change(f"tip-{uuid4().hex}", None, "GTC", Decimal(2)))
+        new = broker.replace(old.broker_order_id, Change(f"tip-{uuid4().hex}", Decimal(4), "GTC", Decimal(2)))
 
-        assert new.quantity == 5
+        assert new.quantity == 4
+        replaced = self.ended(broker, old, OrderStatus.REPLACED)
+        assert replaced.filled_quantity == 5
+
+    def test_a_request_that_may_not_go_out_any_more_does_not(self, market: Market, broker: Broker) -> None:
+        asked = order(market.resting)
+
+        def stop() -> None:
+            raise NotWritten
+
+        with pytest.raises(NotWritten):
+            broker.create(asked, stop)
+        assert broker.find(asked.client_order_id) is None
+
+        made = broker.create(asked)
+        with pytest.raises(NotWritten):
+            broker.cancel(made.broker_order_id, stop)
+        shown = broker.order(made.broker_order_id)
+        assert shown and shown.status in OPEN
+
+    def test_every_key_pair_opens_an_account_that_has_a_name(self, broker: Broker) -> None:
+        assert broker.account_id() and broker.account_id() == broker.account_id()
 
     def test_a_replacement_of_an_ended_order_is_refused(self, market: Market, broker: Broker) -> None:
         made = broker.create(order(market.filling))

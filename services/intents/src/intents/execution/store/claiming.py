@@ -1,69 +1,108 @@
 """What is due is taken in hand: a lease and a recovery point, in one statement for many intents."""
 
-import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID, uuid4
 
-from intents.execution.credentials import BEST_CREDENTIAL
-from intents.execution.settling import BrokerOrder, Command, Held
-from intents.execution.work import Claimed, Work
+from intents.execution.clock import elapsed
+from intents.execution.credentials import BEST_CREDENTIAL, DERIVED
+from intents.execution.held import BrokerOrder, Command, Held
+from intents.execution.work import Claimed, KnownOrder, Work
 from intents.model import Intent, Spec, Status
 from intents.store.direct import Direct, Statement
+
+ORDER_ENDED = "'FILLED', 'CANCELED', 'EXPIRED', 'REJECTED', 'REPLACED'"
+_HALTED_BY = """
+    CASE WHEN (SELECT trading_state FROM controls_api.account_switch WHERE account_id = t.account_id) = 'HALTED'
+         THEN 'account'
+         WHEN (SELECT trading_state FROM controls_api.organization_switch
+               WHERE organization_id = t.organization_id) = 'HALTED'
+         THEN 'organization' END"""
+_STALE_MILLIS = """
+    (SELECT stale_order_millis FROM controls_api.symbol_time
+     WHERE account_id = t.account_id AND symbol = t.symbol)"""
+_BEST = f"""
+    (SELECT CASE WHEN status = 'active' THEN id || ':' || vault_version ELSE id || ' is ' || status END
+     FROM accounts_api.credential WHERE account_id = t.account_id ORDER BY {BEST_CREDENTIAL} LIMIT 1)"""  # noqa: S608
+# After the database was restored to an earlier state everything it does not know to be settled may have been sent.
+_RESTORED_AT = """
+    SELECT coalesce((SELECT CASE WHEN reason = 'INSTALLED' THEN '-infinity'::timestamptz ELSE started_at END
+                     FROM intents.log_epoch l WHERE l.epoch = current.epoch), now()) AS at
+    FROM (SELECT intents_api.current_log_epoch() AS epoch) current"""
+_STARTED_BEFORE = """
+    coalesce(t.sent_before, (SELECT at FROM restored WHERE a.created_at < at))"""
+# Under which credential the order in question is at the broker: that which may have been sent before, or that which is
+# to be replaced or canceled. None for a CREATE that nobody has sent.
+_BOUND = f"""
+    CASE WHEN a.type = 'CREATE' AND {_STARTED_BEFORE} IS NULL THEN NULL
+         WHEN a.type = 'CREATE' THEN (
+             SELECT credential FROM intents.broker_order o
+             WHERE o.account_id = t.account_id AND o.client_order_id = 'tip-' || replace(a.id::text, '-', ''))
+         ELSE (SELECT credential FROM intents.broker_order o
+               WHERE o.account_id = t.account_id AND o.intent_id = t.id AND o.broker_order_id = t.broker_order_id
+               LIMIT 1) END"""  # noqa: S608
+
+# An order that was seen before its intent had claimed it, as after a restore, is its intent's from here on.
+_TAKE_OVER = """
+            intent_id = excluded.intent_id, action_sequence = excluded.action_sequence,
+            status = CASE WHEN o.intent_id IS NULL THEN 'STARTED' ELSE o.status END,
+            broker_order_id = CASE WHEN o.intent_id IS NOT NULL THEN o.broker_order_id END,
+            filled_quantity = CASE WHEN o.intent_id IS NULL THEN 0 ELSE o.filled_quantity END,
+            filled_value = CASE WHEN o.intent_id IS NULL THEN 0 ELSE o.filled_value END"""
 
 # The lease is the recovery point as well: from here on the command may have been sent. What is looked up by key is a
 # subquery and not a join, because a join may be planned as a scan while the table is still small.
 _CLAIM = Statement(
     "execution_claim",
-    ("integer", "uuid", "double precision", "uuid[]"),
+    ("integer", "uuid", "double precision", "uuid[]", "integer"),
     f"""
-    WITH due AS MATERIALIZED (
+    WITH restored AS MATERIALIZED ({_RESTORED_AT}), due AS MATERIALIZED (
         SELECT account_id, id, submit_started_at FROM intents.intent
         WHERE open_actions > 0 AND next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())
           AND account_id <> ALL ($4)
         ORDER BY next_attempt_at LIMIT $1 FOR UPDATE SKIP LOCKED
     ), taken AS (
         UPDATE intents.intent i
-        SET lease_token = $2, lease_until = now() + make_interval(secs => $3),
+        SET lease_token = $2, lease_until = now() + make_interval(secs => $3), lease_holder = $5,
             next_attempt_at = now() + make_interval(secs => $3),
             submit_started_at = now()
         FROM due WHERE i.account_id = due.account_id AND i.id = due.id
         RETURNING i.account_id, i.id, i.organization_id, i.environment, i.symbol, i.order_side, i.spec, i.quantity,
-                  i.filled_quantity, i.status, i.broker_order_id, i.created_at, i.attempts, i.done_sequence,
+                  i.filled_quantity, i.status, i.broker_order_id, i.created_at, i.attempts, i.absences, i.done_sequence,
                   i.route_strategy, i.reason_code, i.version, i.updated_at, i.open_actions,
-                  due.submit_started_at AS started_before
-    ), command AS (
-        SELECT t.*, a.id AS action_id, a.sequence, a.type, a.traceparent, coalesce(a.spec, t.spec) AS wanted
+                  due.submit_started_at AS sent_before
+    ), command AS MATERIALIZED (
+        SELECT t.*, a.id AS action_id, a.sequence, a.type, a.traceparent, coalesce(a.spec, t.spec) AS wanted,
+               {_STARTED_BEFORE} AS started_before, {_BEST} AS best, {_BOUND} AS bound
         FROM taken t CROSS JOIN LATERAL (
-            SELECT id, sequence, type, traceparent, spec FROM intents.action a
+            SELECT id, sequence, type, traceparent, spec, created_at FROM intents.action a
             WHERE a.account_id = t.account_id AND a.intent_id = t.id AND a.sequence > t.done_sequence
             ORDER BY a.sequence LIMIT 1
         ) a
     ), started AS (
-        INSERT INTO intents.broker_order (account_id, client_order_id, intent_id, action_sequence, status)
-        SELECT account_id, 'tip-' || replace(action_id::text, '-', ''), id, sequence, 'STARTED'
-        FROM command WHERE type <> 'CANCEL'
-        ON CONFLICT (account_id, client_order_id) DO NOTHING
+        INSERT INTO intents.broker_order AS o
+            (account_id, client_order_id, intent_id, action_sequence, status, credential)
+        SELECT account_id, 'tip-' || replace(action_id::text, '-', ''), id, sequence, 'STARTED',
+               coalesce(bound, best, '{DERIVED}')
+        FROM command t WHERE type <> 'CANCEL' AND (started_before IS NULL OR NOT EXISTS (
+            SELECT FROM intents.broker_order o WHERE o.account_id = t.account_id AND o.intent_id IS NOT NULL
+            AND o.client_order_id = 'tip-' || replace(action_id::text, '-', '')))
+        ON CONFLICT (account_id, client_order_id) DO UPDATE SET credential = excluded.credential, {_TAKE_OVER}
     )
     SELECT t.account_id, t.id, now(), t.action_id, t.type, t.created_at, t.symbol, t.order_side, t.wanted,
            t.quantity, t.filled_quantity, t.status, t.broker_order_id,
-           CASE WHEN t.broker_order_id IS NULL THEN 0
-                ELSE coalesce((SELECT o.filled_quantity FROM intents.broker_order o
-                               WHERE o.account_id = t.account_id AND o.intent_id = t.id
-                                 AND o.broker_order_id = t.broker_order_id), 0) END,
-           t.started_before, t.attempts, (SELECT broker FROM accounts_api.account WHERE id = t.account_id),
+           CASE WHEN t.type = 'REPLACE' THEN (
+               SELECT jsonb_agg(jsonb_build_array(o.client_order_id, o.broker_order_id,
+                                                  o.status IN ({ORDER_ENDED}), o.filled_quantity::text))
+               FROM intents.broker_order o WHERE o.account_id = t.account_id AND o.intent_id = t.id) END,
+           t.started_before, t.attempts, t.absences, (SELECT broker FROM accounts_api.account WHERE id = t.account_id),
            t.environment,
-           CASE WHEN (SELECT trading_state FROM controls_api.account_switch WHERE account_id = t.account_id) = 'HALTED'
-                THEN 'account'
-                WHEN (SELECT trading_state FROM controls_api.organization_switch
-                      WHERE organization_id = t.organization_id) = 'HALTED'
-                THEN 'organization' END,
-           (SELECT stale_order_millis FROM controls_api.symbol_time
-            WHERE account_id = t.account_id AND symbol = t.symbol),
-           (SELECT CASE WHEN status = 'active' THEN id || ':' || vault_version ELSE id || ' is ' || status END
-            FROM accounts_api.credential WHERE account_id = t.account_id ORDER BY {BEST_CREDENTIAL} LIMIT 1),
+           {_HALTED_BY}, {_STALE_MILLIS}, t.best, t.bound,
+           (SELECT broker_account FROM intents.broker_login l WHERE l.account_id = t.account_id
+            AND l.credential = t.bound),
            t.sequence, t.route_strategy, t.reason_code, t.version, t.updated_at, t.open_actions, t.done_sequence,
            t.traceparent
     FROM command t
@@ -71,24 +110,60 @@ _CLAIM = Statement(
 )
 
 
-def claim(direct: Direct, limit: int, lease_seconds: float, except_of: Sequence[UUID] = ()) -> list[Work]:
+def claim(
+    direct: Direct, limit: int, lease_seconds: float, except_of: Sequence[UUID] = (), holder: int | None = None
+) -> list[Work]:
     """Take what is due and nobody else's: the earliest unsettled command of each intent."""
-    token, asked_at = uuid4(), time.monotonic()
-    rows = direct.write(_CLAIM, (limit, str(token), lease_seconds, [str(account_id) for account_id in except_of]))
-    claimed_at = time.monotonic()
-    return [_work(row, token, asked_at + lease_seconds, claimed_at) for row in rows]
+    token, asked_at = uuid4(), elapsed()
+    resting = [str(account_id) for account_id in except_of]
+    rows = direct.write(_CLAIM, (limit, str(token), lease_seconds, resting, holder))
+    return [_work(row, token, asked_at, lease_seconds, holder) for row in rows]
 
 
-def _work(row: tuple[Any, ...], token: UUID, lease_ends: float, claimed_at: float) -> Work:
-    values = [*row[:2], token, lease_ends, *row[2:_CLAIMED], Claimed(claimed_at, *row[_CLAIMED:])]
+def _work(row: tuple[Any, ...], token: UUID, asked_at: float, lease_seconds: float, holder: int | None) -> Work:
+    """What was read is as old as the question: an answer may come late, or be picked up late."""
+    claimed = Claimed(asked_at, *row[_CLAIMED:])
+    values = [*row[:2], token, asked_at + lease_seconds, *row[2:_CLAIMED], claimed, holder]
     values[_SPEC], values[_STATUS] = Spec.from_json(values[_SPEC]), Status(values[_STATUS])
+    values[_ORDERS] = tuple(_known_order(*known) for known in values[_ORDERS] or ())
     return Work(*values)
+
+
+def _known_order(name: str, broker_order_id: str | None, ended: bool, filled: str) -> KnownOrder:
+    return KnownOrder(name, broker_order_id, ended, Decimal(filled))
+
+
+_REFRESH = Statement(
+    "execution_refresh",
+    ("uuid", "uuid", "uuid"),
+    f"""
+    SELECT now(), t.status, {_HALTED_BY}, {_STALE_MILLIS}
+    FROM intents.intent t WHERE t.account_id = $1 AND t.id = $2 AND t.lease_token = $3 AND t.lease_until > now()
+    """,  # noqa: S608 - a constant
+)
+
+
+def refresh(direct: Direct, work: Work) -> Work | None:
+    """The command with what may stop it as it stands now; None if the lease is no longer its own."""
+    asked_at = elapsed()
+    rows = direct.read(_REFRESH, (str(work.account_id), str(work.intent_id), str(work.lease_token)))
+    if not rows:
+        return None
+    now, status, halted_by, stale_millis = rows[0]
+    return replace(
+        work,
+        now=now,
+        status=Status(status),
+        halted_by=halted_by,
+        stale_millis=stale_millis,
+        claimed=work.claimed._replace(at=asked_at),
+    )
 
 
 def held_since_claim(work: Work) -> Held:
     """The intent of a CREATE that was never tried before, as it was when it was claimed: nobody need read it again."""
     claimed = work.claimed
-    now = work.now + timedelta(seconds=time.monotonic() - claimed.at)  # the database's clock, as well as we know it
+    now = work.now + timedelta(seconds=elapsed() - claimed.at)  # the database's clock, as well as we know it
     intent = Intent(
         id=work.intent_id,
         symbol=work.symbol,
@@ -111,6 +186,7 @@ def held_since_claim(work: Work) -> Held:
         account_id=work.account_id,
         intent=intent,
         orders={name: BrokerOrder(name, claimed.sequence, None, "STARTED", set(), none, none, none)},
+        absences=work.absences,
         command=Command(work.action_id, claimed.sequence, work.type, work.spec),
         now=now,
         lease_token=work.lease_token,
@@ -125,5 +201,5 @@ def held_since_claim(work: Work) -> Held:
     )
 
 
-_CLAIMED = 21
-_SPEC, _STATUS = (Work.__slots__.index(name) for name in ("spec", "status"))
+_CLAIMED = 24
+_SPEC, _STATUS, _ORDERS = (Work.__slots__.index(name) for name in ("spec", "status", "orders"))

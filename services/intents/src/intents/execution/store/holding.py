@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from intents.execution.settling import BrokerOrder, Command, Held
+from intents.execution.held import BrokerOrder, Command, Held
 from intents.execution.store.rows import as_json
 from intents.model import Spec
 from intents.store.admission import INTENT_COLUMNS, to_intent
@@ -19,6 +19,7 @@ _HELD_COLUMNS = (
     "attempts",
     "open_actions",
     "done_sequence",
+    "absences",
 )
 _WANTED = """
     WITH wanted AS (
@@ -53,7 +54,8 @@ _READ = Statement(
     ) c ON i.open_actions > 0
     LEFT JOIN LATERAL (
         SELECT jsonb_agg(jsonb_build_array(client_order_id, action_sequence, broker_order_id, status,
-            executions, filled_quantity::text, executed_quantity::text, filled_value::text)) AS orders
+            executions, filled_quantity::text, executed_quantity::text, filled_value::text, quantity::text, credential,
+            unwanted_since IS NOT NULL)) AS orders
         FROM intents.broker_order o WHERE o.account_id = i.account_id AND o.intent_id = i.id
     ) o ON true
     """,  # noqa: S608 - only our own column names
@@ -88,6 +90,19 @@ def _held(row: tuple[Any, ...]) -> Held:
 
 
 def _broker_order(values: Sequence[Any]) -> BrokerOrder:
-    filled, executed, value = (Decimal(number) for number in values[5:])
+    filled, executed, value = (Decimal(number) for number in values[5:8])
     name, sequence, broker_order_id, status, executions = values[:5]
-    return BrokerOrder(name, sequence, broker_order_id, status, set(executions), filled, executed, value)
+    quantity, credential, unwanted = values[8:]
+    return BrokerOrder(
+        name,
+        sequence,
+        broker_order_id,
+        status,
+        set(executions),
+        filled,
+        executed,
+        value,
+        None if quantity is None else Decimal(quantity),
+        credential,
+        unwanted,
+    )

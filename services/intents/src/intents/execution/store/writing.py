@@ -6,7 +6,8 @@ from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
-from intents.execution.settling import BrokerOrder, Held
+from intents.execution.held import BrokerOrder, Held
+from intents.execution.settling import is_overordered
 from intents.execution.store.rows import as_json
 from intents.model.chain import GENESIS
 from intents.store.direct import Direct, Statement
@@ -23,7 +24,7 @@ _WRITE = Statement(
             broker_order_id text, reason_code text, outcome text, spec json, quantity numeric,
             updated_at timestamptz, expected_version bigint, holder uuid, lease_token uuid,
             next_attempt_at timestamptz, submit_started_at timestamptz, accepted_at timestamptz, attempts integer,
-            open_actions integer, done_sequence bigint)
+            open_actions integer, done_sequence bigint, absences integer, overordered boolean)
     ), as_expected AS MATERIALIZED (
         SELECT g.* FROM given g JOIN intents.intent i ON i.account_id = g.account_id AND i.id = g.intent_id
         WHERE i.version = g.expected_version AND (g.holder IS NULL OR i.lease_token = g.holder)
@@ -37,21 +38,24 @@ _WRITE = Statement(
             lease_until = CASE WHEN g.lease_token IS NULL THEN NULL ELSE i.lease_until END,
             next_attempt_at = g.next_attempt_at, submit_started_at = g.submit_started_at,
             accepted_at = g.accepted_at, attempts = g.attempts, open_actions = g.open_actions,
-            done_sequence = g.done_sequence
+            done_sequence = g.done_sequence, absences = g.absences, overordered = g.overordered
         FROM as_expected g WHERE i.account_id = g.account_id AND i.id = g.intent_id
         RETURNING g.place, i.account_id, i.id, i.created_at
     ), orders AS (
         INSERT INTO intents.broker_order AS o (account_id, client_order_id, intent_id, action_sequence,
-            broker_order_id, status, executions, filled_quantity, executed_quantity, filled_value)
+            broker_order_id, status, executions, filled_quantity, executed_quantity, filled_value, quantity,
+            credential, unwanted_since)
         SELECT changed.account_id, client_order_id, changed.id, action_sequence, broker_order_id, status, executions,
-               filled_quantity, executed_quantity, filled_value
+               filled_quantity, executed_quantity, filled_value, quantity, credential, CASE WHEN unwanted THEN now() END
         FROM jsonb_to_recordset($2) AS given(
             of integer, client_order_id text, action_sequence bigint, broker_order_id text, status text,
-            executions text[], filled_quantity numeric, executed_quantity numeric, filled_value numeric)
+            executions text[], filled_quantity numeric, executed_quantity numeric, filled_value numeric,
+            quantity numeric, credential text, unwanted boolean)
         JOIN changed ON changed.place = given.of
         ON CONFLICT (account_id, client_order_id) DO UPDATE SET broker_order_id = excluded.broker_order_id,
             status = excluded.status, executions = excluded.executions, filled_quantity = excluded.filled_quantity,
-            executed_quantity = excluded.executed_quantity, filled_value = excluded.filled_value, updated_at = now()
+            executed_quantity = excluded.executed_quantity, filled_value = excluded.filled_value, updated_at = now(),
+            quantity = excluded.quantity, unwanted_since = coalesce(o.unwanted_since, excluded.unwanted_since)
     ), positions AS (
         INSERT INTO intents.position AS held (account_id, symbol, quantity, last_price, updated_at, reconciled_at)
         SELECT account_id, symbol, coalesce(stands, 0) + moved, price, now(),
@@ -157,6 +161,8 @@ def _intent(held: Held, place: int) -> dict[str, Any]:
         "attempts": held.attempts,
         "open_actions": held.open_actions,
         "done_sequence": held.done_sequence,
+        "absences": held.absences,
+        "overordered": is_overordered(held),
     }
     return {name: value for name, value in row.items() if value is not None}  # the database would have to read it
 
@@ -164,7 +170,7 @@ def _intent(held: Held, place: int) -> dict[str, Any]:
 def _order(order: BrokerOrder, place: int) -> dict[str, Any]:
     return {
         "of": place,
-        "client_order_id": order.client_order_id,
+        "client_order_id": order.name,
         "action_sequence": order.action_sequence,
         "broker_order_id": order.broker_order_id,
         "status": order.status,
@@ -172,6 +178,9 @@ def _order(order: BrokerOrder, place: int) -> dict[str, Any]:
         "filled_quantity": order.filled_quantity,
         "executed_quantity": order.executed_quantity,
         "filled_value": order.filled_value,
+        "quantity": order.quantity,
+        "credential": order.credential,
+        "unwanted": order.unwanted,
     }
 
 

@@ -1,0 +1,61 @@
+"""What can be decided without the broker, by what is known of halts, cancels and age at this moment."""
+
+from datetime import timedelta
+
+from intents.execution.clock import elapsed
+from intents.execution.work import OPERATOR_REQUIRED, Decided, Later, Unknown, Verdict, Work
+from intents.model import Status, Update
+
+FRESH_SECONDS = 2.0
+"""How old what is known of halts and cancels may be when the request is written."""
+GONE_SECONDS = 60.0
+
+CANCELED_BEFORE_SENT = "CANCELED_BEFORE_SENT"
+REPLACE_NOT_SENT = "REPLACE_NOT_SENT"
+NOT_FOUND_AT_BROKER = "NOT_FOUND_AT_BROKER"
+
+TOO_OLD = Later(0.0, "claimed_too_long_ago")
+
+
+def is_fresh(work: Work) -> bool:
+    return elapsed() - work.claimed.at <= FRESH_SECONDS
+
+
+def decide_here(work: Work) -> Verdict | None:
+    """What is settled without the broker, or None if it has to be sent."""
+    if not is_fresh(work):
+        return TOO_OLD  # it waited for others
+    if work.broker is None:
+        return _account_gone(work)
+    return None if work.started_before else not_to_be_sent(work)
+
+
+def not_to_be_sent(work: Work) -> Decided | None:
+    """Why it must not go out now although it was accepted. A CANCEL always may: it only reduces risk."""
+    if work.type == "CANCEL":
+        return None
+    if work.status is Status.PENDING_CANCEL:
+        return _canceled(work)
+    if work.halted_by:
+        update = Update.DENIED if work.type == "CREATE" else Update.REPLACE_REJECTED
+        return Decided(update, "TRADING_HALTED", f"The {work.halted_by} was halted before it was sent.")
+    if work.type == "CREATE" and work.stale_millis is not None:
+        age = work.now - work.created_at
+        if age > timedelta(milliseconds=work.stale_millis):
+            return Decided(Update.EXPIRED, "STALE_ORDER", "It was too old to be sent.")
+    return None
+
+
+def _canceled(work: Work) -> Decided:
+    if work.type == "REPLACE":
+        return Decided(Update.REPLACE_REJECTED, REPLACE_NOT_SENT, "A CANCEL came before it was sent.")
+    if work.started_before:
+        return Decided(Update.CANCELED, NOT_FOUND_AT_BROKER, "It was canceled, and the broker does not have it.")
+    return Decided(Update.CANCELED, CANCELED_BEFORE_SENT, "It was canceled before it was sent.")
+
+
+def _account_gone(work: Work) -> Verdict:
+    if work.started_before:
+        return Unknown("The account was deleted while this was sent.", OPERATOR_REQUIRED, GONE_SECONDS)
+    updates = {"CREATE": Update.DENIED, "REPLACE": Update.REPLACE_REJECTED, "CANCEL": Update.CANCEL_REJECTED}
+    return Decided(updates[work.type], "ACCOUNT_NOT_FOUND", "The account was deleted.")

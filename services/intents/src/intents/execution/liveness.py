@@ -1,0 +1,112 @@
+"""A successor need not wait out the lease of an executor that is dead.
+
+Each executor holds an advisory lock under a random id in a session that does nothing else, and its claims carry that
+id. When it dies the session ends and the lock with it, and any other executor releases its leases. One that is only
+suspended keeps its session: its leases run out by the clock.
+
+An executor that lives and has lost its session must know before it sends, because others may have its work already:
+it sees at once that its server ended the session, and asks in pg_locks for what only the server may know. What it
+claimed under the old id it does not send.
+"""
+
+import threading
+from collections.abc import Callable
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from chassis import logs
+from intents.execution import store
+from intents.execution.clock import elapsed
+from intents.execution.metrics import LEASES_RELEASED
+from intents.execution.store.leases import HolderSession
+from intents.store.direct import Direct
+
+log = logs.get(__name__)
+
+CHECK_SECONDS = 0.5
+# By the clock of whoever is gone the last send is CONFIRMED_SECONDS after its lock was seen for the last time, by the
+# successor's the release is GONE_SECONDS after the lock was first missed. The difference is within the second by which
+# the quiet period before a second send is longer than a call.
+CONFIRMED_SECONDS = 1.9
+GONE_SECONDS = 0.9
+
+
+class Liveness:
+    """Shared by the threads of one executor. `holder` is for the thread that claims, `check` for one other."""
+
+    def __init__(self, engine: Engine, direct: Direct, clock: Callable[[], float] = elapsed) -> None:
+        self._engine, self._direct, self.clock = engine, direct, clock
+        self._lock = threading.Lock()
+        self._confirmed_at = 0.0
+        self._missed_at: dict[int, float] = {}
+        self.session: HolderSession | None = None
+
+    def holder(self) -> int:
+        """The id under which to claim; a new one after the session was lost. Raises when the database is away."""
+        with self._lock:
+            if self.session and self.session.is_open():
+                return self.session.holder
+        self._drop()
+        asked_at = self.clock()
+        session = HolderSession(self._engine)
+        with self._lock:
+            self.session, self._confirmed_at = session, asked_at
+        return session.holder
+
+    def is_current(self, holder: int | None) -> bool:
+        """Whether what was claimed under this id is still certain to be ours. To be asked right before a send."""
+        if holder is None:
+            return True
+        with self._lock:
+            return (
+                self.session is not None
+                and self.session.holder == holder
+                and self.clock() - self._confirmed_at < CONFIRMED_SECONDS
+                and self.session.is_open()
+            )
+
+    def run(self, stop: threading.Event, beat: Callable[[], object], released: Callable[[], None]) -> None:
+        """Check until asked to stop. `beat` is called at every turn, `released` when there is work again."""
+        while not stop.wait(CHECK_SECONDS):
+            beat()
+            try:
+                if self.check():
+                    released()
+            except SQLAlchemyError as error:
+                log.warning("liveness_check_failed", error=type(error).__name__)
+        self.close()
+
+    def check(self) -> int:
+        """Confirm that the lock is held, and release the leases of those whose lock is gone; how many."""
+        asked_at, session = self.clock(), self.session
+        alive, missed = store.holders(self._direct)
+        if session:
+            self._confirm(session, session.holder in alive, asked_at)
+        self._missed_at = {holder: self._missed_at.get(holder, self.clock()) for holder in missed}
+        gone = [holder for holder, since in self._missed_at.items() if self.clock() - since >= GONE_SECONDS]
+        if not gone:
+            return 0
+        released = store.release(self._direct, gone)
+        LEASES_RELEASED.inc(released)
+        log.info("leases_released", holders=gone, count=released)
+        return released
+
+    def close(self) -> None:
+        self._drop()
+
+    def _confirm(self, session: HolderSession, alive: bool, asked_at: float) -> None:
+        with self._lock:
+            if self.session is not session:
+                return  # replaced while the database was asked
+            if alive:
+                self._confirmed_at = asked_at
+                return
+        log.warning("holder_session_lost", holder=session.holder)
+        self._drop()
+
+    def _drop(self) -> None:
+        with self._lock:
+            if self.session:
+                self.session.close()
+                self.session = None

@@ -1,0 +1,114 @@
+"""What only a person can find out: orders whose outcome no credential can query any more."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import NamedTuple
+from uuid import UUID
+
+from sqlalchemy import Engine, text
+
+from intents.brokers import Order, OrderStatus
+from intents.execution import recorder
+from intents.execution.work import OPERATOR_REQUIRED, Heard, Resolution
+from intents.store.direct import Direct
+
+_COMMANDS = """
+    SELECT i.account_id, i.id AS intent_id, 'tip-' || replace(a.id::text, '-', '') AS client_order_id, a.type,
+           i.status, i.reason_code, i.symbol, i.order_side, coalesce(a.spec, i.spec) AS spec, i.submit_started_at,
+           o.credential, l.broker_account, i.broker_order_id, o.client_order_id AS order_name
+    FROM intents.intent i
+    CROSS JOIN LATERAL (
+        SELECT id, type, spec FROM intents.action a
+        WHERE a.account_id = i.account_id AND a.intent_id = i.id AND a.sequence > i.done_sequence
+        ORDER BY a.sequence LIMIT 1) a
+    LEFT JOIN LATERAL (
+        SELECT client_order_id, credential FROM intents.broker_order o
+        WHERE o.account_id = i.account_id AND o.intent_id = i.id
+          AND (o.broker_order_id = i.broker_order_id OR o.client_order_id = 'tip-' || replace(a.id::text, '-', ''))
+        ORDER BY o.client_order_id = 'tip-' || replace(a.id::text, '-', '') DESC LIMIT 1) o ON true
+    LEFT JOIN intents.broker_login l ON l.account_id = i.account_id AND l.credential = o.credential
+    WHERE i.open_actions > 0
+"""
+_UNRESOLVED = text(f"""
+    {_COMMANDS} AND (i.outcome = 'unknown' OR i.reason_code = '{OPERATOR_REQUIRED}') ORDER BY i.submit_started_at
+""")
+_ONE = text(f"{_COMMANDS} AND a.id = :action_id")
+
+
+class NotUnresolved(Exception):
+    """There is no command with this client order id that waits for its outcome."""
+
+
+class Unresolved(NamedTuple):
+    """A command that may have been sent, and where: `client_order_id` names it for `resolve`."""
+
+    account_id: UUID
+    intent_id: UUID
+    client_order_id: str
+    type: str
+    status: str
+    reason_code: str | None
+    symbol: str
+    order_side: str
+    spec: dict[str, dict[str, str]]
+    submit_started_at: datetime | None
+    credential: str | None
+    broker_account: str | None
+    broker_order_id: str | None
+    order_name: str | None
+
+
+class Found(NamedTuple):
+    """The order as the operator has seen it at the broker."""
+
+    broker_order_id: str
+    status: OrderStatus
+    filled_quantity: Decimal
+    average_price: Decimal | None
+
+
+def unresolved(engine: Engine) -> list[Unresolved]:
+    """The commands whose outcome is not known, those that only an operator can settle among them."""
+    with engine.connect() as tx:
+        return [Unresolved(*row) for row in tx.execute(_UNRESOLVED)]
+
+
+def resolve(engine: Engine, client_order_id: str, found: Found | None, note: str) -> Unresolved:
+    """Settle a command by what an operator has found at the broker: the order, or that there is none."""
+    command = _command(engine, client_order_id)
+    if found is None:
+        happening: Heard | Resolution = Resolution(command.account_id, command.intent_id, client_order_id, note)
+    else:
+        happening = Heard(command.account_id, _order(command, found), datetime.now(UTC))
+    recorder.record(Direct(engine), [happening])
+    return command
+
+
+def _command(engine: Engine, client_order_id: str) -> Unresolved:
+    try:
+        action_id = UUID(client_order_id.removeprefix("tip-"))
+    except ValueError:
+        raise NotUnresolved from None
+    with engine.connect() as tx:
+        row = tx.execute(_ONE, {"action_id": action_id}).one_or_none()
+    if row is None:
+        raise NotUnresolved
+    return Unresolved(*row)
+
+
+def _order(command: Unresolved, found: Found) -> Order:
+    now = datetime.now(UTC)
+    [(kind, terms)] = command.spec.items()
+    return Order(
+        command.order_name or command.client_order_id,
+        found.broker_order_id,
+        found.status,
+        command.symbol,
+        command.order_side,
+        kind,
+        Decimal(terms["quantity"]) if command.type == "CREATE" else None,
+        found.filled_quantity,
+        found.average_price,
+        now,
+        now,
+    )

@@ -1,0 +1,156 @@
+"""What a dead executor held is taken over at once, what a live one holds is not; one without its lock sends nothing."""
+
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from intents.brokers import Addresses, Brokers
+from intents.execution import store
+from intents.execution.clock import elapsed
+from intents.execution.credentials import Credentials
+from intents.execution.gateway import Gateway
+from intents.execution.liveness import Liveness
+from intents.execution.work import Later
+from intents.store.direct import Direct
+
+from .conftest import Worker
+from .scripted import Scripted
+
+LONG_LEASE = {"EXECUTOR_LEASE_SECONDS": "600"}
+
+
+def create(symbol: str = "SIM.OPEN") -> dict[str, Any]:
+    payload = {"symbol": symbol, "order_side": "BUY", "spec": {"Market": {"quantity": "1"}}}
+    return {"command": {"type": "CREATE", "payload": payload}}
+
+
+@pytest.fixture
+def successor(start: Any) -> Worker:
+    """Runs beside the others, suspended until the test lets it go: it has its session and takes no work yet."""
+    worker = start("executor", **LONG_LEASE)
+    worker.signal(signal.SIGSTOP)
+    return worker
+
+
+@pytest.fixture(autouse=True)
+def _no_executor_is_left_over(start: Any) -> Any:
+    yield
+    for worker in start.started:
+        worker.stop()
+
+
+def killed_at(step: str, desk: Any, start: Any) -> Any:
+    """An intent whose executor was killed there."""
+    victim = start("executor", TIP_CRASH_AT=step, **LONG_LEASE)
+    intent = desk.created(create())
+    assert victim.process.wait(30) == -signal.SIGKILL
+    return intent
+
+
+def holder_of(desk: Any, intent: Any) -> int | None:
+    [row] = [row for row in desk.rows("intent") if str(row["id"]) == intent["intent_id"]]
+    return row["lease_holder"]
+
+
+def test_what_a_killed_executor_had_sent_is_taken_over_long_before_its_lease_ends(
+    desk, start, successor, orders, reaches
+):
+    intent = killed_at("executor.after_send", desk, start)
+    successor.signal(signal.SIGCONT)
+
+    reaches(intent, "ACCEPTED", seconds=60)
+
+    assert [order["posts"] for order in orders()] == [1]
+
+
+def test_what_a_killed_executor_had_not_sent_is_sent_once_by_its_successor(desk, start, successor, orders, reaches):
+    intent = killed_at("executor.before_send", desk, start)
+    successor.signal(signal.SIGCONT)
+
+    reaches(intent, "ACCEPTED", seconds=60)
+
+    assert [order["posts"] for order in orders()] == [1]
+
+
+def test_the_lease_of_a_suspended_executor_is_not_taken(desk, start, successor, orders, reaches):
+    suspended = start("executor", TIP_STOP_AT="executor.before_send", **LONG_LEASE)
+    held = desk.created(create())
+    suspended.wait_until_suspended()
+    holder = holder_of(desk, held)
+    orphan = killed_at("executor.after_send", desk, start)
+
+    successor.signal(signal.SIGCONT)
+    reaches(orphan, "ACCEPTED", seconds=60)  # so the successor has looked for leases of the dead
+
+    assert holder is not None and holder_of(desk, held) == holder
+    assert len(orders()) == 1
+
+
+@pytest.fixture
+def liveness(desk: Any) -> Any:
+    made = Liveness(desk.deps.engine, Direct(desk.deps.engine))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def gateway(desk: Any, scripted: Scripted, liveness: Liveness) -> Gateway:
+    brokers = Brokers(Addresses(paper=scripted.url, connect_seconds=5, read_seconds=10))
+    return Gateway(brokers, Credentials(desk.deps.engine, "for-tests-only"), is_current=liveness.is_current)
+
+
+def terminate_session(desk: Any, holder: int, eventually: Callable[..., Any]) -> None:
+    of_holder = "FROM pg_locks WHERE locktype = 'advisory' AND objid = :holder"
+    desk.execute(f"SELECT pg_terminate_backend(pid) {of_holder}", holder=holder)
+    eventually(lambda: not desk.execute(f"SELECT 1 {of_holder}", holder=holder).all())
+
+
+def test_an_executor_whose_session_was_terminated_does_not_send_what_it_had_claimed(
+    desk, liveness, gateway, scripted, eventually
+):
+    desk.created(create())
+    holder = liveness.holder()
+    [work] = store.claim(desk.deps.direct, 1000, 60, holder=holder)
+
+    scripted.says(200, {"id": "the account"})
+
+    terminate_session(desk, holder, eventually)
+    verdict = gateway.carry_out(work)
+
+    assert isinstance(verdict, Later) and [method for method, _, _ in scripted.requests] == ["GET"]
+    assert liveness.holder() != holder and not liveness.is_current(holder)
+    desk.execute("DELETE FROM intents.intent WHERE account_id = :account_id")
+
+
+def test_an_executor_that_cannot_confirm_its_lock_any_more_does_not_send(liveness):
+    """A session may end at the server alone, as when another server takes over the address."""
+    holder = liveness.holder()
+    assert liveness.is_current(holder)
+
+    liveness.clock = lambda: elapsed() + 60
+
+    assert not liveness.is_current(holder)
+
+
+def test_a_lock_that_the_server_no_longer_has_is_replaced(liveness):
+    holder = liveness.holder()
+    liveness.session.connection.cursor().execute("SELECT pg_advisory_unlock_all()")
+
+    liveness.check()
+
+    assert not liveness.is_current(holder)
+    assert liveness.holder() != holder
+
+
+def test_leases_of_a_holder_that_is_gone_are_released_and_those_of_a_live_one_are_not(desk, liveness, eventually):
+    intents = [desk.created(create()) for _ in range(2)]
+    mine = liveness.holder()
+    store.claim(desk.deps.direct, 1, 600, holder=mine)
+    store.claim(desk.deps.direct, 1, 600, holder=2**31 - 1)
+
+    eventually(liveness.check)
+
+    assert sorted([holder_of(desk, intent) for intent in intents], key=str) == sorted([mine, None], key=str)
+    desk.execute("DELETE FROM intents.intent WHERE account_id = :account_id")

@@ -1,0 +1,9 @@
+"""All scenarios by name."""
+
+import scenarios_controls
+import scenarios_credentials
+import scenarios_fills
+import scenarios_late
+from fault_scenario import SCENARIOS
+
+__all__ = ["SCENARIOS", "scenarios_controls", "scenarios_credentials", "scenarios_fills", "scenarios_late"]
