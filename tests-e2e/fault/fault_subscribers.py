@@ -117,7 +117,7 @@ class Subscriber:
     def _server_sent(self, until: float) -> Iterator[Json]:
         headers = {"x-api-key": self.api_key}
         if self.position is not None:
-            headers["Last-Event-ID"] = f"{self.epoch}:{self.position}" if self.epoch else str(self.position)
+            headers["Last-Event-ID"] = f"{self.position}@{self.epoch}" if self.epoch else str(self.position)
         path = f"/v1/accounts/{self.account_id}/events"
         pool = urllib3.PoolManager(retries=False, timeout=urllib3.Timeout(5, read=SILENCE_SECONDS))
         with suppress(urllib3.exceptions.HTTPError, OSError, ValueError), pool:
