@@ -1,12 +1,18 @@
 """The log epoch on the stream: in every message, in a resume, and over for every stream when a new one begins."""
 
 import json
+from typing import Any
 from uuid import UUID, uuid4
 
 import grpc
 import pytest
 import requests
 
+from chassis import db
+from stream_gateway.hub import Hub, Stream
+from stream_gateway.log import Log
+from stream_gateway.model import EpochEnded
+from tip_local.platform_plugin import Platform
 from tip_local.world import Organization
 
 from .conftest import Gateway, Writer, connected, key, outcome, run, subscribe
@@ -114,3 +120,26 @@ def test_a_new_epoch_ends_every_open_stream_also_where_nothing_happens(
     assert [event["event"] for event in last] == ["end"]
     assert json.loads(last[0]["data"])["code"] == "epoch_ended"
     assert requests.get(f"{gateway.events_url}/health/ready", timeout=10).status_code == 200
+
+
+def test_a_stream_that_is_behind_reads_no_page_of_another_epoch(
+    platform: Platform, account_id: UUID, writer: Writer
+) -> None:
+    writer.append(account_id, 3)
+    engine = db.engine(platform.database_url("stream_gateway"), pool_size=2, name="test")
+    nobody: Any = None
+
+    async def read(epoch: str) -> tuple[list[int], Stream]:
+        log, hub = Log(engine), Hub(account_id, account_id, epoch, 3, 64)
+        stream = Stream(hub, nobody, frozenset(), 0, None, "grpc")
+        hub.streams.add(stream)
+        _, entries = await log.page(hub, 0)
+        log.close()
+        return [entry.sequence for entry in entries], stream
+
+    sequences, current = run(read(current_epoch(writer)))
+    nothing, over = run(read("an epoch that is over"))
+    engine.dispose()
+
+    assert sequences == [1, 2, 3] and current.ending is None
+    assert nothing == [] and isinstance(over.ending, EpochEnded) and over.cut
