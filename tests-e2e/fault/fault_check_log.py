@@ -148,12 +148,14 @@ def _check_statistics(evidence: Evidence, log: AccountLog, findings: Findings) -
 def _refusals(evidence: Evidence, account: str) -> tuple[Counter[str], Counter[str]]:
     """Those that were answered, and with those whose answer may have been lost or that only rehearsed."""
     least: Counter[str] = Counter()
+    most: Counter[str] = Counter()
     unsure = 0
     for answer in evidence.answers[account]:
         unsure += answer["status"] in (0, 503) or answer["type"] == "DRY_RUN" or "batch" in answer
         if answer.get("code") == "control_rejected" and answer["type"] != "DRY_RUN" and "batch" not in answer:
-            least.update(answer["reasons"])
-    most = Counter({code: count + 8 * unsure for code, count in least.items()})
+            least.update(set(answer["reasons"]))  # the account's switch and the organization's may both say the same
+            most.update(answer["reasons"])
+    most = Counter({code: count + 8 * unsure for code, count in most.items()})
     for code in (
         "SYMBOL_DISABLED",
         "TRADING_HALTED",

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from fault_evidence import AccountLog, Evidence, Findings, Json, Order, Story
 
-NEVER_SENT = "CANCELED_BEFORE_SENT"
+NEVER_SENT, NOT_THERE = "CANCELED_BEFORE_SENT", "NOT_FOUND_AT_BROKER"
 WAITING = frozenset({"CREDENTIAL_MISSING", "CREDENTIAL_INVALID", "OPERATOR_REQUIRED"})
 """Why an intent may wait for a person, in accounts whose credentials were changed or that were deleted."""
 AFTER_END, DUPLICATE, OVERFILLED = "ORDER_AFTER_END", "DUPLICATE_ORDER", "OVERFILLED"
@@ -165,9 +165,9 @@ def _check_end(story: Story, findings: Findings) -> None:
         findings.expect(same, "the open order is not for what remains", f"{working[0]}, {leaves:f} remain")
     if row["status"] == "REJECTED":
         good = all(order.status == "rejected" for order in story.at_broker)
-        findings.expect(good, "REJECTED here, an order at the broker", "")
+        findings.expect(good, "REJECTED here, an order at the broker")
     if not story.at_broker and row["status"] in ("FILLED", "CANCELED", "ACCEPTED", "PARTIALLY_FILLED"):
-        explained = row["status"] == "CANCELED" and row["reason_code"] == NEVER_SENT
+        explained = row["status"] == "CANCELED" and row["reason_code"] in (NEVER_SENT, NOT_THERE)
         findings.expect(explained, "no order at the broker, and no reason", row["status"])
 
 
@@ -198,17 +198,19 @@ def _check_surfaced(story: Story, findings: Findings) -> None:
 def _check_reason(evidence: Evidence, story: Story, findings: Findings) -> None:
     code, row = story.row["reason_code"], story.row
     if code == NEVER_SENT:
-        findings.expect(not story.at_broker, "CANCELED_BEFORE_SENT, but it was sent", "")
+        findings.expect(not story.at_broker, "CANCELED_BEFORE_SENT, but it was sent")
+    if code == NOT_THERE:
+        findings.expect(not story.at_broker, "NOT_FOUND_AT_BROKER, but it is there")
     if row["status"] == "FILLED":
         findings.expect(code in OF_A_FILLED, "FILLED with a reason why not", code)
     if code in WAITING:
         findings.expect(False, "says that it waits, and does not", code)
     if code == "TRADING_HALTED":
-        findings.expect(_was_halted(evidence, story), "TRADING_HALTED, but nobody had halted it", "")
+        findings.expect(_was_halted(evidence, story), "TRADING_HALTED, but nobody had halted it")
     if code == "STALE_ORDER":
-        findings.expect(_had(evidence, story, "symbol_time"), "STALE_ORDER, but no order could be stale", "")
+        findings.expect(_had(evidence, story, "symbol_time"), "STALE_ORDER, but no order could be stale")
     if code == "ACCOUNT_NOT_FOUND":
-        findings.expect(story.account in evidence.deleted, "ACCOUNT_NOT_FOUND, but the account is there", "")
+        findings.expect(story.account in evidence.deleted, "ACCOUNT_NOT_FOUND, but the account is there")
     for entry in story.events:
         reason = entry.payload.get("reason_code")
         if entry.to_status in ("DENIED", "EXPIRED", "REJECTED", "FAILED") and entry.from_status != entry.to_status:

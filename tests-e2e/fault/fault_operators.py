@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from fault_client import Client
 from fault_journal import now
-from fault_load import QUICK, Accounts
+from fault_stories import QUICK, Accounts
 
 Json = dict[str, Any]
 

@@ -19,19 +19,21 @@ class Size:
     traders: int
     accounts: int
     settle: float
+    simple: int
+    """How often, to some 58 others, an intent has no story but its own order: what costs least."""
 
 
 SIZES = {
-    "small": Size(None, 14, 10, 3, 2, 1, 8, 6, 45),
-    "ten-minutes": Size(None, 480, 250, 60, 12, 12, 24, 24, 120),
-    "full": Size(100_000, None, 1_000, 200, 50, 50, 32, 40, 240),
+    "small": Size(None, 14, 10, 3, 2, 1, 8, 6, 45, 42),
+    "ten-minutes": Size(None, 480, 250, 60, 12, 12, 24, 24, 120, 42),
+    "full": Size(100_000, None, 1_000, 200, 50, 50, 32, 40, 240, 200),
 }
 
 
 def arguments() -> tuple[argparse.Namespace, Size]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", choices=list(SIZES), default="ten-minutes")
-    for name in ("intents", "kills", "pauses", "flushes", "restarts", "traders", "accounts"):
+    for name in ("intents", "kills", "pauses", "flushes", "restarts", "traders", "accounts", "simple"):
         parser.add_argument(f"--{name}", type=int, default=None)
     parser.add_argument("--seconds", type=float, default=None, help="of load")
     parser.add_argument("--seed", type=int, default=None, help="drawn if not given")

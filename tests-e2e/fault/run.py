@@ -24,12 +24,13 @@ from fault_client import Client
 from fault_evidence import Evidence, read_ledger, read_requests
 from fault_journal import Journals
 from fault_line import Line
-from fault_load import ASK, BID, QUICK, Accounts, Load
+from fault_load import Load
 from fault_operators import Operators
 from fault_options import Size, arguments, command
 from fault_report import report
 from fault_schedule import Plan, Schedule
 from fault_stack import Stack, stack
+from fault_stories import ASK, BID, QUICK, Accounts
 from fault_subscribers import Subscribers
 
 PROGRESS_SECONDS = 10.0
@@ -61,8 +62,15 @@ class Run:
         admin = Client(on.base_url, token, self.journals, random.Random(given.seed))
         ids = [str(account) for account in on.accounts]
         self.accounts = Accounts(list(ids))
-        self.load = Load(key, self.accounts, wanted=size.intents, seconds=size.seconds, traders=size.traders,
-                         seed=given.seed)  # fmt: skip
+        self.load = Load(
+            key,
+            self.accounts,
+            wanted=size.intents,
+            seconds=size.seconds,
+            traders=size.traders,
+            seed=given.seed,
+            simple=size.simple,
+        )
         self.operators = Operators(key, admin, ids[0::4], ids[1::4], self.accounts, random.Random(given.seed + 1))
         self.subscribers = Subscribers(on.directory / "streams", on.stream_target, on.events_url, on.api_key, self.dice)
         plan = Plan(size.kills, size.pauses, size.flushes, size.restarts)
@@ -109,7 +117,7 @@ class Run:
         seconds = time.monotonic() - self.load.began
         done = ", ".join(f"{count} {name}" for name, count in self.schedule.done.items())
         frozen = f", paused: {', '.join(sorted(self.on.freezer.kinds()))}" if self.on.freezer.kinds() else ""
-        say(f"  {seconds:4.0f} s {100 * self.load.progress:3.0f} %: {self.load.asked} intents, "
+        say(f"  {seconds:4.0f} s {100 * self.load.progress:3.0f} %: {self.load.accepted} intents, "
             f"{self.journals.answers.lines} answers, {done}{frozen}")  # fmt: skip
 
     def settle(self) -> None:
