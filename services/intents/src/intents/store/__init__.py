@@ -1,9 +1,10 @@
 """The only SQL on the tables of intents."""
 
 from intents.store.admission import Known, Question, facts, facts_of, with_order_facts
-from intents.store.appending import FactsChanged, New, Once, append, create_all, lock, remember, written
+from intents.store.appending import FactsChanged, New, Once, append, create_all, remember, written
 from intents.store.direct import Direct, Uncertain
 from intents.store.events import append_to_all
+from intents.store.locking import lock_account, lock_intents
 from intents.store.reads import (
     account,
     accounts_of,
@@ -46,7 +47,8 @@ __all__ = [
     "history",
     "last_cancel",
     "latest",
-    "lock",
+    "lock_account",
+    "lock_intents",
     "now",
     "other_events",
     "page",
