@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from chassis.outbox import CLAIM_SECONDS, Claim, Event, Outbox
-from tip_local.outbox_kit import age_claims, append, make_due, rows, statuses
+from tip_local.outbox_kit import age_claims, append, make_due, rows, statuses, wait_for_a_lock_waiter
 
 
 def claim(outbox: Outbox, batch: int = 100) -> Claim:
@@ -134,46 +134,6 @@ def test_rows_of_one_key_whose_worker_vanished_are_taken_back_in_their_order(out
     assert ([row.id for row in first.rows], second.rows) == (ids[:3], ())
     complete(outbox, first)
     assert [row.id for row in claim(outbox).rows] == [ids[3]]
-
-
-def test_whatever_runs_at_once_rows_of_one_key_are_completed_in_their_order(
-    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("chassis.outbox.store.CLAIM_SECONDS", 0.05)
-    outbox.attempt_limit = 1_000
-    began, times = time.monotonic(), [0] * 4
-
-    def over_and_over(work: Callable[[random.Random], None], seed: int) -> None:
-        chance = random.Random(seed)
-        while time.monotonic() - began < 2 or (min(times) <= 10 and time.monotonic() - began < 60):
-            work(chance)
-            times[seed] += 1
-
-    def tell(chance: random.Random) -> None:
-        append(outbox, *["a.updated"] * chance.randrange(1, 6), key=chance.choice(["a", "b", "c"]))
-
-    def work(chance: random.Random) -> None:
-        held = claim(outbox, chance.randrange(1, 12))
-        some = chance.randrange(len(held.rows) + 1)
-        with outbox.engine.begin() as tx:
-            outbox.complete(tx, held, [row.id for row in held.rows[:some]])
-            delay = chance.choice([0, 0.01, 0.05])
-            if chance.random() < 0.8:  # else its worker is lost
-                outbox.release(tx, held, [row.id for row in held.rows[some:]], delay=delay, error="down")
-
-    jobs = [tell, work, work, work]
-    with ThreadPoolExecutor(len(jobs)) as threads:
-        for running in [threads.submit(over_and_over, job, seed) for seed, job in enumerate(jobs)]:
-            running.result()
-    completed = [row for row in rows(outbox) if row.status == "completed"]
-    while left := sum(row.status in ("pending", "processing") for row in rows(outbox)):
-        make_due(outbox), age_claims(outbox, 6)
-        assert complete(outbox, claim(outbox)), f"{left} rows are claimed by nobody"
-
-    assert len(completed) > 50
-    for key in ("a", "b", "c"):
-        positions = [row.position for row in rows(outbox) if row.ordering_key == key]
-        assert positions == sorted(positions)
 
 
 def test_a_rows_own_fault_is_retried_with_growing_delay_and_fails_at_the_limit(outbox: Outbox) -> None:
@@ -385,22 +345,12 @@ def test_counters_are_locked_in_the_order_of_their_keys(
         tx.execute(text(lock), {"type": "a"})
         thread = threading.Thread(target=action, args=(outbox,))
         thread.start()
-        _wait_for_a_waiter(outbox)
+        wait_for_a_lock_waiter(outbox)
         others = [tx.execute(text(lock), {"type": event_type}).scalar_one() for event_type in ("b", "c")]
     thread.join()
 
     assert others == [1, 1]
     assert counted(outbox) == naive(outbox)
-
-
-def _wait_for_a_waiter(outbox: Outbox) -> None:
-    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
-    with outbox.engine.connect() as tx:
-        for _ in range(10_000):
-            if tx.execute(waiting).scalar_one():
-                return
-            time.sleep(0.005)
-    raise AssertionError("nobody waited")
 
 
 def test_the_head_is_free_while_a_backlog_is_counted(outbox: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -419,7 +369,7 @@ def test_the_head_is_free_while_a_backlog_is_counted(outbox: Outbox, monkeypatch
         tx.execute(text("SELECT 1 FROM identity.outbox_backlog FOR UPDATE"))
         thread = threading.Thread(target=count)
         thread.start()
-        _wait_for_a_waiter(outbox)  # in the middle of its counting
+        wait_for_a_lock_waiter(outbox)  # in the middle of its counting
         free = tx.execute(text("SELECT true FROM identity.outbox_head FOR UPDATE NOWAIT")).scalar_one()
     thread.join()
 

@@ -14,7 +14,7 @@ import redis
 from sqlalchemy import text
 
 from chassis.outbox import Outbox
-from tip_local.outbox_kit import append, rows, statuses
+from tip_local.outbox_kit import append, inversions, rows, statuses
 from tip_local.platform_plugin import Platform
 from tip_local.pytest_plugin import PostgresServer, ValkeyServer
 from tip_local.valkey import EmbeddedValkey
@@ -113,6 +113,27 @@ def test_a_stopped_relay_that_comes_back_settles_nothing_it_has_lost(outbox: Out
     assert sleeper.poll() is None  # it is alive and has had its turn
 
     assert (rows(outbox)[0].settled_at, rows(outbox)[0].attempts) == (settled, 2)
+
+
+def test_relays_that_die_and_freeze_over_the_same_rows_leave_the_feed_in_order(outbox: Outbox, start: Start) -> None:
+    append(outbox, "a.created", "a.updated", key="account-1")
+    assert dies(start(crash_at="relay.after_claim", attempt_limit=10))
+    _forget_the_wait(outbox)
+    holds_both = start(stop_at="relay.after_publish", attempt_limit=10)
+    until(lambda: _is_stopped(holds_both))
+    _forget_the_wait(outbox)
+    holds_the_first = start(stop_at="relay.after_claim", attempt_limit=10)
+    until(lambda: _is_stopped(holds_the_first))
+    assert len({row.claim_token for row in rows(outbox)}) == 2
+
+    os.kill(holds_both.pid, signal.SIGCONT)
+    [later] = append(outbox, "b.created")
+    until(lambda: rows(outbox)[-1].status == "completed")  # so it has settled what it held, and gone on
+    os.kill(holds_the_first.pid, signal.SIGCONT)
+    until(all_completed(outbox))
+
+    assert rows(outbox)[-1].id == later
+    assert inversions(outbox) == []
 
 
 def test_a_queue_flushed_and_restarted_during_the_work_loses_no_row(

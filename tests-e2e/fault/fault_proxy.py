@@ -172,13 +172,15 @@ class BrokerProxy:
         return Answer(response.status, body, dict(response.getheaders()))
 
     def stream(self, request: Request, client: socket.socket) -> None:
+        ends = {client}
         with suppress(OSError), socket.create_connection((HOST, self.upstream_port), 5) as upstream:
+            ends.add(upstream)
             with self._lock:
-                self._streams |= {client, upstream}
+                self._streams |= ends
             request.forwarded_at = time.time()
             pass_through(_head_of(request), client, upstream, self.stream_filter)
         with self._lock:
-            self._streams -= {client, upstream}
+            self._streams -= ends
 
 
 def _head_of(request: Request) -> bytes:

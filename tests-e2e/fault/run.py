@@ -1,51 +1,49 @@
-"""Load, kills, flushes, restarts, time-outs after accept; then the judge.
+"""Load, kills, pauses, flushes, restarts, a bad line to the broker; then the judge.
 
-    python tests-e2e/fault/run.py --intents 100000
+    python tests-e2e/fault/run.py --size ten-minutes
+    python tests-e2e/fault/run.py --seconds 60 --kills 20 --seed 11
 
-Exit code 0 means: nothing answered was lost, no command became two orders, no intent's orders were out of order.
+Exit code 0 means that nothing was found. Whatever is found is printed with the command that reproduces it.
 """
 
 import argparse
-import itertools
 import random
 import shutil
 import sys
-import threading
 import time
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import psycopg2
 import requests
 
 sys.path.insert(0, str(Path(__file__).parent))
-from fault_checker import judge
-from fault_load import Client, ClientLog
+from fault_checker import Verdict, judge
+from fault_client import Client
+from fault_evidence import Evidence, read_ledger, read_requests
+from fault_journal import Journals
+from fault_line import Line
+from fault_load import Load
+from fault_operators import Operators
+from fault_options import Size, arguments, command
+from fault_report import report
+from fault_schedule import Plan, Schedule
 from fault_stack import Stack, stack
+from fault_stories import ASK, BID, QUICK, Accounts
+from fault_subscribers import Subscribers
 
-
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--intents", type=int, default=100_000)
-    parser.add_argument("--kills", type=int, default=None, help="default: one for 500 intents")
-    parser.add_argument("--flushes", type=int, default=10)
-    parser.add_argument("--restarts", type=int, default=5, help="of Postgres, as a power cut")
-    parser.add_argument(
-        "--timeouts", type=float, default=0.02, help="share of changes that time out after they are done"
-    )
-    parser.add_argument(
-        "--duplicates-accepted",
-        action="store_true",
-        help="the broker takes a client order id twice: only asking saves us",
-    )
-    parser.add_argument("--clients", type=int, default=24)
-    parser.add_argument("--accounts", type=int, default=40)
-    parser.add_argument("--executors", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--quick", action="store_true", help="short time-outs, no fsync in the servers")
-    parser.add_argument("--keep", action="store_true", help="leave the logs behind even if all went well")
-    given = parser.parse_args()
-    given.kills = max(200, given.intents // 500) if given.kills is None else given.kills
-    return given
+PROGRESS_SECONDS = 10.0
+BROKER_FAULTS = {
+    "timeout_after_accept": 0.01,
+    "error_after_accept": 0.005,
+    "slow": 0.003,
+    "cut_before_accept": 0.005,
+    "unavailable": 0.005,
+    "rate_limited": 0.005,
+    "reads_unavailable": 0.005,
+    "duplicate_event": 0.02,
+}
 
 
 def say(line: str) -> None:
@@ -53,114 +51,189 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-class Load:
-    """Clients in threads, until the wanted number of intents was answered."""
+class Run:
+    def __init__(self, given: argparse.Namespace, size: Size, on: Stack, line: Line) -> None:
+        self.given, self.size, self.on, self.line = given, size, on, line
+        self.journals = Journals(on.directory / "journals")
+        self.dice = random.Random(given.seed)
+        self.chance = {} if given.calm else BROKER_FAULTS
+        key = Client(on.base_url, {"x-api-key": on.api_key}, self.journals, random.Random(given.seed))
+        token = {"Authorization": f"Bearer {on.organization.tokens['admin']}"}
+        admin = Client(on.base_url, token, self.journals, random.Random(given.seed))
+        ids = [str(account) for account in on.accounts]
+        self.accounts = Accounts(list(ids))
+        self.load = Load(
+            key,
+            self.accounts,
+            wanted=size.intents,
+            seconds=size.seconds,
+            traders=size.traders,
+            seed=given.seed,
+            simple=size.simple,
+        )
+        self.operators = Operators(key, admin, ids[0::4], ids[1::4], self.accounts, random.Random(given.seed + 1))
+        self.subscribers = Subscribers(on.directory / "streams", on.stream_target, on.events_url, on.api_key, self.dice)
+        plan = Plan(size.kills, size.pauses, size.flushes, size.restarts)
+        self.schedule = Schedule(on, plan, self.journals.faults, random.Random(given.seed + 2))
 
-    def __init__(self, on: Stack, log: ClientLog, wanted: int, clients: int, seed: int) -> None:
-        self._numbers, self.wanted, self.started = itertools.count(1), wanted, 0
-        self.errors: list[BaseException] = []
-        self.clients = [
-            Client(on.base_url, on.api_key, on.accounts, log, random.Random(seed + number)) for number in range(clients)
-        ]
-        self.threads = [threading.Thread(target=self._run, args=(one,), daemon=True) for one in self.clients]
+    def broker_faults(self, faults: dict[str, Any]) -> None:
+        """They are forgotten when the broker is killed, so this is said again and again."""
+        more = {
+            "hang_seconds": 1.0,
+            "slow_seconds": 0.5,
+            "accept_duplicate_client_order_ids": self.given.duplicates_accepted,
+        }
+        with suppress(requests.RequestException):
+            requests.put(f"{self.on.broker_url}/sim/faults", json=faults | more, timeout=2)
 
-    def _run(self, client: Client) -> None:
-        try:
-            client.run(self._more)
-        except BaseException as error:  # noqa: BLE001 - told by the main thread
-            self.errors.append(error)
+    def begin(self) -> None:
+        requests.put(
+            f"{self.on.broker_url}/sim/quotes/{QUICK}", json={"bid": BID, "ask": ASK}, timeout=5
+        ).raise_for_status()
+        for number, account in enumerate(self.on.accounts):
+            self.subscribers.add(str(account), "grpc")
+            if number % 3 == 0:
+                self.subscribers.add(str(account), "sse")
+        self.broker_faults(self.chance)
+        self.line.tell("off" if self.given.calm else "on")
+        self.load.start()
+        self.operators.start()
 
-    def _more(self) -> bool:
-        number = next(self._numbers)
-        self.started = min(max(self.started, number), self.wanted)
-        return number <= self.wanted and not self.errors
+    def strike(self) -> None:
+        said = repeated = time.monotonic()
+        while self.load.running():
+            self.schedule.step(self.load.progress)
+            if time.monotonic() - repeated > 2:
+                repeated = time.monotonic()
+                self.broker_faults(self.chance)
+            if time.monotonic() - said > PROGRESS_SECONDS:
+                said = time.monotonic()
+                self.progress()
+            time.sleep(0.05)
+        self.schedule.finish()
 
-    def running(self) -> bool:
-        return any(thread.is_alive() for thread in self.threads)
+    def progress(self) -> None:
+        self.journals.flush()
+        seconds = time.monotonic() - self.load.began
+        done = ", ".join(f"{count} {name}" for name, count in self.schedule.done.items())
+        frozen = f", paused: {', '.join(sorted(self.on.freezer.kinds()))}" if self.on.freezer.kinds() else ""
+        say(f"  {seconds:4.0f} s {100 * self.load.progress:3.0f} %: {self.load.accepted} intents, "
+            f"{self.journals.answers.lines} answers, {done}{frozen}")  # fmt: skip
+
+    def settle(self) -> None:
+        """No more faults; until nothing moves any more, or the time for it is over."""
+        self.on.revive_well()
+        self.operators.finish()
+        self.broker_faults({})
+        self.line.tell("off")
+        deadline, last, since = time.monotonic() + self.size.settle, None, time.monotonic()
+        said = time.monotonic()
+        while time.monotonic() < deadline:
+            state = _state(self.on.admin_url)
+            if state != last:
+                last, since = state, time.monotonic()
+            if time.monotonic() - since > QUIET_SECONDS[state["waiting"] == 0]:
+                break
+            if time.monotonic() - said > PROGRESS_SECONDS:
+                said = time.monotonic()
+                say(f"  settling: {state['waiting']} unsettled, log at {state['entries']}")
+            time.sleep(0.5)
+            self.on.revive(doom=0.0)
+        heads = _heads(self.on.admin_url)
+        self.subscribers.wait_for(heads, 30)
+        self.subscribers.stop.set()
 
 
-def wreak(on: Stack, load: Load, given: argparse.Namespace) -> dict[str, int]:
-    """Spread the faults over the load; called from the main thread, which starts every process."""
-    done = {"kills": 0, "flushes": 0, "restarts": 0}
-    wanted = {"kills": given.kills, "flushes": given.flushes, "restarts": given.restarts}
-    deeds = {"kills": on.kill_one, "flushes": on.flush, "restarts": on.restart_postgres}
-    said = time.monotonic()
-    while load.running():
-        for name, deed in deeds.items():
-            due = wanted[name] * load.started / given.intents
-            while done[name] < wanted[name] and done[name] + 0.5 < due:
-                deed()
-                done[name] += 1
-                if name == "kills":
-                    break  # let the next one start before it is the next victim
-        on.revive()
-        if time.monotonic() - said > 10:
-            said = time.monotonic()
-            say(f"  {load.started} of {given.intents} intents, {done}")
-        time.sleep(0.05)
-    on.revive()
-    return done
+QUIET_SECONDS = {True: 9.0, False: 25.0}
+"""How long nothing may have moved: shorter when nothing is known to be unsettled."""
+_STATE = """
+    SELECT (SELECT count(*) FROM intents.intent WHERE open_actions > 0) AS waiting,
+           (SELECT coalesce(sum(last_sequence), 0) FROM intents.account_head) AS entries,
+           (SELECT count(*) FROM accounts.outbox WHERE status IN ('pending', 'processing')) AS outbox
+"""
 
 
-def wait_until_settled(on: Stack, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    open_here = """
-        SELECT count(*) FROM intents.intent
-        WHERE open_actions > 0 OR (symbol = 'FAULT' AND status IN ('ACCEPTED', 'PARTIALLY_FILLED'))
-    """
-    while time.monotonic() < deadline:
-        connection = psycopg2.connect(on.admin_url)
-        with connection, connection.cursor() as cursor:
-            cursor.execute(open_here)
-            left = cursor.fetchone()
-        connection.close()
-        if left == (0,):
-            return
-        time.sleep(0.25)
+def _state(admin_url: str) -> dict[str, int]:
+    connection = psycopg2.connect(admin_url)
+    with connection, connection.cursor() as cursor:
+        cursor.execute(_STATE)
+        row = cursor.fetchone() or (0, 0, 0)
+    connection.close()
+    return {"waiting": int(row[0]), "entries": int(row[1]), "outbox": int(row[2])}
+
+
+def _heads(admin_url: str) -> dict[str, int]:
+    connection = psycopg2.connect(admin_url)
+    with connection, connection.cursor() as cursor:
+        cursor.execute("SELECT account_id::text, last_sequence FROM intents.account_head")
+        found = dict(cursor.fetchall())
+    connection.close()
+    return found
 
 
 def main() -> int:
-    given = arguments()
+    given, size = arguments()
     started = time.monotonic()
-    with stack(accounts=given.accounts, executors=given.executors, quick=given.quick, seed=given.seed) as on:
-        requests.put(
-            f"{on.broker_url}/sim/quotes/FAULT", json={"bid": "9.99", "ask": "10"}, timeout=5
-        ).raise_for_status()
-        faults = {"timeout_after_accept": given.timeouts, "duplicate_event": 0.02, "unavailable": 0.005}
-        hang = {
-            "hang_seconds": 1.0 if given.quick else 4.0,
-            "accept_duplicate_client_order_ids": given.duplicates_accepted,
-        }
-        requests.put(f"{on.broker_url}/sim/faults", json=faults | hang, timeout=5).raise_for_status()
-        log = ClientLog(on.directory / "answered.ndjson")
-        load = Load(on, log, given.intents, given.clients, given.seed)
-        loading = time.monotonic()
-        for thread in load.threads:
-            thread.start()
-        done = wreak(on, load, given)
-        loaded = time.monotonic() - loading
-        requests.put(f"{on.broker_url}/sim/faults", json={}, timeout=5).raise_for_status()
-        on.revive_well()
-        wait_until_settled(on, 120 if given.quick else 300)
-        settled = time.monotonic() - loading
-        verdict = judge(on.admin_url, on.broker_url, log.path)
+    say(f"chaos: {command(given, size)}")
+    with ExitStack() as opened:
+        line = Line(given.seed)
+        opened.callback(line.close)
+        on = opened.enter_context(
+            stack(
+                accounts=size.accounts,
+                executors=given.executors,
+                quick=True,
+                seed=given.seed,
+                in_front_of_broker=line.open,
+            )
+        )
+        say(f"  the platform is up after {time.monotonic() - started:.0f} s, in {on.directory}")
+        run = Run(given, size, on, line)
+        run.begin()
+        run.strike()
+        loaded = time.monotonic() - run.load.began
+        run.settle()
+        settled = time.monotonic() - run.load.began
+        line.close()
+        orders, positions = read_ledger(on.broker_url)
+        evidence = Evidence(on.base_url, on.api_key, on.admin_url, run.journals, orders, positions,
+                            read_requests(line.journal), given.duplicates_accepted)  # fmt: skip
+        verdict = judge(evidence, run.subscribers.all)
+        for error in (*run.load.errors, *run.operators.errors):
+            verdict.findings.add("a client gave up", repr(error)[:500])
         verdict.facts |= {
-            "processes killed": sum(on.kills.values()),
-            "by kind": on.kills,
-            "flushes": done["flushes"],
-            "restarts of Postgres": done["restarts"],
-            "requests repeated by clients": sum(client.retries for client in load.clients),
+            "killed": dict(sorted(on.kills.items())),
+            "faults": run.schedule.done,
+            "requests repeated by clients": run.load.repeated,
+            "streams opened": sum(subscriber.streams for subscriber in run.subscribers.all),
             "seconds of load": round(loaded, 1),
             "seconds until settled": round(settled, 1),
             "seconds in all": round(time.monotonic() - started, 1),
         }
-        for error in load.errors:
-            verdict.faults["a client gave up"].append(repr(error)[:300])
-        kept = f", logs in {on.directory}" if given.keep or not verdict.good else ""
-        say(f"fault run of {given.intents} intents{kept}\n{verdict}")
+        text = report(verdict, evidence, command(given, size), given.seed)
+        verdict.write(on.directory / "findings.txt")
+    return conclude(given, size, on, verdict, text, line)
+
+
+def conclude(given: argparse.Namespace, size: Size, on: Stack, verdict: Verdict, text: str, line: Line) -> int:
+    say(str(verdict))
+    (on.directory / "report.md").write_text(text)
+    if given.report:
+        paste(given.report, text)
+    line.move_to(on.directory)
     if verdict.good and not given.keep:
         shutil.rmtree(on.directory, ignore_errors=True)
+    else:
+        say(f"  logs, journals and findings.txt are in {on.directory}\n  reproduce: {command(given, size)}")
     return 0 if verdict.good else 1
+
+
+def paste(path: Path, text: str) -> None:
+    """Between the document's two marks."""
+    begin, end = "<!-- report -->", "<!-- /report -->"
+    before, _, rest = path.read_text().partition(begin)
+    _, _, after = rest.partition(end)
+    path.write_text(f"{before}{begin}\n\n{text}\n{end}{after}")
 
 
 if __name__ == "__main__":

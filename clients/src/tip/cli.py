@@ -20,6 +20,7 @@ SUBCOMMANDS = {
     "outbox": "tip.outbox",
     "orders": "tip.orders",
     "vault": "tip.vault",
+    "epoch": "tip.epoch",
     "verify": "tip.verify",
 }
 """Loaded when it is asked for, so that the others start quickly."""

@@ -1,6 +1,7 @@
 import io
 import signal
 import sys
+import threading
 import time
 
 import pytest
@@ -53,14 +54,14 @@ time.sleep(60)
 """
 
 
-def test_a_process_that_dies_is_restarted_and_it_says_so(supervisor, output):
+def test_a_process_that_dies_is_restarted_at_once_and_it_says_so(supervisor, output):
     supervisor.start([program("intents", SLEEP)])
     first = supervisor.children["intents"].pid
     supervisor.children["intents"].popen.kill()
 
     run_until(supervisor, lambda: supervisor.children["intents"].pid not in (first, None))
 
-    assert "intents died (killed by SIGKILL), restarting in 0.5 s" in output.getvalue()
+    assert "intents died (killed by SIGKILL), restarting at once" in output.getvalue()
 
 
 def test_the_wait_between_restarts_grows(supervisor, output):
@@ -69,12 +70,46 @@ def test_the_wait_between_restarts_grows(supervisor, output):
     run_until(supervisor, lambda: "restarting in 2 s" in output.getvalue())
 
     said = [line.split("| ")[1] for line in output.getvalue().splitlines()]
-    assert said == [f"intents died (exit 1), restarting in {wait} s" for wait in ("0.5", "1", "2")]
+    assert said == [f"intents died (exit 1), restarting {when}" for when in ("at once", "in 0.5 s", "in 1 s", "in 2 s")]
+
+
+def test_after_a_period_of_health_the_next_restart_is_at_once_again(supervisor, output, monkeypatch):
+    monkeypatch.setattr(module, "SETTLED_SECONDS", 1.0)
+    supervisor.start([program("intents", SLEEP, ready=lambda: True)])
+    child = supervisor.children["intents"]
+    for _ in range(2):
+        first = child.pid
+        child.popen.kill()
+        run_until(supervisor, lambda pid=first: child.state is module.State.READY and child.pid != pid)
+    healthy_from = time.monotonic()
+    run_until(supervisor, lambda: time.monotonic() - healthy_from > 1.1)
+
+    child.popen.kill()
+    run_until(supervisor, lambda: output.getvalue().count("died") == 3)
+
+    said = [line.split("restarting ")[1] for line in output.getvalue().splitlines()]
+    assert said[1:] == ["in 0.5 s", "at once"]
+
+
+def test_a_readiness_check_that_hangs_does_not_hold_up_the_restart_of_another(supervisor):
+    released = threading.Event()
+    supervisor.start([program("intents", SLEEP, ready=lambda: True)])
+    supervisor.children["web"] = module.Child(program("web", SLEEP, ready=lambda: released.wait(60)))
+    run_until(supervisor, lambda: supervisor.children["web"].pid is not None)
+    supervisor.tick()
+    first = supervisor.children["intents"].pid
+
+    supervisor.children["intents"].popen.kill()
+    run_until(supervisor, lambda: supervisor.children["intents"].pid not in (first, None))
+
+    assert supervisor.children["web"].state is module.State.STARTING
+    released.set()
+    run_until(supervisor, lambda: supervisor.children["web"].state is module.State.READY)
 
 
 def test_a_configuration_error_stops_the_start(supervisor, output):
     with pytest.raises(Fault, match=r"^web refuses its configuration: PORT is missing$"):
-        supervisor.start([program("web", "import sys; print('PORT is missing'); sys.exit(2)")])
+        supervisor.start([program("web", "import sys; print('PORT is missing'); sys.exit(2)", ready=lambda: False)])
 
     supervisor.stop()
     supervisor.log.close()
@@ -93,7 +128,7 @@ def test_one_that_never_starts_is_given_up_with_its_last_words(supervisor, monke
     monkeypatch.setattr(module, "BACKOFF_FIRST_SECONDS", 0.01)
 
     with pytest.raises(Fault, match=r"^web does not start \(exit 1, 5 times\): ValueError: no such thing$"):
-        supervisor.start([program("web", "raise ValueError('no such thing')")])
+        supervisor.start([program("web", "raise ValueError('no such thing')", ready=lambda: False)])
 
 
 def test_what_never_gets_ready_is_named(supervisor):
@@ -102,9 +137,10 @@ def test_what_never_gets_ready_is_named(supervisor):
 
 
 def test_they_start_in_order_and_stop_in_reverse(supervisor, output):
-    supervisor.start(
-        [program("third", TALK, after=("second",)), program("second", TALK, after=("first",)), program("first", TALK)]
-    )
+    def talking(name, *after):
+        return program(name, TALK, after=after, ready=lambda: f"{name:<19} | up" in output.getvalue())
+
+    supervisor.start([talking("third", "second"), talking("second", "first"), talking("first")])
 
     supervisor.stop()
     supervisor.log.close()
@@ -125,8 +161,10 @@ def test_one_that_ignores_the_request_to_stop_is_killed(supervisor, output, monk
 
 
 def test_what_a_process_had_started_itself_ends_with_it(supervisor, folder):
-    supervisor.start([program("parent", PARENT.format(file=str(folder / "pid")))])
-    grandchild = int((folder / "pid").read_text())
+    file = folder / "pid"
+    started = lambda: file.exists() and file.read_text() != ""  # noqa: E731
+    supervisor.start([program("parent", PARENT.format(file=str(file)), ready=started)])
+    grandchild = int(file.read_text())
 
     supervisor.children["parent"].popen.send_signal(signal.SIGKILL)
     run_until(supervisor, lambda: command_line(grandchild) == "")

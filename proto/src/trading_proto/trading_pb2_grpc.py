@@ -62,7 +62,9 @@ class TradingServiceServicer:
         PERMISSION_DENIED   the role, permission, scope or environment for it is missing, or was taken away
         NOT_FOUND           the account does not exist or is another organization's
         INVALID_ARGUMENT    two credentials, not an account id, no subscription, or one that does not exist
-        OUT_OF_RANGE        `resume_after_sequence` is in the future, or older than what is kept
+        OUT_OF_RANGE        `resume_after_sequence` is in the future, or older than what is kept; or the log was restored and
+        `resume_epoch`, or the epoch of an open stream, is over: read the account anew, then subscribe
+        without either
         RESOURCE_EXHAUSTED  too many streams or requests; or this stream was not read for too long: read on by resuming
         UNAVAILABLE         the server is going away or cannot reach its log: resume, here or elsewhere
         """

@@ -52,7 +52,8 @@ CREATE TABLE intents.broker_account (
     lease_token        uuid,
     lease_until        timestamptz,
     looked_at          timestamptz,
-    refused_credential text
+    refused_credential text,
+    epoch              uuid
 );
 CREATE TABLE intents.balance (
     account_id   uuid CONSTRAINT balance_pkey PRIMARY KEY,

@@ -9,14 +9,13 @@ down_revision = "0002"
 
 TABLE = """
 CREATE TABLE intents.log_epoch (
-    number            bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT log_epoch_pkey PRIMARY KEY,
+    number            bigint CONSTRAINT log_epoch_pkey PRIMARY KEY,
     epoch             uuid NOT NULL CONSTRAINT log_epoch_epoch_key UNIQUE DEFAULT gen_random_uuid(),
     started_at        timestamptz NOT NULL DEFAULT now(),
     reason            text NOT NULL
                       CONSTRAINT log_epoch_reason_check CHECK (reason IN ('INSTALLED', 'RESTORED', 'OPERATOR')),
     database_identity text NOT NULL
 );
-CREATE UNIQUE INDEX log_epoch_restored_idx ON intents.log_epoch (database_identity) WHERE reason = 'RESTORED';
 CREATE TRIGGER log_epoch_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON intents.log_epoch
     FOR EACH STATEMENT EXECUTE FUNCTION intents.refuse_change();
 """
@@ -34,8 +33,8 @@ CREATE FUNCTION intents.database_identity() RETURNS text
 $$;
 """
 
-# The index lets one of those who notice a restore at the same moment begin the epoch; the others wait for it and read
-# it. In recovery nobody can tell yet where the log will end: the answer is "not now", as from a server that starts.
+# Of those who notice a restore at the same moment one writes the next number; the others wait for it and read it.
+# In recovery nobody can tell yet where the log will end: the answer is "not now", as from a server that starts.
 CURRENT = """
 CREATE FUNCTION intents_api.current_log_epoch() RETURNS uuid
     LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -49,7 +48,8 @@ BEGIN
     identity := intents.database_identity();
     SELECT * INTO newest FROM intents.log_epoch ORDER BY number DESC LIMIT 1;
     IF newest.database_identity IS DISTINCT FROM identity THEN
-        INSERT INTO intents.log_epoch (reason, database_identity) VALUES ('RESTORED', identity) ON CONFLICT DO NOTHING;
+        INSERT INTO intents.log_epoch (number, reason, database_identity)
+            VALUES (newest.number + 1, 'RESTORED', identity) ON CONFLICT DO NOTHING;
         SELECT * INTO newest FROM intents.log_epoch ORDER BY number DESC LIMIT 1;
     END IF;
     RETURN newest.epoch;
@@ -74,7 +74,8 @@ def upgrade() -> None:
     op.execute(publish("intents_api.log_epoch", *READERS))
     op.execute(f"GRANT EXECUTE ON FUNCTION intents_api.current_log_epoch() TO {', '.join(map(role, READERS))}")
     op.execute(
-        "INSERT INTO intents.log_epoch (reason, database_identity) VALUES ('INSTALLED', intents.database_identity())"
+        "INSERT INTO intents.log_epoch (number, reason, database_identity) "
+        "VALUES (1, 'INSTALLED', intents.database_identity())"
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from intents import store
 from intents.model import Update, chain
 
 from .broker_side import accept, fill, report
@@ -49,6 +50,7 @@ def test_the_chain_holds_over_every_kind_of_command(desk: Desk) -> None:
     assert records[0]["previous_hash"] == "00" * 32
     assert [one["previous_hash"] for one in records[1:]] == [one["hash"] for one in records[:-1]]
     assert desk.get("/verify").json == {
+        "log_epoch": str(store.epochs(desk.admin)[-1].epoch),
         "account_id": str(desk.account_id),
         "valid": True,
         "checked": 3,

@@ -11,12 +11,13 @@ from uuid import UUID
 import psycopg2
 import pytest
 from sqlalchemy import Engine, NullPool, create_engine
-from sqlalchemy.exc import DBAPIError, ProgrammingError
+from sqlalchemy.exc import DBAPIError, OperationalError, ProgrammingError
 
-from chassis import db, migrations
+from chassis import db
 from intents import store
-from tip_local.platform_plugin import ROLES, Platform
-from tip_local.postgres import EmbeddedPostgres
+from tip_local.platform_plugin import Platform, migrate
+from tip_local.point_in_time import ArchivingPostgres
+from tip_local.postgres import EmbeddedPostgres, create_database
 from tip_local.processes import wait_until
 from tip_local.pytest_plugin import PostgresServer, drop_database
 
@@ -74,7 +75,7 @@ def test_both_readers_see_the_same_epoch_with_their_own_rights(fresh_platform: P
 
 def test_the_service_can_neither_write_nor_change_an_epoch(fresh_platform: Platform) -> None:
     for statement in (
-        "INSERT INTO intents.log_epoch (reason, database_identity) VALUES ('OPERATOR', '')",
+        "INSERT INTO intents.log_epoch (number, reason, database_identity) VALUES (9, 'OPERATOR', '')",
         "UPDATE intents.log_epoch SET reason = 'OPERATOR'",
         "DELETE FROM intents.log_epoch",
     ):
@@ -123,7 +124,7 @@ def test_a_dump_restored_into_another_cluster_begins_an_epoch(
     before = history(fresh_platform.admin_url)
     file = dump(postgres_server, fresh_platform.admin_url, tmp_path)
     with EmbeddedPostgres(server_directory / "elsewhere", fast=True) as elsewhere:
-        migrations.migrate(elsewhere.url, dict.fromkeys(ROLES, "for-tests-only"))  # makes the roles
+        migrate(elsewhere.url)  # makes the roles
         restore(postgres_server, file, elsewhere.url)
         read, after = {read_epoch(elsewhere.url) for _ in range(2)}, history(elsewhere.url)
 
@@ -151,6 +152,48 @@ def test_an_operator_begins_an_epoch_without_a_restore(fresh_platform: Platform)
 
     assert begun != before
     assert read_epoch(fresh_platform.database_url("stream_gateway")) == begun
+
+
+@pytest.fixture
+def archiving(server_directory: Path) -> Iterator[ArchivingPostgres]:
+    with ArchivingPostgres(server_directory / f"archiving-{secrets.token_hex(2)}") as server:
+        create_database(server.url, "tip")
+        migrate(server.url_of("tip"))
+        yield server
+
+
+def test_a_recovery_to_a_point_in_time_begins_an_epoch_when_it_has_ended_and_not_before(
+    archiving: ArchivingPostgres,
+) -> None:
+    url = archiving.url_of("tip")
+    before = history(url)
+    archiving.take_base_backup()
+    archiving.mark("here")
+    archiving.restore("here", pause=True)
+    with engine_of(url).begin() as tx, pytest.raises(OperationalError, match="in recovery") as refused:
+        store.current_epoch(tx)
+    assert db.is_unavailable(refused.value)
+    assert history(url) == before
+
+    archiving.promote()
+
+    assert read_epoch(url) == read_epoch(url)
+    assert [epoch.reason for epoch in history(url)] == ["INSTALLED", "RESTORED"]
+
+
+def test_files_put_back_are_not_noticed_until_the_operator_begins_an_epoch(archiving: ArchivingPostgres) -> None:
+    url, copy = archiving.url_of("tip"), archiving.directory / "copy"
+    before = read_epoch(url)
+    archiving.stop()
+    subprocess.run(["cp", "-a", str(archiving.data), str(copy)], check=True)
+    archiving.start()
+    archiving.put_files_back(copy)
+    assert read_epoch(url) == before
+
+    with engine_of(url).begin() as tx:
+        begun = store.begin_epoch(tx)
+
+    assert read_epoch(url) == begun != before
 
 
 def dump(server: PostgresServer, url: str, folder: Path) -> Path:

@@ -67,7 +67,7 @@ class Writer:
     """Writes as the platform does: the head is bumped in the transaction of the event."""
 
     def __init__(self, platform: Platform) -> None:
-        self._engine = create_engine(db.with_driver(platform.admin_url), pool_size=4)
+        self._engine = create_engine(db.with_driver(platform.admin_url), pool_size=4, pool_pre_ping=True)
         self._hints = hints.Hints(platform.redis_url)
 
     def append(
@@ -304,11 +304,12 @@ async def subscribe(
     *,
     types: Sequence[int] = tuple(ALL_TYPES),
     after: int | None = None,
+    epoch: str | None = None,
     established: bool = True,
 ) -> Subscriber:
     """A stream; when `established`, everything that is written from now on comes over it."""
     request = trading_pb2.SubscribeEventsRequest(
-        trading_account_id=str(account_id), subscriptions=types, resume_after_sequence=after
+        trading_account_id=str(account_id), subscriptions=types, resume_after_sequence=after, resume_epoch=epoch
     )
     call = trading_pb2_grpc.TradingServiceStub(channel).SubscribeEvents(request, metadata=metadata)
     if established:

@@ -23,31 +23,12 @@ from tip_local.world import Organization, World
 from trading_proto import trading_pb2
 
 from .conftest import Gateway, StartGateway, Writer, connected, key, run, subscribe
+from .sse_client import events, opened
 
 ROUTE = "/v1/accounts/{account_id}/events"
 BUF = Path(sys.executable).with_name("buf")
 PROTO = Path(__file__).parents[3] / "proto"
 CONTRACT = Path(__file__).parents[3] / "docs" / "contract.md"
-
-
-@contextmanager
-def opened(gateway: Gateway, api_key: str, account_id: object, query: str = "", **headers: str) -> Iterator[Any]:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    address = f"{gateway.events_url}/v1/accounts/{account_id}/events{query}"
-    with requests.get(address, headers={"x-api-key": api_key, **named}, stream=True, timeout=10) as answer:
-        yield answer
-
-
-def events(answer: requests.Response) -> Iterator[dict[str, str]]:
-    """Each event as its fields, read as a browser reads them."""
-    fields: dict[str, str] = {}
-    for line in answer.iter_lines(chunk_size=1, decode_unicode=True):
-        if line:
-            name, _, value = line.partition(": ")
-            fields[name] = value
-        elif fields:
-            yield fields
-            fields = {}
 
 
 def test_the_events_are_the_very_same(gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer) -> None:
@@ -62,7 +43,8 @@ def test_the_events_are_the_very_same(gateway: Gateway, acme: Organization, acco
         first, second, word = (next(reading) for _ in range(3))
 
     assert answer.headers["Content-Type"] == "text/event-stream" and answer.headers["X-Request-Id"]
-    assert [one["id"] for one in (first, second, word)] == ["1", "2", "2"]
+    epoch = json.loads(word["data"])["epoch"]
+    assert [one["id"] for one in (first, second, word)] == [f"1@{epoch}", f"2@{epoch}", f"2@{epoch}"]
     assert [one["event"] for one in (first, word)] == ["EVENT_TYPE_BROKER_ORDER", "replay_complete"]
     parsed = [json_format.Parse(one["data"], trading_pb2.TradingEvent()) for one in (first, second)]
     assert parsed == run(scenario())
@@ -76,10 +58,10 @@ def test_last_event_id_resumes_and_goes_on_live(
 
     with opened(gateway, acme.api_keys["paper"], account_id, Last_Event_ID="290") as answer:
         reading = events(answer)
-        missed = [next(reading)["id"] for _ in range(10)]
+        missed = [next(reading)["id"].partition("@")[0] for _ in range(10)]
         assert next(reading)["event"] == "replay_complete"
         writer.append(account_id, 2)
-        new = (one["id"] for one in reading if one["event"] != "heartbeat")
+        new = (one["id"].partition("@")[0] for one in reading if one["event"] != "heartbeat")
         live = [next(new), next(new)]
 
     assert missed == [str(number) for number in range(291, 301)]
@@ -99,7 +81,7 @@ def test_types_can_be_chosen(gateway: Gateway, acme: Organization, account_id: U
     query = "?subscriptions=EVENT_TYPE_BROKER_TRADE&subscriptions=EVENT_TYPE_CONTROL,EVENT_TYPE_ACCOUNT"
 
     with opened(gateway, acme.api_keys["paper"], account_id, query, Last_Event_ID="0") as answer:
-        assert next(events(answer))["id"] == "3"
+        assert next(events(answer))["id"].startswith("3@")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +91,9 @@ def test_types_can_be_chosen(gateway: Gateway, acme: Organization, account_id: U
         ("?subscriptions=", {}, "bad_subscription"),
         ("?what=else", {}, "unknown_query"),
         ("?resume_after_sequence=0&resume_after_sequence=0", {}, "repeated_query"),
+        ("?resume_epoch=a&resume_epoch=a", {}, "repeated_query"),
         ("?resume_after_sequence=-1", {}, "bad_position"),
+        ("", {"Last_Event_ID": "@6f1c"}, "bad_position"),
         ("", {"Last_Event_ID": "one"}, "bad_position"),
         ("", {"Last_Event_ID": "9" * 20}, "out_of_range"),
         ("?resume_after_sequence=1", {}, "out_of_range"),
@@ -274,7 +258,7 @@ def test_the_document_lists_every_refusal_and_every_parameter(
     with opened(gateway, acme.api_keys["paper"], account_id, query, Last_Event_ID="0") as answer:
         assert answer.status_code == 200
         assert next(events(answer))["event"] == "replay_complete"
-    assert set(named) == {"account_id", "subscriptions", "resume_after_sequence", "Last-Event-ID"}
+    assert set(named) == {"account_id", "subscriptions", "resume_after_sequence", "resume_epoch", "Last-Event-ID"}
     assert set(operation["responses"]) == {"200", "400", "401", "403", "404", "429", "503"}
     refused = requests.get(gateway.events_url + ROUTE.format(account_id=account_id), timeout=5)
     assert set(refused.json()) == {"type", "title", "status", "detail", "instance", "code", "request_id"}

@@ -1,6 +1,8 @@
 """Looking at a service's outbox, and moving its clock, from a test."""
 
+import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import text
@@ -27,6 +29,24 @@ def statuses(outbox: Outbox) -> dict[str, int]:
     return dict(Counter(row.status for row in rows(outbox)))
 
 
+def inversions(outbox: Outbox) -> list[tuple[str, int, int]]:
+    """Pairs of rows of one ordering key that the feed has in the wrong order: the key and the two ids.
+
+    Judged by the rows alone, and not by the statements that claim and settle them.
+    """
+    last: dict[str, Any] = {}
+    found = []
+    for row in rows(outbox):
+        if row.ordering_key is None or row.position is None:
+            continue
+        before = last.get(row.ordering_key)
+        if before is not None and before.position > row.position:
+            found.append((row.ordering_key, before.id, row.id))
+        else:
+            last[row.ordering_key] = row
+    return found
+
+
 def age_claims(outbox: Outbox, seconds: float) -> None:
     """As if the claims had been made that much earlier."""
     statement = "UPDATE {outbox} SET claimed_at = claimed_at - make_interval(secs => :seconds)"
@@ -38,6 +58,17 @@ def make_due(outbox: Outbox) -> None:
     """As if every back-off had passed."""
     with outbox.engine.begin() as tx:
         tx.execute(_sql(outbox, "UPDATE {outbox} SET available_at = now()"))
+
+
+def wait_for_a_lock_waiter(outbox: Outbox, unless: Callable[[], bool] = lambda: False) -> None:
+    """Return when a session waits for a lock, or when `unless` says that none ever will."""
+    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    with outbox.engine.connect() as tx:
+        for _ in range(10_000):
+            if tx.execute(waiting).scalar_one() or unless():
+                return
+            time.sleep(0.005)
+    raise AssertionError("nobody waited")
 
 
 def _sql(outbox: Outbox, statement: str) -> Any:

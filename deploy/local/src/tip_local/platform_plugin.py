@@ -54,11 +54,16 @@ class Platform:
             yield connection
 
 
+def migrate(admin_url: str) -> None:
+    """Every schema, and the roles with the passwords that `Platform.database_url` has."""
+    migrations.migrate(admin_url, dict.fromkeys(ROLES, _PASSWORD))
+
+
 @pytest.fixture(scope="session")
 def template_database(postgres_server: PostgresServer) -> Iterator[str]:
     name = f"tip_template_{secrets.token_hex(4)}"
     _execute(postgres_server.url, f'CREATE DATABASE "{name}"')
-    migrations.migrate(postgres_server.url_of(name), dict.fromkeys(ROLES, _PASSWORD))
+    migrate(postgres_server.url_of(name))
     yield name
     drop_database(postgres_server.url, name)
 

@@ -1,5 +1,6 @@
 """Every process of the platform, as data. One whose modules are not installed is left out."""
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ class ProcessSpec:
     after: tuple[str, ...] = ()
     port_variables: tuple[str, ...] = ()
     """The settings that hold the ports it listens on."""
+    shares_front: bool = False
+    """Whether it serves the API's port together with others, on the socket that the supervisor keeps open for them."""
 
     @property
     def installed(self) -> bool:
@@ -45,9 +48,10 @@ def python(*arguments: str) -> Callable[["Stack"], tuple[str, ...]]:
 
 
 def web_command(stack: "Stack") -> tuple[str, ...]:
-    # The address is in the configuration too; here it tells this process from another platform's.
+    # The name is for us: it tells this process from another platform's.
     address = f"127.0.0.1:{stack.settings.port}"
-    options = ("-c", "python:chassis.gunicorn_conf", "--bind", address)
+    bind = address if stack.front is None else f"fd://{stack.front}"
+    options = ("-c", "python:chassis.gunicorn_conf", "--bind", bind, "--name", address)
     return (sys.executable, "-m", "gunicorn", *options, "tip_local.web:create_front()")
 
 
@@ -64,14 +68,34 @@ def web_env(stack: "Stack") -> dict[str, str]:
         **stack.key_encryption_keys,
         "INTERNAL_ORGANIZATIONS": str(demo_id("acme")),
         "WEB_PORT": str(stack.settings.port),
+        "WEB_WORKERS": web_workers(os.environ.get("WEB_WORKERS") or "2"),
         "EVENTS_URL": stack.events_url,
     }
 
 
-def worker(service: str, job: str, env: Callable[["Stack"], dict[str, str]] = lambda _: {}) -> ProcessSpec:
+def web_workers(wanted: str) -> str:
+    """Each of the two gunicorns has half of them; what is no number is theirs to refuse."""
+    return str((int(wanted) + 1) // 2) if wanted.isascii() and wanted.isdigit() else wanted
+
+
+def web(name: str) -> ProcessSpec:
+    return ProcessSpec(
+        name=name,
+        needs=("tip_local.web", "chassis.gunicorn_conf"),
+        command=web_command,
+        env=web_env,
+        ready=lambda stack: answers(stack.settings.port, "/health/ready"),
+        port_variables=("TIP_PORT",),
+        shares_front=True,
+    )
+
+
+def worker(
+    service: str, job: str, env: Callable[["Stack"], dict[str, str]] = lambda _: {}, suffix: str = ""
+) -> ProcessSpec:
     """A process of a service beside its web; `env` is what it needs more than the service itself."""
     return ProcessSpec(
-        name=f"{service}-{job}",
+        name=f"{service}-{job}{suffix}",
         needs=(f"{service}.worker",),
         command=python(f"{service}.worker", job),
         env=lambda stack: {**stack.service_env(service), **env(stack)},
@@ -92,6 +116,7 @@ def broker_env(stack: "Stack") -> dict[str, str]:
     return {"PAPER_BROKER_PORT": str(stack.settings.paper_broker_port), "PAPER_BROKER_DATA": str(data)}
 
 
+# Two of what stands between a command and its order: when one is killed the other goes on, and no import is waited for.
 PROCESSES: tuple[ProcessSpec, ...] = (
     ProcessSpec(
         name="paper-broker",
@@ -101,14 +126,8 @@ PROCESSES: tuple[ProcessSpec, ...] = (
         ready=lambda stack: answers(stack.settings.paper_broker_port, "/health/live"),
         port_variables=("TIP_PAPER_BROKER_PORT",),
     ),
-    ProcessSpec(
-        name="web",
-        needs=("tip_local.web", "chassis.gunicorn_conf"),
-        command=web_command,
-        env=web_env,
-        ready=lambda stack: answers(stack.settings.port, "/health/ready"),
-        port_variables=("TIP_PORT",),
-    ),
+    web("web"),
+    web("web-2"),
     ProcessSpec(
         name="stream-gateway",
         needs=("stream_gateway.__main__",),
@@ -125,5 +144,6 @@ PROCESSES: tuple[ProcessSpec, ...] = (
     worker("intents", "relay"),
     worker("intents", "housekeeper"),
     worker("intents", "executor", env=broker_address),
+    worker("intents", "executor", env=broker_address, suffix="-2"),
     worker("intents", "reconciler", env=broker_address),
 )

@@ -33,6 +33,8 @@ class Stack:
     secrets: dict[str, str]
     admin_url: str
     redis_url: str
+    front: int | None = None
+    """The descriptor of the socket that listens on the API's port; only where processes are started."""
 
     @property
     def base_url(self) -> str:
@@ -96,6 +98,7 @@ class Stack:
             env={**inherited_environment(), **spec.env(self)},
             ready=spec.ready(self) if spec.ready else None,
             after=("postgres", "valkey", *spec.after),
+            descriptors=(self.front,) if spec.shares_front and self.front is not None else (),
         )
 
 

@@ -10,10 +10,12 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from types import FrameType
 
 from tip_local.errors import Fault
@@ -22,9 +24,10 @@ from tip_local.processes import bound
 
 CONFIGURATION_ERROR = 2
 BACKOFF_FIRST_SECONDS = 0.5
+"""Before the second restart in a row; the first is at once, each further one waits twice as long."""
 BACKOFF_MOST_SECONDS = 10.0
-SETTLED_SECONDS = 30.0
-"""A process that lived this long gets the shortest backoff again when it dies."""
+SETTLED_SECONDS = 10.0
+"""A process that has been ready for this long is restarted at once again when it dies."""
 UNPROBED_READY_SECONDS = 2.5
 """A process without a readiness check counts as ready when it has lived this long: a second or two is imports."""
 UNPROBED_STARTUP_SECONDS = 15.0
@@ -59,6 +62,8 @@ class Process:
     death_signal: signal.Signals = signal.SIGKILL
     """What the process gets when the supervisor itself is killed."""
     identity: str = "same"
+    descriptors: tuple[int, ...] = ()
+    """Open files that it shares with the supervisor, under the same numbers."""
 
 
 @dataclass
@@ -68,6 +73,9 @@ class Child:
     popen: subprocess.Popen[bytes] | None = None
     since: datetime | None = None
     started: float = 0.0
+    ready_from: float | None = None
+    probe: "Future[bool] | None" = None
+    """The readiness check under way."""
     retry_at: float = 0.0
     deaths_in_a_row: int = 0
     restarts: int = 0
@@ -85,6 +93,7 @@ class Supervisor:
     children: dict[str, Child] = field(default_factory=dict)
     stop_requested: bool = False
     _interruptible: bool = False
+    _probes: ThreadPoolExecutor = field(default_factory=partial(ThreadPoolExecutor, 16, "probe"))
 
     def handle_signals(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -136,13 +145,24 @@ class Supervisor:
     def _step(self, child: Child) -> None:
         if child.popen and child.popen.poll() is not None:
             self._note_death(child, child.popen.returncode)
-        elif child.state is State.STARTING and is_ready(child):
-            child.state, child.was_ready = State.READY, True
+        elif child.state is State.STARTING and self._is_ready(child):
+            child.state, child.was_ready, child.ready_from = State.READY, True, time.monotonic()
         elif child.state is State.WAITING and self._may_start(child):
             self._spawn(child)
         elif child.state is State.BACKOFF and time.monotonic() >= child.retry_at:
             child.restarts += 1
             self._spawn(child)
+
+    def _is_ready(self, child: Child) -> bool:
+        """Asked in a thread: one that answers slowly must not hold up the restart of another."""
+        if child.process.ready is None:
+            return time.monotonic() - child.started >= UNPROBED_READY_SECONDS
+        if child.probe and child.probe.done():
+            ready, child.probe = child.probe.result(), None
+            return ready
+        if child.probe is None:
+            child.probe = self._probes.submit(child.process.ready)
+        return False
 
     def _may_start(self, child: Child) -> bool:
         first = [self.children[name] for name in child.process.after if name in self.children]
@@ -164,10 +184,12 @@ class Supervisor:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # Ctrl-C in the terminal is for the supervisor alone
+            pass_fds=process.descriptors,
         )
         if child.popen.stdout:
             self.log.follow(process.name, child.popen.stdout)
         child.state, child.since, child.started = State.STARTING, datetime.now(UTC), time.monotonic()
+        child.ready_from, child.probe = None, None
 
     def _note_death(self, child: Child, code: int) -> None:
         end_group(child, signal.SIGKILL)
@@ -177,14 +199,15 @@ class Supervisor:
         self._back_off(child, exit_words(code))
 
     def _back_off(self, child: Child, why: str) -> None:
-        settled = time.monotonic() - child.started > SETTLED_SECONDS
+        settled = child.ready_from is not None and time.monotonic() - child.ready_from > SETTLED_SECONDS
         child.deaths_in_a_row = 1 if settled else child.deaths_in_a_row + 1
         if not child.was_ready and child.deaths_in_a_row >= START_ATTEMPTS:
             words = self.log.last_words(child.process.name)
             raise Fault(f"{child.process.name} does not start ({why}, {START_ATTEMPTS} times): {words}")
-        delay = min(BACKOFF_FIRST_SECONDS * 2.0 ** min(child.deaths_in_a_row - 1, 10), BACKOFF_MOST_SECONDS)
+        delay = backoff_seconds(child.deaths_in_a_row)
         child.state, child.retry_at = State.BACKOFF, time.monotonic() + delay
-        self.log.say(f"{child.process.name} died ({why}), restarting in {delay:g} s")
+        when = f"in {delay:g} s" if delay else "at once"
+        self.log.say(f"{child.process.name} died ({why}), restarting {when}")
 
     def stop(self) -> None:
         """Stop all; those that were started last go first, those that wait for the same ones go together."""
@@ -216,10 +239,10 @@ class Supervisor:
         child.popen.wait()
 
 
-def is_ready(child: Child) -> bool:
-    if child.process.ready:
-        return child.process.ready()
-    return time.monotonic() - child.started >= UNPROBED_READY_SECONDS
+def backoff_seconds(deaths_in_a_row: int) -> float:
+    if deaths_in_a_row <= 1:
+        return 0.0
+    return min(BACKOFF_FIRST_SECONDS * 2.0 ** min(deaths_in_a_row - 2, 10), BACKOFF_MOST_SECONDS)
 
 
 def is_starting_up(child: Child) -> bool:

@@ -2,10 +2,11 @@
 
 import json
 import os
+import socket
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
@@ -26,6 +27,7 @@ from tip_local.stack import DATABASE, Stack, embedded_postgres, embedded_valkey
 from tip_local.supervisor import Child, Process, StopRequested, Supervisor
 
 LEFTOVER_PORT_SECONDS = 5.0
+FRONT_BACKLOG = 2048
 
 
 @dataclass
@@ -105,11 +107,15 @@ def up(
         record.write()
         supervisor = Supervisor(LogBook(home.logs, console), record.update)
         supervisor.handle_signals()
+        front: socket.socket | None = None
         try:
             stack = start_datastores(settings, home, supervisor)
             local = stack.addresses()
             for step in steps:
                 local |= take(step, stack, supervisor)
+            if any(spec.shares_front for spec in installed):
+                front = open_front(settings.port)
+                stack = replace(stack, front=front.fileno())
             supervisor.start([stack.process(spec) for spec in installed])
             write_private(home.local_file, json.dumps(local, indent=2))
             record.finish()
@@ -119,9 +125,19 @@ def up(
             pass
         finally:
             supervisor.log.say("stopping")
+            if front:
+                front.close()
             supervisor.stop()
             supervisor.log.close()
             home.forget_state()
+
+
+def open_front(port: int) -> socket.socket:
+    """Kept open here, so that whoever calls while one of those that serve it is restarted is not turned away."""
+    try:
+        return socket.create_server(("127.0.0.1", port), backlog=FRONT_BACKLOG)
+    except OSError as error:
+        raise Fault(f"port {port} cannot be listened on: {error.strerror}; choose another with TIP_PORT") from error
 
 
 def take(step: Step, stack: Stack, supervisor: Supervisor) -> dict[str, Any]:

@@ -224,16 +224,18 @@ def verify(account_id: UUID) -> ResponseReturnValue:
             "valid": found.broken is None,
             "checked": found.checked,
             "last_sequence": found.last_sequence,
+            "log_epoch": str(found.epoch),
             "first_broken": found.broken._asdict() if found.broken else None,
-            "next_cursor": _cursors().write(about, [found.last_sequence, found.hash.hex()])
+            "next_cursor": _cursors().write(about, [str(found.epoch), found.last_sequence, found.hash.hex()])
             if found.unfinished and found.broken is None
             else None,
         }
     )
 
 
-def _link(about: tuple[str, ...]) -> tuple[int, bytes]:
-    sequence, previous = _cursors().read(about, web.query("next_cursor")("next_cursor")) or [0, chain.GENESIS.hex()]
+def _link(about: tuple[str, ...], epoch: UUID) -> tuple[int, bytes]:
+    asked = web.query("next_cursor")
+    sequence, previous = _continued(about, asked("next_cursor"), epoch) or [0, chain.GENESIS.hex()]
     return sequence, bytes.fromhex(previous)
 
 
@@ -270,15 +272,26 @@ def _about(account_id: UUID, query: str) -> tuple[str, ...]:
     return str(g.principal.organization_id), str(account_id), query
 
 
-def _place(about: tuple[str, ...]) -> tuple[int, int]:
+def _continued(about: tuple[str, ...], cursor: str | None, epoch: UUID) -> list[Any] | None:
+    """What a cursor says beside its epoch. After a restore its sequence would mean another place in the log."""
+    position = _cursors().read(about, cursor)
+    if position is None:
+        return None
+    written_in, *place = position
+    if written_in != str(epoch):
+        raise Problem(400, "bad_cursor", "The log was restored after next_cursor was made. Begin the list anew.")
+    return place
+
+
+def _place(about: tuple[str, ...], epoch: UUID) -> tuple[int, int]:
     asked: Callable[[str], str | None] = web.query("next_cursor", "limit")
     limit = cursors.limit(asked("limit"))
-    [after] = _cursors().read(about, asked("next_cursor")) or [0]
+    [after] = _continued(about, asked("next_cursor"), epoch) or [0]
     return after, limit
 
 
 def _paged(page: usecases.Page, about: tuple[str, ...]) -> Response:
-    following = None if page.last is None else _cursors().write(about, [page.last])
+    following = None if page.last is None else _cursors().write(about, [str(page.epoch), page.last])
     return _json({"data": [model.record(action) for action in page.actions], "next_cursor": following})
 
 

@@ -12,6 +12,8 @@ class Scripted:
     def __init__(self) -> None:
         self.answer: tuple[int, bytes, dict[str, str]] | None = (200, b"{}", {})
         self.requests: list[tuple[str, str, Any]] = []
+        self.key_ids: list[str | None] = []
+        """Whose request each was."""
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -19,6 +21,7 @@ class Scripted:
 
             def _serve(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                outer.key_ids.append(self.headers.get("APCA-API-KEY-ID"))
                 outer.requests.append((self.command, self.path, json.loads(body) if body else None))
                 if outer.answer is None:
                     self.connection.close()

@@ -120,11 +120,39 @@ def test_the_circuit_opens_after_failures_in_a_row_and_closes_by_one_success():
     clock[0] += 0.6
     assert breaker.wait() == 0, "one may try"
     assert breaker.wait() > 0, "and only one"
-    breaker.failed()
-    assert breaker.wait() > 0.6, "each failed try is followed by a longer pause"
+    assert 0 < breaker.failed() == breaker.wait()
     clock[0] += 2
     assert breaker.wait() == 0
     breaker.succeeded()
 
     assert breaker.wait() == 0
     assert states == [CLOSED, OPEN, HALF_OPEN, OPEN, HALF_OPEN, CLOSED]
+
+
+@pytest.mark.parametrize("outage", [2.0, 20.0])
+def test_a_broker_that_is_back_is_tried_before_a_quarter_of_its_outage_has_passed_again(outage):
+    clock = [0.0]
+    breaker = Breaker(clock=lambda: clock[0])
+    tries = 0
+    while (next_try := clock[0] + breaker.wait()) < outage:
+        clock[0], tries = next_try, tries + 1
+        breaker.wait()
+        breaker.failed()
+
+    assert next_try <= outage * 1.25 + 0.25
+    assert tries <= 30
+
+
+def test_whoever_waits_for_a_try_that_never_ends_may_try_himself_in_the_end():
+    clock = [0.0]
+    breaker = Breaker(clock=lambda: clock[0])
+    for _ in range(FAILURES):
+        breaker.failed()
+    clock[0] += breaker.wait()
+    assert breaker.wait() == 0
+
+    waited = 0.0
+    while (pause := breaker.wait()) > 0:
+        clock[0], waited = clock[0] + pause, waited + pause
+
+    assert 5 < waited <= 15

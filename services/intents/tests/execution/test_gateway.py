@@ -67,6 +67,15 @@ def test_a_refused_key_pair_is_told_until_it_was_and_then_not_tried_again(gatewa
     assert told == ["derived"] * 2 and len(scripted.requests) == 2
 
 
+def test_a_command_that_could_not_be_sent_for_long_is_tried_again_as_soon_as_any_other(desk, work):
+    nobody = Brokers(Addresses(paper=f"http://127.0.0.1:{free_port()}"))
+    gateway = Gateway(nobody, Credentials(desk.deps.engine, "for-tests-only"))
+
+    verdict = gateway.carry_out(work(attempts=9))
+
+    assert isinstance(verdict, Later) and verdict.seconds < 1
+
+
 def test_a_database_that_is_away_is_no_reason_to_doubt_what_was_sent(gateway, scripted, work):
     nowhere = create_engine(f"postgresql+psycopg2://nobody@127.0.0.1:{free_port()}/none")
     gateway.credentials = Credentials(nowhere, "for-tests-only")

@@ -20,16 +20,16 @@ async def deliver(stream: Stream, log: Log, write: Write, form: Callable[[Entry]
     delivered = meters.DELIVERED.labels(stream.transport)
     if stream.replay_until is None:
         # Where it begins, so that it can be resumed before its first event; and proxies let the answer through at once.
-        await write(form(schemas.heartbeat(stream.hub.account_id, stream.position, stream.hub.head)))
+        await write(form(_heartbeat(stream)))
     while True:
         if stream.cut and stream.ending:
             raise stream.ending  # before anything that could block
         if stream.replay_until is not None and stream.position >= stream.replay_until:
             stream.replay_until = None
-            await write(form(schemas.replay_complete(stream.hub.account_id, stream.position)))
+            await write(form(schemas.replay_complete(stream.hub.account_id, stream.hub.epoch, stream.position)))
         if loop.time() >= stream.heartbeat_at:
             stream.schedule_heartbeat(loop.time(), heartbeat_s)
-            await write(form(schemas.heartbeat(stream.hub.account_id, stream.position, stream.hub.head)))
+            await write(form(_heartbeat(stream)))
         entries = stream.hub.after(stream.position)
         if stream.ending and not entries:
             raise stream.ending  # everything that is buffered has been written
@@ -39,6 +39,10 @@ async def deliver(stream: Stream, log: Log, write: Write, form: Callable[[Entry]
             await _write_all(stream, entries, write, form, delivered)
         elif not stream.ending:
             await stream.wait()
+
+
+def _heartbeat(stream: Stream) -> Entry:
+    return schemas.heartbeat(stream.hub.account_id, stream.hub.epoch, stream.position, stream.hub.head)
 
 
 async def _write_all(

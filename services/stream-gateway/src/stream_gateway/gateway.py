@@ -41,7 +41,7 @@ class Gateway:
             buffer_events=config.buffer_events,
         )
         self.log = Log(engine)
-        self.pump = Pump(self.streams.hubs, self.log, config.poll_seconds)
+        self.pump = Pump(self.streams, self.log, config.poll_seconds)
         self.watch = Watch(self.streams, self.deps, config)
         self._admitting = ThreadPoolExecutor(_ADMITTING_THREADS, "admit")
 

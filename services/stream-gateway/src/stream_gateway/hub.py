@@ -22,6 +22,7 @@ class Hub:
         "_limit",
         "_tidied",
         "account_id",
+        "epoch",
         "head",
         "last",
         "organization_id",
@@ -29,8 +30,8 @@ class Hub:
         "streams",
     )
 
-    def __init__(self, account_id: UUID, organization_id: UUID, head: int, limit: int) -> None:
-        self.account_id, self.organization_id = account_id, organization_id
+    def __init__(self, account_id: UUID, organization_id: UUID, epoch: str, head: int, limit: int) -> None:
+        self.account_id, self.organization_id, self.epoch = account_id, organization_id, epoch
         self.last = self.head = head
         self.streams: set[Stream] = set()
         self.pages: dict[tuple[int, int], asyncio.Future[list[Entry]]] = {}
@@ -78,6 +79,10 @@ class Hub:
         """
         start = position // BATCH * BATCH
         return start, min(start + BATCH, self._first - 1)
+
+    def end(self, ending: Ending) -> None:
+        for stream in list(self.streams):
+            stream.end(ending)
 
     @property
     def kept(self) -> int:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Engine
 from chassis import logs
 from stream_gateway import meters, schemas, store
 from stream_gateway.hub import BATCH, Hub
+from stream_gateway.model import EpochEnded
 from stream_gateway.schemas import Entry
 
 log = logs.get(__name__)
@@ -31,13 +32,14 @@ class Log:
         self._live = ThreadPoolExecutor(1, "live")
         self._behind = ThreadPoolExecutor(_BEHIND_THREADS, "behind")
 
-    async def heads(self, ids: Iterable[UUID]) -> dict[UUID, int]:
+    async def heads(self, ids: Iterable[UUID]) -> tuple[str, dict[UUID, int]]:
+        """The epoch, and how far each account's log has come in it."""
         wanted = list(ids)
-        return await self._run(self._live, lambda tx: store.heads(tx, wanted))
+        return await self._run(self._live, lambda tx, _epoch: store.heads(tx, wanted))
 
-    async def after(self, positions: Mapping[UUID, int]) -> dict[UUID, list[Entry]]:
-        """What is new on each of the accounts; one read for all of them."""
-        found = await self._run(self._live, lambda tx: _entries(tx, positions))
+    async def after(self, positions: Mapping[UUID, int]) -> tuple[str, dict[UUID, list[Entry]]]:
+        """The epoch, and what is new in it on each of the accounts; one read for all of them."""
+        found = await self._run(self._live, lambda tx, epoch: _entries(tx, epoch, positions))
         meters.READS.labels("live").inc()
         return found
 
@@ -54,7 +56,9 @@ class Log:
     async def _read_page(self, hub: Hub, start: int, until: int) -> list[Entry]:
         while hub.streams:
             try:
-                events = await self._run(self._behind, lambda tx: store.between(tx, hub.account_id, start, until))
+                epoch, events = await self._run(
+                    self._behind, lambda tx, _epoch: store.between(tx, hub.account_id, start, until)
+                )
             except Exception as error:  # noqa: BLE001 - the subscriber waits, as it would for an event
                 meters.UNREACHABLE.labels("behind").inc()
                 log.warning("page_not_read", error=type(error).__name__)
@@ -62,13 +66,19 @@ class Log:
                 continue
             meters.READS.labels("behind").inc()
             meters.READ.labels("behind").inc(len(events))
-            return [schemas.entry(event) for event in events]
+            if epoch != hub.epoch:
+                hub.end(EpochEnded())
+                return []  # nobody reads it: their streams have just been cut
+            return [schemas.entry(event, epoch) for event in events]
         return []  # nobody waits for it any more
 
-    async def _run(self, threads: ThreadPoolExecutor, read: Callable[[Connection], Found]) -> Found:
-        def reading() -> Found:
-            with self._engine.connect() as connection:
-                return read(connection)
+    async def _run(self, threads: ThreadPoolExecutor, read: Callable[[Connection, str], Found]) -> tuple[str, Found]:
+        """What was read and the epoch it is of. In one transaction: between two, the database may be restored."""
+
+        def reading() -> tuple[str, Found]:
+            with self._engine.begin() as connection:
+                epoch = store.current_epoch(connection)
+                return epoch, read(connection, epoch)
 
         return await asyncio.get_running_loop().run_in_executor(threads, reading)
 
@@ -83,12 +93,12 @@ def _keep(hub: Hub, page: tuple[int, int], found: asyncio.Future[list[Entry]]) -
         del hub.pages[next(iter(hub.pages))]
 
 
-def _entries(tx: Connection, positions: Mapping[UUID, int]) -> dict[UUID, list[Entry]]:
+def _entries(tx: Connection, epoch: str, positions: Mapping[UUID, int]) -> dict[UUID, list[Entry]]:
     """Encoded here, in the reading thread: once for all subscribers."""
     found: dict[UUID, list[Entry]] = {}
     now = datetime.now(UTC)
     for event in store.after(tx, positions, BATCH):
-        found.setdefault(event.account_id, []).append(schemas.entry(event))
+        found.setdefault(event.account_id, []).append(schemas.entry(event, epoch))
         meters.AGE.observe(max(0.0, (now - event.occurred_at).total_seconds()))
     meters.READ.labels("live").inc(sum(map(len, found.values())))
     return found

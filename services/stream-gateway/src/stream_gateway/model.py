@@ -43,6 +43,10 @@ class OutOfRange(Ending):
     """The sequence to resume after is in the future, or older than what is kept."""
 
 
+class EpochEnded(Ending):
+    """The log was restored and its old numbers are over. Read the account anew, then subscribe without resuming."""
+
+
 class TooManyStreams(Ending):
     """Too many streams are open."""
 
@@ -82,12 +86,13 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A trading account and how far its log has come."""
+    """A trading account and how far its log has come, in which epoch."""
 
     id: UUID
     organization_id: UUID
     environment: str
     head: int
+    epoch: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +102,16 @@ class Subscription:
     account_id: UUID
     types: frozenset[int]
     resume_after: int | None = None
+    resume_epoch: str | None = None
 
 
-def begin(subscription: Subscription, head: int) -> int:
+def begin(subscription: Subscription, account: Account) -> int:
     """The sequence the stream begins after: where it is resumed, else now."""
+    if subscription.resume_epoch not in (None, account.epoch):
+        raise EpochEnded
     if subscription.resume_after is None:
-        return head
-    if subscription.resume_after > head:
+        return account.head
+    if subscription.resume_after > account.head:
         raise OutOfRange
     return subscription.resume_after
 

@@ -6,8 +6,9 @@ from uuid import UUID
 
 from chassis import logs
 from stream_gateway import meters
-from stream_gateway.hub import BATCH, Hub
+from stream_gateway.hub import BATCH
 from stream_gateway.log import Log
+from stream_gateway.streams import Streams
 
 log = logs.get(__name__)
 
@@ -17,8 +18,9 @@ _RETRY_S = 0.25
 class Pump:
     """One for all accounts: reads for whichever of them have grown, in one read, while hints for the next gather."""
 
-    def __init__(self, hubs: Mapping[UUID, Hub], log: Log, poll_s: float) -> None:
-        self._hubs, self._log, self._poll_s = hubs, log, poll_s
+    def __init__(self, streams: Streams, log: Log, poll_s: float) -> None:
+        self._streams, self._hubs = streams, streams.hubs
+        self._log, self._poll_s = log, poll_s
         self._told: dict[UUID, int] = {}
         self._hinted = asyncio.Event()
         self._poll_at = 0.0
@@ -65,7 +67,9 @@ class Pump:
         self._hinted.clear()
         now = asyncio.get_running_loop().time()
         if now >= self._poll_at:
-            self._compare(await self._log.heads(self._hubs))
+            epoch, heads = await self._log.heads(self._hubs)
+            self._streams.end_other_epochs(epoch)
+            self._compare(heads)
             self._poll_at, self.looked_at = now + self._poll_s, now
         told, self._told = self._told, {}
         hubs = [hub for account_id in told if (hub := self._hubs.get(account_id))]
@@ -83,11 +87,12 @@ class Pump:
 
     async def _read(self, positions: Mapping[UUID, int], told: Mapping[UUID, int]) -> None:
         try:
-            found = await self._log.after(positions)
+            epoch, found = await self._log.after(positions)
         except BaseException:
             for account_id in positions:
                 self._tell(account_id, told[account_id])
             raise
+        self._streams.end_other_epochs(epoch)
         for account_id, entries in found.items():
             hub = self._hubs.get(account_id)
             # A hub that was closed and opened again in the meantime may already be further.

@@ -38,7 +38,7 @@ class Entry:
         return self._text
 
 
-def entry(event: Event) -> Entry:
+def entry(event: Event, epoch: str) -> Entry:
     """The event encoded. A type that this version does not know stays in the order of things and is sent to nobody."""
     message = trading_pb2.TradingEvent(
         event_id=str(event.event_id),
@@ -47,6 +47,7 @@ def entry(event: Event) -> Entry:
         type=TYPES.get(event.type),
         occurred_at=event.occurred_at,
         traceparent=event.traceparent,
+        epoch=epoch,
     )
     if event.type in TYPES:
         inner = getattr(message, _PAYLOADS[event.type])
@@ -89,16 +90,16 @@ def _set(message: Message, field: FieldDescriptor, value: Any) -> None:
         setattr(message, field.name, _NUMBERS.get(field.type, str)(value))
 
 
-def heartbeat(account_id: UUID, position: int, latest: int) -> Entry:
+def heartbeat(account_id: UUID, epoch: str, position: int, latest: int) -> Entry:
     """`position` is how far the stream has come, `latest` how far the log has."""
-    message = trading_pb2.TradingEvent(sequence=position, trading_account_id=str(account_id))
+    message = trading_pb2.TradingEvent(sequence=position, trading_account_id=str(account_id), epoch=epoch)
     message.heartbeat.latest_sequence = latest
     message.occurred_at.GetCurrentTime()
     return Entry(position, 0, message.SerializeToString())
 
 
-def replay_complete(account_id: UUID, position: int) -> Entry:
-    message = trading_pb2.TradingEvent(sequence=position, trading_account_id=str(account_id))
+def replay_complete(account_id: UUID, epoch: str, position: int) -> Entry:
+    message = trading_pb2.TradingEvent(sequence=position, trading_account_id=str(account_id), epoch=epoch)
     message.replay_complete.SetInParent()
     message.occurred_at.GetCurrentTime()
     return Entry(position, 0, message.SerializeToString())
@@ -110,4 +111,4 @@ def _server_sent(message: trading_pb2.TradingEvent) -> bytes:
     data = MessageToJson(
         message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True, indent=None
     )
-    return f"id: {message.sequence}\nevent: {name}\ndata: {data}\n\n".encode()
+    return f"id: {message.sequence}@{message.epoch}\nevent: {name}\ndata: {data}\n\n".encode()

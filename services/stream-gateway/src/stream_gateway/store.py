@@ -29,12 +29,15 @@ _BETWEEN = text(f"""
 _OCCURRED_AT = text(
     "SELECT occurred_at FROM intents_api.event_log WHERE account_id = :account_id AND sequence = :sequence"
 )
-_ACCOUNT = """
-    SELECT a.id, a.organization_id, a.environment, coalesce(h.last_sequence, 0)
+_EPOCH = text("SELECT CAST(intents_api.current_log_epoch() AS text)")
+_ACCOUNT = text("""
+    SELECT a.id, a.organization_id, a.environment, coalesce(h.last_sequence, 0) AS head
     FROM accounts_api.account a LEFT JOIN intents_api.account_head h ON h.account_id = a.id
-"""
-_ONE_ACCOUNT = text(f"{_ACCOUNT} WHERE a.id = :id")
-_ACCOUNTS = text(f"{_ACCOUNT} WHERE a.id = ANY(:ids)").bindparams(bindparam("ids", type_=ARRAY(Uuid)))
+    WHERE a.id = :id
+""")
+_EXISTING = text("SELECT id FROM accounts_api.account WHERE id = ANY(:ids)").bindparams(
+    bindparam("ids", type_=ARRAY(Uuid))
+)
 _HEADS = text("""
     SELECT account_id, last_sequence FROM intents_api.account_head WHERE account_id = ANY(:ids)
 """).bindparams(bindparam("ids", type_=ARRAY(Uuid)))
@@ -44,14 +47,21 @@ _KEYS = text("""
 """).bindparams(bindparam("ids", type_=ARRAY(Uuid)))
 
 
+def current_epoch(tx: Connection) -> str:
+    """The epoch of whatever else this transaction reads; to be committed, because it begins one after a restore."""
+    epoch: str = tx.execute(_EPOCH).scalar_one()
+    return epoch
+
+
 def account(tx: Connection, account_id: UUID) -> Account | None:
-    row = tx.execute(_ONE_ACCOUNT, {"id": account_id}).one_or_none()
-    return Account(*row) if row else None
+    epoch = current_epoch(tx)
+    row = tx.execute(_ACCOUNT, {"id": account_id}).one_or_none()
+    return Account(row.id, row.organization_id, row.environment, row.head, epoch) if row else None
 
 
-def accounts(tx: Connection, ids: Iterable[UUID]) -> dict[UUID, Account]:
+def existing(tx: Connection, ids: Iterable[UUID]) -> set[UUID]:
     """Those of the accounts that are still there."""
-    return {row[0]: Account(*row) for row in tx.execute(_ACCOUNTS, {"ids": list(ids)})}
+    return set(tx.execute(_EXISTING, {"ids": list(ids)}).scalars())
 
 
 def heads(tx: Connection, ids: Iterable[UUID]) -> dict[UUID, int]:

@@ -7,7 +7,7 @@ from uuid import UUID
 from stream_gateway import meters
 from stream_gateway.callers import Caller
 from stream_gateway.hub import Hub, Stream
-from stream_gateway.model import Account, Draining, Subscription, TooManyStreams, begin
+from stream_gateway.model import Account, Draining, EpochEnded, Subscription, TooManyStreams, begin
 
 
 class Streams:
@@ -31,10 +31,12 @@ class Streams:
         self.check_room()
         if self._of[caller.name] >= self._per_principal:
             raise TooManyStreams
-        position = begin(subscription, account.head)
+        position = begin(subscription, account)
+        self.end_other_epochs(account.epoch)
         hub = self.hubs.get(account.id)
         if hub is None:
-            hub = self.hubs[account.id] = Hub(account.id, account.organization_id, account.head, self._buffer)
+            hub = Hub(account.id, account.organization_id, account.epoch, account.head, self._buffer)
+            self.hubs[account.id] = hub
         replay_until = None if subscription.resume_after is None else account.head
         stream = Stream(hub, caller, subscription.types, position, replay_until, transport)
         hub.streams.add(stream)
@@ -48,6 +50,13 @@ class Streams:
         if not stream.hub.streams and self.hubs.get(stream.hub.account_id) is stream.hub:
             del self.hubs[stream.hub.account_id]
         meters.STREAMS.labels(stream.transport).dec()
+
+    def end_other_epochs(self, epoch: str) -> None:
+        """End the streams of every other epoch and drop its hubs at once: their positions mean nothing any more."""
+        for hub in list(self.hubs.values()):
+            if hub.epoch != epoch:
+                del self.hubs[hub.account_id]
+                hub.end(EpochEnded())
 
     def release(self, stream: Stream) -> None:
         """Its connection holds nothing of ours any more. Before that, whoever does not read gets no other instead."""

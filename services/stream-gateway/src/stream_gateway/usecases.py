@@ -34,6 +34,7 @@ class Request:
     account_id: UUID | None
     types: frozenset[int] = frozenset()
     resume_after: int | None = None
+    resume_epoch: str | None = None
     fault: Exception | None = None
 
 
@@ -43,7 +44,7 @@ def admit(deps: Deps, presented: Presented, request: Request) -> tuple[Caller, A
     caller = callers.admit(deps.access, presented, now.timestamp())
     if request.account_id is None:
         raise BadAccountId
-    with deps.engine.connect() as connection:
+    with deps.engine.begin() as connection:
         account = store.account(connection, request.account_id)
         if account is None or account.organization_id != caller.principal.organization_id:
             raise AccountNotFound
@@ -51,8 +52,8 @@ def admit(deps: Deps, presented: Presented, request: Request) -> tuple[Caller, A
             raise WrongEnvironment
         if request.fault:
             raise request.fault
-        subscription = Subscription(account.id, request.types, request.resume_after)
-        position = begin(subscription, account.head)
+        subscription = Subscription(account.id, request.types, request.resume_after, request.resume_epoch)
+        position = begin(subscription, account)
         if position < account.head:
             check_retention(store.occurred_at(connection, account.id, position + 1), now, deps.retention_days)
     return caller, account, subscription

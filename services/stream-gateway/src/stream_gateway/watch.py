@@ -94,8 +94,8 @@ class Watch:
 
     def _look(self, asked: Iterable[Caller], accounts: Iterable[UUID]) -> tuple[dict[Presented, Ending], set[UUID]]:
         with self._deps.engine.connect() as connection:
-            there = store.accounts(connection, accounts)
-        return callers.recheck(self._deps.access, asked), set(accounts) - there.keys()
+            existing = store.existing(connection, accounts)
+        return callers.recheck(self._deps.access, asked), set(accounts) - existing
 
     def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)

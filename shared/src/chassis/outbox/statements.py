@@ -1,11 +1,16 @@
 """The only SQL on the outbox tables; `{schema}` is the service's own. Every moment is the database's."""
 
+# An id is given when a row is written, but others see the row only when it is committed. So whoever appends under an
+# ordering key waits, before the id, for those who did so and have not committed: in one key, ids are in commit order.
+TAKE_TURN = "pg_advisory_xact_lock(hashtextextended('{schema}.outbox_key ' || {key}, 0))"
 APPEND = """
+WITH turn AS MATERIALIZED (SELECT {take_turn})
 INSERT INTO {schema}.outbox (event_id, event_type, ordering_key, payload, traceparent)
-VALUES (:event_id, :event_type, :ordering_key,
-        CAST(:payload AS jsonb) || jsonb_build_object(
-            'occurred_at', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')),
-        :traceparent)
+SELECT :event_id, :event_type, :ordering_key,
+       CAST(:payload AS jsonb) || jsonb_build_object(
+           'occurred_at', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')),
+       :traceparent
+FROM turn
 """
 
 # A row whose worker died during the last attempt allowed is nobody's: the claim below skips it, so it is buried here.
@@ -77,13 +82,26 @@ SELECT id, event_id, event_type, ordering_key, payload, traceparent, attempts, c
 
 # Settling asks for the token alone: only a row that is being processed has one, and a status here would make Postgres
 # look through an index of open rows instead of going to the ids.
+# Of one ordering key only what comes before its first open row outside this statement is completed: a worker whose
+# claim was taken back in part would else put the rest into the feed before the part. The rest stays as it is. What the
+# snapshot shows of other rows may be old by the time the own rows are locked, and that does no harm: a row with a lower
+# id is never opened again, and `held` has only what is still ours. Per key it is one descent of an index of open rows.
 # The head row gives positions in commit order without a gap; it is touched once per batch, by workers only.
 COMPLETE = """
-WITH mine AS (
+WITH held AS MATERIALIZED (
+    SELECT id, event_type, attempts, ordering_key FROM {schema}.outbox
+    WHERE id = ANY(:ids) AND claim_token = :claim_token ORDER BY id FOR UPDATE
+), first_of_key AS (
+    SELECT o.*, CASE WHEN row_number() OVER (PARTITION BY ordering_key ORDER BY id) = 1 THEN (
+        SELECT e.id FROM {schema}.outbox e
+        WHERE e.ordering_key BETWEEN o.ordering_key AND o.ordering_key AND e.status IN ('pending', 'processing')
+          AND e.id NOT IN (SELECT id FROM held)
+        ORDER BY e.ordering_key, e.id LIMIT 1) END AS barred_from
+    FROM held o
+), mine AS (
     SELECT id, event_type, attempts, row_number() OVER (ORDER BY id) AS place FROM (
-        SELECT id, event_type, attempts FROM {schema}.outbox
-        WHERE id = ANY(:ids) AND claim_token = :claim_token ORDER BY id FOR UPDATE
-    ) held
+        SELECT *, min(barred_from) OVER (PARTITION BY ordering_key) AS key_barred_from FROM first_of_key) o
+    WHERE key_barred_from IS NULL OR id < key_barred_from
 ), head AS (
     UPDATE {schema}.outbox_head SET last_position = last_position + (SELECT count(*) FROM mine) RETURNING last_position
 ), counted AS (
@@ -144,10 +162,13 @@ SELECT coalesce(sum(count), 0)::bigint FROM gone
 # One at a time, so that a row cannot be copied twice at once.
 REDRIVING = "SELECT pg_advisory_xact_lock(hashtextextended('{schema}.outbox_redrive', 0))"
 REDRIVE = """
+WITH given_up AS MATERIALIZED (
+    SELECT *, {take_turn} FROM {schema}.outbox WHERE id = :id AND status = 'failed'
+)
 INSERT INTO {schema}.outbox (event_id, event_type, ordering_key, payload, traceparent, redriven_from)
 SELECT :event_id, event_type, ordering_key, payload || jsonb_build_object('event_id', CAST(:event_id AS text)),
        traceparent, id
-FROM {schema}.outbox WHERE id = :id AND status = 'failed'
+FROM given_up
 RETURNING id
 """
 COPY_OF = "SELECT max(id) FROM {schema}.outbox WHERE redriven_from = :id"

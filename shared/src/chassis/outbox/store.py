@@ -27,7 +27,7 @@ COUNTED_AT_ONCE = 100_000  # claims wait meanwhile, for far less than the lock t
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened. Rows with the same ordering key are delivered one after the other."""
+    """Something that happened. Those with the same ordering key are told in the order of their transactions."""
 
     event_type: str
     payload: Mapping[str, Any]
@@ -61,7 +61,7 @@ class Buried:
 class Claim:
     """Rows taken together, in order; only the holder of the token may settle them.
 
-    Of those that share an ordering key, one may be completed only with all before it: the others are put back.
+    Of those that share an ordering key, one is completed only after or together with all before it.
     """
 
     token: UUID
@@ -105,7 +105,7 @@ class Outbox:
             "payload": payload | dict(event.payload),
             "traceparent": tracing.traceparent(),
         }
-        tx.execute(self._sql(sql.APPEND), values)
+        tx.execute(self._sql(sql.APPEND, take_turn=self._take_turn(":ordering_key")), values)
         return event_id
 
     def claim(self, tx: Connection, batch: int = BATCH) -> Claim:
@@ -120,7 +120,11 @@ class Outbox:
         return [Buried(*row) for row in tx.execute(self._sql(sql.BURY), self._limits())]
 
     def complete(self, tx: Connection, claim: Claim, ids: Sequence[int]) -> frozenset[int]:
-        """The rows that are now completed; fewer than asked means that a late worker was kept out."""
+        """The rows that are now completed.
+
+        The others were taken from a late worker, or come behind an open row that this call does not complete: those
+        keep their claim, which is taken back when it is old.
+        """
         values = {"ids": list(ids), "claim_token": claim.token}
         return frozenset(tx.execute(self._sql(sql.COMPLETE), values).scalars())
 
@@ -145,14 +149,15 @@ class Outbox:
         return int(tx.execute(self._sql(sql.PRUNE), {"days": days, "batch": batch}).scalar_one())
 
     def redrive(self, tx: Connection, row_id: int, *, again: bool = False) -> int | None:
-        """Copy a failed row into a new one; the failed row stays as it is.
+        """Copy a failed row into a new one, the last of its ordering key; the failed row stays as it is.
 
         None if there is no such row, or if it has a copy already and is not to be copied `again`.
         """
         tx.execute(self._sql(sql.REDRIVING))
         if not again and self.copy_of(tx, row_id) is not None:
             return None
-        new: int | None = tx.execute(self._sql(sql.REDRIVE), {"id": row_id, "event_id": uuid4()}).scalar_one_or_none()
+        redrive = self._sql(sql.REDRIVE, take_turn=self._take_turn("ordering_key"))
+        new: int | None = tx.execute(redrive, {"id": row_id, "event_id": uuid4()}).scalar_one_or_none()
         return new
 
     def copy_of(self, tx: Connection, row_id: int) -> int | None:
@@ -196,6 +201,9 @@ class Outbox:
         # Asked again under the lock: somebody may have been faster, and may have counted since.
         if tx.execute(self._sql(sql.COUNTING)).scalar_one() and tx.execute(self._sql(sql.FOREIGN_HORIZON)).scalar_one():
             tx.execute(self._sql(sql.FORGET_BACKLOG))
+
+    def _take_turn(self, key: str) -> str:
+        return sql.TAKE_TURN.format(schema=self.schema, key=key)
 
     def _limits(self) -> dict[str, Any]:
         return {"claim_seconds": CLAIM_SECONDS, "attempt_limit": self.attempt_limit}

@@ -1,12 +1,18 @@
-"""A circuit breaker for each way to a broker: when it is down, nobody waits for time-outs to find that out again."""
+"""A circuit breaker for each way to a broker: when it is down, nobody waits for time-outs to find that out again.
+
+Each pause is a quarter of the outage so far: however long the broker was away, the way is open again before another
+quarter of that time has passed, and a long outage costs few tries.
+"""
 
 import threading
 import time
 from collections.abc import Callable
 
 FAILURES = 5  # in a row, before the circuit opens
-FIRST_PAUSE_SECONDS = 0.5
+PAUSE_PART = 0.25
+SHORTEST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 15.0
+LONGEST_TRY_SECONDS = 15.0  # after which whoever passed the half-open circuit will not tell how it went
 
 CLOSED, HALF_OPEN, OPEN = 0, 1, 2
 _WORDS = ("closed", "half_open", "open")
@@ -20,7 +26,7 @@ class Breaker:
     ) -> None:
         self._changed, self._clock = changed, clock
         self._lock = threading.Lock()
-        self._failures, self._pause, self._until = 0, FIRST_PAUSE_SECONDS, 0.0
+        self._failures, self._failing_from, self._until = 0, 0.0, 0.0
         self.state = CLOSED
         changed(CLOSED)
 
@@ -35,27 +41,34 @@ class Breaker:
                 return 0.0
             left = self._until - self._clock()
             if left > 0:
-                return left
+                return left if self.state == OPEN else min(left, self._pause())
             self._set(HALF_OPEN)
-            self._until = self._clock() + self._pause  # should the one who passes never come back
+            self._until = self._clock() + LONGEST_TRY_SECONDS
             return 0.0
 
     def succeeded(self) -> None:
         if self.state == CLOSED and self._failures == 0:
             return
         with self._lock:
-            self._failures, self._pause = 0, FIRST_PAUSE_SECONDS
+            self._failures = 0
             self._set(CLOSED)
 
-    def failed(self) -> None:
+    def failed(self) -> float:
+        """Seconds until the next try; 0 while the circuit is still closed."""
         with self._lock:
             self._failures += 1
-            if self.state == HALF_OPEN:
-                self._pause = min(LONGEST_PAUSE_SECONDS, self._pause * 2)
-            elif self._failures < FAILURES:
-                return
-            self._until = self._clock() + self._pause
+            if self._failures == 1:
+                self._failing_from = self._clock()
+            if self._failures < FAILURES:
+                return 0.0
+            pause = self._pause()
+            self._until = self._clock() + pause
             self._set(OPEN)
+            return pause
+
+    def _pause(self) -> float:
+        outage = self._clock() - self._failing_from
+        return min(LONGEST_PAUSE_SECONDS, max(SHORTEST_PAUSE_SECONDS, PAUSE_PART * outage))
 
     def _set(self, state: int) -> None:
         if self.state != state:

@@ -1,10 +1,12 @@
-"""Orders that somebody placed at the broker without us: shown in the log as such, never made into intents."""
+"""Orders at the broker without an intent: placed by somebody else, or forgotten by a restore. The log shows them."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
+from intents.brokers import Order
 from intents.execution.work import Heard
 from intents.model.chain import GENESIS
 from intents.store.direct import Direct, Statement
@@ -80,7 +82,7 @@ def _payload(heard: Heard) -> dict[str, Any]:
         "average_fill_price": None if order.average_price is None else format(order.average_price, "f"),
         "limit_price": None,
         "stop_price": None,
-        "reason_code": "PLACED_ELSEWHERE",
+        "reason_code": _reason_code(order),
         "reason": None,
         "execution_id": execution.id if execution else None,
         "last_quantity": format(execution.quantity, "f") if execution else None,
@@ -89,4 +91,10 @@ def _payload(heard: Heard) -> dict[str, Any]:
     }
 
 
+def _reason_code(order: Order) -> str:
+    """An order with an id of ours that no intent knows was sent before the log was restored to an earlier state."""
+    return "ADOPTED" if _OURS.fullmatch(order.client_order_id) else "PLACED_ELSEWHERE"
+
+
+_OURS = re.compile(r"tip-[0-9a-f]{32}")
 _STATUS = {"PENDING": "ACCEPTED", "WORKING": "ACCEPTED", "REPLACED": "CANCELED"}

@@ -38,8 +38,7 @@ from intents.execution.work import OPERATOR_REQUIRED, Later, Unknown, Verdict, W
 log = logs.get(__name__)
 
 PARKED_SECONDS = 2.0
-NOT_REACHED_SECONDS = 0.5
-LONGEST_WAIT_SECONDS = 15.0
+NOT_REACHED_SECONDS = 0.25
 _REFUSED = Later(PARKED_SECONDS, "The broker refused the credential.", "CREDENTIAL_INVALID")
 _PARKED: dict[type[Exception], Later] = {
     CredentialInvalid: _REFUSED,
@@ -154,10 +153,11 @@ class Gateway:
 
     def _failed(self, breaker: Breaker, work: Work, pair: KeyPair, error: BrokerError) -> Verdict:
         cause = error.__cause__ if isinstance(error, QueryFailed) else error
+        pause = 0.0
         if isinstance(cause, (RateLimited, CredentialRefused)):
             breaker.succeeded()
         else:
-            breaker.failed()
+            pause = breaker.failed()
         if isinstance(cause, RateLimited):
             self._paused[work.account_id] = time.monotonic() + (cause.retry_after or 1.0)
         if isinstance(cause, CredentialRefused):
@@ -169,7 +169,7 @@ class Gateway:
         if isinstance(error, CredentialRefused):
             return self._rest(work, _REFUSED)
         reason = error.reason if isinstance(error, NotSent) else type(error).__name__
-        return Later(min(LONGEST_WAIT_SECONDS, NOT_REACHED_SECONDS * 2 ** min(work.attempts, 5)), reason)
+        return Later(max(NOT_REACHED_SECONDS, pause), reason)
 
     def _note_refusal(self, work: Work, pair: KeyPair) -> None:
         """Remembered only when it is told: otherwise nobody would ask the broker again, and it never would be."""

@@ -62,6 +62,10 @@ class Look:
             *self._canceled([order for known, order in current if known.unwanted and order.status in OPEN]),
         ]
 
+    def everything_since(self, moment: datetime) -> list[Heard]:
+        """Every order made at the broker since then, as it stands: what a restored log does not know is adopted."""
+        return [self._heard(order, order.updated_at) for order in self.broker.orders(moment - CLOCKS_DIFFER)]
+
     def _heard(self, order: Order, moment: datetime, execution: Execution | None = None) -> Heard:
         return Heard(self.account_id, order, moment, execution, position_known=True, is_current_state=execution is None)
 

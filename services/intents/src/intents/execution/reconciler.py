@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import timedelta
 from uuid import UUID, uuid4
 
 from sqlalchemy import Engine
@@ -13,12 +14,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import db, logs
 from intents.brokers import Broker, BrokerError, Brokers, CredentialRefused, RateLimited, UnknownBroker, Update
-from intents.execution import looking, watching
+from intents.execution import looking, recorder, watching
 from intents.execution.credentials import CredentialInvalid, Credentials, KeyPair, NoCredential, VaultDown
 from intents.execution.looking import Look, MissingOrders
 from intents.execution.metrics import LOOKS, STREAMS
 from intents.execution.recorder import Recorder
-from intents.execution.watching import Believed, Watched
+from intents.execution.watching import Believed, Restored, Watched
 from intents.execution.work import Heard
 
 log = logs.get(__name__)
@@ -27,6 +28,8 @@ LEASE_SECONDS = 6.0
 RENEW_SECONDS = 1.0
 LINGER_SECONDS = 600.0  # how long an account is listened to after its last order has ended
 LOOKERS = 4
+FORGOTTEN = timedelta(days=30)  # how far back orders are adopted of an account of which a restored log knows nothing
+NO_KEYS_SECONDS = 30.0
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 10.0
 _NO_KEYS = (CredentialInvalid, NoCredential, VaultDown, UnknownBroker, KeyError)
@@ -59,6 +62,7 @@ class Reconciler:
     """Told of a key pair that a broker refuses, at every look."""
     _watches: dict[UUID, Watch] = field(default_factory=dict, init=False)
     _token: UUID = field(default_factory=uuid4, init=False)
+    _restored: Restored | None = field(default=None, init=False)
 
     def run(self, stop: threading.Event) -> None:
         self.recorder.start(stop.is_set)
@@ -87,14 +91,18 @@ class Reconciler:
         """Keep the accounts that are ours, take those that are nobody's, let go of those that have gone quiet."""
         now = time.monotonic()
         keep = [one for one, watch in self._watches.items() if now - watch.active_at < LINGER_SECONDS]
-        mine = {one.account_id: one for one in watching.watch(self.engine, self._token, keep, LEASE_SECONDS)}
+        self._restored = watching.restored(self.engine)
+        epoch = self._restored.epoch if self._restored else None
+        mine = {one.account_id: one for one in watching.watch(self.engine, self._token, keep, LEASE_SECONDS, epoch)}
         for account_id in self._watches.keys() - mine.keys():
             self._watches.pop(account_id).stop.set()
         for account_id in mine.keys() - self._watches.keys():
             self._begin(mine[account_id])
         for account in mine.values():
+            watch = self._watches[account.account_id]
+            watch.account = account
             if account.is_urgent:
-                self._watches[account.account_id].look_at = 0.0
+                watch.look_at = 0.0
 
     def _begin(self, account: Watched) -> None:
         watch = Watch(account, threading.Event())
@@ -153,6 +161,8 @@ class Reconciler:
         except (BrokerError, *_NO_KEYS) as error:
             if isinstance(error, RateLimited):
                 watch.look_at = time.monotonic() + (error.retry_after or self.look_seconds)
+            if isinstance(error, NoCredential) and watch.account.is_restored:
+                watch.look_at = time.monotonic() + NO_KEYS_SECONDS  # there may be many of them
             LOOKS.labels("failed").inc()
             log.info("look_failed", account_id=str(account_id), error=type(error).__name__)
         except SQLAlchemyError as error:
@@ -181,13 +191,26 @@ class Reconciler:
         try:
             opened = self.credentials.broker_account(account_id, pair, broker)
             here = [known for known in believed if known.broker_account in (None, opened)]
-            found, sequence = looking.look(self.engine, Look(account_id, broker, here, watch.missing))
+            look = Look(account_id, broker, here, watch.missing)
+            found, sequence = looking.look(self.engine, look)
+            if watch.account.is_restored and self._restored:
+                self._catch_up(look, self._restored)
         except CredentialRefused:
             self.refused(account_id, pair)
             raise
         if sequence is not None:
             self.recorder.tell(account_id, sequence)
         return found, [known for known in believed if known not in here]
+
+    def _catch_up(self, look: Look, restored: Restored) -> None:
+        """After a restore: what happened at the broker since the moment to which the log was restored."""
+        remembered = watching.remembered_until(self.engine, look.account_id, restored.started_at)
+        found = look.everything_since(remembered or restored.started_at - FORGOTTEN)
+        ends = recorder.record(self.recorder.direct, found)
+        watching.caught_up(self.engine, look.account_id, restored.epoch)
+        log.info("account_caught_up", account_id=str(look.account_id), orders=len(found))
+        for account_id, sequence in ends.items():
+            self.recorder.tell(account_id, sequence)
 
     def _found_elsewhere(self, watch: Watch, believed: Sequence[Believed]) -> list[Heard]:
         """The same of orders that were sent under a credential which opens another account at the broker."""

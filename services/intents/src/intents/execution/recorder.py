@@ -123,7 +123,7 @@ class Recorder:
         tell: Callable[[UUID, int], None] = lambda _account_id, _sequence: None,
         threads: int = 1,
     ) -> None:
-        self._direct, self._recorded, self._patience, self.tell = direct, recorded, patience, tell
+        self.direct, self._recorded, self._patience, self.tell = direct, recorded, patience, tell
         self._beat: Callable[[], object] = lambda: None
         self._queue: queue.SimpleQueue[Happening | None] = queue.SimpleQueue()
         self._threads = [threading.Thread(target=self._run, name="recorder", daemon=True) for _ in range(threads)]
@@ -176,7 +176,7 @@ class Recorder:
         while True:
             self._beat()
             try:
-                ends = record(self._direct, batch, self._patience)
+                ends = record(self.direct, batch, self._patience)
                 RECORDED.inc(len(batch))
                 for account_id, sequence in ends.items():
                     self.tell(account_id, sequence)

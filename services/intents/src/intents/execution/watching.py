@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Engine, text
 from intents.brokers import Balance, Position
 from intents.execution.held import MISSING
 from intents.model.chain import GENESIS
+from intents.store.epochs import current_epoch
 
 GENESIS_BYTES = f"'\\x{GENESIS.hex()}'::bytea"
 ENDED = "'FILLED', 'CANCELED', 'REJECTED', 'DENIED', 'EXPIRED', 'FAILED'"
@@ -26,6 +27,8 @@ class Watched(NamedTuple):
     environment: str
     is_urgent: bool
     """Whether an order is open there that no intent asks for."""
+    is_restored: bool
+    """Whether the log was restored to an earlier state since the account was last compared with its broker."""
 
 
 class Believed(NamedTuple):
@@ -55,6 +58,9 @@ _WATCH = text(f"""
         UNION
         SELECT DISTINCT account_id FROM intents.broker_order WHERE intent_id IS NOT NULL AND {UNENDED}
         UNION
+        SELECT a.id FROM accounts_api.account a LEFT JOIN intents.broker_account k ON k.account_id = a.id
+        WHERE CAST(:epoch AS uuid) IS NOT NULL AND k.epoch IS DISTINCT FROM :epoch
+        UNION
         SELECT unnest(CAST(:mine AS uuid[]))
     ), taken AS (
         INSERT INTO intents.broker_account AS known (account_id, lease_token, lease_until)
@@ -62,11 +68,11 @@ _WATCH = text(f"""
         ON CONFLICT (account_id) DO UPDATE
         SET lease_token = excluded.lease_token, lease_until = excluded.lease_until
         WHERE known.lease_until IS NULL OR known.lease_until < now() OR known.lease_token = excluded.lease_token
-        RETURNING account_id
+        RETURNING account_id, epoch
     )
     SELECT account.id, account.broker, account.environment, EXISTS (
         SELECT FROM intents.broker_order o WHERE o.account_id = taken.account_id AND o.unwanted_since IS NOT NULL
-        AND {UNENDED})
+        AND {UNENDED}), CAST(:epoch AS uuid) IS NOT NULL AND taken.epoch IS DISTINCT FROM :epoch
     FROM taken JOIN accounts_api.account account ON account.id = taken.account_id
 """)  # noqa: S608 - a constant
 _RELEASE = text("UPDATE intents.broker_account SET lease_until = NULL WHERE lease_token = :token")
@@ -126,10 +132,50 @@ _BALANCE = text("""
 _LOOKED = text("UPDATE intents.broker_account SET looked_at = :asked_at WHERE account_id = :account_id")
 
 
-def watch(engine: Engine, token: UUID, mine: Sequence[UUID], seconds: float) -> list[Watched]:
-    """Take what is open and unwatched, and keep what is mine; everything that is mine now."""
+class Restored(NamedTuple):
+    """The epoch of a log that was restored to an earlier state."""
+
+    epoch: UUID
+    started_at: datetime
+
+
+_RESTORED = text("SELECT epoch, started_at FROM intents_api.log_epoch WHERE epoch = :epoch AND reason <> 'INSTALLED'")
+_REMEMBERED_UNTIL = text("""
+    SELECT greatest(
+        (SELECT created_at FROM intents.broker_event
+         WHERE account_id = :account_id AND created_at < :started_at ORDER BY sequence DESC LIMIT 1),
+        (SELECT created_at FROM intents.action
+         WHERE account_id = :account_id AND created_at < :started_at ORDER BY sequence DESC LIMIT 1))
+""")
+_CAUGHT_UP = text("UPDATE intents.broker_account SET epoch = :epoch WHERE account_id = :account_id")
+
+
+def restored(engine: Engine) -> Restored | None:
+    """The current epoch, if the log has ever been restored."""
     with engine.begin() as tx:
-        rows = tx.execute(_WATCH, {"token": token, "mine": list(mine), "seconds": seconds})
+        row = tx.execute(_RESTORED, {"epoch": current_epoch(tx)}).one_or_none()
+        return Restored(*row) if row else None
+
+
+def remembered_until(engine: Engine, account_id: UUID, started_at: datetime) -> datetime | None:
+    """The last moment before the restore of which the account's log knows."""
+    with engine.connect() as tx:
+        moment: datetime | None = tx.execute(
+            _REMEMBERED_UNTIL, {"account_id": account_id, "started_at": started_at}
+        ).scalar()
+        return moment
+
+
+def caught_up(engine: Engine, account_id: UUID, epoch: UUID) -> None:
+    """What happened at the broker since the moment to which the log was restored is in the log."""
+    with engine.begin() as tx:
+        tx.execute(_CAUGHT_UP, {"account_id": account_id, "epoch": epoch})
+
+
+def watch(engine: Engine, token: UUID, mine: Sequence[UUID], seconds: float, epoch: UUID | None) -> list[Watched]:
+    """Take what is open or was restored and is unwatched, and keep what is mine; everything that is mine now."""
+    with engine.begin() as tx:
+        rows = tx.execute(_WATCH, {"token": token, "mine": list(mine), "seconds": seconds, "epoch": epoch})
         return [Watched(*row) for row in rows]
 
 

@@ -7,8 +7,10 @@ from uuid import UUID
 from sqlalchemy import Connection, text
 
 _CURRENT = text("SELECT intents_api.current_log_epoch()")
+_LOCK = text("LOCK TABLE intents.log_epoch IN SHARE ROW EXCLUSIVE MODE")
 _BEGIN = text("""
-    INSERT INTO intents.log_epoch (reason, database_identity) VALUES ('OPERATOR', intents.database_identity())
+    INSERT INTO intents.log_epoch (number, reason, database_identity)
+    SELECT max(number) + 1, 'OPERATOR', intents.database_identity() FROM intents.log_epoch
     RETURNING epoch
 """)
 _HISTORY = text("SELECT epoch, started_at, reason FROM intents.log_epoch ORDER BY number")
@@ -28,6 +30,7 @@ def current_epoch(tx: Connection) -> UUID:
 
 def begin_epoch(tx: Connection) -> UUID:
     """A new epoch by an operator's word; the service's own role may not do it."""
+    tx.execute(_LOCK)  # whoever notices a restore at the same moment begins one before or after it
     epoch: UUID = tx.execute(_BEGIN).scalar_one()
     return epoch
 

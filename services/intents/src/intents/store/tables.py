@@ -8,7 +8,6 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     DateTime,
-    Identity,
     Index,
     Integer,
     LargeBinary,
@@ -145,6 +144,7 @@ broker_account = Table(
     Column("lease_until", _MOMENT),
     Column("looked_at", _MOMENT),
     Column("refused_credential", Text),
+    Column("epoch", Uuid),
 )
 broker_order = Table(
     "broker_order",
@@ -244,18 +244,12 @@ statistic_head = Table(
 log_epoch = Table(
     "log_epoch",
     METADATA,
-    Column("number", BigInteger, Identity(always=True), primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("epoch", Uuid, nullable=False, unique=True, server_default=func.gen_random_uuid()),
     Column("started_at", _MOMENT, nullable=False, server_default=func.now()),
     Column("reason", Text, nullable=False),
     Column("database_identity", Text, nullable=False),
     CheckConstraint("reason IN ('INSTALLED', 'RESTORED', 'OPERATOR')", name="reason"),
-)
-Index(
-    "log_epoch_restored_idx",
-    log_epoch.c.database_identity,
-    unique=True,
-    postgresql_where=text("reason = 'RESTORED'"),
 )
 ddl.tables(METADATA)
 feed.table(METADATA)

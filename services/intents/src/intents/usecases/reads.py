@@ -20,6 +20,8 @@ class Page(NamedTuple):
     actions: list[model.Action]
     last: int | None
     """The sequence after which the next page begins; None when there is none."""
+    epoch: UUID
+    """What the sequence counts in."""
 
 
 @dataclass(frozen=True)
@@ -40,26 +42,28 @@ def visible(tx: Connection, reader: Reader) -> model.Account:
     return account
 
 
-Asked = Callable[[], tuple[int, int]]
-"""Gives after which sequence to begin and how many are wanted, or raises what is wrong with the question. It is called
-when the account was found to be visible, and not before: to others the question does not matter."""
+Asked = Callable[[UUID], tuple[int, int]]
+"""Given the log epoch, says after which sequence to begin and how many are wanted, or raises what is wrong with the
+question. It is called only when the account was found to be visible: to others the question does not matter."""
 
 
 def list_actions(deps: Deps, reader: Reader, asked: Asked) -> Page:
-    with deps.engine.connect() as tx:
+    with deps.engine.begin() as tx:
         account = visible(tx, reader)
-        after, limit = asked()
-        return _page(store.page(tx, account.id, after, limit + 1), limit)
+        epoch = store.current_epoch(tx)
+        after, limit = asked(epoch)
+        return _page(store.page(tx, account.id, after, limit + 1), limit, epoch)
 
 
 def action_history(deps: Deps, reader: Reader, intent_id: UUID, asked: Asked) -> Page:
-    with deps.engine.connect() as tx:
+    with deps.engine.begin() as tx:
         account = visible(tx, reader)
-        after, limit = asked()
+        epoch = store.current_epoch(tx)
+        after, limit = asked(epoch)
         actions = store.history(tx, account.id, intent_id, after, limit + 1)
         if not actions and store.latest(tx, account.id, intent_id) is None:
             raise model.IntentNotFound
-    return _page(actions, limit)
+    return _page(actions, limit, epoch)
 
 
 def latest_action(deps: Deps, reader: Reader, intent_id: UUID, asked: Callable[[], object]) -> model.Action:
@@ -89,9 +93,9 @@ def _unmoving(deps: Deps) -> Connection:
     return deps.engine.connect().execution_options(isolation_level="REPEATABLE READ")
 
 
-def _page(found: list[model.Action], limit: int) -> Page:
+def _page(found: list[model.Action], limit: int, epoch: UUID) -> Page:
     shown = found[:limit]
-    return Page(shown, shown[-1].sequence if len(found) > limit else None)
+    return Page(shown, shown[-1].sequence if len(found) > limit else None, epoch)
 
 
 class Verification(NamedTuple):
@@ -103,18 +107,20 @@ class Verification(NamedTuple):
     hash: bytes
     broken: chain.Broken | None
     unfinished: bool
+    epoch: UUID
 
 
-def verify(deps: Deps, reader: Reader, asked: Callable[[], tuple[int, bytes]]) -> Verification:
+def verify(deps: Deps, reader: Reader, asked: Callable[[UUID], tuple[int, bytes]]) -> Verification:
     """Follow the chain of the account from a link that was found good (or its beginning), at most so many actions."""
-    with _unmoving(deps) as tx:
+    with _unmoving(deps) as tx, tx.begin():
         account = visible(tx, reader)
-        after, previous = asked()
+        epoch = store.current_epoch(tx)
+        after, previous = asked(epoch)
         head = store.head(tx, account.id) or (0, chain.GENESIS)
         end = chain.follow(_records(tx, account.id, after), after, previous)
         unfinished = end.broken is None and end.checked == VERIFIED_AT_ONCE
         broken = end.broken or not_shown(tx, account.id, after, end, None if unfinished else head)
-    return Verification(account.id, end.checked, end.sequence, end.hash, broken, unfinished)
+    return Verification(account.id, end.checked, end.sequence, end.hash, broken, unfinished, epoch)
 
 
 def _records(tx: Connection, account_id: UUID, after: int) -> Iterator[dict[str, object]]:

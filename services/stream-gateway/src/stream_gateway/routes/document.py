@@ -31,7 +31,11 @@ def _schemas() -> dict[str, dict[str, Any]]:
             "type": "object",
             "required": ["event", "data"],
             "properties": {
-                "id": {"type": "string", "pattern": "^[0-9]+$", "description": "The sequence to resume after."},
+                "id": {
+                    "type": "string",
+                    "pattern": "^[0-9]+@[0-9a-f-]+$",
+                    "description": "The sequence to resume after, and the epoch of the log that it counts in.",
+                },
                 "event": {"type": "string", "enum": [*NAMES, *WORDS]},
                 "data": {
                     "type": "string",
@@ -108,8 +112,12 @@ ROUTE = Route(
                 "maximum": MAX_SEQUENCE,
                 "description": "Everything after it, then what is new; without it from now on.",
             },
+            "resume_epoch": {
+                "type": "string",
+                "description": "The epoch received with that sequence. The log was restored since: 400 `out_of_range`.",
+            },
         },
-        headers={"Last-Event-ID": "The id of the last event received: it counts before resume_after_sequence."},
+        headers={"Last-Event-ID": "The id of the last event received: it counts before both parameters."},
     ),
     alternatives=READERS,
     content={

@@ -27,6 +27,7 @@ STATUSES: Mapping[type[model.Ending], tuple[grpc.StatusCode, int, str]] = {
     model.BadSubscription: (Code.INVALID_ARGUMENT, 400, "bad_subscription"),
     model.BadPosition: (Code.INVALID_ARGUMENT, 400, "bad_position"),
     model.OutOfRange: (Code.OUT_OF_RANGE, 400, "out_of_range"),
+    model.EpochEnded: (Code.OUT_OF_RANGE, 400, "out_of_range"),
     model.CredentialEnded: (Code.UNAUTHENTICATED, 401, "unauthenticated"),
     model.PermissionEnded: (Code.PERMISSION_DENIED, 403, "forbidden"),
     model.WrongEnvironment: (Code.PERMISSION_DENIED, 403, "forbidden"),

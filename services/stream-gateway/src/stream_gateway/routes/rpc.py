@@ -71,6 +71,7 @@ def _request(data: bytes) -> Request:
         UUID(message.trading_account_id) if is_account_id(message.trading_account_id) else None,
         types,
         message.resume_after_sequence if message.HasField("resume_after_sequence") else None,
+        message.resume_epoch or None,
         None if types and types <= _KNOWN else BadSubscription(),
     )
 

@@ -27,6 +27,7 @@ TRANSPORT = "sse"
 _TEXT = attrgetter("text")
 _BROKEN = (ConnectionError,)
 _POSITION = re.compile(r"[0-9]{1,20}", re.ASCII)
+_ONCE = ("resume_after_sequence", "resume_epoch")
 _PARAMETERS = ROUTE.description.query.keys()
 _HEADERS = {
     "Content-Type": "text/event-stream",
@@ -101,19 +102,20 @@ async def _ended(
 
 def _request(request: web.Request) -> Request:
     account_id = request.match_info["account_id"]
-    types, resume_after, fault = frozenset[int](), None, None
+    types, resume_after, resume_epoch, fault = frozenset[int](), None, None, None
     try:
         _check_parameters(request)
-        types, resume_after = _types(request), _position(request)
+        types = _types(request)
+        resume_after, resume_epoch = _position(request)
     except (Ending, problems.Problem) as problem:
         fault = problem
-    return Request(UUID(account_id) if is_account_id(account_id) else None, types, resume_after, fault)
+    return Request(UUID(account_id) if is_account_id(account_id) else None, types, resume_after, resume_epoch, fault)
 
 
 def _check_parameters(request: web.Request) -> None:
     if not request.query.keys() <= _PARAMETERS:
         raise problems.Problem(400, "unknown_query", f"The parameters are {' and '.join(sorted(_PARAMETERS))}.")
-    if len(request.query.getall("resume_after_sequence", [])) > 1:
+    if any(len(request.query.getall(name, [])) > 1 for name in _ONCE):
         raise problems.Problem(400, "repeated_query", "A query parameter is given twice.")
 
 
@@ -125,11 +127,19 @@ def _types(request: web.Request) -> frozenset[int]:
     return frozenset(NAMES[name] for name in named or NAMES)
 
 
-def _position(request: web.Request) -> int | None:
-    """Last-Event-ID, which a browser sends when it comes back, else what the address says."""
-    text = request.headers.get("Last-Event-ID") or request.query.get("resume_after_sequence")
-    if text is None:
-        return None
+def _position(request: web.Request) -> tuple[int | None, str | None]:
+    """Sequence and epoch of Last-Event-ID, which a browser sends when it comes back, else of the address.
+
+    An id without an epoch is one that a client has put together by itself.
+    """
+    if last := request.headers.get("Last-Event-ID"):
+        text, _, epoch = last.partition("@")
+        return _sequence(text), epoch or None
+    asked = request.query.get("resume_after_sequence")
+    return None if asked is None else _sequence(asked), request.query.get("resume_epoch") or None
+
+
+def _sequence(text: str) -> int:
     if not _POSITION.fullmatch(text):
         raise BadPosition
     return int(text)

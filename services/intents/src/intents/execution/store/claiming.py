@@ -27,16 +27,31 @@ _STALE_MILLIS = """
 _BEST = f"""
     (SELECT CASE WHEN status = 'active' THEN id || ':' || vault_version ELSE id || ' is ' || status END
      FROM accounts_api.credential WHERE account_id = t.account_id ORDER BY {BEST_CREDENTIAL} LIMIT 1)"""  # noqa: S608
+# After the database was restored to an earlier state everything it does not know to be settled may have been sent.
+_RESTORED_AT = """
+    SELECT coalesce((SELECT CASE WHEN reason = 'INSTALLED' THEN '-infinity'::timestamptz ELSE started_at END
+                     FROM intents.log_epoch l WHERE l.epoch = current.epoch), now()) AS at
+    FROM (SELECT intents_api.current_log_epoch() AS epoch) current"""
+_STARTED_BEFORE = """
+    coalesce(t.sent_before, (SELECT at FROM restored WHERE a.created_at < at))"""
 # Under which credential the order in question is at the broker: that which may have been sent before, or that which is
 # to be replaced or canceled. None for a CREATE that nobody has sent.
-_BOUND = """
-    CASE WHEN a.type = 'CREATE' AND t.started_before IS NULL THEN NULL
+_BOUND = f"""
+    CASE WHEN a.type = 'CREATE' AND {_STARTED_BEFORE} IS NULL THEN NULL
          WHEN a.type = 'CREATE' THEN (
              SELECT credential FROM intents.broker_order o
              WHERE o.account_id = t.account_id AND o.client_order_id = 'tip-' || replace(a.id::text, '-', ''))
          ELSE (SELECT credential FROM intents.broker_order o
                WHERE o.account_id = t.account_id AND o.intent_id = t.id AND o.broker_order_id = t.broker_order_id
-               LIMIT 1) END"""
+               LIMIT 1) END"""  # noqa: S608
+
+# An order that was seen before its intent had claimed it, as after a restore, is its intent's from here on.
+_TAKE_OVER = """
+            intent_id = excluded.intent_id, action_sequence = excluded.action_sequence,
+            status = CASE WHEN o.intent_id IS NULL THEN 'STARTED' ELSE o.status END,
+            broker_order_id = CASE WHEN o.intent_id IS NOT NULL THEN o.broker_order_id END,
+            filled_quantity = CASE WHEN o.intent_id IS NULL THEN 0 ELSE o.filled_quantity END,
+            filled_value = CASE WHEN o.intent_id IS NULL THEN 0 ELSE o.filled_value END"""
 
 # The lease is the recovery point as well: from here on the command may have been sent. What is looked up by key is a
 # subquery and not a join, because a join may be planned as a scan while the table is still small.
@@ -44,7 +59,7 @@ _CLAIM = Statement(
     "execution_claim",
     ("integer", "uuid", "double precision", "uuid[]", "integer"),
     f"""
-    WITH due AS MATERIALIZED (
+    WITH restored AS MATERIALIZED ({_RESTORED_AT}), due AS MATERIALIZED (
         SELECT account_id, id, submit_started_at FROM intents.intent
         WHERE open_actions > 0 AND next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())
           AND account_id <> ALL ($4)
@@ -58,21 +73,24 @@ _CLAIM = Statement(
         RETURNING i.account_id, i.id, i.organization_id, i.environment, i.symbol, i.order_side, i.spec, i.quantity,
                   i.filled_quantity, i.status, i.broker_order_id, i.created_at, i.attempts, i.absences, i.done_sequence,
                   i.route_strategy, i.reason_code, i.version, i.updated_at, i.open_actions,
-                  due.submit_started_at AS started_before
+                  due.submit_started_at AS sent_before
     ), command AS MATERIALIZED (
         SELECT t.*, a.id AS action_id, a.sequence, a.type, a.traceparent, coalesce(a.spec, t.spec) AS wanted,
-               {_BEST} AS best, {_BOUND} AS bound
+               {_STARTED_BEFORE} AS started_before, {_BEST} AS best, {_BOUND} AS bound
         FROM taken t CROSS JOIN LATERAL (
-            SELECT id, sequence, type, traceparent, spec FROM intents.action a
+            SELECT id, sequence, type, traceparent, spec, created_at FROM intents.action a
             WHERE a.account_id = t.account_id AND a.intent_id = t.id AND a.sequence > t.done_sequence
             ORDER BY a.sequence LIMIT 1
         ) a
     ), started AS (
-        INSERT INTO intents.broker_order (account_id, client_order_id, intent_id, action_sequence, status, credential)
+        INSERT INTO intents.broker_order AS o
+            (account_id, client_order_id, intent_id, action_sequence, status, credential)
         SELECT account_id, 'tip-' || replace(action_id::text, '-', ''), id, sequence, 'STARTED',
                coalesce(bound, best, '{DERIVED}')
-        FROM command WHERE type <> 'CANCEL' AND started_before IS NULL
-        ON CONFLICT (account_id, client_order_id) DO UPDATE SET credential = excluded.credential
+        FROM command t WHERE type <> 'CANCEL' AND (started_before IS NULL OR NOT EXISTS (
+            SELECT FROM intents.broker_order o WHERE o.account_id = t.account_id AND o.intent_id IS NOT NULL
+            AND o.client_order_id = 'tip-' || replace(action_id::text, '-', '')))
+        ON CONFLICT (account_id, client_order_id) DO UPDATE SET credential = excluded.credential, {_TAKE_OVER}
     )
     SELECT t.account_id, t.id, now(), t.action_id, t.type, t.created_at, t.symbol, t.order_side, t.wanted,
            t.quantity, t.filled_quantity, t.status, t.broker_order_id,

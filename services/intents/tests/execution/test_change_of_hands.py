@@ -1,0 +1,167 @@
+"""An order stays in the account at the broker where it was sent, whatever becomes of the credentials."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pytest
+import requests
+
+from intents.brokers import OrderStatus
+from intents.execution import operator
+from intents.execution.credentials import derived
+
+from .conftest import PAPER_SECRET, give_credential
+
+
+def create(symbol: str = "SIM.OPEN") -> dict[str, Any]:
+    payload = {"symbol": symbol, "order_side": "BUY", "spec": {"Market": {"quantity": "10"}}}
+    return {"command": {"type": "CREATE", "payload": payload}}
+
+
+def cancel(action: Any) -> dict[str, Any]:
+    return {"command": {"type": "CANCEL", "payload": {"ref_intent_id": action["intent_id"]}}}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def executor(start: Callable[..., Any]) -> None:
+    """It asks about an unknown outcome only when a test lets it."""
+    start("executor", ASK_AFTER_SECONDS="3600")
+
+
+def let_it_ask(desk: Any) -> None:
+    desk.execute("UPDATE intents.intent SET next_attempt_at = now() WHERE account_id = :account_id")
+
+
+@pytest.fixture
+def reconciler(start: Callable[..., Any]) -> Any:
+    """Only where a test wants it: it would find out what an unknown outcome is before anybody has asked."""
+    worker = start("reconciler")
+    yield worker
+    worker.stop()
+
+
+@pytest.fixture
+def state() -> Callable[..., Any]:
+    return lambda desk, intent: desk.get(f"/{intent['intent_id']}").json["state"]
+
+
+def of_desk(desk: Any, paper: Any) -> list[Any]:
+    ours = {f"tip-{row['id'].hex}" for row in desk.rows("action")}
+    return [one for one in paper.ledger() if one["client_order_id"] in ours]
+
+
+def test_an_unknown_outcome_is_queried_under_the_credential_of_the_send(desk, paper, reaches):
+    intent = desk.created(create("SIM.TIMEOUT_AFTER_ACCEPT"))
+    reaches(intent, "SUBMITTED")
+
+    give_credential(desk, "another-account")
+    let_it_ask(desk)
+    state = reaches(intent, "ACCEPTED", "FILLED", seconds=60)
+
+    [order] = of_desk(desk, paper)
+    assert order["posts"] == 1 and order["order_id"] == state["broker_order_id"]
+
+
+def test_a_cancel_reaches_the_order_where_it_is(desk, paper, reaches):
+    intent = desk.created(create())
+    reaches(intent, "ACCEPTED")
+    give_credential(desk, "another-account")
+
+    desk.created(cancel(intent))
+
+    reaches(intent, "CANCELED", seconds=60)
+    assert [order["status"] for order in of_desk(desk, paper)] == ["canceled"]
+
+
+@pytest.mark.usefixtures("reconciler")
+def test_what_is_filled_under_a_former_credential_is_seen(desk, paper, reaches):
+    paper.quote("FORMER", "9", "10")
+    spec = {"Limit": {"quantity": "5", "limit_price": "8", "time_in_force": "GTC"}}
+    payload = {"symbol": "FORMER", "order_side": "BUY", "spec": spec}
+    intent = desk.created({"command": {"type": "CREATE", "payload": payload}})
+    reaches(intent, "ACCEPTED")
+    give_credential(desk, "another-account")
+
+    paper.quote("FORMER", "7", "8")
+
+    assert reaches(intent, "FILLED", seconds=60)["filled_quantity"] == "5"
+
+
+@pytest.fixture
+def out_of_reach(new_desk: Any, eventually: Any, state: Any) -> tuple[Any, Any]:
+    """A desk with a command whose outcome is unknown, and a credential that now opens another account."""
+    desk = new_desk(broker="alpaca")
+    give_credential(desk, f"first of {desk.account_id}")
+    intent = desk.created(create("SIM.TIMEOUT_AFTER_ACCEPT"))
+    eventually(lambda: state(desk, intent)["status"] == "SUBMITTED")
+    give_credential(desk, f"second of {desk.account_id}", version=2)
+    let_it_ask(desk)
+    eventually(lambda: state(desk, intent)["reason_code"] == "OPERATOR_REQUIRED", 60)
+    return desk, intent
+
+
+def test_what_no_credential_can_query_waits_for_an_operator_and_is_not_sent_elsewhere(out_of_reach, paper, state):
+    desk, intent = out_of_reach
+
+    assert [order["posts"] for order in of_desk(desk, paper)] == [1]
+    assert state(desk, intent)["outcome"] == "unknown"
+    [listed] = [one for one in operator.unresolved(desk.deps.engine) if one.account_id == desk.account_id]
+    assert listed.client_order_id == f"tip-{UUID(intent['id']).hex}" and listed.broker_account
+
+
+def test_an_operator_says_what_became_of_the_order(out_of_reach, paper, state):
+    desk, intent = out_of_reach
+    [order] = of_desk(desk, paper)
+    found = operator.Found(order["order_id"], OrderStatus.FILLED, Decimal(10), Decimal("100.01"))
+
+    operator.resolve(desk.deps.engine, f"tip-{UUID(intent['id']).hex}", found, "seen in the broker's list")
+
+    settled = state(desk, intent)
+    assert settled["status"] == "FILLED" and settled["filled_quantity"] == "10" and settled["outcome"] is None
+    assert settled["broker_order_id"] == order["order_id"]
+    with pytest.raises(operator.NotUnresolved):
+        operator.resolve(desk.deps.engine, f"tip-{UUID(intent['id']).hex}", None, "again")
+
+
+def test_an_operator_says_that_there_is_no_order(out_of_reach, state):
+    desk, intent = out_of_reach
+
+    operator.resolve(desk.deps.engine, f"tip-{UUID(intent['id']).hex}", None, "not in the broker's list")
+
+    settled = state(desk, intent)
+    assert settled["status"] == "FAILED" and settled["reason_code"] == "RESOLVED_BY_OPERATOR"
+    assert [row["open_actions"] for row in desk.rows("intent")] == [0]
+
+
+@pytest.mark.usefixtures("reconciler")
+def test_an_order_that_surfaces_after_its_intent_has_ended_is_told_and_canceled(
+    desk, paper, hold_back, reaches, eventually
+):
+    """Sent by an executor that died, canceled, not found at the broker for long enough, and there all the same."""
+    with hold_back():
+        intent = desk.created(create())
+        name = f"tip-{UUID(intent['id']).hex}"
+        desk.execute(
+            "INSERT INTO intents.broker_order (account_id, client_order_id, intent_id, action_sequence, status, "
+            "credential) VALUES (:account_id, :name, :intent_id, 1, 'STARTED', 'derived')",
+            name=name,
+            intent_id=intent["intent_id"],
+        )
+        desk.execute(
+            "UPDATE intents.intent SET submit_started_at = now() - interval '1 minute' WHERE account_id = :account_id"
+        )
+        desk.created(cancel(intent))
+    assert reaches(intent, "CANCELED", seconds=60)["reason_code"] == "NOT_FOUND_AT_BROKER"
+
+    keys = derived(desk.account_id, PAPER_SECRET)
+    headers = {"APCA-API-KEY-ID": keys["key_id"], "APCA-API-SECRET-KEY": keys["secret_key"]}
+    body = {"symbol": "SIM.OPEN", "side": "buy", "type": "market", "qty": "10", "time_in_force": "day"}
+    body["client_order_id"] = name
+    requests.post(paper.url + "/v2/orders", json=body, headers=headers, timeout=30).raise_for_status()
+
+    eventually(lambda: [order["status"] for order in of_desk(desk, paper)] == ["canceled"], 60)
+    events = [row for row in desk.rows("broker_event") if row["payload"].get("reason_code") == "ORDER_AFTER_END"]
+    assert eventually(lambda: events) and {row["to_status"] for row in events} == {"CANCELED"}
+    assert reaches(intent, "CANCELED")["reason_code"] == "NOT_FOUND_AT_BROKER"

@@ -1,0 +1,82 @@
+"""After the log was restored to an earlier state: what happened at the broker since is found, nothing is sent twice."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+import requests
+from sqlalchemy import create_engine
+
+from chassis import db
+from intents.execution.credentials import derived
+from intents.store.epochs import begin_epoch
+
+from .conftest import PAPER_SECRET
+
+
+def create(symbol: str = "SIM.OPEN") -> dict[str, Any]:
+    payload = {"symbol": symbol, "order_side": "BUY", "spec": {"Market": {"quantity": "10"}}}
+    return {"command": {"type": "CREATE", "payload": payload}}
+
+
+def post(paper: Any, desk: Any, name: str) -> None:
+    keys = derived(desk.account_id, PAPER_SECRET)
+    headers = {"APCA-API-KEY-ID": keys["key_id"], "APCA-API-SECRET-KEY": keys["secret_key"]}
+    body = {"symbol": "SIM.OPEN", "side": "buy", "type": "market", "qty": "10", "time_in_force": "day"}
+    body["client_order_id"] = name
+    requests.post(paper.url + "/v2/orders", json=body, headers=headers, timeout=30).raise_for_status()
+
+
+@pytest.fixture(autouse=True)
+def _no_process_is_left_over(start: Any) -> Any:
+    yield
+    for worker in start.started:
+        worker.stop()
+
+
+@pytest.fixture
+def restore(platform: Any) -> Callable[[], None]:
+    def begin() -> None:
+        engine = create_engine(db.with_driver(platform.admin_url))
+        with engine.begin() as tx:
+            begin_epoch(tx)
+        engine.dispose()
+
+    return begin
+
+
+def test_an_account_without_open_intents_is_compared_with_its_broker_and_unknown_orders_are_adopted(
+    desk, paper, start, restore, eventually
+):
+    name = "tip-" + "0" * 31 + "1"
+    post(paper, desk, name)  # by an intent of which the restored log knows nothing
+    assert desk.rows("broker_event") == []
+
+    restore()
+    start("reconciler")
+
+    [row] = eventually(lambda: [row for row in desk.rows("broker_event") if row["type"] == "BROKER_ORDER"], 60)
+    assert row["payload"]["reason_code"] == "ADOPTED" and row["intent_id"] is None
+    assert [order["client_order_id"] for order in desk.rows("broker_order")] == [name]
+    eventually(lambda: [account["epoch"] for account in desk.rows("broker_account")] != [None])
+
+
+@pytest.mark.parametrize("reconciled_first", [True, False])
+def test_what_the_restored_log_does_not_know_to_be_sent_is_queried_before_it_is_sent(
+    reconciled_first, desk, paper, start, restore, hold_back, reaches, orders, eventually
+):
+    paper.faults(accept_duplicate_client_order_ids=True)  # so that only the query can save us
+    with hold_back():
+        intent = desk.created(create())
+        post(paper, desk, f"tip-{UUID(intent['id']).hex}")  # after the moment to which the log was restored
+        restore()
+        if reconciled_first:
+            start("reconciler")
+            eventually(lambda: desk.rows("broker_order"), 60)
+    start("executor")
+
+    reaches(intent, "ACCEPTED", seconds=60)
+
+    paper.faults()
+    assert [order["posts"] for order in orders()] == [1]
