@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from fault_proxy import BrokerProxy
 from fault_stack import Stack, stack
@@ -71,6 +70,7 @@ class Stage:
     proxy: BrokerProxy
     streams: StreamHolds
     chosen: Sequence[Scenario]
+    all_good: bool = True
     _coming: dict[str, Future[Outcome]] = field(default_factory=dict, init=False)
 
     def outcome(self, chosen: Scenario) -> Outcome:
@@ -97,7 +97,7 @@ class Stage:
         try:
             chosen.run(trial)
         except Exception as raised:  # noqa: BLE001 - reported with the scenario's name
-            error = raised
+            error, self.all_good = raised, False
         return Outcome(chosen, error, trial.notes)
 
     def close(self) -> None:
@@ -112,7 +112,7 @@ def in_order(chosen: Iterable[Scenario]) -> list[Scenario]:
 
 @contextmanager
 def stage(chosen: Sequence[Scenario]) -> Iterator[Stage]:
-    """The platform with quick settings and two executors. Its logs stay behind when the caller fails."""
+    """The platform with quick settings and two executors. Its logs stay behind unless everything was green."""
     with ExitStack() as opened:
         proxies: list[BrokerProxy] = []
 
@@ -130,4 +130,5 @@ def stage(chosen: Sequence[Scenario]) -> Iterator[Stage]:
         made = Stage(on, proxies[0], streams, chosen)
         opened.callback(made.close)
         yield made
-    shutil.rmtree(Path(on.directory), ignore_errors=True)
+    if made.all_good:
+        shutil.rmtree(on.directory, ignore_errors=True)
