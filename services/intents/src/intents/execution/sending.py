@@ -20,6 +20,7 @@ from intents.model import Status, Update
 
 QUIET_MARGIN_SECONDS = 1.0
 GIVEN_UP_QUIETS = 3  # quiet periods, after which what is not there will not come any more
+HOLDER_LOST_SECONDS = 0.25  # by when it has a new session, or the lock is confirmed again
 FRESH_SECONDS = 2.0  # how old may be what the claim saw of halts and cancels
 CANCEL_ATTEMPTS = 5  # polls of a cancel that the broker took in and does not carry out
 
@@ -174,7 +175,7 @@ def _sent_before(broker: Broker, work: Work) -> Verdict | None:
 def _not_ours_any_more(broker: Broker, work: Work, is_current: IsCurrent) -> Verdict | None:
     """A process that was stopped for a while, or cut off, must not send what another may have taken over."""
     if not is_current(work.holder):
-        return Later(0.0, "holder_lost")
+        return Later(HOLDER_LOST_SECONDS, "holder_lost")
     if time.monotonic() + broker.call_seconds > work.lease_ends:
         return Later(0.0, "lease_too_short")
     return None
