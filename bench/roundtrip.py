@@ -36,6 +36,7 @@ from intents.execution import executor as executing
 from intents.execution.config import ExecutionConfig
 from intents.execution.executor import Executor
 from intents.execution.gateway import Gateway
+from intents.execution.liveness import Liveness
 from intents.execution.processes import credentials_of, engine_of
 from intents.store import SCHEMA
 from intents.store.direct import Direct
@@ -111,8 +112,10 @@ def run_executor() -> None:
     config = ExecutionConfig.from_env()
     engine = engine_of(config, "bench-executor")
     brokers = Brokers(config.addresses, {("paper", "live"): lambda _where: Instant()})  # type: ignore[dict-item, return-value]
-    gateway = Gateway(brokers, credentials_of(config, engine))
-    executor = Executor(Direct(engine), gateway, config.executor_threads, config.executor_lease_seconds)
+    direct = Direct(engine)
+    liveness = Liveness(engine, direct)
+    gateway = Gateway(brokers, credentials_of(config, engine), is_current=liveness.is_current)
+    executor = Executor(direct, gateway, config.executor_threads, config.executor_lease_seconds, liveness=liveness)
 
     def loop(stop: threading.Event) -> None:
         executing.listen(executor, Ear(engine, SCHEMA), config.queues, stop)

@@ -132,17 +132,15 @@ def test_a_dump_restored_into_another_cluster_begins_an_epoch(
     assert read == {after[-1].epoch}
 
 
-def test_a_killed_database_comes_back_in_the_same_epoch(
-    postgres_server: PostgresServer, fresh_platform: Platform
-) -> None:
-    if postgres_server.embedded is None:
-        pytest.skip("the Postgres server is not ours to kill")
-    before = history(fresh_platform.admin_url)
-    postgres_server.embedded.kill()
-    postgres_server.embedded.start()
+def test_a_killed_database_comes_back_in_the_same_epoch(server_directory: Path) -> None:
+    with EmbeddedPostgres(server_directory / f"killed-{secrets.token_hex(2)}", fast=True) as server:
+        migrate(server.url)
+        before = history(server.url)
+        server.kill()
+        server.start()
 
-    assert read_epoch(fresh_platform.admin_url) == before[-1].epoch
-    assert history(fresh_platform.admin_url) == before
+        assert read_epoch(server.url) == before[-1].epoch
+        assert history(server.url) == before
 
 
 def test_an_operator_begins_an_epoch_without_a_restore(fresh_platform: Platform) -> None:

@@ -31,6 +31,7 @@ QUIET_MARGIN_SECONDS = 1.0
 ABSENCES_TO_GIVE_UP = 3  # a quiet period apart from each other
 CANCEL_ATTEMPTS = 5  # polls of a cancel that the broker took in and does not carry out
 OPERATOR_SECONDS = 10.0
+HOLDER_LOST_SECONDS = 0.25  # by when it has a new session, or the lock is confirmed again
 
 T = TypeVar("T")
 
@@ -72,6 +73,8 @@ class Dispatch:
             current = Dispatch(self.broker, work, self.refresh, self.may_send)
             if decided := not_to_be_sent(work):
                 return current, TOO_OLD if work.started_before else decided
+        if not self.may_send():
+            return current, Later(HOLDER_LOST_SECONDS, "holder_lost")
         if elapsed() + self.broker.call_seconds > self.work.lease_ends:
             return current, Later(0.0, "lease_too_short")
         return current, None
