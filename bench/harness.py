@@ -76,10 +76,10 @@ def report(title: str, ratios: Sequence[Ratio], *, versions: Sequence[str], comm
     lines += ["", notes, ""] if notes else [""]
     section = "\n".join(lines)
     print("\n" + section)
-    _keep(title, section)
+    keep(title, section)
 
 
-def _keep(title: str, section: str) -> None:
+def keep(title: str, section: str) -> None:
     text = README.read_text() if README.exists() else "# Benchmarks\n\n"
     start = text.find(f"## {title}\n")
     if start < 0:

@@ -8,9 +8,9 @@ from fault_proxy import Exchange, Fault
 from fault_scenario import scenario
 from fault_trial import OPEN_AT_BROKER, Trial
 
-FAST = "SIM.TRICKLE200"
+FAST = "SIM.TRICKLE500"
 PARTIAL = "SIM.PARTIAL50"
-CANCELS = 8
+CANCELS = 10
 
 
 @contextmanager
@@ -123,11 +123,11 @@ def overfill_in_one_burst(trial: Trial) -> None:
 
 @scenario()
 def cancel_while_filling(trial: Trial) -> None:
-    """REPLACE and CANCEL of an order that fills 200 times a second are never refused as busy."""
+    """REPLACE and CANCEL of an order that fills 500 times a second are never refused as busy."""
     for _ in range(CANCELS):
-        intent_id = trial.create(FAST, "5000")
+        intent_id = trial.create(FAST, "90000")
         trial.wait_for_status(intent_id, "PARTIALLY_FILLED")
-        trial.replace(intent_id, "4000")
+        trial.replace(intent_id, "80000")
         trial.cancel(intent_id)
         trial.wait_for_status(intent_id, "CANCELED")
-        trial.expect_fills_agree(intent_id)
+    trial.expect_fills_agree(intent_id)

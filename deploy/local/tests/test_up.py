@@ -245,3 +245,12 @@ def test_a_damaged_file_is_named_and_not_replaced(folder):
 
     with pytest.raises(Fault, match=r"secrets\.json is damaged: repair or remove it"):
         home.secrets()
+
+
+def test_a_state_file_that_a_power_cut_left_empty_is_as_none(folder):
+    home = Home(folder / "home")
+    home.create()
+    home.write_state({"pid": 1})
+    (folder / "home" / "state.json").write_text("")
+
+    assert home.state() == {}

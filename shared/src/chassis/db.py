@@ -70,6 +70,11 @@ def is_unavailable(error: BaseException) -> bool:
     return bool(state.startswith(_PASSING))
 
 
+def is_lock_timeout(error: BaseException) -> bool:
+    """Whether another transaction held a lock for longer than this one was allowed to wait."""
+    return isinstance(error, DBAPIError) and getattr(error.orig, "pgcode", None) == "55P03"
+
+
 def was_committing(error: BaseException) -> bool:
     """Whether the connection was lost where no statement was under way: then it was the COMMIT, done or not."""
     return isinstance(error, DBAPIError) and error.connection_invalidated and error.statement is None

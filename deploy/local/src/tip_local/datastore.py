@@ -127,14 +127,15 @@ def kept_secret(file: Path) -> str:
     return file.read_text().strip()
 
 
-def write_private(file: Path, text: str) -> None:
+def write_private(file: Path, text: str, *, durable: bool = True) -> None:
     """Replace the file in one step, readable by its owner only from the first moment."""
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     draft.touch(mode=0o600)
     with draft.open("w") as opened:
         opened.write(text)
-        opened.flush()
-        os.fsync(opened.fileno())  # a power cut must not leave an empty file under the final name
+        if durable:
+            opened.flush()
+            os.fsync(opened.fileno())  # a power cut must not leave an empty file under the final name
     draft.replace(file)
 
 

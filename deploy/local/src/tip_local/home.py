@@ -117,11 +117,15 @@ class Home:
         return fixed or int(read_json(self._ports_file).get(name, 0))
 
     def state(self) -> dict[str, Any]:
-        """What the one that runs, or the one that was killed, last said of itself."""
-        return read_json(self._state_file)
+        """What the one that runs, or the one that was killed, last said of itself; nothing after a power cut."""
+        try:
+            return read_json(self._state_file)
+        except Fault:
+            return {}
 
     def write_state(self, state: dict[str, Any]) -> None:
-        write_private(self._state_file, json.dumps(state))
+        # Written between a death and the restart, and only of use while the machine runs: not worth waiting for a disk.
+        write_private(self._state_file, json.dumps(state), durable=False)
 
     def forget_state(self) -> None:
         self._state_file.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ import secrets
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -36,6 +37,9 @@ SETTINGS = {
     "jit": "off",  # compiling costs more than it saves on queries of this size
     "io_method": "sync",  # no pool of I/O processes on a small machine
 }
+if sys.platform == "linux":
+    # After a kill Postgres first flushes everything it has: one call instead of one for each of a thousand files.
+    SETTINGS["recovery_init_sync_method"] = "syncfs"
 # A killed server still loses nothing, only a killed machine does: so kill tests are meaningful on a fast cluster.
 FAST_SETTINGS = {
     "fsync": "off",

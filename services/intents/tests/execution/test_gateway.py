@@ -105,3 +105,23 @@ def test_what_waited_for_others_is_claimed_again_before_it_is_sent(gateway, scri
     """A halt or a cancel that came meanwhile is seen only by a new claim."""
     assert gateway.carry_out(work(age=10)) == Later(0.0, "claimed_too_long_ago")
     assert scripted.requests == []
+
+
+def test_facts_that_cannot_be_read_again_are_no_reason_to_send_nor_to_doubt(gateway, scripted, work):
+    scripted.says(200, {"id": "the account"})
+
+    def away(_work: Work) -> Work:
+        raise OperationalError("refresh", None, Exception("the database has gone away"))
+
+    gateway.refresh = away
+
+    assert isinstance(gateway.carry_out(work(age=1.5)), Later)
+    assert [method for method, _, _ in scripted.requests] == ["GET"]
+
+
+def test_an_account_that_cannot_be_named_is_no_reason_to_doubt_what_was_sent(gateway, scripted, work):
+    """Nothing is sent before it is known in which account at the broker it will be."""
+    scripted.says(500, {"message": "oops"})
+
+    assert isinstance(gateway.carry_out(work()), Later)
+    assert [method for method, _, _ in scripted.requests] == ["GET"]

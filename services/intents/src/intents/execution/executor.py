@@ -119,6 +119,7 @@ class Executor:
             if not db.is_unavailable(error):
                 raise
             log.warning("executor_database_unavailable", error=type(error).__name__)
+            self._watchful_until = time.monotonic() + WATCHFUL_SECONDS
             return False
         self._more = len(claimed) == room
         if not claimed:

@@ -123,7 +123,7 @@ class Gateway:
             broker = self.brokers.account(work.broker or "", work.environment, pair.secret)
             if work.bound_account not in (None, self._opened(work, pair, broker)):
                 return None
-            verdict = Dispatch(broker, work, self.refresh, lambda: self.is_current(work.holder)).run()
+            verdict = Dispatch(broker, work, self._refreshed, lambda: self.is_current(work.holder)).run()
         except tuple(_PARKED) as reason:
             return self._rest(work, _PARKED[type(reason)])
         except BrokerError as error:
@@ -143,6 +143,14 @@ class Gateway:
         with self._lock:
             self._resting[work.account_id] = time.monotonic() + min(later.seconds, PARKED_SECONDS)
         return later
+
+    def _refreshed(self, work: Work) -> Work | None:
+        """Without the database nobody knows whether it may still be sent: so it waits."""
+        try:
+            return self.refresh(work)
+        except SQLAlchemyError as error:
+            log.warning("facts_not_refreshed", action_id=str(work.action_id), error=type(error).__name__)
+            return None
 
     def _opened(self, work: Work, pair: KeyPair, broker: Broker) -> str:
         """The account which the pair opens. Nothing is sent before that is known."""

@@ -2,9 +2,9 @@
 
 from uuid import UUID
 
-from sqlalchemy import text
+from sqlalchemy import exc, text
 
-from chassis import logs
+from chassis import db, logs
 from intents import model, store
 from intents.usecases import Deps
 from intents.usecases.submit import announce
@@ -39,15 +39,25 @@ def cancel_stale(deps: Deps) -> int:
 
 
 def _cancel(deps: Deps, account_id: UUID, intent_id: UUID) -> bool:
-    facts, _keys = store.facts(deps.direct, store.Question(account_id, ref_intent_id=intent_id))
-    if facts.account is None:
-        return False
-    command = model.Cancel({"ref_intent_id": str(intent_id)}, intent_id)
     try:
-        admission = model.admit(facts, facts.account, ACTOR, command, REASON)
-        action = store.append(deps.direct, store.New(admission, once=None, traceparent=None))
-    except (store.FactsChanged, model.IntentTerminal, model.IntentBusy, model.OutcomeUnknown):
+        with deps.direct.transaction():
+            store.lock_intents(deps.direct, account_id, [intent_id])  # it may be filling: nobody comes in between
+            action = _append(deps, account_id, intent_id)
+    except (model.AccountNotFound, model.IntentTerminal, model.IntentBusy, store.Uncertain):
         return False  # something else happened to it just now; if it is still too old, the next look finds it
+    except exc.OperationalError as error:
+        if not db.is_lock_timeout(error):
+            raise
+        return False  # the others need not wait for this one
     log.info("stale_order_canceled", account_id=str(account_id), intent_id=str(intent_id))
     announce(deps, action)
     return True
+
+
+def _append(deps: Deps, account_id: UUID, intent_id: UUID) -> model.Action:
+    facts, _keys = store.facts(deps.direct, store.Question(account_id, ref_intent_id=intent_id))
+    if facts.account is None:
+        raise model.AccountNotFound
+    command = model.Cancel({"ref_intent_id": str(intent_id)}, intent_id)
+    admission = model.admit(facts, facts.account, ACTOR, command, REASON)
+    return store.append(deps.direct, store.New(admission, once=None, traceparent=None))

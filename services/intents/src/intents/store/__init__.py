@@ -1,10 +1,11 @@
 """The only SQL on the tables of intents."""
 
 from intents.store.admission import Known, Question, facts, facts_of, with_order_facts
-from intents.store.appending import FactsChanged, New, Once, append, create_all, lock, remember, written
+from intents.store.appending import FactsChanged, New, Once, append, create_all, remember, written
 from intents.store.direct import Direct, Uncertain
 from intents.store.epochs import LogEpoch, begin_epoch, current_epoch, epochs
 from intents.store.events import append_to_all
+from intents.store.locking import lock_account, lock_intents
 from intents.store.reads import (
     account,
     accounts_of,
@@ -51,7 +52,8 @@ __all__ = [
     "history",
     "last_cancel",
     "latest",
-    "lock",
+    "lock_account",
+    "lock_intents",
     "now",
     "other_events",
     "page",

@@ -1,7 +1,7 @@
 """Writing actions and all that goes with them: what is admitted together is one write."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -90,16 +90,21 @@ _CREATE = Statement(
     {_ACTION}
     """,  # noqa: S608 - only our own words
 )
+# It does not wait for the intent's row: with the idempotency key taken it would hold up whoever has locked the row and
+# needs the same key. Who finds the row locked waits for it with nothing in his hands (`locking`).
 _AMEND = Statement(
     "intents_amend",
     ("json",),
     f"""
-    WITH given AS MATERIALIZED ({_GIVEN}), once AS ({_ONCE}), changed AS (
+    WITH given AS MATERIALIZED ({_GIVEN}), once AS ({_ONCE}), as_expected AS MATERIALIZED (
+        SELECT new.* FROM ({_ADMITTED}) new
+        JOIN intents.intent i ON i.account_id = new.account_id AND i.id = new.intent_id AND i.version = new.version
+        FOR UPDATE OF i SKIP LOCKED
+    ), changed AS (
         UPDATE intents.intent i
         SET status = to_status, version = i.version + 1, updated_at = new.created_at,
             open_actions = open_actions + 1, next_attempt_at = least(next_attempt_at, new.created_at)
-        FROM ({_ADMITTED}) new
-        WHERE i.account_id = new.account_id AND i.id = new.intent_id AND i.version = new.version
+        FROM as_expected new WHERE i.account_id = new.account_id AND i.id = new.intent_id
         RETURNING i.account_id, i.id AS intent_id
     ), admitted AS MATERIALIZED (SELECT given.* FROM given JOIN changed USING (account_id, intent_id)),
     head AS ({_HEAD}), told AS ({_OUTBOX})
@@ -134,7 +139,7 @@ class New(NamedTuple):
 
 
 class FactsChanged(Exception):
-    """Somebody else wrote between the read and the write: decide again."""
+    """Somebody else wrote between the read and the write, or is about to: decide again."""
 
 
 def append(direct: Direct, new: New) -> model.Action:
@@ -278,27 +283,3 @@ def _in_flight(error: exc.OperationalError) -> Exception | None:
     """Postgres says on which table it waited too long for another transaction."""
     context = getattr(getattr(error.orig, "diag", None), "context", None) or ""
     return model.IdempotentRequestInFlight() if "idempotency" in context else None
-
-
-_LOCK_ACCOUNT = Statement(
-    "intents_lock_account",
-    ("uuid",),
-    f"""
-    INSERT INTO intents.account_head AS head (account_id, last_sequence, last_hash, previous_hash)
-    VALUES ($1, 0, '\\x{chain.GENESIS.hex()}'::bytea, '\\x{chain.GENESIS.hex()}'::bytea)
-    ON CONFLICT (account_id) DO UPDATE SET last_sequence = head.last_sequence RETURNING 1
-    """,  # noqa: S608 - a constant
-)
-_LOCK_INTENTS = Statement(
-    "intents_lock_intents",
-    ("uuid", "uuid[]"),
-    "SELECT 1 FROM intents.intent WHERE account_id = $1 AND id = ANY($2) ORDER BY id FOR UPDATE",
-)
-
-
-def lock(direct: Direct, account_id: UUID, intent_ids: Iterable[UUID]) -> None:
-    """Hold up the account's other writers until this transaction ends; intents first, as everywhere."""
-    references = [str(intent_id) for intent_id in intent_ids]
-    if references:
-        direct.write(_LOCK_INTENTS, (str(account_id), references))
-    direct.write(_LOCK_ACCOUNT, (str(account_id),))

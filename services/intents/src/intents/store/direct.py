@@ -14,6 +14,8 @@ import psycopg2
 from psycopg2 import extras
 from sqlalchemy import Engine, exc
 
+from chassis import db
+
 _NOT_PREPARED = "26000"
 
 
@@ -80,6 +82,12 @@ class Direct:
             raise
         finally:
             self._here.in_transaction = False
+
+    def limit_lock_wait(self, seconds: float) -> None:
+        """How long each lock may be waited for from now to the end of the transaction, instead of what all wait."""
+        wait_ms = int(seconds * 1000)
+        statement_ms = wait_ms + db.STATEMENT_TIMEOUT_MS
+        self._plain(f"SET LOCAL lock_timeout = {wait_ms}; SET LOCAL statement_timeout = {statement_ms}")
 
     @property
     def _in_transaction(self) -> bool:

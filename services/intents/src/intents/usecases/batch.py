@@ -7,8 +7,9 @@ from uuid import UUID
 from chassis import db
 from chassis.principals import Principal
 from intents import model, store
+from intents.usecases.deadline import Deadline
 from intents.usecases.deps import Deps
-from intents.usecases.submit import ATTEMPTS, Result, Submission, announce, ascertain, decide, submit
+from intents.usecases.submit import ATTEMPTS, Result, Submission, announce, ascertain, decide, lock, submit
 
 Outcome = Result | Exception | None
 """What became of a command: done, refused, or not done because another one was refused."""
@@ -20,18 +21,19 @@ def submit_each(deps: Deps, principal: Principal, attempts: Sequence[Callable[[]
     After an outage the rest is not tried: each would wait for it again, and be done when nobody waits any more.
     """
     outcomes: list[Outcome] = []
+    deadline = Deadline.of_request()
     for attempt in attempts:
         last = outcomes[-1] if outcomes else None
         is_outage = isinstance(last, Exception) and db.is_unavailable(last)
-        outcomes.append(last if is_outage else _alone(deps, principal, attempt))
+        outcomes.append(last if is_outage else _alone(deps, principal, attempt, deadline))
     return outcomes
 
 
-def _alone(deps: Deps, principal: Principal, attempt: Callable[[], Submission]) -> Outcome:
+def _alone(deps: Deps, principal: Principal, attempt: Callable[[], Submission], deadline: Deadline) -> Outcome:
     try:
         submission = attempt()
         facts, _keys = store.facts(deps.direct, submission.question)
-        return submit(deps, principal, facts, submission)
+        return submit(deps, principal, facts, submission, deadline)
     except Exception as refusal:  # noqa: BLE001 - also an outage: what was done before it must still be told
         return refusal
 
@@ -48,7 +50,8 @@ def submit_all(
 
     Errors of the kinds `refusals` are told in their place; an outage is one of the whole batch.
     """
-    batch = _Batch(deps, account, model.Actor(principal.kind, principal.id), attempts, references, refusals)
+    actor, deadline = model.Actor(principal.kind, principal.id), Deadline.of_request()
+    batch = _Batch(deps, account, actor, attempts, references, refusals, deadline)
     for _ in range(ATTEMPTS):
         try:
             return batch.submit()
@@ -65,12 +68,13 @@ class _Batch:
     attempts: Sequence[Callable[[], Submission]]
     references: Sequence[UUID]
     refusals: tuple[type[Exception], ...]
+    deadline: Deadline
 
     def submit(self) -> list[Outcome]:
         results: list[Result] = []
         try:
             with self.deps.direct.transaction():
-                store.lock(self.deps.direct, self.account.id, self.references)
+                lock(self.deps, self.account.id, self.references, self.deadline)
                 for attempt in self.attempts:
                     results.append(self._decide(attempt))
         except store.Uncertain as error:

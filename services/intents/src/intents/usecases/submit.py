@@ -5,14 +5,17 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 from uuid import UUID
 
+from sqlalchemy import exc
+
 import control_rules
-from chassis import crashpoints, tracing
+from chassis import crashpoints, db, tracing
 from chassis.principals import Principal
 from intents import model, store
 from intents.store import Known
+from intents.usecases.deadline import Deadline
 from intents.usecases.deps import Deps
 
-ATTEMPTS = 5  # how often somebody else may get in between before the caller is told to try again
+ATTEMPTS = 5  # how often somebody else may be faster with the same idempotency key
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +51,14 @@ def look(deps: Deps, question: store.Question) -> Known:
     return store.facts(deps.direct, question)
 
 
-def submit(deps: Deps, principal: Principal, facts: model.Facts, submission: Submission) -> Result:
-    """Append an action and queue its execution, if everything allows it."""
+def submit(
+    deps: Deps, principal: Principal, facts: model.Facts, submission: Submission, deadline: Deadline | None = None
+) -> Result:
+    """Append an action and queue its execution, if everything allows it. A batch has one deadline for all of it."""
     account = model.tradable(facts.account, principal)
     actor = model.Actor(principal.kind, principal.id)
     try:
-        result = _decide_until_written(deps, facts, account, actor, submission)
+        result = _decide_until_written(deps, facts, account, actor, submission, deadline or Deadline.of_request())
     except model.ControlRejected as refusal:
         if not submission.dry_run:
             store.refuse(deps.direct, account, actor, submission.command, refusal)
@@ -72,36 +77,79 @@ def announce(deps: Deps, *actions: model.Action) -> None:
 
 
 def _decide_until_written(
+    deps: Deps,
+    facts: model.Facts,
+    account: model.Account,
+    actor: model.Actor,
+    submission: Submission,
+    deadline: Deadline,
+) -> Result:
+    """Decide by what was read before; whoever loses a race over an intent decides again under its lock."""
+    lost_race = False
+    for _ in range(ATTEMPTS):
+        limited = needs_order_facts(facts.controls)
+        try:
+            if submission.dry_run or not (limited or (lost_race and not _is_create(submission))):
+                return _decide_unlocked(deps, facts, account, actor, submission)
+            return _decide_locked(deps, account, actor, submission, deadline, whole_account=limited)
+        except store.FactsChanged:
+            lost_race = True
+            facts, _keys = store.facts(deps.direct, submission.question)
+    raise model.IdempotentRequestInFlight  # under lock, only who has the same key can be faster
+
+
+def _is_create(submission: Submission) -> bool:
+    """Of which there is no intent yet that others could change, or that could be locked."""
+    return isinstance(submission.command, model.Create)
+
+
+def _decide_unlocked(
     deps: Deps, facts: model.Facts, account: model.Account, actor: model.Actor, submission: Submission
 ) -> Result:
-    for _ in range(ATTEMPTS):
-        try:
-            if needs_order_facts(facts.controls) and not submission.dry_run:
-                return _decide_alone(deps, account, actor, submission)
-            return decide(deps, facts, account, actor, submission)
-        except store.FactsChanged:
-            facts, _keys = store.facts(deps.direct, submission.question)
-    raise lost_race(submission)
+    try:
+        return decide(deps, facts, account, actor, submission)
+    except exc.OperationalError as error:
+        if _is_create(submission) or not db.is_lock_timeout(error):
+            raise
+        raise store.FactsChanged from error  # under lock it may wait for longer
 
 
-def lost_race(submission: Submission) -> Exception:
-    """Over a CREATE others can only be faster by its idempotency key: there is no intent yet."""
-    is_new = isinstance(submission.command, model.Create)
-    return model.IdempotentRequestInFlight() if is_new else model.IntentBusy()
+def _decide_locked(
+    deps: Deps,
+    account: model.Account,
+    actor: model.Actor,
+    submission: Submission,
+    deadline: Deadline,
+    *,
+    whole_account: bool,
+) -> Result:
+    """From reading to writing nobody else changes the intent.
 
-
-def _decide_alone(deps: Deps, account: model.Account, actor: model.Actor, submission: Submission) -> Result:
-    """Limits count what others do at the same time: so the account's writers take turns from reading to writing."""
+    Limits count what others do on the account at the same time: with them all its writers take turns.
+    """
     reference = submission.command.ref_intent_id
     results: list[Result] = []
     try:
         with deps.direct.transaction():
-            store.lock(deps.direct, account.id, [reference] if reference else [])
+            lock(deps, account.id, [reference] if reference else [], deadline, whole_account=whole_account)
             facts, _keys = store.facts(deps.direct, submission.question)
+            if needs_order_facts(facts.controls) and not whole_account:
+                raise store.FactsChanged
             results.append(decide(deps, facts, account, actor, submission))
     except store.Uncertain as error:
         ascertain(deps, results, error)
     return results[0]
+
+
+def lock(
+    deps: Deps, account_id: UUID, intent_ids: Sequence[UUID], deadline: Deadline, *, whole_account: bool = True
+) -> None:
+    """Take the intents, and the account after them, waiting no longer than the request may: else it is an outage."""
+    deps.direct.limit_lock_wait(deadline.left_s)
+    store.lock_intents(deps.direct, account_id, intent_ids)
+    deps.direct.limit_lock_wait(deadline.left_s)
+    if whole_account:
+        store.lock_account(deps.direct, account_id)
 
 
 def ascertain(deps: Deps, results: Sequence[Result], error: Exception) -> None:

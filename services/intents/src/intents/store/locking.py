@@ -1,0 +1,34 @@
+"""Who must decide and write without anybody in between: intents first and by id, then the account, as everywhere."""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from intents.model import chain
+from intents.store.direct import Direct, Statement
+
+_LOCK_ACCOUNT = Statement(
+    "intents_lock_account",
+    ("uuid",),
+    f"""
+    INSERT INTO intents.account_head AS head (account_id, last_sequence, last_hash, previous_hash)
+    VALUES ($1, 0, '\\x{chain.GENESIS.hex()}'::bytea, '\\x{chain.GENESIS.hex()}'::bytea)
+    ON CONFLICT (account_id) DO UPDATE SET last_sequence = head.last_sequence RETURNING 1
+    """,  # noqa: S608 - a constant
+)
+_LOCK_INTENTS = Statement(
+    "intents_lock_intents",
+    ("uuid", "uuid[]"),
+    "SELECT 1 FROM intents.intent WHERE account_id = $1 AND id = ANY($2) ORDER BY id FOR UPDATE",
+)
+
+
+def lock_intents(direct: Direct, account_id: UUID, intent_ids: Iterable[UUID]) -> None:
+    """Hold up the intents' other writers until this transaction ends."""
+    references = [str(intent_id) for intent_id in intent_ids]
+    if references:
+        direct.write(_LOCK_INTENTS, (str(account_id), references))
+
+
+def lock_account(direct: Direct, account_id: UUID) -> None:
+    """Hold up all writers of the account until this transaction ends."""
+    direct.write(_LOCK_ACCOUNT, (str(account_id),))
