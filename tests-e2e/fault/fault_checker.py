@@ -45,7 +45,8 @@ def judge(evidence: Evidence, subscribers: list[Subscriber]) -> Verdict:
     counted: Counter[str] = Counter()
     statuses: Counter[str] = Counter()
     owners: dict[str, str] = {}
-    for account in evidence.accounts():
+    accounts = evidence.accounts()
+    for account in accounts:
         log = evidence.log_of(account)
         here = findings.about(account)
         records = check_log(evidence, log, here)
@@ -62,7 +63,7 @@ def judge(evidence: Evidence, subscribers: list[Subscriber]) -> Verdict:
     check_halts(evidence, owners, findings)
     check_outboxes(evidence, findings)
     for account, answers in evidence.answers.items():
-        if account not in evidence.accounts():
+        if account not in accounts:
             lost = [answer for answer in answers if answer.get("action")]
             findings.about(account).expect(not lost, "answered, but not in the log", lost[:1])
     counted["answers"] = sum(len(answers) for answers in evidence.answers.values())

@@ -26,6 +26,7 @@ from tip_local.processes import bound, free_port
 
 CHANGES = ("POST", "PATCH", "DELETE")
 CUT_STREAMS_EVERY = 25.0
+LONGEST_LATE = 12.0
 # Share of requests that each fault strikes: of those that change orders, and of reads.
 CHANGE_FAULTS = {"cut_before": 0.01, "cut_after": 0.01, "half_close": 0.005, "delay": 0.01, "late": 0.012}
 READ_FAULTS = {"cut_before": 0.004, "half_close": 0.002, "delay": 0.004}
@@ -59,7 +60,7 @@ class Chance:
     def _drawn(self, method: str) -> tuple[str | None, Fault]:
         shares = CHANGE_FAULTS if method in CHANGES else READ_FAULTS
         with self._lock:
-            drawn, seconds = self._dice.random(), self._dice.choice((0.3, 1.5, 5.0, 8.0, 12.0))
+            drawn, seconds = self._dice.random(), self._dice.choice((0.3, 1.5, 5.0, 8.0, LONGEST_LATE))
         if self.on:
             for name, share in shares.items():
                 drawn -= share

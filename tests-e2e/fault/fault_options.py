@@ -19,14 +19,16 @@ class Size:
     traders: int
     accounts: int
     settle: float
+    reconcile: float
+    """Seconds between two comparisons of an account with its broker."""
     simple: int
     """How often, to some 58 others, an intent has no story but its own order: what costs least."""
 
 
 SIZES = {
-    "small": Size(None, 14, 10, 3, 2, 1, 8, 6, 45, 42),
-    "ten-minutes": Size(None, 480, 250, 60, 12, 12, 24, 24, 120, 42),
-    "full": Size(100_000, None, 1_000, 200, 50, 50, 32, 40, 240, 200),
+    "small": Size(None, 14, 10, 3, 2, 1, 8, 6, 45, 1, 42),
+    "ten-minutes": Size(None, 480, 250, 60, 12, 12, 24, 24, 120, 1, 42),
+    "full": Size(100_000, None, 1_000, 200, 50, 50, 32, 32, 240, 3, 200),
 }
 
 
@@ -56,7 +58,7 @@ def command(given: argparse.Namespace, size: Size) -> str:
     """The exact command of this run."""
     words = [".venv/bin/python", "tests-e2e/fault/run.py", "--size", given.size, "--seed", str(given.seed)]
     for name, value in asdict(size).items():
-        if name != "settle" and value != getattr(SIZES[given.size], name) and value is not None:
+        if name not in ("settle", "reconcile") and value != getattr(SIZES[given.size], name) and value is not None:
             words += [f"--{name}", f"{value:g}"]
     words += ["--executors", str(given.executors)] if given.executors != 2 else []
     words += ["--duplicates-accepted"] if given.duplicates_accepted else []

@@ -23,7 +23,7 @@ from fault_checker import Verdict, judge
 from fault_client import Client
 from fault_evidence import Evidence, read_ledger, read_requests
 from fault_journal import Journals
-from fault_line import Line
+from fault_line import LONGEST_LATE, Line
 from fault_load import Load
 from fault_operators import Operators
 from fault_options import Size, arguments, command
@@ -126,13 +126,15 @@ class Run:
         self.operators.finish()
         self.broker_faults({})
         self.line.tell("off")
-        deadline, last, since = time.monotonic() + self.size.settle, None, time.monotonic()
+        began = time.monotonic()
+        deadline, last, since = began + self.size.settle, None, began
         said = time.monotonic()
         while time.monotonic() < deadline:
             state = _state(self.on.admin_url)
             if state != last:
                 last, since = state, time.monotonic()
-            if time.monotonic() - since > QUIET_SECONDS[state["waiting"] == 0]:
+            quiet = time.monotonic() - max(since, began + LONGEST_LATE)
+            if quiet > QUIET_SECONDS[state["waiting"] == 0]:
                 break
             if time.monotonic() - said > PROGRESS_SECONDS:
                 said = time.monotonic()
@@ -144,7 +146,7 @@ class Run:
         self.subscribers.stop.set()
 
 
-QUIET_SECONDS = {True: 9.0, False: 25.0}
+QUIET_SECONDS = {True: 5.0, False: 20.0}
 """How long nothing may have moved: shorter when nothing is known to be unsettled."""
 _STATE = """
     SELECT (SELECT count(*) FROM intents.intent WHERE open_actions > 0) AS waiting,
@@ -185,6 +187,7 @@ def main() -> int:
                 quick=True,
                 seed=given.seed,
                 in_front_of_broker=line.open,
+                RECONCILE_SECONDS=str(size.reconcile),
             )
         )
         say(f"  the platform is up after {time.monotonic() - started:.0f} s, in {on.directory}")
