@@ -136,6 +136,24 @@ def test_an_operator_says_that_there_is_no_order(out_of_reach, state):
 
 
 @pytest.mark.usefixtures("reconciler")
+def test_an_accepted_order_that_no_credential_can_query_waits_for_an_operator(new_desk, paper, state, eventually):
+    desk = new_desk(broker="alpaca")
+    give_credential(desk, f"first of {desk.account_id}")
+    intent = desk.created(create())
+    eventually(lambda: state(desk, intent)["status"] == "ACCEPTED")
+    give_credential(desk, f"second of {desk.account_id}", version=2)
+    eventually(lambda: state(desk, intent)["reason_code"] == "OPERATOR_REQUIRED", 60)
+    name, [order] = f"tip-{UUID(intent['id']).hex}", of_desk(desk, paper)
+
+    with pytest.raises(operator.WasAccepted):
+        operator.resolve(desk.deps.engine, name, None, "no")
+    found = operator.Found(order["order_id"], OrderStatus.CANCELED, Decimal(4), Decimal(100))
+    operator.resolve(desk.deps.engine, name, found, "canceled by telephone")
+
+    assert state(desk, intent)["status"] == "CANCELED" and state(desk, intent)["filled_quantity"] == "4"
+
+
+@pytest.mark.usefixtures("reconciler")
 def test_an_order_that_surfaces_after_its_intent_has_ended_is_told_and_canceled(
     desk, paper, hold_back, reaches, eventually
 ):

@@ -20,6 +20,7 @@ from intents.execution.work import (
     Decided,
     Heard,
     Later,
+    OutOfReach,
     Refused,
     Resolution,
     Seen,
@@ -112,6 +113,31 @@ def test_what_an_order_shows_beyond_an_execution_that_is_known_is_a_trade_withou
 
     trades = [(one["execution_id"], one["payload"]["quantity"]) for one in one.events if one["type"] == "BROKER_TRADE"]
     assert trades == [("e1", "4"), (None, "5")]
+
+
+@pytest.mark.parametrize("missed", [0, 3])
+def test_a_trade_that_bears_the_name_of_an_execution_is_that_execution(missed):
+    """Updates before it did not come: what they would have told is a trade without a name."""
+    one = held(Status.ACCEPTED)
+
+    settle(one, [heard(order(OrderStatus.WORKING, missed + 2), execution(7, 2))])
+
+    trades = [(one["execution_id"], one["payload"]["quantity"]) for one in one.events if one["type"] == "BROKER_TRADE"]
+    assert trades == ([(None, "3")] if missed else []) + [("e7", "2")]
+    assert one.intent.filled_quantity == traded(one) == missed + 2
+    assert one.intent.average_fill_price == 5
+
+
+def test_an_order_that_no_credential_can_query_says_so_once():
+    one = held(Status.ACCEPTED)
+
+    for _ in range(2):
+        settle(one, [OutOfReach(ACCOUNT, FIRST)])
+
+    assert one.intent.status is Status.ACCEPTED and one.intent.reason_code == "OPERATOR_REQUIRED"
+    assert len(one.events) == 1
+    settle(one, [heard(order(OrderStatus.FILLED, 10), execution(1, 10))])
+    assert one.intent.status is Status.FILLED and one.intent.reason_code is None
 
 
 def test_a_fill_told_under_two_ids_counts_once():

@@ -12,35 +12,41 @@ from intents.execution import recorder
 from intents.execution.work import OPERATOR_REQUIRED, Heard, Resolution
 from intents.store.direct import Direct
 
-_COMMANDS = """
-    SELECT i.account_id, i.id AS intent_id, 'tip-' || replace(a.id::text, '-', '') AS client_order_id, a.type,
-           i.status, i.reason_code, i.symbol, i.order_side, coalesce(a.spec, i.spec) AS spec, i.submit_started_at,
-           o.credential, l.broker_account, i.broker_order_id, o.client_order_id AS order_name
+ORDER = "ORDER"
+_UNRESOLVED = f"""
+    SELECT i.account_id, i.id AS intent_id, coalesce(a.name, o.client_order_id) AS client_order_id,
+           coalesce(a.type, '{ORDER}') AS type, i.status, i.reason_code, i.symbol, i.order_side,
+           coalesce(a.spec, i.spec) AS spec, i.submit_started_at, o.credential, l.broker_account, i.broker_order_id,
+           o.client_order_id AS order_name
     FROM intents.intent i
-    CROSS JOIN LATERAL (
-        SELECT id, type, spec FROM intents.action a
+    LEFT JOIN LATERAL (
+        SELECT 'tip-' || replace(id::text, '-', '') AS name, type, spec FROM intents.action a
         WHERE a.account_id = i.account_id AND a.intent_id = i.id AND a.sequence > i.done_sequence
-        ORDER BY a.sequence LIMIT 1) a
+        ORDER BY a.sequence LIMIT 1) a ON i.open_actions > 0
     LEFT JOIN LATERAL (
         SELECT client_order_id, credential FROM intents.broker_order o
         WHERE o.account_id = i.account_id AND o.intent_id = i.id
-          AND (o.broker_order_id = i.broker_order_id OR o.client_order_id = 'tip-' || replace(a.id::text, '-', ''))
-        ORDER BY o.client_order_id = 'tip-' || replace(a.id::text, '-', '') DESC LIMIT 1) o ON true
+          AND (o.broker_order_id = i.broker_order_id OR o.client_order_id = a.name)
+        ORDER BY coalesce(o.client_order_id = a.name, false) DESC LIMIT 1) o ON true
     LEFT JOIN intents.broker_login l ON l.account_id = i.account_id AND l.credential = o.credential
-    WHERE i.open_actions > 0
-"""
-_UNRESOLVED = text(f"""
-    {_COMMANDS} AND (i.outcome = 'unknown' OR i.reason_code = '{OPERATOR_REQUIRED}') ORDER BY i.submit_started_at
-""")
-_ONE = text(f"{_COMMANDS} AND a.id = :action_id")
+    WHERE (i.open_actions > 0 AND i.outcome = 'unknown') OR i.reason_code = '{OPERATOR_REQUIRED}'
+"""  # noqa: S608 - a constant
+_LIST = text(f"{_UNRESOLVED} ORDER BY i.updated_at")
 
 
 class NotUnresolved(Exception):
     """There is no command with this client order id that waits for its outcome."""
 
 
+class WasAccepted(Exception):
+    """The broker has accepted the order: it cannot be said that it never arrived."""
+
+
 class Unresolved(NamedTuple):
-    """A command that may have been sent, and where: `client_order_id` names it for `resolve`."""
+    """A command that may have been sent, or an ORDER that nobody can query, and where it is.
+
+    `client_order_id` names it for `resolve`.
+    """
 
     account_id: UUID
     intent_id: UUID
@@ -70,12 +76,14 @@ class Found(NamedTuple):
 def unresolved(engine: Engine) -> list[Unresolved]:
     """The commands whose outcome is not known, those that only an operator can settle among them."""
     with engine.connect() as tx:
-        return [Unresolved(*row) for row in tx.execute(_UNRESOLVED)]
+        return [Unresolved(*row) for row in tx.execute(_LIST)]
 
 
 def resolve(engine: Engine, client_order_id: str, found: Found | None, note: str) -> Unresolved:
     """Settle a command by what an operator has found at the broker: the order, or that there is none."""
     command = _command(engine, client_order_id)
+    if found is None and command.type == ORDER:
+        raise WasAccepted
     if found is None:
         happening: Heard | Resolution = Resolution(command.account_id, command.intent_id, client_order_id, note)
     else:
@@ -85,15 +93,10 @@ def resolve(engine: Engine, client_order_id: str, found: Found | None, note: str
 
 
 def _command(engine: Engine, client_order_id: str) -> Unresolved:
-    try:
-        action_id = UUID(client_order_id.removeprefix("tip-"))
-    except ValueError:
-        raise NotUnresolved from None
-    with engine.connect() as tx:
-        row = tx.execute(_ONE, {"action_id": action_id}).one_or_none()
-    if row is None:
-        raise NotUnresolved
-    return Unresolved(*row)
+    for command in unresolved(engine):
+        if command.client_order_id == client_order_id:
+            return command
+    raise NotUnresolved
 
 
 def _order(command: Unresolved, found: Found) -> Order:

@@ -20,7 +20,7 @@ from intents.execution.looking import Look, MissingOrders
 from intents.execution.metrics import LOOKS, STREAMS
 from intents.execution.recorder import Recorder
 from intents.execution.watching import Believed, Restored, Watched
-from intents.execution.work import Heard
+from intents.execution.work import Heard, OutOfReach
 
 log = logs.get(__name__)
 
@@ -46,6 +46,8 @@ class Watch:
     looking: bool = False
     listening: bool = False
     missing: MissingOrders = field(default_factory=MissingOrders)
+    out_of_reach: set[str] = field(default_factory=set)
+    """Orders of which it was told that nobody can query them."""
 
 
 @dataclass
@@ -219,10 +221,17 @@ class Reconciler:
             there = [known for known in believed if known.broker_account == broker_account]
             broker = self._former(watch.account, there[0])
             if broker is None:
-                log.info("orders_out_of_reach", account_id=str(watch.account.account_id), orders=len(there))
+                self._tell_out_of_reach(watch, there)
                 continue
             found += Look(watch.account.account_id, broker, there, watch.missing).differences(others=False)
         return found
+
+    def _tell_out_of_reach(self, watch: Watch, believed: Sequence[Believed]) -> None:
+        for known in believed:
+            if known.client_order_id not in watch.out_of_reach:
+                watch.out_of_reach.add(known.client_order_id)
+                self.recorder.put(OutOfReach(watch.account.account_id, known.client_order_id))
+        log.info("orders_out_of_reach", account_id=str(watch.account.account_id), orders=len(believed))
 
     def _former(self, account: Watched, known: Believed) -> Broker | None:
         """The account at the broker where the order is, if a credential opens it still."""

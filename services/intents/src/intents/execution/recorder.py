@@ -16,7 +16,7 @@ from intents.execution import elsewhere, store
 from intents.execution.held import Held, Patience
 from intents.execution.metrics import LEASES_LOST, RECORDED
 from intents.execution.settling import settle
-from intents.execution.work import Answer, Heard, Resolution
+from intents.execution.work import Answer, Heard, OutOfReach, Resolution
 from intents.store.direct import Direct
 
 log = logs.get(__name__)
@@ -25,7 +25,7 @@ BATCH = 200
 RETRY_SECONDS = 0.2
 TURN_SECONDS = 1.0
 PATIENCE = Patience()
-Happening = Answer | Heard | Resolution
+Happening = Answer | Heard | Resolution | OutOfReach
 
 
 def record(direct: Direct, happenings: Sequence[Happening], patience: Patience = PATIENCE) -> dict[UUID, int]:
@@ -68,12 +68,11 @@ def _ends(written: Iterable[tuple[Held, int | None]]) -> dict[UUID, int]:
 
 
 def _record_locked(direct: Direct, happenings: Sequence[Happening], patience: Patience) -> dict[UUID, int]:
-    heard = [one for one in happenings if isinstance(one, Heard)]
     with direct.transaction():
         held = store.hold(
             direct,
-            {(one.account_id, _intent_of(one)) for one in happenings if not isinstance(one, Heard)},
-            {(one.account_id, one.order.client_order_id) for one in heard},
+            {(one.account_id, one.intent_id) for one in happenings if isinstance(one, (Answer, Resolution))},
+            {(one.account_id, one.client_order_id) for one in happenings if isinstance(one, (Heard, OutOfReach))},
         )
         for one in held:
             one.patience = patience
@@ -84,23 +83,19 @@ def _record_locked(direct: Direct, happenings: Sequence[Happening], patience: Pa
     return ends
 
 
-def _intent_of(happening: Answer | Resolution) -> UUID:
-    return happening.work.intent_id if isinstance(happening, Answer) else happening.intent_id
-
-
 def _settle_all(held: Sequence[Held], happenings: Sequence[Happening]) -> list[Heard]:
     """Let each intent have what concerns it; what concerns none was placed elsewhere."""
     by_intent = {(one.account_id, one.intent.id): one for one in held}
     by_order = {(one.account_id, order): one for one in held for order in one.orders}
     unknown: list[Heard] = []
     for rank, happening in enumerate(happenings):
-        if not isinstance(happening, Heard):
-            found = by_intent.get((happening.account_id, _intent_of(happening)))
+        if isinstance(happening, (Answer, Resolution)):
+            found = by_intent.get((happening.account_id, happening.intent_id))
             if found and isinstance(happening, Answer) and found.lease_token != happening.work.lease_token:
                 LEASES_LOST.inc()
         else:
-            found = by_order.get((happening.account_id, happening.order.client_order_id))
-            if found is None:
+            found = by_order.get((happening.account_id, happening.client_order_id))
+            if found is None and isinstance(happening, Heard):
                 unknown.append(happening)
         if found:
             found.rank = rank

@@ -9,6 +9,7 @@ was given up and surfaced, a second one under the same client order id.
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
+from typing import NamedTuple
 
 from intents.brokers import OPEN, Execution, Order, OrderStatus, Told
 from intents.execution.held import ENDED, MISSING, BrokerOrder, Held
@@ -22,6 +23,14 @@ ORDER_AFTER_END = "ORDER_AFTER_END"
 DUPLICATE_ORDER = "DUPLICATE_ORDER"
 REPLACED_LATE = "REPLACED_LATE"
 OVERFILLED = "OVERFILLED"
+
+
+class Fill(NamedTuple):
+    """So much of an order at that price; `execution` if it is one that the broker has named."""
+
+    quantity: Decimal
+    price: Decimal | None
+    execution: Execution | None
 
 
 def see(
@@ -40,14 +49,14 @@ def see(
     surfaced = known.status == MISSING or known.is_duplicate
     _learn(held, known, order, moment)
     news = execution if execution and execution.id not in known.executions else None
-    filled = _fill_of(known, order, execution)
-    if _is_replacement(held, known) and not _take_over(held, known, order, moment, filled is not None):
+    fills = _fills_of(known, order, execution)
+    if _is_replacement(held, known) and not _take_over(held, known, order, moment, bool(fills)):
         return
     current = not known.is_duplicate and held.intent.broker_order_id in (None, order.broker_order_id)
     if current:
         _accept(held, order, moment)
-    if filled:
-        _fill(held, known, moment, filled, news)
+    for fill in fills:
+        _fill(held, known, moment, fill)
     if news and order.filled_quantity >= known.filled_quantity:  # else it is older than what we know
         tell_position(held, moment, news)
     if current:
@@ -102,25 +111,38 @@ def _why_unwanted(held: Held, known: BrokerOrder) -> str:
     return ORDER_AFTER_END if held.intent.status in TERMINAL else REPLACED_LATE
 
 
-def _fill_of(known: BrokerOrder, order: Order, execution: Execution | None) -> tuple[Decimal, Decimal | None] | None:
-    """What is new of the order's fills: quantity and price. None if nothing is."""
-    if execution and execution.id not in known.executions:
+def _fills_of(known: BrokerOrder, order: Order, execution: Execution | None) -> list[Fill]:
+    """What is new of the order's fills. One bears the name of an execution only if it is just that execution."""
+    news = execution if execution and execution.id not in known.executions else None
+    if execution and news:
         known.executions.add(execution.id)
         known.executed_quantity += execution.quantity
         known.changed = True
     filled = max(known.filled_quantity, order.filled_quantity or known.executed_quantity)
     quantity = filled - known.filled_quantity
     if quantity <= 0:
-        return None
-    if execution and execution.quantity == quantity:
-        value = quantity * execution.price
-    elif order.average_price is not None and filled == order.filled_quantity:
-        value = order.average_price * filled - known.filled_value
-    else:
-        value = quantity * (execution.price if execution else order.average_price or _ZERO)
+        return []
+    value = _value_of(known, order, execution, filled)
     known.filled_quantity, known.filled_value = filled, known.filled_value + value
     known.changed = True
-    return quantity, (value / quantity if value > 0 else None)
+    if news is None or quantity < news.quantity:
+        return [Fill(quantity, _price(value, quantity), None)]
+    named = Fill(news.quantity, news.price, news)
+    missed = quantity - news.quantity  # by updates that did not come, or not yet
+    return [Fill(missed, _price(value - news.quantity * news.price, missed), None), named] if missed else [named]
+
+
+def _value_of(known: BrokerOrder, order: Order, execution: Execution | None, filled: Decimal) -> Decimal:
+    quantity = filled - known.filled_quantity
+    if execution and execution.quantity == quantity:
+        return quantity * execution.price
+    if order.average_price is not None and filled == order.filled_quantity:
+        return order.average_price * filled - known.filled_value
+    return quantity * (execution.price if execution else order.average_price or _ZERO)
+
+
+def _price(value: Decimal, quantity: Decimal) -> Decimal | None:
+    return value / quantity if value > 0 else None
 
 
 def _is_replacement(held: Held, known: BrokerOrder) -> bool:
@@ -163,22 +185,15 @@ def _accept(held: Held, order: Order, moment: datetime) -> None:
         done(held)
 
 
-def _fill(
-    held: Held,
-    known: BrokerOrder,
-    moment: datetime,
-    filled: tuple[Decimal, Decimal | None],
-    execution: Execution | None,
-) -> None:
-    quantity, price = filled
-    total = held.intent.filled_quantity + quantity
+def _fill(held: Held, known: BrokerOrder, moment: datetime, fill: Fill) -> None:
+    total = held.intent.filled_quantity + fill.quantity
     whole = total >= held.intent.quantity
     report = Report(
         Update.FILLED if whole else Update.PARTIALLY_FILLED,
         moment,
-        execution_id=execution.id if execution else None,
-        last_quantity=quantity,
-        last_price=price,
+        execution_id=fill.execution.id if fill.execution else None,
+        last_quantity=fill.quantity,
+        last_price=fill.price,
         reason_code=OVERFILLED if total > held.intent.quantity else None,
         outcome=held.intent.outcome if held.intent.status not in TERMINAL and not whole else None,
     )

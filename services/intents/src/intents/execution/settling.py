@@ -9,10 +9,12 @@ from intents.execution.held import ENDED, MISSING, Held
 from intents.execution.seeing import see
 from intents.execution.telling import apply_report, done, tell
 from intents.execution.work import (
+    OPERATOR_REQUIRED,
     Answer,
     Decided,
     Heard,
     Later,
+    OutOfReach,
     Refused,
     Requested,
     Resolution,
@@ -29,13 +31,15 @@ _REFUSED = {"CREATE": Update.REJECTED, "REPLACE": Update.REPLACE_REJECTED, "CANC
 _RESOLVED = _REFUSED | {"CREATE": Update.FAILED}
 
 
-def settle(held: Held, happenings: Iterable[Answer | Heard | Resolution]) -> None:
+def settle(held: Held, happenings: Iterable[Answer | Heard | Resolution | OutOfReach]) -> None:
     """Let everything that happened act on the intent, in the order given."""
     for happening in happenings:
         if isinstance(happening, Answer):
             _answered(held, happening)
         elif isinstance(happening, Resolution):
             _resolved(held, happening)
+        elif isinstance(happening, OutOfReach):
+            _out_of_reach(held, happening)
         else:
             _heard(held, happening)
     held.changed = held.changed or any(order.changed for order in held.orders.values())
@@ -130,6 +134,17 @@ def _resolved(held: Held, resolution: Resolution) -> None:
     update = Update.CANCELED if _cancels(held, command.type) else _RESOLVED[command.type]
     apply_report(held, Report(update, held.now, reason_code=RESOLVED_BY_OPERATOR, reason=resolution.reason))
     done(held)
+
+
+def _out_of_reach(held: Held, order: OutOfReach) -> None:
+    """What becomes of the intent can only be found out by a person: it says so, once."""
+    current = held.current_order
+    is_current = current is not None and current.name == order.client_order_id
+    if held.intent.status in TERMINAL or not is_current or held.intent.reason_code == OPERATOR_REQUIRED:
+        return
+    held.intent = replace(held.intent, reason_code=OPERATOR_REQUIRED, updated_at=held.now)
+    reason = "No credential opens the account at the broker where the order is."
+    tell(held, held.intent.status, Report(Update.SUBMITTED, held.now, reason=reason))
 
 
 def _cancels(held: Held, command_type: str) -> bool:

@@ -152,6 +152,10 @@ class Answer(NamedTuple):
     def account_id(self) -> UUID:
         return self.work.account_id
 
+    @property
+    def intent_id(self) -> UUID:
+        return self.work.intent_id
+
 
 class Resolution(NamedTuple):
     """An operator's word on a command whose outcome nobody could query: it never reached the broker."""
@@ -160,6 +164,13 @@ class Resolution(NamedTuple):
     intent_id: UUID
     client_order_id: str
     reason: str
+
+
+class OutOfReach(NamedTuple):
+    """An order that was not seen to end, in an account at the broker that no credential opens any more."""
+
+    account_id: UUID
+    client_order_id: str
 
 
 class Heard(NamedTuple):
@@ -174,3 +185,7 @@ class Heard(NamedTuple):
     """Whether the position is recorded by itself, so that a fill does not move it again."""
     is_current_state: bool = False
     """Whether the broker was asked just now for the order as it stands."""
+
+    @property
+    def client_order_id(self) -> str:
+        return self.order.client_order_id
