@@ -125,8 +125,8 @@ class Load:
     def seconds_to_accepted(self, since: float) -> float:
         """From the moment until one that was submitted after it is accepted; the longest time if none is."""
         while time.monotonic() - since < LONGEST_SECONDS:
-            after = [one for one in list(self.taken) if one.at >= since]
-            if any(self.is_accepted(one) for one in (*after[:3], *after[3:][-2:])):
+            after = [submitted for submitted in list(self.taken) if submitted.at >= since]
+            if any(self.is_accepted(submitted) for submitted in (*after[:3], *after[3:][-2:])):
                 break
             time.sleep(0.005)
         return time.monotonic() - since
@@ -191,7 +191,7 @@ def kill(running: Platform, load: Load, name: str) -> float:
 
 
 def measure(kinds: list[Kind], kills: int) -> dict[str, list[float]]:
-    felt: dict[str, list[float]] = {kind.name: [] for kind in kinds}
+    outages: dict[str, list[float]] = {kind.name: [] for kind in kinds}
     stop = threading.Event()
     with platform() as running:
         load = running.load()
@@ -200,20 +200,21 @@ def measure(kinds: list[Kind], kills: int) -> dict[str, list[float]]:
         try:
             for turn in range(kills):
                 for kind in kinds:
-                    felt[kind.name].append(kill(running, load, kind.processes[turn % len(kind.processes)]))
+                    outages[kind.name].append(kill(running, load, kind.processes[turn % len(kind.processes)]))
                 print(
-                    f"  turn {turn + 1}/{kills}: " + ", ".join(f"{name} {told[-1]:.2f}" for name, told in felt.items())
+                    f"  turn {turn + 1}/{kills}: "
+                    + ", ".join(f"{name} {seconds[-1]:.2f}" for name, seconds in outages.items())
                 )
         finally:
             stop.set()
             submitting.join()
-    return felt
+    return outages
 
 
-def table(kinds: list[Kind], felt: dict[str, list[float]]) -> str:
+def table(kinds: list[Kind], outages: dict[str, list[float]]) -> str:
     lines = ["| killed | p50 | worst | asked p50 | asked worst | met |", "|---|---|---|---|---|---|"]
     for kind in kinds:
-        p50, worst = statistics.median(felt[kind.name]), max(felt[kind.name])
+        p50, worst = statistics.median(outages[kind.name]), max(outages[kind.name])
         met = "yes" if p50 <= kind.p50 and worst <= kind.worst else "NO"
         lines.append(f"| {kind.name} | {p50:.2f} s | {worst:.2f} s | {kind.p50} s | {kind.worst} s | {met} |")
     return "\n".join(lines)
