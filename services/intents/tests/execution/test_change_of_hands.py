@@ -154,6 +154,18 @@ def test_an_accepted_order_that_no_credential_can_query_waits_for_an_operator(ne
 
 
 @pytest.mark.usefixtures("reconciler")
+def test_an_open_order_of_a_deleted_account_waits_for_an_operator(desk, reaches, eventually):
+    intent = desk.created(create())
+    reaches(intent, "ACCEPTED")
+
+    desk.execute("UPDATE accounts.account SET deleted_at = now() WHERE id = :account_id")
+
+    eventually(lambda: [row["reason_code"] for row in desk.rows("intent")] == ["OPERATOR_REQUIRED"], 60)
+    [listed] = [one for one in operator.unresolved(desk.deps.engine) if one.account_id == desk.account_id]
+    assert listed.type == "ORDER" and listed.broker_order_id
+
+
+@pytest.mark.usefixtures("reconciler")
 def test_an_order_that_surfaces_after_its_intent_has_ended_is_told_and_canceled(
     desk, paper, hold_back, reaches, eventually
 ):

@@ -65,6 +65,8 @@ class Reconciler:
     _watches: dict[UUID, Watch] = field(default_factory=dict, init=False)
     _token: UUID = field(default_factory=uuid4, init=False)
     _restored: Restored | None = field(default=None, init=False)
+    _deleted_at: float = field(default=0.0, init=False)
+    """When orders of deleted accounts are looked for next."""
 
     def run(self, stop: threading.Event) -> None:
         self.recorder.start(stop.is_set)
@@ -72,6 +74,7 @@ class Reconciler:
             while not stop.is_set():
                 self._carefully(self._renew)
                 self._carefully(self.chore)
+                self._carefully(self._follow_deleted_accounts)
                 renew_at = time.monotonic() + RENEW_SECONDS
                 while time.monotonic() < renew_at and not stop.is_set():
                     self._look_where_due(pool)
@@ -105,6 +108,14 @@ class Reconciler:
             watch.account = account
             if account.is_urgent:
                 watch.look_at = 0.0
+
+    def _follow_deleted_accounts(self) -> None:
+        now = time.monotonic()
+        if now < self._deleted_at:
+            return
+        self._deleted_at = now + self.look_seconds
+        for order in watching.orders_of_deleted_accounts(self.engine):
+            self.recorder.put(order)
 
     def _begin(self, account: Watched) -> None:
         watch = Watch(account, threading.Event())

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine, text
 
 from intents.brokers import Balance, Position
 from intents.execution.held import MISSING
+from intents.execution.work import OPERATOR_REQUIRED, OutOfReach
 from intents.model.chain import GENESIS
 from intents.store.epochs import current_epoch
 
@@ -177,6 +178,22 @@ def watch(engine: Engine, token: UUID, mine: Sequence[UUID], seconds: float, epo
     with engine.begin() as tx:
         rows = tx.execute(_WATCH, {"token": token, "mine": list(mine), "seconds": seconds, "epoch": epoch})
         return [Watched(*row) for row in rows]
+
+
+_OF_DELETED_ACCOUNTS = text(f"""
+    SELECT o.account_id, split_part(o.client_order_id, '#', 1)
+    FROM (SELECT account_id, intent_id, client_order_id FROM intents.broker_order WHERE {UNENDED}) o
+    JOIN intents.intent i ON i.account_id = o.account_id AND i.id = o.intent_id
+    WHERE i.status NOT IN ({ENDED}) AND i.reason_code IS DISTINCT FROM '{OPERATOR_REQUIRED}'
+      AND NOT EXISTS (SELECT FROM accounts_api.account a WHERE a.id = o.account_id)
+    LIMIT 100
+""")  # noqa: S608 - a constant
+
+
+def orders_of_deleted_accounts(engine: Engine) -> list[OutOfReach]:
+    """Orders that were not seen to end, of accounts whose credentials are gone with them."""
+    with engine.connect() as tx:
+        return [OutOfReach(*row) for row in tx.execute(_OF_DELETED_ACCOUNTS)]
 
 
 def release(engine: Engine, token: UUID) -> None:
