@@ -1,5 +1,6 @@
 """One connection to the API: every command is sent until it is answered, and every answer is written down."""
 
+import itertools
 import json
 import random
 import time
@@ -74,16 +75,22 @@ class Client:
     def until_answered(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[Answer, float]:
         """Repeat what can be repeated; the answer, and when the last attempt was sent. Attempts in between are lost."""
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() < deadline:
+        for attempt in itertools.count():
+            if time.monotonic() > deadline:
+                break
             sent = now()
             answer = self.call(method, path, body, **headers)
             if answer.status and answer.code not in AGAIN and answer.status not in (429, 502, 504):
                 return answer, sent
-            self.repeated += 1
-            time.sleep(0.05 + 0.1 * self.dice.random())
+            self._rest(attempt)
         raise GaveUp(
             f"{method} {path} was not answered within {PATIENCE_SECONDS:g} s; last {answer.status} {answer.code}"
         )
+
+    def _rest(self, attempt: int) -> None:
+        """Longer each time, as a good client does: whoever is starting again needs the machine."""
+        self.repeated += 1
+        time.sleep(min(1.0, 0.05 * 2**attempt) * (0.5 + self.dice.random()))
 
     def command(self, account_id: str, kind: str, payload: Json, key: str | None = None) -> Json | None:
         """The action, or None if it was refused."""
@@ -117,14 +124,15 @@ class Client:
 
     def _sent(self, path: str, account_id: str, kind: str, body: Any, key: str) -> tuple[Answer, float]:
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() < deadline:
+        for attempt in itertools.count():
+            if time.monotonic() > deadline:
+                break
             sent = now()
             answer = self.call("POST", path, body, **{"Idempotency-Key": key})
             self._note(answer, account_id, kind, key, sent, payload=body.get("command", {}).get("payload"))
             if answer.status and answer.code not in AGAIN and answer.status not in (429, 502, 504):
                 return answer, sent
-            self.repeated += 1
-            time.sleep(0.05 + 0.1 * self.dice.random())
+            self._rest(attempt)
         raise GaveUp(f"{kind} of {account_id} was not answered within {PATIENCE_SECONDS:g} s, key {key}")
 
     def _note(

@@ -1,5 +1,6 @@
 """Subscribers of the event stream, by gRPC and as server-sent events, that lose their streams and resume them."""
 
+import hashlib
 import json
 import random
 import threading
@@ -8,16 +9,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import grpc
 import urllib3
-from fault_journal import Journal, digest
-from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
+from fault_journal import Journal
+from google.protobuf.json_format import Parse  # type: ignore[import-untyped]
 
 from trading_proto import trading_pb2, trading_pb2_grpc
 
-Json = dict[str, Any]
 ALL_TYPES = [number for _name, number in trading_pb2.EventType.items() if number]
 SILENCE_SECONDS = 15.0
 """Heartbeats come every two seconds: after so long a silence the stream counts as lost."""
@@ -47,7 +46,6 @@ class Subscriber:
     streams: int = 0
     ended: str | None = None
     """Why it will not come back, if so."""
-    latest: int = 0
     lost: list[str] = field(default_factory=list)
 
     def run(self) -> None:
@@ -59,62 +57,57 @@ class Subscriber:
                 self._take(event)
                 if self.stop.is_set():
                     break
-            self.stop.wait(0.05 + 0.2 * self.dice.random())
+            self.stop.wait(0.2 + self.dice.random())
 
     def caught_up_with(self, head: int) -> bool:
         return self.ended is not None or (self.position or 0) >= head
 
-    def _take(self, event: Json) -> None:
-        sequence = int(event["sequence"])
-        said = event.get("type", "EVENT_TYPE_UNSPECIFIED")
-        if said == "EVENT_TYPE_UNSPECIFIED":
-            self._take_mark(event, sequence)
+    def _take(self, event: trading_pb2.TradingEvent) -> None:
+        if not event.type:
+            self._take_mark(event)
             return
+        self.epoch = event.epoch or self.epoch
+        event.epoch = ""
         self.journal.write(
             {
-                "n": sequence,
-                "id": event["event_id"],
-                "type": said.removeprefix("EVENT_TYPE_"),
+                "n": event.sequence,
+                "id": event.event_id,
+                "type": trading_pb2.EventType.Name(event.type).removeprefix("EVENT_TYPE_"),
                 "stream": self.streams,
-                "epoch": event.get("epoch"),
-                "digest": digest({name: value for name, value in event.items() if name != "epoch"}),
-                "status": event.get("broker_order", {}).get("status"),
+                "epoch": self.epoch,
+                "digest": hashlib.sha256(event.SerializeToString(deterministic=True)).hexdigest()[:32],
+                "status": event.broker_order.status or None,
             }
         )
-        self.position = sequence
-        self.epoch = event.get("epoch") or self.epoch
+        self.position = event.sequence
 
-    def _take_mark(self, event: Json, sequence: int) -> None:
+    def _take_mark(self, event: trading_pb2.TradingEvent) -> None:
         """A heartbeat or the end of a replay says how far the stream has come: it must be where we are."""
         if self.position is None:
-            self.journal.write({"begins": sequence})
-            self.position = sequence
-        elif sequence != self.position:
-            self.journal.write({"mark": sequence, "at": self.position, "stream": self.streams})
-        self.latest = max(self.latest, int(event.get("heartbeat", {}).get("latest_sequence", 0)))
-        self.epoch = event.get("epoch") or self.epoch
+            self.journal.write({"begins": event.sequence})
+            self.position = event.sequence
+        elif event.sequence != self.position:
+            self.journal.write({"mark": event.sequence, "at": self.position, "stream": self.streams})
+        self.epoch = event.epoch or self.epoch
 
-    def _grpc(self, until: float) -> Iterator[Json]:
+    def _grpc(self, until: float) -> Iterator[trading_pb2.TradingEvent]:
         request = trading_pb2.SubscribeEventsRequest(trading_account_id=self.account_id, subscriptions=ALL_TYPES)
         if self.position is not None:
             request.resume_after_sequence = self.position
-            if self.epoch and "resume_epoch" in request.DESCRIPTOR.fields_by_name:
+            if self.epoch:
                 request.resume_epoch = self.epoch
         metadata = [("x-api-key", self.api_key)]
         with grpc.insecure_channel(self.address, options=[("grpc.enable_retries", 0)]) as channel:
             stub = trading_pb2_grpc.TradingServiceStub(channel)
             stream = stub.SubscribeEvents(request, metadata=metadata, timeout=max(1.0, until - time.monotonic()))
             try:
-                for message in stream:
-                    yield MessageToDict(
-                        message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
-                    )
+                yield from stream
             except grpc.RpcError as error:
                 self._end(error.code().name, error.code() in RESUMABLE, error.details())
             finally:
                 stream.cancel()
 
-    def _server_sent(self, until: float) -> Iterator[Json]:
+    def _server_sent(self, until: float) -> Iterator[trading_pb2.TradingEvent]:
         headers = {"x-api-key": self.api_key}
         if self.position is not None:
             headers["Last-Event-ID"] = f"{self.position}@{self.epoch}" if self.epoch else str(self.position)
@@ -127,7 +120,7 @@ class Subscriber:
                 return
             yield from self._lines(answer, until)
 
-    def _lines(self, answer: urllib3.BaseHTTPResponse, until: float) -> Iterator[Json]:
+    def _lines(self, answer: urllib3.BaseHTTPResponse, until: float) -> Iterator[trading_pb2.TradingEvent]:
         kind, waiting = "", b""
         for chunk in answer.stream(None):
             *lines, waiting = (waiting + chunk).split(b"\n")
@@ -139,7 +132,7 @@ class Subscriber:
                     self._end(json.loads(value)["code"], True, "")
                     return
                 elif name == "data":
-                    yield json.loads(value)
+                    yield Parse(value, trading_pb2.TradingEvent())
             if time.monotonic() > until or self.stop.is_set():
                 answer.close()
                 return

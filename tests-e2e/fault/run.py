@@ -19,6 +19,7 @@ import psycopg2
 import requests
 
 sys.path.insert(0, str(Path(__file__).parent))
+from fault_check_orders import WAITING
 from fault_checker import Verdict, judge
 from fault_client import Client
 from fault_evidence import Evidence, read_ledger, read_requests
@@ -149,7 +150,7 @@ class Run:
 QUIET_SECONDS = {True: 5.0, False: 20.0}
 """How long nothing may have moved: shorter when nothing is known to be unsettled."""
 _STATE = """
-    SELECT (SELECT count(*) FROM intents.intent WHERE open_actions > 0) AS waiting,
+    SELECT (SELECT count(*) FROM intents.intent WHERE open_actions > 0 AND coalesce(reason_code, '') NOT IN %s) AS waiting,
            (SELECT coalesce(sum(last_sequence), 0) FROM intents.account_head) AS entries,
            (SELECT count(*) FROM accounts.outbox WHERE status IN ('pending', 'processing')) AS outbox
 """
@@ -158,7 +159,7 @@ _STATE = """
 def _state(admin_url: str) -> dict[str, int]:
     connection = psycopg2.connect(admin_url)
     with connection, connection.cursor() as cursor:
-        cursor.execute(_STATE)
+        cursor.execute(_STATE, (tuple(WAITING),))
         row = cursor.fetchone() or (0, 0, 0)
     connection.close()
     return {"waiting": int(row[0]), "entries": int(row[1]), "outbox": int(row[2])}
