@@ -150,7 +150,8 @@ class Run:
 QUIET_SECONDS = {True: 5.0, False: 20.0}
 """How long nothing may have moved: shorter when nothing is known to be unsettled."""
 _STATE = """
-    SELECT (SELECT count(*) FROM intents.intent WHERE open_actions > 0 AND coalesce(reason_code, '') NOT IN %s) AS waiting,
+    SELECT (SELECT count(*) FROM intents.intent
+            WHERE open_actions > 0 AND coalesce(reason_code, '') NOT IN %s) AS waiting,
            (SELECT coalesce(sum(last_sequence), 0) FROM intents.account_head) AS entries,
            (SELECT count(*) FROM accounts.outbox WHERE status IN ('pending', 'processing')) AS outbox
 """
