@@ -76,6 +76,8 @@ def resolve(
             settled = operator.resolve(engine, client_order_id, found, note)
         except operator.NotUnresolved:
             raise Fault(f"no command {client_order_id} waits for its outcome; see: tip orders unresolved") from None
+        except operator.StillUnresolved:
+            raise Fault("it is recorded, but an order that is still working settles nothing here") from None
         except operator.WasAccepted:
             raise Fault("the broker has accepted this order: give --broker-order-id and --status") from None
     click.echo(f"tip: {settled.type} of intent {settled.intent_id} is settled")

@@ -89,6 +89,36 @@ def test_what_is_filled_under_a_former_credential_is_seen(desk, paper, reaches):
     assert reaches(intent, "FILLED", seconds=60)["filled_quantity"] == "5"
 
 
+def test_a_credential_under_which_nothing_can_have_been_sent_binds_nothing(new_desk, paper, hold_back, eventually):
+    """An executor was killed after its claim, when the account had no usable credential yet."""
+    desk = new_desk(broker="alpaca")
+    intent = desk.created(create())
+    eventually(lambda: [row["credential"] for row in desk.rows("broker_order")] == ["derived"])
+    desk.execute(
+        "UPDATE intents.intent SET submit_started_at = now() - interval '1 minute' WHERE account_id = :account_id"
+    )
+
+    give_credential(desk, f"first of {desk.account_id}")
+
+    eventually(lambda: [row["status"] for row in desk.rows("intent")] == ["ACCEPTED"], 60)
+    assert [order["posts"] for order in of_desk(desk, paper)] == [1] and intent["id"]
+
+
+def test_a_cancel_waits_for_a_credential_that_is_on_its_way_into_the_vault(new_desk, paper, state, eventually):
+    desk = new_desk(broker="alpaca")
+    give_credential(desk, f"first of {desk.account_id}")
+    intent = desk.created(create())
+    eventually(lambda: state(desk, intent)["status"] == "ACCEPTED")
+    desk.execute("UPDATE accounts.credential SET status = 'pending' WHERE account_id = :account_id")
+
+    desk.created(cancel(intent))
+    eventually(lambda: state(desk, intent)["reason_code"] == "CREDENTIAL_MISSING")
+    desk.execute("UPDATE accounts.credential SET status = 'active' WHERE account_id = :account_id")
+
+    eventually(lambda: state(desk, intent)["status"] == "CANCELED", 60)
+    assert [order["status"] for order in of_desk(desk, paper)] == ["canceled"]
+
+
 @pytest.fixture
 def out_of_reach(new_desk: Any, eventually: Any, state: Any) -> tuple[Any, Any]:
     """A desk with a command whose outcome is unknown, and a credential that now opens another account."""

@@ -36,7 +36,7 @@ def work(desk: Any) -> Callable[..., Work]:
             "filled_quantity": Decimal(0), "status": Status.PENDING, "broker_order_id": None,
             "orders": (), "started_before": None, "attempts": 0, "absences": 0, "broker": "paper",
             "environment": "paper", "halted_by": None, "stale_millis": None, "credential": None,
-            "bound_credential": None, "bound_account": None,
+            "bound_credential": None, "opened_account": None,
             "claimed": Claimed(claimed, 1, "AUTO", None, 1, NOW, 1, 0, None),
         }  # fmt: skip
         return Work(**(values | more))

@@ -40,7 +40,7 @@ def work(*, age: float = 0.0, quantity: str = "10", **more: Any) -> Work:
         "spec": Spec("Limit", terms), "quantity": Decimal(10), "filled_quantity": Decimal(0),
         "status": Status.PENDING, "broker_order_id": None, "orders": (), "started_before": None, "attempts": 0,
         "absences": 0, "broker": "paper", "environment": "paper", "halted_by": None, "stale_millis": None,
-        "credential": None, "bound_credential": None, "bound_account": None,
+        "credential": None, "bound_credential": None, "opened_account": None,
         "claimed": Claimed(claimed, 1, "AUTO", None, 1, NOW, 1, 0, None),
     }  # fmt: skip
     return Work(**(values | more))
@@ -169,6 +169,14 @@ def test_what_is_filled_while_it_is_being_replaced_is_seen_with_the_answer():
     assert market.sent[0].quantity == 10
     [old] = verdict.others
     assert old.filled_quantity == 4 and old.status is OrderStatus.REPLACED
+
+
+def test_a_replacement_that_the_broker_knows_already_and_does_not_show_yet_is_unknown():
+    market = Market({"b2": shown("b2")}, errors={"replace": DuplicateClientOrderId("DUPLICATE", "must be unique")})
+
+    verdict = run(market, replacing("12", KnownOrder("c2", "b2", False, Decimal(0))))
+
+    assert verdict == Unknown("duplicate_not_found")
 
 
 def test_a_replacement_to_less_than_is_filled_is_refused_with_the_fills():

@@ -193,7 +193,7 @@ def work(token: Any, **more: Any) -> Work:
         "action_id": CREATE, "type": "CREATE", "created_at": NOW, "symbol": "ABC", "order_side": "BUY", "spec": spec(),
         "quantity": TOTAL, "filled_quantity": Decimal(0), "status": Status.PENDING, "broker_order_id": None,
         "orders": (), "started_before": None, "attempts": 0, "absences": 0, "broker": "paper", "environment": "paper",
-        "halted_by": None, "stale_millis": None, "credential": None, "bound_credential": None, "bound_account": None,
+        "halted_by": None, "stale_millis": None, "credential": None, "bound_credential": None, "opened_account": None,
         "claimed": Claimed(0.0, 1, "AUTO", None, 1, NOW, 1, 0, None),
     }  # fmt: skip
     return Work(**(values | more))
@@ -415,6 +415,41 @@ def test_an_order_that_surfaces_ended_is_not_to_be_canceled():
 
     assert not one.orders[FIRST].unwanted and one.intent.status is Status.FILLED
     assert one.intent.reason_code is None, "it was filled, whatever was believed before"
+
+
+@pytest.mark.parametrize("sent_before", [True, False])
+def test_a_refusal_is_of_its_own_request_and_not_of_one_sent_before(sent_before):
+    """The first request may still be on its way when the second one is refused."""
+    token, one = uuid4(), held(Status.SUBMITTED)
+    one.lease_token = token
+    started = NOW - timedelta(minutes=1) if sent_before else None
+    settle(one, [Answer(work(token, started_before=started), Refused("INSUFFICIENT_BUYING_POWER", "no"))])
+    assert one.intent.status is Status.REJECTED
+
+    settle(one, [heard(order(OrderStatus.WORKING))])
+
+    assert one.orders[FIRST].unwanted == sent_before
+    assert ("ORDER_AFTER_END" in [code for code, _ in notes(one)]) == sent_before
+
+
+def test_an_order_that_can_be_queried_again_needs_no_operator():
+    one = held(Status.ACCEPTED)
+    settle(one, [OutOfReach(ACCOUNT, FIRST)])
+
+    settle(one, [Heard(ACCOUNT, order(OrderStatus.WORKING), NOW, is_current_state=True)])
+
+    assert one.intent.status is Status.ACCEPTED and one.intent.reason_code is None and len(one.events) == 2
+
+
+def test_a_cancel_that_had_to_wait_was_not_taken_in():
+    token = uuid4()
+    one = held(Status.PENDING_CANCEL, Command(CHANGE, 2, "CANCEL", None), done_sequence=1)
+
+    for _ in range(8):
+        one.lease_token = token
+        settle(one, [Answer(work(token, action_id=CHANGE, type="CANCEL"), Later(1.0, "circuit_open"))])
+
+    assert one.attempts == 0
 
 
 def test_a_late_word_of_an_ended_order_does_not_make_it_unwanted():

@@ -294,6 +294,8 @@ class _understood:  # noqa: N801 - reads as a word of the language
 
 def _body(answer: requests.Response) -> Any:
     with _understood():
+        if b"\\u0000" in answer.content:
+            raise ValueError  # which no database keeps
         return answer.json()
 
 
@@ -322,6 +324,13 @@ def _decimal(value: object) -> Decimal | None:
         return None
     number = Decimal(str(value))
     if not number.is_finite():
+        raise ValueError
+    return number
+
+
+def _amount(value: object) -> Decimal:
+    number = _decimal(value)
+    if number is None:
         raise ValueError
     return number
 
@@ -361,8 +370,8 @@ def _activity(body: Any) -> Execution:
         return Execution(
             id=str(body["id"]).rpartition("::")[2],
             broker_order_id=str(body["order_id"]),
-            quantity=Decimal(body["qty"]),
-            price=Decimal(body["price"]),
+            quantity=_amount(body["qty"]),
+            price=_amount(body["price"]),
             occurred_at=_moment(body["transaction_time"]),
         )
     raise AssertionError
@@ -372,7 +381,7 @@ def _position(body: Any) -> Position:
     with _understood():
         return Position(
             str(body["symbol"]),
-            Decimal(body["qty"]),
+            _amount(body["qty"]),
             _decimal(body.get("avg_entry_price")),
             _decimal(body.get("current_price")),
             _decimal(body.get("market_value")),
@@ -383,6 +392,8 @@ def _position(body: Any) -> Position:
 
 def _message(raw: str | bytes) -> dict[str, Any]:
     with _understood():
+        if (b"\\u0000" if isinstance(raw, bytes) else "\\u0000") in raw:  # type: ignore[operator]
+            raise ValueError
         message = json.loads(raw)
         if not isinstance(message, dict):
             raise TypeError
@@ -405,6 +416,6 @@ def _update(raw: str | bytes) -> Update | None:
 def _execution(data: Mapping[str, Any], order: Order, moment: datetime) -> Execution | None:
     if data.get("event") not in ("fill", "partial_fill") or not data.get("execution_id"):
         return None
-    quantity, price = Decimal(data["qty"]), Decimal(data["price"])
+    quantity, price = _amount(data["qty"]), _amount(data["price"])
     position = _decimal(data.get("position_qty"))
     return Execution(str(data["execution_id"]), order.broker_order_id, quantity, price, moment, position)

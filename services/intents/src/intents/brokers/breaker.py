@@ -66,6 +66,13 @@ class Breaker:
             self._set(OPEN)
             return pause
 
+    def let_another_try(self) -> None:
+        """Of one who passed and then had nothing to try: the next may pass instead."""
+        with self._lock:
+            if self.state == HALF_OPEN:
+                self._until = self._clock()
+                self._set(OPEN)
+
     def _pause(self) -> float:
         outage = self._clock() - self._failing_from
         return min(LONGEST_PAUSE_SECONDS, max(SHORTEST_PAUSE_SECONDS, PAUSE_PART * outage))

@@ -8,8 +8,8 @@ same one (`bound`).
 import hashlib
 import hmac
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -33,6 +33,10 @@ class NoCredential(Exception):
 
 class CredentialInvalid(Exception):
     """The account's credential is known to be refused by the broker."""
+
+
+class CredentialPending(NoCredential):
+    """The account's credential is on its way into the vault."""
 
 
 class CredentialChanged(Exception):
@@ -63,7 +67,7 @@ _BEST = text(f"""
 
 _OF_ID = text("""
     SELECT id, account_id, organization_id, status, vault_version, key_id, wrapped_key, ciphertext
-    FROM accounts_api.credential WHERE account_id = :account_id AND id = :id
+    FROM accounts_api.credential WHERE account_id = :account_id AND id::text = :id
 """)
 _LOGIN = text("SELECT broker_account FROM intents.broker_login WHERE account_id = :account_id AND credential = :name")
 _LOG_IN = text("""
@@ -123,14 +127,25 @@ class Credentials:
         if reference == DERIVED:
             yield self._derived(account_id)
             return
-        same: KeyPair | None = None
-        with suppress(NoCredential, CredentialInvalid):
-            same = self._of_id(account_id, reference)
+        same = self._usable(lambda: self._of_id(account_id, reference))
+        if same:
             yield same
-        with suppress(NoCredential, CredentialInvalid):
-            best = self._look_up(account_id, broker)
-            if same is None or best.reference != same.reference:
-                yield best
+        best = self._usable(lambda: self._look_up(account_id, broker))
+        if best and (same is None or best.reference != same.reference):
+            yield best
+
+    def forget_login(self, account_id: UUID, pair: KeyPair) -> None:
+        """What is remembered here is not recorded any more: the log was restored to an earlier state."""
+        self._logins.pop((account_id, pair.reference), None)
+
+    def _usable(self, look_up: Callable[[], KeyPair]) -> KeyPair | None:
+        """None if it never will be; one that is on its way into the vault is waited for."""
+        try:
+            return look_up()
+        except CredentialPending:
+            raise
+        except (NoCredential, CredentialInvalid):
+            return None
 
     def _recorded_login(self, account_id: UUID, reference: str) -> str | None:
         with self._connected() as tx:
@@ -162,7 +177,7 @@ class Credentials:
 
     def _of_id(self, account_id: UUID, reference: str) -> KeyPair:
         with self._connected() as tx:
-            values = {"account_id": account_id, "id": UUID(reference.partition(":")[0])}
+            values = {"account_id": account_id, "id": reference.partition(":")[0]}
             return self._pair_of(tx.execute(_OF_ID, values).one_or_none())
 
     def _derived(self, account_id: UUID) -> KeyPair:
@@ -171,6 +186,8 @@ class Credentials:
     def _pair_of(self, row: Any) -> KeyPair:
         if row is not None and row.status == "invalid":
             raise CredentialInvalid
+        if row is not None and row.status == "pending":
+            raise CredentialPending
         if row is None or row.status != "active":
             raise NoCredential
         return KeyPair(f"{row.id}:{row.vault_version}", row.id, self._secret(row))

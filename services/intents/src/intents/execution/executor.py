@@ -100,6 +100,8 @@ class Executor:
                 self.replaced()
             except SQLAlchemyError as error:  # whoever looks once a second finds them as well
                 log.warning("replacements_not_followed", error=type(error).__name__)
+            except Exception as error:
+                log.error("replacements_not_followed", exc_info=error)
 
     def ring(self, *_anything: object) -> None:
         """Look for work now."""

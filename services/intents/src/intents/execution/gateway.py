@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -25,6 +25,7 @@ from intents.execution.credentials import (
     DERIVED,
     CredentialChanged,
     CredentialInvalid,
+    CredentialPending,
     Credentials,
     KeyPair,
     NoCredential,
@@ -44,6 +45,7 @@ _PARKED: dict[type[Exception], Later] = {
     CredentialInvalid: _REFUSED,
     NoCredential: Later(PARKED_SECONDS, "The account has no credential to use.", "CREDENTIAL_MISSING"),
     VaultDown: Later(PARKED_SECONDS, "vault_unavailable"),
+    CredentialPending: Later(PARKED_SECONDS, "The account's credential is not in the vault yet.", "CREDENTIAL_MISSING"),
     CredentialChanged: Later(0.0, "credential_changed"),
     UnknownBroker: Later(60.0, "There is no adapter for this broker.", "BROKER_UNKNOWN"),
 }
@@ -87,13 +89,17 @@ class Gateway:
             pairs = self._pairs(work)
         except tuple(_PARKED) as reason:
             return self._rest(work, _PARKED[type(reason)])
-        breaker = self.breaker(work.broker, work.environment)
+        return self._try_all(work, pairs) if pairs else _out_of_reach(work)
+
+    def _try_all(self, work: Work, pairs: Sequence[KeyPair]) -> Verdict:
+        breaker = self.breaker(work.broker or "", work.environment)
         if (wait := breaker.wait()) > 0:
             return Later(wait, "circuit_open")
         for pair in pairs:
             verdict = self._try(breaker, work, pair)
             if verdict is not None:
                 return verdict
+        breaker.let_another_try()
         return _out_of_reach(work)
 
     def _pairs(self, work: Work) -> list[KeyPair]:
@@ -121,10 +127,12 @@ class Gateway:
         started = time.monotonic()
         try:
             broker = self.brokers.account(work.broker or "", work.environment, pair.secret)
-            if work.bound_account not in (None, self._opened(work, pair, broker)):
+            opened = self._opened(work, pair, broker)
+            if work.bound_credential is not None and opened != work.opened_account:
                 return None
             verdict = Dispatch(broker, work, self._refreshed, lambda: self.is_current(work.holder)).run()
         except tuple(_PARKED) as reason:
+            breaker.let_another_try()
             return self._rest(work, _PARKED[type(reason)])
         except BrokerError as error:
             return self._failed(breaker, work, pair, error)
@@ -153,7 +161,9 @@ class Gateway:
             return None
 
     def _opened(self, work: Work, pair: KeyPair, broker: Broker) -> str:
-        """The account which the pair opens. Nothing is sent before that is known."""
+        """The account which the pair opens. Nothing is sent before that is recorded, also not after a restore."""
+        if work.bound_credential is None and work.opened_account is None:
+            self.credentials.forget_login(work.account_id, pair)
         try:
             return self.credentials.broker_account(work.account_id, pair, broker)
         except OutcomeUnknown as error:

@@ -75,6 +75,8 @@ class Liveness:
                     released()
             except SQLAlchemyError as error:
                 log.warning("liveness_check_failed", error=type(error).__name__)
+            except Exception as error:
+                log.error("liveness_check_failed", exc_info=error)
         self.close()
 
     def check(self) -> int:

@@ -10,11 +10,14 @@ from uuid import UUID
 
 from sqlalchemy import Engine
 
-from intents.brokers import OPEN, Broker, Execution, Order, OrderStatus, Refused
+from chassis import logs
+from intents.brokers import OPEN, Broker, BrokerError, Execution, Order, OrderStatus, Refused
 from intents.execution import watching
 from intents.execution.held import MISSING
 from intents.execution.watching import Believed
 from intents.execution.work import Heard
+
+log = logs.get(__name__)
 
 ONE_BY_ONE = 10  # up to so many orders are asked for by themselves, more by a list
 CLOCKS_DIFFER = timedelta(minutes=1)
@@ -117,14 +120,19 @@ class Look:
     def _canceled(self, unwanted: Sequence[Order]) -> Iterable[Heard]:
         """Orders that no intent asks for are canceled; what could not be is tried again at the next look."""
         for order in unwanted:
-            with suppress(Refused):  # perhaps it has ended meanwhile, which is seen now
-                self.broker.cancel(order.broker_order_id)
-            if ended := self.broker.order(order.broker_order_id):
+            try:
+                with suppress(Refused):  # perhaps it has ended meanwhile, which is seen now
+                    self.broker.cancel(order.broker_order_id)
+                ended = self.broker.order(order.broker_order_id)
+            except BrokerError as error:  # what else was found at this look is to be recorded all the same
+                log.warning("unwanted_order_not_canceled", account_id=str(self.account_id), error=type(error).__name__)
+                continue
+            if ended:
                 yield self._heard(ended, ended.updated_at)
 
 
 def _has_changed(known: Believed, order: Order) -> bool:
-    return order.status != known.status or _has_fills(known, order)
+    return known.needs_operator or order.status != known.status or _has_fills(known, order)
 
 
 def _has_fills(known: Believed, order: Order) -> bool:

@@ -42,6 +42,10 @@ class WasAccepted(Exception):
     """The broker has accepted the order: it cannot be said that it never arrived."""
 
 
+class StillUnresolved(Exception):
+    """What was found is recorded, and leaves the command or the order as open as it was."""
+
+
 class Unresolved(NamedTuple):
     """A command that may have been sent, or an ORDER that nobody can query, and where it is.
 
@@ -89,6 +93,8 @@ def resolve(engine: Engine, client_order_id: str, found: Found | None, note: str
     else:
         happening = Heard(command.account_id, _order(command, found), datetime.now(UTC))
     recorder.record(Direct(engine), [happening])
+    if any(other.client_order_id == client_order_id for other in unresolved(engine)):
+        raise StillUnresolved
     return command
 
 

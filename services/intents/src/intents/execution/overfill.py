@@ -28,6 +28,9 @@ _OVERORDERED = text("""
     FROM intents.intent i
     JOIN accounts_api.account ON account.id = i.account_id
     WHERE i.overordered AND i.status IN ('ACCEPTED', 'PARTIALLY_FILLED')
+      AND NOT EXISTS (
+          SELECT FROM intents.action a WHERE a.account_id = i.account_id AND a.intent_id = i.id
+             AND a.type = 'CANCEL' AND a.actor_type = 'system' AND a.created_at > now() - interval '1 minute')
     LIMIT :batch
 """)
 

@@ -15,7 +15,14 @@ from sqlalchemy.exc import SQLAlchemyError
 from chassis import db, logs
 from intents.brokers import Broker, BrokerError, Brokers, CredentialRefused, RateLimited, UnknownBroker, Update
 from intents.execution import looking, recorder, watching
-from intents.execution.credentials import CredentialInvalid, Credentials, KeyPair, NoCredential, VaultDown
+from intents.execution.credentials import (
+    CredentialInvalid,
+    CredentialPending,
+    Credentials,
+    KeyPair,
+    NoCredential,
+    VaultDown,
+)
 from intents.execution.looking import Look, MissingOrders
 from intents.execution.metrics import LOOKS, STREAMS
 from intents.execution.recorder import Recorder
@@ -46,8 +53,8 @@ class Watch:
     looking: bool = False
     listening: bool = False
     missing: MissingOrders = field(default_factory=MissingOrders)
-    out_of_reach: set[str] = field(default_factory=set)
-    """Orders of which it was told that nobody can query them."""
+    paused_until: float = 0.0
+    """Until when the broker wishes not to be asked."""
 
 
 @dataclass
@@ -106,7 +113,7 @@ class Reconciler:
         for account in mine.values():
             watch = self._watches[account.account_id]
             watch.account = account
-            if account.is_urgent:
+            if account.is_urgent and now >= watch.paused_until:
                 watch.look_at = 0.0
 
     def _follow_deleted_accounts(self) -> None:
@@ -173,7 +180,7 @@ class Reconciler:
                 watch.active_at = time.monotonic()
         except (BrokerError, *_NO_KEYS) as error:
             if isinstance(error, RateLimited):
-                watch.look_at = time.monotonic() + (error.retry_after or self.look_seconds)
+                watch.look_at = watch.paused_until = time.monotonic() + (error.retry_after or self.look_seconds)
             if isinstance(error, NoCredential) and watch.account.is_restored:
                 watch.look_at = time.monotonic() + NO_KEYS_SECONDS  # there may be many of them
             LOOKS.labels("failed").inc()
@@ -230,7 +237,10 @@ class Reconciler:
         found: list[Heard] = []
         for broker_account in {known.broker_account for known in believed}:
             there = [known for known in believed if known.broker_account == broker_account]
-            broker = self._former(watch.account, there[0])
+            try:
+                broker = self._former(watch.account, there[0])
+            except CredentialPending:
+                continue
             if broker is None:
                 self._tell_out_of_reach(watch, there)
                 continue
@@ -239,14 +249,15 @@ class Reconciler:
 
     def _tell_out_of_reach(self, watch: Watch, believed: Sequence[Believed]) -> None:
         for known in believed:
-            if known.client_order_id not in watch.out_of_reach:
-                watch.out_of_reach.add(known.client_order_id)
+            if not known.needs_operator:
                 self.recorder.put(OutOfReach(watch.account.account_id, known.client_order_id))
         log.info("orders_out_of_reach", account_id=str(watch.account.account_id), orders=len(believed))
 
     def _former(self, account: Watched, known: Believed) -> Broker | None:
         """The account at the broker where the order is, if a credential opens it still."""
-        for pair in self.credentials.bound(account.account_id, account.broker, known.credential or ""):
+        if known.credential is None or known.broker_account is None:
+            return None
+        for pair in self.credentials.bound(account.account_id, account.broker, known.credential):
             broker = self._broker(account, pair)
             if self.credentials.broker_account(account.account_id, pair, broker) == known.broker_account:
                 return broker

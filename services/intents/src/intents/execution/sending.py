@@ -132,6 +132,9 @@ def _replace(dispatch: Dispatch) -> Verdict:
     crashpoints.reach("executor.before_send")
     try:
         made = broker.replace(target, _change(work, _remaining(work, seen)), current.check)
+    except DuplicateClientOrderId:
+        found = _query(lambda: broker.find(work.client_order_id))
+        return Seen(found, _reread(broker, work)) if found else Unknown("duplicate_not_found")
     except BrokerRefused as refusal:
         # An error may still have taken effect: whether there is an order by that id is the truth.
         found = _query(lambda: broker.find(work.client_order_id))

@@ -50,6 +50,9 @@ def _heard(held: Held, heard: Heard) -> None:
     see(held, heard.order, heard.occurred_at, heard.execution, heard.told, is_current_state=heard.is_current_state)
     if heard.position_known:
         del held.positions[moves:]
+    if heard.is_current_state and held.command is None and held.intent.reason_code == OPERATOR_REQUIRED:
+        held.intent = replace(held.intent, reason_code=None, updated_at=held.now)
+        tell(held, held.intent.status, Report(Update.SUBMITTED, held.now, reason="The order can be queried again."))
 
 
 def is_overordered(held: Held) -> bool:
@@ -72,7 +75,7 @@ def _answered(held: Held, answer: Answer) -> None:
         if open_still and held.command:
             _taken_in(held, work)
     elif isinstance(verdict, Refused):
-        _refused(held, verdict, open_still)
+        _refused(held, verdict, work, open_still)
     elif not open_still:
         return
     elif isinstance(verdict, Unknown):
@@ -97,13 +100,12 @@ def _see_all(held: Held, orders: Iterable[Order]) -> None:
         see(held, order, order.updated_at)
 
 
-def _refused(held: Held, refused: Refused, open_still: bool) -> None:
+def _refused(held: Held, refused: Refused, work: Work, open_still: bool) -> None:
     _see_all(held, refused.orders)
     if not open_still or held.command is None:
         return
-    known = held.orders.get(f"tip-{held.command.id.hex}")
-    if known:
-        known.status, known.changed = OrderStatus.REJECTED, True
+    # A refusal is of the request that it answers: one that was sent before may still be on its way.
+    _end_unseen(held, work.client_order_id, MISSING if work.started_before else OrderStatus.REJECTED)
     update = _REFUSED[held.command.type]
     apply_report(held, Report(update, held.now, reason_code=refused.code, reason=refused.reason))
     done(held)
@@ -113,16 +115,16 @@ def _decided(held: Held, decided: Decided, work: Work) -> None:
     if work.started_before is None:
         held.unsent.append(work.client_order_id)
     else:
-        _give_up(held, work.client_order_id)
+        _end_unseen(held, work.client_order_id, MISSING)
     apply_report(held, Report(decided.update, held.now, reason_code=decided.code, reason=decided.reason))
     done(held)
 
 
-def _give_up(held: Held, client_order_id: str) -> None:
-    """It may still surface, and is then told and canceled."""
+def _end_unseen(held: Held, client_order_id: str, status: str) -> None:
+    """The end of an order that the broker has not shown. What is MISSING may surface, and is then told and canceled."""
     known = held.orders.get(client_order_id)
-    if known:
-        known.status, known.changed = MISSING, True
+    if known and known.broker_order_id is None:
+        known.status, known.changed = status, True
 
 
 def _resolved(held: Held, resolution: Resolution) -> None:
@@ -130,7 +132,7 @@ def _resolved(held: Held, resolution: Resolution) -> None:
     if command is None or f"tip-{command.id.hex}" != resolution.client_order_id:
         return
     held.lease_token, held.changed = None, True
-    _give_up(held, resolution.client_order_id)
+    _end_unseen(held, resolution.client_order_id, MISSING)
     update = Update.CANCELED if _cancels(held, command.type) else _RESOLVED[command.type]
     apply_report(held, Report(update, held.now, reason_code=RESOLVED_BY_OPERATOR, reason=resolution.reason))
     done(held)
@@ -170,8 +172,6 @@ def _unknown(held: Held, verdict: Unknown) -> None:
 def _later(held: Held, verdict: Later, sent_before: datetime | None) -> None:
     held.submit_started_at = sent_before  # as before this run, which sent nothing
     held.absences = held.absences + 1 if verdict.absent else 0
-    if sent_before is None:
-        held.attempts += 1
     _again(held, verdict.seconds)
     if verdict.code and held.intent.reason_code != verdict.code:
         held.intent = replace(held.intent, reason_code=verdict.code, updated_at=held.now)

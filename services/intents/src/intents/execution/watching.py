@@ -44,6 +44,8 @@ class Believed(NamedTuple):
     credential: str | None = None
     broker_account: str | None = None
     unwanted: bool = False
+    needs_operator: bool = False
+    """Whether its intent says that nobody can query it."""
 
 
 # Not yet ended as far as we know, or given up not long ago. What is being sent is the executor's.
@@ -80,7 +82,9 @@ _RELEASE = text("UPDATE intents.broker_account SET lease_until = NULL WHERE leas
 _BELIEVED = text(f"""
     SELECT split_part(client_order_id, '#', 1), broker_order_id, status, filled_quantity, created_at, credential,
            (SELECT broker_account FROM intents.broker_login l
-            WHERE l.account_id = o.account_id AND l.credential = o.credential), unwanted_since IS NOT NULL
+            WHERE l.account_id = o.account_id AND l.credential = o.credential), unwanted_since IS NOT NULL,
+           EXISTS (SELECT FROM intents.intent i WHERE i.account_id = o.account_id AND i.id = o.intent_id
+                   AND i.reason_code = '{OPERATOR_REQUIRED}' AND i.open_actions = 0)
     FROM intents.broker_order o WHERE account_id = :account_id AND {UNENDED}
 """)  # noqa: S608 - a constant
 _NOW = text("SELECT clock_timestamp()")
@@ -144,9 +148,11 @@ _RESTORED = text("SELECT epoch, started_at FROM intents_api.log_epoch WHERE epoc
 _REMEMBERED_UNTIL = text("""
     SELECT greatest(
         (SELECT created_at FROM intents.broker_event
-         WHERE account_id = :account_id AND created_at < :started_at ORDER BY sequence DESC LIMIT 1),
+         WHERE account_id = :account_id AND created_at < least(:started_at, pg_postmaster_start_time())
+         ORDER BY sequence DESC LIMIT 1),
         (SELECT created_at FROM intents.action
-         WHERE account_id = :account_id AND created_at < :started_at ORDER BY sequence DESC LIMIT 1))
+         WHERE account_id = :account_id AND created_at < least(:started_at, pg_postmaster_start_time())
+         ORDER BY sequence DESC LIMIT 1))
 """)
 _CAUGHT_UP = text("UPDATE intents.broker_account SET epoch = :epoch WHERE account_id = :account_id")
 

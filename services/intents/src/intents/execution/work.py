@@ -75,8 +75,8 @@ class Work:
     """The account's best credential at the moment of the claim, as `KeyPair.reference` names it."""
     bound_credential: str | None
     """The credential under which the order in question was sent: it is queried, changed and resent under no other."""
-    bound_account: str | None
-    """The account at the broker which that credential opens."""
+    opened_account: str | None
+    """The account at the broker which that credential opens, or else the account's best one, if that is recorded."""
     claimed: Claimed
     holder: int | None = None
     """Under which id of `Liveness` it was claimed; None: the lease ends by the clock alone."""

@@ -34,13 +34,18 @@ _RESTORED_AT = """
     FROM (SELECT intents_api.current_log_epoch() AS epoch) current"""
 _STARTED_BEFORE = """
     coalesce(t.sent_before, (SELECT at FROM restored WHERE a.created_at < at))"""
+# The account that a credential opens is recorded before anything is sent with it: without that, nothing was.
+_WAS_USED = (
+    """EXISTS (SELECT FROM intents.broker_login l WHERE l.account_id = o.account_id AND l.credential = o.credential)"""
+)
 # Under which credential the order in question is at the broker: that which may have been sent before, or that which is
 # to be replaced or canceled. None for a CREATE that nobody has sent.
 _BOUND = f"""
     CASE WHEN a.type = 'CREATE' AND {_STARTED_BEFORE} IS NULL THEN NULL
          WHEN a.type = 'CREATE' THEN (
              SELECT credential FROM intents.broker_order o
-             WHERE o.account_id = t.account_id AND o.client_order_id = 'tip-' || replace(a.id::text, '-', ''))
+             WHERE o.account_id = t.account_id AND o.client_order_id = 'tip-' || replace(a.id::text, '-', '')
+               AND {_WAS_USED})
          ELSE (SELECT credential FROM intents.broker_order o
                WHERE o.account_id = t.account_id AND o.intent_id = t.id AND o.broker_order_id = t.broker_order_id
                LIMIT 1) END"""  # noqa: S608
@@ -89,7 +94,7 @@ _CLAIM = Statement(
                coalesce(bound, best, '{DERIVED}')
         FROM command t WHERE type <> 'CANCEL' AND (started_before IS NULL OR NOT EXISTS (
             SELECT FROM intents.broker_order o WHERE o.account_id = t.account_id AND o.intent_id IS NOT NULL
-            AND o.client_order_id = 'tip-' || replace(action_id::text, '-', '')))
+            AND o.client_order_id = 'tip-' || replace(action_id::text, '-', '') AND {_WAS_USED}))
         ON CONFLICT (account_id, client_order_id) DO UPDATE SET credential = excluded.credential, {_TAKE_OVER}
     )
     SELECT t.account_id, t.id, now(), t.action_id, t.type, t.created_at, t.symbol, t.order_side, t.wanted,
@@ -102,7 +107,7 @@ _CLAIM = Statement(
            t.environment,
            {_HALTED_BY}, {_STALE_MILLIS}, t.best, t.bound,
            (SELECT broker_account FROM intents.broker_login l WHERE l.account_id = t.account_id
-            AND l.credential = t.bound),
+            AND l.credential = coalesce(t.bound, t.best, '{DERIVED}')),
            t.sequence, t.route_strategy, t.reason_code, t.version, t.updated_at, t.open_actions, t.done_sequence,
            t.traceparent
     FROM command t
