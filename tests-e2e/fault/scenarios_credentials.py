@@ -115,6 +115,9 @@ def credential_rotated_away(trial: Trial) -> None:
         tip(trial, "orders", "resolve", name, "--broker-order-id", order["order_id"], "--status", "working")
         trial.wait_for_status(intent_id, "ACCEPTED")
     trial.expect(len(trial.orders(intent_id)) == 1, f"orders at the broker: {trial.orders(intent_id)}")
+    trial.wait(lambda: intent_id in tip(trial, "orders", "unresolved"), "the open order that nobody can query")
+    tip(trial, "orders", "resolve", name, "--broker-order-id", order["order_id"], "--status", "canceled")
+    trial.wait_for_status(intent_id, "CANCELED")
     trial.expect(intent_id not in tip(trial, "orders", "unresolved"), "tip orders unresolved still names the intent")
 
 

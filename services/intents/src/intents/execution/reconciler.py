@@ -214,7 +214,8 @@ class Reconciler:
             look = Look(account_id, broker, here, watch.missing)
             found, sequence = looking.look(self.engine, look)
             if watch.account.is_restored and self._restored:
-                self._catch_up(look, self._restored)
+                self._catch_up(look, found, self._restored)
+                found = []
         except CredentialRefused:
             self.refused(account_id, pair)
             raise
@@ -222,13 +223,13 @@ class Reconciler:
             self.recorder.tell(account_id, sequence)
         return found, [known for known in believed if known not in here]
 
-    def _catch_up(self, look: Look, restored: Restored) -> None:
-        """After a restore: what happened at the broker since the moment to which the log was restored."""
+    def _catch_up(self, look: Look, found: Sequence[Heard], restored: Restored) -> None:
+        """After a restore: also what happened at the broker since the moment to which the log was restored."""
         remembered = watching.remembered_until(self.engine, look.account_id, restored.started_at)
-        found = look.everything_since(remembered or restored.started_at - FORGOTTEN)
-        ends = recorder.record(self.recorder.direct, found)
+        since = look.everything_since(remembered or restored.started_at - FORGOTTEN)
+        ends = recorder.record(self.recorder.direct, [*found, *since])
         watching.caught_up(self.engine, look.account_id, restored.epoch)
-        log.info("account_caught_up", account_id=str(look.account_id), orders=len(found))
+        log.info("account_caught_up", account_id=str(look.account_id), orders=len(since))
         for account_id, sequence in ends.items():
             self.recorder.tell(account_id, sequence)
 
