@@ -82,7 +82,9 @@ def test_the_id_of_a_server_sent_event_resumes_in_its_epoch(
 
 
 @pytest.mark.parametrize(
-    ("query", "header"), [("", f"1@{uuid4()}"), (f"?resume_after_sequence=1&resume_epoch={uuid4()}", "")]
+    ("query", "header"),
+    [("", f"1@{uuid4()}"), (f"?resume_after_sequence=1&resume_epoch={uuid4()}", "")],
+    ids=["by header", "by query"],
 )
 def test_a_position_of_another_epoch_is_a_problem_that_says_what_to_do(
     gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer, query: str, header: str
