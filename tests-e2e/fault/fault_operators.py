@@ -60,7 +60,7 @@ class Operators:
         self._switch(client, "account_switch", account, f"/v1/controls/accounts/{account}", {"trading_state": "ACTIVE"})
 
     def organization(self, _client: Client, dice: random.Random) -> None:
-        if self.stop.wait(dice.uniform(15, 75)):
+        if self.stop.wait(dice.uniform(10, 150)):
             return
         path = "/v1/controls/organization"
         self._switch(self.admin, "organization_switch", None, path, {"trading_state": "HALTED"})

@@ -71,6 +71,7 @@ class Run:
             traders=size.traders,
             seed=given.seed,
             simple=size.simple,
+            backlog=lambda: _state(on.admin_url)["waiting"],
         )
         self.operators = Operators(key, admin, ids[0::4], ids[1::4], self.accounts, random.Random(given.seed + 1))
         self.subscribers = Subscribers(on.directory / "streams", on.stream_target, on.events_url, on.api_key, self.dice)
@@ -158,7 +159,7 @@ _STATE = """
 
 
 def _state(admin_url: str) -> dict[str, int]:
-    connection = psycopg2.connect(admin_url)
+    connection = psycopg2.connect(admin_url, connect_timeout=5)
     with connection, connection.cursor() as cursor:
         cursor.execute(_STATE, (tuple(WAITING),))
         row = cursor.fetchone() or (0, 0, 0)
@@ -190,6 +191,7 @@ def main() -> int:
                 seed=given.seed,
                 in_front_of_broker=line.open,
                 RECONCILE_SECONDS=str(size.reconcile),
+                STATISTICS_EVERY_SECONDS=str(2 * size.reconcile),
             )
         )
         say(f"  the platform is up after {time.monotonic() - started:.0f} s, in {on.directory}")
