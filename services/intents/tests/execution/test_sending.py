@@ -179,6 +179,15 @@ def test_a_replacement_that_the_broker_knows_already_and_does_not_show_yet_is_un
     assert verdict == Unknown("duplicate_not_found")
 
 
+def test_a_read_that_fails_before_the_first_send_makes_nothing_unknown():
+    market = Market({"b2": shown("b2")}, errors={"order": OutcomeUnknown("timeout")})
+
+    with pytest.raises(NotSent):
+        run(market, replacing("12", KnownOrder("c2", "b2", False, Decimal(0))))
+
+    assert market.sent == []
+
+
 def test_a_replacement_to_less_than_is_filled_is_refused_with_the_fills():
     market = Market({"b2": shown("b2", 5)})
 

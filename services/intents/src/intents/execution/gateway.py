@@ -107,7 +107,7 @@ class Gateway:
 
         What nobody has sent yet goes wherever the account's credential leads; the rest stays where its order is.
         """
-        if work.bound_credential is None:
+        if work.bound_credential in (None, work.credential or DERIVED):
             pairs = [self._best(work)]
         else:
             pairs = list(self.credentials.bound(work.account_id, work.broker or "", work.bound_credential))

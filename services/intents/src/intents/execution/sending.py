@@ -17,6 +17,7 @@ from intents.brokers import (
     Change,
     DuplicateClientOrderId,
     NewOrder,
+    NotSent,
     NotWritten,
     Order,
     OrderStatus,
@@ -123,7 +124,7 @@ def _replace(dispatch: Dispatch) -> Verdict:
     target = work.broker_order_id or ""
     if earlier := _sent_before(broker, work):
         return Seen(earlier.order, _reread(broker, work)) if isinstance(earlier, Seen) else earlier
-    seen = tuple(_unended(broker, work))
+    seen = _read_before(work, lambda: tuple(_unended(broker, work)))
     if refused := _not_replaceable(work, seen):
         return refused
     current, stop = dispatch.stopped()
@@ -206,6 +207,16 @@ def _cancel(dispatch: Dispatch) -> Verdict:
 
 
 _VERBS: dict[str, Callable[[Dispatch], Verdict]] = {"CREATE": _create, "REPLACE": _replace, "CANCEL": _cancel}
+
+
+def _read_before(work: Work, question: Callable[[], T]) -> T:
+    """A read before the first send: that it failed does not make anything unknown."""
+    try:
+        return question()
+    except OutcomeUnknown as error:
+        if work.started_before:
+            raise
+        raise NotSent(error.reason) from error
 
 
 def _query(question: Callable[[], T]) -> T:
