@@ -236,6 +236,7 @@ def test_trickle_goes_on_after_a_kill(start, eventually):
     client = start().client("mine")
 
     eventually(lambda: status(client, "slow") == "filled")
+    assert client.by_client_id("slow")["filled_qty"] == "4"
 
 
 def test_reused_execution_ids_are_the_same_on_the_accounts_next_order(client, shared_broker):

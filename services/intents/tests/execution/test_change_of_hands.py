@@ -89,7 +89,7 @@ def test_what_is_filled_under_a_former_credential_is_seen(desk, paper, reaches):
     assert reaches(intent, "FILLED", seconds=60)["filled_quantity"] == "5"
 
 
-def test_a_credential_under_which_nothing_can_have_been_sent_binds_nothing(new_desk, paper, hold_back, eventually):
+def test_a_credential_under_which_nothing_can_have_been_sent_binds_nothing(new_desk, paper, eventually):
     """An executor was killed after its claim, when the account had no usable credential yet."""
     desk = new_desk(broker="alpaca")
     intent = desk.created(create())
@@ -222,6 +222,9 @@ def test_an_order_that_surfaces_after_its_intent_has_ended_is_told_and_canceled(
     requests.post(paper.url + "/v2/orders", json=body, headers=headers, timeout=30).raise_for_status()
 
     eventually(lambda: [order["status"] for order in of_desk(desk, paper)] == ["canceled"], 60)
-    events = [row for row in desk.rows("broker_event") if row["payload"].get("reason_code") == "ORDER_AFTER_END"]
-    assert eventually(lambda: events) and {row["to_status"] for row in events} == {"CANCELED"}
+
+    def told() -> list[Any]:
+        return [row for row in desk.rows("broker_event") if row["payload"].get("reason_code") == "ORDER_AFTER_END"]
+
+    assert {row["to_status"] for row in eventually(told)} == {"CANCELED"}
     assert reaches(intent, "CANCELED")["reason_code"] == "NOT_FOUND_AT_BROKER"
