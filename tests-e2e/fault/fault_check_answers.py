@@ -31,7 +31,7 @@ class Periods:
     def __init__(self, changes: list[Json]) -> None:
         self._changes: dict[_Key, list[Json]] = defaultdict(list)
         for change in changes:
-            if change["status"] < 400:
+            if change["status"] < 400 or _removed_before(change):
                 self._changes[change["control"], change["account"], change["symbol"]].append(change)
 
     def of(
@@ -49,6 +49,11 @@ class Periods:
                 if (change["value"] or {}).get(name) == value:
                     found.append((change, next((after for after in changes[place + 1 :]), None)))
         return found
+
+
+def _removed_before(change: Json) -> bool:
+    """A DELETE whose answer was lost, and whose repeat found nothing left to remove."""
+    return bool(change["value"] is None and change["status"] == 404 and change["repeated"])
 
 
 def check_answers(evidence: Evidence, log: AccountLog, records: list[Json], findings: Findings) -> None:

@@ -109,7 +109,7 @@ class Client:
             answer, sent = self._sent(path, account_id, "BATCH", body, key)
             results = answer.body.get("results", [])
             for place, result in enumerate(results):
-                self._note_place(result, account_id, commands[place][0], f"{key}/{place}", sent, atomic)
+                self._note_place(result, account_id, commands[place], f"{key}/{place}", sent, atomic)
             if not any(result["status"] in (503, 409) and _again(result) for result in results):
                 return [result["action"] for result in results if "action" in result]
         raise GaveUp(f"a batch of {account_id} was not answered")
@@ -149,10 +149,16 @@ class Client:
             record["symbol"] = payload["symbol"]
         self.journals.answers.write(record)
 
-    def _note_place(self, result: Json, account_id: str, kind: str, key: str, sent: float, atomic: bool) -> None:
+    def _note_place(
+        self, result: Json, account_id: str, command: tuple[str, Json], key: str, sent: float, atomic: bool
+    ) -> None:
+        kind, payload = command
         record: Json = {"account": account_id, "type": kind, "key": key, "sent": sent, "answered": now()}
         record |= {"status": result["status"], "batch": "atomic" if atomic else "each"}
-        record |= _of_action(result["action"]) if "action" in result else _of_problem(result.get("problem", {}))
+        if "action" in result:
+            record |= _of_action(result["action"])
+        else:
+            record |= _of_problem(result.get("problem", {})) | {"intent": payload.get("ref_intent_id")}
         self.journals.answers.write(record)
 
 

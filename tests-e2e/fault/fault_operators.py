@@ -98,7 +98,7 @@ class Operators:
         """`value` None removes it. `begun` is when it may have counted first, `answered` when it must."""
         method = "DELETE" if value is None else "PATCH" if control == "symbol_time" else "PUT"
         begun = now()
-        answer, _sent = client.until_answered(method, path, value)
+        answer, sent = client.until_answered(method, path, value)
         client.journals.controls.write(
             {
                 "control": control,
@@ -107,6 +107,7 @@ class Operators:
                 "value": value,
                 "begun": begun,
                 "answered": now(),
+                "repeated": sent > begun + 0.001,
                 "status": answer.status,
                 "code": answer.code,
                 "version": answer.body.get("version"),

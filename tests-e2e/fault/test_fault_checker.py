@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from fault_check_answers import Periods, _check_status, check_halts
+from fault_check_answers import Periods, _check_obeyed, _check_status, check_halts
 from fault_check_log import _check_chain, _check_continuity
 from fault_check_orders import _check_story
 from fault_check_streams import _check_event, check_outboxes
@@ -215,6 +215,23 @@ def test_a_conflict_must_have_been_one(kind, code, good):
     _check_status(evidence(), log, answer | {"account": ACCOUNT}, Periods([]), findings)
 
     assert (findings.found == []) is good
+
+
+@pytest.mark.parametrize(("repeated", "found"), [(True, False), (False, True)])
+def test_a_limit_that_a_lost_answer_removed_no_longer_binds(repeated, found):
+    limit = {"control": "symbol_limits", "account": ACCOUNT, "symbol": "X", "repeated": False, "status": 200}
+    changes = [
+        limit | {"value": {"max_quantity": "2"}, "begun": 99.0, "answered": 100.0},
+        limit | {"value": None, "begun": 110.0, "answered": 112.0, "status": 404, "repeated": repeated},
+    ]
+    tale = Tale("6")
+    action = tale.entries[0].payload
+    answer = {"type": "CREATE", "action": action["id"], "intent": INTENT, "key": "k", "sent": 111.5, "answered": 111.8}
+    findings = Findings()
+
+    _check_obeyed(AccountLog(ACCOUNT, False, 0, tale.entries, {}), [answer], Periods(changes), findings)
+
+    assert bool(findings.found) is found
 
 
 def test_a_changed_record_breaks_the_chain():
