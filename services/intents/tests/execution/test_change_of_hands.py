@@ -227,4 +227,4 @@ def test_an_order_that_surfaces_after_its_intent_has_ended_is_told_and_canceled(
         return [row for row in desk.rows("broker_event") if row["payload"].get("reason_code") == "ORDER_AFTER_END"]
 
     assert {row["to_status"] for row in eventually(told)} == {"CANCELED"}
-    assert reaches(intent, "CANCELED")["reason_code"] == "NOT_FOUND_AT_BROKER"
+    assert reaches(intent, "CANCELED")["reason_code"] == "ORDER_AFTER_END"

@@ -35,6 +35,7 @@ NOW = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 ACCOUNT, INTENT, CREATE, CHANGE = uuid4(), uuid4(), uuid4(), uuid4()
 FIRST, SECOND = client_order_id(CREATE), client_order_id(CHANGE)
 TOTAL = Decimal(10)
+SYSTEM_CANCELS = "An order is open at the broker that the intent does not ask for; the system cancels it."
 
 
 def spec(quantity: str = "10") -> Spec:
@@ -400,12 +401,13 @@ def test_an_order_that_surfaces_after_the_end_is_told_once_and_to_be_canceled(st
         settle(one, [heard(order(status, 4), execution(1, 4))])
 
     assert one.orders[FIRST].unwanted and one.intent.status is Status.CANCELED
-    assert [code for code, _ in notes(one)].count("ORDER_AFTER_END") == 1
+    assert [event["payload"].get("reason") for event in one.events].count(SYSTEM_CANCELS) == 1
     assert one.intent.filled_quantity == 4 == traded(one)
-    assert one.intent.reason_code == "NOT_FOUND_AT_BROKER", "why it ended stays why it ended"
+    assert one.intent.reason_code == "ORDER_AFTER_END", "the broker has it after all"
 
     settle(one, [heard(order(OrderStatus.CANCELED, 4))])
-    assert [code for code, _ in notes(one)].count("ORDER_AFTER_END") == 2, "that it is gone is told as well"
+    assert notes(one)[-1] == ("ORDER_AFTER_END", "b1"), "that it is gone is told as well"
+    assert one.events[-1]["payload"]["reason"] == "The order has ended as CANCELED."
 
 
 def test_an_order_that_surfaces_ended_is_not_to_be_canceled():
@@ -415,6 +417,15 @@ def test_an_order_that_surfaces_ended_is_not_to_be_canceled():
 
     assert not one.orders[FIRST].unwanted and one.intent.status is Status.FILLED
     assert one.intent.reason_code is None, "it was filled, whatever was believed before"
+
+
+def test_an_order_that_surfaces_canceled_takes_back_that_it_was_not_found():
+    one = given_up()
+
+    settle(one, [heard(order(OrderStatus.CANCELED))])
+
+    assert not one.orders[FIRST].unwanted and one.intent.status is Status.CANCELED
+    assert one.intent.reason_code == "ORDER_AFTER_END" and notes(one)[-1] == ("ORDER_AFTER_END", "b1")
 
 
 @pytest.mark.parametrize("sent_before", [True, False])

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from intents.brokers import OPEN, Execution, Order, OrderStatus, Told
+from intents.execution.deciding import NOT_FOUND_AT_BROKER
 from intents.execution.held import ENDED, MISSING, BrokerOrder, Held
 from intents.execution.telling import apply_report, done, note, tell_fill, tell_position
 from intents.model import TERMINAL, Update
@@ -47,6 +48,8 @@ def see(
     if known is None:
         return
     surfaced = known.status == MISSING or known.is_duplicate
+    if surfaced and held.intent.reason_code == NOT_FOUND_AT_BROKER:
+        _found_after_all(held, order, moment)
     _learn(held, known, order, moment)
     news = execution if execution and execution.id not in known.executions else None
     fills = _fills_of(known, order, execution)
@@ -93,6 +96,17 @@ def _learn(held: Held, known: BrokerOrder, order: Order, moment: datetime) -> No
             reason=f"The order has ended as {known.status}.",
         )
         note(held, ended)
+
+
+def _found_after_all(held: Held, order: Order, moment: datetime) -> None:
+    """What the intent says of its end is no longer true."""
+    held.intent = replace(held.intent, reason_code=ORDER_AFTER_END, updated_at=held.now)
+    held.changed = True
+    if order.status not in OPEN:
+        reason = f"The broker has the order after all; it has ended as {order.status}."
+        broker_order_id = order.broker_order_id
+        code = ORDER_AFTER_END
+        note(held, Report(Update.SUBMITTED, moment, broker_order_id=broker_order_id, reason_code=code, reason=reason))
 
 
 def _disown(held: Held, known: BrokerOrder, moment: datetime) -> None:
