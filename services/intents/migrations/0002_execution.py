@@ -68,8 +68,11 @@ ALTER TABLE intents.position
     ADD COLUMN market_value        numeric,
     ADD COLUMN unrealized_profit   numeric,
     ADD COLUMN reconciled_at       timestamptz;
+CREATE INDEX position_unsaid_idx ON intents.position (account_id)
+    WHERE reconciled_at IS NULL OR reconciled_at < updated_at;
 """
 DOWN = """
+DROP INDEX intents.position_unsaid_idx;
 ALTER TABLE intents.position DROP COLUMN average_entry_price, DROP COLUMN market_value, DROP COLUMN unrealized_profit,
     DROP COLUMN reconciled_at;
 DROP TABLE intents.balance;

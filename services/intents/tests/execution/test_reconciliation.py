@@ -5,8 +5,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
+from uuid import uuid4
 
-from intents.brokers import Balance, Execution, Order, Position
+from intents.brokers import Balance, Execution, Order, OrderStatus, Position
 from intents.execution import looking, recorder, stale, watching
 from intents.execution.work import Heard
 
@@ -72,6 +73,27 @@ def test_a_look_finds_what_the_stream_missed_and_counts_nothing_twice(desk):
     told = {row["broker_execution_id"]: row["payload"]["quantity"] for row in trades}
     assert told == {"b1-5": "5", "listed-2": "5", "listed-3": "5"}
     assert [row["filled_quantity"] for row in desk.rows("intent")] == [15]
+
+
+def test_an_account_is_watched_until_the_broker_has_said_how_its_last_fill_left_it(desk):
+    """Its last order was filled, and whoever watched it died before looking."""
+    order = accept(desk, desk.created(create(quantity="5"))["intent_id"], "b1")
+    now = datetime.now(UTC)
+    ended = replace(
+        order, status=OrderStatus.FILLED, filled_quantity=Decimal(5), average_price=Decimal(1), updated_at=now
+    )
+    recorder.record(desk.deps.direct, [Heard(desk.account_id, ended, now)])
+    assert [row["status"] for row in desk.rows("intent")] == ["FILLED"]
+
+    def is_watched() -> bool:
+        watched = watching.watch(desk.deps.engine, uuid4(), [], 0.0, None)
+        return desk.account_id in [one.account_id for one in watched]
+
+    assert is_watched()
+    shown = [Position("ABC", Decimal(5), None, Decimal(2), None, None)]
+    funds = Balance("USD", Decimal(1), Decimal(1), Decimal(1))
+    watching.save_holdings(desk.deps.engine, desk.account_id, shown, funds, watching.now(desk.deps.engine))
+    assert not is_watched()
 
 
 def told_positions(desk: Any) -> list[tuple[str, str]]:

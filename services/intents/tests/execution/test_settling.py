@@ -324,6 +324,18 @@ def replacing() -> Held:
     return one
 
 
+@pytest.mark.parametrize(("filled", "code"), [(8, None), (9, "OVERFILLED")])
+def test_a_replacement_to_less_than_is_filled_fills_the_intent(filled, code):
+    one = held(Status.PENDING_REPLACE, Command(CHANGE, 2, "REPLACE", spec("8")), done_sequence=1)
+    one.orders[SECOND] = BrokerOrder(SECOND, 2, None, "STARTED", set(), *[Decimal(0)] * 3)
+    settle(one, [heard(order(OrderStatus.WORKING, filled), execution(1, filled))])
+
+    settle(one, [heard(replace(order(OrderStatus.WORKING, name=SECOND, number="b2"), quantity=Decimal(1)))])
+
+    assert one.intent.status is Status.FILLED and one.intent.reason_code == code
+    assert one.open_actions == 0 and one.orders[SECOND].unwanted, "what the broker holds open is canceled"
+
+
 @pytest.mark.parametrize(
     "shown",
     [

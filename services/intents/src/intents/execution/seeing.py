@@ -184,6 +184,8 @@ def _replaced(held: Held, known: BrokerOrder, broker_order_id: str, moment: date
     held.accepted_at, held.respecified = held.now, True
     apply_report(held, Report(Update.REPLACED, moment, broker_order_id=broker_order_id, spec=held.command.spec))
     done(held)
+    if held.intent.filled_quantity >= held.intent.quantity:  # the old order was filled further than the new total
+        apply_report(held, Report(Update.FILLED, moment, reason_code=_overfilled(held.intent.filled_quantity, held)))
 
 
 def _accept(held: Held, order: Order, moment: datetime) -> None:
@@ -208,11 +210,15 @@ def _fill(held: Held, known: BrokerOrder, moment: datetime, fill: Fill) -> None:
         execution_id=fill.execution.id if fill.execution else None,
         last_quantity=fill.quantity,
         last_price=fill.price,
-        reason_code=OVERFILLED if total > held.intent.quantity else None,
+        reason_code=_overfilled(total, held),
         outcome=held.intent.outcome if held.intent.status not in TERMINAL and not whole else None,
     )
     if apply_report(held, report):
         tell_fill(held, known, report)
+
+
+def _overfilled(total: Decimal, held: Held) -> str | None:
+    return OVERFILLED if total > held.intent.quantity else None
 
 
 def _end(held: Held, order: Order, moment: datetime, told: Told | None) -> None:

@@ -54,7 +54,9 @@ UNENDED = f"""
     AND (broker_order_id IS NOT NULL
          OR (status = '{MISSING}' AND updated_at > now() - interval '{MISSING_HOURS} hours'))
 """
-# An account is watched while something of it is open, and a while longer by whoever watches it already.
+# Of a position: the broker has not said how it stands since it moved.
+UNSAID = "(reconciled_at IS NULL OR reconciled_at < updated_at)"
+# An account is watched while something of it is open or unsaid, and a while longer by whoever watches it already.
 _WATCH = text(f"""
     WITH open AS (
         SELECT DISTINCT account_id FROM intents.intent WHERE status NOT IN ({ENDED})
@@ -63,6 +65,9 @@ _WATCH = text(f"""
         UNION
         SELECT a.id FROM accounts_api.account a LEFT JOIN intents.broker_account k ON k.account_id = a.id
         WHERE CAST(:epoch AS uuid) IS NOT NULL AND k.epoch IS DISTINCT FROM :epoch
+        UNION
+        SELECT DISTINCT p.account_id FROM intents.position p JOIN accounts_api.account a ON a.id = p.account_id
+        WHERE {UNSAID}
         UNION
         SELECT unnest(CAST(:mine AS uuid[]))
     ), taken AS (
@@ -93,7 +98,7 @@ _LOCK_HEAD = text("SELECT 1 FROM intents.account_head WHERE account_id = :accoun
 # look will see both. Told is what differs, and what has moved since the broker last said how it stands.
 _POSITIONS = text(f"""
     WITH before AS MATERIALIZED (
-        SELECT symbol, quantity, reconciled_at IS NULL OR reconciled_at < updated_at AS unsaid
+        SELECT symbol, quantity, {UNSAID} AS unsaid
         FROM intents.position WHERE account_id = :account_id
     ), given AS (
         SELECT * FROM jsonb_to_recordset(CAST(:positions AS jsonb)) AS given(symbol text, quantity numeric,

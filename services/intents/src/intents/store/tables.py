@@ -126,6 +126,11 @@ position = Table(
     Column("unrealized_profit", Numeric),
     Column("reconciled_at", _MOMENT),
 )
+Index(
+    "position_unsaid_idx",
+    position.c.account_id,
+    postgresql_where=text("reconciled_at IS NULL OR reconciled_at < updated_at"),
+)
 balance = Table(
     "balance",
     METADATA,
