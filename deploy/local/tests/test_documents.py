@@ -11,8 +11,8 @@ SOURCES = [*ROOT.glob("shared/src/**/*.py"), *ROOT.glob("services/*/src/**/*.py"
 PLAIN_TEXT_ONLY = {"queue_unreadable", "provider_unavailable", "deletion_unconfirmed"}
 """Of the two endpoints whose errors carry no code."""
 
-WITHOUT_FLASK = {"request_timeout", "bad_subscription", "bad_position", "out_of_range", "too_many_streams"}
-"""Answered by the event loop in front, and by the stream gateway."""
+WITHOUT_FLASK = {"bad_subscription", "bad_position", "out_of_range", "too_many_streams"}
+"""Answered by the stream gateway."""
 
 
 def codes_in_the_contract() -> set[str]:

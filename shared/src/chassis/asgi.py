@@ -8,7 +8,6 @@ answers on the loop, in front of the bridge (intents does).
 import asyncio
 import io
 import sys
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -17,7 +16,8 @@ from urllib.parse import unquote_to_bytes
 
 from gunicorn.workers.gasgi import ASGIWorker
 
-from chassis import strict_json
+from chassis import http_rules
+from chassis.http_connection import Connection
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -27,15 +27,8 @@ Headers = list[tuple[str, str]]
 Environ = dict[str, Any]
 Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
-_BODY_S = 30.0  # a body must come in this time as a whole; for each of its parts gunicorn waits as long
 _STILL_OPEN_S = 0.5  # how long after its last request a stopping worker waits for one more on an open connection
 _LOOK_S = 0.05
-
-_NO_BODY = (
-    b'{"type": "urn:tip:problem:request_timeout", "title": "Request Timeout", "status": 408, '
-    b'"detail": "The body did not come.", "code": "request_timeout"}'
-)
-_OF_NO_BODY = [("Content-Type", "application/problem+json"), ("Content-Length", str(len(_NO_BODY)))]
 
 
 class Bridge:
@@ -55,8 +48,6 @@ class Bridge:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await _live(receive, send)
-        elif scope["type"] == "websocket":
-            await send({"type": "websocket.close"})
         else:
             self.in_flight += 1
             try:
@@ -66,9 +57,7 @@ class Bridge:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = await read(receive)
-        if body is None:
-            await respond(send, 408, _OF_NO_BODY, _NO_BODY)  # one that has gone does not hear it
-        else:
+        if body is not None:
             await self.answer(scope, body, send)
 
     async def answer(self, scope: Scope, body: bytes, send: Send, known: Mapping[str, Any] | None = None) -> None:
@@ -94,19 +83,16 @@ class Bridge:
         return *told[-1], body
 
 
-async def read(receive: Receive, within_s: float = _BODY_S) -> bytes | None:
-    """The body, cut off where it is too long to be taken anyway; None if it does not come, or drop by drop."""
+async def read(receive: Receive) -> bytes | None:
+    """The body; None if the caller has gone or was refused. How large and late it may be is the connection's to say."""
     body = bytearray()
-    ends = time.monotonic() + within_s
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             return None
         body += message.get("body", b"")
-        if not message.get("more_body") or len(body) > strict_json.MAX_BYTES:
+        if not message.get("more_body"):
             return bytes(body)
-        if time.monotonic() > ends:
-            return None
 
 
 async def respond(send: Send, status: int, headers: Headers, body: bytes) -> None:
@@ -144,7 +130,10 @@ def environ(scope: Scope, body: bytes) -> Environ:
         name = raw_name.decode("latin-1").upper().replace("-", "_")
         variable = name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
         value = raw_value.decode("latin-1")
-        found[variable] = f"{found[variable]},{value}" if variable in found else value
+        if variable in found:
+            found.setdefault(http_rules.REPEATED_HEADERS, set()).add(variable)
+            value = f"{found[variable]},{value}"
+        found[variable] = value
     found.setdefault("CONTENT_LENGTH", str(len(body)))
     return found
 
@@ -162,10 +151,11 @@ async def _live(receive: Receive, send: Send) -> None:
 
 
 class Worker(ASGIWorker):  # type: ignore[misc]
-    """gunicorn's worker, but for three things.
+    """gunicorn's worker, but for four things.
 
     It would take every connection that is there when it looks, so that one worker may get them all: ours takes one at a
-    time. It would wait for idle connections until it is killed: ours waits for requests. And it has threads to give.
+    time. It would wait for idle connections until it is killed: ours waits for requests. Its connections know no limits
+    of time: ours do. And it has threads to give.
     """
 
     _queueing = False
@@ -176,7 +166,10 @@ class Worker(ASGIWorker):  # type: ignore[misc]
 
     def _setup_event_loop(self) -> None:
         super()._setup_event_loop()
-        self.loop.create_server = partial(self.loop.create_server, backlog=1)
+        self.loop.create_server = partial(self._listen, self.loop.create_server)
+
+    def _listen(self, create_server: Callable[..., Any], _protocol: Any, **options: Any) -> Any:
+        return create_server(partial(Connection, self), backlog=1, **options)
 
     def notify(self) -> None:
         if self.servers and not self._queueing:

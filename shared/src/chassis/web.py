@@ -13,7 +13,19 @@ from sqlalchemy import Engine
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import BaseConverter
 
-from chassis import access, db, logs, metrics, openapi, problems, ratelimit, strict_json, tokens, tracing
+from chassis import (
+    access,
+    db,
+    http_rules,
+    logs,
+    metrics,
+    openapi,
+    problems,
+    ratelimit,
+    strict_json,
+    tokens,
+    tracing,
+)
 from chassis.config import ServiceConfig
 from chassis.fields import Identifier
 
@@ -98,7 +110,7 @@ def _begin() -> None:
 
 def _finish(response: Response) -> Response:
     trace: tracing.Trace | None = g.get("trace")
-    for name, value in common_headers(trace):
+    for name, value in http_rules.common_headers(trace):
         response.headers.add(name, value)
     response.headers.setdefault("Cache-Control", "no-store")
     ratelimit.add_headers(response)
@@ -109,12 +121,6 @@ def _finish(response: Response) -> Response:
     seconds = time.perf_counter() - g.get("started", time.perf_counter())
     measure(current_app.name, request.method, route, request.path, response.status_code, seconds)
     return response
-
-
-def common_headers(trace: tracing.Trace | None) -> list[tuple[str, str]]:
-    """What every answer carries."""
-    ours = [("X-Content-Type-Options", "nosniff")]
-    return [("X-Request-Id", trace.request_id), ("traceparent", trace.traceparent), *ours] if trace else ours
 
 
 def measure(service: str, method: str, route: str, path: str, status: int, seconds: float) -> None:

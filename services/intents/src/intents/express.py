@@ -17,7 +17,7 @@ from uuid import UUID
 
 from flask import Flask, Response, g
 
-from chassis import access, asgi, keys, ratelimit, strict_json, tracing, web
+from chassis import access, asgi, http_rules, keys, ratelimit, strict_json, tracing, web
 from chassis.asgi import Bridge, Scope, Send
 from chassis.principals import Principal
 from intents import model, routes, schemas, usecases
@@ -130,7 +130,7 @@ def _accepted(scope: Scope, started: float, asked: _Asked, result: usecases.Resu
         ("Content-Type", "application/json"),
         ("Content-Length", str(len(answer))),
         *routes.headers_of(result),
-        *web.common_headers(asked.trace),
+        *http_rules.common_headers(asked.trace),
         ("Cache-Control", "no-store"),
         *ratelimit.headers(asked.counted or {}),
     ]
