@@ -18,7 +18,7 @@ from uuid import UUID
 from flask import Request, current_app, g, request
 from sqlalchemy import Connection, Engine, Row, text
 
-from chassis import keys, metrics, oidc, problems, tokens
+from chassis import keys, metrics, oidc, problems, query, tokens
 from chassis.config import ServiceConfig
 from chassis.fields import Identifier
 from chassis.keyuse import KeyUses
@@ -143,6 +143,7 @@ def allow(
             access.rate_limit.count(f"{g.principal.kind}:{g.principal.id}")
             decide(g.principal, alternatives, unsuitable)
             _refuse_bad_ids(kwargs)
+            query.refuse_undeclared()
             return view(*args, **kwargs)
 
         guarded.alternatives = alternatives  # type: ignore[attr-defined]
@@ -168,6 +169,7 @@ def anyone(view: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
     def counted(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
         access = cast("Access", current_app.extensions["access"])
         access.rate_limit.count(f"address:{request.remote_addr}")
+        query.refuse_undeclared()
         return view(*args, **kwargs)
 
     counted.alternatives = ()  # type: ignore[attr-defined]

@@ -21,6 +21,7 @@ from chassis import (
     metrics,
     openapi,
     problems,
+    query,
     ratelimit,
     strict_json,
     tokens,
@@ -97,6 +98,7 @@ def bare(name: str, statuses: Mapping[type[Exception], int]) -> Flask:
     app.url_map.merge_slashes = False
     app.url_map.converters["uuid"] = _PathId
     app.before_request(_begin)
+    app.before_request(_check_query_of_open_views)
     app.after_request(_finish)
     problems.install(app, statuses)
     return app
@@ -106,6 +108,13 @@ def _begin() -> None:
     g.started = time.perf_counter()
     g.trace = tracing.Trace.begin(request.headers.get("x-request-id"), request.headers.get("traceparent"))
     tracing.current.set(g.trace)
+
+
+def _check_query_of_open_views() -> None:
+    """Of views that admit callers it is checked after the credential, by `chassis.access`."""
+    view = current_app.view_functions.get(request.endpoint or "")
+    if view is not None and not hasattr(view, "alternatives"):
+        query.refuse_undeclared()
 
 
 def _finish(response: Response) -> Response:
@@ -193,14 +202,3 @@ def expected_version() -> int | None:
     if not tag.isascii() or not tag.isdigit() or len(tag) > 18:
         raise problems.Problem(412, detail="The resource has another version.")
     return int(tag)
-
-
-def query(*known: str) -> Callable[[str], str | None]:
-    """Reads query parameters by name; an unknown or repeated one is a 400."""
-    for name in request.args:
-        if name not in known:
-            takes = ", ".join(known) or "none"
-            raise problems.Problem(400, "unknown_query", f"A query parameter is not one of this endpoint's: {takes}.")
-        if len(request.args.getlist(name)) > 1:
-            raise problems.Problem(400, "repeated_query", "A query parameter is given twice.")
-    return request.args.get

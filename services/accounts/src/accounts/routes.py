@@ -48,7 +48,6 @@ def deps() -> usecases.Deps:
 @allow(user(Role.ADMIN), service_account("credential:read", organization=False), unsuitable=401)
 @describe("Report the health of the outbox", answers={200: schemas.OutboxHealthResponse}, errors=(500,))
 def outbox_health() -> ResponseReturnValue:
-    web.query()
     return jsonify(schemas.OutboxHealthResponse().dump(usecases.outbox_health(deps(), g.principal)))
 
 
@@ -202,10 +201,10 @@ def _optional_body() -> Any:
 
 
 def _page(about: tuple[str, ...]) -> tuple[store.Position | None, int]:
-    read = web.query("limit", "next_cursor")
-    written = cast("cursors.Cursors", current_app.extensions["cursors"]).read(about, read("next_cursor"))
+    given = request.args.get("next_cursor")
+    written = cast("cursors.Cursors", current_app.extensions["cursors"]).read(about, given)
     after = (datetime.fromisoformat(written[0]), UUID(written[1])) if written else None
-    return after, cursors.limit(read("limit"))
+    return after, cursors.limit(request.args.get("limit"))
 
 
 def _listed(

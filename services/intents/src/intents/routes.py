@@ -1,6 +1,6 @@
 """intents over HTTP."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, cast
 from uuid import UUID
@@ -9,7 +9,7 @@ from flask import Blueprint, Response, current_app, g, json, request
 from flask.typing import ResponseReturnValue
 from marshmallow import ValidationError
 
-from chassis import cursors, web
+from chassis import cursors
 from chassis.access import BadId, KeyRow, allow
 from chassis.cursors import Cursors
 from chassis.openapi import describe
@@ -108,7 +108,7 @@ def headers_of(result: usecases.Result) -> list[tuple[str, str]]:
 
 
 def _dry_run() -> bool:
-    given = web.query("dry_run")("dry_run")
+    given = request.args.get("dry_run")
     if given not in (None, "true", "false"):
         raise Problem(400, "bad_dry_run", "dry_run must be true or false.")
     return given == "true"
@@ -199,7 +199,7 @@ def stats(account_id: UUID) -> ResponseReturnValue:
 
 
 def _time_window() -> str:
-    asked = web.query("time_window")("time_window")
+    asked = request.args.get("time_window")
     time_window = "last_day" if asked is None else asked
     if time_window not in model.WINDOWS:
         raise Problem(400, "bad_time_window", f"time_window must be one of {', '.join(model.WINDOWS)}.")
@@ -234,8 +234,7 @@ def verify(account_id: UUID) -> ResponseReturnValue:
 
 
 def _link(about: tuple[str, ...], epoch: UUID) -> tuple[int, bytes]:
-    asked = web.query("next_cursor")
-    sequence, previous = _continued(about, asked("next_cursor"), epoch) or [0, chain.GENESIS.hex()]
+    sequence, previous = _continued(about, request.args.get("next_cursor"), epoch) or [0, chain.GENESIS.hex()]
     return sequence, bytes.fromhex(previous)
 
 
@@ -243,7 +242,7 @@ def _link(about: tuple[str, ...], epoch: UUID) -> tuple[int, bytes]:
 @allow(*_READERS)
 @describe("Latest action of an intent", answers={200: schemas.Action}, errors=(404,), headers=_ORGANIZATION)
 def latest(account_id: UUID, intent_id: UUID) -> ResponseReturnValue:
-    return _json(model.record(usecases.latest_action(deps(), _reader(account_id), intent_id, web.query)))
+    return _json(model.record(usecases.latest_action(deps(), _reader(account_id), intent_id)))
 
 
 @bp.get("/v1/accounts/<uuid:account_id>/intents/<uuid:intent_id>/actions")
@@ -284,9 +283,8 @@ def _continued(about: tuple[str, ...], cursor: str | None, epoch: UUID) -> list[
 
 
 def _place(about: tuple[str, ...], epoch: UUID) -> tuple[int, int]:
-    asked: Callable[[str], str | None] = web.query("next_cursor", "limit")
-    limit = cursors.limit(asked("limit"))
-    [after] = _continued(about, asked("next_cursor"), epoch) or [0]
+    limit = cursors.limit(request.args.get("limit"))
+    [after] = _continued(about, request.args.get("next_cursor"), epoch) or [0]
     return after, limit
 
 

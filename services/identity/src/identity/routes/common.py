@@ -5,14 +5,13 @@ from datetime import datetime
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
-from flask import current_app, g, jsonify
+from flask import current_app, g, jsonify, request
 from flask.typing import ResponseReturnValue
 from marshmallow import Schema
 
 from chassis import cursors
 from chassis.principals import Principal
 from chassis.tokens import is_name
-from chassis.web import query
 from identity import model, usecases
 
 Item = TypeVar("Item")
@@ -50,10 +49,9 @@ def page(
     to_id: Callable[[str], Any] = UUID,
 ) -> ResponseReturnValue:
     """One page of a list in order of creation, and the cursor of the next."""
-    asked = query("limit", "next_cursor")
-    limit = cursors.limit(asked("limit"))
+    limit = cursors.limit(request.args.get("limit"))
     known = cast("cursors.Cursors", current_app.extensions["cursors"])
-    position = known.read(about, asked("next_cursor"))
+    position = known.read(about, request.args.get("next_cursor"))
     after = (datetime.fromisoformat(position[0]), to_id(position[1])) if position else None
     found = read(after, limit + 1)
     shown, more = found[:limit], len(found) > limit

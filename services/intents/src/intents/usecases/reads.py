@@ -66,10 +66,9 @@ def action_history(deps: Deps, reader: Reader, intent_id: UUID, asked: Asked) ->
     return _page(actions, limit, epoch)
 
 
-def latest_action(deps: Deps, reader: Reader, intent_id: UUID, asked: Callable[[], object]) -> model.Action:
+def latest_action(deps: Deps, reader: Reader, intent_id: UUID) -> model.Action:
     with deps.engine.connect() as tx:
         account = visible(tx, reader)
-        asked()
         action = store.latest(tx, account.id, intent_id)
     if action is None:
         raise model.IntentNotFound
