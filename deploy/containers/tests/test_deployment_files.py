@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from chassis.openapi import PAGE_HEADERS
 from stream_gateway.config import Config as GatewayConfig
 from tip_local.home import SERVICES
 from tip_local.process_table import PROCESSES, WEB_SERVICES
@@ -35,6 +36,13 @@ def test_the_ingress_takes_more_streams_on_a_connection_than_a_caller_may_have_a
     allowed = {variable: default for variable, default, _ in GatewayConfig.documentation()}
 
     assert int(taken) > 2 * int(allowed["STREAMS_PER_PRINCIPAL"])
+
+
+def test_the_page_at_the_ingress_has_the_headers_that_a_service_gives_it() -> None:
+    [page] = re.findall(r"location = /docs \{(.*?)\}", INGRESS, re.DOTALL)
+    given = dict(re.findall(r'add_header (\S+) "(.*?)" always;', page))
+
+    assert given == PAGE_HEADERS
 
 
 def test_a_callers_requests_are_counted_against_the_same_limit_wherever_they_go() -> None:

@@ -18,7 +18,7 @@ from uuid import UUID
 from flask import Request, current_app, g, request
 from sqlalchemy import Connection, Engine, Row, text
 
-from chassis import keys, metrics, oidc, problems, query, tokens
+from chassis import http_rules, keys, metrics, oidc, problems, query, tokens
 from chassis.config import ServiceConfig
 from chassis.fields import Identifier
 from chassis.keyuse import KeyUses
@@ -208,7 +208,7 @@ def authenticate(access: Access, incoming: Request, find_keys: FindKeys | None =
 def identify(access: Access, presented: Presented, find_keys: FindKeys | None = None) -> Principal:
     """The caller behind the one credential presented; anything doubtful about it is a 401."""
     if len(presented.credentials) > 1:
-        raise problems.Problem(400, "two_credentials", "Send x-api-key or Authorization, not both.")
+        raise problems.Problem(400, "two_credentials", "Send one credential: x-api-key or Authorization, once.")
     if not presented.credentials:
         return _refuse_credential(access, presented)
     [(kind, value)] = presented.credentials
@@ -227,9 +227,17 @@ def _refuse_credential(access: Access, presented: Presented) -> Principal:
 
 
 def _presented(incoming: Request) -> Presented:
-    credentials = [("key", value) for value in incoming.headers.getlist("x-api-key")]
-    credentials += [("bearer", value) for value in incoming.headers.getlist("Authorization")]
+    credentials = [("key", value) for value in _lines(incoming, "HTTP_X_API_KEY")]
+    credentials += [("bearer", value) for value in _lines(incoming, "HTTP_AUTHORIZATION")]
     return Presented(credentials, incoming.headers.get("x-organization-id"), incoming.remote_addr)
+
+
+def _lines(incoming: Request, variable: str) -> list[str]:
+    """The header's value on each of its lines: two of them are two credentials, not one with a comma in it."""
+    value = incoming.environ.get(variable)
+    if value is None:
+        return []
+    return value.split(",") if variable in incoming.environ.get(http_rules.REPEATED_HEADERS, ()) else [value]
 
 
 def from_key(access: Access, key: str, find_keys: FindKeys | None = None) -> Principal | None:

@@ -23,6 +23,8 @@ View = TypeVar("View", bound=Callable[..., Any])
 
 RETRY_AFTER_S = 2
 MAX_INSTANCE = 256
+MAX_ERRORS = 20
+MAX_NAME = 64
 _CODES = {
     400: "bad_request",
     401: "unauthenticated",
@@ -158,7 +160,9 @@ def _first_line(error: Exception) -> str:
 
 
 def _invalid(error: ValidationError) -> Response:
-    return answer(Problem(422, detail="Some fields are not acceptable.", errors=pointers(error.messages)))
+    errors = pointers(error.messages)
+    more = f" The first {MAX_ERRORS} of {len(errors)} are listed." if len(errors) > MAX_ERRORS else ""
+    return answer(Problem(422, detail=f"Some fields are not acceptable.{more}", errors=errors[:MAX_ERRORS]))
 
 
 def _http(error: HTTPException) -> Response:
@@ -196,7 +200,8 @@ def pointers(messages: Any, path: str = "") -> list[dict[str, str]]:
 
 
 def _escape(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")
+    """The name in a pointer. One that is longer than any of ours is cut: an answer does not repeat what was sent."""
+    return key[:MAX_NAME].replace("~", "~0").replace("/", "~1")
 
 
 _MARSHMALLOW_CODES = {

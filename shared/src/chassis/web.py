@@ -123,6 +123,8 @@ def _finish(response: Response) -> Response:
         response.headers.add(name, value)
     response.headers.setdefault("Cache-Control", "no-store")
     ratelimit.add_headers(response)
+    if response.mimetype == "text/html":
+        response.headers.update(openapi.PAGE_HEADERS)
     if response.status_code == 204:
         response.headers.pop("Content-Type", None)  # of nothing
     # The rule and not the path: ids and symbols in a label would grow without bound.

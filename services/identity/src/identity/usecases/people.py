@@ -57,7 +57,7 @@ def change_member(
         organization = _locked(tx, organization_id)
         if role != "admin":
             _keep_an_admin(tx, principal, organization_id, subject)
-        return _put(deps, tx, organization, subject, role)
+        return _put(deps, tx, organization, subject, role, says_deleted=principal.kind is not Kind.USER)
 
 
 def remove_member(deps: Deps, principal: Principal, organization_id: UUID, subject: str) -> None:
@@ -72,11 +72,21 @@ def remove_member(deps: Deps, principal: Principal, organization_id: UUID, subje
 
 
 def _put(
-    deps: Deps, tx: Connection, organization: model.Organization, subject: str, role: str
+    deps: Deps,
+    tx: Connection,
+    organization: model.Organization,
+    subject: str,
+    role: str,
+    *,
+    says_deleted: bool = True,
 ) -> tuple[model.Member, bool]:
-    """The organization is locked before the user, here as everywhere."""
+    """The organization is locked before the user, here as everywhere.
+
+    An organization's admin learns of no deletion: it may have happened in another one. Such a member is like one who
+    never signs in, because a deleted user is refused wherever a token is read.
+    """
     user = store.ensure_user(tx, uuid4(), organization.provider, subject)
-    if user.deleted_at:
+    if user.deleted_at and says_deleted:
         raise model.UserDeleted
     is_new = store.put_member(tx, organization.id, user.id, role)
     deps.tell(tx, "membership.updated", organization.id, organization_id=organization.id, user_id=user.id)

@@ -75,7 +75,7 @@ def _add_pages(app: web.Application, gateway: Gateway) -> None:
         return web.json_response(document)
 
     async def docs(_request: web.Request) -> web.Response:
-        return web.Response(text=page, content_type="text/html")
+        return web.Response(text=page, content_type="text/html", headers=openapi.PAGE_HEADERS)
 
     pages = {"/health/live": live, "/health/ready": ready, "/openapi.json": described, "/docs": docs}
     for path, handler in pages.items():
