@@ -9,7 +9,7 @@ from pathlib import Path
 import certificate
 from container_stack import FOLDER, container_stack
 
-from tip_local.home import SERVICES
+from tip_local.home import BROKER_OPERATOR, SERVICES
 from tip_local.stack import KEY, Stack
 
 VAULT_KEY, EARLIER_VAULT_KEY = "vault_key_encryption_key", "earlier_vault_key_encryption_key"
@@ -35,8 +35,9 @@ def environments(stack: Stack) -> dict[Path, dict[str, str]]:
         "execution": services["intents"] | vault,
     }
     administrator = {"DATABASE_URL": stack.admin_url, "REDIS_URL": stack.redis_url} | vault
+    broker = {"paper_broker": {"PAPER_BROKER_OPERATOR_TOKEN": stack.secrets[BROKER_OPERATOR]}}
     return {
-        **{FOLDER / name: environment for name, environment in (services | keyed).items()},
+        **{FOLDER / name: environment for name, environment in (services | keyed | broker).items()},
         stack.home.path / "environment": administrator,
     }
 

@@ -14,7 +14,7 @@ import prepare
 from container_stack import FOLDER
 
 from tip_local.datastore import write_private
-from tip_local.home import SERVICES, Home, random_key
+from tip_local.home import BROKER_OPERATOR, SERVICES, Home, random_key
 from tip_local.settings import Settings
 from tip_local.stack import EARLIER_KEY, KEY
 
@@ -24,6 +24,7 @@ USAGE = f"""WHAT is one of
   signing-key-key-end         the one before no longer opens anything: after `tip signing-keys reseal`
   vault-key                   a new key-encryption key for brokers' secrets; the one before still opens them
   vault-key-end               the one before no longer opens anything: after `tip vault rewrap`
+  paper-broker-token          what opens /sim of the paper broker
   cursor-key                  list cursors that callers hold become 400
   certificate                 a new development certificate of a new authority"""
 
@@ -71,6 +72,8 @@ def rotated(kept: dict[str, str], what: list[str]) -> dict[str, str]:
             return KEYS[key](kept)
         case ["cursor-key"]:
             return kept | {"cursor_key": random_key()}
+        case ["paper-broker-token"]:
+            return kept | {BROKER_OPERATOR: secrets.token_urlsafe(24)}
         case ["certificate"]:
             certificate.ensure(FOLDER / "certificate", anew=True)
             return kept

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import redis
@@ -65,6 +66,7 @@ class Stack:
     broker_port: int
     stream_port: int
     events_port: int
+    operator_token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
     children: list[Child] = field(default_factory=list)
     kills: dict[str, int] = field(default_factory=dict)
     dice: random.Random = field(default_factory=random.Random)
@@ -84,6 +86,11 @@ class Stack:
     def broker_url(self) -> str:
         """The paper broker itself, whatever stands in front of it."""
         return f"http://127.0.0.1:{self.broker_port}"
+
+    def at_broker(self, method: str, path: str, *, timeout: float = 30, **arguments: Any) -> requests.Response:
+        """What only the broker's operator may ask, under /sim."""
+        headers = {"Authorization": f"Bearer {self.operator_token}"}
+        return requests.request(method, f"{self.broker_url}/sim{path}", headers=headers, timeout=timeout, **arguments)
 
     @property
     def events_url(self) -> str:
@@ -278,6 +285,7 @@ def _children(
 def _broker_environment(made: Stack, quick: bool, seed: int) -> dict[str, str]:
     return {
         "PAPER_BROKER_PORT": str(made.broker_port),
+        "PAPER_BROKER_OPERATOR_TOKEN": made.operator_token,
         "PAPER_BROKER_DATA": str(made.directory / "paper"),
         "PAPER_BROKER_CASH": "900000000",
         "PAPER_BROKER_PRICES": "fixed",

@@ -3,7 +3,6 @@
 import threading
 import time
 
-import requests
 from fault_proxy import Exchange, Hold, Request, answer, passing, path_is
 from fault_scenario import scenario
 from fault_trial import Trial
@@ -190,4 +189,4 @@ def duplicate_order(trial: Trial) -> None:
 
 def _accept_duplicates(trial: Trial, *, wanted: bool) -> None:
     body = {"accept_duplicate_client_order_ids": wanted}
-    requests.put(f"{trial.on.broker_url}/sim/faults", json=body, timeout=30).raise_for_status()
+    trial.on.at_broker("PUT", "/faults", json=body).raise_for_status()

@@ -19,6 +19,8 @@ from tip_local.processes import free_port, port_is_free
 
 SERVICES = ("identity", "accounts", "controls", "intents", "stream_gateway")
 KEYS = ("key_encryption_key", "cursor_key")
+BROKER_OPERATOR = "paper_broker_operator_token"
+PASSWORDS = (*SERVICES, BROKER_OPERATOR)
 LOCK_SECONDS = 0.5
 
 
@@ -96,10 +98,11 @@ class Home:
             raise Fault(f"cannot look into {self.path}: {error.strerror}") from error
 
     def secrets(self) -> dict[str, str]:
-        """A database password per service and the platform's own keys: made once, kept, completed for new names."""
+        """A database password per service, the platform's own keys, the token of who runs the paper broker: made once,
+        kept, completed for new names."""
         file = self.path / "secrets.json"
         kept: dict[str, str] = read_json(file)
-        made = {service: secrets.token_urlsafe(24) for service in SERVICES} | {key: random_key() for key in KEYS}
+        made = {name: secrets.token_urlsafe(24) for name in PASSWORDS} | {key: random_key() for key in KEYS}
         complete = made | kept
         if complete != kept:
             write_private(file, json.dumps(complete, indent=2))

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from tip_local.demo_ids import demo_id
+from tip_local.home import BROKER_OPERATOR
 from tip_local.probes import Probe, answers, listens
 
 if TYPE_CHECKING:
@@ -112,8 +113,11 @@ def gateway_env(stack: "Stack") -> dict[str, str]:
 
 
 def broker_env(stack: "Stack") -> dict[str, str]:
-    data = stack.home.path / "paper-broker"
-    return {"PAPER_BROKER_PORT": str(stack.settings.paper_broker_port), "PAPER_BROKER_DATA": str(data)}
+    return {
+        "PAPER_BROKER_PORT": str(stack.settings.paper_broker_port),
+        "PAPER_BROKER_DATA": str(stack.home.path / "paper-broker"),
+        "PAPER_BROKER_OPERATOR_TOKEN": stack.secrets[BROKER_OPERATOR],
+    }
 
 
 # Two of what stands between a command and its order: when one is killed the other goes on, and no import is waited for.

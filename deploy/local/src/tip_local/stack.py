@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from tip_local.errors import Fault
-from tip_local.home import SERVICES, Home
+from tip_local.home import BROKER_OPERATOR, SERVICES, Home
 from tip_local.postgres import EmbeddedPostgres
 from tip_local.process_table import ProcessSpec
 from tip_local.settings import Settings
@@ -89,6 +89,7 @@ class Stack:
             "stream_target": self.stream_target,
             "events_url": self.events_url,
             "paper_broker_url": self.paper_broker_url,
+            "paper_broker_operator_token": self.secrets[BROKER_OPERATOR],
         }
 
     def process(self, spec: ProcessSpec) -> Process:
