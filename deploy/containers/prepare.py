@@ -17,7 +17,7 @@ VAULT_KEY, EARLIER_VAULT_KEY = "vault_key_encryption_key", "earlier_vault_key_en
 
 
 def kept_password(file: Path) -> str:
-    """Readable by all, because the user that Postgres runs as differs between images; only it has the volume."""
+    """Readable by all, because the user that a server runs as differs between images; only it has the volume."""
     if not file.exists():
         write(file, secrets.token_urlsafe(24), 0o444)
     return file.read_text()
@@ -59,7 +59,9 @@ def write(file: Path, text: str, mode: int = 0o400) -> None:
 
 
 def main() -> None:
-    stack = container_stack(kept_password(FOLDER / "postgres" / "password"))
+    redis_password = kept_password(FOLDER / "redis" / "password")
+    write(FOLDER / "redis" / "redis.conf", f"requirepass {redis_password}\n", 0o444)
+    stack = container_stack(kept_password(FOLDER / "postgres" / "password"), redis_password)
     for folder, environment in environments(stack).items():
         for name, value in environment.items():
             write(folder / name, value)

@@ -24,6 +24,7 @@ USAGE = f"""WHAT is one of
   signing-key-key-end         the one before no longer opens anything: after `tip signing-keys reseal`
   vault-key                   a new key-encryption key for brokers' secrets; the one before still opens them
   vault-key-end               the one before no longer opens anything: after `tip vault rewrap`
+  redis-password              Redis takes the new one, and no other, when it is restarted
   paper-broker-token          what opens /sim of the paper broker
   cursor-key                  list cursors that callers hold become 400
   certificate                 a new development certificate of a new authority"""
@@ -72,6 +73,9 @@ def rotated(kept: dict[str, str], what: list[str]) -> dict[str, str]:
             return KEYS[key](kept)
         case ["cursor-key"]:
             return kept | {"cursor_key": random_key()}
+        case ["redis-password"]:
+            (FOLDER / "redis" / "password").unlink(missing_ok=True)  # prepare makes another
+            return kept
         case ["paper-broker-token"]:
             return kept | {BROKER_OPERATOR: secrets.token_urlsafe(24)}
         case ["certificate"]:

@@ -72,6 +72,24 @@ def test_every_service_gets_its_own_secrets_and_nobody_elses() -> None:
     assert {volume.split("/")[-1] for volume in service("prepare")["volumes"]} >= set(SERVICES)
 
 
+def test_redis_answers_nobody_without_its_password() -> None:
+    redis = service("redis")
+
+    assert "/run/tip/redis/redis.conf" in redis["command"]
+    assert not any("requirepass" in word for word in redis["command"]), "commands can be listed"
+    assert "redis-secrets:/run/tip/redis:ro" in redis["volumes"]
+    assert "REDISCLI_AUTH" in redis["healthcheck"]["test"][1]
+    assert "prepare" in redis["depends_on"], "which makes the password"
+
+
+def test_a_volume_of_secrets_has_a_folder_in_the_image_that_prepare_may_write_to() -> None:
+    image = (REPOSITORY / "deploy" / "Dockerfile").read_text()
+    [folders] = re.findall(r"for folder in (.*?);", image)
+    mounted = {volume.split("/")[-1] for volume in service("prepare")["volumes"] if ":/run/tip/" in volume}
+
+    assert mounted <= set(folders.split())
+
+
 def test_nothing_but_the_ingress_is_open_to_other_machines() -> None:
     published = {name: found["ports"] for name, found in COMPOSE["services"].items() if "ports" in found}
 

@@ -73,3 +73,44 @@ def test_a_rotation_that_has_not_ended_is_not_begun_again(scripts: Any, kept: di
         begun = scripts["rotate"].rotated(kept, [what])
         with pytest.raises(SystemExit, match="has not ended"):
             scripts["rotate"].rotated(begun, [what])
+
+
+def test_prepare_makes_the_password_of_redis_once_and_hands_it_to_those_who_use_it(
+    scripts: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, home = tmp_path / "run", tmp_path / "home"
+    for name in ("postgres", "redis", "certificate"):
+        (folder / name).mkdir(parents=True)
+    for module in (scripts["prepare"], scripts["rotate"]):
+        monkeypatch.setattr(module, "FOLDER", folder)
+    monkeypatch.setattr(scripts["prepare"].certificate, "ensure", lambda at: (at / "ca.crt").write_text("made"))
+    monkeypatch.setenv("TIP_HOME", str(home))
+    monkeypatch.delenv("REDIS_URL", raising=False)
+
+    def handed_out() -> tuple[str, set[str]]:
+        scripts["prepare"].main()
+        password = (folder / "redis" / "password").read_text()
+        assert (folder / "redis" / "redis.conf").read_text() == f"requirepass {password}\n"
+        return password, {file.read_text() for file in (*folder.rglob("REDIS_URL"), *home.rglob("REDIS_URL"))}
+
+    password, urls = handed_out()
+    assert len(password) >= 32 and urls == {f"redis://:{password}@redis:6379/0"}
+    assert handed_out() == (password, urls)
+
+    scripts["rotate"].rotated(Home(home).secrets(), ["redis-password"])
+    another, urls = handed_out()
+    assert another != password and urls == {f"redis://:{another}@redis:6379/0"}
+
+
+def test_the_operators_token_of_the_paper_broker_goes_to_the_paper_broker_alone(
+    scripts: Any, tmp_path: Path, kept: dict[str, str]
+) -> None:
+    new = scripts["rotate"].rotated(kept, ["paper-broker-token"])
+    stack = Stack(Settings.from_env(), Home(tmp_path), new, "postgresql://tip:x@postgres/tip", "redis://redis")
+    token = new["paper_broker_operator_token"]
+
+    assert token != kept["paper_broker_operator_token"]
+    holders = [
+        folder.name for folder, given in scripts["prepare"].environments(stack).items() if token in given.values()
+    ]
+    assert holders == ["paper_broker"]
