@@ -74,12 +74,12 @@ def test_a_deleted_user_is_gone_for_ever_and_told_of_once(
 
 
 def test_a_deleted_user_cannot_be_made_a_member_again(
-    client: FlaskClient, world: World, organization: Organization, subject: str, operator: Any, as_bearer: Bearer
+    client: FlaskClient, world: World, organization: Organization, subject: str, as_bearer: Bearer
 ) -> None:
     client.delete("/v1/users/me", headers=as_bearer(world.user_token(subject, organization.external_id)))
 
     path = f"/v1/organizations/{organization.id}/memberships/{subject}"
-    answer = client.put(path, json={"role": "admin"}, headers=operator)
+    answer = client.put(path, json={"role": "admin"}, headers=as_bearer(organization.tokens["admin"]))
 
     assert (answer.status_code, answer.json["code"]) == (409, "user_deleted")
 

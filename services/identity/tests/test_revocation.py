@@ -114,7 +114,7 @@ def test_what_is_taken_away_stops_working_everywhere_within_a_second(
         assert client.get("/v1/auth/self", headers=headers).status_code == 200
 
     if method:
-        by = member if what == "deleted user" else as_operator
+        by = {"deleted user": member, "removed role": as_bearer(organization.tokens["admin"])}.get(what, as_operator)
         assert everywhere[0].open(path, method=method, json=body, headers=by).status_code in (200, 204)
     else:
         with platform.admin() as connection:

@@ -30,6 +30,7 @@ PERMISSIONS = (
     "credential:read",
     "credential:edit",
 )
+ADMIN = "admin"
 ENVIRONMENTS = ("paper", "live")
 ENTITLEMENTS = ("controls_premium", "trading_live")
 
@@ -139,6 +140,18 @@ class Membership:
     external_id: str
     name: str
     role: str
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What is recorded of a user in an organization; no role once the membership was taken away."""
+
+    role: str | None
+
+
+def may_change_members(claimed: str | None, recorded: Standing | None) -> bool:
+    """Only an admin of the organization may. What is recorded decides; the token's claim only where nothing is."""
+    return (recorded.role if recorded else claimed) == ADMIN
 
 
 def is_last_admin(admins: Sequence[str], subject: str) -> bool:

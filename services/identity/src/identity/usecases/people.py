@@ -49,22 +49,20 @@ def put_member(deps: Deps, organization: model.Organization, subject: str, role:
 
 
 def change_member(
-    deps: Deps, principal: Principal, organization_id: UUID, subject: str, role: str
+    deps: Deps, principal: Principal | None, organization_id: UUID, subject: str, role: str
 ) -> tuple[model.Member, bool]:
-    """The member as they are now, and whether they are new."""
-    see_organization(principal, organization_id)
+    """The member as they are now, and whether they are new. Without a principal: the operator's own hand."""
     with deps.outbox.begin() as tx:
-        organization = _locked(tx, organization_id)
-        if role != "admin":
+        organization = _locked_by_admin(tx, principal, organization_id)
+        if role != model.ADMIN:
             _keep_an_admin(tx, principal, organization_id, subject)
         return _put(deps, tx, organization, subject, role)
 
 
-def remove_member(deps: Deps, principal: Principal, organization_id: UUID, subject: str) -> None:
+def remove_member(deps: Deps, principal: Principal | None, organization_id: UUID, subject: str) -> None:
     """Also for one who is a member by the provider's word only: from now on it does not count here."""
-    see_organization(principal, organization_id)
     with deps.outbox.begin() as tx:
-        organization = _locked(tx, organization_id)
+        organization = _locked_by_admin(tx, principal, organization_id)
         user_id = _member_id(deps, tx, organization, subject)
         _keep_an_admin(tx, principal, organization_id, subject)
         store.remove_member(tx, organization_id, user_id)
@@ -89,10 +87,22 @@ def _member_id(deps: Deps, tx: Connection, organization: model.Organization, sub
     return _found(store.member(tx, organization.id, subject)).user_id
 
 
-def _keep_an_admin(tx: Connection, principal: Principal, organization_id: UUID, subject: str) -> None:
-    """Users cannot lock their organization out of itself; operators can."""
-    if principal.kind is Kind.USER and model.is_last_admin(store.some_admins(tx, organization_id), subject):
+def _keep_an_admin(tx: Connection, principal: Principal | None, organization_id: UUID, subject: str) -> None:
+    """Users cannot lock their organization out of itself; the operator's own hand can."""
+    if principal and model.is_last_admin(store.some_admins(tx, organization_id), subject):
         raise model.LastAdmin
+
+
+def _locked_by_admin(tx: Connection, principal: Principal | None, organization_id: UUID) -> model.Organization:
+    """The organization, locked. The caller's role is read again behind the lock: who waited may have lost it."""
+    if principal:
+        see_organization(principal, organization_id)
+    organization = _locked(tx, organization_id)
+    if principal:
+        recorded = store.standing(tx, organization_id, organization.provider, principal.id)
+        if principal.kind is not Kind.USER or not model.may_change_members(principal.role, recorded):
+            raise model.GrantTooWide("Only an admin of the organization changes its members.")
+    return organization
 
 
 def _locked(tx: Connection, organization_id: UUID) -> model.Organization:
