@@ -165,7 +165,7 @@ def idle_latency(made: Stage) -> Ratio:
         **os.environ,
         "DATABASE_URL": made.url,
         "REDIS_URL": made.redis_url,
-        "KEY_ENCRYPTION_KEY": "A" * 43 + "=",
+        "VAULT_KEY_ENCRYPTION_KEY": "A" * 43 + "=",
         "CURSOR_KEY": "for-the-benchmark",
         "LOG_LEVEL": "warning",
     }

@@ -1,6 +1,5 @@
 """What the submit benchmarks stand on: a durable Postgres, a Valkey, a migrated schema, accounts, and web processes."""
 
-import base64
 import os
 import secrets
 import subprocess
@@ -18,6 +17,7 @@ from uuid import UUID
 from sqlalchemy import NullPool, create_engine
 
 from chassis import db, migrations
+from tip_local.home import random_key
 from tip_local.postgres import EmbeddedPostgres, create_database
 from tip_local.processes import free_port
 from tip_local.valkey import EmbeddedValkey
@@ -134,7 +134,7 @@ def stage() -> Iterator[Stage]:
 def _populated(postgres: EmbeddedPostgres, redis_url: str, directory: Path) -> Stage:
     environment = {
         "REDIS_URL": redis_url,
-        "KEY_ENCRYPTION_KEY": base64.b64encode(secrets.token_bytes(32)).decode(),
+        "SIGNING_KEY_ENCRYPTION_KEY": random_key(),
         "CURSOR_KEY": secrets.token_hex(16),
         "RATE_LIMIT_PER_MINUTE": "100000000",
         "LOG_FORMAT": "json",

@@ -13,7 +13,7 @@ from tip_local.web import create_app, service_of
 @pytest.fixture(scope="module")
 def environment(platform: Platform) -> dict[str, str]:
     urls = {f"{service.upper()}_DATABASE_URL": platform.database_url(service) for service in WEB_SERVICES}
-    return {**platform.environment("identity"), **urls}
+    return {**platform.environment("accounts"), **platform.environment("identity"), **urls}
 
 
 @pytest.mark.parametrize("service", WEB_SERVICES)

@@ -1,6 +1,8 @@
 """One-shot before everything else: passwords, keys and the development certificate, made once and kept in volumes.
 
-Every service's volume gets its own secrets and nobody else's, one file per environment variable.
+Every volume gets the secrets of one service and nobody else's, one file per environment variable. Where only some of a
+service's processes need a key-encryption key there are two: identity and signing, accounts and custody, intents and
+execution.
 """
 
 import secrets
@@ -9,11 +11,8 @@ from pathlib import Path
 import certificate
 from container_stack import FOLDER, container_stack
 
-from tip_local.home import SERVICES
-from tip_local.stack import KEY, Stack
-
-VAULT_KEY, EARLIER_VAULT_KEY = "vault_key_encryption_key", "earlier_vault_key_encryption_key"
-"""Names in secrets.json that are there once rotate.py was used."""
+from tip_local.home import SERVICES, SIGNING_KEY, VAULT_KEY
+from tip_local.stack import Stack
 
 
 def kept_password(file: Path) -> str:
@@ -26,26 +25,18 @@ def kept_password(file: Path) -> str:
 def environments(stack: Stack) -> dict[Path, dict[str, str]]:
     """What is secret or differs between installations; the rest is in docker-compose.yml."""
     common = {"REDIS_URL": stack.redis_url, "CURSOR_KEY": stack.secrets["cursor_key"]}
-    vault = vault_keys(stack.secrets)
+    signing, vault = stack.sealing_keys(SIGNING_KEY), stack.sealing_keys(VAULT_KEY)
     services = {service: {**common, "DATABASE_URL": stack.database_url(service)} for service in SERVICES}
-    # Of intents' processes only executor and reconciler open the brokers' secrets; the others never hold the key.
     keyed = {
-        "identity": services["identity"] | stack.key_encryption_keys,
-        "accounts": services["accounts"] | vault,
+        "signing": services["identity"] | signing,
+        "custody": services["accounts"] | vault,
         "execution": services["intents"] | vault,
     }
-    administrator = {"DATABASE_URL": stack.admin_url, "REDIS_URL": stack.redis_url} | vault
+    administrator = {"DATABASE_URL": stack.admin_url, "REDIS_URL": stack.redis_url}
     return {
         **{FOLDER / name: environment for name, environment in (services | keyed).items()},
         stack.home.path / "environment": administrator,
     }
-
-
-def vault_keys(secrets: dict[str, str]) -> dict[str, str]:
-    """What brokers' secrets are sealed with: identity's key until one is rotated, beside the one before while it is."""
-    current = secrets.get(VAULT_KEY) or secrets[KEY]
-    earlier = secrets.get(EARLIER_VAULT_KEY)
-    return {"KEY_ENCRYPTION_KEY": current} | ({"EARLIER_KEY_ENCRYPTION_KEYS": earlier} if earlier else {})
 
 
 def write(file: Path, text: str, mode: int = 0o400) -> None:

@@ -14,9 +14,8 @@ import prepare
 from container_stack import FOLDER
 
 from tip_local.datastore import write_private
-from tip_local.home import SERVICES, Home, random_key
+from tip_local.home import SERVICES, SIGNING_KEY, VAULT_KEY, Home, random_key
 from tip_local.settings import Settings
-from tip_local.stack import EARLIER_KEY, KEY
 
 USAGE = f"""WHAT is one of
   database-password SERVICE   SERVICE is one of {", ".join(SERVICES)}
@@ -32,34 +31,21 @@ def database_password(kept: dict[str, str], service: str) -> dict[str, str]:
     return kept | {service: secrets.token_urlsafe(24)}
 
 
-def signing_key_key(kept: dict[str, str]) -> dict[str, str]:
-    if EARLIER_KEY in kept:
-        sys.exit("the rotation before has not ended: `tip signing-keys reseal`, then signing-key-key-end")
-    # Until it is rotated itself, brokers' secrets are under this key too, and there it stays.
-    vault = {prepare.VAULT_KEY: prepare.vault_keys(kept)["KEY_ENCRYPTION_KEY"]}
-    return kept | vault | {KEY: random_key(), EARLIER_KEY: kept[KEY]}
+def begun(kept: dict[str, str], what: str) -> dict[str, str]:
+    """A new key-encryption key beside the one before, which still opens what it sealed."""
+    key, resealing = KEYS[what]
+    if f"earlier_{key}" in kept:
+        sys.exit(f"the rotation before has not ended: `{resealing}`, then {what}-end")
+    return kept | {key: random_key(), f"earlier_{key}": kept[key]}
 
 
-def signing_key_key_end(kept: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in kept.items() if name != EARLIER_KEY}
-
-
-def vault_key(kept: dict[str, str]) -> dict[str, str]:
-    if prepare.EARLIER_VAULT_KEY in kept:
-        sys.exit("the rotation before has not ended: `tip vault rewrap`, then vault-key-end")
-    before = prepare.vault_keys(kept)["KEY_ENCRYPTION_KEY"]
-    return kept | {prepare.VAULT_KEY: random_key(), prepare.EARLIER_VAULT_KEY: before}
-
-
-def vault_key_end(kept: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in kept.items() if name != prepare.EARLIER_VAULT_KEY}
+def ended(kept: dict[str, str], what: str) -> dict[str, str]:
+    return {name: value for name, value in kept.items() if name != f"earlier_{KEYS[what][0]}"}
 
 
 KEYS = {
-    "signing-key-key": signing_key_key,
-    "signing-key-key-end": signing_key_key_end,
-    "vault-key": vault_key,
-    "vault-key-end": vault_key_end,
+    "signing-key-key": (SIGNING_KEY.lower(), "tip signing-keys reseal"),
+    "vault-key": (VAULT_KEY.lower(), "tip vault rewrap"),
 }
 
 
@@ -68,7 +54,9 @@ def rotated(kept: dict[str, str], what: list[str]) -> dict[str, str]:
         case ["database-password", service] if service in SERVICES:
             return database_password(kept, service)
         case [key] if key in KEYS:
-            return KEYS[key](kept)
+            return begun(kept, key)
+        case [end] if (key := end.removesuffix("-end")) in KEYS:
+            return ended(kept, key)
         case ["cursor-key"]:
             return kept | {"cursor_key": random_key()}
         case ["certificate"]:

@@ -1,6 +1,5 @@
 """The whole platform as separate processes that can be killed and paused one by one, and are started again."""
 
-import base64
 import random
 import secrets
 import signal
@@ -19,6 +18,7 @@ from sqlalchemy import NullPool, create_engine
 
 from chassis import db, migrations
 from tip_local.datastore import Datastore
+from tip_local.home import random_key
 from tip_local.postgres import EmbeddedPostgres, create_database
 from tip_local.processes import free_port
 from tip_local.valkey import EmbeddedValkey
@@ -212,7 +212,8 @@ def stack(
         migrations.migrate(postgres.url_of(DATABASE), dict.fromkeys(ROLES, _PASSWORD))
         common = {
             "REDIS_URL": valkey.url,
-            "KEY_ENCRYPTION_KEY": base64.b64encode(secrets.token_bytes(32)).decode(),
+            "SIGNING_KEY_ENCRYPTION_KEY": random_key(),
+            "VAULT_KEY_ENCRYPTION_KEY": random_key(),
             "CURSOR_KEY": secrets.token_hex(16),
             "RATE_LIMIT_PER_MINUTE": "100000000",
             "LOG_FORMAT": "json",

@@ -25,7 +25,7 @@ CAUSES = {
     "out_of_time": "there was no time left for it in its batch; no attempt was counted",
     "behind_another": "a row before it with the same ordering key was not done; no attempt was counted",
     "BrokenSeal": "a sealed secret was altered or moved, or is under another key",
-    "UnknownKey": "a secret is sealed under a key that the relay was not given (EARLIER_KEY_ENCRYPTION_KEYS)",
+    "UnknownKey": "a secret is sealed under a key that the relay was not given (EARLIER_VAULT_KEY_ENCRYPTION_KEYS)",
     "Refused": "the vault refuses this object",
 }
 LIST = """

@@ -477,7 +477,7 @@ def test_an_organization_without_redis_still_knows_its_keys(platform: Platform, 
     assert client.get("/v1/auth/self", headers={"x-api-key": organization.api_keys["live"]}).status_code == 200
 
 
-@pytest.mark.parametrize("variable", ["KEY_ENCRYPTION_KEY", "EARLIER_KEY_ENCRYPTION_KEYS"])
+@pytest.mark.parametrize("variable", ["SIGNING_KEY_ENCRYPTION_KEY", "EARLIER_SIGNING_KEY_ENCRYPTION_KEYS"])
 def test_a_key_that_is_no_key_is_named_and_not_quoted(
     platform: Platform, variable: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -523,8 +523,8 @@ def test_the_first_operator_is_made_by_hand(
     rotated = json.loads(capsys.readouterr().out)
     by_hand.main(["reseal-signing-keys"])
     assert json.loads(capsys.readouterr().out) == {"count": 0, "unopened": []}
-    monkeypatch.setenv("KEY_ENCRYPTION_KEY", "A" * 43 + "=")
-    with pytest.raises(SystemExit, match="EARLIER_KEY_ENCRYPTION_KEYS"):
+    monkeypatch.setenv("SIGNING_KEY_ENCRYPTION_KEY", "A" * 43 + "=")
+    with pytest.raises(SystemExit, match="EARLIER_SIGNING_KEY_ENCRYPTION_KEYS"):
         by_hand.main(["reseal-signing-keys"])
     assert rotated["kid"] in json.loads(capsys.readouterr().out)["unopened"]
 

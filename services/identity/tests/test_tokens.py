@@ -244,10 +244,10 @@ def test_after_a_change_of_key_and_reseal_the_old_key_opens_nothing_and_the_new_
     fresh_platform: Platform,
 ) -> None:
     def world(*keys: str) -> World:
-        change = {"KEY_ENCRYPTION_KEY": keys[0], "EARLIER_KEY_ENCRYPTION_KEYS": ",".join(keys[1:])}
+        change = {"SIGNING_KEY_ENCRYPTION_KEY": keys[0], "EARLIER_SIGNING_KEY_ENCRYPTION_KEYS": ",".join(keys[1:])}
         return World(fresh_platform.environment("identity", **change))
 
-    old, new = fresh_platform.key_encryption_key, base64.b64encode(secrets.token_bytes(32)).decode()
+    old, new = fresh_platform.signing_key, base64.b64encode(secrets.token_bytes(32)).decode()
     with closing(world(old)) as before, closing(world(new, old)) as between:
         token = before.user_token("somebody")
         retired = usecases.rotate_signing_keys(before.deps)

@@ -18,7 +18,9 @@ from tip_local.errors import Fault
 from tip_local.processes import free_port, port_is_free
 
 SERVICES = ("identity", "accounts", "controls", "intents", "stream_gateway")
-KEYS = ("key_encryption_key", "cursor_key")
+SIGNING_KEY, VAULT_KEY = "SIGNING_KEY_ENCRYPTION_KEY", "VAULT_KEY_ENCRYPTION_KEY"
+"""The variables of the key that seals token signing keys and of the one that seals brokers' secrets."""
+KEYS = (SIGNING_KEY.lower(), VAULT_KEY.lower(), "cursor_key")
 LOCK_SECONDS = 0.5
 
 

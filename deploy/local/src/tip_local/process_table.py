@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from tip_local.demo_ids import demo_id
+from tip_local.home import SIGNING_KEY, VAULT_KEY
 from tip_local.probes import Probe, answers, listens
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def web_env(stack: "Stack") -> dict[str, str]:
     return {
         **stack.common_env(),
         **urls,
-        **stack.key_encryption_keys,
+        **stack.sealing_keys(SIGNING_KEY),  # identity signs here
+        **stack.sealing_keys(VAULT_KEY),  # and accounts seals
         "INTERNAL_ORGANIZATIONS": str(demo_id("acme")),
         "WEB_PORT": str(stack.settings.port),
         "WEB_WORKERS": web_workers(os.environ.get("WEB_WORKERS") or "2"),
@@ -102,8 +104,13 @@ def worker(
     )
 
 
-def broker_address(stack: "Stack") -> dict[str, str]:
-    return {"PAPER_BROKER_URL": stack.paper_broker_url}
+def vault_keys(stack: "Stack") -> dict[str, str]:
+    return stack.sealing_keys(VAULT_KEY)
+
+
+def execution_env(stack: "Stack") -> dict[str, str]:
+    """Who talks to brokers opens their secrets."""
+    return {"PAPER_BROKER_URL": stack.paper_broker_url, **vault_keys(stack)}
 
 
 def gateway_env(stack: "Stack") -> dict[str, str]:
@@ -137,13 +144,13 @@ PROCESSES: tuple[ProcessSpec, ...] = (
         port_variables=("TIP_STREAM_PORT", "TIP_EVENTS_PORT"),
     ),
     worker("identity", "relay"),
-    worker("accounts", "relay"),
+    worker("accounts", "relay", env=vault_keys),
     worker("accounts", "listen"),
     worker("controls", "relay"),
     worker("controls", "listen"),
     worker("intents", "relay"),
     worker("intents", "housekeeper"),
-    worker("intents", "executor", env=broker_address),
-    worker("intents", "executor", env=broker_address, suffix="-2"),
-    worker("intents", "reconciler", env=broker_address),
+    worker("intents", "executor", env=execution_env),
+    worker("intents", "executor", env=execution_env, suffix="-2"),
+    worker("intents", "reconciler", env=execution_env),
 )

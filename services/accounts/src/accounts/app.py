@@ -48,7 +48,7 @@ def _keyring(config: Config) -> Keyring:
     try:
         return Keyring.from_text(config.read_key_encryption_key(), config.earlier_key_encryption_keys)
     except ValueError as problem:
-        raise BadConfiguration(f"KEY_ENCRYPTION_KEY: {problem}") from None
+        raise BadConfiguration(f"VAULT_KEY_ENCRYPTION_KEY: {problem}") from None
 
 
 def _vault(config: Config, engine: Engine, keyring: Keyring) -> Vault:

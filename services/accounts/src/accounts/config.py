@@ -13,13 +13,16 @@ VAULTS = ("local", "hashicorp")
 @dataclass(frozen=True)
 class Config(ServiceConfig):
     key_encryption_key: str = setting(
-        "KEY_ENCRYPTION_KEY", "32 random bytes in base64; seals broker secrets at rest", default="", secret=True
+        "VAULT_KEY_ENCRYPTION_KEY", "32 random bytes in base64; seals broker secrets at rest", default="", secret=True
     )
     key_encryption_key_file: str = setting(
-        "KEY_ENCRYPTION_KEY_FILE", "a file with that key; one of the two is required", default=""
+        "VAULT_KEY_ENCRYPTION_KEY_FILE", "a file with that key; one of the two is required", default=""
     )
     earlier_key_encryption_keys: tuple[str, ...] = setting(
-        "EARLIER_KEY_ENCRYPTION_KEYS", "keys still accepted while `tip vault rewrap` runs", default=(), secret=True
+        "EARLIER_VAULT_KEY_ENCRYPTION_KEYS",
+        "keys still accepted while `tip vault rewrap` runs",
+        default=(),
+        secret=True,
     )
     fingerprint_key: str = setting(
         "FINGERPRINT_KEY",
@@ -41,7 +44,9 @@ class Config(ServiceConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if bool(self.key_encryption_key) == bool(self.key_encryption_key_file):
-            raise BadConfiguration("KEY_ENCRYPTION_KEY: set it or KEY_ENCRYPTION_KEY_FILE, and only one of them")
+            raise BadConfiguration(
+                "VAULT_KEY_ENCRYPTION_KEY: set it or VAULT_KEY_ENCRYPTION_KEY_FILE, and only one of them"
+            )
         if self.vault not in VAULTS:
             raise BadConfiguration(f"VAULT: must be one of {', '.join(VAULTS)}")
         if self.vault == "hashicorp" and not (self.vault_address and (self.vault_token or self.vault_token_file)):
@@ -59,7 +64,7 @@ class Config(ServiceConfig):
         try:
             return Path(self.key_encryption_key_file).read_text().strip()
         except OSError as error:
-            raise BadConfiguration(f"KEY_ENCRYPTION_KEY_FILE: {error.strerror}") from None
+            raise BadConfiguration(f"VAULT_KEY_ENCRYPTION_KEY_FILE: {error.strerror}") from None
 
     def read_vault_token(self) -> str:
         return Path(self.vault_token_file).read_text().strip() if self.vault_token_file else self.vault_token

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.stdout.write(json.dumps(answer) + "\n")
     deps.engine.dispose()
     if answer.get("unopened"):
-        sys.exit("identity-admin: these are under a key not given here: add it to EARLIER_KEY_ENCRYPTION_KEYS")
+        sys.exit("identity-admin: these are under a key not given here: add it to EARLIER_SIGNING_KEY_ENCRYPTION_KEYS")
 
 
 def _done(deps: usecases.Deps, chosen: argparse.Namespace) -> dict[str, Any]:
@@ -59,7 +59,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m identity.admin", description="Operate identity by hand.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("rotate-signing-keys", help="a new key for tokens; old tokens stay valid")
-    commands.add_parser("reseal-signing-keys", help="under KEY_ENCRYPTION_KEY, whatever earlier key they are under")
+    commands.add_parser(
+        "reseal-signing-keys", help="under SIGNING_KEY_ENCRYPTION_KEY, whatever earlier key they are under"
+    )
     create = commands.add_parser("create-service-account", help="prints the secret, this once")
     create.add_argument("--name", required=True)
     create.add_argument("--scope", action="append", required=True, choices=model.SCOPES)

@@ -2,17 +2,14 @@
 
 from dataclasses import dataclass
 
+from chassis import sealing
 from chassis.config import BadConfiguration, ServiceConfig, setting
 
 
 @dataclass(frozen=True)
-class Config(ServiceConfig):
-    key_encryption_key: str = setting(
-        "KEY_ENCRYPTION_KEY", "32 random bytes in base64; seals the signing keys at rest", secret=True
-    )
-    earlier_key_encryption_keys: tuple[str, ...] = setting(
-        "EARLIER_KEY_ENCRYPTION_KEYS", "keys still accepted until `tip signing-keys reseal`", default=(), secret=True
-    )
+class RelayConfig(ServiceConfig):
+    """What every process of identity reads. The relay reads no more: it signs nothing, so it never holds the key."""
+
     public_url: str = setting(
         "PUBLIC_URL", "where callers reach this service, for discovery; TOKEN_ISSUER when empty", default=""
     )
@@ -50,3 +47,27 @@ class Config(ServiceConfig):
         wrong = [variable for variable, value in at_least_one.items() if value < 1]
         if wrong:
             raise BadConfiguration("\n".join(f"{variable}: must be at least 1" for variable in wrong))
+
+    @property
+    def signing_key_encryption_keys(self) -> tuple[bytes, ...]:
+        return ()
+
+
+@dataclass(frozen=True)
+class Config(RelayConfig):
+    signing_key_encryption_key: str = setting(
+        "SIGNING_KEY_ENCRYPTION_KEY", "32 random bytes in base64; seals the signing keys at rest", secret=True
+    )
+    earlier_signing_key_encryption_keys: tuple[str, ...] = setting(
+        "EARLIER_SIGNING_KEY_ENCRYPTION_KEYS",
+        "keys still accepted until `tip signing-keys reseal`",
+        default=(),
+        secret=True,
+    )
+
+    @property
+    def signing_key_encryption_keys(self) -> tuple[bytes, ...]:
+        """The current one first."""
+        current = sealing.decode_key(self.signing_key_encryption_key, "SIGNING_KEY_ENCRYPTION_KEY")
+        earlier = self.earlier_signing_key_encryption_keys
+        return current, *(sealing.decode_key(key, "EARLIER_SIGNING_KEY_ENCRYPTION_KEYS") for key in earlier)

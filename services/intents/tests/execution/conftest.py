@@ -173,7 +173,7 @@ def give_credential(desk: Any, key_id: str, version: int = 1) -> None:
     credential_id = uuid5(desk.account_id, "credential")
     place = vault.Place(desk.organization.id, desk.account_id, credential_id, version)
     secret = vault.Secret({"key_id": key_id, "secret_key": "mine"})
-    sealed = vault.Keyring.from_text(desk.platform.key_encryption_key).seal("vault", place, secret)
+    sealed = vault.Keyring.from_text(desk.platform.vault_key).seal("vault", place, secret)
     desk.execute(
         "INSERT INTO accounts.credential (id, account_id, label, status, fingerprint, vault_version) "
         "VALUES (:id, :account_id, 'desk', 'active', 'none', :version) "
