@@ -121,13 +121,13 @@ def driven_again(outbox: Any, tx: Connection, row_id: int, again: bool) -> int:
     return new
 
 
-def failed(tx: Connection, service: str, event_type: str | None) -> list[int]:
+def failed(tx: Connection, schema: str, event_type: str | None) -> list[int]:
     """Those that were not driven again yet, oldest first."""
     found = tx.execute(
         text(
-            f"SELECT id FROM {service}.outbox f WHERE status = 'failed' "  # noqa: S608
+            f"SELECT id FROM {schema}.outbox f WHERE status = 'failed' "  # noqa: S608
             "AND (CAST(:event_type AS text) IS NULL OR event_type = :event_type) "
-            f"AND NOT EXISTS (SELECT 1 FROM {service}.outbox c WHERE c.redriven_from = f.id) ORDER BY id"
+            f"AND NOT EXISTS (SELECT 1 FROM {schema}.outbox c WHERE c.redriven_from = f.id) ORDER BY id"
         ),
         {"event_type": event_type},
     )

@@ -33,9 +33,12 @@ def command(file: IO[str] | None, account: UUID | None) -> None:
     FILE holds action records as the API lists them, in order: one JSON record a line, or whole pages ("-" is standard
     input). A file proves itself; whether its last action is the account's last one, only the database knows.
     """
-    if (file is None) == (account is None):
+    if file and not account:
+        end = chain.follow(records(file))
+    elif account and not file:
+        end = from_database(account)
+    else:
         raise click.UsageError("give a FILE or --account")
-    end = chain.follow(records(file)) if file else from_database(account)
     if end.broken:
         sequence, action_id, reason = end.broken
         where = f"action {action_id}" if action_id else "no action"
@@ -71,8 +74,7 @@ def _unpacked(value: Any) -> Iterator[dict[str, Any]]:
         yield record
 
 
-def from_database(account: UUID | None) -> chain.End:
-    assert account is not None  # noqa: S101 - the caller has just looked
+def from_database(account: UUID) -> chain.End:
     with database(Settings.from_env()) as stack:
         engine = create_engine(db.with_driver(stack.admin_url), poolclass=NullPool, isolation_level="REPEATABLE READ")
         with engine.connect() as tx:

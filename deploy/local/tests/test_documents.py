@@ -30,3 +30,11 @@ def codes_in_the_code() -> set[str]:
 
 def test_the_contract_names_every_code_there_is_and_no_other() -> None:
     assert codes_in_the_contract() - WITHOUT_FLASK == codes_in_the_code() - PLAIN_TEXT_ONLY
+
+
+def test_what_is_promised_about_security_names_tests_that_exist() -> None:
+    promised = (ROOT / "SECURITY.md").read_text().split("## What is promised")[1].split("## What is not")[0]
+    named = re.findall(r"`([\w./-]+\.py)`", promised)
+
+    assert len(named) > 15
+    assert [name for name in named if "def test_" not in (ROOT / name).read_text() and "bench/" not in name] == []

@@ -70,7 +70,7 @@ def serve(host: str, port: int, pulse: Pulse, ready: Ready) -> None:
             except Exception as error:  # noqa: BLE001 - whatever is wrong, it is not well
                 report = Report(False, {"error": type(error).__name__})
             if not report.well:
-                log.warning("not_" + word, **report.facts)
+                log.warning("not_well", check=word, **report.facts)
             body = {"status": word if report.well else f"not {word}", **report.facts}
             status = HTTPStatus.OK if report.well else HTTPStatus.SERVICE_UNAVAILABLE
             self._answer(status, "application/json", json.dumps(body).encode())

@@ -78,10 +78,9 @@ def _alembic(tx: Connection, service: str) -> Config:
 def _ensure_role(tx: Connection, name: str, password: str) -> None:
     # CREATE ROLE takes no parameters; format() with %L quotes, so the password is data all the same.
     exists = tx.execute(text("SELECT 1 FROM pg_roles WHERE rolname = :name"), {"name": name}).first()
-    verb = "ALTER" if exists else "CREATE"
     statement = tx.execute(
-        text(f"SELECT format('{verb} ROLE %I LOGIN PASSWORD %L', :name, :password)"),
-        {"name": name, "password": password},
+        text("SELECT format(:verb || ' ROLE %I LOGIN PASSWORD %L', :name, :password)"),
+        {"verb": "ALTER" if exists else "CREATE", "name": name, "password": password},
     ).scalar_one()
     tx.exec_driver_sql(statement.replace("%", "%%"))
 

@@ -16,7 +16,7 @@ from tip_local.pytest_plugin import PostgresServer, ValkeyServer, drop_database
 from tip_local.world import World
 
 ROLES = ("identity", "accounts", "controls", "intents", "stream_gateway")
-_PASSWORD = "for-tests-only"  # noqa: S105 - the server is thrown away with the tests
+_PASSWORD = "for-tests-only"  # noqa: S105 - the server is thrown away with the tests # nosec B105
 
 
 @dataclass(frozen=True)

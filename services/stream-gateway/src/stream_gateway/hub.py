@@ -124,7 +124,7 @@ class Stream:
 
     def schedule_heartbeat(self, now: float, interval: float, *, first: bool = False) -> None:
         # Streams that begin together must not all be written to in the same moment for ever.
-        self.heartbeat_at = now + (interval * random.uniform(0.5, 1) if first else interval)  # noqa: S311
+        self.heartbeat_at = now + (interval * random.uniform(0.5, 1) if first else interval)  # noqa: S311 - spreads # nosec B311
 
     def wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():

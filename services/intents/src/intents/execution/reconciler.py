@@ -159,7 +159,7 @@ class Reconciler:
             if watch.listening:
                 watch.listening = False
                 STREAMS.dec()
-            watch.stop.wait(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads reconnections, guards nothing
+            watch.stop.wait(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads them, guards nothing # nosec B311
             pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
 
     def _look_where_due(self, pool: ThreadPoolExecutor) -> None:
