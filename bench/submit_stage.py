@@ -23,7 +23,6 @@ from tip_local.processes import free_port
 from tip_local.valkey import EmbeddedValkey
 from tip_local.world import World, add_account
 
-ROLES = ("identity", "accounts", "controls", "intents", "stream_gateway")
 ACCOUNTS = 256
 DATABASE = "bench"
 _PASSWORD = "for-the-benchmark-only"
@@ -99,10 +98,10 @@ class Stage:
                 process.wait(20)
 
     @contextmanager
-    def intents(self) -> Iterator[str]:
+    def intents(self, front: str = "intents.app:create_front()", **environment: str) -> Iterator[str]:
         port = free_port()
         options = ["-m", "gunicorn", "-c", "python:chassis.gunicorn_conf", "--bind", f"127.0.0.1:{port}"]
-        with self.web("intents", [*options, "intents.app:create_front()"], port) as base:
+        with self.web(f"intents-{port}", [*options, front], port, **environment) as base:
             yield base
 
 
@@ -127,7 +126,7 @@ def stage() -> Iterator[Stage]:
         postgres = stack.enter_context(EmbeddedPostgres(directory / "postgres", fast=False))
         valkey = stack.enter_context(EmbeddedValkey(directory / "valkey"))
         create_database(postgres.url, DATABASE)
-        migrations.migrate(postgres.url_of(DATABASE), dict.fromkeys(ROLES, _PASSWORD))
+        migrations.migrate(postgres.url_of(DATABASE), dict.fromkeys(migrations.ROLES, _PASSWORD))
         yield _populated(postgres, valkey.url, directory)
 
 
@@ -149,5 +148,5 @@ def _populated(postgres: EmbeddedPostgres, redis_url: str, directory: Path) -> S
     with engine.begin() as connection:
         accounts = tuple(add_account(connection, organization.id, "live") for _ in range(ACCOUNTS))
     world.close()
-    environment["DATABASE_URL"] = url("intents")
+    environment["DATABASE_URL"] = url("intents_web")
     return Stage(postgres, environment, directory, organization.api_keys["live"], accounts)

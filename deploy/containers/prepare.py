@@ -9,7 +9,7 @@ from pathlib import Path
 import certificate
 from container_stack import FOLDER, container_stack
 
-from tip_local.home import SERVICES
+from tip_local.home import ROLES
 from tip_local.stack import KEY, Stack
 
 VAULT_KEY, EARLIER_VAULT_KEY = "vault_key_encryption_key", "earlier_vault_key_encryption_key"
@@ -27,11 +27,13 @@ def environments(stack: Stack) -> dict[Path, dict[str, str]]:
     """What is secret or differs between installations; the rest is in docker-compose.yml."""
     common = {"REDIS_URL": stack.redis_url, "CURSOR_KEY": stack.secrets["cursor_key"]}
     vault = vault_keys(stack.secrets)
-    services = {service: {**common, "DATABASE_URL": stack.database_url(service)} for service in SERVICES}
+    services = {role: {**common, "DATABASE_URL": stack.database_url(role)} for role in ROLES}
     # Of intents' processes only executor and reconciler open the brokers' secrets; the others never hold the key.
     keyed = {
         "identity": services["identity"] | stack.key_encryption_keys,
+        "identity_web": services["identity_web"] | stack.key_encryption_keys,
         "accounts": services["accounts"] | vault,
+        "accounts_web": services["accounts_web"] | vault,
         "execution": services["intents"] | vault,
     }
     administrator = {"DATABASE_URL": stack.admin_url, "REDIS_URL": stack.redis_url} | vault

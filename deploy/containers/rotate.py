@@ -14,12 +14,12 @@ import prepare
 from container_stack import FOLDER
 
 from tip_local.datastore import write_private
-from tip_local.home import SERVICES, Home, random_key
+from tip_local.home import ROLES, Home, random_key
 from tip_local.settings import Settings
 from tip_local.stack import EARLIER_KEY, KEY
 
 USAGE = f"""WHAT is one of
-  database-password SERVICE   SERVICE is one of {", ".join(SERVICES)}
+  database-password ROLE      ROLE is one of {", ".join(ROLES)}
   signing-key-key             a new key-encryption key for the signing keys; the one before still opens them
   signing-key-key-end         the one before no longer opens anything: after `tip signing-keys reseal`
   vault-key                   a new key-encryption key for brokers' secrets; the one before still opens them
@@ -65,7 +65,7 @@ KEYS = {
 
 def rotated(kept: dict[str, str], what: list[str]) -> dict[str, str]:
     match what:
-        case ["database-password", service] if service in SERVICES:
+        case ["database-password", service] if service in ROLES:
             return database_password(kept, service)
         case [key] if key in KEYS:
             return KEYS[key](kept)

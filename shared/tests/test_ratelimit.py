@@ -82,7 +82,7 @@ def _waiting(server: socket.socket) -> int:
 
 @pytest.mark.usefixtures("patient")
 def test_answers_carry_the_headers_and_a_refusal_says_when_to_come_back(platform: Platform) -> None:
-    client = create_app(platform.environment("identity", RATE_LIMIT_PER_MINUTE="2")).test_client()
+    client = create_app(platform.web_environment("identity", RATE_LIMIT_PER_MINUTE="2")).test_client()
     address = {"REMOTE_ADDR": "127.7.7.7"}
     answers = [
         client.post("/api/v1/auth/api-key/validate", json={"api_key": "x"}, environ_base=address) for _ in range(3)
@@ -97,7 +97,7 @@ def test_answers_carry_the_headers_and_a_refusal_says_when_to_come_back(platform
 @pytest.mark.usefixtures("patient")
 def test_a_forwarded_address_is_believed_only_behind_a_configured_proxy(platform: Platform) -> None:
     def statuses(**settings: str) -> list[int]:
-        client = create_app(platform.environment("identity", RATE_LIMIT_PER_MINUTE="2", **settings)).test_client()
+        client = create_app(platform.web_environment("identity", RATE_LIMIT_PER_MINUTE="2", **settings)).test_client()
         base = {"REMOTE_ADDR": f"127.8.{len(settings)}.1"}
         return [
             client.post(

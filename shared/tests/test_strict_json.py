@@ -44,7 +44,7 @@ HOSTILE = {
 
 @pytest.fixture(scope="module")
 def client(platform: Platform) -> FlaskClient:
-    return create_app(platform.environment("identity")).test_client()
+    return create_app(platform.web_environment("identity")).test_client()
 
 
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())

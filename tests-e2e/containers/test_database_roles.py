@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from chassis import migrations
+
 SERVICES = ("identity", "accounts", "controls", "intents", "stream_gateway")
 
 # Runs inside the service's container, with the service's own address of the database.
@@ -30,7 +32,7 @@ relations = rows("SELECT n.nspname, c.relname, c.relkind::text, c.oid FROM pg_cl
                  "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm') "
                  "AND regexp_replace(n.nspname, '_api$', '') = ANY(%s)", schemas)
 for schema, table, kind, oid in relations:
-    mine, published = "tip_" + schema == found["role"][0], schema.endswith("_api")
+    mine, published = found["role"][0] in ("tip_" + schema, "tip_" + schema + "_web"), schema.endswith("_api")
     name = f'"{schema}"."{table}"'
     tried = {"read": f"SELECT 1 FROM {name} LIMIT 1", "delete": f"DELETE FROM {name} WHERE false"}
     tried = {f"{verb} {schema}.{table}": outcome(statement) for verb, statement in tried.items()}
@@ -53,7 +55,7 @@ def found(request: pytest.FixtureRequest, containers: Any) -> dict[str, Any]:
     code, output = containers.run_in(name, "python", "-c", SCRIPT, json.dumps(SERVICES))
     assert code == 0, output
     tried: dict[str, Any] = json.loads(output)
-    assert tried["role"] == [f"tip_{request.param}", False, False, False]
+    assert tried["role"] == [migrations.role(migrations.web_name(request.param)), False, False, False]
     return tried
 
 

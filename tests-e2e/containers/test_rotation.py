@@ -93,7 +93,7 @@ def rotated(stack: Any, containers: Any) -> Rotated:
     cursor = stack.user("acme")("GET", "/v1/accounts?limit=1").json()["next_cursor"]
     password = address_of_controls(containers)
 
-    for what in (["database-password", "controls"], ["cursor-key"], ["vault-key"]):
+    for what in (["database-password", "controls_web"], ["cursor-key"], ["vault-key"]):
         rotate(containers, *what)
     stack.operate("tip", "migrate")
     restart(*OPENING, *CONTROLS)

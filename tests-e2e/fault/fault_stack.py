@@ -24,7 +24,6 @@ from tip_local.processes import free_port
 from tip_local.valkey import EmbeddedValkey
 from tip_local.world import Organization, World, add_account
 
-ROLES = ("identity", "accounts", "controls", "intents", "stream_gateway")
 WEB_SERVICES = ("identity", "accounts", "controls", "intents")
 DATABASE = "fault"
 READY_SECONDS = 300.0
@@ -209,7 +208,7 @@ def stack(
         postgres = opened.enter_context(EmbeddedPostgres(directory / "postgres", fast=quick))
         valkey = opened.enter_context(EmbeddedValkey(directory / "valkey", fast=quick))
         create_database(postgres.url, DATABASE)
-        migrations.migrate(postgres.url_of(DATABASE), dict.fromkeys(ROLES, _PASSWORD))
+        migrations.migrate(postgres.url_of(DATABASE), dict.fromkeys(migrations.ROLES, _PASSWORD))
         common = {
             "REDIS_URL": valkey.url,
             "KEY_ENCRYPTION_KEY": base64.b64encode(secrets.token_bytes(32)).decode(),
@@ -287,7 +286,9 @@ def _broker_environment(made: Stack, quick: bool, seed: int) -> dict[str, str]:
 
 
 def _web_environment(made: Stack) -> dict[str, str]:
-    urls = {f"{service.upper()}_DATABASE_URL": _url(made.postgres, service) for service in WEB_SERVICES}
+    urls = {
+        f"{service.upper()}_DATABASE_URL": _url(made.postgres, migrations.web_name(service)) for service in WEB_SERVICES
+    }
     return {
         **urls,
         "WEB_PORT": str(made.web_port),

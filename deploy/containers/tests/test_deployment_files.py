@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from stream_gateway.config import Config as GatewayConfig
-from tip_local.home import SERVICES
+from tip_local.home import ROLES
 from tip_local.process_table import PROCESSES, WEB_SERVICES
 from tip_local.web import ROUTES
 
@@ -61,7 +61,7 @@ def test_every_service_gets_its_own_secrets_and_nobody_elses() -> None:
         mounted = {volume.split(":")[0] for volume in found.get("volumes", []) if "secrets:" in volume}
         if name not in ("prepare", "seed"):
             assert len(mounted) <= 1, name
-    assert {volume.split("/")[-1] for volume in service("prepare")["volumes"]} >= set(SERVICES)
+    assert {volume.split("/")[-1] for volume in service("prepare")["volumes"]} >= set(ROLES)
 
 
 def test_nothing_but_the_ingress_is_open_to_other_machines() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tip_local import control, processes
 from tip_local.errors import Fault
-from tip_local.home import Home
+from tip_local.home import KEYS, ROLES, Home
 from tip_local.logbook import LogBook
 from tip_local.process_table import PROCESSES
 from tip_local.processes import command_line, free_port, wait_until
@@ -174,10 +174,7 @@ def test_secrets_are_made_once_and_are_the_owners_alone(platform):
     platform.start()
 
     assert platform.home.secrets() == kept
-    assert set(kept) == {
-        *("identity", "accounts", "controls", "intents", "stream_gateway"),
-        *("key_encryption_key", "cursor_key"),
-    }
+    assert set(kept) == {*ROLES, *KEYS}
     modes = {name: (platform.home.path / name).stat().st_mode & 0o777 for name in ("secrets.json", "local.json", "")}
     assert modes == {"secrets.json": 0o600, "local.json": 0o600, "": 0o700}
 

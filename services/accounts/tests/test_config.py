@@ -76,7 +76,7 @@ def test_a_process_with_a_bad_setting_ends_with_one_line(
     platform: Platform, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        create_app(platform.environment("accounts", VAULT="paper"))
+        create_app(platform.web_environment("accounts", VAULT="paper"))
 
     assert (ended.value.code, capsys.readouterr().err) == (
         2,

@@ -435,7 +435,7 @@ def test_an_entitlement_that_cannot_be_is_refused(
 def test_a_keys_last_use_is_noted_without_a_write_per_request(
     platform: Platform, world: World, organization: Organization, admin: Headers
 ) -> None:
-    client = create_app(platform.environment("identity")).test_client()
+    client = create_app(platform.web_environment("identity")).test_client()
     deps = client.application.extensions["deps"]
     key = {"x-api-key": organization.api_keys["paper"]}
     statements = Statements(deps.engine)
@@ -467,7 +467,7 @@ class Statements:
 
 def test_an_organization_without_redis_still_knows_its_keys(platform: Platform, world: World) -> None:
     organization = world.organization()
-    client = create_app(platform.environment("identity", REDIS_URL="redis://127.0.0.1:9/0")).test_client()
+    client = create_app(platform.web_environment("identity", REDIS_URL="redis://127.0.0.1:9/0")).test_client()
 
     assert client.get("/v1/auth/self", headers={"x-api-key": organization.api_keys["live"]}).status_code == 200
 
@@ -477,7 +477,7 @@ def test_a_key_that_is_no_key_is_named_and_not_quoted(
     platform: Platform, variable: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
-        create_app(platform.environment("identity", **{variable: "c2hvcnQ="}))
+        create_app(platform.web_environment("identity", **{variable: "c2hvcnQ="}))
 
     said = capsys.readouterr().err
     assert said.startswith(f"identity: configuration: {variable}: ") and "c2hvcnQ" not in said

@@ -87,7 +87,7 @@ def test_a_deleted_user_cannot_be_made_a_member_again(
 def test_deleting_at_the_same_moment_from_many_places_tells_once(
     platform: Platform, world: World, organization: Organization, subject: str, events: Any, as_bearer: Bearer
 ) -> None:
-    app = create_app(platform.environment("identity"))
+    app = create_app(platform.web_environment("identity"))
     token = as_bearer(world.user_token(subject, organization.external_id))
 
     with ThreadPoolExecutor(8) as threads:
@@ -116,7 +116,7 @@ class Deleting:
         # The provider's name stays: it is the same table of users. Only where they are deleted is another.
         environment = platform.environment("identity", **provider.environment())
         self.deps = dependencies(Config.from_env(environment))
-        self.app = create_app(platform.environment("identity"))
+        self.app = create_app(platform.web_environment("identity"))
         self.app.extensions["deps"] = self.deps
 
 

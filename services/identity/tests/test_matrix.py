@@ -213,7 +213,7 @@ def cells() -> Iterator[tuple[str, str, str, int]]:
 
 @pytest.fixture(scope="module")
 def client(platform: Platform) -> FlaskClient:
-    return create_app(platform.environment("identity", TOKEN_RATE_LIMIT_PER_MINUTE="100000")).test_client()
+    return create_app(platform.web_environment("identity", TOKEN_RATE_LIMIT_PER_MINUTE="100000")).test_client()
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ Bearer = Callable[[str], dict[str, str]]
 
 @pytest.fixture(scope="module")
 def client(platform: Platform, canaille: Any) -> FlaskClient:
-    return create_app(platform.environment("identity", **canaille.environment())).test_client()
+    return create_app(platform.web_environment("identity", **canaille.environment())).test_client()
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +158,7 @@ def test_a_token_for_another_audience_is_refused(
     platform: Platform, canaille: Any, desk: model.Organization, name: str, as_bearer: Bearer
 ) -> None:
     environment = canaille.environment() | {"OIDC_AUDIENCE": "another-client"}
-    client = create_app(platform.environment("identity", **environment)).test_client()
+    client = create_app(platform.web_environment("identity", **environment)).test_client()
     canaille.add_user(name, desk.external_id, "desk")
 
     assert client.get("/v1/auth/self", headers=as_bearer(canaille.user_token(name))).status_code == 401
@@ -188,7 +188,7 @@ def test_a_provider_never_reached_is_an_outage_and_not_a_bad_token(
 ) -> None:
     canaille.add_user(name, desk.external_id, "desk")
     token = as_bearer(canaille.user_token(name))
-    client = create_app(platform.environment("identity", **canaille.environment())).test_client()
+    client = create_app(platform.web_environment("identity", **canaille.environment())).test_client()
     canaille.stop()
 
     refused = client.get("/v1/auth/self", headers=token)
@@ -398,7 +398,7 @@ def test_a_configuration_that_could_not_delete_users_does_not_start(
     platform: Platform, canaille: Any, wrong: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as stopped:
-        create_app(platform.environment("identity", **canaille.environment() | wrong))
+        create_app(platform.web_environment("identity", **canaille.environment() | wrong))
 
     assert stopped.value.code == 2
     assert "OIDC_" in capsys.readouterr().err

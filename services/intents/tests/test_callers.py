@@ -201,7 +201,7 @@ def test_the_checks_come_in_order(desk: Desk, credentials: dict[str, dict[str, s
 def test_requests_over_the_rate_limit_are_refused_with_a_time_to_wait(desk: Desk) -> None:
     from .serving import create_app
 
-    client = create_app(desk.platform.environment("intents", RATE_LIMIT_PER_MINUTE="3")).test_client()
+    client = create_app(desk.platform.web_environment("intents", RATE_LIMIT_PER_MINUTE="3")).test_client()
 
     answers = [client.post(desk.path, json=create(), headers=desk.headers) for _ in range(5)]
 
@@ -213,7 +213,7 @@ def test_requests_over_the_rate_limit_are_refused_with_a_time_to_wait(desk: Desk
 def test_an_unknown_key_is_looked_up_and_counted_once(desk: Desk) -> None:
     from .serving import create_app
 
-    app = create_app(desk.platform.environment("intents", RATE_LIMIT_PER_MINUTE="3"))
+    app = create_app(desk.platform.web_environment("intents", RATE_LIMIT_PER_MINUTE="3"))
     headers = {"x-api-key": keys.generate("paper")}
     deps = app.extensions["deps"]
     reads: list[str] = []

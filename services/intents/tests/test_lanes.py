@@ -74,7 +74,7 @@ def overloaded(desk: Desk) -> list[TestResponse]:
 
 
 def too_many(desk: Desk) -> list[TestResponse]:
-    app = create_app(desk.platform.environment("intents", RATE_LIMIT_PER_MINUTE="1"))
+    app = create_app(desk.platform.web_environment("intents", RATE_LIMIT_PER_MINUTE="1"))
     both(desk, create(), app)
     return both(desk, create(), app)
 

@@ -111,7 +111,7 @@ def test_keys_on_one_account_are_each_done_once_whatever_else_is_in_the_lot(desk
 def test_lots_with_the_same_keys_in_two_workers_do_not_wait_for_each_other_in_a_circle(
     desk: Desk, new_desk: Callable[..., Desk]
 ) -> None:
-    other = create_app(desk.platform.environment("intents"))
+    other = create_app(desk.platform.web_environment("intents"))
     keys_sent = [f"k{number}" for number in range(12)]
 
     def send(app: Flask, order: list[str]) -> list[TestResponse]:

@@ -18,7 +18,7 @@ from uuid import UUID
 from flask import Request, current_app, g, request
 from sqlalchemy import Connection, Engine, Row, text
 
-from chassis import keys, metrics, oidc, problems, tokens
+from chassis import keys, metrics, oidc, problems, tenancy, tokens
 from chassis.config import ServiceConfig
 from chassis.fields import Identifier
 from chassis.keyuse import KeyUses
@@ -28,26 +28,19 @@ from chassis.ratelimit import RateLimit
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
+# The only reads that see more than one organization: they find out which is the caller's.
 _API_KEY = text("""
     SELECT id, key_digest, organization_id, environment, permissions, entitlements
-    FROM identity_api.api_key
-    WHERE prefix = :prefix AND NOT disabled AND NOT organization_disabled AND (expires_at IS NULL OR expires_at > now())
+    FROM identity_api.usable_key(:digest)
 """)
 # One row always: what is known of the user, of the organization the token names, and of the one in the other.
 _USER = text("""
-    SELECT u.id AS user_id, u.deleted, o.id AS organization_id, m.user_id IS NOT NULL AS decided, m.role,
-           coalesce(o.entitlements, '{}') AS entitlements
-    FROM (VALUES (1)) one (row)
-    LEFT JOIN identity_api.app_user u ON u.provider = :provider AND u.subject = :subject
-    LEFT JOIN identity_api.organization o
-           ON o.provider = :provider AND o.external_id = :external_id AND NOT o.disabled
-    LEFT JOIN identity_api.membership m ON m.user_id = u.id AND m.organization_id = o.id
+    SELECT user_id, deleted, organization_id, decided, role, entitlements
+    FROM identity_api.identified_user(:provider, :subject, :external_id)
 """)
 _SERVICE_ACCOUNT = text("""
-    SELECT a.scopes, o.id AS organization_id, coalesce(o.entitlements, '{}') AS entitlements
-    FROM identity_api.service_account a
-    LEFT JOIN identity_api.organization o ON o.id = :organization_id AND NOT o.disabled
-    WHERE a.client_id = :client_id AND NOT a.disabled
+    SELECT scopes, organization_id, entitlements
+    FROM identity_api.identified_service_account(:client_id, :organization_id)
 """)
 _PUBLIC_KEYS = text("SELECT kid, public_jwk FROM identity_api.signing_key")
 
@@ -131,8 +124,8 @@ def allow(
 ) -> Callable[[Callable[Arguments, Answer]], Callable[Arguments, Answer]]:
     """Let only these callers pass. `unsuitable` is the status for a kind of caller that is not among them.
 
-    `find_keys(prefix, **path_arguments)` is for a route where a round trip counts: it reads the usable keys with this
-    prefix together with whatever else the route needs of the database.
+    `find_keys(key, **path_arguments)` is for a route where a round trip counts: it reads what is known of the key
+    together with whatever else the route needs of the database.
     """
 
     def decorate(view: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
@@ -140,6 +133,7 @@ def allow(
         def guarded(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
             access = cast("Access", current_app.extensions["access"])
             g.principal = _authenticated(access, unsuitable, partial(find_keys, **kwargs) if find_keys else None)
+            tenancy.serve(g.principal.organization_id)
             access.rate_limit.count(f"{g.principal.kind}:{g.principal.id}")
             decide(g.principal, alternatives, unsuitable)
             _refuse_bad_ids(kwargs)
@@ -233,7 +227,7 @@ def _presented(incoming: Request) -> Presented:
 def from_key(access: Access, key: str, find_keys: FindKeys | None = None) -> Principal | None:
     if not keys.is_well_formed(key):
         return None
-    principal = owner(access, key, (find_keys or partial(_keys, access))(keys.prefix(key)))
+    principal = owner(access, key, (find_keys or partial(_keys, access))(key))
     if principal is None:
         access.rate_limit.count(f"prefix:{keys.prefix(key)}")  # somebody tries what may follow a known beginning
     return principal
@@ -257,9 +251,9 @@ def owner(access: Access, key: str, rows: Sequence[KeyRow]) -> Principal | None:
     return None
 
 
-def _keys(access: Access, prefix: str) -> list[KeyRow]:
+def _keys(access: Access, key: str) -> list[KeyRow]:
     with access.engine.connect() as connection:
-        return [KeyRow(*row) for row in connection.execute(_API_KEY, {"prefix": prefix})]
+        return [KeyRow(*row) for row in connection.execute(_API_KEY, {"digest": keys.digest(key)})]
 
 
 def _from_token(access: Access, presented: Presented, authorization: str) -> Principal | None:

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import BaseConverter
 
-from chassis import access, db, logs, metrics, openapi, problems, ratelimit, strict_json, tokens, tracing
+from chassis import access, db, logs, metrics, openapi, problems, ratelimit, strict_json, tenancy, tokens, tracing
 from chassis.config import ServiceConfig
 from chassis.fields import Identifier
 
@@ -94,6 +94,7 @@ def _begin() -> None:
     g.started = time.perf_counter()
     g.trace = tracing.Trace.begin(request.headers.get("x-request-id"), request.headers.get("traceparent"))
     tracing.current.set(g.trace)
+    tenancy.serve()
 
 
 def _finish(response: Response) -> Response:

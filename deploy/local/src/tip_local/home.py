@@ -18,6 +18,8 @@ from tip_local.errors import Fault
 from tip_local.processes import free_port, port_is_free
 
 SERVICES = ("identity", "accounts", "controls", "intents", "stream_gateway")
+ROLES = (*SERVICES, "identity_web", "accounts_web", "controls_web", "intents_web")
+"""Who has a password for the database: each service's workers, and its web process."""
 KEYS = ("key_encryption_key", "cursor_key")
 LOCK_SECONDS = 0.5
 
@@ -96,10 +98,10 @@ class Home:
             raise Fault(f"cannot look into {self.path}: {error.strerror}") from error
 
     def secrets(self) -> dict[str, str]:
-        """A database password per service and the platform's own keys: made once, kept, completed for new names."""
+        """A database password per role and the platform's own keys: made once, kept, completed for new names."""
         file = self.path / "secrets.json"
         kept: dict[str, str] = read_json(file)
-        made = {service: secrets.token_urlsafe(24) for service in SERVICES} | {key: random_key() for key in KEYS}
+        made = {role: secrets.token_urlsafe(24) for role in ROLES} | {key: random_key() for key in KEYS}
         complete = made | kept
         if complete != kept:
             write_private(file, json.dumps(complete, indent=2))

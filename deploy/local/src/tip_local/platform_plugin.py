@@ -15,7 +15,7 @@ from chassis import db, migrations
 from tip_local.pytest_plugin import PostgresServer, ValkeyServer, drop_database
 from tip_local.world import World
 
-ROLES = ("identity", "accounts", "controls", "intents", "stream_gateway")
+ROLES = migrations.ROLES
 _PASSWORD = "for-tests-only"  # noqa: S105 - the server is thrown away with the tests
 
 
@@ -27,11 +27,10 @@ class Platform:
     redis_url: str
     key_encryption_key: str
 
-    def database_url(self, service: str) -> str:
+    def database_url(self, name: str) -> str:
+        """As the worker processes of a service connect; by the name of its web process, as that one does."""
         parts = urlsplit(self.admin_url)
-        return urlunsplit(
-            parts._replace(netloc=f"{migrations.role(service)}:{_PASSWORD}@{parts.hostname}:{parts.port}")
-        )
+        return urlunsplit(parts._replace(netloc=f"{migrations.role(name)}:{_PASSWORD}@{parts.hostname}:{parts.port}"))
 
     def environment(self, service: str, **more: str) -> dict[str, str]:
         """What the service's Config reads; `more` adds or replaces variables."""
@@ -45,6 +44,10 @@ class Platform:
             "RATE_LIMIT_PER_MINUTE": "1000000",
             **more,
         }
+
+    def web_environment(self, service: str, **more: str) -> dict[str, str]:
+        """The same for its web process."""
+        return self.environment(service, **{"DATABASE_URL": self.database_url(migrations.web_name(service)), **more})
 
     @contextmanager
     def admin(self) -> Iterator[Connection]:

@@ -61,7 +61,7 @@ def service_env(service: str) -> Callable[["Stack"], dict[str, str]]:
 
 def web_env(stack: "Stack") -> dict[str, str]:
     """Four services in one process: each finds its own database URL under its own name."""
-    urls = {f"{service.upper()}_DATABASE_URL": stack.database_url(service) for service in WEB_SERVICES}
+    urls = {f"{service.upper()}_DATABASE_URL": stack.web_database_url(service) for service in WEB_SERVICES}
     return {
         **stack.common_env(),
         **urls,

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from tip_local.errors import Fault
-from tip_local.home import SERVICES, Home
+from tip_local.home import ROLES, Home
 from tip_local.postgres import EmbeddedPostgres
 from tip_local.process_table import ProcessSpec
 from tip_local.settings import Settings
@@ -54,15 +54,18 @@ class Stack:
 
     @property
     def role_passwords(self) -> dict[str, str]:
-        """By service."""
-        return {service: self.secrets[service] for service in SERVICES}
+        """By the name of the role."""
+        return {name: self.secrets[name] for name in ROLES}
 
-    def database_url(self, service: str) -> str:
-        """The same database as the administrator's, entered as the service's own role."""
-        role = import_module("chassis.migrations").role(service)
+    def database_url(self, name: str) -> str:
+        """The same database as the administrator's, entered as the role of this name."""
+        role = import_module("chassis.migrations").role(name)
         address = urlsplit(self.admin_url)
         host = address.netloc.rpartition("@")[2]
-        return urlunsplit(address._replace(netloc=f"{role}:{quote(self.secrets[service], safe='')}@{host}"))
+        return urlunsplit(address._replace(netloc=f"{role}:{quote(self.secrets[name], safe='')}@{host}"))
+
+    def web_database_url(self, service: str) -> str:
+        return self.database_url(import_module("chassis.migrations").web_name(service))
 
     def common_env(self) -> dict[str, str]:
         return {

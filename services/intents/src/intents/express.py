@@ -17,7 +17,7 @@ from uuid import UUID
 
 from flask import Flask, Response, g
 
-from chassis import access, asgi, keys, ratelimit, strict_json, tracing, web
+from chassis import access, asgi, keys, ratelimit, strict_json, tenancy, tracing, web
 from chassis.asgi import Bridge, Scope, Send
 from chassis.principals import Principal
 from intents import model, routes, schemas, usecases
@@ -87,7 +87,7 @@ class Express(Bridge):
         return told
 
     def _submit_together(self, asked: Sequence[_Asked]) -> list[usecases.Told]:
-        questions = [one.submission.question._replace(key_prefix=keys.prefix(one.key)) for one in asked]
+        questions = [one.submission.question._replace(api_key=one.key) for one in asked]
         told: list[usecases.Told] = [None] * len(asked)
         counted: dict[int, usecases.Together] = {}
         for place, looked in enumerate(usecases.look_at_all(self._deps, questions)):
@@ -101,7 +101,8 @@ class Express(Bridge):
                 told[place] = error
             else:
                 counted[place] = usecases.Together(one.principal, facts, one.submission, one.trace.traceparent)
-        outcomes = usecases.submit_together(self._deps, list(counted.values()))
+        with tenancy.serving(one.principal.organization_id for one in counted.values()):
+            outcomes = usecases.submit_together(self._deps, list(counted.values()))
         for place, outcome in zip(counted, outcomes, strict=True):
             told[place] = outcome
         return told
@@ -110,7 +111,8 @@ class Express(Bridge):
         principal, (facts, _rows) = cast("Principal", asked.principal), cast("usecases.Known", asked.looked)
         token = tracing.current.set(asked.trace)
         try:
-            return usecases.submit(self._deps, principal, facts, asked.submission)
+            with tenancy.serving([principal.organization_id]):
+                return usecases.submit(self._deps, principal, facts, asked.submission)
         finally:
             tracing.current.reset(token)
 

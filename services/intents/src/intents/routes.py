@@ -52,7 +52,7 @@ def deps() -> usecases.Deps:
     return cast("usecases.Deps", current_app.extensions["deps"])
 
 
-def _facts_and_keys(prefix: str, account_id: UUID | BadId) -> Sequence[KeyRow]:
+def _facts_and_keys(key: str, account_id: UUID | BadId) -> Sequence[KeyRow]:
     """The caller's key and all that deciding the command needs, in one read; or as the express lane read it."""
     g.attempt = schemas.attempt(request)
     if LOOKED in request.environ:
@@ -64,7 +64,7 @@ def _facts_and_keys(prefix: str, account_id: UUID | BadId) -> Sequence[KeyRow]:
         command and command.symbol,
         command and command.ref_intent_id,
         request.headers.get("Idempotency-Key"),
-        prefix,
+        key,
     )
     g.facts, keys = usecases.look(deps(), question)
     return keys

@@ -175,10 +175,11 @@ def give_credential(desk: Any, key_id: str, version: int = 1) -> None:
     secret = vault.Secret({"key_id": key_id, "secret_key": "mine"})
     sealed = vault.Keyring.from_text(desk.platform.key_encryption_key).seal("vault", place, secret)
     desk.execute(
-        "INSERT INTO accounts.credential (id, account_id, label, status, fingerprint, vault_version) "
-        "VALUES (:id, :account_id, 'desk', 'active', 'none', :version) "
+        "INSERT INTO accounts.credential (id, account_id, organization_id, label, status, fingerprint, vault_version) "
+        "VALUES (:id, :account_id, :organization_id, 'desk', 'active', 'none', :version) "
         "ON CONFLICT (id) DO UPDATE SET vault_version = excluded.vault_version, status = 'active'",
         id=credential_id,
+        organization_id=desk.organization.id,
         version=version,
     )
     desk.execute(

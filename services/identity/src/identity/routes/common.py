@@ -5,12 +5,12 @@ from datetime import datetime
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
-from flask import current_app, g, jsonify
+from flask import current_app, g, jsonify, request
 from flask.typing import ResponseReturnValue
 from marshmallow import Schema
 
-from chassis import cursors
-from chassis.principals import Principal
+from chassis import cursors, tenancy
+from chassis.principals import Kind, Principal
 from chassis.tokens import is_name
 from chassis.web import query
 from identity import model, usecases
@@ -23,7 +23,19 @@ PAGE_QUERY: Mapping[str, Mapping[str, Any]] = {
 
 
 def deps() -> usecases.Deps:
+    _serve_operator()
     return cast("usecases.Deps", current_app.extensions["deps"])
+
+
+def _serve_operator() -> None:
+    """An operator is served the organization in the path, or all; keys are of the one in the header."""
+    principal: Principal | None = g.get("principal")
+    if principal is None or principal.kind is not Kind.SERVICE_ACCOUNT:
+        return
+    if named := (request.view_args or {}).get("organization_id"):
+        tenancy.serve(named)
+    elif request.blueprint != "api_keys":
+        tenancy.serve_all()
 
 
 def caller() -> Principal:

@@ -5,6 +5,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import Connection
 
+from chassis import tenancy
 from chassis.principals import Kind, Principal
 from identity import model
 from identity.store import organizations as organization_store
@@ -22,7 +23,7 @@ def list_memberships(deps: Deps, principal: Principal) -> list[model.Membership]
     """Where the caller was made a member; a provider's user may be known by the token alone and have none."""
     if principal.user_id is None:
         return []
-    with deps.engine.connect() as tx:
+    with tenancy.serving_all(), deps.engine.connect() as tx:
         return store.memberships_of(tx, principal.user_id)
 
 

@@ -15,8 +15,8 @@ _REFUSE = Statement(
                                      created_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
     )
-    INSERT INTO intents.statistic AS counted (account_id, width, bucket, kind, key, amount)
-    SELECT $1, width, date_trunc(width, $9, 'UTC'), 'refusal', code, 1
+    INSERT INTO intents.statistic AS counted (account_id, organization_id, width, bucket, kind, key, amount)
+    SELECT $1, $3, width, date_trunc(width, $9, 'UTC'), 'refusal', code, 1
     FROM unnest(ARRAY['minute', 'hour', 'day']) width, unnest($10) code ORDER BY width, code
     ON CONFLICT (account_id, width, bucket, kind, key) DO UPDATE SET amount = counted.amount + 1
     RETURNING 1
