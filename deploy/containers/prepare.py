@@ -36,9 +36,10 @@ def environments(stack: Stack) -> dict[Path, dict[str, str]]:
         "accounts_web": services["accounts_web"] | vault,
         "execution": services["intents"] | vault,
     }
+    signer = {"DATABASE_URL": stack.database_url("intents_signer"), "LOG_SIGNING_KEY": stack.secrets["log_signing_key"]}
     administrator = {"DATABASE_URL": stack.admin_url, "REDIS_URL": stack.redis_url} | vault
     return {
-        **{FOLDER / name: environment for name, environment in (services | keyed).items()},
+        **{FOLDER / name: environment for name, environment in (services | keyed | {"intents_signer": signer}).items()},
         stack.home.path / "environment": administrator,
     }
 

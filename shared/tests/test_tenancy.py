@@ -14,6 +14,7 @@ PLATFORM = {
     "identity.service_account",
     "identity.signing_key",
     "intents.log_epoch",
+    "intents.log_signing_key",
     *(f"{schema}.{table}" for schema in SCHEMAS for table in ("outbox_head", "outbox_completed", "outbox_backlog")),
     *(f"{schema}.schema_version" for schema in SCHEMAS),
     *(f"{schema}.feed_position" for schema in SCHEMAS if schema != "identity"),

@@ -15,6 +15,7 @@ CONFIGURATIONS = (
     "accounts.config.Config",
     "controls.config.Config",
     "intents.config.Config",
+    "intents.config.SignerConfig",
     "intents.execution.config.ExecutionConfig",
     "stream_gateway.config.Config",
 )

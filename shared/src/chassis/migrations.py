@@ -38,6 +38,7 @@ ROLES = (
     "accounts_web",
     "controls_web",
     "intents_web",
+    "intents_signer",
 )
 """Whoever connects to the database, by the name that `role` takes; each has a password of its own."""
 

@@ -18,9 +18,9 @@ from tip_local.errors import Fault
 from tip_local.processes import free_port, port_is_free
 
 SERVICES = ("identity", "accounts", "controls", "intents", "stream_gateway")
-ROLES = (*SERVICES, "identity_web", "accounts_web", "controls_web", "intents_web")
-"""Who has a password for the database: each service's workers, and its web process."""
-KEYS = ("key_encryption_key", "cursor_key")
+ROLES = (*SERVICES, "identity_web", "accounts_web", "controls_web", "intents_web", "intents_signer")
+"""Who has a password for the database: each service's workers and its web process, and the signer of logs."""
+KEYS = ("key_encryption_key", "cursor_key", "log_signing_key")
 LOCK_SECONDS = 0.5
 
 

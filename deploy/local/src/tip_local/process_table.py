@@ -106,6 +106,12 @@ def broker_address(stack: "Stack") -> dict[str, str]:
     return {"PAPER_BROKER_URL": stack.paper_broker_url}
 
 
+def signer_env(stack: "Stack") -> dict[str, str]:
+    """Its own key and its own way into the database, and nothing of what the others have."""
+    secrets = {"LOG_SIGNING_KEY": stack.secrets["log_signing_key"]}
+    return {**secrets, "DATABASE_URL": stack.database_url("intents_signer")}
+
+
 def gateway_env(stack: "Stack") -> dict[str, str]:
     ports = {"PORT": str(stack.settings.stream_port), "EVENTS_PORT": str(stack.settings.events_port)}
     return {**stack.service_env("stream_gateway"), **ports}
@@ -143,6 +149,12 @@ PROCESSES: tuple[ProcessSpec, ...] = (
     worker("controls", "listen"),
     worker("intents", "relay"),
     worker("intents", "housekeeper"),
+    ProcessSpec(
+        name="intents-signer",
+        needs=("intents.worker",),
+        command=python("intents.worker", "signer"),
+        env=signer_env,
+    ),
     worker("intents", "executor", env=broker_address),
     worker("intents", "executor", env=broker_address, suffix="-2"),
     worker("intents", "reconciler", env=broker_address),

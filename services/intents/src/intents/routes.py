@@ -224,6 +224,7 @@ def verify(account_id: UUID) -> ResponseReturnValue:
             "valid": found.broken is None,
             "checked": found.checked,
             "last_sequence": found.last_sequence,
+            "signed_sequence": found.signed_sequence,
             "log_epoch": str(found.epoch),
             "first_broken": found.broken._asdict() if found.broken else None,
             "next_cursor": _cursors().write(about, [str(found.epoch), found.last_sequence, found.hash.hex()])

@@ -19,6 +19,14 @@ from intents.store.reads import (
     page,
 )
 from intents.store.refusals import refuse
+from intents.store.signed_heads import (
+    Signed,
+    Unsigned,
+    publish_signing_key,
+    save_signed_heads,
+    signed_head,
+    unsigned_heads,
+)
 from intents.store.statistics import behind, counts, forget_old_keys, now, roll
 from intents.store.tables import METADATA, SCHEMA
 
@@ -32,7 +40,9 @@ __all__ = [
     "New",
     "Once",
     "Question",
+    "Signed",
     "Uncertain",
+    "Unsigned",
     "account",
     "accounts_of",
     "append",
@@ -57,9 +67,13 @@ __all__ = [
     "now",
     "other_events",
     "page",
+    "publish_signing_key",
     "refuse",
     "remember",
     "roll",
+    "save_signed_heads",
+    "signed_head",
+    "unsigned_heads",
     "with_order_facts",
     "written",
 ]

@@ -1,5 +1,5 @@
-"""The tables as SQLAlchemy sees them. Every primary key but that of `log_epoch`, which is about all
-accounts, starts with the account: the tables shard by it.
+"""The tables as SQLAlchemy sees them. Every primary key but those of `log_epoch` and `log_signing_key`, which are
+about all accounts, starts with the account: the tables shard by it.
 """
 
 from sqlalchemy import (
@@ -8,6 +8,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     DateTime,
+    ForeignKey,
     Index,
     Integer,
     LargeBinary,
@@ -247,6 +248,25 @@ statistic_head = Table(
     Column("account_id", Uuid, primary_key=True),
     Column("organization_id", Uuid, nullable=False),
     Column("last_sequence", BigInteger, nullable=False),
+)
+log_signing_key = Table(
+    "log_signing_key",
+    METADATA,
+    Column("key_id", Text, primary_key=True),
+    Column("public_key", LargeBinary, nullable=False),
+    Column("created_at", _MOMENT, nullable=False, server_default=func.now()),
+)
+signed_head = Table(
+    "signed_head",
+    METADATA,
+    Column("account_id", Uuid, primary_key=True),
+    Column("organization_id", Uuid, nullable=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("hash", LargeBinary, nullable=False),
+    Column("epoch", Uuid, nullable=False),
+    Column("signed_at", _MOMENT, nullable=False),
+    Column("key_id", Text, ForeignKey(log_signing_key.c.key_id), nullable=False),
+    Column("signature", LargeBinary, nullable=False),
 )
 log_epoch = Table(
     "log_epoch",

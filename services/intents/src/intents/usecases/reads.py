@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from chassis.principals import Kind, Principal
 from intents import model, store
 from intents.model import chain
+from intents.signing import holds
 from intents.usecases.deps import Deps
 
 VERIFIED_AT_ONCE = 20_000
@@ -108,6 +109,8 @@ class Verification(NamedTuple):
     broken: chain.Broken | None
     unfinished: bool
     epoch: UUID
+    signed_sequence: int | None
+    """Up to where the newest signed head attests the log; None as long as nothing is signed."""
 
 
 def verify(deps: Deps, reader: Reader, asked: Callable[[UUID], tuple[int, bytes]]) -> Verification:
@@ -120,7 +123,16 @@ def verify(deps: Deps, reader: Reader, asked: Callable[[UUID], tuple[int, bytes]
         end = chain.follow(_records(tx, account.id, after), after, previous)
         unfinished = end.broken is None and end.checked == VERIFIED_AT_ONCE
         broken = end.broken or not_shown(tx, account.id, after, end, None if unfinished else head)
-    return Verification(account.id, end.checked, end.sequence, end.hash, broken, unfinished, epoch)
+        signed = store.signed_head(tx, account.id)
+        broken = broken or (contradicted(signed, head[0]) if signed else None)
+    attested = signed.head.sequence if signed else None
+    return Verification(account.id, end.checked, end.sequence, end.hash, broken, unfinished, epoch, attested)
+
+
+def contradicted(signed: store.Signed, last_sequence: int, public_key: bytes | None = None) -> chain.Broken | None:
+    """What the signed head says against the log; `public_key` is for whoever does not take the database's."""
+    good = holds(signed.head, signed.public_key if public_key is None else public_key)
+    return model.contradiction(signed.head, last_sequence, signed.found, holds=good)
 
 
 def _records(tx: Connection, account_id: UUID, after: int) -> Iterator[dict[str, object]]:
