@@ -291,7 +291,11 @@ def _user(connection: Connection, access: Access, claims: Mapping[str, Any]) -> 
     if external_id is not None and not tokens.is_name(external_id):
         return None
     values = {"provider": access.provider, "subject": claims["sub"], "external_id": external_id}
-    row = connection.execute(_USER, values).one()
+    return user_principal(access, connection.execute(_USER, values).one(), claims)
+
+
+def user_principal(access: Access, row: Row[Any], claims: Mapping[str, Any]) -> Principal | None:
+    """The user of the token by what the database has of it: a row as `_USER` reads it."""
     if row.deleted or (row.user_id is None and not access.users.issuer):
         return None
     role = _role(access.users, row, claims)
@@ -320,8 +324,11 @@ def _service_account(connection: Connection, claims: Mapping[str, Any], header: 
     named = UUID(header) if header and Identifier.PATTERN.fullmatch(header) else None
     values = {"client_id": claims["sub"], "organization_id": named}
     row = connection.execute(_SERVICE_ACCOUNT, values).one_or_none()
-    if row is None:
-        return None
+    return service_account_principal(row, claims) if row else None
+
+
+def service_account_principal(row: Row[Any], claims: Mapping[str, Any]) -> Principal:
+    """The service account of the token by what the database has of it: a row as `_SERVICE_ACCOUNT` reads it."""
     scopes = frozenset(str(claims.get("scope", "")).split()) & frozenset(row.scopes)
     return Principal(
         Kind.SERVICE_ACCOUNT,
