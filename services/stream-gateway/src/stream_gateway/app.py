@@ -48,7 +48,7 @@ async def _serve(config: Config, stop: threading.Event) -> None:
                 gateway.pump.run(),
                 hints.listen(config.queues, gateway.pump.heard),
                 gateway.watch.tick_for_ever(),
-                gateway.watch.recheck_for_ever(),
+                gateway.rechecks.run(),
                 _report_health(gateway, healthy),
             )
         ]
