@@ -2,16 +2,17 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from chassis import access, db
 from chassis.access import Presented
 from stream_gateway import meters, usecases
+from stream_gateway.admission import Admission
 from stream_gateway.config import Config
 from stream_gateway.delivery import Write, deliver
 from stream_gateway.hub import Stream
 from stream_gateway.log import Log
-from stream_gateway.model import Draining, Ending, Unverified
+from stream_gateway.model import Draining, Ending
 from stream_gateway.pump import Pump
 from stream_gateway.recheck import Rechecks
 from stream_gateway.schemas import Entry
@@ -23,9 +24,6 @@ Form = Callable[[Entry], bytes]
 Broken = tuple[type[Exception], ...]
 
 GONE = "gone"
-_ADMITTING_THREADS = 4
-_ADMITTING_S = 10.0
-"""Longer means that the database is silent, or that too many ask at once: they had better ask elsewhere."""
 _STALE_S = 5.0
 
 
@@ -42,18 +40,15 @@ class Gateway:
         self.log = Log(engine)
         self.pump = Pump(self.streams, self.log, config.poll_seconds)
         self.watch = Watch(self.streams, config)
-        self._admitting = ThreadPoolExecutor(_ADMITTING_THREADS, "admit")
+        self._admission = Admission(config.rate_limit_per_minute)
 
     async def subscribe(self, presented: Presented, request: usecases.Request, transport: str) -> Stream:
         """Open a stream, or raise why not."""
         self.streams.check_room()
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        asked = loop.run_in_executor(self._admitting, usecases.admit, self.deps, presented, request)
-        try:
-            caller, account, subscription = await asyncio.wait_for(asked, _ADMITTING_S)
-        except TimeoutError:
-            raise Unverified from None
+        began = asyncio.get_running_loop().time()
+        caller, account, subscription = await self._admission.admit(
+            presented, partial(usecases.admit, self.deps, presented, request)
+        )
         return self.streams.open(caller, account, subscription, transport, began)
 
     async def run(self, stream: Stream, start: Start, write: Write, form: Form, broken: Broken) -> Ending:
@@ -101,7 +96,7 @@ class Gateway:
     def close(self) -> None:
         self.log.close()
         self.rechecks.close()
-        self._admitting.shutdown(wait=False, cancel_futures=True)
+        self._admission.close()
         self.deps.engine.dispose()
 
 
