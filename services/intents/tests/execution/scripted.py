@@ -5,6 +5,12 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+SHOWN = {
+    "client_order_id": "tip-1", "id": "b1", "status": "new", "symbol": "ABC", "side": "buy", "type": "limit",
+    "qty": "1.5", "filled_qty": "0", "filled_avg_price": None, "updated_at": "2026-01-05T12:00:00.123456789Z",
+    "created_at": "2026-01-05T12:00:00Z",
+}  # fmt: skip
+
 
 class Scripted:
     """A broker that says what it is told to say."""

@@ -11,10 +11,11 @@ from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
 
 from intents.brokers import Addresses, Brokers
+from intents.brokers.conformance.hostile import BROKEN, Hostile
 from intents.execution.clock import elapsed
 from intents.execution.credentials import Credentials
 from intents.execution.gateway import Gateway
-from intents.execution.work import Claimed, Later, Work
+from intents.execution.work import Claimed, Later, Unknown, Work
 from intents.model import Spec, Status
 from tip_local.processes import free_port
 
@@ -105,6 +106,20 @@ def test_what_waited_for_others_is_claimed_again_before_it_is_sent(gateway, scri
     """A halt or a cancel that came meanwhile is seen only by a new claim."""
     assert gateway.carry_out(work(age=10)) == Later(0.0, "claimed_too_long_ago")
     assert scripted.requests == []
+
+
+@pytest.mark.parametrize("answer", list(BROKEN))
+def test_a_broken_answer_leaves_the_outcome_unknown_and_never_rejects(answer, desk, work):
+    """Which account the key pair opens is known already, so that the first request is the order itself."""
+    with Hostile(BROKEN[answer]) as hostile:
+        credentials = Credentials(desk.deps.engine, "for-tests-only")
+        pair = credentials.pair(desk.account_id, "paper")
+        credentials._logins[desk.account_id, pair.reference] = "the account"
+        gateway = Gateway(Brokers(Addresses(paper=hostile.address, connect_seconds=5, read_seconds=2)), credentials)
+
+        verdict = gateway.carry_out(work(opened_account="the account"))
+
+    assert isinstance(verdict, Unknown), verdict
 
 
 def test_facts_that_cannot_be_read_again_are_no_reason_to_send_nor_to_doubt(gateway, scripted, work):
