@@ -92,7 +92,7 @@ CREATE TABLE intents.intent (
     lease_until        timestamptz,
     CONSTRAINT intent_pkey PRIMARY KEY (account_id, id)
 );
-CREATE INDEX intent_work_idx ON intents.intent (next_attempt_at) WHERE open_actions > 0;
+CREATE INDEX intent_work_idx ON intents.intent (organization_id, next_attempt_at) WHERE open_actions > 0;
 CREATE INDEX intent_open_idx ON intents.intent (account_id, symbol)
     WHERE status NOT IN ('FILLED', 'CANCELED', 'REJECTED', 'DENIED', 'EXPIRED', 'FAILED');
 CREATE TABLE intents.position (

@@ -20,7 +20,6 @@ from intents.brokers import (
     Update,
 )
 from intents.brokers.alpaca import Alpaca, Connection
-from intents.brokers.breaker import CLOSED, FAILURES, HALF_OPEN, OPEN, Breaker
 from intents.brokers.conformance.bounds import ends
 from tip_local.processes import free_port
 
@@ -164,52 +163,3 @@ def test_a_status_nobody_has_heard_of_does_not_end_an_order(alpaca, scripted):
     scripted.says(200, {**SHOWN, "status": "pondering"})
 
     assert alpaca.create(ASKED).status is OrderStatus.WORKING
-
-
-def test_the_circuit_opens_after_failures_in_a_row_and_closes_by_one_success():
-    clock, states = [0.0], []
-    breaker = Breaker(states.append, lambda: clock[0])
-    for _ in range(FAILURES):
-        assert breaker.wait() == 0
-        breaker.failed()
-
-    assert breaker.wait() > 0
-    clock[0] += 0.6
-    assert breaker.wait() == 0, "one may try"
-    assert breaker.wait() > 0, "and only one"
-    assert 0 < breaker.failed() == breaker.wait()
-    clock[0] += 2
-    assert breaker.wait() == 0
-    breaker.succeeded()
-
-    assert breaker.wait() == 0
-    assert states == [CLOSED, OPEN, HALF_OPEN, OPEN, HALF_OPEN, CLOSED]
-
-
-@pytest.mark.parametrize("outage", [2.0, 20.0])
-def test_a_broker_that_is_back_is_tried_before_a_quarter_of_its_outage_has_passed_again(outage):
-    clock = [0.0]
-    breaker = Breaker(clock=lambda: clock[0])
-    tries = 0
-    while (next_try := clock[0] + breaker.wait()) < outage:
-        clock[0], tries = next_try, tries + 1
-        breaker.wait()
-        breaker.failed()
-
-    assert next_try <= outage * 1.25 + 0.25
-    assert tries <= 30
-
-
-def test_whoever_waits_for_a_try_that_never_ends_may_try_himself_in_the_end():
-    clock = [0.0]
-    breaker = Breaker(clock=lambda: clock[0])
-    for _ in range(FAILURES):
-        breaker.failed()
-    clock[0] += breaker.wait()
-    assert breaker.wait() == 0
-
-    waited = 0.0
-    while (pause := breaker.wait()) > 0:
-        clock[0], waited = clock[0] + pause, waited + pause
-
-    assert 5 < waited <= 15

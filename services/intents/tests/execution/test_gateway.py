@@ -11,6 +11,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
 
 from intents.brokers import Addresses, Brokers
+from intents.brokers.breaker import FAILURES
 from intents.brokers.conformance.hostile import BROKEN, Hostile
 from intents.execution.clock import elapsed
 from intents.execution.credentials import Credentials
@@ -31,7 +32,8 @@ def work(desk: Any) -> Callable[..., Work]:
     def make(*, age: float = 0.0, **more: Any) -> Work:
         claimed = elapsed() - age
         values: dict[str, Any] = {
-            "account_id": desk.account_id, "intent_id": uuid4(), "lease_token": uuid4(), "lease_ends": claimed + 60,
+            "account_id": desk.account_id, "organization_id": desk.organization.id,
+            "intent_id": uuid4(), "lease_token": uuid4(), "lease_ends": claimed + 60,
             "now": NOW, "action_id": uuid4(), "type": "CREATE", "created_at": NOW, "symbol": "ABC",
             "order_side": "BUY", "spec": Spec("Market", {"quantity": "1"}), "quantity": Decimal(1),
             "filled_quantity": Decimal(0), "status": Status.PENDING, "broker_order_id": None,
@@ -140,3 +142,25 @@ def test_an_account_that_cannot_be_named_is_no_reason_to_doubt_what_was_sent(gat
 
     assert isinstance(gateway.carry_out(work()), Later)
     assert [method for method, _, _ in scripted.requests] == ["GET"]
+
+
+def test_failures_of_one_organization_shut_the_way_to_the_broker_for_nobody_else(gateway, scripted, work):
+    scripted.says(500, {"message": "oops"})
+    attacker = uuid4()
+    for _ in range(3 * FAILURES):
+        gateway.carry_out(work(organization_id=attacker))
+    asked = len(scripted.requests)
+
+    assert gateway.circuits() == {"paper paper": "closed"}
+    assert gateway.carry_out(work(organization_id=attacker)).reason == "circuit_open"
+    assert gateway.carry_out(work()).reason != "circuit_open" and len(scripted.requests) == asked + 1
+
+
+def test_a_broker_that_cannot_be_reached_is_out_of_reach_for_all(desk, work):
+    nobody = Brokers(Addresses(paper=f"http://127.0.0.1:{free_port()}"))
+    gateway = Gateway(nobody, Credentials(desk.deps.engine, "for-tests-only"))
+    for _ in range(FAILURES):
+        gateway.carry_out(work(organization_id=uuid4()))
+
+    assert gateway.carry_out(work()).reason == "circuit_open"
+    assert gateway.circuits() == {"paper paper": "open"}

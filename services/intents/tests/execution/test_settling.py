@@ -190,7 +190,8 @@ def test_an_update_that_overtakes_the_answer_settles_the_command_and_the_answer_
 
 def work(token: Any, **more: Any) -> Work:
     values: dict[str, Any] = {
-        "account_id": ACCOUNT, "intent_id": INTENT, "lease_token": token, "lease_ends": 0.0, "now": NOW,
+        "account_id": ACCOUNT, "organization_id": uuid4(),
+        "intent_id": INTENT, "lease_token": token, "lease_ends": 0.0, "now": NOW,
         "action_id": CREATE, "type": "CREATE", "created_at": NOW, "symbol": "ABC", "order_side": "BUY", "spec": spec(),
         "quantity": TOTAL, "filled_quantity": Decimal(0), "status": Status.PENDING, "broker_order_id": None,
         "orders": (), "started_before": None, "attempts": 0, "absences": 0, "broker": "paper", "environment": "paper",

@@ -24,6 +24,7 @@ MISSING_HOURS = 24  # how long what was given up is looked for: as long as an or
 
 class Watched(NamedTuple):
     account_id: UUID
+    organization_id: UUID
     broker: str
     environment: str
     is_urgent: bool
@@ -73,7 +74,7 @@ _WATCH = text(f"""
         WHERE known.lease_until IS NULL OR known.lease_until < now() OR known.lease_token = excluded.lease_token
         RETURNING account_id, epoch
     )
-    SELECT account.id, account.broker, account.environment, EXISTS (
+    SELECT account.id, account.organization_id, account.broker, account.environment, EXISTS (
         SELECT FROM intents.broker_order o WHERE o.account_id = taken.account_id AND o.unwanted_since IS NOT NULL
         AND {UNENDED}), CAST(:epoch AS uuid) IS NOT NULL AND taken.epoch IS DISTINCT FROM :epoch
     FROM taken JOIN accounts_api.account account ON account.id = taken.account_id

@@ -109,7 +109,7 @@ intent = Table(
     CheckConstraint(f"status IN ({_STATUSES})", name="status"),
     CheckConstraint("outcome IN ('unknown')", name="outcome"),
 )
-Index("intent_work_idx", intent.c.next_attempt_at, postgresql_where=text("open_actions > 0"))
+Index("intent_work_idx", intent.c.organization_id, intent.c.next_attempt_at, postgresql_where=text("open_actions > 0"))
 Index("intent_lease_idx", intent.c.lease_holder, postgresql_where=text("lease_until IS NOT NULL"))
 Index("intent_open_idx", intent.c.account_id, intent.c.symbol, postgresql_where=text(f"status NOT IN ({_ENDED})"))
 Index("intent_overordered_idx", intent.c.account_id, intent.c.id, postgresql_where=text("overordered"))
