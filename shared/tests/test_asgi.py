@@ -138,15 +138,53 @@ def test_a_server_told_to_stop_answers_what_it_was_asked_and_does_not_wait_for_i
 def test_an_app_has_the_threads_that_it_was_given() -> None:
     server = Server(threads=12)
     try:
-        lines = [server.open() for _ in range(12)]
+        lines = {f"tenant-{number}": server.open() for number in range(12)}
+        for key, line in lines.items():
+            assert server.ask(line, f"GET /known HTTP/1.1\r\nx-api-key: {key}").startswith("200")
         with ThreadPoolExecutor(12) as callers:
-            told = list(callers.map(lambda line: server.ask(line, "GET /meet HTTP/1.1"), lines))
-        for line in lines:
+            told = list(
+                callers.map(lambda key: server.ask(lines[key], f"GET /meet HTTP/1.1\r\nx-api-key: {key}"), lines)
+            )
+        for line in lines.values():
             line.close()
     finally:
         server.end()
 
     assert told == ["200 12 have met"] * 12
+
+
+def test_a_tenant_that_holds_all_it_can_get_leaves_threads_to_another(server: Server) -> None:
+    loud, quiet = "x-api-key: loud/{}", "x-api-key: quiet"
+    lines = [server.open() for _ in range(20)]
+    with closing(server.open()) as other, ThreadPoolExecutor(20) as callers:
+        for head in (*map(loud.format, range(20)), quiet):
+            assert server.ask(other, f"GET /known HTTP/1.1\r\n{head}").startswith("200")
+        held = [
+            callers.submit(server.ask, line, f"GET /hold HTTP/1.1\r\n{loud.format(number)}")
+            for number, line in enumerate(lines)
+        ]
+        while sum(one.done() for one in held) < 16:  # as many as wait in vain
+            time.sleep(0.05)
+        begun = server.ask(other, f"GET /slow/begun HTTP/1.1\r\n{quiet}")
+        server.ask(other, f"GET /release HTTP/1.1\r\n{quiet}")
+        told = Counter(one.result() for one in held)
+    for line in lines:
+        line.close()
+
+    assert begun == "200 4"
+    assert told == {"429 ": 16, "200 GET /hold 0": 4}
+
+
+def test_invented_keys_hold_one_thread_and_stop_being_looked_at_when_too_many_were_refused(server: Server) -> None:
+    known = "GET /known HTTP/1.1\r\nx-api-key: quiet"
+    with closing(server.open()) as other, closing(server.open()) as guesser:
+        assert server.ask(other, known).startswith("200")
+        told = list[str]()
+        while len(told) < 5_000 and "429 " not in told[-1:]:
+            told.append(server.ask(guesser, f"GET / HTTP/1.1\r\nx-api-key: invented-{len(told)}"))
+
+        assert server.ask(other, known).startswith("200")
+    assert len(told) > 600 and Counter(told)["429 "] == 1
 
 
 def test_callers_who_come_all_at_once_are_shared_among_the_workers() -> None:

@@ -16,7 +16,7 @@ from intents.usecases import Deps
 from tip_local.platform_plugin import Platform
 from tip_local.world import Organization, World, add_account
 
-from .serving import create_app
+from .serving import create_app, introduce
 
 
 def create(quantity: str = "10", symbol: str = "AAPL", side: str = "BUY", **spec: Any) -> dict[str, Any]:
@@ -114,6 +114,7 @@ def new_desk(app: Flask, platform: Platform, world: World, admin: Connection) ->
 
     def make(environment: str = "paper", organization: Organization | None = None, **account: str) -> Desk:
         of = organization or world.organization(entitlements=("trading_live",))
+        introduce(app, of.api_keys[environment])
         return Desk(app, platform, of, add_account(admin, of.id, environment, **account), admin, environment)
 
     return make

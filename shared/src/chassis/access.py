@@ -18,12 +18,11 @@ from uuid import UUID
 from flask import Request, current_app, g, request
 from sqlalchemy import Connection, Engine, Row, text
 
-from chassis import keys, metrics, oidc, problems, tokens
+from chassis import callers, cursors, keys, metrics, oidc, problems, ratelimit, tokens
 from chassis.config import ServiceConfig
 from chassis.fields import Identifier
 from chassis.keyuse import KeyUses
 from chassis.principals import Alternative, Kind, Principal, Role, Users, who_may
-from chassis.ratelimit import RateLimit
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
@@ -90,7 +89,7 @@ class Access:
     engine: Engine
     verifier: tokens.Verifies
     provider: str
-    rate_limit: RateLimit
+    rate_limit: ratelimit.RateLimit
     users: Users = field(default_factory=Users)
     key_uses: KeyUses | None = None
 
@@ -98,7 +97,7 @@ class Access:
 def for_service(config: ServiceConfig, engine: Engine, keys: tokens.KeySource | None = None) -> Access:
     """What a service's configuration says about its callers."""
     ours = tokens.Verifier(keys or local_keys(engine), issuer=config.token_issuer, audience=config.token_audience)
-    limit = RateLimit(config.redis_url, per_minute=config.rate_limit_per_minute)
+    limit = ratelimit.RateLimit(config.redis_url, per_minute=config.rate_limit_per_minute)
     uses = KeyUses(config.redis_url)
     if not config.oidc_issuer:
         return Access(engine, ours, config.identity_provider, limit, key_uses=uses)
@@ -140,7 +139,7 @@ def allow(
         def guarded(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
             access = cast("Access", current_app.extensions["access"])
             g.principal = _authenticated(access, unsuitable, partial(find_keys, **kwargs) if find_keys else None)
-            access.rate_limit.count(f"{g.principal.kind}:{g.principal.id}")
+            charge(1)
             decide(g.principal, alternatives, unsuitable)
             _refuse_bad_ids(kwargs)
             return view(*args, **kwargs)
@@ -151,14 +150,34 @@ def allow(
     return decorate
 
 
+def charge(units: int) -> None:
+    """Take units from the caller's quota, or raise 429. `allow` takes the one that every request costs."""
+    access = cast("Access", current_app.extensions["access"])
+    if units:
+        access.rate_limit.count(f"{g.principal.kind}:{g.principal.id}", units)
+
+
+def page_size(limit: str | None) -> int:
+    """How many rows are asked for, paid by the caller."""
+    count = cursors.limit(limit)
+    charge(ratelimit.units_of_rows(count))
+    return count
+
+
 def _authenticated(access: Access, unsuitable: int, find_keys: FindKeys | None) -> Principal:
     """The caller; where an unsuitable one gets 401, nobody at all gets the very same answer."""
+    check: callers.CredentialCheck | None = request.environ.get(callers.CREDENTIAL_CHECK)
     try:
-        return authenticate(access, request, find_keys)
+        principal = authenticate(access, request, find_keys)
     except problems.Problem as problem:
+        if check and problem.status in (401, 429):
+            check.refuse()
         if problem.status == unsuitable == 401:
             raise _refusal(401, "") from None
         raise
+    if check:
+        check.verify(principal)
+    return principal
 
 
 def anyone(view: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:

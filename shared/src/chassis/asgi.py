@@ -7,6 +7,7 @@ answers on the loop, in front of the bridge (intents does).
 
 import asyncio
 import io
+import re
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
@@ -18,6 +19,8 @@ from urllib.parse import unquote_to_bytes
 from gunicorn.workers.gasgi import ASGIWorker
 
 from chassis import strict_json
+from chassis.callers import CREDENTIAL_CHECK, Callers, CredentialCheck
+from chassis.fair_queue import REFUSED, WAIT_S, FairQueue, QueueFull, Turn
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -30,6 +33,7 @@ Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 _BODY_S = 30.0  # a body must come in this time as a whole; for each of its parts gunicorn waits as long
 _STILL_OPEN_S = 0.5  # how long after its last request a stopping worker waits for one more on an open connection
 _LOOK_S = 0.05
+_LONG_LIST = re.compile(rb"(?:^|&)limit=[0-9]{3}")
 
 _NO_BODY = (
     b'{"type": "urn:tip:problem:request_timeout", "title": "Request Timeout", "status": 408, '
@@ -42,14 +46,19 @@ class Bridge:
     """ASGI on the outside, a WSGI app of ours inside. It answers once it was given threads."""
 
     _threads: ThreadPoolExecutor
+    _refusing: ThreadPoolExecutor
+    _queue: FairQueue
 
-    def __init__(self, app: Wsgi) -> None:
+    def __init__(self, app: Wsgi, callers: Callers | None = None) -> None:
         self._app = app
+        self.callers = callers or Callers()
         self.in_flight = 0
 
     def start(self, threads: int) -> Self:
         """With as many threads for the app as gunicorn was told (WEB_THREADS)."""
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="web")
+        self._refusing = ThreadPoolExecutor(1, thread_name_prefix="refuse")
+        self._queue = FairQueue(threads)
         return self
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -73,11 +82,41 @@ class Bridge:
 
     async def answer(self, scope: Scope, body: bytes, send: Send, known: Mapping[str, Any] | None = None) -> None:
         """Let the app answer; `known` is what it finds in its environment, too."""
-        await respond(send, *await self.run(self._call, {**environ(scope, body), **(known or {})}))
+        check = self.callers.of(scope)
+        request = {**environ(scope, body), CREDENTIAL_CHECK: check, **(known or {})}
+        try:
+            answer = await self.run(check, self._call, request, heavy=self.is_heavy(scope))
+        except QueueFull as refusal:
+            loop = asyncio.get_running_loop()
+            answer = await loop.run_in_executor(self._refusing, self._call, {**request, REFUSED: refusal})
+        await respond(send, *answer)
 
-    async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """In a thread: whatever may wait."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
+    def is_heavy(self, scope: Scope) -> bool:
+        """Whether the request is so much work that a tenant gets only one such at a time."""
+        return _LONG_LIST.search(unquote_to_bytes(scope["query_string"])) is not None
+
+    async def run(
+        self, check: CredentialCheck, function: Callable[..., Any], *arguments: Any, heavy: bool = False
+    ) -> Any:
+        """In a thread, when it is the caller's turn: whatever may wait. QueueFull if it does not come."""
+        if self.callers.must_wait(check.caller):
+            await asyncio.sleep(WAIT_S)  # a refusal at once would only bring the next guess sooner
+            raise QueueFull
+        loop = asyncio.get_running_loop()
+        turn = await self._queue.take(check.caller, heavy=heavy)
+        check.on_verified = partial(loop.call_soon_threadsafe, self._verified, turn, check)
+        work = self._threads.submit(function, *arguments)
+        # Not when the caller stops waiting: the thread is taken until the work has ended.
+        work.add_done_callback(lambda _: loop.call_soon_threadsafe(self._end, turn, check))
+        return await asyncio.wrap_future(work)
+
+    def _verified(self, turn: Turn, check: CredentialCheck) -> None:
+        self.callers.settle(check)
+        self._queue.reassign(turn, check.caller)
+
+    def _end(self, turn: Turn, check: CredentialCheck) -> None:
+        self._queue.give_back(turn)
+        self.callers.settle(check)
 
     def _call(self, environ: Environ) -> tuple[int, Headers, bytes]:
         told: list[tuple[int, Headers]] = []
@@ -188,7 +227,8 @@ class Worker(ASGIWorker):  # type: ignore[misc]
     def load_wsgi(self) -> None:
         """An app that has no front of its own gets the plain one."""
         app = self.app.wsgi()
-        self.asgi: Bridge = (app if isinstance(app, Bridge) else Bridge(app)).start(self.cfg.threads)
+        callers = getattr(app, "extensions", {}).get("callers")
+        self.asgi: Bridge = (app if isinstance(app, Bridge) else Bridge(app, callers)).start(self.cfg.threads)
 
     async def _shutdown(self) -> None:
         for server in self.servers:

@@ -13,7 +13,8 @@ from sqlalchemy import Engine
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import BaseConverter
 
-from chassis import access, db, logs, metrics, openapi, problems, ratelimit, strict_json, tokens, tracing
+from chassis import access, db, fair_queue, logs, metrics, openapi, problems, ratelimit, strict_json, tokens, tracing
+from chassis.callers import Callers
 from chassis.config import ServiceConfig
 from chassis.fields import Identifier
 
@@ -21,6 +22,11 @@ log = logs.get(__name__)
 
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+# Of a quota so much may be refused credentials of one address in one process, before it has to wait.
+_REFUSED_PART = 10
+_LEAST_REFUSED = 60
 
 
 class StrictRequest(Request):
@@ -70,6 +76,10 @@ def create(
     if config.trusted_proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=config.trusted_proxies)  # type: ignore[method-assign]
     app.extensions["access"] = access.for_service(config, engine, keys)
+    app.extensions["callers"] = Callers(
+        trusted_proxies=config.trusted_proxies,
+        refused_per_minute=max(_LEAST_REFUSED, config.rate_limit_per_minute // _REFUSED_PART),
+    )
     app.extensions |= dict(extensions)
     for blueprint in (*blueprints, _operations(engine)):
         app.register_blueprint(blueprint)
@@ -94,6 +104,8 @@ def _begin() -> None:
     g.started = time.perf_counter()
     g.trace = tracing.Trace.begin(request.headers.get("x-request-id"), request.headers.get("traceparent"))
     tracing.current.set(g.trace)
+    if fair_queue.REFUSED in request.environ:
+        raise request.environ[fair_queue.REFUSED]
 
 
 def _finish(response: Response) -> Response:

@@ -10,7 +10,7 @@ from flask.typing import ResponseReturnValue
 
 from accounts import model, schemas, store, usecases
 from chassis import cursors, web
-from chassis.access import allow
+from chassis.access import allow, page_size
 from chassis.openapi import describe
 from chassis.principals import ANY_ROLE, Role, api_key, service_account, user
 from chassis.problems import plain_text_errors
@@ -205,7 +205,7 @@ def _page(about: tuple[str, ...]) -> tuple[store.Position | None, int]:
     read = web.query("limit", "next_cursor")
     written = cast("cursors.Cursors", current_app.extensions["cursors"]).read(about, read("next_cursor"))
     after = (datetime.fromisoformat(written[0]), UUID(written[1])) if written else None
-    return after, cursors.limit(read("limit"))
+    return after, page_size(read("limit"))
 
 
 def _listed(

@@ -9,8 +9,8 @@ from flask import Blueprint, Response, current_app, g, json, request
 from flask.typing import ResponseReturnValue
 from marshmallow import ValidationError
 
-from chassis import cursors, web
-from chassis.access import BadId, KeyRow, allow
+from chassis import cursors, ratelimit, web
+from chassis.access import BadId, KeyRow, allow, charge, page_size
 from chassis.cursors import Cursors
 from chassis.openapi import describe
 from chassis.principals import ANY_ROLE, api_key, service_account, user
@@ -38,6 +38,8 @@ STATUSES: dict[type[Exception], int] = {
 _REFUSALS = (*(error for error, status in STATUSES.items() if status < 500), ValidationError, Problem)
 LOOKED = "intents.looked"
 """Where the express lane leaves what it has read, in the environment of a request that it does not answer itself."""
+HEAVY = (b"/intents/batch", b"/intents/verify")
+"""How the paths of requests end that are a lot of work."""
 SUBMITTERS = (api_key("intent:edit"),)
 _READERS = (user(*ANY_ROLE), api_key("intent:read"), service_account("intent:read"))
 _PAGE: dict[str, dict[str, Any]] = {
@@ -130,6 +132,7 @@ def submit_batch(account_id: UUID) -> ResponseReturnValue:
     account = model.tradable(facts.account, g.principal)
     dry_run, key = _dry_run(), request.headers.get("Idempotency-Key")
     batch = schemas.batch(request)
+    charge(ratelimit.units_of_commands(len(batch.commands)))
     keys = schemas.batch_keys(key, len(batch.commands))
     attempts = [
         partial(_attempted, account_id, attempt, key, dry_run)
@@ -203,6 +206,7 @@ def _time_window() -> str:
     time_window = "last_day" if asked is None else asked
     if time_window not in model.WINDOWS:
         raise Problem(400, "bad_time_window", f"time_window must be one of {', '.join(model.WINDOWS)}.")
+    charge(ratelimit.STATISTICS_UNITS)
     return time_window
 
 
@@ -233,9 +237,10 @@ def verify(account_id: UUID) -> ResponseReturnValue:
     )
 
 
-def _link(about: tuple[str, ...], epoch: UUID) -> tuple[int, bytes]:
+def _link(about: tuple[str, ...], epoch: UUID, last_sequence: int) -> tuple[int, bytes]:
     asked = web.query("next_cursor")
     sequence, previous = _continued(about, asked("next_cursor"), epoch) or [0, chain.GENESIS.hex()]
+    charge(ratelimit.units_of_rows(usecases.rows_to_verify(sequence, last_sequence)))
     return sequence, bytes.fromhex(previous)
 
 
@@ -285,7 +290,7 @@ def _continued(about: tuple[str, ...], cursor: str | None, epoch: UUID) -> list[
 
 def _place(about: tuple[str, ...], epoch: UUID) -> tuple[int, int]:
     asked: Callable[[str], str | None] = web.query("next_cursor", "limit")
-    limit = cursors.limit(asked("limit"))
+    limit = page_size(asked("limit"))
     [after] = _continued(about, asked("next_cursor"), epoch) or [0]
     return after, limit
 

@@ -10,6 +10,7 @@ from flask.typing import ResponseReturnValue
 from marshmallow import Schema
 
 from chassis import cursors
+from chassis.access import page_size
 from chassis.principals import Principal
 from chassis.tokens import is_name
 from chassis.web import query
@@ -51,7 +52,7 @@ def page(
 ) -> ResponseReturnValue:
     """One page of a list in order of creation, and the cursor of the next."""
     asked = query("limit", "next_cursor")
-    limit = cursors.limit(asked("limit"))
+    limit = page_size(asked("limit"))
     known = cast("cursors.Cursors", current_app.extensions["cursors"])
     position = known.read(about, asked("next_cursor"))
     after = (datetime.fromisoformat(position[0]), to_id(position[1])) if position else None

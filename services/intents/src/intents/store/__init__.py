@@ -15,6 +15,7 @@ from intents.store.reads import (
     history,
     last_cancel,
     latest,
+    limit_statements,
     other_events,
     page,
 )
@@ -52,6 +53,7 @@ __all__ = [
     "history",
     "last_cancel",
     "latest",
+    "limit_statements",
     "lock_account",
     "lock_intents",
     "now",

@@ -12,6 +12,7 @@ from intents.usecases.reads import (
     action_history,
     latest_action,
     list_actions,
+    rows_to_verify,
     statistics,
     verify,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "list_actions",
     "look",
     "look_at_all",
+    "rows_to_verify",
     "statistics",
     "submit",
     "submit_all",

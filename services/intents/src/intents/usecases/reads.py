@@ -12,8 +12,9 @@ from intents import model, store
 from intents.model import chain
 from intents.usecases.deps import Deps
 
-VERIFIED_AT_ONCE = 20_000
-_VERIFIED_PAGE = 1_000
+VERIFIED_AT_ONCE = 2_000  # some 150 ms of work: a long log is verified by many calls, among which others get their turn
+_VERIFIED_PAGE = 500
+STATEMENT_LIMIT_MS = 1_000  # of reads that can be long; others have the connection's own limit
 
 
 class Page(NamedTuple):
@@ -79,6 +80,7 @@ def latest_action(deps: Deps, reader: Reader, intent_id: UUID, asked: Callable[[
 def statistics(deps: Deps, reader: Reader, asked: Callable[[], str]) -> model.Statistics:
     """In the time window asked for."""
     with _unmoving(deps) as tx:
+        store.limit_statements(tx, STATEMENT_LIMIT_MS)
         account = visible(tx, reader)
         time_window = asked()
         window = model.WINDOWS[time_window]
@@ -110,13 +112,22 @@ class Verification(NamedTuple):
     epoch: UUID
 
 
-def verify(deps: Deps, reader: Reader, asked: Callable[[UUID], tuple[int, bytes]]) -> Verification:
-    """Follow the chain of the account from a link that was found good (or its beginning), at most so many actions."""
+def rows_to_verify(after: int, last_sequence: int) -> int:
+    """How many rows one call reads at most of a log that ends there."""
+    return max(0, min(last_sequence - after, VERIFIED_AT_ONCE))
+
+
+def verify(deps: Deps, reader: Reader, asked: Callable[[UUID, int], tuple[int, bytes]]) -> Verification:
+    """Follow the chain of the account from a link that was found good (or its beginning), at most so many actions.
+
+    `asked`, given the log epoch and the last sequence, says after which link to begin.
+    """
     with _unmoving(deps) as tx, tx.begin():
+        store.limit_statements(tx, STATEMENT_LIMIT_MS)
         account = visible(tx, reader)
         epoch = store.current_epoch(tx)
-        after, previous = asked(epoch)
         head = store.head(tx, account.id) or (0, chain.GENESIS)
+        after, previous = asked(epoch, head[0])
         end = chain.follow(_records(tx, account.id, after), after, previous)
         unfinished = end.broken is None and end.checked == VERIFIED_AT_ONCE
         broken = end.broken or not_shown(tx, account.id, after, end, None if unfinished else head)
