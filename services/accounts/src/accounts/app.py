@@ -41,6 +41,8 @@ def dependencies(config: Config) -> usecases.Deps:
         _fingerprint_key(config, keyring),
         config.internal_organization_ids,
         config.live_rehearsal,
+        config.most_accounts,
+        config.most_credentials,
     )
 
 

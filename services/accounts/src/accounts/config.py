@@ -37,9 +37,13 @@ class Config(ServiceConfig):
         "INTERNAL_ORGANIZATIONS", "ids of the organizations whose admins see the outbox health", default=()
     )
     live_rehearsal: bool = setting("LIVE_REHEARSAL", "whether a live account may be at the paper broker", default=True)
+    most_accounts: int = setting("ACCOUNTS_PER_ORGANIZATION", "accounts an organization may have", default=1_000)
+    most_credentials: int = setting("CREDENTIALS_PER_ACCOUNT", "credentials an account may have", default=50)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.most_accounts < 1 or self.most_credentials < 1:
+            raise BadConfiguration("ACCOUNTS_PER_ORGANIZATION, CREDENTIALS_PER_ACCOUNT: must be at least 1")
         if bool(self.key_encryption_key) == bool(self.key_encryption_key_file):
             raise BadConfiguration("KEY_ENCRYPTION_KEY: set it or KEY_ENCRYPTION_KEY_FILE, and only one of them")
         if self.vault not in VAULTS:

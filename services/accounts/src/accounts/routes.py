@@ -22,6 +22,7 @@ STATUSES: dict[type[Exception], int] = {
     model.WrongEnvironment: 403,
     model.NotInternal: 403,
     model.PreconditionFailed: 412,
+    model.LimitReached: 409,
     model.RehearsalOff: 422,
     model.QueueUnreadable: 500,
 }
@@ -54,7 +55,12 @@ def outbox_health() -> ResponseReturnValue:
 
 @bp.post("/v1/accounts")
 @allow(*WRITE_ACCOUNTS)
-@describe("Create a trading account", body=schemas.NewAccount, answers={201: schemas.Account}, errors=(413, 415, 422))
+@describe(
+    "Create a trading account",
+    body=schemas.NewAccount,
+    answers={201: schemas.Account},
+    errors=(409, 413, 415, 422),
+)
 def create_account() -> ResponseReturnValue:
     new = schemas.NewAccount().load(request.get_json())
     account = usecases.create_account(deps(), g.principal, new)
@@ -137,7 +143,7 @@ def delete_account(account_id: UUID) -> ResponseReturnValue:
     "Add a broker credential",
     body=schemas.NewCredential,
     answers={201: schemas.Credential},
-    errors=(404, 413, 415, 422),
+    errors=(404, 409, 413, 415, 422),
 )
 def add_credential(account_id: UUID) -> ResponseReturnValue:
     account = usecases.read_account(deps(), g.principal, account_id)

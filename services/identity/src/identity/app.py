@@ -47,4 +47,4 @@ def dependencies(config: Config) -> usecases.Deps:
         audience=config.token_audience,
         lifetime_s=config.token_lifetime_seconds,
     )
-    return usecases.Deps(engine, outbox, signer, provider(config))
+    return usecases.Deps(engine, outbox, signer, provider(config), config.limits)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from chassis.config import BadConfiguration, ServiceConfig, setting
+from identity.model import Limits
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,11 @@ class Config(ServiceConfig):
         "key validations a minute for one address, and for one key prefix",
         default=120,
     )
+    most_api_keys: int = setting("API_KEYS_PER_ORGANIZATION", "API keys an organization may have", default=1_000)
+    most_members: int = setting("MEMBERS_PER_ORGANIZATION", "members an organization may have", default=1_000)
+    most_service_accounts: int = setting(
+        "SERVICE_ACCOUNTS_LIMIT", "service accounts the platform may have", default=1_000
+    )
     oidc_scim_url: str = setting(
         "OIDC_SCIM_URL", "SCIM 2.0 address of the provider, whose user ids are its `sub`", default=""
     )
@@ -46,7 +52,14 @@ class Config(ServiceConfig):
             "TOKEN_LIFETIME_SECONDS": self.token_lifetime_seconds,
             "TOKEN_RATE_LIMIT_PER_MINUTE": self.token_per_minute,
             "VALIDATE_RATE_LIMIT_PER_MINUTE": self.validate_per_minute,
+            "API_KEYS_PER_ORGANIZATION": self.most_api_keys,
+            "MEMBERS_PER_ORGANIZATION": self.most_members,
+            "SERVICE_ACCOUNTS_LIMIT": self.most_service_accounts,
         }
         wrong = [variable for variable, value in at_least_one.items() if value < 1]
         if wrong:
             raise BadConfiguration("\n".join(f"{variable}: must be at least 1" for variable in wrong))
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(self.most_api_keys, self.most_members, self.most_service_accounts)

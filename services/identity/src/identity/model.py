@@ -72,6 +72,10 @@ class LastAdmin(Exception):
     """An organization's last admin stays: another one must be made first."""
 
 
+class LimitReached(Exception):
+    """There are as many of these as there may be. Delete one first."""
+
+
 class UserDeleted(Exception):
     """This user was deleted, which is for ever."""
 
@@ -90,6 +94,21 @@ class TokenRefused(Exception):
     def __init__(self, error: str, description: str) -> None:
         super().__init__(description)
         self.error, self.description = error, description
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many there may be: keys and members of an organization, service accounts of the platform."""
+
+    api_keys: int = 1_000
+    members: int = 1_000
+    service_accounts: int = 1_000
+
+
+def check_limit(count: int, most: int) -> None:
+    """`count` includes the new one."""
+    if count > most:
+        raise LimitReached
 
 
 @dataclass(frozen=True)

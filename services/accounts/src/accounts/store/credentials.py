@@ -29,6 +29,11 @@ def insert_credential(tx: Connection, credential_id: UUID, account_id: UUID, lab
     tx.execute(insert(credential).values(values))
 
 
+def count_credentials(tx: Connection, account_id: UUID) -> int:
+    alive = (credential.c.account_id == account_id) & credential.c.deleted_at.is_(None)
+    return tx.execute(select(func.count()).select_from(credential).where(alive)).scalar_one()
+
+
 def find_credential(
     tx: Connection, account_id: UUID, credential_id: UUID, *, lock: bool = False
 ) -> model.Credential | None:

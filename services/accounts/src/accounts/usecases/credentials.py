@@ -19,6 +19,7 @@ def add_credential(deps: Deps, principal: Principal, account_id: UUID, label: st
         account = visible(tx, principal, account_id, lock=True)
         fingerprint = deps.fingerprint(account.organization_id, secret)
         store.insert_credential(tx, credential_id, account_id, label, fingerprint)
+        model.check_limit(store.count_credentials(tx, account_id), deps.most_credentials)
         _seal(deps, tx, account, credential_id, 1, secret)
         tell_credential(deps, tx, model.CREDENTIAL_CREATED, account, credential_id, 1)
         return _found(tx, account_id, credential_id)

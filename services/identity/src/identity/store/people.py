@@ -30,6 +30,10 @@ def member(tx: Connection, organization_id: UUID, subject: str) -> model.Member 
     return _member(row) if row else None
 
 
+def count(tx: Connection, organization_id: UUID) -> int:
+    return tx.execute(select(func.count()).select_from(_members(organization_id).subquery())).scalar_one()
+
+
 def some_admins(tx: Connection, organization_id: UUID) -> list[str]:
     """Up to two admins by their subjects: enough to tell whether there is more than one."""
     return [row.subject for row in tx.execute(_members(organization_id).where(membership.c.role == "admin").limit(2))]

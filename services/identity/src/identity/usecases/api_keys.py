@@ -11,6 +11,7 @@ from chassis import keys
 from chassis.principals import Kind, Principal
 from identity import model
 from identity.store import api_keys as store
+from identity.store import organizations
 from identity.usecases.deps import Deps
 
 
@@ -34,7 +35,9 @@ def create_key(
     _check_grant(principal, new.permissions)
     key = keys.generate(new.environment)
     with deps.outbox.begin() as tx:
+        organizations.lock(tx, organization_id)
         record = store.add(tx, uuid4(), organization_id, new, keys.prefix(key), keys.digest(key))
+        model.check_limit(store.count(tx, organization_id), deps.limits.api_keys)
         deps.tell(tx, "api_key.created", record.id, organization_id=organization_id, api_key_id=record.id)
     return record, key
 

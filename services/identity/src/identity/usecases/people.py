@@ -79,6 +79,8 @@ def _put(
     if user.deleted_at:
         raise model.UserDeleted
     is_new = store.put_member(tx, organization.id, user.id, role)
+    if is_new:
+        model.check_limit(store.count(tx, organization.id), deps.limits.members)
     deps.tell(tx, "membership.updated", organization.id, organization_id=organization.id, user_id=user.id)
     return _found(store.member(tx, organization.id, subject)), is_new
 
