@@ -145,6 +145,7 @@ CREATE TABLE intents.refusal (
     created_at      timestamptz NOT NULL,
     CONSTRAINT refusal_pkey PRIMARY KEY (account_id, created_at, id)
 );
+CREATE INDEX refusal_created_at_idx ON intents.refusal (created_at);
 CREATE TABLE intents.statistic (
     account_id uuid NOT NULL,
     width      text NOT NULL CONSTRAINT statistic_width_check CHECK (width IN ('minute', 'hour', 'day')),

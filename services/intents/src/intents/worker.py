@@ -4,6 +4,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -34,12 +35,13 @@ def housekeeper() -> None:
     with stop_on_bad_configuration("intents-housekeeper"):
         config = Config.from_env()
     deps = dependencies(config)
+    keep_house = partial(usecases.keep_house, refusals_kept_days=config.refusals_kept_days)
 
     def loop(stop: threading.Event) -> None:
         due = 0.0
         while not stop.is_set():
             _unless_unavailable(lambda deps: usecases.hear(deps, stop), deps)
-            if time.monotonic() >= due and not _unless_unavailable(usecases.keep_house, deps):
+            if time.monotonic() >= due and not _unless_unavailable(keep_house, deps):
                 due = time.monotonic() + config.statistics_every_seconds
             stop.wait(max(0.0, min(LISTEN_EVERY_S, due - time.monotonic())))
 

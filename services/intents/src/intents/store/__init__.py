@@ -19,7 +19,7 @@ from intents.store.reads import (
     other_events,
     page,
 )
-from intents.store.refusals import refuse
+from intents.store.refusals import prune_refusals, refuse
 from intents.store.statistics import behind, counts, forget_old_keys, now, roll
 from intents.store.tables import METADATA, SCHEMA
 
@@ -59,6 +59,7 @@ __all__ = [
     "now",
     "other_events",
     "page",
+    "prune_refusals",
     "refuse",
     "remember",
     "roll",

@@ -215,7 +215,7 @@ refusal = Table(
     "refusal",
     METADATA,
     Column("account_id", Uuid, primary_key=True),
-    Column("created_at", _MOMENT, primary_key=True),
+    Column("created_at", _MOMENT, primary_key=True, index=True),
     Column("id", Uuid, primary_key=True),
     Column("organization_id", Uuid, nullable=False),
     Column("type", Text, nullable=False),
