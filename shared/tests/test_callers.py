@@ -54,6 +54,14 @@ def test_the_same_text_in_another_header_is_another_credential() -> None:
     assert callers.of(request(x_api_key="k", authorization="k")).caller.trust is Trust.UNVERIFIED
 
 
+def test_a_credential_is_kept_once_however_it_is_spaced() -> None:
+    callers = Callers()
+    for spaces in range(1, 50):
+        verified(callers, key_of(uuid4()), authorization=f"Bearer{' ' * spaces}token")
+
+    assert len(callers._known) == 1
+
+
 def test_a_service_account_is_a_tenant_by_itself_whichever_organization_it_names() -> None:
     callers, account = Callers(), Principal(Kind.SERVICE_ACCOUNT, "sa_1", uuid4())
     verified(callers, account, authorization="Bearer t")

@@ -221,7 +221,7 @@ def test_one_idempotency_key_from_many_connections_is_one_cancel_of_a_filling_or
     with ThreadPoolExecutor(callers) as pool, desk.platform.admin() as connection:
         with held_row(desk, intent_id):
             asked = [pool.submit(desk.submit, cancel(intent_id), Idempotency_Key="once") for _ in range(callers)]
-            until(lambda: waiters(connection) >= 3)
+            until(lambda: waiters(connection) >= 2)  # as many threads as one key may hold
         answers = [each.result(PATIENT_S) for each in asked]
 
     assert [answer.status_code for answer in answers] == [201] * callers

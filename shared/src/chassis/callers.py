@@ -69,7 +69,8 @@ class Callers:
         credentials, forwarded = b"", b""
         for name, value in scope["headers"]:
             if name in (b"x-api-key", b"authorization"):
-                credentials += name + b":" + value + b"\n"
+                # However many spaces stand in it: else one credential could fill the memory meant for all.
+                credentials += name + b":" + b" ".join(value.split()) + b"\n"
             elif name == b"x-forwarded-for":
                 forwarded += (b"," if forwarded else b"") + value
         digest = hashlib.sha256(credentials).digest()
