@@ -33,6 +33,9 @@ Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 _BODY_S = 30.0  # a body must come in this time as a whole; for each of its parts gunicorn waits as long
 _STILL_OPEN_S = 0.5  # how long after its last request a stopping worker waits for one more on an open connection
 _LOOK_S = 0.05
+# How long a thread that computes keeps the interpreter while others want it. A request asks for it some twenty times,
+# so with Python's own five milliseconds one verification would add a tenth of a second to every read beside it.
+_SWITCH_S = 0.001
 _LONG_LIST = re.compile(rb"(?:^|&)limit=[0-9]{3}")
 
 _NO_BODY = (
@@ -226,6 +229,7 @@ class Worker(ASGIWorker):  # type: ignore[misc]
 
     def load_wsgi(self) -> None:
         """An app that has no front of its own gets the plain one."""
+        sys.setswitchinterval(_SWITCH_S)
         app = self.app.wsgi()
         callers = getattr(app, "extensions", {}).get("callers")
         self.asgi: Bridge = (app if isinstance(app, Bridge) else Bridge(app, callers)).start(self.cfg.threads)

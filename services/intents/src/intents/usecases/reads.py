@@ -12,8 +12,8 @@ from intents import model, store
 from intents.model import chain
 from intents.usecases.deps import Deps
 
-VERIFIED_AT_ONCE = 2_000  # some 150 ms of work: a long log is verified by many calls, among which others get their turn
-_VERIFIED_PAGE = 500
+VERIFIED_AT_ONCE = 1_000  # some 200 ms of work: a long log is verified by many calls, among which others get their turn
+_VERIFIED_PAGE = 250
 STATEMENT_LIMIT_MS = 1_000  # of reads that can be long; others have the connection's own limit
 
 
