@@ -59,7 +59,8 @@ _TAKE_OVER = """
             filled_value = CASE WHEN o.intent_id IS NULL THEN 0 ELSE o.filled_value END"""
 
 # The lease is the recovery point as well: from here on the command may have been sent. What is looked up by key is a
-# subquery and not a join, because a join may be planned as a scan while the table is still small.
+# subquery and not a join, because a join may be planned as a scan while the table is still small. A run that has left
+# its lease behind may have sent: what the broker did not have before that says nothing.
 _CLAIM = Statement(
     "execution_claim",
     ("integer", "uuid", "double precision", "uuid[]", "integer"),
@@ -73,7 +74,7 @@ _CLAIM = Statement(
         UPDATE intents.intent i
         SET lease_token = $2, lease_until = now() + make_interval(secs => $3), lease_holder = $5,
             next_attempt_at = now() + make_interval(secs => $3),
-            submit_started_at = now()
+            submit_started_at = now(), absences = CASE WHEN i.lease_until IS NULL THEN i.absences ELSE 0 END
         FROM due WHERE i.account_id = due.account_id AND i.id = due.id
         RETURNING i.account_id, i.id, i.organization_id, i.environment, i.symbol, i.order_side, i.spec, i.quantity,
                   i.filled_quantity, i.status, i.broker_order_id, i.created_at, i.attempts, i.absences, i.done_sequence,
