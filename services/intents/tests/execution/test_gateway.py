@@ -4,12 +4,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
-from uuid import uuid4
+from uuid import uuid4, uuid5
 
 import pytest
 from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
 
+import vault
 from intents.brokers import Addresses, Brokers
 from intents.execution.clock import elapsed
 from intents.execution.credentials import Credentials
@@ -18,6 +19,7 @@ from intents.execution.work import Claimed, Later, Work
 from intents.model import Spec, Status
 from tip_local.processes import free_port
 
+from .conftest import give_credential
 from .scripted import Scripted
 
 NOW = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
@@ -50,8 +52,11 @@ def gateway(desk: Any, scripted: Scripted) -> Gateway:
     return Gateway(Brokers(addresses), Credentials(desk.deps.engine, "for-tests-only"))
 
 
-def test_a_refused_key_pair_is_told_until_it_was_and_then_not_tried_again(gateway, scripted, work):
+def test_a_refused_key_pair_is_told_until_it_was_and_then_not_tried_again(desk, gateway, scripted, work):
     scripted.says(401, {"message": "request is not authorized"})
+    give_credential(desk, "was-good-yesterday")
+    gateway.credentials.keyring = vault.Keyring.from_text(desk.platform.key_encryption_key)
+    name = f"{uuid5(desk.account_id, 'credential')}:1"
     told: list[str] = []
 
     def tell(_account_id: Any, pair: Any) -> None:
@@ -61,10 +66,19 @@ def test_a_refused_key_pair_is_told_until_it_was_and_then_not_tried_again(gatewa
 
     gateway.refused = tell
 
-    verdicts = [gateway.carry_out(work()) for _ in range(3)]
+    verdicts = [gateway.carry_out(work(credential=name)) for _ in range(3)]
 
     assert [one.code for one in verdicts] == ["CREDENTIAL_INVALID"] * 3
-    assert told == ["derived"] * 2 and len(scripted.requests) == 2
+    assert told == [name] * 2 and len(scripted.requests) == 2
+
+
+def test_the_pair_of_an_account_without_a_credential_is_tried_again_after_a_refusal(gateway, scripted, work):
+    """It has no other version that could be waited for."""
+    scripted.says(401, {"message": "request is not authorized"})
+
+    verdicts = [gateway.carry_out(work()) for _ in range(3)]
+
+    assert [one.code for one in verdicts] == ["CREDENTIAL_INVALID"] * 3 and len(scripted.requests) == 3
 
 
 def test_a_command_that_could_not_be_sent_for_long_is_tried_again_as_soon_as_any_other(desk, work):

@@ -190,7 +190,10 @@ class Gateway:
         return Later(max(NOT_REACHED_SECONDS, pause), reason)
 
     def _note_refusal(self, work: Work, pair: KeyPair) -> None:
-        """Remembered only when it is told: otherwise nobody would ask the broker again, and it never would be."""
+        """Remembered only when it is told: otherwise nobody would ask the broker again, and it never would be.
+
+        A pair that the platform makes itself has no owner to tell and no other version to wait for: it is tried again.
+        """
         self.credentials.forget(work.account_id)
         if self._refused.get(work.account_id) == pair.reference:
             return
@@ -200,7 +203,8 @@ class Gateway:
         except SQLAlchemyError as error:
             log.warning("credential_refusal_not_told", account_id=str(work.account_id), error=type(error).__name__)
         else:
-            self._refused[work.account_id] = pair.reference
+            if pair.credential_id is not None:
+                self._refused[work.account_id] = pair.reference
 
     def _seconds(self, broker: str) -> Histogram:
         """The labels are looked up once: for a quick broker that takes longer than the call."""
