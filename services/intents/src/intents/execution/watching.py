@@ -46,6 +46,8 @@ class Believed(NamedTuple):
     unwanted: bool = False
     needs_operator: bool = False
     """Whether its intent says that nobody can query it."""
+    of_ended: bool = False
+    """Whether its intent has ended."""
 
 
 # Not yet ended as far as we know, or given up not long ago. What is being sent is the executor's.
@@ -84,7 +86,9 @@ _BELIEVED = text(f"""
            (SELECT broker_account FROM intents.broker_login l
             WHERE l.account_id = o.account_id AND l.credential = o.credential), unwanted_since IS NOT NULL,
            EXISTS (SELECT FROM intents.intent i WHERE i.account_id = o.account_id AND i.id = o.intent_id
-                   AND i.reason_code = '{OPERATOR_REQUIRED}' AND i.open_actions = 0)
+                   AND i.reason_code = '{OPERATOR_REQUIRED}' AND i.open_actions = 0),
+           EXISTS (SELECT FROM intents.intent i WHERE i.account_id = o.account_id AND i.id = o.intent_id
+                   AND i.status IN ({ENDED}))
     FROM intents.broker_order o WHERE account_id = :account_id AND {UNENDED}
 """)  # noqa: S608 - a constant
 _NOW = text("SELECT clock_timestamp()")
