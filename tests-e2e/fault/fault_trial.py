@@ -115,8 +115,14 @@ class Trial:
 
     def halt(self) -> None:
         """Returns when HALTED is answered."""
+        self._switch("HALTED")
+
+    def lift_halt(self) -> None:
+        self._switch("ACTIVE")
+
+    def _switch(self, trading_state: str) -> None:
         path = f"/v1/controls/accounts/{self.account_id}"
-        self.call("PUT", path, {"trading_state": "HALTED"}).raise_for_status()
+        self.call("PUT", path, {"trading_state": trading_state}).raise_for_status()
 
     # ---- what the platform says
 

@@ -20,7 +20,7 @@ def _is_find(request: Request) -> bool:
     return path_is(FIND)(request)
 
 
-def _surfaces_after_the_end(trial: Trial, intent_id: str) -> None:
+def surfaces_after_the_end(trial: Trial, intent_id: str) -> None:
     """What must follow when an order appears whose intent has ended."""
     trial.wait(lambda: trial.orders(intent_id), "the late order at the broker")
     trial.wait(lambda: "ORDER_AFTER_END" in trial.reason_codes(intent_id), "an event ORDER_AFTER_END")
@@ -39,7 +39,7 @@ def late_order_after_cancel(trial: Trial) -> None:
     trial.cancel(intent_id)
     trial.wait_for_status(intent_id, "CANCELED")
     hold.release()
-    _surfaces_after_the_end(trial, intent_id)
+    surfaces_after_the_end(trial, intent_id)
 
 
 @scenario()
@@ -53,7 +53,7 @@ def late_order_after_halt(trial: Trial) -> None:
     trial.wait_for_status(intent_id, "DENIED")
     with trial.streams.holding(trial.symbol):
         hold.release()
-        _surfaces_after_the_end(trial, intent_id)
+        surfaces_after_the_end(trial, intent_id)
 
 
 @scenario()
