@@ -19,7 +19,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev up start stop status logs lock proto fmt lint types imports test e2e-containers chaos bench clean
+.PHONY: help install install-dev up start stop status logs lock proto fmt lint types imports test e2e-containers chaos attack bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -95,13 +95,16 @@ test: install-dev ## Everything that must pass: lint, types, imports, all tests 
 e2e-containers: install-dev ## The journeys and the deployment's own tests on containers (needs Docker and Compose)
 	@docker info >/dev/null 2>&1 || { echo "no container engine answers here: deploy/ci-containers.sh can start one as root on Debian"; exit 1; }
 	@PYTHONPATH=tests-e2e/containers TESTCONTAINERS_RYUK_DISABLED=true \
-		$(BIN)/pytest -p compose_platform tests-e2e --ignore=tests-e2e/fault --ignore=tests-e2e/test_one_port.py --timeout=600 $(ARGS)
+		$(BIN)/pytest -p compose_platform tests-e2e --ignore=tests-e2e/fault --ignore=tests-e2e/attack --ignore=tests-e2e/test_one_port.py --timeout=600 $(ARGS)
 
 # The scenarios by name: make chaos SCENARIO=list
 chaos: install-dev ## Faults of every kind for ten minutes: make chaos [SIZE=small|full] [SEED=7] [SCENARIO=name]
 	@if [ "$(SCENARIO)" = list ]; then exec $(BIN)/python tests-e2e/fault/run_scenario.py --list; \
 	elif [ -n "$(SCENARIO)" ]; then exec $(BIN)/python tests-e2e/fault/run_scenario.py $(SCENARIO); \
 	else exec $(BIN)/python tests-e2e/fault/run.py --size $(or $(SIZE),ten-minutes) $(addprefix --seed ,$(SEED)) $(ARGS); fi
+
+attack: install-dev ## Attack it as another tenant would: make attack [SIZE=small|full] [SEED=7] [PART=matrix|fuzz|tokens|sockets|streams|fairness|secrets]
+	@exec $(BIN)/python tests-e2e/attack/run.py --size $(or $(SIZE),ten-minutes) $(addprefix --seed ,$(SEED)) $(addprefix --part ,$(PART)) $(ARGS)
 
 .venv/.installed-bench: .venv/.installed-dev requirements-bench.lock
 	@echo "Installing the peers that benchmarks measure against"
