@@ -40,7 +40,6 @@ COMPLETED = 200_000 if QUICK else 5_000_000
 OPEN = 5_000
 BACKLOG = 100_000 if QUICK else 1_000_000
 QUEUES = ("bench.controls", "bench.intents", "bench.stream_gateway")
-ROLES = ("identity", "accounts", "controls", "intents", "stream_gateway")
 PASSWORD = "bench"
 IDLE_GOAL_MS = 20.0
 
@@ -70,7 +69,7 @@ class Stage:
     def __init__(self, postgres: EmbeddedPostgres, valkey: EmbeddedValkey) -> None:
         create_database(postgres.url, "bench")
         self.url, self.redis_url = postgres.url_of("bench"), valkey.url
-        migrations.migrate(self.url, dict.fromkeys(ROLES, PASSWORD))
+        migrations.migrate(self.url, dict.fromkeys(migrations.ROLES, PASSWORD))
         self.engine = db.engine(self.url, pool_size=4, name="bench")
         self.outbox = Outbox(self.engine, "accounts")
         self.connection = psycopg2.connect(self.url)
@@ -165,7 +164,7 @@ def idle_latency(made: Stage) -> Ratio:
         **os.environ,
         "DATABASE_URL": made.url,
         "REDIS_URL": made.redis_url,
-        "KEY_ENCRYPTION_KEY": "A" * 43 + "=",
+        "VAULT_KEY_ENCRYPTION_KEY": "A" * 43 + "=",
         "CURSOR_KEY": "for-the-benchmark",
         "LOG_LEVEL": "warning",
     }

@@ -47,6 +47,8 @@ QUICK = bool(os.environ.get("BENCH_QUICK"))
 PAIRS = 1 if QUICK else 5
 INTENTS = 2_000 if QUICK else 10_000
 SAMPLES = 50 if QUICK else 400
+OPERATOR_TOKEN = "of-this-benchmark-only"
+OPERATOR = {"Authorization": f"Bearer {OPERATOR_TOKEN}"}
 GOAL = 5.0
 CELERY = Celery("bench", broker=os.environ.get("REDIS_URL", "redis://"))
 CELERY.conf.update(task_ignore_result=True, worker_prefetch_multiplier=4)
@@ -232,7 +234,10 @@ def latencies(on: Stage, base: str, broker: str, subscriber: Subscriber) -> tupl
         sent[f"tip-{action['id'].replace('-', '')}"] = answered
         told.append(1000 * (subscriber.accepted_at(action["intent_id"]) - answered))
         time.sleep(0.03)
-    ledger = [json.loads(line) for line in requests.get(f"{broker}/sim/ledger", timeout=30).text.splitlines()]
+    ledger = [
+        json.loads(line)
+        for line in requests.get(f"{broker}/sim/ledger", headers=OPERATOR, timeout=30).text.splitlines()
+    ]
     made = {one["client_order_id"]: datetime.fromisoformat(one["created_at"]) for one in ledger}
     return [1000 * (made[name].timestamp() - answered) for name, answered in sent.items()], told
 
@@ -245,7 +250,13 @@ def idle(on: Stage) -> list[Ratio]:
     port = free_port()
     broker = f"http://127.0.0.1:{port}"
     with (
-        running(on, ["-m", "paper_broker"], PAPER_BROKER_PORT=str(port), PAPER_BROKER_DATA=":memory:"),
+        running(
+            on,
+            ["-m", "paper_broker"],
+            PAPER_BROKER_PORT=str(port),
+            PAPER_BROKER_DATA=":memory:",
+            PAPER_BROKER_OPERATOR_TOKEN=OPERATOR_TOKEN,
+        ),
         running(on, ["-m", "intents.worker", "executor"], PAPER_BROKER_URL=broker),
         running(on, ["-m", "intents.worker", "reconciler"], PAPER_BROKER_URL=broker),
         on.intents() as base,

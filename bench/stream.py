@@ -103,7 +103,7 @@ def ground() -> Iterator[Ground]:
         connection.cursor().execute("CREATE DATABASE bench")
         connection.close()
         migrations.migrate(postgres.url_of("bench"), dict.fromkeys(ROLES, "for-tests-only"))
-        platform = Platform(postgres.url_of("bench"), valkey.url, "a" * 43 + "=")
+        platform = Platform(postgres.url_of("bench"), valkey.url)
         world = World(platform.environment("identity"))
         organization = world.organization()
         yield Ground(platform, organization.id, organization.api_keys["paper"])

@@ -77,7 +77,7 @@ def peer(on: Stage) -> Iterator[str]:
     options = ["--workers", "2", "--loop", "uvloop", "--http", "httptools", "--no-access-log", "--port", str(port)]
     log = str(on.directory / "peer-requests.log")
     command = ["-m", "uvicorn", "--factory", *options, "bench.submit_peer:create_app"]
-    with on.web("peer", command, port, PEER_LOG=log) as base:
+    with on.web("peer", command, port, PEER_LOG=log, DATABASE_URL=on.admin_url) as base:
         yield base
 
 

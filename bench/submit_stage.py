@@ -1,6 +1,5 @@
 """What the submit benchmarks stand on: a durable Postgres, a Valkey, a migrated schema, accounts, and web processes."""
 
-import base64
 import os
 import secrets
 import subprocess
@@ -18,12 +17,12 @@ from uuid import UUID
 from sqlalchemy import NullPool, create_engine
 
 from chassis import db, migrations
+from tip_local.home import random_key
 from tip_local.postgres import EmbeddedPostgres, create_database
 from tip_local.processes import free_port
 from tip_local.valkey import EmbeddedValkey
 from tip_local.world import World, add_account
 
-ROLES = ("identity", "accounts", "controls", "intents", "stream_gateway")
 ACCOUNTS = 256
 DATABASE = "bench"
 _PASSWORD = "for-the-benchmark-only"
@@ -99,10 +98,10 @@ class Stage:
                 process.wait(20)
 
     @contextmanager
-    def intents(self) -> Iterator[str]:
+    def intents(self, front: str = "intents.app:create_front()", **environment: str) -> Iterator[str]:
         port = free_port()
         options = ["-m", "gunicorn", "-c", "python:chassis.gunicorn_conf", "--bind", f"127.0.0.1:{port}"]
-        with self.web("intents", [*options, "intents.app:create_front()"], port) as base:
+        with self.web(f"intents-{port}", [*options, front], port, **environment) as base:
             yield base
 
 
@@ -127,14 +126,14 @@ def stage() -> Iterator[Stage]:
         postgres = stack.enter_context(EmbeddedPostgres(directory / "postgres", fast=False))
         valkey = stack.enter_context(EmbeddedValkey(directory / "valkey"))
         create_database(postgres.url, DATABASE)
-        migrations.migrate(postgres.url_of(DATABASE), dict.fromkeys(ROLES, _PASSWORD))
+        migrations.migrate(postgres.url_of(DATABASE), dict.fromkeys(migrations.ROLES, _PASSWORD))
         yield _populated(postgres, valkey.url, directory)
 
 
 def _populated(postgres: EmbeddedPostgres, redis_url: str, directory: Path) -> Stage:
     environment = {
         "REDIS_URL": redis_url,
-        "KEY_ENCRYPTION_KEY": base64.b64encode(secrets.token_bytes(32)).decode(),
+        "SIGNING_KEY_ENCRYPTION_KEY": random_key(),
         "CURSOR_KEY": secrets.token_hex(16),
         "RATE_LIMIT_PER_MINUTE": "100000000",
         "LOG_FORMAT": "json",
@@ -149,5 +148,5 @@ def _populated(postgres: EmbeddedPostgres, redis_url: str, directory: Path) -> S
     with engine.begin() as connection:
         accounts = tuple(add_account(connection, organization.id, "live") for _ in range(ACCOUNTS))
     world.close()
-    environment["DATABASE_URL"] = url("intents")
+    environment["DATABASE_URL"] = url("intents_web")
     return Stage(postgres, environment, directory, organization.api_keys["live"], accounts)

@@ -207,7 +207,7 @@ def _servers(directory: Path) -> Any:
             create_database(postgres.url, "fuzz")
             url = postgres.url_of("fuzz")
             migrations.migrate(url, dict.fromkeys(ROLES, "for-tests-only"))
-            platform = Platform(url, valkey.url, base64.b64encode(bytes(32)).decode())
+            platform = Platform(url, valkey.url)
             yield platform.environment("identity", LOG_LEVEL="error", RATE_LIMIT_PER_MINUTE="100000000")
 
     return running()

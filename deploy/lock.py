@@ -11,24 +11,28 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def requirements(*groups: str) -> list[str]:
-    """What the packages of this repository need, our own packages aside, plus the named dependency groups."""
+def packages() -> set[str]:
+    """What the packages of this repository need, our own packages aside."""
     wanted: set[str] = set()
     for file in [path for depth in ("*", "*/*", "*/*/*") for path in ROOT.glob(f"{depth}/pyproject.toml")]:
         wanted.update(tomllib.loads(file.read_text())["project"]["dependencies"])
-    for group in groups:
-        wanted.update(tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"][group])
-    return sorted(requirement for requirement in wanted if not requirement.startswith("tip-"))
+    return {requirement for requirement in wanted if not requirement.startswith("tip-")}
 
 
-def lock(target: str, *groups: str, constraint: str | None = None) -> None:
+def group(name: str) -> set[str]:
+    return set(tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"][name])
+
+
+def lock(target: str, *wanted: set[str], constraint: str | None = None) -> None:
     command = ["uv", "pip", "compile", "--universal", "--generate-hashes", "--quiet", "--python-version", "3.11"]
     command += ["--no-annotate", "--no-header", "--output-file", str(ROOT / target), *sys.argv[1:], "-"]
     command += ["--constraint", str(ROOT / constraint)] if constraint else []
-    subprocess.run(command, input="\n".join(requirements(*groups)), text=True, check=True)
+    subprocess.run(command, input="\n".join(sorted(set().union(*wanted))), text=True, check=True)
 
 
 # The widest first: the narrower ones take its versions, so that one environment can hold all three.
-lock("requirements-bench.lock", "build", "dev", "bench")
-lock("requirements-dev.lock", "build", "dev", constraint="requirements-bench.lock")
-lock("requirements.lock", "build", constraint="requirements-bench.lock")
+build, dev = group("build"), group("dev")
+lock("requirements-bench.lock", packages(), build, dev, group("bench"))
+lock("requirements-dev.lock", packages(), build, dev, constraint="requirements-bench.lock")
+lock("requirements.lock", packages(), build, constraint="requirements-bench.lock")
+lock("requirements-security.lock", group("security"))

@@ -4,6 +4,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import Client
 
+from chassis import migrations
 from chassis.config import scoped
 from tip_local.platform_plugin import Platform
 from tip_local.process_table import WEB_SERVICES
@@ -12,8 +13,9 @@ from tip_local.web import create_app, service_of
 
 @pytest.fixture(scope="module")
 def environment(platform: Platform) -> dict[str, str]:
-    urls = {f"{service.upper()}_DATABASE_URL": platform.database_url(service) for service in WEB_SERVICES}
-    return {**platform.environment("identity"), **urls}
+    names = {service: migrations.web_name(service) for service in WEB_SERVICES}
+    urls = {f"{service.upper()}_DATABASE_URL": platform.database_url(name) for service, name in names.items()}
+    return {**platform.environment("accounts"), **platform.environment("identity"), **urls}
 
 
 @pytest.mark.parametrize("service", WEB_SERVICES)

@@ -24,7 +24,7 @@ def home(tmp_path: Path, platform: Platform, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("TIP_HOME", str(tmp_path))
     monkeypatch.setenv("DATABASE_URL", platform.admin_url)
     monkeypatch.setenv("REDIS_URL", platform.redis_url)
-    monkeypatch.setattr(Stack, "service_env", lambda *_: environment)
+    monkeypatch.setattr(Stack, "signing_env", environment)
     monkeypatch.setattr(Home, "running_pid", lambda _: 1)
     return Home(tmp_path)
 
@@ -98,12 +98,12 @@ def test_signing_keys_are_put_under_a_new_key_encryption_key_or_named(
     home: Home, world: World, platform: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.user_token("somebody")
-    given = platform.environment("identity", KEY_ENCRYPTION_KEY=random_key())
-    monkeypatch.setattr(Stack, "service_env", lambda *_: given)
+    given = platform.environment("identity", SIGNING_KEY_ENCRYPTION_KEY=random_key())
+    monkeypatch.setattr(Stack, "signing_env", given)
     kids = [key["kid"] for key in usecases.public_keys(world.deps)]
 
     without = run("signing-keys", "reseal")
-    given["EARLIER_KEY_ENCRYPTION_KEYS"] = platform.key_encryption_key
+    given["EARLIER_SIGNING_KEY_ENCRYPTION_KEYS"] = platform.signing_key
     first, second = run("signing-keys", "reseal"), run("signing-keys", "reseal")
 
     assert without.exit_code == 1 and all(kid in without.output for kid in kids)

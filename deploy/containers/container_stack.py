@@ -31,10 +31,10 @@ class ContainerStack(Stack):
         return os.environ["PAPER_BROKER_URL"]
 
 
-def container_stack(postgres_password: str) -> ContainerStack:
+def container_stack(postgres_password: str, redis_password: str) -> ContainerStack:
     settings = Settings.from_env()
     home = Home(settings.home)
     home.create()
     admin_url = f"postgresql://{ADMINISTRATOR}:{quote(postgres_password, safe='')}@postgres:5432/{DATABASE}"
-    redis_url = os.environ.get("REDIS_URL") or "redis://redis:6379/0"
+    redis_url = os.environ.get("REDIS_URL") or f"redis://:{quote(redis_password, safe='')}@redis:6379/0"
     return ContainerStack(settings, home, home.secrets(), admin_url, redis_url)

@@ -1,6 +1,8 @@
 """One-shot before everything else: passwords, keys and the development certificate, made once and kept in volumes.
 
-Every service's volume gets its own secrets and nobody else's, one file per environment variable.
+Every volume gets the secrets of one service and nobody else's, one file per environment variable. Where only some of a
+service's processes need a key-encryption key there are two: identity and signing, accounts and custody, intents and
+execution.
 """
 
 import secrets
@@ -9,15 +11,12 @@ from pathlib import Path
 import certificate
 from container_stack import FOLDER, container_stack
 
-from tip_local.home import SERVICES
-from tip_local.stack import KEY, Stack
-
-VAULT_KEY, EARLIER_VAULT_KEY = "vault_key_encryption_key", "earlier_vault_key_encryption_key"
-"""Names in secrets.json that are there once rotate.py was used."""
+from tip_local.home import BROKER_OPERATOR, ROLES, SIGNING_KEY, VAULT_KEY
+from tip_local.stack import Stack
 
 
 def kept_password(file: Path) -> str:
-    """Readable by all, because the user that Postgres runs as differs between images; only it has the volume."""
+    """Readable by all, because the user that a server runs as differs between images; only it has the volume."""
     if not file.exists():
         write(file, secrets.token_urlsafe(24), 0o444)
     return file.read_text()
@@ -26,26 +25,24 @@ def kept_password(file: Path) -> str:
 def environments(stack: Stack) -> dict[Path, dict[str, str]]:
     """What is secret or differs between installations; the rest is in docker-compose.yml."""
     common = {"REDIS_URL": stack.redis_url, "CURSOR_KEY": stack.secrets["cursor_key"]}
-    vault = vault_keys(stack.secrets)
-    services = {service: {**common, "DATABASE_URL": stack.database_url(service)} for service in SERVICES}
-    # Of intents' processes only executor and reconciler open the brokers' secrets; the others never hold the key.
+    signing, vault = stack.sealing_keys(SIGNING_KEY), stack.sealing_keys(VAULT_KEY)
+    services = {role: {**common, "DATABASE_URL": stack.database_url(role)} for role in ROLES}
     keyed = {
-        "identity": services["identity"] | stack.key_encryption_keys,
-        "accounts": services["accounts"] | vault,
+        "identity_web": services["identity_web"] | signing,
+        "accounts_web": services["accounts_web"] | vault,
+        "custody": services["accounts"] | vault,
         "execution": services["intents"] | vault,
+        "intents_signer": {
+            "DATABASE_URL": stack.database_url("intents_signer"),
+            "LOG_SIGNING_KEY": stack.secrets["log_signing_key"],
+        },
+        "paper_broker": {"PAPER_BROKER_OPERATOR_TOKEN": stack.secrets[BROKER_OPERATOR]},
     }
-    administrator = {"DATABASE_URL": stack.admin_url, "REDIS_URL": stack.redis_url} | vault
+    administrator = {"DATABASE_URL": stack.admin_url, "REDIS_URL": stack.redis_url}
     return {
         **{FOLDER / name: environment for name, environment in (services | keyed).items()},
         stack.home.path / "environment": administrator,
     }
-
-
-def vault_keys(secrets: dict[str, str]) -> dict[str, str]:
-    """What brokers' secrets are sealed with: identity's key until one is rotated, beside the one before while it is."""
-    current = secrets.get(VAULT_KEY) or secrets[KEY]
-    earlier = secrets.get(EARLIER_VAULT_KEY)
-    return {"KEY_ENCRYPTION_KEY": current} | ({"EARLIER_KEY_ENCRYPTION_KEYS": earlier} if earlier else {})
 
 
 def write(file: Path, text: str, mode: int = 0o400) -> None:
@@ -58,7 +55,9 @@ def write(file: Path, text: str, mode: int = 0o400) -> None:
 
 
 def main() -> None:
-    stack = container_stack(kept_password(FOLDER / "postgres" / "password"))
+    redis_password = kept_password(FOLDER / "redis" / "password")
+    write(FOLDER / "redis" / "redis.conf", f"requirepass {redis_password}\n", 0o444)
+    stack = container_stack(kept_password(FOLDER / "postgres" / "password"), redis_password)
     for folder, environment in environments(stack).items():
         for name, value in environment.items():
             write(folder / name, value)

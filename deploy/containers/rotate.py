@@ -8,22 +8,24 @@ It changes files in volumes and nothing else: a running process keeps what it ha
 import json
 import secrets
 import sys
+from collections.abc import Callable
 
 import certificate
 import prepare
 from container_stack import FOLDER
 
 from tip_local.datastore import write_private
-from tip_local.home import SERVICES, Home, random_key
+from tip_local.home import BROKER_OPERATOR, ROLES, SIGNING_KEY, VAULT_KEY, Home, random_key
 from tip_local.settings import Settings
-from tip_local.stack import EARLIER_KEY, KEY
 
 USAGE = f"""WHAT is one of
-  database-password SERVICE   SERVICE is one of {", ".join(SERVICES)}
+  database-password ROLE      ROLE is one of {", ".join(ROLES)}
   signing-key-key             a new key-encryption key for the signing keys; the one before still opens them
   signing-key-key-end         the one before no longer opens anything: after `tip signing-keys reseal`
   vault-key                   a new key-encryption key for brokers' secrets; the one before still opens them
   vault-key-end               the one before no longer opens anything: after `tip vault rewrap`
+  redis-password              Redis takes the new one, and no other, when it is restarted
+  paper-broker-token          what opens /sim of the paper broker
   cursor-key                  list cursors that callers hold become 400
   certificate                 a new development certificate of a new authority"""
 
@@ -32,49 +34,47 @@ def database_password(kept: dict[str, str], service: str) -> dict[str, str]:
     return kept | {service: secrets.token_urlsafe(24)}
 
 
-def signing_key_key(kept: dict[str, str]) -> dict[str, str]:
-    if EARLIER_KEY in kept:
-        sys.exit("the rotation before has not ended: `tip signing-keys reseal`, then signing-key-key-end")
-    # Until it is rotated itself, brokers' secrets are under this key too, and there it stays.
-    vault = {prepare.VAULT_KEY: prepare.vault_keys(kept)["KEY_ENCRYPTION_KEY"]}
-    return kept | vault | {KEY: random_key(), EARLIER_KEY: kept[KEY]}
+def begun(kept: dict[str, str], what: str) -> dict[str, str]:
+    """A new key-encryption key beside the one before, which still opens what it sealed."""
+    key, resealing = KEYS[what]
+    if f"earlier_{key}" in kept:
+        sys.exit(f"the rotation before has not ended: `{resealing}`, then {what}-end")
+    return kept | {key: random_key(), f"earlier_{key}": kept[key]}
 
 
-def signing_key_key_end(kept: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in kept.items() if name != EARLIER_KEY}
-
-
-def vault_key(kept: dict[str, str]) -> dict[str, str]:
-    if prepare.EARLIER_VAULT_KEY in kept:
-        sys.exit("the rotation before has not ended: `tip vault rewrap`, then vault-key-end")
-    before = prepare.vault_keys(kept)["KEY_ENCRYPTION_KEY"]
-    return kept | {prepare.VAULT_KEY: random_key(), prepare.EARLIER_VAULT_KEY: before}
-
-
-def vault_key_end(kept: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in kept.items() if name != prepare.EARLIER_VAULT_KEY}
+def ended(kept: dict[str, str], what: str) -> dict[str, str]:
+    return {name: value for name, value in kept.items() if name != f"earlier_{KEYS[what][0]}"}
 
 
 KEYS = {
-    "signing-key-key": signing_key_key,
-    "signing-key-key-end": signing_key_key_end,
-    "vault-key": vault_key,
-    "vault-key-end": vault_key_end,
+    "signing-key-key": (SIGNING_KEY.lower(), "tip signing-keys reseal"),
+    "vault-key": (VAULT_KEY.lower(), "tip vault rewrap"),
+}
+
+
+MADE: dict[str, Callable[[], dict[str, str]]] = {
+    "cursor-key": lambda: {"cursor_key": random_key()},
+    "paper-broker-token": lambda: {BROKER_OPERATOR: secrets.token_urlsafe(24)},
 }
 
 
 def rotated(kept: dict[str, str], what: list[str]) -> dict[str, str]:
     match what:
-        case ["database-password", service] if service in SERVICES:
+        case ["database-password", service] if service in ROLES:
             return database_password(kept, service)
         case [key] if key in KEYS:
-            return KEYS[key](kept)
-        case ["cursor-key"]:
-            return kept | {"cursor_key": random_key()}
+            return begun(kept, key)
+        case [end] if (key := end.removesuffix("-end")) in KEYS:
+            return ended(kept, key)
+        case [made] if made in MADE:
+            return kept | MADE[made]()
+        case ["redis-password"]:
+            (FOLDER / "redis" / "password").unlink(missing_ok=True)  # prepare makes another
         case ["certificate"]:
             certificate.ensure(FOLDER / "certificate", anew=True)
-            return kept
-    sys.exit(USAGE)
+        case _:
+            sys.exit(USAGE)
+    return kept
 
 
 if __name__ == "__main__":

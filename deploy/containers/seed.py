@@ -40,7 +40,7 @@ def seed_patiently(stack: Stack) -> dict[str, Any]:
 
 
 def main() -> None:
-    stack = container_stack((FOLDER / "postgres" / "password").read_text())
+    stack = container_stack(*((FOLDER / server / "password").read_text() for server in ("postgres", "redis")))
     local = {**stack.addresses(), "ca": "ca.crt", **seed_patiently(stack)}
     write_private(stack.home.local_file, json.dumps(local, indent=2))
     publish_pages(stack, FOLDER / "public")

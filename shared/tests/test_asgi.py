@@ -1,10 +1,7 @@
 """What gunicorn serves, seen from the other end of a connection."""
 
-import asyncio
 import os
 import signal
-import socket
-import subprocess
 import sys
 import threading
 import time
@@ -12,63 +9,11 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from pathlib import Path
 from statistics import median
-from typing import Any
 
 import pytest
 
-from chassis import asgi
-from chassis.strict_json import MAX_BYTES
-from tip_local.processes import free_port
-
-
-class Server:
-    def __init__(self, *options: str, workers: int = 1, threads: int = 8) -> None:
-        self.port = free_port()
-        settings = ("-c", "python:chassis.gunicorn_conf", *options)
-        command = [sys.executable, "-m", "gunicorn", *settings, "served_app:create_app()"]
-        environment = {
-            "WEB_PORT": str(self.port),
-            "WEB_WORKERS": str(workers),
-            "WEB_THREADS": str(threads),
-            "PYTHONPATH": str(Path(__file__).parent),
-        }
-        self.process = subprocess.Popen(command, env={**os.environ, **environment})
-
-    def open(self) -> socket.socket:
-        deadline = time.monotonic() + 30
-        while True:
-            try:
-                return socket.create_connection(("127.0.0.1", self.port), timeout=10)
-            except OSError:
-                assert self.process.poll() is None and time.monotonic() < deadline
-                time.sleep(0.05)
-
-    def ask(self, connection: socket.socket, head: str, body: bytes = b"") -> str:
-        connection.sendall(f"{head}\r\nHost: tip\r\n".encode() + b"\r\n" + body)
-        return answer(connection)
-
-    def end(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-
-def answer(connection: socket.socket) -> str:
-    """Status and body."""
-    received = b""
-    while b"\r\n\r\n" not in received:
-        more = connection.recv(65536)
-        if not more:
-            return ""
-        received += more
-    head, _, body = received.partition(b"\r\n\r\n")
-    length = next(
-        int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")
-    )
-    while len(body) < length:
-        body += connection.recv(65536)
-    return f"{head[9:12].decode()} {body.decode()}"
+from .served import Server
 
 
 @pytest.fixture
@@ -89,29 +34,12 @@ def test_bodies_and_paths_arrive_in_every_form_that_http_has_for_them(server: Se
         assert server.ask(line, "POST /x HTTP/1.1\r\nTransfer-Encoding: chunked", chunks) == "200 POST /x 5"
 
 
-def test_of_a_body_too_long_to_be_taken_no_more_is_read_than_shows_that(server: Server) -> None:
-    with closing(server.open()) as line:
-        head = f"POST /x HTTP/1.1\r\nContent-Length: {10 * MAX_BYTES}"
-        told = server.ask(line, head, b"x" * 2 * MAX_BYTES)
-
-    status, _, _, taken = told.split()
-    assert status == "200" and MAX_BYTES < int(taken) <= 2 * MAX_BYTES
-
-
 def test_a_caller_that_hangs_up_in_the_middle_harms_nobody(server: Server) -> None:
     with closing(server.open()) as line:
         line.sendall(b"POST /x HTTP/1.1\r\nHost: tip\r\nContent-Length: 100\r\n\r\nabc")
 
     with closing(server.open()) as line:
         assert server.ask(line, "GET /after HTTP/1.1") == "200 GET /after 0"
-
-
-def test_a_body_that_comes_drop_by_drop_is_not_waited_for_for_ever() -> None:
-    async def drop() -> dict[str, Any]:
-        await asyncio.sleep(0.01)
-        return {"type": "http.request", "body": b"x", "more_body": True}
-
-    assert asyncio.run(asgi.read(drop, within_s=0.05)) is None
 
 
 def test_a_server_told_to_stop_answers_what_it_was_asked_and_does_not_wait_for_idle_callers() -> None:
@@ -138,15 +66,53 @@ def test_a_server_told_to_stop_answers_what_it_was_asked_and_does_not_wait_for_i
 def test_an_app_has_the_threads_that_it_was_given() -> None:
     server = Server(threads=12)
     try:
-        lines = [server.open() for _ in range(12)]
+        lines = {f"tenant-{number}": server.open() for number in range(12)}
+        for key, line in lines.items():
+            assert server.ask(line, f"GET /known HTTP/1.1\r\nx-api-key: {key}").startswith("200")
         with ThreadPoolExecutor(12) as callers:
-            told = list(callers.map(lambda line: server.ask(line, "GET /meet HTTP/1.1"), lines))
-        for line in lines:
+            told = list(
+                callers.map(lambda key: server.ask(lines[key], f"GET /meet HTTP/1.1\r\nx-api-key: {key}"), lines)
+            )
+        for line in lines.values():
             line.close()
     finally:
         server.end()
 
     assert told == ["200 12 have met"] * 12
+
+
+def test_a_tenant_that_holds_all_it_can_get_leaves_threads_to_another(server: Server) -> None:
+    loud, quiet = "x-api-key: loud/{}", "x-api-key: quiet"
+    lines = [server.open() for _ in range(20)]
+    with closing(server.open()) as other, ThreadPoolExecutor(20) as callers:
+        for head in (*map(loud.format, range(20)), quiet):
+            assert server.ask(other, f"GET /known HTTP/1.1\r\n{head}").startswith("200")
+        held = [
+            callers.submit(server.ask, line, f"GET /hold HTTP/1.1\r\n{loud.format(number)}")
+            for number, line in enumerate(lines)
+        ]
+        while sum(one.done() for one in held) < 16:  # as many as wait in vain
+            time.sleep(0.05)
+        begun = server.ask(other, f"GET /slow/begun HTTP/1.1\r\n{quiet}")
+        server.ask(other, f"GET /release HTTP/1.1\r\n{quiet}")
+        told = Counter(one.result() for one in held)
+    for line in lines:
+        line.close()
+
+    assert begun == "200 4"
+    assert told == {"429 ": 16, "200 GET /hold 0": 4}
+
+
+def test_invented_keys_hold_one_thread_and_stop_being_looked_at_when_too_many_were_refused(server: Server) -> None:
+    known = "GET /known HTTP/1.1\r\nx-api-key: quiet"
+    with closing(server.open()) as other, closing(server.open()) as guesser:
+        assert server.ask(other, known).startswith("200")
+        told = list[str]()
+        while len(told) < 5_000 and "429 " not in told[-1:]:
+            told.append(server.ask(guesser, f"GET / HTTP/1.1\r\nx-api-key: invented-{len(told)}"))
+
+        assert server.ask(other, known).startswith("200")
+    assert len(told) > 600 and Counter(told)["429 "] == 1
 
 
 def test_callers_who_come_all_at_once_are_shared_among_the_workers() -> None:

@@ -5,12 +5,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 
+from tip_local import raw_http
 from tip_local.processes import free_port
 
 WORKER = """
@@ -39,7 +41,7 @@ process.run("worker", loop, log_format="json", ready=ready)
 
 
 @pytest.fixture
-def ask(tmp_path: Path) -> Iterator[Callable[[str], tuple[int, Any]]]:
+def ask(tmp_path: Path) -> Iterator[Any]:
     """Asks a worker that counts a turn of half a second as hanging."""
     environment = {**os.environ, "HEALTH_PORT": str(free_port()), "HEALTH_TURN_SECONDS": "0.5"}
     worker = subprocess.Popen([sys.executable, "-c", WORKER, str(tmp_path)], env=environment)
@@ -48,6 +50,7 @@ def ask(tmp_path: Path) -> Iterator[Callable[[str], tuple[int, Any]]]:
         answered = requests.get(f"http://127.0.0.1:{environment['HEALTH_PORT']}{path}", timeout=5)
         return answered.status_code, answered.json() if path.startswith("/health") else answered.text
 
+    answer.port = int(environment["HEALTH_PORT"])
     _until(lambda: _reachable(answer), 20)
     yield answer
     worker.kill()
@@ -98,3 +101,20 @@ def test_metrics_are_served_beside_the_health(ask):
     status, text = ask("/metrics")
 
     assert status == 200 and "# HELP" in text
+
+
+def test_headers_that_come_drop_by_drop_are_cut_off_and_hold_up_nobody(ask):
+    port = ask.port
+
+    with raw_http.opened(port) as slow, ExitStack() as held:
+        for _ in range(50):
+            held.enter_context(raw_http.opened(port)).sendall(b"GET /health/live HT")
+        assert ask("/health/ready")[0] == 200
+        assert raw_http.trickle(slow, b"GET /health/live HTTP/1.1\r\nX-Slow: ", b"x") is None
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), [("/health/live?x=1", 400), ("/metrics?x=1", 400), ("/nowhere", 404), ("/", 404)]
+)
+def test_what_is_not_there_is_not_answered_with_something_else(ask, path, status):
+    assert raw_http.ask(ask.port, f"GET {path} HTTP/1.1\r\nHost: tip\r\n\r\n".encode()).status == status

@@ -58,3 +58,33 @@ def test_line_breaks_in_a_value_stay_inside_the_line(capsys: pytest.CaptureFixtu
     logs.get("here").info("request", path='/x\r\n{"event": "forged"}\x1b[31m')
 
     assert [line["event"] for line in lines(capsys)] == ["request"]
+
+
+HOSTILE = "/x\x1b[31m\r\n2026-01-01 [info] forged\x07\x7f\x9b\u202e\u2028"
+
+
+def test_no_byte_that_a_terminal_obeys_reaches_a_line_of_text(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("identity", log_format="text")
+    log = logs.get("here")
+    log.info("request", path=HOSTILE, parts=[HOSTILE])
+    logging.getLogger("library").warning("cannot read %s", HOSTILE)
+
+    written = capsys.readouterr().err
+    assert written.count("\n") == 2
+    assert [one for one in written if not one.isprintable() and one != "\n"] == []
+    assert "\\x1b[31m" in written
+
+
+@pytest.mark.parametrize("library", [False, True], ids=["ours", "a library's"])
+def test_the_message_of_an_exception_cannot_forge_a_line(capsys: pytest.CaptureFixture[str], library: bool) -> None:
+    logs.configure("identity", log_format="text")
+    log = logging.getLogger("library") if library else logs.get("here")
+    try:
+        raise ValueError(HOSTILE)
+    except ValueError:
+        log.exception("failed")
+
+    first, *others = capsys.readouterr().err.rstrip("\n").split("\n")
+    assert "failed" in first
+    assert [line for line in others if not line.startswith("    ") or not line.isprintable()] == []
+    assert any("ValueError: /x" in line for line in others)

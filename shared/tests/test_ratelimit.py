@@ -51,10 +51,53 @@ def test_one_caller_does_not_use_up_anothers_quota(valkey_server: ValkeyServer) 
     assert count_until_refused(limit, caller=uuid4().hex, most=3) == 3
 
 
+@pytest.mark.usefixtures("patient")
+def test_a_request_that_is_more_work_costs_more_of_the_quota(valkey_server: ValkeyServer) -> None:
+    processes, caller = [RateLimit(valkey_server.url, per_minute=1000) for _ in range(2)], uuid4().hex
+    for number in range(9):
+        processes[number % 2].count(caller, 100)
+
+    left = count_until_refused(processes[0], caller=caller, most=200)
+    assert 80 <= left <= 100  # a block of ten may be lost to each process
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_request_that_the_rest_does_not_pay_for_leaves_the_rest_to_smaller_ones(valkey_server: ValkeyServer) -> None:
+    limit, caller = RateLimit(valkey_server.url, per_minute=30), uuid4().hex
+    limit.count(caller, 20)
+    with pytest.raises(Problem):
+        limit.count(caller, 20)
+
+    assert count_until_refused(limit, caller=caller, most=30) == 10
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_request_larger_than_the_whole_quota_takes_all_of_it_and_passes(valkey_server: ValkeyServer) -> None:
+    limit, caller = RateLimit(valkey_server.url, per_minute=30), uuid4().hex
+    counted = limit.count(caller, 100)
+
+    assert counted["default"][:2] == (30, 0)
+    assert count_until_refused(limit, caller=caller, most=3) == 0
+
+
+@pytest.mark.usefixtures("patient")
+def test_any_number_of_other_callers_costs_a_caller_nothing_of_its_quota(
+    valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chassis.ratelimit._MAX_TRACKED", 10)
+    limit, caller, used = RateLimit(valkey_server.url, per_minute=1000), uuid4().hex, 0
+    for number in range(100):
+        limit.count(f"stranger-{number}")
+        used = 1000 - limit.count(caller)["default"][1]
+
+    assert used == 100
+
+
 def test_requests_pass_when_redis_is_down() -> None:
     limit = RateLimit("redis://127.0.0.1:1/0", per_minute=5)
 
     assert count_until_refused(limit, caller="anyone", most=12) == 12
+    assert limit.count("anyone", 5)
 
 
 def test_a_redis_that_is_silent_costs_one_request_in_many_its_time() -> None:
@@ -82,7 +125,7 @@ def _waiting(server: socket.socket) -> int:
 
 @pytest.mark.usefixtures("patient")
 def test_answers_carry_the_headers_and_a_refusal_says_when_to_come_back(platform: Platform) -> None:
-    client = create_app(platform.environment("identity", RATE_LIMIT_PER_MINUTE="2")).test_client()
+    client = create_app(platform.web_environment("identity", RATE_LIMIT_PER_MINUTE="2")).test_client()
     address = {"REMOTE_ADDR": "127.7.7.7"}
     answers = [
         client.post("/api/v1/auth/api-key/validate", json={"api_key": "x"}, environ_base=address) for _ in range(3)
@@ -97,7 +140,7 @@ def test_answers_carry_the_headers_and_a_refusal_says_when_to_come_back(platform
 @pytest.mark.usefixtures("patient")
 def test_a_forwarded_address_is_believed_only_behind_a_configured_proxy(platform: Platform) -> None:
     def statuses(**settings: str) -> list[int]:
-        client = create_app(platform.environment("identity", RATE_LIMIT_PER_MINUTE="2", **settings)).test_client()
+        client = create_app(platform.web_environment("identity", RATE_LIMIT_PER_MINUTE="2", **settings)).test_client()
         base = {"REMOTE_ADDR": f"127.8.{len(settings)}.1"}
         return [
             client.post(

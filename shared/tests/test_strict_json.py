@@ -24,6 +24,8 @@ HOSTILE = {
     "Infinity": b'{"api_key": -Infinity}',
     "a number too large": b'{"api_key": 1e400}',
     "a number too long": b'{"api_key": ' + b"9" * 5000 + b"}",
+    "a whole number beyond a double": b'{"api_key": ' + b"9" * 400 + b"}",
+    "a negative one beyond a double": b'{"api_key": [-' + b"9" * 400 + b"]}",
     "too deep": b"[" * 33 + b"]" * 33,
     "far too deep": b"[" * 30_000,
     "deep objects": b'{"a":' * 8_000 + b"1" + b"}" * 8_000,
@@ -44,7 +46,7 @@ HOSTILE = {
 
 @pytest.fixture(scope="module")
 def client(platform: Platform) -> FlaskClient:
-    return create_app(platform.environment("identity")).test_client()
+    return create_app(platform.web_environment("identity")).test_client()
 
 
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())

@@ -18,7 +18,7 @@ from tip_local.world import World
 
 @pytest.fixture(scope="module")
 def client(platform: Platform) -> FlaskClient:
-    return create_app(platform.environment("identity")).test_client()
+    return create_app(platform.web_environment("identity")).test_client()
 
 
 def test_a_request_id_is_taken_from_the_caller_when_sane_and_made_otherwise(client: FlaskClient) -> None:
@@ -88,7 +88,7 @@ def test_answers_are_not_to_be_stored_or_guessed_at(client: FlaskClient) -> None
 
 def test_a_service_is_ready_only_with_its_database(fresh_platform: Platform) -> None:
     nowhere = "postgresql://tip_identity:x@127.0.0.1:1/tip"
-    lost = create_app(fresh_platform.environment("identity", DATABASE_URL=nowhere)).test_client()
+    lost = create_app(fresh_platform.web_environment("identity", DATABASE_URL=nowhere)).test_client()
 
     assert lost.get("/health/live").status_code == 200
     answer = lost.get("/health/ready")
@@ -97,7 +97,7 @@ def test_a_service_is_ready_only_with_its_database(fresh_platform: Platform) -> 
 
 
 def test_a_database_that_comes_back_is_used_again(fresh_platform: Platform, postgres_server: PostgresServer) -> None:
-    client = create_app(fresh_platform.environment("identity")).test_client()
+    client = create_app(fresh_platform.web_environment("identity")).test_client()
     assert client.get("/health/ready").status_code == 200
     with fresh_platform.admin() as connection:
         connection.exec_driver_sql(
@@ -149,7 +149,7 @@ def test_what_was_lost_with_the_commit_is_not_said_to_be_undone(
     assert address.hostname and address.port
     wire = Wire(address.hostname, address.port)
     moved = address._replace(netloc=f"{address.username}:{address.password}@127.0.0.1:{wire.port}")
-    app = create_app({**platform.environment("identity"), "DATABASE_URL": urlunsplit(moved)})
+    app = create_app({**platform.web_environment("identity"), "DATABASE_URL": urlunsplit(moved)})
     admin = {"Authorization": f"Bearer {organization.tokens['admin']}"}
     body = {"name": "lost", "environment": "paper", "permissions": ["intent:read"]}
     assert app.test_client().post("/v1/api-keys", json=body, headers=admin).status_code == 201

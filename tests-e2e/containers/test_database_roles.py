@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from chassis import migrations
+
 SERVICES = ("identity", "accounts", "controls", "intents", "stream_gateway")
 
 # Runs inside the service's container, with the service's own address of the database.
@@ -30,7 +32,7 @@ relations = rows("SELECT n.nspname, c.relname, c.relkind::text, c.oid FROM pg_cl
                  "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm') "
                  "AND regexp_replace(n.nspname, '_api$', '') = ANY(%s)", schemas)
 for schema, table, kind, oid in relations:
-    mine, published = "tip_" + schema == found["role"][0], schema.endswith("_api")
+    mine, published = found["role"][0] in ("tip_" + schema, "tip_" + schema + "_web"), schema.endswith("_api")
     name = f'"{schema}"."{table}"'
     tried = {"read": f"SELECT 1 FROM {name} LIMIT 1", "delete": f"DELETE FROM {name} WHERE false"}
     tried = {f"{verb} {schema}.{table}": outcome(statement) for verb, statement in tried.items()}
@@ -53,7 +55,7 @@ def found(request: pytest.FixtureRequest, containers: Any) -> dict[str, Any]:
     code, output = containers.run_in(name, "python", "-c", SCRIPT, json.dumps(SERVICES))
     assert code == 0, output
     tried: dict[str, Any] = json.loads(output)
-    assert tried["role"] == [f"tip_{request.param}", False, False, False]
+    assert tried["role"] == [migrations.role(migrations.web_name(request.param)), False, False, False]
     return tried
 
 
@@ -82,8 +84,9 @@ def test_every_service_has_a_password_of_its_own(containers: Any) -> None:
 
 
 def test_the_secrets_of_another_service_are_not_in_the_container(containers: Any) -> None:
-    for service in ("controls", "intents", "stream-gateway"):
-        folders = ("/run/tip/environment", "/run/tip/accounts", "/run/tip/execution", "/var/lib/tip")
+    others = ("signing", "custody", "execution")
+    for service in ("controls", "intents", "stream-gateway", "identity-relay", "accounts-listen"):
+        folders = ("/run/tip/environment", *(f"/run/tip/{other}" for other in others), "/var/lib/tip")
         listed = containers.run_in(service, "ls", *folders)[1].split()
-        assert "DATABASE_URL" in listed and "KEY_ENCRYPTION_KEY" not in listed
+        assert "DATABASE_URL" in listed and not [name for name in listed if "KEY_ENCRYPTION_KEY" in name]
         assert "secrets.json" not in listed

@@ -51,7 +51,7 @@ def test_the_whole_api_is_described_at_the_ingress(stack: Any) -> None:
 def test_a_body_over_64_kib_is_refused_before_a_service_sees_it(stack: Any) -> None:
     answer = ask(stack, "/v1/accounts", method="POST", data=b"x" * 65537, headers={"Content-Type": "application/json"})
 
-    assert (answer.status_code, answer.json()["code"]) == (413, "content_too_large")
+    assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
 
 
 def test_a_caller_cannot_choose_the_address_it_is_counted_under(stack: Any) -> None:

@@ -98,7 +98,9 @@ def rabbitmqctl(containers: Any, *arguments: str) -> str:
 
 @in_rabbitmq
 def test_queues_and_hints_are_in_rabbitmq_and_not_in_redis(containers: Any) -> None:
-    _, keys = containers.docker("redis")[0].exec_run(["redis-cli", "--raw", "keys", "*kombu*"])
+    _, keys = containers.docker("redis")[0].exec_run(
+        ["sh", "-c", "REDISCLI_AUTH=$(cat /run/tip/redis/password) redis-cli --raw keys '*kombu*'"]
+    )
 
     queues = rabbitmqctl(containers, "list_queues", "name", "consumers")
     assert "tip.intents" in queues and "tip-hints." in queues

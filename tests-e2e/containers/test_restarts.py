@@ -216,7 +216,10 @@ def test_every_order_accepted_while_every_service_restarts_is_executed_once(stac
 
     assert unfilled(stack, trader) == []
     assert len(trader.accepted) == len(set(trader.accepted)) > 50
-    ledger = requests.get(stack.local["paper_broker_url"] + "/sim/ledger", timeout=10).text.splitlines()
+    operator = {"Authorization": f"Bearer {stack.local['paper_broker_operator_token']}"}
+    ledger = requests.get(
+        stack.local["paper_broker_url"] + "/sim/ledger", headers=operator, timeout=10
+    ).text.splitlines()
     orders = [json.loads(line) for line in ledger]
     assert len({order["client_order_id"] for order in orders}) == len(orders)
     assert sum(order["symbol"] == trader.symbol for order in orders) == len(trader.accepted), trader.repeated

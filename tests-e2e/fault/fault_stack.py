@@ -1,6 +1,5 @@
 """The whole platform as separate processes that can be killed and paused one by one, and are started again."""
 
-import base64
 import random
 import secrets
 import signal
@@ -10,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import redis
@@ -19,12 +19,12 @@ from sqlalchemy import NullPool, create_engine
 
 from chassis import db, migrations
 from tip_local.datastore import Datastore
+from tip_local.home import random_key
 from tip_local.postgres import EmbeddedPostgres, create_database
 from tip_local.processes import free_port
 from tip_local.valkey import EmbeddedValkey
 from tip_local.world import Organization, World, add_account
 
-ROLES = ("identity", "accounts", "controls", "intents", "stream_gateway")
 WEB_SERVICES = ("identity", "accounts", "controls", "intents")
 DATABASE = "fault"
 READY_SECONDS = 300.0
@@ -65,6 +65,7 @@ class Stack:
     broker_port: int
     stream_port: int
     events_port: int
+    operator_token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
     children: list[Child] = field(default_factory=list)
     kills: dict[str, int] = field(default_factory=dict)
     dice: random.Random = field(default_factory=random.Random)
@@ -84,6 +85,11 @@ class Stack:
     def broker_url(self) -> str:
         """The paper broker itself, whatever stands in front of it."""
         return f"http://127.0.0.1:{self.broker_port}"
+
+    def at_broker(self, method: str, path: str, *, timeout: float = 30, **arguments: Any) -> requests.Response:
+        """What only the broker's operator may ask, under /sim."""
+        headers = {"Authorization": f"Bearer {self.operator_token}"}
+        return requests.request(method, f"{self.broker_url}/sim{path}", headers=headers, timeout=timeout, **arguments)
 
     @property
     def events_url(self) -> str:
@@ -209,10 +215,11 @@ def stack(
         postgres = opened.enter_context(EmbeddedPostgres(directory / "postgres", fast=quick))
         valkey = opened.enter_context(EmbeddedValkey(directory / "valkey", fast=quick))
         create_database(postgres.url, DATABASE)
-        migrations.migrate(postgres.url_of(DATABASE), dict.fromkeys(ROLES, _PASSWORD))
+        migrations.migrate(postgres.url_of(DATABASE), dict.fromkeys(migrations.ROLES, _PASSWORD))
         common = {
             "REDIS_URL": valkey.url,
-            "KEY_ENCRYPTION_KEY": base64.b64encode(secrets.token_bytes(32)).decode(),
+            "SIGNING_KEY_ENCRYPTION_KEY": random_key(),
+            "VAULT_KEY_ENCRYPTION_KEY": random_key(),
             "CURSOR_KEY": secrets.token_hex(16),
             "RATE_LIMIT_PER_MINUTE": "100000000",
             "LOG_FORMAT": "json",
@@ -278,6 +285,7 @@ def _children(
 def _broker_environment(made: Stack, quick: bool, seed: int) -> dict[str, str]:
     return {
         "PAPER_BROKER_PORT": str(made.broker_port),
+        "PAPER_BROKER_OPERATOR_TOKEN": made.operator_token,
         "PAPER_BROKER_DATA": str(made.directory / "paper"),
         "PAPER_BROKER_CASH": "900000000",
         "PAPER_BROKER_PRICES": "fixed",
@@ -287,7 +295,9 @@ def _broker_environment(made: Stack, quick: bool, seed: int) -> dict[str, str]:
 
 
 def _web_environment(made: Stack) -> dict[str, str]:
-    urls = {f"{service.upper()}_DATABASE_URL": _url(made.postgres, service) for service in WEB_SERVICES}
+    urls = {
+        f"{service.upper()}_DATABASE_URL": _url(made.postgres, migrations.web_name(service)) for service in WEB_SERVICES
+    }
     return {
         **urls,
         "WEB_PORT": str(made.web_port),

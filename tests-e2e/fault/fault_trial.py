@@ -115,8 +115,14 @@ class Trial:
 
     def halt(self) -> None:
         """Returns when HALTED is answered."""
+        self._switch("HALTED")
+
+    def lift_halt(self) -> None:
+        self._switch("ACTIVE")
+
+    def _switch(self, trading_state: str) -> None:
         path = f"/v1/controls/accounts/{self.account_id}"
-        self.call("PUT", path, {"trading_state": "HALTED"}).raise_for_status()
+        self.call("PUT", path, {"trading_state": trading_state}).raise_for_status()
 
     # ---- what the platform says
 
@@ -157,7 +163,7 @@ class Trial:
     def orders(self, intent_id: str) -> list[dict[str, Any]]:
         """The orders of the intent at the broker, in any account there, oldest first."""
         names = {client_order_id(action["id"]) for action in self.actions(intent_id)}
-        answered = requests.get(f"{self.on.broker_url}/sim/ledger", timeout=30)
+        answered = self.on.at_broker("GET", "/ledger")
         answered.raise_for_status()
         rows = [json.loads(line) for line in answered.text.splitlines()]
         return [row for row in rows if row["client_order_id"] in names]
@@ -171,7 +177,7 @@ class Trial:
     def quote(self, symbol: str, *, ask: str, size: str | None = None) -> None:
         body = {"bid": "1", "ask": ask, "bid_size": None, "ask_size": size}
         given = {name: value for name, value in body.items() if value is not None}
-        requests.put(f"{self.on.broker_url}/sim/quotes/{symbol}", json=given, timeout=30).raise_for_status()
+        self.on.at_broker("PUT", f"/quotes/{symbol}", json=given).raise_for_status()
 
     # ---- the line between
 

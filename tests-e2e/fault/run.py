@@ -86,12 +86,10 @@ class Run:
             "accept_duplicate_client_order_ids": self.given.duplicates_accepted,
         }
         with suppress(requests.RequestException):
-            requests.put(f"{self.on.broker_url}/sim/faults", json=faults | more, timeout=2)
+            self.on.at_broker("PUT", "/faults", json=faults | more, timeout=2)
 
     def begin(self) -> None:
-        requests.put(
-            f"{self.on.broker_url}/sim/quotes/{QUICK}", json={"bid": BID, "ask": ASK}, timeout=5
-        ).raise_for_status()
+        self.on.at_broker("PUT", f"/quotes/{QUICK}", json={"bid": BID, "ask": ASK}).raise_for_status()
         for number, account in enumerate(self.on.accounts):
             self.subscribers.add(str(account), "grpc")
             if number % 3 == 0:
@@ -202,7 +200,7 @@ def main() -> int:
         run.settle()
         settled = time.monotonic() - run.load.began
         line.close()
-        orders, positions = read_ledger(on.broker_url)
+        orders, positions = read_ledger(on.at_broker)
         evidence = Evidence(on.base_url, on.api_key, on.admin_url, run.journals, orders, positions,
                             read_requests(line.journal), given.duplicates_accepted)  # fmt: skip
         verdict = judge(evidence, run.subscribers.all)

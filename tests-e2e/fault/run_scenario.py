@@ -26,7 +26,7 @@ def main() -> int:
     given = parser.parse_args()
     if given.list:
         for scenario in SCENARIOS.values():
-            say(f"{scenario.name:26} {scenario.says}")
+            say(f"{scenario.name:31} {scenario.says}")
         return 0
     if unknown := set(given.names) - SCENARIOS.keys():
         parser.error(f"there is no scenario {', '.join(sorted(unknown))}; see --list")

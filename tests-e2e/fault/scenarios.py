@@ -3,7 +3,15 @@
 import scenarios_controls
 import scenarios_credentials
 import scenarios_fills
+import scenarios_lag
 import scenarios_late
 from fault_scenario import SCENARIOS
 
-__all__ = ["SCENARIOS", "scenarios_controls", "scenarios_credentials", "scenarios_fills", "scenarios_late"]
+__all__ = [
+    "SCENARIOS",
+    "scenarios_controls",
+    "scenarios_credentials",
+    "scenarios_fills",
+    "scenarios_lag",
+    "scenarios_late",
+]

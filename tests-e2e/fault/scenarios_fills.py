@@ -60,7 +60,7 @@ def replace_chain(trial: Trial) -> None:
     trial.expect_fills_agree(intent_id)
 
 
-def _filling(trial: Trial, *sizes: str | None, then: str | None = None) -> Fault:
+def filling(trial: Trial, *sizes: str | None, then: str | None = None) -> Fault:
     """Passes the request, but the order fills on its way to the broker, and perhaps at once after it."""
 
     def fault(exchange: Exchange) -> None:
@@ -74,7 +74,7 @@ def _filling(trial: Trial, *sizes: str | None, then: str | None = None) -> Fault
     return fault
 
 
-def _partly_filled(trial: Trial) -> str:
+def partly_filled(trial: Trial) -> str:
     """An order of 40 of which 5 are filled."""
     trial.quote(trial.symbol, ask="10", size="5")
     intent_id = trial.create(trial.symbol, "40", limit="10")
@@ -94,8 +94,8 @@ def _still_to_come(trial: Trial, intent_id: str) -> Decimal:
 @scenario()
 def replace_while_filling(trial: Trial) -> None:
     """Two more are filled between the platform's reading and its PATCH: it reduces the remainder by itself."""
-    intent_id = _partly_filled(trial)
-    trial.on_line("PATCH", _filling(trial, "2"), count=1)
+    intent_id = partly_filled(trial)
+    trial.on_line("PATCH", filling(trial, "2"), count=1)
     trial.replace(intent_id, "60", limit="10")
     trial.wait(lambda: len(trial.orders(intent_id)) > 1, "the replacement at the broker")
     trial.note(f"after the REPLACE to 60 the broker may fill {_still_to_come(trial, intent_id)} in all")
@@ -113,8 +113,8 @@ def replace_while_filling(trial: Trial) -> None:
 @scenario()
 def overfill_in_one_burst(trial: Trial) -> None:
     """Everything is filled before the platform can reduce it: the overfill is an event, and all of it counts."""
-    intent_id = _partly_filled(trial)
-    trial.on_line("PATCH", _filling(trial, "2", then="1000"), count=1)
+    intent_id = partly_filled(trial)
+    trial.on_line("PATCH", filling(trial, "2", then="1000"), count=1)
     trial.replace(intent_id, "60", limit="10")
     trial.wait(lambda: trial.filled_at_broker(intent_id) == 62, "62 filled at the broker")
     trial.expect_fills_agree(intent_id)

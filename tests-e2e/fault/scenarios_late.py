@@ -3,7 +3,6 @@
 import threading
 import time
 
-import requests
 from fault_proxy import Exchange, Hold, Request, answer, passing, path_is
 from fault_scenario import scenario
 from fault_trial import Trial
@@ -20,7 +19,7 @@ def _is_find(request: Request) -> bool:
     return path_is(FIND)(request)
 
 
-def _surfaces_after_the_end(trial: Trial, intent_id: str) -> None:
+def surfaces_after_the_end(trial: Trial, intent_id: str) -> None:
     """What must follow when an order appears whose intent has ended."""
     trial.wait(lambda: trial.orders(intent_id), "the late order at the broker")
     trial.wait(lambda: "ORDER_AFTER_END" in trial.reason_codes(intent_id), "an event ORDER_AFTER_END")
@@ -39,7 +38,7 @@ def late_order_after_cancel(trial: Trial) -> None:
     trial.cancel(intent_id)
     trial.wait_for_status(intent_id, "CANCELED")
     hold.release()
-    _surfaces_after_the_end(trial, intent_id)
+    surfaces_after_the_end(trial, intent_id)
 
 
 @scenario()
@@ -53,7 +52,7 @@ def late_order_after_halt(trial: Trial) -> None:
     trial.wait_for_status(intent_id, "DENIED")
     with trial.streams.holding(trial.symbol):
         hold.release()
-        _surfaces_after_the_end(trial, intent_id)
+        surfaces_after_the_end(trial, intent_id)
 
 
 @scenario()
@@ -190,4 +189,4 @@ def duplicate_order(trial: Trial) -> None:
 
 def _accept_duplicates(trial: Trial, *, wanted: bool) -> None:
     body = {"accept_duplicate_client_order_ids": wanted}
-    requests.put(f"{trial.on.broker_url}/sim/faults", json=body, timeout=30).raise_for_status()
+    trial.on.at_broker("PUT", "/faults", json=body).raise_for_status()

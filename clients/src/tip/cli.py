@@ -9,19 +9,11 @@ import click
 from tip_local.errors import Fault
 
 SUBCOMMANDS = {
-    "up": "tip.up",
-    "start": "tip.start",
-    "stop": "tip.stop",
-    "status": "tip.status",
-    "logs": "tip.logs",
-    "migrate": "tip.migrate",
-    "token": "tip.token",
-    "signing-keys": "tip.signing_keys",
-    "outbox": "tip.outbox",
-    "orders": "tip.orders",
-    "vault": "tip.vault",
-    "epoch": "tip.epoch",
-    "verify": "tip.verify",
+    name: f"tip.{name.replace('-', '_')}"
+    for name in (
+        *("up", "start", "stop", "status", "logs", "migrate"),
+        *("token", "signing-keys", "outbox", "orders", "vault", "epoch", "verify"),
+    )
 }
 """Loaded when it is asked for, so that the others start quickly."""
 

@@ -31,7 +31,7 @@ def command() -> None:
 
 @command.command()
 def unresolved() -> None:
-    """List commands that may have been sent and whose outcome is not known."""
+    """List commands whose outcome is not known, and open orders that no intent asks for."""
     with connected() as engine:
         found = operator.unresolved(engine)
     if not found:
@@ -39,7 +39,8 @@ def unresolved() -> None:
         return
     for one in found:
         sent = one.submit_started_at.strftime("%Y-%m-%dT%H:%M:%SZ") if one.submit_started_at else "-"
-        waits = "needs an operator" if one.reason_code == OPERATOR_REQUIRED else "is being queried"
+        needed = "needs an operator" if one.reason_code == OPERATOR_REQUIRED else "is being queried"
+        waits = "is being canceled" if one.type == operator.UNWANTED else needed
         click.echo(f"{one.client_order_id}  {one.type:<8} {one.order_side} {one.symbol}  sent {sent}  {waits}")
         where = one.broker_account or "unknown"
         click.echo(f"    account {one.account_id}, intent {one.intent_id}, account at the broker {where}")

@@ -25,7 +25,7 @@ CAUSES = {
     "out_of_time": "there was no time left for it in its batch; no attempt was counted",
     "behind_another": "a row before it with the same ordering key was not done; no attempt was counted",
     "BrokenSeal": "a sealed secret was altered or moved, or is under another key",
-    "UnknownKey": "a secret is sealed under a key that the relay was not given (EARLIER_KEY_ENCRYPTION_KEYS)",
+    "UnknownKey": "a secret is sealed under a key that the relay was not given (EARLIER_VAULT_KEY_ENCRYPTION_KEYS)",
     "Refused": "the vault refuses this object",
 }
 LIST = """
@@ -121,13 +121,13 @@ def driven_again(outbox: Any, tx: Connection, row_id: int, again: bool) -> int:
     return new
 
 
-def failed(tx: Connection, service: str, event_type: str | None) -> list[int]:
+def failed(tx: Connection, schema: str, event_type: str | None) -> list[int]:
     """Those that were not driven again yet, oldest first."""
     found = tx.execute(
         text(
-            f"SELECT id FROM {service}.outbox f WHERE status = 'failed' "  # noqa: S608
+            f"SELECT id FROM {schema}.outbox f WHERE status = 'failed' "  # noqa: S608
             "AND (CAST(:event_type AS text) IS NULL OR event_type = :event_type) "
-            f"AND NOT EXISTS (SELECT 1 FROM {service}.outbox c WHERE c.redriven_from = f.id) ORDER BY id"
+            f"AND NOT EXISTS (SELECT 1 FROM {schema}.outbox c WHERE c.redriven_from = f.id) ORDER BY id"
         ),
         {"event_type": event_type},
     )

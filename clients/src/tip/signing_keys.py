@@ -42,7 +42,7 @@ def reseal() -> None:
 def identity() -> Iterator[tuple[Any, Any]]:
     """identity's use cases, and what they work with."""
     with database(Settings.from_env()) as stack:
-        config = import_module("identity.config").Config.from_env(stack.service_env("identity"))
+        config = import_module("identity.config").Config.from_env(stack.signing_env)
         deps = import_module("identity.app").dependencies(config)
         yield import_module("identity.usecases"), deps
         deps.engine.dispose()

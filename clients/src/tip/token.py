@@ -59,7 +59,7 @@ def issue(settings: Settings, like: str, lifetime: int) -> str:
     from tip_local.world import World
 
     said = {name: value for name, value in claims(like).items() if name not in ("iss", "aud", "iat", "exp", "jti")}
-    world = World(running_stack(settings).service_env("identity"))
+    world = World(running_stack(settings).signing_env)
     try:
         return usecases.issue_token(world.deps, said, lifetime_s=lifetime)
     finally:

@@ -8,14 +8,15 @@ import click
 from sqlalchemy.exc import SQLAlchemyError
 
 from tip_local.errors import Fault
+from tip_local.home import VAULT_KEY
 from tip_local.schema import database
 from tip_local.settings import Settings
 
 REASONS = {
-    "UnknownKey": "is sealed under a key not given here: add it to EARLIER_KEY_ENCRYPTION_KEYS",
+    "UnknownKey": "is sealed under a key not given here: add it to EARLIER_VAULT_KEY_ENCRYPTION_KEYS",
     "BrokenSeal": "does not open under the key it names: it was altered or moved",
 }
-KEYS = ("KEY_ENCRYPTION_KEY", "KEY_ENCRYPTION_KEY_FILE")
+KEYS = (VAULT_KEY, f"{VAULT_KEY}_FILE")
 
 
 @click.group()
@@ -27,15 +28,16 @@ def command() -> None:
 def rewrap() -> None:
     """Put every sealed secret under the current key-encryption key.
 
-    KEY_ENCRYPTION_KEY (or KEY_ENCRYPTION_KEY_FILE) names the current key, EARLIER_KEY_ENCRYPTION_KEYS the keys that
-    secrets may still be sealed under. Secrets are not decrypted; running it again changes nothing. One that does not
-    open is named and left as it is, the others are done all the same.
+    VAULT_KEY_ENCRYPTION_KEY (or VAULT_KEY_ENCRYPTION_KEY_FILE) names the current key, EARLIER_VAULT_KEY_ENCRYPTION_KEYS
+    the keys that secrets may still be sealed under; unset, they are the platform's own. Secrets are not decrypted;
+    running it again changes nothing. One that does not open is named and left as it is; the others are done all the
+    same.
     """
     with database(Settings.from_env()) as stack:
         unused = {"REDIS_URL": "redis://unused", "CURSOR_KEY": "unused"}  # a service's configuration asks for them
         environment = {**unused, **os.environ, "DATABASE_URL": stack.admin_url}
         if not any(os.environ.get(key) for key in KEYS):
-            environment["KEY_ENCRYPTION_KEY"] = stack.secrets["key_encryption_key"]
+            environment |= stack.sealing_keys(VAULT_KEY)
         done = rewrapped(environment)
     click.echo(f"tip: {done.count} sealed secrets re-wrapped")
     for left in done.left:

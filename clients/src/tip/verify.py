@@ -13,7 +13,7 @@ from sqlalchemy import NullPool, create_engine
 from chassis import db
 from intents import model, store
 from intents.model import chain
-from intents.usecases.reads import not_shown
+from intents.usecases.reads import contradicted, not_shown
 from tip_local.errors import Fault
 from tip_local.schema import database
 from tip_local.settings import Settings
@@ -27,21 +27,32 @@ _SPACE = re.compile(r"\s*")
 @click.command()
 @click.argument("file", type=click.File("r"), required=False)
 @click.option("--account", type=click.UUID, help="Read this account's actions from the database instead of a file.")
-def command(file: IO[str] | None, account: UUID | None) -> None:
+@click.option("--public-key", help="In hexadecimal: what signed heads must hold under, instead of the database's word.")
+def command(file: IO[str] | None, account: UUID | None, public_key: str | None) -> None:
     """Check the chain of hashes of an account's actions. Exit code 2 if a link is broken.
 
     FILE holds action records as the API lists them, in order: one JSON record a line, or whole pages ("-" is standard
     input). A file proves itself; whether its last action is the account's last one, only the database knows.
     """
-    if (file is None) == (account is None):
+    if file and not account:
+        end = chain.follow(records(file))
+    elif account and not file:
+        end = from_database(account, _key(public_key))
+    else:
         raise click.UsageError("give a FILE or --account")
-    end = chain.follow(records(file)) if file else from_database(account)
     if end.broken:
         sequence, action_id, reason = end.broken
         where = f"action {action_id}" if action_id else "no action"
         click.echo(f"tip: BROKEN at sequence {sequence} ({where}): {reason}; {end.checked} actions before it are good")
         sys.exit(BROKEN)
     click.echo(f"tip: {end.checked} actions verified, up to sequence {end.sequence}, hash {end.hash.hex()}")
+
+
+def _key(public_key: str | None) -> bytes | None:
+    try:
+        return None if public_key is None else bytes.fromhex(public_key)
+    except ValueError:
+        raise click.UsageError("--public-key must be hexadecimal") from None
 
 
 def records(file: IO[str]) -> Iterator[dict[str, Any]]:
@@ -71,8 +82,7 @@ def _unpacked(value: Any) -> Iterator[dict[str, Any]]:
         yield record
 
 
-def from_database(account: UUID | None) -> chain.End:
-    assert account is not None  # noqa: S101 - the caller has just looked
+def from_database(account: UUID, public_key: bytes | None = None) -> chain.End:
     with database(Settings.from_env()) as stack:
         engine = create_engine(db.with_driver(stack.admin_url), poolclass=NullPool, isolation_level="REPEATABLE READ")
         with engine.connect() as tx:
@@ -80,7 +90,9 @@ def from_database(account: UUID | None) -> chain.End:
             if head is None:
                 raise Fault(f"there is no action of an account {account}")
             end = chain.follow(_pages(tx, account))
-            return end._replace(broken=end.broken or not_shown(tx, account, 0, end, head))
+            broken = end.broken or not_shown(tx, account, 0, end, head)
+            signed = store.signed_head(tx, account)
+            return end._replace(broken=broken or (contradicted(signed, head[0], public_key) if signed else None))
 
 
 def _pages(tx: Any, account: UUID) -> Iterator[dict[str, Any]]:

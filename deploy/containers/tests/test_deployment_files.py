@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from chassis.openapi import PAGE_HEADERS
 from stream_gateway.config import Config as GatewayConfig
-from tip_local.home import SERVICES
+from tip_local.home import ROLES
 from tip_local.process_table import PROCESSES, WEB_SERVICES
 from tip_local.web import ROUTES
 
@@ -37,6 +38,13 @@ def test_the_ingress_takes_more_streams_on_a_connection_than_a_caller_may_have_a
     assert int(taken) > 2 * int(allowed["STREAMS_PER_PRINCIPAL"])
 
 
+def test_the_page_at_the_ingress_has_the_headers_that_a_service_gives_it() -> None:
+    [page] = re.findall(r"location = /docs \{(.*?)\}", INGRESS, re.DOTALL)
+    given = dict(re.findall(r'add_header (\S+) "(.*?)" always;', page))
+
+    assert given == PAGE_HEADERS
+
+
 def test_a_callers_requests_are_counted_against_the_same_limit_wherever_they_go() -> None:
     limits = {service(name)["environment"].get("RATE_LIMIT_PER_MINUTE") for name in (*WEB_SERVICES, "stream-gateway")}
 
@@ -61,7 +69,25 @@ def test_every_service_gets_its_own_secrets_and_nobody_elses() -> None:
         mounted = {volume.split(":")[0] for volume in found.get("volumes", []) if "secrets:" in volume}
         if name not in ("prepare", "seed"):
             assert len(mounted) <= 1, name
-    assert {volume.split("/")[-1] for volume in service("prepare")["volumes"]} >= set(SERVICES)
+    assert {volume.split("/")[-1] for volume in service("prepare")["volumes"]} >= set(ROLES)
+
+
+def test_redis_answers_nobody_without_its_password() -> None:
+    redis = service("redis")
+
+    assert "/run/tip/redis/redis.conf" in redis["command"]
+    assert not any("requirepass" in word for word in redis["command"]), "commands can be listed"
+    assert "redis-secrets:/run/tip/redis:ro" in redis["volumes"]
+    assert "REDISCLI_AUTH" in redis["healthcheck"]["test"][1]
+    assert "prepare" in redis["depends_on"], "which makes the password"
+
+
+def test_a_volume_of_secrets_has_a_folder_in_the_image_that_prepare_may_write_to() -> None:
+    image = (REPOSITORY / "deploy" / "Dockerfile").read_text()
+    [folders] = re.findall(r"for folder in (.*?);", image)
+    mounted = {volume.split("/")[-1] for volume in service("prepare")["volumes"] if ":/run/tip/" in volume}
+
+    assert mounted <= set(folders.split())
 
 
 def test_nothing_but_the_ingress_is_open_to_other_machines() -> None:

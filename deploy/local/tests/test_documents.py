@@ -11,8 +11,9 @@ SOURCES = [*ROOT.glob("shared/src/**/*.py"), *ROOT.glob("services/*/src/**/*.py"
 PLAIN_TEXT_ONLY = {"queue_unreadable", "provider_unavailable", "deletion_unconfirmed"}
 """Of the two endpoints whose errors carry no code."""
 
-WITHOUT_FLASK = {"request_timeout", "bad_subscription", "bad_position", "out_of_range", "too_many_streams"}
-"""Answered by the event loop in front, and by the stream gateway."""
+WITHOUT_FLASK = {"bad_subscription", "bad_position", "out_of_range", "too_many_streams"}
+"""Answered by the stream gateway."""
+_SAID = r'(?:Problem|__init__)\([0-9]{3}, "([a-z_]+)"'
 
 
 def codes_in_the_contract() -> set[str]:
@@ -24,9 +25,17 @@ def codes_in_the_contract() -> set[str]:
 def codes_in_the_code() -> set[str]:
     tables = [import_module(f"{name}.routes").STATUSES for name in ("identity", "accounts", "controls", "intents")]
     domain = {problems.code_of(error) for table in tables for error in table}
-    said = {code for source in SOURCES for code in re.findall(r'Problem\([0-9]{3}, "([a-z_]+)"', source.read_text())}
+    said = {code for source in SOURCES for code in re.findall(_SAID, source.read_text())}
     return domain | said | set(problems._CODES.values())
 
 
 def test_the_contract_names_every_code_there_is_and_no_other() -> None:
     assert codes_in_the_contract() - WITHOUT_FLASK == codes_in_the_code() - PLAIN_TEXT_ONLY
+
+
+def test_what_is_promised_about_security_names_tests_that_exist() -> None:
+    promised = (ROOT / "SECURITY.md").read_text().split("## What is promised")[1].split("## What is not")[0]
+    named = re.findall(r"`([\w./-]+\.py)`", promised)
+
+    assert len(named) > 15
+    assert [name for name in named if "def test_" not in (ROOT / name).read_text() and "bench/" not in name] == []

@@ -9,12 +9,12 @@ import pytest
 
 from tip_local import control, processes
 from tip_local.errors import Fault
-from tip_local.home import Home
+from tip_local.home import KEYS, PASSWORDS, Home
 from tip_local.logbook import LogBook
 from tip_local.process_table import PROCESSES
 from tip_local.processes import command_line, free_port, wait_until
 from tip_local.settings import Settings
-from tip_local.stack import running_stack
+from tip_local.stack import inherited_environment, running_stack
 from tip_local.supervisor import StopRequested, Supervisor
 from tip_local.up import Step, check_ports, take
 
@@ -174,12 +174,16 @@ def test_secrets_are_made_once_and_are_the_owners_alone(platform):
     platform.start()
 
     assert platform.home.secrets() == kept
-    assert set(kept) == {
-        *("identity", "accounts", "controls", "intents", "stream_gateway"),
-        *("key_encryption_key", "cursor_key"),
-    }
+    assert set(kept) == {*PASSWORDS, *KEYS}
     modes = {name: (platform.home.path / name).stat().st_mode & 0o777 for name in ("secrets.json", "local.json", "")}
     assert modes == {"secrets.json": 0o600, "local.json": 0o600, "": 0o700}
+
+
+@pytest.mark.parametrize("name", ["VAULT_KEY_ENCRYPTION_KEY", "EARLIER_SIGNING_KEY_ENCRYPTION_KEYS", "DATABASE_URL"])
+def test_a_key_in_the_operators_shell_is_handed_on_to_nobody(name, monkeypatch):
+    monkeypatch.setenv(name, "from the shell")
+
+    assert name not in inherited_environment()
 
 
 def test_local_json_says_where_everything_is(platform):
@@ -188,7 +192,10 @@ def test_local_json_says_where_everything_is(platform):
     local = json.loads(platform.home.local_file.read_text())
 
     assert local["base_url"] == f"http://127.0.0.1:{platform.port}"
-    assert set(local) == {"base_url", "stream_target", "events_url", "paper_broker_url"}
+    assert set(local) == {
+        *("base_url", "stream_target", "events_url", "paper_broker_url"),
+        "paper_broker_operator_token",
+    }
 
 
 def test_stop_returns_when_everything_has_ended(platform):

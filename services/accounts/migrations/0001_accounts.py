@@ -2,8 +2,8 @@
 
 from alembic import op
 
-from chassis import feed
-from chassis.migrations import publish
+from chassis import feed, tenancy
+from chassis.migrations import publish, role
 from chassis.outbox import ddl
 
 revision = "0001"
@@ -30,6 +30,7 @@ CREATE INDEX account_organization_id_created_at_id_idx ON accounts.account (orga
 CREATE TABLE accounts.credential (
     id                uuid CONSTRAINT credential_pkey PRIMARY KEY,
     account_id        uuid NOT NULL CONSTRAINT credential_account_id_fkey REFERENCES accounts.account,
+    organization_id   uuid NOT NULL,
     label             text NOT NULL,
     status            text NOT NULL DEFAULT 'pending'
                       CONSTRAINT credential_status_check CHECK (status IN ('pending', 'active', 'invalid', 'revoked')),
@@ -44,12 +45,13 @@ CREATE TABLE accounts.credential (
 CREATE INDEX credential_account_id_created_at_id_idx ON accounts.credential (account_id, created_at, id)
     WHERE deleted_at IS NULL;
 CREATE TABLE accounts.sealed_secret (
-    credential_id uuid NOT NULL CONSTRAINT sealed_secret_credential_id_fkey REFERENCES accounts.credential,
-    version       integer NOT NULL,
-    key_id        text NOT NULL,
-    wrapped_key   bytea NOT NULL,
-    ciphertext    bytea NOT NULL,
-    created_at    timestamptz NOT NULL DEFAULT now(),
+    credential_id   uuid NOT NULL CONSTRAINT sealed_secret_credential_id_fkey REFERENCES accounts.credential,
+    version         integer NOT NULL,
+    organization_id uuid NOT NULL,
+    key_id          text NOT NULL,
+    wrapped_key     bytea NOT NULL,
+    ciphertext      bytea NOT NULL,
+    created_at      timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT sealed_secret_pkey PRIMARY KEY (credential_id, version)
 );
 CREATE TABLE accounts.vault_object (
@@ -80,18 +82,49 @@ CREATE VIEW accounts_api.credential AS
     WHERE c.deleted_at IS NULL;
 """
 
-READERS = ("accounts", "controls", "intents", "stream_gateway", "identity")
+READERS = ("controls_web", "intents", "intents_web", "stream_gateway")
+FEED_READERS = ("controls", "intents")
 # Sealed as they are, secrets are shown only to whoever has to log in at a broker.
 CREDENTIAL_READERS = ("accounts", "intents")
+
+# The worker moves secrets into the vault and destroys them there.
+WORKER = role("accounts")
+UNNEEDED = f"""
+REVOKE INSERT, UPDATE, DELETE ON accounts.account, accounts.credential FROM {WORKER};
+GRANT UPDATE (status, updated_at, vault_version, destroyed_through) ON accounts.credential TO {WORKER};
+REVOKE INSERT, UPDATE ON accounts.sealed_secret FROM {WORKER};
+REVOKE INSERT ON accounts.outbox_head FROM {WORKER};
+REVOKE DELETE ON accounts.vault_object, accounts.outbox_head, accounts.outbox_completed, accounts.feed_position
+    FROM {WORKER};
+"""
+
+# The web process seals secrets and forgets them, and reads none. Of the outbox it tells the health, without payloads.
+WEB = role("accounts_web")
+GRANTS = f"""
+GRANT USAGE ON SCHEMA accounts TO {WEB};
+GRANT SELECT, INSERT, UPDATE ON accounts.account, accounts.credential TO {WEB};
+GRANT INSERT, DELETE, SELECT (credential_id, version) ON accounts.sealed_secret TO {WEB};
+GRANT SELECT (status, event_type, attempts, created_at, claimed_at, pending_xid) ON accounts.outbox TO {WEB};
+CREATE POLICY health ON accounts.outbox FOR SELECT TO {WEB} USING (true);
+GRANT SELECT ON accounts.outbox_head, accounts.outbox_completed, accounts.outbox_backlog TO {WEB};
+GRANT UPDATE (counted_below) ON accounts.outbox_head TO {WEB};
+GRANT INSERT, UPDATE (count), DELETE ON accounts.outbox_backlog TO {WEB};
+"""
 
 
 def upgrade() -> None:
     op.execute(TABLES)
     op.execute(ddl.create_v1("accounts"))
     op.execute(feed.create_v1("accounts"))
+    for table in ("account", "credential", "sealed_secret"):
+        op.execute(tenancy.protect(f"accounts.{table}"))
+    op.execute(tenancy.protect_from_web("accounts.vault_object"))
+    op.execute(UNNEEDED)
+    op.execute(GRANTS)
+    op.execute(ddl.let_append("accounts", WEB))
     op.execute(VIEWS)
     op.execute(publish("accounts_api.account", *READERS))
-    op.execute(publish("accounts_api.feed", *READERS))
+    op.execute(publish("accounts_api.feed", *FEED_READERS))
     op.execute(publish("accounts_api.credential", *CREDENTIAL_READERS))
 
 

@@ -6,7 +6,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from accounts import usecases, worker
-from accounts.app import create_app
+from accounts.app import create_app, dependencies
+from accounts.config import Config
 from chassis.outbox.relay import Relay
 from chassis.queues import Publisher
 from tip_local.accounts_kit import Caller, bearer, drain
@@ -16,13 +17,15 @@ from tip_local.world import Organization, World
 
 @pytest.fixture(scope="module")
 def client(platform: Platform) -> FlaskClient:
-    return create_app(platform.environment("accounts")).test_client()
+    return create_app(platform.web_environment("accounts")).test_client()
 
 
 @pytest.fixture(scope="module")
-def deps(client: FlaskClient) -> usecases.Deps:
-    found: usecases.Deps = client.application.extensions["deps"]
-    return found
+def deps(platform: Platform) -> Iterator[usecases.Deps]:
+    """What the worker processes of accounts work with."""
+    made = dependencies(Config.from_env(platform.environment("accounts")))
+    yield made
+    made.engine.dispose()
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from sqlalchemy import text
 
 from accounts import usecases
 from accounts.app import create_app
+from chassis.outbox.ddl import let_append
 from tip_local.accounts_kit import Caller, bearer, events
 from tip_local.platform_plugin import Platform
 from tip_local.world import Organization, World
@@ -102,11 +103,11 @@ def test_a_change_whose_event_cannot_be_queued_is_not_made(
 ) -> None:
     account = admin.account()
     with platform.admin() as connection:
-        connection.execute(text("REVOKE INSERT ON accounts.outbox FROM tip_accounts"))
+        connection.execute(text("REVOKE INSERT ON accounts.outbox FROM tip_accounts_web"))
         try:
             answer = admin.call("PATCH", f"/v1/accounts/{account['id']}", json={"name": "Second"})
         finally:
-            connection.execute(text("GRANT INSERT ON accounts.outbox TO tip_accounts"))
+            connection.execute(text(let_append("accounts", "tip_accounts_web")))
 
     assert answer.status_code == 500
     assert admin.get(f"/v1/accounts/{account['id']}").json == account
@@ -252,7 +253,7 @@ def test_a_key_sees_and_touches_accounts_of_its_own_environment_only(
 
 
 def test_a_rehearsal_can_be_switched_off(platform: Platform, organization: Organization) -> None:
-    strict = create_app(platform.environment("accounts", LIVE_REHEARSAL="false")).test_client()
+    strict = create_app(platform.web_environment("accounts", LIVE_REHEARSAL="false")).test_client()
     admin = Caller(strict, bearer(organization.tokens["admin"]))
 
     rehearsal = admin.post("/v1/accounts", {**NEW, "environment": "live"})
@@ -261,11 +262,12 @@ def test_a_rehearsal_can_be_switched_off(platform: Platform, organization: Organ
     assert (rehearsal.status_code, rehearsal.json["code"], serious.status_code) == (422, "rehearsal_off", 201)
 
 
-@pytest.mark.parametrize("reader", ["controls", "intents", "stream_gateway", "identity"])
+@pytest.mark.parametrize("reader", ["intents", "stream_gateway", "controls_web", "intents_web"])
 def test_other_services_read_accounts_and_change_nothing(admin: Caller, platform: Platform, reader: str) -> None:
     account = admin.account(time_zone="Asia/Tokyo")
     with platform.admin() as connection:
         connection.execute(text(f"SET ROLE tip_{reader}"))
+        connection.execute(text(f"SET tip.organizations = '{{{account['organization_id']}}}'"))
         row = connection.execute(text("SELECT * FROM accounts_api.account WHERE id = :id"), {"id": account["id"]}).one()
         privileges = connection.execute(
             text("SELECT has_table_privilege('accounts_api.account', 'UPDATE, DELETE, INSERT')")
@@ -284,3 +286,12 @@ def test_other_services_read_accounts_and_change_nothing(admin: Caller, platform
         "version",
     ]
     assert (row.time_zone, row.version, privileges) == ("Asia/Tokyo", 1, False)
+
+
+def test_a_deletion_with_a_parameter_that_does_not_exist_deletes_nothing(admin: Caller) -> None:
+    account = admin.account()
+
+    answer = admin.call("DELETE", f"/v1/accounts/{account['id']}?dry_run=true")
+
+    assert (answer.status_code, answer.json["code"]) == (400, "unknown_query")
+    assert admin.get(f"/v1/accounts/{account['id']}").json == account

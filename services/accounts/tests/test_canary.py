@@ -15,9 +15,10 @@ import redis
 from flask.testing import FlaskClient
 from sqlalchemy import text
 
-from accounts import usecases
-from accounts.app import create_app
+from accounts.app import create_app, dependencies
+from accounts.config import Config
 from chassis import metrics
+from chassis.outbox.ddl import let_append
 from tip_local.accounts_kit import Caller, bearer, column
 from tip_local.outbox_kit import statuses
 from tip_local.platform_plugin import Platform
@@ -40,10 +41,10 @@ class Everything:
     def __init__(self, platform: Platform, world: World) -> None:
         self.log = io.StringIO()
         with redirect_stderr(self.log):
-            self.client: FlaskClient = create_app(platform.environment("accounts", LOG_LEVEL="debug")).test_client()
+            self.client: FlaskClient = create_app(platform.web_environment("accounts", LOG_LEVEL="debug")).test_client()
         self.platform = platform
         self.admin = Caller(self.client, bearer(world.organization().tokens["admin"]))
-        self.deps: usecases.Deps = self.client.application.extensions["deps"]
+        self.deps = dependencies(Config.from_env(platform.environment("accounts")))
         self.answers: list[str] = []
 
     def call(self, method: str, path: str, body: Any = None, **more: Any) -> Any:
@@ -107,9 +108,9 @@ def _wrongly(everything: Everything, path: str, credential_id: str) -> None:
     assert everything.call("PUT", secret, data=broken, content_type="application/json").status_code == 400
     assert everything.call("PUT", secret, data=f"secret_key={SECRET_KEY}").status_code == 415
     with everything.platform.admin() as connection:
-        connection.execute(text("REVOKE INSERT ON accounts.outbox FROM tip_accounts"))
+        connection.execute(text("REVOKE INSERT ON accounts.outbox FROM tip_accounts_web"))
         assert everything.call("POST", path, {"label": "x", "secret": SECRET}).status_code == 500
-        connection.execute(text("GRANT INSERT ON accounts.outbox TO tip_accounts"))
+        connection.execute(text(let_append("accounts", "tip_accounts_web")))
 
 
 def _found(haystack: str) -> list[str]:

@@ -140,11 +140,11 @@ def test_after_a_change_of_key_and_rewrap_the_old_key_opens_nothing_and_the_new_
     credential = admin.credential(admin.account()["id"])
     drain(relay)
     waiting = admin.credential(admin.account()["id"])
-    old, new = platform.key_encryption_key, _key()
+    old, new = platform.vault_key, _key()
 
-    first = tip("vault", "rewrap", KEY_ENCRYPTION_KEY=new, EARLIER_KEY_ENCRYPTION_KEYS=old)
-    second = tip("vault", "rewrap", KEY_ENCRYPTION_KEY=new)
-    only_new = dependencies(Config.from_env(platform.environment("accounts", KEY_ENCRYPTION_KEY=new)))
+    first = tip("vault", "rewrap", VAULT_KEY_ENCRYPTION_KEY=new, EARLIER_VAULT_KEY_ENCRYPTION_KEYS=old)
+    second = tip("vault", "rewrap", VAULT_KEY_ENCRYPTION_KEY=new)
+    only_new = dependencies(Config.from_env(platform.environment("accounts", VAULT_KEY_ENCRYPTION_KEY=new)))
 
     assert (first.exit_code, first.output.split()[1] != "0") == (0, True)
     assert (second.exit_code, second.output) == (0, "tip: 0 sealed secrets re-wrapped\n")
@@ -153,7 +153,7 @@ def test_after_a_change_of_key_and_rewrap_the_old_key_opens_nothing_and_the_new_
         deps.vault.get(_place(credential))
     usecases.settle_credential(only_new, UUID(waiting["id"]))  # the request that was sealed under the old key
     assert only_new.vault.get(_place(waiting)).reveal() == SECRET
-    back = tip("vault", "rewrap", KEY_ENCRYPTION_KEY=old, EARLIER_KEY_ENCRYPTION_KEYS=new)
+    back = tip("vault", "rewrap", VAULT_KEY_ENCRYPTION_KEY=old, EARLIER_VAULT_KEY_ENCRYPTION_KEYS=new)
     assert back.exit_code == 0 and deps.vault.get(_place(credential)).reveal() == SECRET
 
 
@@ -168,17 +168,17 @@ def test_one_secret_that_does_not_open_stops_none_of_the_others(
         read = text("SELECT wrapped_key FROM accounts.vault_object WHERE credential_id = :id")
         whole = bytes(connection.execute(read, {"id": broken["id"]}).scalar_one())
         connection.execute(spoil, {"bytes": b"spoilt", "id": broken["id"]})
-    old, new = platform.key_encryption_key, _key()
+    old, new = platform.vault_key, _key()
 
-    answer = tip("vault", "rewrap", KEY_ENCRYPTION_KEY=new, EARLIER_KEY_ENCRYPTION_KEYS=old)
+    answer = tip("vault", "rewrap", VAULT_KEY_ENCRYPTION_KEY=new, EARLIER_VAULT_KEY_ENCRYPTION_KEYS=old)
 
-    opened = dependencies(Config.from_env(platform.environment("accounts", KEY_ENCRYPTION_KEY=new))).vault
+    opened = dependencies(Config.from_env(platform.environment("accounts", VAULT_KEY_ENCRYPTION_KEY=new))).vault
     assert answer.exit_code == 1
     assert f"credential {broken['id']} version 1 does not open" in answer.output
     assert all(opened.get(_place(one)).reveal() == SECRET for one in credentials if one is not broken)
     with platform.admin() as connection:
         connection.execute(spoil, {"bytes": whole, "id": broken["id"]})
-    back = tip("vault", "rewrap", KEY_ENCRYPTION_KEY=old, EARLIER_KEY_ENCRYPTION_KEYS=new)
+    back = tip("vault", "rewrap", VAULT_KEY_ENCRYPTION_KEY=old, EARLIER_VAULT_KEY_ENCRYPTION_KEYS=new)
     assert back.exit_code == 0
 
 
@@ -186,7 +186,7 @@ def test_a_key_that_is_missing_is_named(tip: Any, admin: Caller, relay: Relay) -
     admin.credential(admin.account()["id"])
     drain(relay)
 
-    answer = tip("vault", "rewrap", KEY_ENCRYPTION_KEY=_key())
+    answer = tip("vault", "rewrap", VAULT_KEY_ENCRYPTION_KEY=_key())
 
     assert answer.exit_code == 1
-    assert "EARLIER_KEY_ENCRYPTION_KEYS" in answer.output and "Traceback" not in answer.output
+    assert "EARLIER_VAULT_KEY_ENCRYPTION_KEYS" in answer.output and "Traceback" not in answer.output

@@ -16,11 +16,14 @@ README = Path(__file__).parents[1] / "README.md"
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"KEY_ENCRYPTION_KEY": ""}, "KEY_ENCRYPTION_KEY"),
-        ({"KEY_ENCRYPTION_KEY": "c2hvcnQ="}, "KEY_ENCRYPTION_KEY"),
-        ({"KEY_ENCRYPTION_KEY_FILE": "/nowhere/key"}, "KEY_ENCRYPTION_KEY"),
-        ({"KEY_ENCRYPTION_KEY": "", "KEY_ENCRYPTION_KEY_FILE": "/nowhere/key"}, "KEY_ENCRYPTION_KEY_FILE"),
-        ({"EARLIER_KEY_ENCRYPTION_KEYS": "c2hvcnQ="}, "KEY_ENCRYPTION_KEY"),
+        ({"VAULT_KEY_ENCRYPTION_KEY": ""}, "VAULT_KEY_ENCRYPTION_KEY"),
+        ({"VAULT_KEY_ENCRYPTION_KEY": "c2hvcnQ="}, "VAULT_KEY_ENCRYPTION_KEY"),
+        ({"VAULT_KEY_ENCRYPTION_KEY_FILE": "/nowhere/key"}, "VAULT_KEY_ENCRYPTION_KEY"),
+        (
+            {"VAULT_KEY_ENCRYPTION_KEY": "", "VAULT_KEY_ENCRYPTION_KEY_FILE": "/nowhere/key"},
+            "VAULT_KEY_ENCRYPTION_KEY_FILE",
+        ),
+        ({"EARLIER_VAULT_KEY_ENCRYPTION_KEYS": "c2hvcnQ="}, "VAULT_KEY_ENCRYPTION_KEY"),
         ({"FINGERPRINT_KEY": "c2hvcnQ="}, "FINGERPRINT_KEY"),
         ({"VAULT": "paper"}, "VAULT"),
         ({"VAULT": "hashicorp"}, "VAULT_ADDR"),
@@ -40,8 +43,8 @@ def test_a_setting_that_cannot_be_used_is_named_and_not_quoted(
 
 def test_the_key_may_come_from_a_file(platform: Platform, tmp_path: Path) -> None:
     file = tmp_path / "key"
-    file.write_text(platform.key_encryption_key + "\n")
-    change = {"KEY_ENCRYPTION_KEY": "", "KEY_ENCRYPTION_KEY_FILE": str(file)}
+    file.write_text(platform.vault_key + "\n")
+    change = {"VAULT_KEY_ENCRYPTION_KEY": "", "VAULT_KEY_ENCRYPTION_KEY_FILE": str(file)}
 
     from_file = dependencies(Config.from_env(platform.environment("accounts", **change)))
     from_variable = dependencies(Config.from_env(platform.environment("accounts")))
@@ -52,8 +55,8 @@ def test_the_key_may_come_from_a_file(platform: Platform, tmp_path: Path) -> Non
 def test_no_setting_that_is_secret_shows_itself(platform: Platform) -> None:
     config = Config.from_env(platform.environment("accounts", VAULT_TOKEN="hvs.token"))
 
-    assert platform.key_encryption_key not in repr(config) and "hvs.token" not in repr(config)
-    assert platform.key_encryption_key not in repr(dependencies(config))
+    assert platform.vault_key not in repr(config) and "hvs.token" not in repr(config)
+    assert platform.vault_key not in repr(dependencies(config))
 
 
 def test_every_own_setting_is_in_the_readme() -> None:
@@ -76,7 +79,7 @@ def test_a_process_with_a_bad_setting_ends_with_one_line(
     platform: Platform, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        create_app(platform.environment("accounts", VAULT="paper"))
+        create_app(platform.web_environment("accounts", VAULT="paper"))
 
     assert (ended.value.code, capsys.readouterr().err) == (
         2,

@@ -15,7 +15,8 @@ import pytest
 import redis
 
 from accounts import usecases
-from accounts.app import create_app
+from accounts.app import create_app, dependencies
+from accounts.config import Config
 from tip_local.accounts_kit import SECRET, Caller, bearer, column
 from tip_local.kv2_server import TOKEN, Kv2Server
 from tip_local.outbox_kit import age_claims, rows, statuses
@@ -138,8 +139,8 @@ def test_a_relay_stopped_for_longer_than_its_claim_changes_nothing_when_it_comes
 ) -> None:
     vault = {"VAULT": "hashicorp", "VAULT_ADDR": kv2.address, "VAULT_TOKEN": TOKEN}
     environment = platform.environment("accounts", **vault)
-    client = create_app(environment).test_client()
-    deps: usecases.Deps = client.application.extensions["deps"]
+    client = create_app(platform.web_environment("accounts", **vault)).test_client()
+    deps = dependencies(Config.from_env(environment))
     admin = Caller(client, bearer(world.organization().tokens["admin"]))
     relays = Relays(environment)
     try:

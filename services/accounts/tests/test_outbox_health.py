@@ -42,7 +42,7 @@ def internal(world: World) -> Organization:
 @pytest.fixture(scope="module")
 def client(platform: Platform, internal: Organization) -> FlaskClient:
     configured = f"{uuid4()}, {internal.id}"
-    return create_app(platform.environment("accounts", INTERNAL_ORGANIZATIONS=configured)).test_client()
+    return create_app(platform.web_environment("accounts", INTERNAL_ORGANIZATIONS=configured)).test_client()
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_an_internal_organization_named_in_a_header_helps_nobody(
 
 
 def test_too_many_requests_are_refused_with_429(platform: Platform, world: World) -> None:
-    strict = create_app(platform.environment("accounts", RATE_LIMIT_PER_MINUTE="2")).test_client()
+    strict = create_app(platform.web_environment("accounts", RATE_LIMIT_PER_MINUTE="2")).test_client()
     token = world.service_account(["credential:read"]).token
 
     statuses = [strict.get(PATH, headers=bearer(token)).status_code for _ in range(2)]
@@ -131,11 +131,11 @@ def test_an_error_while_reading_the_queue_is_a_plain_500(
     platform: Platform, client: FlaskClient, operator: Caller
 ) -> None:
     with platform.admin() as connection:
-        connection.execute(text("REVOKE SELECT ON accounts.outbox_head FROM tip_accounts"))
+        connection.execute(text("REVOKE SELECT ON accounts.outbox_head FROM tip_accounts_web"))
         try:
             status, body = _refused(client, operator.headers)
         finally:
-            connection.execute(text("GRANT SELECT ON accounts.outbox_head TO tip_accounts"))
+            connection.execute(text("GRANT SELECT ON accounts.outbox_head TO tip_accounts_web"))
 
     assert (status, "outbox_head" in body) == (500, False)
 

@@ -171,12 +171,14 @@ def test_a_listener_hears_everything_once_although_every_message_was_lost(
     def hear(_tx: object, event: Told) -> None:
         heard.append(event.event_type)
 
-    feed = Feed(outbox.engine, "accounts", "accounts")
+    listener = db.engine(fresh_platform.database_url("intents"), pool_size=1, name="tests")
+    feed = Feed(listener, "intents", "accounts")
     for event_type in model.EVENT_TYPES:
         append(outbox, event_type)
         Relay(outbox, publisher, ()).drain_once()
         feed.catch_up(hear)
     feed.catch_up(hear)
+    listener.dispose()
 
     assert heard == list(model.EVENT_TYPES)
 

@@ -2,8 +2,8 @@
 
 from alembic import op
 
-from chassis import feed
-from chassis.migrations import publish
+from chassis import feed, tenancy
+from chassis.migrations import publish, publish_function, role
 from chassis.outbox import ddl
 
 revision = "0001"
@@ -102,20 +102,33 @@ BEGIN
 END
 $$
 """
-READERS = ("controls", "intents", "stream_gateway")
+READERS = ("controls_web", "intents", "intents_web")
+FEED_READERS = ("intents",)
+WEB, WORKER = role("controls_web"), role("controls")
 
 
 def upgrade() -> None:
     for table, (key, values) in TABLES.items():
         columns = ", ".join((key, values, LIFE)).format(table=table)
         op.execute(f"CREATE TABLE controls.{table} ({columns})")
+        op.execute(tenancy.protect(f"controls.{table}"))
+        op.execute(f"GRANT SELECT, INSERT, UPDATE ON controls.{table} TO {WEB}")
+        op.execute(f"REVOKE INSERT, UPDATE ON controls.{table} FROM {WORKER}")
         shown = ", ".join((COLUMNS[key], COLUMNS[values], "created_at, updated_at, version"))
         op.execute(VIEW.format(table=table, columns=shown))
     op.execute(ddl.create_v1("controls"))
     op.execute(feed.create_v1("controls"))
-    for view in (*TABLES, "feed"):
+    op.execute(
+        f"REVOKE DELETE ON controls.outbox_head, controls.outbox_completed, controls.feed_position FROM {WORKER}"
+    )
+    op.execute(f"REVOKE INSERT ON controls.outbox_head FROM {WORKER}")
+    op.execute(f"GRANT USAGE ON SCHEMA controls TO {WEB}")
+    op.execute(ddl.let_append("controls", WEB))
+    for view in TABLES:
         op.execute(publish(f"controls_api.{view}", *READERS))
+    op.execute(publish("controls_api.feed", *FEED_READERS))
     op.execute(RULES)
+    op.execute(publish_function("controls_api.rules(uuid, uuid, text)", *READERS))
 
 
 def downgrade() -> None:

@@ -73,7 +73,7 @@ class Setting:
 
 @pytest.fixture(scope="module")
 def setting(platform: Platform, world: World) -> Iterator[Setting]:
-    app = create_app(platform.environment("controls"))
+    app = create_app(platform.web_environment("controls"))
     yield Setting(platform, world, app.test_client())
     app.extensions["deps"].engine.dispose()
 

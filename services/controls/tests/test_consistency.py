@@ -39,7 +39,7 @@ def decide(connection: Any, account_id: Any) -> Any:
 def test_no_reader_that_begins_after_the_answer_sees_an_older_control(
     setting: Any, organization: Any, intents_engine: Any, platform: Any
 ) -> None:
-    app = create_app(platform.environment("controls"))
+    app = create_app(platform.web_environment("controls"))
     account = setting.account(organization)
     stop, answered, counts = threading.Event(), [0], [0] * 4
     headers = {"Authorization": f"Bearer {organization.tokens['admin']}"}
@@ -87,7 +87,7 @@ def test_no_reader_that_begins_after_the_answer_sees_an_older_control(
 
 
 def test_writers_at_once_create_once_and_lose_no_update(setting: Any, organization: Any, platform: Any) -> None:
-    app = create_app(platform.environment("controls"))
+    app = create_app(platform.web_environment("controls"))
     account = setting.account(organization)
     headers = {"Authorization": f"Bearer {organization.tokens['admin']}"}
     fields = [{"trading_start": "09:30:00"}, {"trading_end": "16:00:00"}, {"stale_order_millis": 5000}]
@@ -113,7 +113,7 @@ def test_writers_at_once_create_once_and_lose_no_update(setting: Any, organizati
 
 
 def test_with_if_match_exactly_one_of_many_writers_wins(setting: Any, organization: Any, platform: Any) -> None:
-    app = create_app(platform.environment("controls"))
+    app = create_app(platform.web_environment("controls"))
     account = setting.account(organization)
     headers = {"Authorization": f"Bearer {organization.tokens['admin']}", "If-Match": '"1"'}
     path = f"/v1/controls/accounts/{account}/symbols/AAPL"

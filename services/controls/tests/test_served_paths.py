@@ -18,7 +18,7 @@ def port(platform: Any) -> Iterator[int]:
         number = int(probe.getsockname()[1])
     environment = {
         **os.environ,
-        **platform.environment("controls"),
+        **platform.web_environment("controls"),
         "WEB_PORT": str(number),
         "WEB_WORKERS": "1",
         "WEB_THREADS": "2",

@@ -26,7 +26,7 @@ TABLES = ("account_switch", "account_limits", "symbol_manual", "symbol_time", "s
 @pytest.fixture(scope="module")
 def accounts(platform: Any) -> Any:
     """The accounts service as far as it is heard: its outbox, relayed."""
-    engine = create_engine(db.with_driver(platform.database_url("accounts")))
+    engine = create_engine(db.with_driver(platform.admin_url))
     yield Relay(Outbox(engine, "accounts"), Publisher(platform.redis_url), ())
     engine.dispose()
 
@@ -94,7 +94,7 @@ def test_what_was_told_while_nobody_listened_is_heard_once_and_in_full(
 def test_a_put_under_way_while_the_account_is_deleted_leaves_nothing_behind(
     setting: Any, organization: Any, controls: Any, accounts: Any, feed: Any
 ) -> None:
-    engine = create_engine(db.with_driver(setting.platform.database_url("controls")))
+    engine = create_engine(db.with_driver(setting.platform.admin_url))
     with engine.connect() as late:
         with late.begin():
             scope = usecases.model.Scope(organization.id, controls.account_id, "AAPL")

@@ -2,7 +2,8 @@
 
 from alembic import op
 
-from chassis.migrations import publish
+from chassis import tenancy
+from chassis.migrations import publish, publish_function, role, web_names
 from chassis.outbox import ddl
 
 revision = "0001"
@@ -103,19 +104,121 @@ CREATE VIEW identity_api.signing_key AS
     SELECT kid, algorithm, public_jwk FROM identity.signing_key WHERE retired_at IS NULL;
 """
 
-READERS = ("identity", "accounts", "controls", "intents", "stream_gateway")
-PUBLISHED = ("organization", "api_key", "app_user", "membership", "service_account", "signing_key", "feed")
+# Who calls is found out before anybody is served: these see every organization, and answer only whoever can already
+# show the key, or the name that a checked token states. In PL/pgSQL, because its plans are kept by the connection.
+IDENTIFYING = {
+    "organizations_of_keys(bytea[])": """
+CREATE FUNCTION identity_api.organizations_of_keys(digests bytea[]) RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (SELECT coalesce(array_agg(DISTINCT k.organization_id), '{}')::text
+            FROM identity.api_key k WHERE k.key_digest = ANY (digests));
+END $$
+""",
+    "usable_key(bytea)": """
+CREATE FUNCTION identity_api.usable_key(of_digest bytea)
+RETURNS TABLE (id uuid, key_digest bytea, organization_id uuid, environment text, permissions text[],
+               entitlements text[])
+LANGUAGE plpgsql STABLE SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT k.id, k.key_digest, k.organization_id, k.environment, k.permissions, k.entitlements
+    FROM identity_api.api_key k
+    WHERE k.key_digest = of_digest AND NOT k.disabled AND NOT k.organization_disabled
+      AND (k.expires_at IS NULL OR k.expires_at > now());
+END $$
+""",
+    "identified_user(text, text, text)": """
+CREATE FUNCTION identity_api.identified_user(of_provider text, of_subject text, of_external_id text)
+RETURNS TABLE (user_id uuid, deleted boolean, organization_id uuid, decided boolean, role text, entitlements text[])
+LANGUAGE plpgsql STABLE SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT u.id, u.deleted, o.id, m.user_id IS NOT NULL, m.role, coalesce(o.entitlements, '{}')
+    FROM (SELECT) one
+    LEFT JOIN identity_api.app_user u ON u.provider = of_provider AND u.subject = of_subject
+    LEFT JOIN identity_api.organization o
+           ON o.provider = of_provider AND o.external_id = of_external_id AND NOT o.disabled
+    LEFT JOIN identity_api.membership m ON m.user_id = u.id AND m.organization_id = o.id;
+END $$
+""",
+    "identified_service_account(text, uuid)": """
+CREATE FUNCTION identity_api.identified_service_account(of_client_id text, of_organization uuid)
+RETURNS TABLE (scopes text[], organization_id uuid, entitlements text[])
+LANGUAGE plpgsql STABLE SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY SELECT a.scopes, o.id, coalesce(o.entitlements, '{}')
+    FROM identity_api.service_account a
+    LEFT JOIN identity_api.organization o ON o.id = of_organization AND NOT o.disabled
+    WHERE a.client_id = of_client_id AND NOT a.disabled;
+END $$
+""",
+}
+
+# Of these nothing is ever deleted: a user or a membership that ended has to stay known.
+KEPT = (
+    "identity.organization",
+    "identity.app_user",
+    "identity.membership",
+    "identity.signing_key",
+    "identity.outbox_head",
+    "identity.outbox_completed",
+)
+# The web process: operators (service accounts) run all organizations through it, and a user who is deleted leaves all.
+# A user is of no organization; who may see one is decided by memberships.
+WEB = role("identity_web")
+OF_ORGANIZATIONS = ("organization", "membership", "entitlement", "api_key")
+GRANTS = f"""
+GRANT USAGE ON SCHEMA identity TO {WEB};
+GRANT SELECT, INSERT ON identity.organization, identity.app_user, identity.membership, identity.entitlement,
+    identity.api_key, identity.service_account, identity.signing_key TO {WEB};
+GRANT UPDATE (name, disabled) ON identity.organization TO {WEB};
+GRANT UPDATE (deletion_begun_at, deleted_at) ON identity.app_user TO {WEB};
+GRANT UPDATE (role, removed_at) ON identity.membership TO {WEB};
+GRANT UPDATE (expires_at), DELETE ON identity.entitlement TO {WEB};
+GRANT UPDATE (name, permissions, disabled, expires_at), DELETE ON identity.api_key TO {WEB};
+GRANT UPDATE (name, scopes, disabled, secret_digest), DELETE ON identity.service_account TO {WEB};
+GRANT UPDATE (needed_until) ON identity.signing_key TO {WEB};
+CREATE POLICY users ON identity.app_user TO {WEB} USING (true);
+"""
+
+# The stream gateway looks at the callers of all its streams together, a submit at the key and all else in one read.
+PUBLISHED = {
+    "organization": ("stream_gateway",),
+    "api_key": ("stream_gateway", "intents", "intents_web"),
+    "app_user": ("stream_gateway",),
+    "membership": ("stream_gateway",),
+    "service_account": ("stream_gateway",),
+    "signing_key": ("stream_gateway", "identity", *web_names()),
+    "feed": ("identity",),
+}
+CALLERS = ("stream_gateway", "identity", *web_names())
 
 
 def upgrade() -> None:
     op.execute(TABLES)
     op.execute(ddl.create_v1("identity"))
+    op.execute(f"REVOKE DELETE ON {', '.join(KEPT)} FROM {role('identity')}")
+    op.execute(tenancy.protect("identity.organization", "id"))
+    for table in ("membership", "entitlement", "api_key"):
+        op.execute(tenancy.protect(f"identity.{table}"))
+    op.execute(tenancy.protect_from_web("identity.app_user"))
+    op.execute(GRANTS)
+    op.execute(ddl.let_append("identity", WEB))
+    for table in (*OF_ORGANIZATIONS, "outbox"):
+        op.execute(tenancy.admit_operators(f"identity.{table}", WEB))
     op.execute(VIEWS)
-    for view in PUBLISHED:
-        op.execute(publish(f"identity_api.{view}", *READERS))
+    for view, readers in PUBLISHED.items():
+        op.execute(publish(f"identity_api.{view}", *readers))
+    for function, definition in IDENTIFYING.items():
+        op.execute(definition)
+        op.execute(publish_function(f"identity_api.{function}", *CALLERS))
 
 
 def downgrade() -> None:
+    for function in IDENTIFYING:
+        op.execute(f"DROP FUNCTION identity_api.{function}")
     for view in ("signing_key", "service_account", "membership", "app_user", "api_key", "organization"):
         op.execute(f"DROP VIEW identity_api.{view}")
     op.execute(ddl.drop_v1("identity"))

@@ -26,7 +26,7 @@ PATIENCE_S = 60  # with a process that has to share a busy machine
 
 @pytest.fixture(scope="module")
 def client(platform: Platform) -> FlaskClient:
-    return create_app(platform.environment("identity")).test_client()
+    return create_app(platform.web_environment("identity")).test_client()
 
 
 @pytest.fixture(scope="module")

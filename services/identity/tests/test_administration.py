@@ -91,11 +91,14 @@ IMPOSSIBLE = ["%00", "a%00b", "%0d%0a", "%ed%a0%80", "%ff", "x" * 300]
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 @pytest.mark.parametrize("name", IMPOSSIBLE)
 def test_a_name_in_a_path_that_cannot_be_is_not_found(
-    client: FlaskClient, organization: Organization, operator: Headers, method: str, name: str
+    client: FlaskClient, organization: Organization, operator: Headers, admin: Headers, method: str, name: str
 ) -> None:
     at = f"/v1/organizations/{organization.id}"
-    for path, body in ((f"{at}/entitlements/{name}", {}), (f"{at}/memberships/{name}", {"role": "member"})):
-        assert client.open(path, method=method, json=body, headers=operator).status_code == 404
+    for path, body, headers in (
+        (f"{at}/entitlements/{name}", {}, operator),
+        (f"{at}/memberships/{name}", {"role": "member"}, admin),
+    ):
+        assert client.open(path, method=method, json=body, headers=headers).status_code == 404
 
 
 @pytest.mark.parametrize("provider_id", ["%00", "a%00b", "%0d%0aX-Evil:1", "%ed%a0%80", "x" * 300, "..%2f..", "'--"])
@@ -192,16 +195,18 @@ def test_an_admin_makes_members_and_changes_and_takes_their_roles(
     assert kinds == ["membership.updated", "membership.updated", "membership.deleted"]
 
 
-def test_an_organization_keeps_its_last_admin_unless_an_operator_says_otherwise(
+def test_an_organization_keeps_its_last_admin_unless_it_is_taken_away_by_hand(
     client: FlaskClient, world: World, organization: Organization, admin: Headers, operator: Headers
 ) -> None:
-    path = f"/v1/organizations/{organization.id}/memberships/{world.subject(organization.external_id, 'admin')}"
+    subject = world.subject(organization.external_id, "admin")
+    path = f"/v1/organizations/{organization.id}/memberships/{subject}"
 
     demoted = client.put(path, json={"role": "member"}, headers=admin)
     removed = client.delete(path, headers=admin)
 
     assert [(answer.status_code, answer.json["code"]) for answer in (demoted, removed)] == [(409, "last_admin")] * 2
-    assert client.delete(path, headers=operator).status_code == 204
+    usecases.remove_member(world.deps, None, organization.id, subject)
+    assert client.get(path, headers=operator).status_code == 404
 
 
 def test_a_key_is_shown_once_and_never_again(
@@ -435,7 +440,7 @@ def test_an_entitlement_that_cannot_be_is_refused(
 def test_a_keys_last_use_is_noted_without_a_write_per_request(
     platform: Platform, world: World, organization: Organization, admin: Headers
 ) -> None:
-    client = create_app(platform.environment("identity")).test_client()
+    client = create_app(platform.web_environment("identity")).test_client()
     deps = client.application.extensions["deps"]
     key = {"x-api-key": organization.api_keys["paper"]}
     statements = Statements(deps.engine)
@@ -467,17 +472,17 @@ class Statements:
 
 def test_an_organization_without_redis_still_knows_its_keys(platform: Platform, world: World) -> None:
     organization = world.organization()
-    client = create_app(platform.environment("identity", REDIS_URL="redis://127.0.0.1:9/0")).test_client()
+    client = create_app(platform.web_environment("identity", REDIS_URL="redis://127.0.0.1:9/0")).test_client()
 
     assert client.get("/v1/auth/self", headers={"x-api-key": organization.api_keys["live"]}).status_code == 200
 
 
-@pytest.mark.parametrize("variable", ["KEY_ENCRYPTION_KEY", "EARLIER_KEY_ENCRYPTION_KEYS"])
+@pytest.mark.parametrize("variable", ["SIGNING_KEY_ENCRYPTION_KEY", "EARLIER_SIGNING_KEY_ENCRYPTION_KEYS"])
 def test_a_key_that_is_no_key_is_named_and_not_quoted(
     platform: Platform, variable: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
-        create_app(platform.environment("identity", **{variable: "c2hvcnQ="}))
+        create_app(platform.web_environment("identity", **{variable: "c2hvcnQ="}))
 
     said = capsys.readouterr().err
     assert said.startswith(f"identity: configuration: {variable}: ") and "c2hvcnQ" not in said
@@ -518,14 +523,35 @@ def test_the_first_operator_is_made_by_hand(
     rotated = json.loads(capsys.readouterr().out)
     by_hand.main(["reseal-signing-keys"])
     assert json.loads(capsys.readouterr().out) == {"count": 0, "unopened": []}
-    monkeypatch.setenv("KEY_ENCRYPTION_KEY", "A" * 43 + "=")
-    with pytest.raises(SystemExit, match="EARLIER_KEY_ENCRYPTION_KEYS"):
+    monkeypatch.setenv("SIGNING_KEY_ENCRYPTION_KEY", "A" * 43 + "=")
+    with pytest.raises(SystemExit, match="EARLIER_SIGNING_KEY_ENCRYPTION_KEYS"):
         by_hand.main(["reseal-signing-keys"])
     assert rotated["kid"] in json.loads(capsys.readouterr().out)["unopened"]
 
     form = {"grant_type": "client_credentials", **made}
     assert client.post("/oauth/token", data=form).json["scope"] == "organization:write"
     assert rotated["kid"] in [key["kid"] for key in client.get("/.well-known/jwks.json").json["keys"]]
+
+
+def test_the_first_admin_of_an_organization_is_made_by_hand(
+    client: FlaskClient, platform: Platform, world: World, operator: Headers, as_bearer: Bearer,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    for name, value in platform.environment("identity").items():
+        monkeypatch.setenv(name, value)
+    external_id, subject = uuid4().hex, f"founder-{uuid4().hex[:8]}"
+    made = client.post("/v1/organizations", json={"external_id": external_id, "name": "New"}, headers=operator).json
+    member = ["--organization", made["id"], "--subject", subject]
+    founder = as_bearer(world.user_token(subject, external_id))
+
+    by_hand.main(["put-member", *member, "--role", "admin"])
+    assert json.loads(capsys.readouterr().out)["role"] == "admin"
+    path = f"/v1/organizations/{made['id']}/memberships/{uuid4().hex}"
+    assert client.put(path, json={"role": "member"}, headers=founder).status_code == 201
+    by_hand.main(["remove-member", *member])
+    assert client.put(path, json={"role": "admin"}, headers=founder).status_code == 403
+    with pytest.raises(SystemExit, match="nothing here"):
+        by_hand.main(["put-member", "--organization", str(uuid4()), "--subject", subject, "--role", "admin"])
 
 
 def test_the_readme_names_every_variable_every_endpoint_and_no_other(client: FlaskClient) -> None:

@@ -28,7 +28,7 @@ def test_a_key_a_secret_and_a_token_are_in_no_log_no_table_and_no_message(
     """identity's web and its relay with debug logs, so that nothing is left unsaid."""
     world = World(fresh_platform.environment("identity"))
     environment = {**os.environ, **fresh_platform.environment("identity", LOG_LEVEL="debug")}
-    canaries = [fresh_platform.key_encryption_key, world.deps.signer.key_encryption_keys[0].hex()]
+    canaries = [fresh_platform.signing_key, world.deps.signer.key_encryption_keys[0].hex()]
     with (
         log_file.open("ab") as log,
         serve(environment, log=log) as (base, _),

@@ -73,21 +73,64 @@ def test_a_deleted_user_is_gone_for_ever_and_told_of_once(
     assert len(deletions(events, subject)) == 1
 
 
-def test_a_deleted_user_cannot_be_made_a_member_again(
-    client: FlaskClient, world: World, organization: Organization, subject: str, operator: Any, as_bearer: Bearer
+def test_a_deleted_user_stays_out_although_an_admin_makes_them_a_member_again(
+    client: FlaskClient, world: World, organization: Organization, subject: str, as_bearer: Bearer
 ) -> None:
-    client.delete("/v1/users/me", headers=as_bearer(world.user_token(subject, organization.external_id)))
+    token = as_bearer(world.user_token(subject, organization.external_id))
+    client.delete("/v1/users/me", headers=token)
 
     path = f"/v1/organizations/{organization.id}/memberships/{subject}"
-    answer = client.put(path, json={"role": "admin"}, headers=operator)
+    answer = client.put(path, json={"role": "admin"}, headers=as_bearer(organization.tokens["admin"]))
 
-    assert (answer.status_code, answer.json["code"]) == (409, "user_deleted")
+    assert answer.status_code in (200, 201)
+    assert client.get("/v1/auth/self", headers=token).status_code == 401
+
+
+def test_an_admin_cannot_tell_a_user_deleted_elsewhere_from_an_unknown_one(
+    client: FlaskClient, world: World, organization: Organization, subject: str, as_bearer: Bearer
+) -> None:
+    deleted_token = as_bearer(world.user_token(subject, organization.external_id))
+    client.delete("/v1/users/me", headers=deleted_token)
+    elsewhere = world.organization()
+    admin, members = as_bearer(elsewhere.tokens["admin"]), f"/v1/organizations/{elsewhere.id}/memberships"
+
+    def told(name: str) -> list[Any]:
+        calls = [
+            client.put(f"{members}/{name}", json={"role": "member"}, headers=admin),
+            client.get(f"{members}/{name}", headers=admin),
+            client.put(f"{members}/{name}", json={"role": "read_only"}, headers=admin),
+            client.delete(f"{members}/{name}", headers=admin),
+        ]
+        return [(answer.status_code, answer.json and {**answer.json, "subject": "", "user_id": ""}) for answer in calls]
+
+    def without_moments(answers: list[Any]) -> list[Any]:
+        return [(status, body and {**body, "created_at": ""}) for status, body in answers]
+
+    assert without_moments(told(subject)) == without_moments(told(f"unknown-{subject}"))
+    assert [status for status, _body in told(subject)] == [201, 200, 200, 204]
+
+
+def test_a_deleted_user_whom_an_admin_makes_a_member_still_may_do_nothing(
+    client: FlaskClient, world: World, organization: Organization, subject: str, as_bearer: Bearer
+) -> None:
+    client.delete("/v1/users/me", headers=as_bearer(world.user_token(subject, organization.external_id)))
+    elsewhere = world.organization()
+
+    put = client.put(
+        f"/v1/organizations/{elsewhere.id}/memberships/{subject}",
+        json={"role": "admin"},
+        headers=as_bearer(elsewhere.tokens["admin"]),
+    )
+
+    assert put.status_code == 201
+    token = as_bearer(world.user_token(subject, elsewhere.external_id, "admin"))
+    assert client.get("/v1/api-keys", headers=token).status_code == 401
 
 
 def test_deleting_at_the_same_moment_from_many_places_tells_once(
     platform: Platform, world: World, organization: Organization, subject: str, events: Any, as_bearer: Bearer
 ) -> None:
-    app = create_app(platform.environment("identity"))
+    app = create_app(platform.web_environment("identity"))
     token = as_bearer(world.user_token(subject, organization.external_id))
 
     with ThreadPoolExecutor(8) as threads:
@@ -116,7 +159,7 @@ class Deleting:
         # The provider's name stays: it is the same table of users. Only where they are deleted is another.
         environment = platform.environment("identity", **provider.environment())
         self.deps = dependencies(Config.from_env(environment))
-        self.app = create_app(platform.environment("identity"))
+        self.app = create_app(platform.web_environment("identity"))
         self.app.extensions["deps"] = self.deps
 
 

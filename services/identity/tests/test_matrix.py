@@ -58,10 +58,10 @@ list_members            own    401 200 403 403 403     200 403   403 403  403   
 list_members            other  401 404 403 403 403     200 403   403 403  403    401  403    401   401    401 401
 get_member              own    401 200 403 403 403     200 403   403 403  403    401  403    401   401    401 401
 get_member              other  401 404 403 403 403     200 403   403 403  403    401  403    401   401    401 401
-put_member              own    401 201 403 403 403     201 403   403 403  403    401  403    401   401    401 401
-put_member              other  401 404 403 403 403     201 403   403 403  403    401  403    401   401    401 401
-remove_member           own    401 204 403 403 403     204 403   403 403  403    401  403    401   401    401 401
-remove_member           other  401 404 403 403 403     204 403   403 403  403    401  403    401   401    401 401
+put_member              own    401 201 403 403 403     403 403   403 403  403    401  403    401   401    401 401
+put_member              other  401 404 403 403 403     403 403   403 403  403    401  403    401   401    401 401
+remove_member           own    401 204 403 403 403     403 403   403 403  403    401  403    401   401    401 401
+remove_member           other  401 404 403 403 403     403 403   403 403  403    401  403    401   401    401 401
 create_key              own    401 201 403 403 403     201 403   403 403  403    401  403    401   401    401 401
 list_keys               own    401 200 403 403 403     200 403   403 403  403    401  403    401   401    401 401
 get_key                 own    401 200 403 403 403     200 403   403 403  403    401  403    401   401    401 401
@@ -213,7 +213,7 @@ def cells() -> Iterator[tuple[str, str, str, int]]:
 
 @pytest.fixture(scope="module")
 def client(platform: Platform) -> FlaskClient:
-    return create_app(platform.environment("identity", TOKEN_RATE_LIMIT_PER_MINUTE="100000")).test_client()
+    return create_app(platform.web_environment("identity", TOKEN_RATE_LIMIT_PER_MINUTE="100000")).test_client()
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Connection, event, text
 
-from chassis.principals import Kind, Principal
+from chassis.principals import Kind, Principal, Role
 from identity import model, usecases
-from identity.store import api_keys, people
+from identity.store import api_keys, organizations, people
 from tip_local.platform_plugin import Platform
-from tip_local.world import World
+from tip_local.world import Organization, World
 
 PATIENCE_S = 30
 WAITING = text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
@@ -53,6 +53,11 @@ def operator(*scopes: str) -> Principal:
     return Principal(Kind.SERVICE_ACCOUNT, "operator", grants=frozenset(scopes))
 
 
+def admin_of(organization: Organization, world: World) -> Principal:
+    subject = world.subject(organization.external_id, "admin")
+    return Principal(Kind.USER, subject, organization.id, role=Role.ADMIN)
+
+
 def a_user(tx: Connection, world: World) -> model.User:
     return people.ensure_user(tx, uuid4(), world.provider, f"user-{uuid4().hex[:12]}")
 
@@ -64,7 +69,7 @@ def test_a_user_who_is_being_deleted_does_not_become_a_member(world: World, besi
 
     with world.deps.engine.begin() as tx:
         people.mark_deleted(tx, user.id)
-        added = beside(lambda: usecases.change_member(world.deps, operator(), organization.id, user.subject, "admin"))
+        added = beside(lambda: usecases.change_member(world.deps, None, organization.id, user.subject, "admin"))
 
     with pytest.raises(model.UserDeleted):
         added.result(PATIENCE_S)
@@ -82,14 +87,36 @@ def test_a_user_who_is_becoming_a_member_is_no_member_once_deleted(world: World,
     with ThreadPoolExecutor(1) as threads:
         with world.deps.engine.begin() as tx:
             tx.execute(text("LOCK TABLE identity.outbox IN EXCLUSIVE MODE"))  # the last step of adding has to wait
-            added = beside(
-                lambda: usecases.change_member(world.deps, operator(), organization.id, user.subject, "admin")
-            )
+            added = beside(lambda: usecases.change_member(world.deps, None, organization.id, user.subject, "admin"))
             assert not added.done()
             deleted = threads.submit(delete)
             wait([deleted], timeout=0.2)
         assert added.result(PATIENCE_S) and deleted.result(PATIENCE_S)
 
+    with world.deps.engine.connect() as tx:
+        assert people.member(tx, organization.id, user.subject) is None
+
+
+@pytest.mark.parametrize("taken", ["demoted", "removed"])
+def test_an_admin_whose_role_is_taken_away_at_the_same_moment_makes_no_other_admin(
+    world: World, beside: Beside, taken: str
+) -> None:
+    organization = world.organization()
+    caller = admin_of(organization, world)
+    with world.deps.engine.begin() as tx:
+        user, itself = a_user(tx, world), people.member(tx, organization.id, caller.id)
+    assert itself is not None
+
+    with world.deps.engine.begin() as tx:
+        organizations.lock(tx, organization.id)
+        if taken == "demoted":
+            people.put_member(tx, organization.id, itself.user_id, "member")
+        else:
+            people.remove_member(tx, organization.id, itself.user_id)
+        added = beside(lambda: usecases.change_member(world.deps, caller, organization.id, user.subject, "admin"))
+
+    with pytest.raises(model.GrantTooWide):
+        added.result(PATIENCE_S)
     with world.deps.engine.connect() as tx:
         assert people.member(tx, organization.id, user.subject) is None
 

@@ -38,7 +38,7 @@ def other_service(platform: Platform) -> Flask:
             organization_id=organization and str(organization), entitlements=sorted(g.principal.entitlements)
         )
 
-    config = ServiceConfig.from_env(platform.environment("intents"))
+    config = ServiceConfig.from_env(platform.web_environment("intents"))
     engine = db.engine(config.database_url, pool_size=2, name="other")
     return web.create("other", config, engine, [bp], statuses={}, extensions={})
 
@@ -46,7 +46,7 @@ def other_service(platform: Platform) -> Flask:
 @pytest.fixture(scope="module")
 def everywhere(platform: Platform) -> list[FlaskClient]:
     """Two processes of identity and one of another service, all with whatever caches they have."""
-    apps = [create_app(platform.environment("identity")) for _ in range(2)]
+    apps = [create_app(platform.web_environment("identity")) for _ in range(2)]
     return [app.test_client() for app in (*apps, other_service(platform))]
 
 
@@ -114,7 +114,7 @@ def test_what_is_taken_away_stops_working_everywhere_within_a_second(
         assert client.get("/v1/auth/self", headers=headers).status_code == 200
 
     if method:
-        by = member if what == "deleted user" else as_operator
+        by = {"deleted user": member, "removed role": as_bearer(organization.tokens["admin"])}.get(what, as_operator)
         assert everywhere[0].open(path, method=method, json=body, headers=by).status_code in (200, 204)
     else:
         with platform.admin() as connection:

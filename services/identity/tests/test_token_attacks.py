@@ -245,7 +245,7 @@ def test_a_service_accounts_token_gives_no_scope_the_account_has_not(client: Fla
 def test_forged_tokens_are_all_refused(platform: Platform, world: World) -> None:
     """The small edition of `python -m bench.token_fuzz`."""
     fuzz = _load(Path(__file__).parents[3] / "bench" / "token_fuzz.py")
-    client = create_app(platform.environment("identity", LOG_LEVEL="error")).test_client()
+    client = create_app(platform.web_environment("identity", LOG_LEVEL="error")).test_client()
     valid = [*world.organization().tokens.values(), world.service_account().token]
     keys = usecases.public_keys(world.deps)
 

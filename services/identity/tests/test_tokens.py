@@ -29,7 +29,7 @@ Bearer = Callable[[str], dict[str, str]]
 
 @pytest.fixture(scope="module")
 def client(platform: Platform) -> FlaskClient:
-    return create_app(platform.environment("identity", TOKEN_RATE_LIMIT_PER_MINUTE="100000")).test_client()
+    return create_app(platform.web_environment("identity", TOKEN_RATE_LIMIT_PER_MINUTE="100000")).test_client()
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +153,7 @@ def test_a_disabled_account_gets_no_token_and_its_tokens_stop_working(
 
 @pytest.mark.usefixtures("patient_redis")
 def test_guessing_secrets_is_limited_per_client_and_per_address(platform: Platform, world: World) -> None:
-    client = create_app(platform.environment("identity", TOKEN_RATE_LIMIT_PER_MINUTE="5")).test_client()
+    client = create_app(platform.web_environment("identity", TOKEN_RATE_LIMIT_PER_MINUTE="5")).test_client()
     account = world.service_account(["intent:read"])
 
     def guess(address: str, client_id: str) -> int:
@@ -187,7 +187,7 @@ def test_a_rotated_key_signs_only_after_everyone_can_have_seen_it_and_refuses_no
     fresh_platform: Platform, as_bearer: Bearer
 ) -> None:
     world = World(fresh_platform.environment("identity"))
-    verifiers = [create_app(fresh_platform.environment(name)).test_client() for name in ("identity", "identity")]
+    verifiers = [create_app(fresh_platform.web_environment(name)).test_client() for name in ("identity", "identity")]
     account = world.service_account(["intent:read"])
     before = account.token
     assert all(_status(client, before, as_bearer) == 200 for client in verifiers)  # the old keys are in the cache
@@ -244,10 +244,10 @@ def test_after_a_change_of_key_and_reseal_the_old_key_opens_nothing_and_the_new_
     fresh_platform: Platform,
 ) -> None:
     def world(*keys: str) -> World:
-        change = {"KEY_ENCRYPTION_KEY": keys[0], "EARLIER_KEY_ENCRYPTION_KEYS": ",".join(keys[1:])}
+        change = {"SIGNING_KEY_ENCRYPTION_KEY": keys[0], "EARLIER_SIGNING_KEY_ENCRYPTION_KEYS": ",".join(keys[1:])}
         return World(fresh_platform.environment("identity", **change))
 
-    old, new = fresh_platform.key_encryption_key, base64.b64encode(secrets.token_bytes(32)).decode()
+    old, new = fresh_platform.signing_key, base64.b64encode(secrets.token_bytes(32)).decode()
     with closing(world(old)) as before, closing(world(new, old)) as between:
         token = before.user_token("somebody")
         retired = usecases.rotate_signing_keys(before.deps)

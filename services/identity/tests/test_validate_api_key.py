@@ -86,7 +86,7 @@ def test_a_missing_key_is_named_by_a_pointer(client: FlaskClient) -> None:
 
 @pytest.mark.usefixtures("patient_redis")
 def test_guessing_is_limited_per_address(platform: Platform) -> None:
-    client = create_app(platform.environment("identity", VALIDATE_RATE_LIMIT_PER_MINUTE="5")).test_client()
+    client = create_app(platform.web_environment("identity", VALIDATE_RATE_LIMIT_PER_MINUTE="5")).test_client()
 
     statuses = [
         client.post(
@@ -100,7 +100,7 @@ def test_guessing_is_limited_per_address(platform: Platform) -> None:
 
 @pytest.mark.usefixtures("patient_redis")
 def test_guessing_is_limited_per_key_prefix_from_any_address(platform: Platform, world: World) -> None:
-    client = create_app(platform.environment("identity", VALIDATE_RATE_LIMIT_PER_MINUTE="5")).test_client()
+    client = create_app(platform.web_environment("identity", VALIDATE_RATE_LIMIT_PER_MINUTE="5")).test_client()
     known = world.organization().api_keys["paper"]
 
     statuses = [
@@ -117,7 +117,7 @@ def test_guessing_is_limited_per_key_prefix_from_any_address(platform: Platform,
 def test_guessing_by_header_is_limited_per_prefix_and_leaves_the_keys_owner_alone(
     platform: Platform, world: World
 ) -> None:
-    client = create_app(platform.environment("identity", RATE_LIMIT_PER_MINUTE="5")).test_client()
+    client = create_app(platform.web_environment("identity", RATE_LIMIT_PER_MINUTE="5")).test_client()
     known = world.organization().api_keys["paper"]
 
     def ask(key: str, number: int) -> int:
@@ -142,7 +142,7 @@ def _another_with_prefix_of(known: str) -> str:
 def test_a_key_whose_checksum_is_wrong_is_refused_without_asking_the_database(
     platform: Platform, world: World, change: Callable[[str], str]
 ) -> None:
-    client = create_app(platform.environment("identity")).test_client()
+    client = create_app(platform.web_environment("identity")).test_client()
     statements: list[str] = []
     engine = client.application.extensions["deps"].engine
     event.listen(engine, "before_cursor_execute", lambda _c, _k, statement, *_: statements.append(statement))

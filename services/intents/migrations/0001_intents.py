@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from chassis import feed
+from chassis import feed, tenancy
 from chassis.migrations import publish, role
 from chassis.outbox import ddl
 
@@ -29,10 +29,11 @@ _ONE_OF_STATUSES = ", ".join(f"'{status}'" for status in STATUSES)
 # jsonb, which would put its keys into another order.
 TABLES = f"""
 CREATE TABLE intents.account_head (
-    account_id    uuid CONSTRAINT account_head_pkey PRIMARY KEY,
-    last_sequence bigint NOT NULL,
-    last_hash     bytea NOT NULL,
-    previous_hash bytea NOT NULL
+    account_id      uuid CONSTRAINT account_head_pkey PRIMARY KEY,
+    organization_id uuid NOT NULL,
+    last_sequence   bigint NOT NULL,
+    last_hash       bytea NOT NULL,
+    previous_hash   bytea NOT NULL
 );
 CREATE TABLE intents.action (
     account_id        uuid NOT NULL,
@@ -92,19 +93,21 @@ CREATE TABLE intents.intent (
     lease_until        timestamptz,
     CONSTRAINT intent_pkey PRIMARY KEY (account_id, id)
 );
-CREATE INDEX intent_work_idx ON intents.intent (next_attempt_at) WHERE open_actions > 0;
+CREATE INDEX intent_work_idx ON intents.intent (organization_id, next_attempt_at) WHERE open_actions > 0;
 CREATE INDEX intent_open_idx ON intents.intent (account_id, symbol)
     WHERE status NOT IN ('FILLED', 'CANCELED', 'REJECTED', 'DENIED', 'EXPIRED', 'FAILED');
 CREATE TABLE intents.position (
-    account_id uuid NOT NULL,
-    symbol     text NOT NULL,
-    quantity   numeric NOT NULL,
-    last_price numeric,
-    updated_at timestamptz NOT NULL,
+    account_id      uuid NOT NULL,
+    organization_id uuid NOT NULL,
+    symbol          text NOT NULL,
+    quantity        numeric NOT NULL,
+    last_price      numeric,
+    updated_at      timestamptz NOT NULL,
     CONSTRAINT position_pkey PRIMARY KEY (account_id, symbol)
 );
 CREATE TABLE intents.broker_event (
     account_id          uuid NOT NULL,
+    organization_id     uuid NOT NULL,
     sequence            bigint NOT NULL,
     id                  uuid NOT NULL,
     type                text NOT NULL CONSTRAINT broker_event_type_check
@@ -122,14 +125,15 @@ CREATE TABLE intents.broker_event (
 );
 CREATE INDEX broker_event_intent_idx ON intents.broker_event (account_id, intent_id, sequence);
 CREATE TABLE intents.idempotency (
-    account_id   uuid NOT NULL,
-    key          text NOT NULL,
-    request_hash bytea NOT NULL,
-    intent_id    uuid NOT NULL,
-    action_id    uuid NOT NULL,
-    state        jsonb NOT NULL,
-    created_at   timestamptz NOT NULL,
-    created      boolean NOT NULL DEFAULT true,
+    account_id      uuid NOT NULL,
+    key             text NOT NULL,
+    request_hash    bytea NOT NULL,
+    intent_id       uuid NOT NULL,
+    action_id       uuid NOT NULL,
+    state           jsonb NOT NULL,
+    created_at      timestamptz NOT NULL,
+    created         boolean NOT NULL DEFAULT true,
+    organization_id uuid NOT NULL,
     CONSTRAINT idempotency_pkey PRIMARY KEY (account_id, key)
 );
 CREATE INDEX idempotency_created_at_idx ON intents.idempotency (created_at);
@@ -145,18 +149,21 @@ CREATE TABLE intents.refusal (
     created_at      timestamptz NOT NULL,
     CONSTRAINT refusal_pkey PRIMARY KEY (account_id, created_at, id)
 );
+CREATE INDEX refusal_created_at_idx ON intents.refusal (created_at);
 CREATE TABLE intents.statistic (
-    account_id uuid NOT NULL,
-    width      text NOT NULL CONSTRAINT statistic_width_check CHECK (width IN ('minute', 'hour', 'day')),
-    bucket     timestamptz NOT NULL,
-    kind       text NOT NULL,
-    key        text NOT NULL,
-    amount     bigint NOT NULL,
+    account_id      uuid NOT NULL,
+    organization_id uuid NOT NULL,
+    width           text NOT NULL CONSTRAINT statistic_width_check CHECK (width IN ('minute', 'hour', 'day')),
+    bucket          timestamptz NOT NULL,
+    kind            text NOT NULL,
+    key             text NOT NULL,
+    amount          bigint NOT NULL,
     CONSTRAINT statistic_pkey PRIMARY KEY (account_id, width, bucket, kind, key)
 );
 CREATE TABLE intents.statistic_head (
-    account_id    uuid CONSTRAINT statistic_head_pkey PRIMARY KEY,
-    last_sequence bigint NOT NULL
+    account_id      uuid CONSTRAINT statistic_head_pkey PRIMARY KEY,
+    organization_id uuid NOT NULL,
+    last_sequence   bigint NOT NULL
 );
 """
 
@@ -172,10 +179,54 @@ CREATE TRIGGER broker_event_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON i
     FOR EACH STATEMENT EXECUTE FUNCTION intents.refuse_change();
 """
 
+# Whoever writes about an account need not know whose it is.
+OWNER = """
+CREATE FUNCTION intents.fill_organization() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.organization_id := coalesce(
+        (SELECT organization_id FROM intents.account_head WHERE account_id = NEW.account_id),
+        (SELECT organization_id FROM accounts_api.account WHERE id = NEW.account_id));
+    RETURN NEW;
+END $$;
+REVOKE ALL ON FUNCTION intents.fill_organization() FROM PUBLIC;
+"""
+FILL = """
+CREATE TRIGGER {table}_organization BEFORE INSERT ON intents.{table}
+    FOR EACH ROW WHEN (NEW.organization_id IS NULL) EXECUTE FUNCTION intents.fill_organization();
+"""
+FILLED = ("account_head", "position", "broker_event", "idempotency", "statistic", "statistic_head")
+
+# Nothing of the log is ever changed or deleted, and of what stands beside it little.
+WORKER = role("intents")
+UNNEEDED = f"""
+REVOKE UPDATE, DELETE ON intents.action, intents.broker_event FROM {WORKER};
+REVOKE UPDATE ON intents.refusal FROM {WORKER};
+REVOKE INSERT ON intents.intent, intents.outbox_head FROM {WORKER};
+REVOKE DELETE ON intents.account_head, intents.intent, intents.position, intents.statistic_head, intents.outbox_head,
+    intents.outbox_completed, intents.feed_position FROM {WORKER};
+REVOKE UPDATE ON intents.account_head FROM {WORKER};
+GRANT UPDATE (last_sequence, last_hash, previous_hash) ON intents.account_head TO {WORKER};
+REVOKE ALL ON FUNCTION intents.refuse_change() FROM PUBLIC;
+"""
+
+# What the web process does: it reads the log of an account, and appends to it.
+WEB = role("intents_web")
+GRANTS = f"""
+GRANT USAGE ON SCHEMA intents TO {WEB};
+GRANT SELECT ON intents.account_head, intents.action, intents.intent, intents.position, intents.broker_event,
+    intents.idempotency, intents.statistic, intents.statistic_head, intents.tally TO {WEB};
+GRANT INSERT ON intents.account_head, intents.action, intents.intent, intents.idempotency, intents.refusal,
+    intents.statistic TO {WEB};
+GRANT UPDATE (last_sequence, last_hash, previous_hash) ON intents.account_head TO {WEB};
+GRANT UPDATE (status, version, updated_at, open_actions, next_attempt_at) ON intents.intent TO {WEB};
+GRANT UPDATE (request_hash, intent_id, action_id, state, created_at, created) ON intents.idempotency TO {WEB};
+GRANT UPDATE (amount) ON intents.statistic TO {WEB};
+"""
+
 # What each line of the log adds to the statistics. Statuses count in the moment their intent was created, so that a
 # window tells what became of the intents made in it. Latencies go into bins a quarter of an octave wide.
 TALLY = """
-CREATE VIEW intents.tally AS
+CREATE VIEW intents.tally WITH (security_invoker = true) AS
     SELECT account_id, sequence, created_at AS moment, 'type' AS kind, type AS key, 1 AS amount FROM intents.action
     UNION ALL
     SELECT account_id, sequence, created_at, 'symbol', symbol, 1 FROM intents.action
@@ -217,8 +268,8 @@ CREATE VIEW intents_api.event_log AS
 CREATE VIEW intents_api.account_head AS SELECT account_id, last_sequence FROM intents.account_head;
 """
 
-READERS = ("intents", "stream_gateway")
-FEED_READERS = (*READERS, "accounts")  # who hears there that a broker refuses a credential
+READERS = ("stream_gateway",)
+FEED_READERS = ("accounts",)  # who hears there that a broker refuses a credential
 TABLE_NAMES = (
     "statistic_head",
     "statistic",
@@ -237,8 +288,16 @@ def upgrade() -> None:
     op.execute(ddl.create_v1("intents"))
     op.execute(feed.create_v1("intents"))
     op.execute(APPEND_ONLY)
-    op.execute(f"REVOKE UPDATE, DELETE ON intents.action, intents.broker_event FROM {role('intents')}")
+    op.execute(UNNEEDED)
+    op.execute(OWNER)
+    for table in FILLED:
+        op.execute(FILL.format(table=table))
+    for table in TABLE_NAMES:
+        op.execute(tenancy.protect(f"intents.{table}"))
     op.execute(TALLY)
+    op.execute(f"REVOKE INSERT, UPDATE, DELETE ON intents.tally FROM {WORKER}")
+    op.execute(GRANTS)
+    op.execute(ddl.let_append("intents", WEB))
     op.execute(VIEWS)
     for view in ("event_log", "account_head"):
         op.execute(publish(f"intents_api.{view}", *READERS))
@@ -251,4 +310,4 @@ def downgrade() -> None:
     op.execute(ddl.drop_v1("intents"))
     for table in TABLE_NAMES:
         op.execute(f"DROP TABLE intents.{table}")
-    op.execute("DROP FUNCTION intents.refuse_change()")
+    op.execute("DROP FUNCTION intents.refuse_change(); DROP FUNCTION intents.fill_organization()")

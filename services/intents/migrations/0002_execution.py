@@ -2,6 +2,9 @@
 
 from alembic import op
 
+from chassis import tenancy
+from chassis.migrations import role
+
 revision = "0002"
 down_revision = "0001"
 
@@ -56,13 +59,16 @@ CREATE TABLE intents.broker_account (
     epoch              uuid
 );
 CREATE TABLE intents.balance (
-    account_id   uuid CONSTRAINT balance_pkey PRIMARY KEY,
-    currency     text NOT NULL,
-    cash         numeric NOT NULL,
-    equity       numeric NOT NULL,
-    buying_power numeric NOT NULL,
-    updated_at   timestamptz NOT NULL
+    account_id      uuid CONSTRAINT balance_pkey PRIMARY KEY,
+    organization_id uuid NOT NULL,
+    currency        text NOT NULL,
+    cash            numeric NOT NULL,
+    equity          numeric NOT NULL,
+    buying_power    numeric NOT NULL,
+    updated_at      timestamptz NOT NULL
 );
+CREATE TRIGGER balance_organization BEFORE INSERT ON intents.balance
+    FOR EACH ROW WHEN (NEW.organization_id IS NULL) EXECUTE FUNCTION intents.fill_organization();
 ALTER TABLE intents.position
     ADD COLUMN average_entry_price numeric,
     ADD COLUMN market_value        numeric,
@@ -87,6 +93,12 @@ ALTER TABLE intents.intent DROP COLUMN accepted_at, DROP COLUMN lease_holder, DR
 
 def upgrade() -> None:
     op.execute(UP)
+    op.execute(tenancy.protect("intents.balance"))
+    op.execute(f"GRANT SELECT ON intents.balance TO {role('intents_web')}")
+    op.execute(f"REVOKE DELETE ON intents.balance, intents.broker_account FROM {role('intents')}")
+    op.execute(f"REVOKE UPDATE, DELETE ON intents.broker_login FROM {role('intents')}")
+    for table in ("broker_order", "broker_login", "broker_account"):
+        op.execute(tenancy.protect_from_web(f"intents.{table}"))
 
 
 def downgrade() -> None:

@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from chassis.migrations import publish, role
+from chassis.migrations import publish, publish_function, role
 
 revision = "0003"
 down_revision = "0002"
@@ -54,7 +54,7 @@ BEGIN
     END IF;
     RETURN newest.epoch;
 END $$;
-REVOKE EXECUTE ON FUNCTION intents.database_identity(), intents_api.current_log_epoch() FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION intents.database_identity() FROM PUBLIC;
 """
 
 VIEW = """
@@ -72,7 +72,7 @@ def upgrade() -> None:
     op.execute(CURRENT)
     op.execute(VIEW)
     op.execute(publish("intents_api.log_epoch", *READERS))
-    op.execute(f"GRANT EXECUTE ON FUNCTION intents_api.current_log_epoch() TO {', '.join(map(role, READERS))}")
+    op.execute(publish_function("intents_api.current_log_epoch()", *READERS, "intents_web"))
     op.execute(
         "INSERT INTO intents.log_epoch (number, reason, database_identity) "
         "VALUES (1, 'INSTALLED', intents.database_identity())"

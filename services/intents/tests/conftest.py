@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -11,12 +12,14 @@ from flask.testing import FlaskClient
 from sqlalchemy import Connection, text
 from werkzeug.test import TestResponse
 
+from intents.app import dependencies
+from intents.config import Config
 from intents.store.direct import Statement
 from intents.usecases import Deps
 from tip_local.platform_plugin import Platform
 from tip_local.world import Organization, World, add_account
 
-from .serving import create_app
+from .serving import create_app, introduce
 
 
 def create(quantity: str = "10", symbol: str = "AAPL", side: str = "BUY", **spec: Any) -> dict[str, Any]:
@@ -38,6 +41,11 @@ def cancel(intent_id: Any) -> dict[str, Any]:
     return {"command": {"type": "CANCEL", "payload": {"ref_intent_id": str(intent_id)}}}
 
 
+@cache
+def worker_deps(platform: Platform) -> Deps:
+    return dependencies(Config.from_env(platform.environment("intents")))
+
+
 @dataclass
 class Desk:
     """An account, the keys of its organization, and what is in the tables about it."""
@@ -55,8 +63,8 @@ class Desk:
 
     @property
     def deps(self) -> Deps:
-        deps: Deps = self.app.extensions["deps"]
-        return deps
+        """What the worker processes of intents work with."""
+        return worker_deps(self.platform)
 
     @property
     def path(self) -> str:
@@ -92,7 +100,7 @@ class Desk:
 
 @pytest.fixture(scope="module")
 def app(platform: Platform) -> Iterator[Flask]:
-    app = create_app(platform.environment("intents", LOG_LEVEL="warning"))
+    app = create_app(platform.web_environment("intents", LOG_LEVEL="warning"))
     yield app
     app.extensions["deps"].engine.dispose()
 
@@ -114,6 +122,7 @@ def new_desk(app: Flask, platform: Platform, world: World, admin: Connection) ->
 
     def make(environment: str = "paper", organization: Organization | None = None, **account: str) -> Desk:
         of = organization or world.organization(entitlements=("trading_live",))
+        introduce(app, of.api_keys[environment])
         return Desk(app, platform, of, add_account(admin, of.id, environment, **account), admin, environment)
 
     return make
@@ -128,7 +137,7 @@ def desk(new_desk: Callable[..., Desk], organization: Organization) -> Desk:
 @pytest.fixture
 def statements(desk: Desk) -> Iterator[list[str]]:
     """The names of the statements sent meanwhile."""
-    direct, sent = desk.deps.direct, []
+    direct, sent = desk.app.extensions["deps"].direct, []
     execute = direct._execute
 
     def noted(statement: Statement, values: Any) -> Any:

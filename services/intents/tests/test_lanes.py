@@ -12,7 +12,7 @@ from werkzeug.test import TestResponse
 from chassis import keys
 
 from .conftest import Desk, cancel, create, limit, replace
-from .serving import create_app
+from .serving import create_app, introduce
 from .test_controls import disable
 
 UNKNOWN = "8f6a4a3e-0000-4000-8000-000000000000"
@@ -36,6 +36,7 @@ def both(
     client = (app or desk.app).test_client()
     named = {**desk.headers, **{name.replace("_", "-"): value for name, value in headers.items()}}
     sent = {"data": body, "content_type": "application/json"} if isinstance(body, bytes) else {"json": body}
+    introduce(app or desk.app, named["x-api-key"])
     return [client.post((path or desk.path) + query, **sent, headers=named) for query in ("", ORDINARY)]
 
 
@@ -74,7 +75,7 @@ def overloaded(desk: Desk) -> list[TestResponse]:
 
 
 def too_many(desk: Desk) -> list[TestResponse]:
-    app = create_app(desk.platform.environment("intents", RATE_LIMIT_PER_MINUTE="1"))
+    app = create_app(desk.platform.web_environment("intents", RATE_LIMIT_PER_MINUTE="1"))
     both(desk, create(), app)
     return both(desk, create(), app)
 

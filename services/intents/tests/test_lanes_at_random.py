@@ -138,7 +138,7 @@ class Side:
 
 @pytest.fixture(scope="module")
 def plain_app(platform: Platform) -> Iterator[Flask]:
-    app = create_app(platform.environment("intents", RATE_LIMIT_PER_MINUTE="1000000"))
+    app = create_app(platform.web_environment("intents", RATE_LIMIT_PER_MINUTE="1000000"))
     yield app
     app.extensions["deps"].engine.dispose()
 

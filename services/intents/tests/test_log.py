@@ -55,6 +55,7 @@ def test_the_chain_holds_over_every_kind_of_command(desk: Desk) -> None:
         "valid": True,
         "checked": 3,
         "last_sequence": 3,
+        "signed_sequence": None,
         "first_broken": None,
         "next_cursor": None,
     }

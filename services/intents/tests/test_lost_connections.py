@@ -16,7 +16,7 @@ from .test_together import request
 
 @pytest.fixture
 def wire(desk: Desk) -> Iterator[Wire]:
-    address = urlsplit(desk.platform.database_url("intents"))
+    address = urlsplit(desk.platform.database_url("intents_web"))
     assert address.hostname and address.port
     wire = Wire(address.hostname, address.port)
     yield wire
@@ -26,9 +26,9 @@ def wire(desk: Desk) -> Iterator[Wire]:
 @pytest.fixture
 def wired(desk: Desk, wire: Wire) -> Iterator[Desk]:
     """The desk, with a service that reaches its database over the wire."""
-    address = urlsplit(desk.platform.database_url("intents"))
+    address = urlsplit(desk.platform.database_url("intents_web"))
     moved = address._replace(netloc=f"{address.username}:{address.password}@127.0.0.1:{wire.port}")
-    app = create_app({**desk.platform.environment("intents"), "DATABASE_URL": urlunsplit(moved)})
+    app = create_app({**desk.platform.web_environment("intents"), "DATABASE_URL": urlunsplit(moved)})
     yield Desk(app, desk.platform, desk.organization, desk.account_id, desk.admin)
     deps = app.extensions["deps"]
     deps.direct._drop()

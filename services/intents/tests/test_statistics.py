@@ -157,6 +157,26 @@ def test_old_minutes_and_old_keys_are_forgotten_by_the_housekeeper(desk: Desk) -
     assert stats(desk, "all")["total_actions"] == 2
 
 
+def test_old_refusals_and_the_minutes_of_an_account_that_only_refuses_are_forgotten(desk: Desk) -> None:
+    disable(desk)
+    for _ in range(2):
+        assert desk.submit(create()).status_code == 422
+    desk.execute(
+        "UPDATE intents.refusal SET created_at = created_at - interval '31 days' WHERE account_id = :account_id "
+        "AND id = (SELECT id FROM intents.refusal WHERE account_id = :account_id LIMIT 1)"
+    )
+    desk.execute("UPDATE intents.statistic SET bucket = bucket - interval '31 days' WHERE account_id = :account_id")
+
+    usecases.keep_house(desk.deps)
+
+    assert len(desk.rows("refusal")) == 1
+    assert {row["width"] for row in desk.rows("statistic")} == {"hour", "day"}
+    assert stats(desk, "all")["refusals"] == {"SYMBOL_DISABLED": 2}
+
+    usecases.keep_house(desk.deps, refusals_kept_days=1)
+    assert len(desk.rows("refusal")) == 1
+
+
 def test_a_percentile_is_the_edge_of_its_bin() -> None:
     assert percentile({}, 50) is None
     assert percentile({"0": 1}, 95) == 1.0

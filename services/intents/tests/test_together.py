@@ -15,7 +15,7 @@ from chassis import keys
 from intents.lanes import Lanes
 
 from .conftest import Desk, cancel, create, limit, replace
-from .serving import create_app, send_together
+from .serving import create_app, introduce, send_together
 from .test_controls import disable, limits
 
 
@@ -111,7 +111,8 @@ def test_keys_on_one_account_are_each_done_once_whatever_else_is_in_the_lot(desk
 def test_lots_with_the_same_keys_in_two_workers_do_not_wait_for_each_other_in_a_circle(
     desk: Desk, new_desk: Callable[..., Desk]
 ) -> None:
-    other = create_app(desk.platform.environment("intents"))
+    other = create_app(desk.platform.web_environment("intents"))
+    introduce(other, desk.headers["x-api-key"])
     keys_sent = [f"k{number}" for number in range(12)]
 
     def send(app: Flask, order: list[str]) -> list[TestResponse]:
@@ -168,6 +169,31 @@ def test_a_lane_that_is_stuck_leaves_the_other_to_everybody_else() -> None:
 
     assert asyncio.run(scene()) == ["A", "B", "C", "SLOW", "BEHIND"]
     assert seen == [["slow"], ["a", "b"], ["c"], ["behind"]]
+
+
+def test_tenants_take_turns_when_more_wait_than_a_lane_takes() -> None:
+    seen: list[list[str]] = []
+    may_begin = threading.Event()
+
+    def work(asked: list[str]) -> list[str]:
+        may_begin.wait(10)
+        seen.append(list(asked))
+        return asked
+
+    async def scene() -> None:
+        lanes: Lanes[str, str] = Lanes(work, lanes=1, most=4, patience_s=10, gather_s=0.001)
+        first = asyncio.create_task(lanes.ask("first", "first"))
+        await asyncio.sleep(0.05)
+        loud = [asyncio.create_task(lanes.ask(number, f"loud {number}", "loud")) for number in range(20)]
+        quiet = [asyncio.create_task(lanes.ask(f"q{number}", f"quiet {number}", "quiet")) for number in range(2)]
+        await asyncio.sleep(0)
+        may_begin.set()
+        await asyncio.gather(first, *loud, *quiet)
+
+    asyncio.run(scene())
+
+    assert seen[1] == ["loud 0", "quiet 0", "loud 1", "quiet 1"]
+    assert len(seen) == 1 + 6
 
 
 def test_what_spoils_a_whole_lot_is_told_to_each_of_it_and_the_next_lot_is_done() -> None:

@@ -14,6 +14,7 @@ import time
 import urllib.request
 
 PORT = 18_081
+TOKEN = "of-this-benchmark-only"  # noqa: S105 - and of a broker that lives as long
 
 
 def order(number: int, symbol: str) -> bytes:
@@ -83,6 +84,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as data:
         settings = {
             "PAPER_BROKER_PORT": str(PORT),
+            "PAPER_BROKER_OPERATOR_TOKEN": TOKEN,
             "PAPER_BROKER_DATA": ":memory:" if options.memory else data,
             "PAPER_BROKER_CASH": "1000000000000",
         }
@@ -91,7 +93,10 @@ def main() -> None:
             wait_until_ready()
             asyncio.run(load(options.orders, options.connections, options.symbol))
             started = time.perf_counter()
-            with urllib.request.urlopen(f"http://127.0.0.1:{PORT}/sim/ledger") as answer:
+            ledger = urllib.request.Request(
+                f"http://127.0.0.1:{PORT}/sim/ledger", headers={"Authorization": f"Bearer {TOKEN}"}
+            )
+            with urllib.request.urlopen(ledger) as answer:  # noqa: S310 - our own broker
                 lines = sum(1 for _ in answer)
             sys.stdout.write(f"ledger: {lines} lines in {time.perf_counter() - started:.2f} s\n")
         finally:

@@ -27,7 +27,10 @@ with warnings.catch_warnings():
     from alpaca.trading.stream import TradingStream
 
 STARTED = re.compile(r"paper_broker_started address=\('[^']+', (\d+)\)")
+TOKEN = "for-tests-only-0123456789"
+OPERATOR = {"Authorization": f"Bearer {TOKEN}"}
 QUICK = {
+    "PAPER_BROKER_OPERATOR_TOKEN": TOKEN,
     "PAPER_BROKER_PORT": "0",
     "PAPER_BROKER_TICK_MILLIS": "0",
     "PAPER_BROKER_HANG_MILLIS": "300",
@@ -55,7 +58,7 @@ class Client(TradingClient):
         self.headers = {"APCA-API-KEY-ID": key, "APCA-API-SECRET-KEY": secret}
 
     def raw(self, method: str, path: str, **arguments: Any) -> requests.Response:
-        return requests.request(method, self.url + path, headers=self.headers, timeout=30, **arguments)
+        return requests.request(method, self.url + path, headers=self.headers | OPERATOR, timeout=30, **arguments)
 
     def order(self, symbol: str, **fields: Any) -> requests.Response:
         wanted = {"side": "buy", "type": "market", "time_in_force": "day", "qty": "1", "symbol": symbol, **fields}
@@ -120,10 +123,14 @@ class Broker:
         return Client(self.url, key or f"key-{uuid.uuid4()}")
 
     def ledger(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in requests.get(self.url + "/sim/ledger", timeout=30).text.splitlines()]
+        return [json.loads(line) for line in self.sim("GET", "/ledger").text.splitlines()]
+
+    def sim(self, method: str, path: str, **arguments: Any) -> requests.Response:
+        """As its operator."""
+        return requests.request(method, f"{self.url}/sim{path}", headers=OPERATOR, timeout=30, **arguments)
 
     def faults(self, **settings: Any) -> requests.Response:
-        return requests.put(self.url + "/sim/faults", json=settings, timeout=30)
+        return self.sim("PUT", "/faults", json=settings)
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         if self.process.poll() is None:

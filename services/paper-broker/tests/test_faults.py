@@ -178,17 +178,17 @@ def test_broker_that_does_not_enforce_client_ids_shows_double_orders_in_its_ledg
 
     assert [client.order("SIM.OPEN", client_order_id="twice").status_code for _ in range(2)] == [200, 200]
 
-    summary = requests.get(broker.url + "/sim/ledger/summary", timeout=5).json()
+    summary = broker.sim("GET", "/ledger/summary").json()
     assert (summary["orders"], summary["client_order_ids"], summary["posts"]) == (2, 1, 2)
 
 
 @pytest.mark.parametrize("bad", [{"slow": 2}, {"slow": -1}, {"slow": "1"}, {"unknown": 1}, {"rate_limit_first": 1.5}])
 def test_senseless_fault_settings_are_refused(shared_broker, bad):
-    before = requests.get(shared_broker.url + "/sim/faults", timeout=5).json()
+    before = shared_broker.sim("GET", "/faults").json()
 
     assert shared_broker.faults(**bad).status_code == 422
 
-    assert requests.get(shared_broker.url + "/sim/faults", timeout=5).json() == before
+    assert shared_broker.sim("GET", "/faults").json() == before
 
 
 @pytest.mark.parametrize(("side", "price"), [("buy", "100.01"), ("sell", "99.99")])
@@ -207,7 +207,7 @@ def test_trickle_fills_by_one_at_its_own_rate_and_a_replacement_goes_on_alike(
     assert [(fill["qty"], fill["price"]) for fill in new["executions"]] == [("1", price)] * 3
     assert len({fill["id"] for fill in old["executions"] + new["executions"]}) == len(old["executions"]) + 3
     signed = Decimal(len(old["executions"]) + 3)
-    held = requests.get(shared_broker.url + "/sim/ledger/positions", timeout=30).json()
+    held = shared_broker.sim("GET", "/ledger/positions").json()
     assert [Decimal(line["qty"]) for line in held if line["account_id"] == mine] == [
         signed if side == "buy" else -signed
     ]

@@ -105,6 +105,13 @@ class Writer:
         with self._engine.begin() as tx:
             return tx.execute(text(statement), values)
 
+    @contextmanager
+    def locked(self, table: str) -> Iterator[None]:
+        """Nobody else reads the table meanwhile."""
+        with self._engine.begin() as tx:
+            tx.execute(text(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE"))
+            yield
+
     def close(self) -> None:
         self._engine.dispose()
 

@@ -348,5 +348,5 @@ def test_what_it_does_can_be_seen_in_its_metrics(
     until_nobody_subscribes()
 
     assert (gateway.metric(delivered) - before[0], gateway.metric(gone) - before[1]) == (5, 1)
-    for name in ("lag_events", "accounts", "event_age_seconds_count", "hints_total", "recheck_seconds"):
+    for name in ("lag_events", "accounts", "event_age_seconds_count", "hints_total", "verified_age_seconds"):
         assert gateway.metric(f"tip_stream_{name}") >= 0

@@ -18,36 +18,28 @@ from uuid import UUID
 from flask import Request, current_app, g, request
 from sqlalchemy import Connection, Engine, Row, text
 
-from chassis import keys, metrics, oidc, problems, tokens
+from chassis import callers, cursors, http_rules, keys, metrics, oidc, problems, query, ratelimit, tenancy, tokens
 from chassis.config import ServiceConfig
 from chassis.fields import Identifier
 from chassis.keyuse import KeyUses
 from chassis.principals import Alternative, Kind, Principal, Role, Users, who_may
-from chassis.ratelimit import RateLimit
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
+# The only reads that see more than one organization: they find out which is the caller's.
 _API_KEY = text("""
     SELECT id, key_digest, organization_id, environment, permissions, entitlements
-    FROM identity_api.api_key
-    WHERE prefix = :prefix AND NOT disabled AND NOT organization_disabled AND (expires_at IS NULL OR expires_at > now())
+    FROM identity_api.usable_key(:digest)
 """)
 # One row always: what is known of the user, of the organization the token names, and of the one in the other.
 _USER = text("""
-    SELECT u.id AS user_id, u.deleted, o.id AS organization_id, m.user_id IS NOT NULL AS decided, m.role,
-           coalesce(o.entitlements, '{}') AS entitlements
-    FROM (VALUES (1)) one (row)
-    LEFT JOIN identity_api.app_user u ON u.provider = :provider AND u.subject = :subject
-    LEFT JOIN identity_api.organization o
-           ON o.provider = :provider AND o.external_id = :external_id AND NOT o.disabled
-    LEFT JOIN identity_api.membership m ON m.user_id = u.id AND m.organization_id = o.id
+    SELECT user_id, deleted, organization_id, decided, role, entitlements
+    FROM identity_api.identified_user(:provider, :subject, :external_id)
 """)
 _SERVICE_ACCOUNT = text("""
-    SELECT a.scopes, o.id AS organization_id, coalesce(o.entitlements, '{}') AS entitlements
-    FROM identity_api.service_account a
-    LEFT JOIN identity_api.organization o ON o.id = :organization_id AND NOT o.disabled
-    WHERE a.client_id = :client_id AND NOT a.disabled
+    SELECT scopes, organization_id, entitlements
+    FROM identity_api.identified_service_account(:client_id, :organization_id)
 """)
 _PUBLIC_KEYS = text("SELECT kid, public_jwk FROM identity_api.signing_key")
 
@@ -90,7 +82,7 @@ class Access:
     engine: Engine
     verifier: tokens.Verifies
     provider: str
-    rate_limit: RateLimit
+    rate_limit: ratelimit.RateLimit
     users: Users = field(default_factory=Users)
     key_uses: KeyUses | None = None
 
@@ -98,7 +90,7 @@ class Access:
 def for_service(config: ServiceConfig, engine: Engine, keys: tokens.KeySource | None = None) -> Access:
     """What a service's configuration says about its callers."""
     ours = tokens.Verifier(keys or local_keys(engine), issuer=config.token_issuer, audience=config.token_audience)
-    limit = RateLimit(config.redis_url, per_minute=config.rate_limit_per_minute)
+    limit = ratelimit.RateLimit(config.redis_url, per_minute=config.rate_limit_per_minute)
     uses = KeyUses(config.redis_url)
     if not config.oidc_issuer:
         return Access(engine, ours, config.identity_provider, limit, key_uses=uses)
@@ -131,8 +123,8 @@ def allow(
 ) -> Callable[[Callable[Arguments, Answer]], Callable[Arguments, Answer]]:
     """Let only these callers pass. `unsuitable` is the status for a kind of caller that is not among them.
 
-    `find_keys(prefix, **path_arguments)` is for a route where a round trip counts: it reads the usable keys with this
-    prefix together with whatever else the route needs of the database.
+    `find_keys(key, **path_arguments)` is for a route where a round trip counts: it reads what is known of the key
+    together with whatever else the route needs of the database.
     """
 
     def decorate(view: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
@@ -140,9 +132,11 @@ def allow(
         def guarded(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
             access = cast("Access", current_app.extensions["access"])
             g.principal = _authenticated(access, unsuitable, partial(find_keys, **kwargs) if find_keys else None)
-            access.rate_limit.count(f"{g.principal.kind}:{g.principal.id}")
+            tenancy.serve(g.principal.organization_id)
+            charge(1)
             decide(g.principal, alternatives, unsuitable)
             _refuse_bad_ids(kwargs)
+            query.refuse_undeclared()
             return view(*args, **kwargs)
 
         guarded.alternatives = alternatives  # type: ignore[attr-defined]
@@ -151,14 +145,34 @@ def allow(
     return decorate
 
 
+def charge(units: int) -> None:
+    """Take units from the caller's quota, or raise 429. `allow` takes the one that every request costs."""
+    access = cast("Access", current_app.extensions["access"])
+    if units:
+        access.rate_limit.count(f"{g.principal.kind}:{g.principal.id}", units)
+
+
+def page_size(limit: str | None) -> int:
+    """How many rows are asked for, paid by the caller."""
+    count = cursors.limit(limit)
+    charge(ratelimit.units_of_rows(count))
+    return count
+
+
 def _authenticated(access: Access, unsuitable: int, find_keys: FindKeys | None) -> Principal:
     """The caller; where an unsuitable one gets 401, nobody at all gets the very same answer."""
+    check: callers.CredentialCheck | None = request.environ.get(callers.CREDENTIAL_CHECK)
     try:
-        return authenticate(access, request, find_keys)
+        principal = authenticate(access, request, find_keys)
     except problems.Problem as problem:
+        if check and problem.status in (401, 429):
+            check.refuse()
         if problem.status == unsuitable == 401:
             raise _refusal(401, "") from None
         raise
+    if check:
+        check.verify(principal)
+    return principal
 
 
 def anyone(view: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
@@ -168,6 +182,7 @@ def anyone(view: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
     def counted(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
         access = cast("Access", current_app.extensions["access"])
         access.rate_limit.count(f"address:{request.remote_addr}")
+        query.refuse_undeclared()
         return view(*args, **kwargs)
 
     counted.alternatives = ()  # type: ignore[attr-defined]
@@ -206,7 +221,7 @@ def authenticate(access: Access, incoming: Request, find_keys: FindKeys | None =
 def identify(access: Access, presented: Presented, find_keys: FindKeys | None = None) -> Principal:
     """The caller behind the one credential presented; anything doubtful about it is a 401."""
     if len(presented.credentials) > 1:
-        raise problems.Problem(400, "two_credentials", "Send x-api-key or Authorization, not both.")
+        raise problems.Problem(400, "two_credentials", "Send one credential: x-api-key or Authorization, once.")
     if not presented.credentials:
         return _refuse_credential(access, presented)
     [(kind, value)] = presented.credentials
@@ -225,15 +240,23 @@ def _refuse_credential(access: Access, presented: Presented) -> Principal:
 
 
 def _presented(incoming: Request) -> Presented:
-    credentials = [("key", value) for value in incoming.headers.getlist("x-api-key")]
-    credentials += [("bearer", value) for value in incoming.headers.getlist("Authorization")]
+    credentials = [("key", value) for value in _lines(incoming, "HTTP_X_API_KEY")]
+    credentials += [("bearer", value) for value in _lines(incoming, "HTTP_AUTHORIZATION")]
     return Presented(credentials, incoming.headers.get("x-organization-id"), incoming.remote_addr)
+
+
+def _lines(incoming: Request, variable: str) -> list[str]:
+    """The header's value on each of its lines: two of them are two credentials, not one with a comma in it."""
+    value = incoming.environ.get(variable)
+    if value is None:
+        return []
+    return value.split(",") if variable in incoming.environ.get(http_rules.REPEATED_HEADERS, ()) else [value]
 
 
 def from_key(access: Access, key: str, find_keys: FindKeys | None = None) -> Principal | None:
     if not keys.is_well_formed(key):
         return None
-    principal = owner(access, key, (find_keys or partial(_keys, access))(keys.prefix(key)))
+    principal = owner(access, key, (find_keys or partial(_keys, access))(key))
     if principal is None:
         access.rate_limit.count(f"prefix:{keys.prefix(key)}")  # somebody tries what may follow a known beginning
     return principal
@@ -257,9 +280,9 @@ def owner(access: Access, key: str, rows: Sequence[KeyRow]) -> Principal | None:
     return None
 
 
-def _keys(access: Access, prefix: str) -> list[KeyRow]:
+def _keys(access: Access, key: str) -> list[KeyRow]:
     with access.engine.connect() as connection:
-        return [KeyRow(*row) for row in connection.execute(_API_KEY, {"prefix": prefix})]
+        return [KeyRow(*row) for row in connection.execute(_API_KEY, {"digest": keys.digest(key)})]
 
 
 def _from_token(access: Access, presented: Presented, authorization: str) -> Principal | None:
@@ -291,7 +314,11 @@ def _user(connection: Connection, access: Access, claims: Mapping[str, Any]) -> 
     if external_id is not None and not tokens.is_name(external_id):
         return None
     values = {"provider": access.provider, "subject": claims["sub"], "external_id": external_id}
-    row = connection.execute(_USER, values).one()
+    return user_principal(access, connection.execute(_USER, values).one(), claims)
+
+
+def user_principal(access: Access, row: Row[Any], claims: Mapping[str, Any]) -> Principal | None:
+    """The user of the token by what the database has of it: a row as `_USER` reads it."""
     if row.deleted or (row.user_id is None and not access.users.issuer):
         return None
     role = _role(access.users, row, claims)
@@ -320,8 +347,11 @@ def _service_account(connection: Connection, claims: Mapping[str, Any], header: 
     named = UUID(header) if header and Identifier.PATTERN.fullmatch(header) else None
     values = {"client_id": claims["sub"], "organization_id": named}
     row = connection.execute(_SERVICE_ACCOUNT, values).one_or_none()
-    if row is None:
-        return None
+    return service_account_principal(row, claims) if row else None
+
+
+def service_account_principal(row: Row[Any], claims: Mapping[str, Any]) -> Principal:
+    """The service account of the token by what the database has of it: a row as `_SERVICE_ACCOUNT` reads it."""
     scopes = frozenset(str(claims.get("scope", "")).split()) & frozenset(row.scopes)
     return Principal(
         Kind.SERVICE_ACCOUNT,

@@ -7,8 +7,8 @@ answers on the loop, in front of the bridge (intents does).
 
 import asyncio
 import io
+import re
 import sys
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -17,7 +17,10 @@ from urllib.parse import unquote_to_bytes
 
 from gunicorn.workers.gasgi import ASGIWorker
 
-from chassis import strict_json
+from chassis import http_rules
+from chassis.callers import CREDENTIAL_CHECK, Callers, CredentialCheck
+from chassis.fair_queue import REFUSED, WAIT_S, FairQueue, QueueFull, Turn
+from chassis.http_connection import Connection
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -27,36 +30,36 @@ Headers = list[tuple[str, str]]
 Environ = dict[str, Any]
 Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
-_BODY_S = 30.0  # a body must come in this time as a whole; for each of its parts gunicorn waits as long
 _STILL_OPEN_S = 0.5  # how long after its last request a stopping worker waits for one more on an open connection
 _LOOK_S = 0.05
-
-_NO_BODY = (
-    b'{"type": "urn:tip:problem:request_timeout", "title": "Request Timeout", "status": 408, '
-    b'"detail": "The body did not come.", "code": "request_timeout"}'
-)
-_OF_NO_BODY = [("Content-Type", "application/problem+json"), ("Content-Length", str(len(_NO_BODY)))]
+# How long a thread that computes keeps the interpreter while others want it. A request asks for it some twenty times,
+# so with Python's own five milliseconds one verification would add a tenth of a second to every read beside it.
+_SWITCH_S = 0.001
+_LONG_LIST = re.compile(rb"(?:^|&)limit=[0-9]{3}")
 
 
 class Bridge:
     """ASGI on the outside, a WSGI app of ours inside. It answers once it was given threads."""
 
     _threads: ThreadPoolExecutor
+    _refusing: ThreadPoolExecutor
+    _queue: FairQueue
 
-    def __init__(self, app: Wsgi) -> None:
+    def __init__(self, app: Wsgi, callers: Callers | None = None) -> None:
         self._app = app
+        self.callers = callers or Callers()
         self.in_flight = 0
 
     def start(self, threads: int) -> Self:
         """With as many threads for the app as gunicorn was told (WEB_THREADS)."""
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="web")
+        self._refusing = ThreadPoolExecutor(1, thread_name_prefix="refuse")
+        self._queue = FairQueue(threads)
         return self
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await _live(receive, send)
-        elif scope["type"] == "websocket":
-            await send({"type": "websocket.close"})
         else:
             self.in_flight += 1
             try:
@@ -66,18 +69,46 @@ class Bridge:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = await read(receive)
-        if body is None:
-            await respond(send, 408, _OF_NO_BODY, _NO_BODY)  # one that has gone does not hear it
-        else:
+        if body is not None:
             await self.answer(scope, body, send)
 
     async def answer(self, scope: Scope, body: bytes, send: Send, known: Mapping[str, Any] | None = None) -> None:
         """Let the app answer; `known` is what it finds in its environment, too."""
-        await respond(send, *await self.run(self._call, {**environ(scope, body), **(known or {})}))
+        check = self.callers.of(scope)
+        request = {**environ(scope, body), CREDENTIAL_CHECK: check, **(known or {})}
+        try:
+            answer = await self.run(check, self._call, request, heavy=self.is_heavy(scope))
+        except QueueFull as refusal:
+            loop = asyncio.get_running_loop()
+            answer = await loop.run_in_executor(self._refusing, self._call, {**request, REFUSED: refusal})
+        await respond(send, *answer)
 
-    async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """In a thread: whatever may wait."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
+    def is_heavy(self, scope: Scope) -> bool:
+        """Whether the request is so much work that a tenant gets only one such at a time."""
+        return _LONG_LIST.search(unquote_to_bytes(scope["query_string"])) is not None
+
+    async def run(
+        self, check: CredentialCheck, function: Callable[..., Any], *arguments: Any, heavy: bool = False
+    ) -> Any:
+        """In a thread, when it is the caller's turn: whatever may wait. QueueFull if it does not come."""
+        if self.callers.must_wait(check.caller):
+            await asyncio.sleep(WAIT_S)  # a refusal at once would only bring the next guess sooner
+            raise QueueFull
+        loop = asyncio.get_running_loop()
+        turn = await self._queue.take(check.caller, heavy=heavy)
+        check.on_verified = partial(loop.call_soon_threadsafe, self._verified, turn, check)
+        work = self._threads.submit(function, *arguments)
+        # Not when the caller stops waiting: the thread is taken until the work has ended.
+        work.add_done_callback(lambda _: loop.call_soon_threadsafe(self._end, turn, check))
+        return await asyncio.wrap_future(work)
+
+    def _verified(self, turn: Turn, check: CredentialCheck) -> None:
+        self.callers.settle(check)
+        self._queue.reassign(turn, check.caller)
+
+    def _end(self, turn: Turn, check: CredentialCheck) -> None:
+        self._queue.give_back(turn)
+        self.callers.settle(check)
 
     def _call(self, environ: Environ) -> tuple[int, Headers, bytes]:
         told: list[tuple[int, Headers]] = []
@@ -94,19 +125,16 @@ class Bridge:
         return *told[-1], body
 
 
-async def read(receive: Receive, within_s: float = _BODY_S) -> bytes | None:
-    """The body, cut off where it is too long to be taken anyway; None if it does not come, or drop by drop."""
+async def read(receive: Receive) -> bytes | None:
+    """The body; None if the caller has gone or was refused. How large and late it may be is the connection's to say."""
     body = bytearray()
-    ends = time.monotonic() + within_s
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             return None
         body += message.get("body", b"")
-        if not message.get("more_body") or len(body) > strict_json.MAX_BYTES:
+        if not message.get("more_body"):
             return bytes(body)
-        if time.monotonic() > ends:
-            return None
 
 
 async def respond(send: Send, status: int, headers: Headers, body: bytes) -> None:
@@ -144,7 +172,10 @@ def environ(scope: Scope, body: bytes) -> Environ:
         name = raw_name.decode("latin-1").upper().replace("-", "_")
         variable = name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
         value = raw_value.decode("latin-1")
-        found[variable] = f"{found[variable]},{value}" if variable in found else value
+        if variable in found:
+            found.setdefault(http_rules.REPEATED_HEADERS, set()).add(variable)
+            value = f"{found[variable]},{value}"
+        found[variable] = value
     found.setdefault("CONTENT_LENGTH", str(len(body)))
     return found
 
@@ -162,10 +193,11 @@ async def _live(receive: Receive, send: Send) -> None:
 
 
 class Worker(ASGIWorker):  # type: ignore[misc]
-    """gunicorn's worker, but for three things.
+    """gunicorn's worker, but for four things.
 
     It would take every connection that is there when it looks, so that one worker may get them all: ours takes one at a
-    time. It would wait for idle connections until it is killed: ours waits for requests. And it has threads to give.
+    time. It would wait for idle connections until it is killed: ours waits for requests. Its connections know no limits
+    of time: ours do. And it has threads to give.
     """
 
     _queueing = False
@@ -176,7 +208,10 @@ class Worker(ASGIWorker):  # type: ignore[misc]
 
     def _setup_event_loop(self) -> None:
         super()._setup_event_loop()
-        self.loop.create_server = partial(self.loop.create_server, backlog=1)
+        self.loop.create_server = partial(self._listen, self.loop.create_server)
+
+    def _listen(self, create_server: Callable[..., Any], _protocol: Any, **options: Any) -> Any:
+        return create_server(partial(Connection, self), backlog=1, **options)
 
     def notify(self) -> None:
         if self.servers and not self._queueing:
@@ -187,8 +222,10 @@ class Worker(ASGIWorker):  # type: ignore[misc]
 
     def load_wsgi(self) -> None:
         """An app that has no front of its own gets the plain one."""
+        sys.setswitchinterval(_SWITCH_S)
         app = self.app.wsgi()
-        self.asgi: Bridge = (app if isinstance(app, Bridge) else Bridge(app)).start(self.cfg.threads)
+        callers = getattr(app, "extensions", {}).get("callers")
+        self.asgi: Bridge = (app if isinstance(app, Bridge) else Bridge(app, callers)).start(self.cfg.threads)
 
     async def _shutdown(self) -> None:
         for server in self.servers:

@@ -130,7 +130,9 @@ class ServiceConfig(EnvironmentConfig):
     oidc_roles: tuple[str, ...] = setting(
         "OIDC_ROLES", "what its roles are called here: `desk-lead=admin,desk=member`; else as they are", default=()
     )
-    rate_limit_per_minute: int = setting("RATE_LIMIT_PER_MINUTE", "requests a minute for each principal", default=6000)
+    rate_limit_per_minute: int = setting(
+        "RATE_LIMIT_PER_MINUTE", "units of work a minute for each principal", default=6000
+    )
     trusted_proxies: int = setting("TRUSTED_PROXIES", "proxies in front whose X-Forwarded-For is believed", default=0)
     log_format: str = setting("LOG_FORMAT", "json, text, or auto (text on a terminal)", default="auto")
     log_level: str = setting("LOG_LEVEL", "debug, info, warning or error", default="info")

@@ -1,8 +1,12 @@
 """The database engine, with every time-out that Postgres leaves off by default."""
 
-from sqlalchemy import Engine, MetaData, create_engine, text
+from typing import Any
+
+from sqlalchemy import Connection, Engine, MetaData, create_engine, event, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from chassis import tenancy
 
 # A statement must end well before gunicorn gives up on its worker, a lock wait well before the statement does.
 STATEMENT_TIMEOUT_MS = 4_000
@@ -10,10 +14,14 @@ LOCK_TIMEOUT_MS = 1_000
 IDLE_IN_TRANSACTION_MS = 5_000
 POOL_TIMEOUT_S = 3
 
-_SESSION = (
-    f"-c statement_timeout={STATEMENT_TIMEOUT_MS} -c lock_timeout={LOCK_TIMEOUT_MS} "
-    f"-c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_MS} -c timezone=UTC"
-)
+TIME_LIMITS_MS = {
+    "statement_timeout": STATEMENT_TIMEOUT_MS,
+    "lock_timeout": LOCK_TIMEOUT_MS,
+    "idle_in_transaction_session_timeout": IDLE_IN_TRANSACTION_MS,
+}
+"""Of every role's sessions, whoever opens them (`migrations`), and of our engines."""
+
+_SESSION = " ".join(f"-c {name}={value}" for name, value in TIME_LIMITS_MS.items()) + " -c timezone=UTC"
 _KEEPALIVE = {
     "keepalives_idle": 10,
     "keepalives_interval": 3,
@@ -46,7 +54,7 @@ def with_driver(url: str) -> str:
 
 def engine(url: str, *, pool_size: int, name: str) -> Engine:
     """An engine for one process; `name` shows in pg_stat_activity."""
-    return create_engine(
+    made = create_engine(
         with_driver(url),
         pool_size=pool_size,
         max_overflow=0,
@@ -56,6 +64,21 @@ def engine(url: str, *, pool_size: int, name: str) -> Engine:
         hide_parameters=True,  # an error may be logged, what it was about may not
         connect_args={"options": _SESSION, "application_name": name, **_KEEPALIVE},
     )
+    event.listen(made, "begin", _note_scope)
+    event.listen(made, "before_cursor_execute", _send_scope, retval=True)
+    return made
+
+
+def _note_scope(connection: Connection) -> None:
+    connection.info["scope"] = tenancy.scope()
+
+
+def _send_scope(
+    connection: Connection, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool
+) -> tuple[str, Any]:
+    """With the transaction's first statement goes whom it serves."""
+    scope = connection.info.pop("scope", None)
+    return (f"{scope}; {statement}" if scope else statement), parameters
 
 
 def is_unavailable(error: BaseException) -> bool:

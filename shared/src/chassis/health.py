@@ -1,12 +1,13 @@
 """How a worker shows that it is well: its loops go round (live) and it can do its work (ready)."""
 
+import asyncio
 import json
 import math
+import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 from chassis import logs, metrics
@@ -14,6 +15,8 @@ from chassis import logs, metrics
 log = logs.get(__name__)
 
 LONGEST_TURN_SECONDS = 30.0
+REQUEST_S = 5.0
+MAX_HEAD_BYTES = 8192
 
 
 class Report(NamedTuple):
@@ -53,38 +56,88 @@ Ready = Callable[[], Report]
 
 def serve(host: str, port: int, pulse: Pulse, ready: Ready) -> None:
     """Answer /health/live, /health/ready and /metrics from a thread of its own, until the process ends."""
+    listener = socket.create_server((host, port))
+    serving = _serve(listener, _Pages(pulse, ready))
+    threading.Thread(target=asyncio.run, args=(serving,), name="health", daemon=True).start()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            path = self.path.partition("?")[0]
-            if path == "/health/live":
-                self._tell("live", pulse.report)
-            elif path == "/health/ready":
-                self._tell("ready", ready)
-            else:
-                self._answer(HTTPStatus.OK, "text/plain; version=0.0.4", metrics.exposition())
 
-        def _tell(self, word: str, ask: Callable[[], Report]) -> None:
-            try:
-                report = ask()
-            except Exception as error:  # noqa: BLE001 - whatever is wrong, it is not well
-                report = Report(False, {"error": type(error).__name__})
-            if not report.well:
-                log.warning("not_" + word, **report.facts)
-            body = {"status": word if report.well else f"not {word}", **report.facts}
-            status = HTTPStatus.OK if report.well else HTTPStatus.SERVICE_UNAVAILABLE
-            self._answer(status, "application/json", json.dumps(body).encode())
+class _Pages:
+    """What is answered, as status, media type and body."""
 
-        def _answer(self, status: HTTPStatus, kind: str, body: bytes) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def __init__(self, pulse: Pulse, ready: Ready) -> None:
+        self._pulse, self._ready = pulse, ready
+        self._asking = asyncio.Lock()
 
-        def log_message(self, *_anything: object) -> None:
-            """Asked every few seconds: not worth a line."""
+    async def answer(self, request_line: str) -> "_Answer":
+        method, _, target = request_line.rpartition(" ")[0].partition(" ")
+        if method != "GET":
+            return _problem(HTTPStatus.METHOD_NOT_ALLOWED)
+        if target == "/health/live":
+            return _told("live", self._pulse.report)
+        if target == "/health/ready":
+            async with self._asking:  # it may wait for a database: one thread for all who ask
+                return await _in_thread(lambda: _told("ready", self._ready))
+        if target == "/metrics":
+            return _Answer(HTTPStatus.OK, "text/plain; version=0.0.4", metrics.exposition())
+        return _problem(HTTPStatus.BAD_REQUEST if "?" in target else HTTPStatus.NOT_FOUND)
 
-    server = ThreadingHTTPServer((host, port), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
+
+class _Answer(NamedTuple):
+    status: HTTPStatus
+    kind: str
+    body: bytes
+
+
+def _problem(status: HTTPStatus) -> _Answer:
+    body = {"type": "about:blank", "title": status.phrase, "status": status.value}
+    return _Answer(status, "application/problem+json", json.dumps(body).encode())
+
+
+def _told(word: str, ask: Ready) -> _Answer:
+    try:
+        report = ask()
+    except Exception as error:  # noqa: BLE001 - whatever is wrong, it is not well
+        report = Report(False, {"error": type(error).__name__})
+    if not report.well:
+        log.warning("not_well", check=word, **report.facts)
+    body = {"status": word if report.well else f"not {word}", **report.facts}
+    status = HTTPStatus.OK if report.well else HTTPStatus.SERVICE_UNAVAILABLE
+    return _Answer(status, "application/json", json.dumps(body).encode())
+
+
+async def _in_thread(work: Callable[[], _Answer]) -> _Answer:
+    """In a thread that does not keep the process from ending."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[_Answer] = loop.create_future()
+    threading.Thread(
+        target=lambda: loop.call_soon_threadsafe(done.set_result, work()), name="ready", daemon=True
+    ).start()
+    return await asyncio.shield(done)
+
+
+async def _serve(listener: socket.socket, pages: _Pages) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One request per connection, which ends after a few seconds, whatever came of it."""
+        try:
+            async with asyncio.timeout(REQUEST_S):
+                head = await reader.readuntil(b"\r\n\r\n")
+            answered = await pages.answer(head.partition(b"\r\n")[0].decode("latin-1"))
+            async with asyncio.timeout(REQUEST_S):
+                writer.write(_as_bytes(answered))
+                writer.close()
+                await writer.wait_closed()
+        except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
+            writer.transport.abort()
+
+    server = await asyncio.start_server(answer, sock=listener, limit=MAX_HEAD_BYTES)
+    await server.serve_forever()
+
+
+def _as_bytes(answered: _Answer) -> bytes:
+    lines = [
+        f"HTTP/1.1 {answered.status.value} {answered.status.phrase}",
+        f"Content-Type: {answered.kind}",
+        f"Content-Length: {len(answered.body)}",
+        "Connection: close",
+    ]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + answered.body

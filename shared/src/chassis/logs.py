@@ -61,6 +61,20 @@ def _naming(process: str) -> Any:
     return add_process
 
 
+def _escape(text: str) -> str:
+    """The text without anything that a terminal obeys, or that ends a line."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+def _escape_fields(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    for name, value in event.items():
+        if name == "exception":  # its lines stay lines, and are indented: none of them looks like one of ours
+            event[name] = "\n".join(f"    {_escape(line)}" for line in str(value).split("\n"))
+        elif isinstance(value, str):
+            event[name] = _escape(value)
+    return event
+
+
 _ENCODER = json.JSONEncoder(default=repr)  # made once: `json.dumps` with a default would make one for each line
 
 
@@ -89,10 +103,11 @@ def configure(process: str, *, log_format: str = "auto", level: str = "info") ->
         structlog.processors.format_exc_info,
         _hide_secrets,
     ]
-    renderer: Any = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0) if as_text else _as_json
+    console = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0)
+    rendering: list[Any] = [_escape_fields, console] if as_text else [_as_json]
     # Our own lines go straight to the stream: the way through `logging` would double the price of a request's line.
     structlog.configure(
-        processors=[*shared, renderer],
+        processors=[*shared, *rendering],
         logger_factory=structlog.WriteLoggerFactory(file=cast("TextIO", _StandardError())),
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
         cache_logger_on_first_use=False,
@@ -101,7 +116,7 @@ def configure(process: str, *, log_format: str = "auto", level: str = "info") ->
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendering],
         )
     )
     root = logging.getLogger()

@@ -1,8 +1,9 @@
 """Schema migrations of every installed service, by one command under one lock.
 
 A service announces itself by an entry point in the group `tip.services` (name = schema = import name). The migrating
-role owns everything; a service connects as `tip_<name>`, which may use its own schema and what others grant it in
-their `<name>_api` schemas, and may not change a table's definition.
+role owns everything. A service's worker processes connect as `tip_<name>`, which may use its own schema and what others
+grant it in their `<name>_api` schemas; its web process connects as `tip_<name>_web`, which has no more than the
+migrations grant it by name, and sees rows by organization (`tenancy`). Neither may change a table's definition.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,7 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, Engine, create_engine, text
 
-from chassis import db, logs
+from chassis import db, logs, tenancy
 
 log = logs.get(__name__)
 
@@ -26,16 +27,48 @@ def services() -> list[str]:
     return sorted(found.name for found in entry_points(group="tip.services"))
 
 
-def role(service: str) -> str:
-    return f"tip_{service}"
+_WEB = "_web"
+ROLES = (
+    "identity",
+    "accounts",
+    "controls",
+    "intents",
+    "stream_gateway",
+    "identity_web",
+    "accounts_web",
+    "controls_web",
+    "intents_web",
+    "intents_signer",
+)
+"""Whoever connects to the database, by the name that `role` takes; each has a password of its own."""
+
+
+def role(name: str) -> str:
+    return f"tip_{name}"
+
+
+def web_name(service: str) -> str:
+    """As whom the service's web process connects."""
+    return f"{service}{_WEB}" if f"{service}{_WEB}" in ROLES else service
+
+
+def web_names() -> list[str]:
+    """All of them that see rows by organization."""
+    return [name for name in ROLES if name.endswith(_WEB)]
 
 
 def migrate(admin_url: str, role_passwords: Mapping[str, str]) -> None:
     """Bring every service's schema to its newest version. Safe to run by several processes at once."""
     with _locked(admin_url) as engine:
         with engine.begin() as tx:
-            for service, password in role_passwords.items():
-                _ensure_role(tx, role(service), password)
+            for group in (tenancy.WEB, tenancy.WORKER):
+                _ensure_group(tx, group)
+            for name, password in role_passwords.items():
+                _ensure_role(tx, role(name), password)
+                group = tenancy.WEB if name.endswith(_WEB) else tenancy.WORKER
+                _execute(tx, "GRANT %I TO %I", group, role(name))
+                for setting, milliseconds in db.TIME_LIMITS_MS.items():
+                    _execute(tx, "ALTER ROLE %I SET %I = %L", role(name), setting, str(milliseconds))
         for service in services():
             _upgrade(engine, service)
 
@@ -64,6 +97,7 @@ def _upgrade(engine: Engine, service: str) -> None:
     with engine.begin() as tx:
         _ensure_schemas(tx, service)
         command.upgrade(_alembic(tx, service), "head")
+        _execute(tx, "REVOKE ALL ON %I.schema_version FROM %I", service, role(service))
 
 
 def _alembic(tx: Connection, service: str) -> Config:
@@ -75,14 +109,20 @@ def _alembic(tx: Connection, service: str) -> Config:
     return config
 
 
+def _ensure_group(tx: Connection, name: str) -> None:
+    if tx.execute(text("SELECT 1 FROM pg_roles WHERE rolname = :name"), {"name": name}).first() is None:
+        _execute(tx, "CREATE ROLE %I NOLOGIN", name)
+
+
 def _ensure_role(tx: Connection, name: str, password: str) -> None:
-    # CREATE ROLE takes no parameters; format() with %L quotes, so the password is data all the same.
     exists = tx.execute(text("SELECT 1 FROM pg_roles WHERE rolname = :name"), {"name": name}).first()
-    verb = "ALTER" if exists else "CREATE"
-    statement = tx.execute(
-        text(f"SELECT format('{verb} ROLE %I LOGIN PASSWORD %L', :name, :password)"),
-        {"name": name, "password": password},
-    ).scalar_one()
+    _execute(tx, f"{'ALTER' if exists else 'CREATE'} ROLE %I LOGIN PASSWORD %L", name, password)
+
+
+def _execute(tx: Connection, template: str, *values: str) -> None:
+    """A statement that takes no parameters: Postgres itself quotes the names (%I) and values (%L)."""
+    quoted = text("SELECT format(:template, VARIADIC CAST(:values AS text[]))")
+    statement = tx.execute(quoted, {"template": template, "values": list(values)}).scalar_one()
     tx.exec_driver_sql(statement.replace("%", "%%"))
 
 
@@ -93,16 +133,60 @@ def _ensure_schemas(tx: Connection, service: str) -> None:
         f"CREATE SCHEMA IF NOT EXISTS {service}_api",
         f"GRANT USAGE ON SCHEMA {service} TO {owner}",
         f"ALTER DEFAULT PRIVILEGES IN SCHEMA {service} GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO {owner}",
-        f"ALTER DEFAULT PRIVILEGES IN SCHEMA {service} GRANT USAGE ON SEQUENCES TO {owner}",
     ):
         tx.exec_driver_sql(statement)
 
 
-def publish(relation: str, *readers: str) -> str:
-    """SQL that lets other services read a relation of an `_api` schema; for use in migrations."""
-    schema = relation.split(".", maxsplit=1)[0]
-    roles = ", ".join(role(reader) for reader in readers)
-    return f"GRANT USAGE ON SCHEMA {schema} TO {roles}; GRANT SELECT ON {relation} TO {roles};"
+def publish(view: str, *readers: str) -> str:
+    """SQL for migrations: lets other services read a view of an `_api` schema.
+
+    The view reads its tables as whoever asks, so that row-level security holds through it. For that the reader needs
+    the columns the view is made of, and gets them; without USAGE on the owner's schema it reaches them only this way.
+    """
+    schema = view.split(".", maxsplit=1)[0]
+    roles = ", ".join(map(role, readers))
+    return f"""
+        ALTER VIEW {view} SET (security_invoker = true);
+        GRANT USAGE ON SCHEMA {schema} TO {roles};
+        GRANT SELECT ON {view} TO {roles};
+        {_GRANT_COLUMNS.format(view=view, roles=roles)}
+    """
+
+
+_GRANT_COLUMNS = """
+DO $$
+DECLARE
+    source record;
+BEGIN
+    FOR source IN
+        WITH RECURSIVE used AS (
+            SELECT refobjid, refobjsubid FROM pg_rewrite JOIN pg_depend ON objid = pg_rewrite.oid
+            WHERE ev_class = CAST('{view}' AS regclass) AND classid = CAST('pg_rewrite' AS regclass)
+              AND refclassid = CAST('pg_class' AS regclass) AND refobjid <> ev_class
+            UNION
+            SELECT d.refobjid, d.refobjsubid
+            FROM used JOIN pg_rewrite r ON r.ev_class = used.refobjid JOIN pg_depend d ON d.objid = r.oid
+            WHERE d.classid = CAST('pg_rewrite' AS regclass) AND d.refclassid = CAST('pg_class' AS regclass)
+              AND d.refobjid <> r.ev_class
+        )
+        SELECT CAST(refobjid AS regclass) AS name, string_agg(quote_ident(attname), ', ') AS columns
+        FROM used JOIN pg_attribute ON attrelid = refobjid AND attnum = refobjsubid GROUP BY refobjid
+    LOOP
+        EXECUTE format('GRANT SELECT (%s) ON %s TO {roles}', source.columns, source.name);
+    END LOOP;
+END $$;
+"""
+
+
+def publish_function(function: str, *callers: str) -> str:
+    """SQL for migrations: lets these and nobody else call a function of an `_api` schema."""
+    schema = function.split(".", maxsplit=1)[0]
+    roles = ", ".join(map(role, callers))
+    return f"""
+        GRANT USAGE ON SCHEMA {schema} TO {roles};
+        REVOKE EXECUTE ON FUNCTION {function} FROM PUBLIC;
+        GRANT EXECUTE ON FUNCTION {function} TO {roles};
+    """
 
 
 @contextmanager

@@ -3,6 +3,8 @@
 @describe("Append an intent command", body=schemas.SubmitIntent, answers={201: schemas.Action}, errors=(404, 409, 422))
 """
 
+import base64
+import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +19,17 @@ from werkzeug.routing import Rule
 
 from chassis import fields
 from chassis.principals import Alternative, Kind, who_may
+
+_TEMPLATES = Environment(loader=PackageLoader("chassis"), autoescape=select_autoescape(default=True))
+_STYLE = _TEMPLATES.get_template("docs.css").render()
+_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+PAGE_HEADERS = {
+    "Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+}
+"""Of every answer that is HTML: nothing but our own style is applied, nothing is run, sent or framed."""
 
 View = TypeVar("View", bound=Callable[..., Any])
 SchemaClass = type[Schema]
@@ -118,8 +131,7 @@ def document(apps: Sequence[Flask], routes: Sequence[Route] = ()) -> dict[str, A
 
 def page(apps: Sequence[Flask], routes: Sequence[Route] = ()) -> str:
     """The same as a page to read; it loads nothing from anywhere."""
-    templates = Environment(loader=PackageLoader("chassis"), autoescape=select_autoescape(default=True))
-    return templates.get_template("docs.html").render(document=document(apps, routes))
+    return _TEMPLATES.get_template("docs.html").render(document=document(apps, routes))
 
 
 def _template(rule: Rule) -> str:

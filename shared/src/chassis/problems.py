@@ -22,18 +22,24 @@ log = logs.get(__name__)
 View = TypeVar("View", bound=Callable[..., Any])
 
 RETRY_AFTER_S = 2
+MAX_INSTANCE = 256
+MAX_ERRORS = 20
+MAX_NAME = 64
 _CODES = {
     400: "bad_request",
     401: "unauthenticated",
     403: "forbidden",
     404: "not_found",
     405: "method_not_allowed",
+    408: "request_timeout",
     409: "conflict",
     412: "precondition_failed",
     413: "body_too_large",
+    414: "uri_too_long",
     415: "not_json",
     422: "invalid",
     429: "rate_limited",
+    431: "headers_too_large",
     500: "internal",
     503: "unavailable",
 }
@@ -104,22 +110,24 @@ def answer(problem: Problem) -> Response:
             problem.detail or HTTPStatus(problem.status).phrase, content_type="text/plain; charset=utf-8"
         )
     else:
-        response = Response(json.dumps(_body(problem)), content_type="application/problem+json")
+        trace = tracing.current.get()
+        body = document(problem, request.path, trace.request_id if trace else None)
+        response = Response(json.dumps(body), content_type="application/problem+json")
     response.status_code = problem.status
     response.headers.update(problem.headers)
     return response
 
 
-def _body(problem: Problem) -> dict[str, Any]:
-    trace = tracing.current.get()
+def document(problem: Problem, instance: str, request_id: str | None) -> dict[str, Any]:
+    """The body of the answer; a path that is longer than any of ours is not sent back whole."""
     return {
         "type": f"urn:tip:problem:{problem.code}",
         "title": HTTPStatus(problem.status).phrase,
         "status": problem.status,
         "detail": problem.detail,
-        "instance": request.path,
+        "instance": instance[:MAX_INSTANCE],
         "code": problem.code,
-        "request_id": trace.request_id if trace else None,
+        "request_id": request_id,
         **problem.members,
     }
 
@@ -152,7 +160,9 @@ def _first_line(error: Exception) -> str:
 
 
 def _invalid(error: ValidationError) -> Response:
-    return answer(Problem(422, detail="Some fields are not acceptable.", errors=pointers(error.messages)))
+    errors = pointers(error.messages)
+    more = f" The first {MAX_ERRORS} of {len(errors)} are listed." if len(errors) > MAX_ERRORS else ""
+    return answer(Problem(422, detail=f"Some fields are not acceptable.{more}", errors=errors[:MAX_ERRORS]))
 
 
 def _http(error: HTTPException) -> Response:
@@ -190,7 +200,8 @@ def pointers(messages: Any, path: str = "") -> list[dict[str, str]]:
 
 
 def _escape(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")
+    """The name in a pointer. One that is longer than any of ours is cut: an answer does not repeat what was sent."""
+    return key[:MAX_NAME].replace("~", "~0").replace("/", "~1")
 
 
 _MARSHMALLOW_CODES = {

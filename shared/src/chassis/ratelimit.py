@@ -1,7 +1,8 @@
-"""The request rate limit: one count in Redis shared by all processes, taken in blocks to spare round trips.
+"""The rate limit: one count in Redis shared by all processes, taken in blocks to spare round trips.
 
-A process reserves a block of requests and spends it locally. What a process has reserved and not spent when the
-window ends is lost, so a caller may be refused slightly early (by at most one block per process), never late.
+A request costs one unit, and more when it is more work; what that is stands below and nowhere else. A process reserves
+a block of units and spends it locally. What a process has reserved and not spent when the window ends is lost, so a
+caller may be refused slightly early (by at most one block per process), never late.
 """
 
 import threading
@@ -14,6 +15,7 @@ from limits.storage import storage_from_string
 from limits.strategies import FixedWindowRateLimiter
 
 from chassis import logs, metrics, problems
+from chassis.callers import Recent
 
 log = logs.get(__name__)
 
@@ -23,8 +25,22 @@ _MAX_TRACKED = 10_000
 _PATIENCE_S = 0.25
 _ASK_AGAIN_AFTER_S = 2.0  # while Redis is down, one request in two seconds pays for finding out, and no other
 
+ROWS_PER_UNIT = 100
+STATISTICS_UNITS = 4
+"""What statistics cost beyond the unit of every request: they read about as much as some hundred rows."""
+
 Counts = dict[str, tuple[int, int, int]]
 """Of each limit that a request was counted against: quota, what remains of it, seconds until the next window."""
+
+
+def units_of_rows(count: int) -> int:
+    """What reading so many rows costs beyond the unit of every request."""
+    return count // ROWS_PER_UNIT
+
+
+def units_of_commands(count: int) -> int:
+    """What a batch of commands costs beyond the unit of every request: each is as much work as one sent alone."""
+    return count - 1
 
 
 @dataclass
@@ -36,7 +52,7 @@ class _Block:
 
 
 class RateLimit:
-    """Counts requests per caller, and refuses with 429 once the window's quota is used up."""
+    """Counts units per caller, and refuses with 429 once the window's quota is used up."""
 
     def __init__(self, redis_url: str, *, per_minute: int, name: str = "default") -> None:
         self._item = RateLimitItemPerMinute(per_minute, namespace=f"tip-rate-{name}")
@@ -45,18 +61,16 @@ class RateLimit:
         # Connections are made on first use, so an unreachable Redis does not stop a service from starting.
         storage = storage_from_string(redis_url, socket_timeout=_PATIENCE_S, socket_connect_timeout=_PATIENCE_S)
         self._limiter = FixedWindowRateLimiter(storage)
-        self._blocks: dict[str, _Block] = {}
+        self._blocks: Recent[str, _Block] = Recent(_MAX_TRACKED)
         self._down_until = 0.0
         self._lock = threading.Lock()
 
-    def count(self, caller: str) -> "Counts":
-        """Take one request from the caller's quota, or raise 429. Redis down: pass, and say so in a metric."""
+    def count(self, caller: str, units: int = 1) -> "Counts":
+        """Take units from the caller's quota, or raise 429. Redis down: pass, and say so in a metric."""
+        units = min(units, self._quota)  # else a small quota would forbid a large request for ever
         block = self._tracked(caller)
         with block.lock:
-            if block.left < 1 or time.time() >= block.resets_at:
-                self._reserve(caller, block)
-            allowed = block.left > 0
-            block.left -= allowed
+            allowed = self._spend(caller, block, units)
             remaining, wait = block.left + block.shared_left, max(1, round(block.resets_at - time.time()))
         counted = {self._name: (self._quota, max(0, remaining), wait)}
         if has_request_context():
@@ -67,35 +81,51 @@ class RateLimit:
             raise problems.Problem(429, detail="Too many requests.", headers=told)
         return counted
 
+    def _spend(self, caller: str, block: _Block, units: int) -> bool:
+        if time.time() >= block.resets_at:
+            block.left, block.shared_left = 0, self._quota
+        # Within a window the shared rest only shrinks: who was told that it is too small need not ask again.
+        if block.left < units <= block.left + block.shared_left:
+            self._reserve(caller, block, units - block.left)
+        if block.left < units:
+            return False
+        block.left -= units
+        return True
+
     def _tracked(self, caller: str) -> _Block:
         with self._lock:
-            if len(self._blocks) > _MAX_TRACKED:
-                self._blocks.clear()
-            return self._blocks.setdefault(caller, _Block())
+            block = self._blocks.get(caller) or _Block()
+            self._blocks.keep(caller, block)
+            return block
 
-    def _reserve(self, caller: str, block: _Block) -> None:
+    def _reserve(self, caller: str, block: _Block, missing: int) -> None:
         if time.monotonic() < self._down_until:
-            self._pass_uncounted(block)
+            self._pass_uncounted(block, missing)
             return
         try:
-            taken = self._take(caller)
+            taken = self._take(caller, missing)
             resets_at, shared_left = self._limiter.get_window_stats(self._item, caller)
         except Exception as error:  # noqa: BLE001 - the storage raises whatever its driver does
             log.warning("rate_limit_unavailable", error=type(error).__name__)
             self._down_until = time.monotonic() + _ASK_AGAIN_AFTER_S
-            self._pass_uncounted(block)
+            self._pass_uncounted(block, missing)
             return
-        block.left, block.shared_left, block.resets_at = taken, shared_left, resets_at
+        block.left, block.shared_left, block.resets_at = block.left + taken, max(0, shared_left), resets_at
 
-    def _pass_uncounted(self, block: _Block) -> None:
+    def _pass_uncounted(self, block: _Block, missing: int) -> None:
         """A limit that is down must not become an outage."""
         metrics.RATE_LIMIT_UNAVAILABLE.inc()
-        block.left, block.shared_left, block.resets_at = self._block, 0, time.time() + 1
+        block.left += max(self._block, missing)
+        block.shared_left, block.resets_at = self._quota, time.time() + 1
 
-    def _take(self, caller: str) -> int:
-        if self._block > 1 and self._limiter.hit(self._item, caller, cost=self._block):
-            return self._block
-        return int(self._limiter.hit(self._item, caller))
+    def _take(self, caller: str, missing: int) -> int:
+        """A whole block, or at the end of the quota what is missing. A refused hit counts, so it is tested first."""
+        for wanted in dict.fromkeys((max(self._block, missing), missing)):
+            if self._limiter.test(self._item, caller, cost=wanted) and self._limiter.hit(
+                self._item, caller, cost=wanted
+            ):
+                return wanted
+        return 0
 
 
 def add_headers(response: Response) -> Response:

@@ -75,6 +75,11 @@ def _finite(digits: str) -> float:
     return number
 
 
+def _whole(digits: str) -> int:
+    _finite(digits)
+    return int(digits)
+
+
 def _check_text(value: Any) -> None:
     if isinstance(value, str):
         if "\x00" in value or any("\ud800" <= character <= "\udfff" for character in value):
@@ -88,4 +93,6 @@ def _check_text(value: Any) -> None:
             _check_text(member)
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant, parse_float=_finite)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_whole
+)

@@ -5,12 +5,15 @@ is checked here, one key is chosen by `kid`, every claim we rely on is required,
 """
 
 import base64
+import hashlib
 import math
 import re
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from jose import jwk, jwt
@@ -22,6 +25,8 @@ log = logs.get(__name__)
 ALGORITHMS = ("RS256", "ES256")
 LEEWAY_S = 30
 MAX_BYTES = 8 * 1024
+_REMEMBERED_TOKENS = 4_096
+_REMEMBERED_BYTES = 2 * 1024  # longer tokens are verified every time, so that memory stays bounded
 _KEY_TYPES = {"RS256": "RSA", "ES256": "EC"}
 _FORM = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+", re.ASCII)
 _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
@@ -40,26 +45,61 @@ class KeySource(Protocol):
     """Where public keys come from."""
 
     def find(self, kid: str) -> Mapping[str, Any] | None:
-        """The public JWK with this id, or None."""
+        """The public JWK with this id, or None; fetched if need be."""
+
+    def known(self, kid: str) -> Mapping[str, Any] | None:
+        """The same of the keys at hand: never waits for a fetch."""
+
+
+@dataclass(frozen=True)
+class VerifiedToken:
+    """A token whose signature was verified, and with which key."""
+
+    digest: bytes = field(repr=False)
+    claims: Mapping[str, Any]
+    kid: str
+    key: Mapping[str, Any]
 
 
 class Verifies(Protocol):
-    """What turns a token into its claims, or raises BadToken."""
+    """What verifies tokens, or raises BadToken."""
+
+    def verify(self, token: str) -> VerifiedToken: ...
 
     def claims(self, token: str) -> dict[str, Any]: ...
 
+    def is_current(self, verified: VerifiedToken) -> bool: ...
+
 
 class Verifier:
-    """Turns a token of one issuer into its claims."""
+    """Verifies the tokens of one issuer: each signature once, for as long as its key is published."""
 
     def __init__(self, keys: KeySource, *, issuer: str, audience: str) -> None:
         self._keys, self.issuer, self._audience = keys, issuer, audience
+        self._remembered = _RememberedTokens()
 
     def claims(self, token: str) -> dict[str, Any]:
-        with _any_error_refuses():
-            return self._verified(token)
+        return dict(self.verify(token).claims)
 
-    def _verified(self, token: str) -> dict[str, Any]:
+    def verify(self, token: str) -> VerifiedToken:
+        with _any_error_refuses():
+            if len(token) > MAX_BYTES:
+                raise BadToken("form")
+            digest = hashlib.sha256(token.encode()).digest()
+            remembered = self._remembered.get(digest)
+            if remembered is not None and self._keys.find(remembered.kid) == remembered.key:
+                _check_expiry(remembered.claims)
+                return remembered
+            verified = self._verify_signature(token, digest)
+            if len(token) <= _REMEMBERED_BYTES:
+                self._remembered.add(verified)
+            return verified
+
+    def is_current(self, verified: VerifiedToken) -> bool:
+        """Whether the key that signed is still published, by the keys at hand. Expiry is left to the caller."""
+        return self._keys.known(verified.kid) == verified.key
+
+    def _verify_signature(self, token: str, digest: bytes) -> VerifiedToken:
         _check_form(token)
         header = jwt.get_unverified_header(token)
         algorithm, kid = header.get("alg"), header.get("kid")
@@ -80,7 +120,28 @@ class Verifier:
             options=options,
         )
         _check_times(claims)
-        return claims
+        return VerifiedToken(digest, claims, kid, key)
+
+
+class _RememberedTokens:
+    """The tokens verified last, by digest. Only good ones are here, so forged ones displace none."""
+
+    def __init__(self) -> None:
+        self._by_digest: OrderedDict[bytes, VerifiedToken] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, digest: bytes) -> VerifiedToken | None:
+        with self._lock:
+            found = self._by_digest.get(digest)
+            if found is not None:
+                self._by_digest.move_to_end(digest)
+            return found
+
+    def add(self, verified: VerifiedToken) -> None:
+        with self._lock:
+            self._by_digest[verified.digest] = verified
+            if len(self._by_digest) > _REMEMBERED_TOKENS:
+                self._by_digest.popitem(last=False)
 
 
 class Verifiers:
@@ -90,12 +151,18 @@ class Verifiers:
         self._by_issuer = {verifier.issuer: verifier for verifier in verifiers}
 
     def claims(self, token: str) -> dict[str, Any]:
+        return dict(self.verify(token).claims)
+
+    def verify(self, token: str) -> VerifiedToken:
         with _any_error_refuses():
             _check_form(token)
             verifier = self._by_issuer.get(str(jwt.get_unverified_claims(token).get("iss")))
             if verifier is None:
                 raise BadToken("issuer")
-            return verifier.claims(token)
+            return verifier.verify(token)
+
+    def is_current(self, verified: VerifiedToken) -> bool:
+        return self._by_issuer[verified.claims["iss"]].is_current(verified)
 
 
 @contextmanager
@@ -129,6 +196,12 @@ def _check_times(claims: Mapping[str, Any]) -> None:
         raise BadToken("sub")
 
 
+def _check_expiry(claims: Mapping[str, Any]) -> None:
+    """What time changes about a token that was good once."""
+    if claims["exp"] < time.time() - LEEWAY_S:
+        raise BadToken("expired")
+
+
 def is_name(value: Any) -> bool:
     """Whether a claim can be somebody's or something's id: text that a database takes and a log shows."""
     # U+FFFD is what bytes that are no text become on the way here, and then two names would be one.
@@ -156,6 +229,12 @@ class CachedKeys:
             self._refresh(wait=False)
         if not self._keys and self._failed:
             raise KeysUnavailable
+        return self._keys.get(kid)
+
+    def known(self, kid: str) -> Mapping[str, Any] | None:
+        """Of the keys at hand; a set that is too old is fetched by a thread of its own."""
+        if time.monotonic() - self._fetched_at > self._keep_s and not self._lock.locked():
+            threading.Thread(target=self._refresh, kwargs={"wait": False}, name="public-keys", daemon=True).start()
         return self._keys.get(kid)
 
     def _refresh(self, *, wait: bool) -> bool:

@@ -13,7 +13,23 @@ from sqlalchemy import Engine
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import BaseConverter
 
-from chassis import access, db, logs, metrics, openapi, problems, ratelimit, strict_json, tokens, tracing
+from chassis import (
+    access,
+    db,
+    fair_queue,
+    http_rules,
+    logs,
+    metrics,
+    openapi,
+    problems,
+    query,
+    ratelimit,
+    strict_json,
+    tenancy,
+    tokens,
+    tracing,
+)
+from chassis.callers import Callers
 from chassis.config import ServiceConfig
 from chassis.fields import Identifier
 
@@ -21,6 +37,11 @@ log = logs.get(__name__)
 
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+# Of a quota so much may be refused credentials of one address in one process, before it has to wait.
+_REFUSED_PART = 10
+_LEAST_REFUSED = 60
 
 
 class StrictRequest(Request):
@@ -70,6 +91,10 @@ def create(
     if config.trusted_proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=config.trusted_proxies)  # type: ignore[method-assign]
     app.extensions["access"] = access.for_service(config, engine, keys)
+    app.extensions["callers"] = Callers(
+        trusted_proxies=config.trusted_proxies,
+        refused_per_minute=max(_LEAST_REFUSED, config.rate_limit_per_minute // _REFUSED_PART),
+    )
     app.extensions |= dict(extensions)
     for blueprint in (*blueprints, _operations(engine)):
         app.register_blueprint(blueprint)
@@ -85,6 +110,7 @@ def bare(name: str, statuses: Mapping[type[Exception], int]) -> Flask:
     app.url_map.merge_slashes = False
     app.url_map.converters["uuid"] = _PathId
     app.before_request(_begin)
+    app.before_request(_check_query_of_open_views)
     app.after_request(_finish)
     problems.install(app, statuses)
     return app
@@ -94,14 +120,28 @@ def _begin() -> None:
     g.started = time.perf_counter()
     g.trace = tracing.Trace.begin(request.headers.get("x-request-id"), request.headers.get("traceparent"))
     tracing.current.set(g.trace)
+    tenancy.serve()
+    if request.environ.get("PATH_INFO", "").startswith("//"):
+        raise problems.Problem(404)  # the routing would take it for the path with one slash
+    if fair_queue.REFUSED in request.environ:
+        raise request.environ[fair_queue.REFUSED]
+
+
+def _check_query_of_open_views() -> None:
+    """Of views that admit callers it is checked after the credential, by `chassis.access`."""
+    view = current_app.view_functions.get(request.endpoint or "")
+    if view is not None and not hasattr(view, "alternatives"):
+        query.refuse_undeclared()
 
 
 def _finish(response: Response) -> Response:
     trace: tracing.Trace | None = g.get("trace")
-    for name, value in common_headers(trace):
+    for name, value in http_rules.common_headers(trace):
         response.headers.add(name, value)
     response.headers.setdefault("Cache-Control", "no-store")
     ratelimit.add_headers(response)
+    if response.mimetype == "text/html":
+        response.headers.update(openapi.PAGE_HEADERS)
     if response.status_code == 204:
         response.headers.pop("Content-Type", None)  # of nothing
     # The rule and not the path: ids and symbols in a label would grow without bound.
@@ -109,12 +149,6 @@ def _finish(response: Response) -> Response:
     seconds = time.perf_counter() - g.get("started", time.perf_counter())
     measure(current_app.name, request.method, route, request.path, response.status_code, seconds)
     return response
-
-
-def common_headers(trace: tracing.Trace | None) -> list[tuple[str, str]]:
-    """What every answer carries."""
-    ours = [("X-Content-Type-Options", "nosniff")]
-    return [("X-Request-Id", trace.request_id), ("traceparent", trace.traceparent), *ours] if trace else ours
 
 
 def measure(service: str, method: str, route: str, path: str, status: int, seconds: float) -> None:
@@ -187,14 +221,3 @@ def expected_version() -> int | None:
     if not tag.isascii() or not tag.isdigit() or len(tag) > 18:
         raise problems.Problem(412, detail="The resource has another version.")
     return int(tag)
-
-
-def query(*known: str) -> Callable[[str], str | None]:
-    """Reads query parameters by name; an unknown or repeated one is a 400."""
-    for name in request.args:
-        if name not in known:
-            takes = ", ".join(known) or "none"
-            raise problems.Problem(400, "unknown_query", f"A query parameter is not one of this endpoint's: {takes}.")
-        if len(request.args.getlist(name)) > 1:
-            raise problems.Problem(400, "repeated_query", "A query parameter is given twice.")
-    return request.args.get

@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> None:
     elif identity == "nobody":
         become_nobody()
     die_with(int(parent), int(signal_number))
-    os.execvp(program[0], program)  # noqa: S606
+    os.execvp(program[0], program)  # noqa: S606 - words of our own, no shell # nosec B606
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ SERVICE_ACCOUNTS: dict[str, tuple[str, ...] | None] = {"full": None, "no_scopes"
 
 def seed(stack: Stack) -> dict[str, Any]:
     known = _earlier(stack)
-    world = World(stack.service_env("identity"), token_lifetime_s=TOKEN_LIFETIME_S)
+    world = World(stack.signing_env, token_lifetime_s=TOKEN_LIFETIME_S)
     try:
         organizations = {name: _organization(world, stack, name, known) for name in ENTITLEMENTS}
         return {

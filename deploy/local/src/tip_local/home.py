@@ -18,7 +18,13 @@ from tip_local.errors import Fault
 from tip_local.processes import free_port, port_is_free
 
 SERVICES = ("identity", "accounts", "controls", "intents", "stream_gateway")
-KEYS = ("key_encryption_key", "cursor_key")
+ROLES = (*SERVICES, "identity_web", "accounts_web", "controls_web", "intents_web", "intents_signer")
+"""Who has a password for the database: each service's workers and its web process, and the signer of logs."""
+SIGNING_KEY, VAULT_KEY = "SIGNING_KEY_ENCRYPTION_KEY", "VAULT_KEY_ENCRYPTION_KEY"
+"""The variables of the key that seals token signing keys and of the one that seals brokers' secrets."""
+KEYS = (SIGNING_KEY.lower(), VAULT_KEY.lower(), "cursor_key", "log_signing_key")
+BROKER_OPERATOR = "paper_broker_operator_token"
+PASSWORDS = (*ROLES, BROKER_OPERATOR)
 LOCK_SECONDS = 0.5
 
 
@@ -96,10 +102,11 @@ class Home:
             raise Fault(f"cannot look into {self.path}: {error.strerror}") from error
 
     def secrets(self) -> dict[str, str]:
-        """A database password per service and the platform's own keys: made once, kept, completed for new names."""
+        """A database password per role, the platform's own keys, the token of who runs the paper broker: made once,
+        kept, completed for new names."""
         file = self.path / "secrets.json"
         kept: dict[str, str] = read_json(file)
-        made = {service: secrets.token_urlsafe(24) for service in SERVICES} | {key: random_key() for key in KEYS}
+        made = {name: secrets.token_urlsafe(24) for name in PASSWORDS} | {key: random_key() for key in KEYS}
         complete = made | kept
         if complete != kept:
             write_private(file, json.dumps(complete, indent=2))

@@ -1,10 +1,9 @@
 """A migrated database for every test module, made in milliseconds from a template, and the people in it."""
 
-import base64
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg2
@@ -12,11 +11,12 @@ import pytest
 from sqlalchemy import Connection, NullPool, create_engine
 
 from chassis import db, migrations
+from tip_local.home import SIGNING_KEY, VAULT_KEY, random_key
 from tip_local.pytest_plugin import PostgresServer, ValkeyServer, drop_database
 from tip_local.world import World
 
-ROLES = ("identity", "accounts", "controls", "intents", "stream_gateway")
-_PASSWORD = "for-tests-only"  # noqa: S105 - the server is thrown away with the tests
+ROLES = migrations.ROLES
+_PASSWORD = "for-tests-only"  # noqa: S105 - the server is thrown away with the tests # nosec B105
 
 
 @dataclass(frozen=True)
@@ -25,26 +25,35 @@ class Platform:
 
     admin_url: str
     redis_url: str
-    key_encryption_key: str
+    signing_key: str = field(default_factory=random_key, repr=False)
+    vault_key: str = field(default_factory=random_key, repr=False)
 
-    def database_url(self, service: str) -> str:
+    def database_url(self, name: str) -> str:
+        """As the worker processes of a service connect; by the name of its web process, as that one does."""
         parts = urlsplit(self.admin_url)
-        return urlunsplit(
-            parts._replace(netloc=f"{migrations.role(service)}:{_PASSWORD}@{parts.hostname}:{parts.port}")
-        )
+        return urlunsplit(parts._replace(netloc=f"{migrations.role(name)}:{_PASSWORD}@{parts.hostname}:{parts.port}"))
 
     def environment(self, service: str, **more: str) -> dict[str, str]:
         """What the service's Config reads; `more` adds or replaces variables."""
         return {
             "DATABASE_URL": self.database_url(service),
             "REDIS_URL": self.redis_url,
-            "KEY_ENCRYPTION_KEY": self.key_encryption_key,
+            **self._sealing_key(service),
             "CURSOR_KEY": "for-tests-only",
             "LOG_FORMAT": "json",
             "VALIDATE_RATE_LIMIT_PER_MINUTE": "100000",
             "RATE_LIMIT_PER_MINUTE": "1000000",
             **more,
         }
+
+    def _sealing_key(self, service: str) -> dict[str, str]:
+        if service == "identity":
+            return {SIGNING_KEY: self.signing_key}
+        return {VAULT_KEY: self.vault_key} if service in ("accounts", "intents") else {}
+
+    def web_environment(self, service: str, **more: str) -> dict[str, str]:
+        """The same for its web process."""
+        return self.environment(service, **{"DATABASE_URL": self.database_url(migrations.web_name(service)), **more})
 
     @contextmanager
     def admin(self) -> Iterator[Connection]:
@@ -73,8 +82,7 @@ def _clone(postgres_server: PostgresServer, valkey_server: ValkeyServer, templat
     _execute(postgres_server.url, f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
     # A copy is a log of its own: its epoch begins here, and not in the middle of a test.
     _execute(postgres_server.url_of(name), "SELECT intents_api.current_log_epoch()")
-    key = base64.b64encode(secrets.token_bytes(32)).decode()
-    yield Platform(postgres_server.url_of(name), valkey_server.url, key)
+    yield Platform(postgres_server.url_of(name), valkey_server.url)
     drop_database(postgres_server.url, name)
 
 

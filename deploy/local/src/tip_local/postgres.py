@@ -16,6 +16,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import psycopg2
+from psycopg2 import sql
 
 from tip_local import rootless
 from tip_local.datastore import SYSTEM_ENVIRONMENT, Datastore, private_directory, reason
@@ -196,6 +197,6 @@ def create_database(server_url: str, name: str) -> None:
             cursor = connection.cursor()
             cursor.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,))
             if cursor.fetchone() is None:
-                cursor.execute(f'CREATE DATABASE "{name}"')
+                cursor.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
     except psycopg2.Error as error:
         raise Fault(f"the database {name} could not be created: {str(error).strip()}") from error

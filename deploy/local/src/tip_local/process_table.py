@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from tip_local.demo_ids import demo_id
+from tip_local.home import BROKER_OPERATOR, SIGNING_KEY, VAULT_KEY
 from tip_local.probes import Probe, answers, listens
 
 if TYPE_CHECKING:
@@ -61,11 +62,12 @@ def service_env(service: str) -> Callable[["Stack"], dict[str, str]]:
 
 def web_env(stack: "Stack") -> dict[str, str]:
     """Four services in one process: each finds its own database URL under its own name."""
-    urls = {f"{service.upper()}_DATABASE_URL": stack.database_url(service) for service in WEB_SERVICES}
+    urls = {f"{service.upper()}_DATABASE_URL": stack.web_database_url(service) for service in WEB_SERVICES}
     return {
         **stack.common_env(),
         **urls,
-        **stack.key_encryption_keys,
+        **stack.sealing_keys(SIGNING_KEY),  # identity signs here
+        **stack.sealing_keys(VAULT_KEY),  # and accounts seals
         "INTERNAL_ORGANIZATIONS": str(demo_id("acme")),
         "WEB_PORT": str(stack.settings.port),
         "WEB_WORKERS": web_workers(os.environ.get("WEB_WORKERS") or "2"),
@@ -102,8 +104,19 @@ def worker(
     )
 
 
-def broker_address(stack: "Stack") -> dict[str, str]:
-    return {"PAPER_BROKER_URL": stack.paper_broker_url}
+def vault_keys(stack: "Stack") -> dict[str, str]:
+    return stack.sealing_keys(VAULT_KEY)
+
+
+def execution_env(stack: "Stack") -> dict[str, str]:
+    """Who talks to brokers opens their secrets."""
+    return {"PAPER_BROKER_URL": stack.paper_broker_url, **vault_keys(stack)}
+
+
+def signer_env(stack: "Stack") -> dict[str, str]:
+    """Its own key and its own way into the database, and nothing of what the others have."""
+    secrets = {"LOG_SIGNING_KEY": stack.secrets["log_signing_key"]}
+    return {**secrets, "DATABASE_URL": stack.database_url("intents_signer")}
 
 
 def gateway_env(stack: "Stack") -> dict[str, str]:
@@ -112,8 +125,11 @@ def gateway_env(stack: "Stack") -> dict[str, str]:
 
 
 def broker_env(stack: "Stack") -> dict[str, str]:
-    data = stack.home.path / "paper-broker"
-    return {"PAPER_BROKER_PORT": str(stack.settings.paper_broker_port), "PAPER_BROKER_DATA": str(data)}
+    return {
+        "PAPER_BROKER_PORT": str(stack.settings.paper_broker_port),
+        "PAPER_BROKER_DATA": str(stack.home.path / "paper-broker"),
+        "PAPER_BROKER_OPERATOR_TOKEN": stack.secrets[BROKER_OPERATOR],
+    }
 
 
 # Two of what stands between a command and its order: when one is killed the other goes on, and no import is waited for.
@@ -137,13 +153,19 @@ PROCESSES: tuple[ProcessSpec, ...] = (
         port_variables=("TIP_STREAM_PORT", "TIP_EVENTS_PORT"),
     ),
     worker("identity", "relay"),
-    worker("accounts", "relay"),
+    worker("accounts", "relay", env=vault_keys),
     worker("accounts", "listen"),
     worker("controls", "relay"),
     worker("controls", "listen"),
     worker("intents", "relay"),
     worker("intents", "housekeeper"),
-    worker("intents", "executor", env=broker_address),
-    worker("intents", "executor", env=broker_address, suffix="-2"),
-    worker("intents", "reconciler", env=broker_address),
+    ProcessSpec(
+        name="intents-signer",
+        needs=("intents.worker",),
+        command=python("intents.worker", "signer"),
+        env=signer_env,
+    ),
+    worker("intents", "executor", env=execution_env),
+    worker("intents", "executor", env=execution_env, suffix="-2"),
+    worker("intents", "reconciler", env=execution_env),
 )

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg2
 import pytest
+from psycopg2 import sql
 
 from tip_local.postgres import EmbeddedPostgres, create_database
 from tip_local.valkey import EmbeddedValkey
@@ -76,6 +77,6 @@ def drop_database(server_url: str, name: str) -> None:
     try:
         connection.autocommit = True
         with connection.cursor() as cursor:
-            cursor.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+            cursor.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
     finally:
         connection.close()

@@ -16,7 +16,7 @@ from tip_local.child import NOBODY
 from tip_local.errors import Fault
 from tip_local.processes import unprivileged_identity
 
-REACHABLE_BASE = Path("/var/tmp/tip-root")  # noqa: S108 - checked to be root's own before it is used
+REACHABLE_BASE = Path("/var/tmp/tip-root")  # noqa: S108 - checked to be root's own before use # nosec B108
 INSTALLATION = "pginstall18"
 
 

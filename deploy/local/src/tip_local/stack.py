@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from tip_local.errors import Fault
-from tip_local.home import SERVICES, Home
+from tip_local.home import BROKER_OPERATOR, ROLES, SIGNING_KEY, VAULT_KEY, Home
 from tip_local.postgres import EmbeddedPostgres
 from tip_local.process_table import ProcessSpec
 from tip_local.settings import Settings
@@ -16,14 +16,11 @@ from tip_local.supervisor import Process
 from tip_local.valkey import EmbeddedValkey
 
 DATABASE = "tip"
-ADMINISTRATORS = ("DATABASE_URL", "REDIS_URL")
-"""Not handed on: a service gets an address of its own."""
-
-KEY, EARLIER_KEY = "key_encryption_key", "earlier_key_encryption_key"
-"""Names in secrets.json; the second is there only while a key is being replaced."""
-
-SEALING = ("identity", "accounts", "intents")
-"""The services that keep secrets sealed in their tables, or open what another has sealed for them."""
+NOT_INHERITED = (
+    *("DATABASE_URL", "REDIS_URL"),
+    *(name for key in (SIGNING_KEY, VAULT_KEY) for name in (key, f"{key}_FILE", f"EARLIER_{key}S")),
+)
+"""Not handed on: a process gets an address of its own, and only the keys that it needs."""
 
 
 @dataclass(frozen=True)
@@ -54,15 +51,18 @@ class Stack:
 
     @property
     def role_passwords(self) -> dict[str, str]:
-        """By service."""
-        return {service: self.secrets[service] for service in SERVICES}
+        """By the name of the role."""
+        return {name: self.secrets[name] for name in ROLES}
 
-    def database_url(self, service: str) -> str:
-        """The same database as the administrator's, entered as the service's own role."""
-        role = import_module("chassis.migrations").role(service)
+    def database_url(self, name: str) -> str:
+        """The same database as the administrator's, entered as the role of this name."""
+        role = import_module("chassis.migrations").role(name)
         address = urlsplit(self.admin_url)
         host = address.netloc.rpartition("@")[2]
-        return urlunsplit(address._replace(netloc=f"{role}:{quote(self.secrets[service], safe='')}@{host}"))
+        return urlunsplit(address._replace(netloc=f"{role}:{quote(self.secrets[name], safe='')}@{host}"))
+
+    def web_database_url(self, service: str) -> str:
+        return self.database_url(import_module("chassis.migrations").web_name(service))
 
     def common_env(self) -> dict[str, str]:
         return {
@@ -73,14 +73,17 @@ class Stack:
         }
 
     def service_env(self, service: str) -> dict[str, str]:
-        keys = self.key_encryption_keys if service in SEALING else {}
-        return {**self.common_env(), "DATABASE_URL": self.database_url(service), **keys}
+        return {**self.common_env(), "DATABASE_URL": self.database_url(service)}
+
+    def sealing_keys(self, key: str) -> dict[str, str]:
+        """SIGNING_KEY or VAULT_KEY, and the one before while it is being replaced."""
+        earlier = self.secrets.get(f"earlier_{key.lower()}")
+        return {key: self.secrets[key.lower()]} | ({f"EARLIER_{key}S": earlier} if earlier else {})
 
     @property
-    def key_encryption_keys(self) -> dict[str, str]:
-        """The key that seals, and the one before while it is being replaced."""
-        earlier = self.secrets.get(EARLIER_KEY)
-        return {"KEY_ENCRYPTION_KEY": self.secrets[KEY]} | ({"EARLIER_KEY_ENCRYPTION_KEYS": earlier} if earlier else {})
+    def signing_env(self) -> dict[str, str]:
+        """identity, as far as it issues tokens."""
+        return self.service_env("identity") | self.sealing_keys(SIGNING_KEY)
 
     def addresses(self) -> dict[str, Any]:
         """The part of local.json that is known without any data."""
@@ -89,6 +92,7 @@ class Stack:
             "stream_target": self.stream_target,
             "events_url": self.events_url,
             "paper_broker_url": self.paper_broker_url,
+            "paper_broker_operator_token": self.secrets[BROKER_OPERATOR],
         }
 
     def process(self, spec: ProcessSpec) -> Process:
@@ -103,7 +107,7 @@ class Stack:
 
 
 def inherited_environment() -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in ADMINISTRATORS}
+    kept = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
     return {"LOG_FORMAT": "text", **kept, "PYTHONUNBUFFERED": "1"}
 
 

@@ -41,6 +41,8 @@ def dependencies(config: Config) -> usecases.Deps:
         _fingerprint_key(config, keyring),
         config.internal_organization_ids,
         config.live_rehearsal,
+        config.most_accounts,
+        config.most_credentials,
     )
 
 
@@ -48,7 +50,7 @@ def _keyring(config: Config) -> Keyring:
     try:
         return Keyring.from_text(config.read_key_encryption_key(), config.earlier_key_encryption_keys)
     except ValueError as problem:
-        raise BadConfiguration(f"KEY_ENCRYPTION_KEY: {problem}") from None
+        raise BadConfiguration(f"VAULT_KEY_ENCRYPTION_KEY: {problem}") from None
 
 
 def _vault(config: Config, engine: Engine, keyring: Keyring) -> Vault:

@@ -13,13 +13,16 @@ VAULTS = ("local", "hashicorp")
 @dataclass(frozen=True)
 class Config(ServiceConfig):
     key_encryption_key: str = setting(
-        "KEY_ENCRYPTION_KEY", "32 random bytes in base64; seals broker secrets at rest", default="", secret=True
+        "VAULT_KEY_ENCRYPTION_KEY", "32 random bytes in base64; seals broker secrets at rest", default="", secret=True
     )
     key_encryption_key_file: str = setting(
-        "KEY_ENCRYPTION_KEY_FILE", "a file with that key; one of the two is required", default=""
+        "VAULT_KEY_ENCRYPTION_KEY_FILE", "a file with that key; one of the two is required", default=""
     )
     earlier_key_encryption_keys: tuple[str, ...] = setting(
-        "EARLIER_KEY_ENCRYPTION_KEYS", "keys still accepted while `tip vault rewrap` runs", default=(), secret=True
+        "EARLIER_VAULT_KEY_ENCRYPTION_KEYS",
+        "keys still accepted while `tip vault rewrap` runs",
+        default=(),
+        secret=True,
     )
     fingerprint_key: str = setting(
         "FINGERPRINT_KEY",
@@ -37,11 +40,17 @@ class Config(ServiceConfig):
         "INTERNAL_ORGANIZATIONS", "ids of the organizations whose admins see the outbox health", default=()
     )
     live_rehearsal: bool = setting("LIVE_REHEARSAL", "whether a live account may be at the paper broker", default=True)
+    most_accounts: int = setting("ACCOUNTS_PER_ORGANIZATION", "accounts an organization may have", default=1_000)
+    most_credentials: int = setting("CREDENTIALS_PER_ACCOUNT", "credentials an account may have", default=50)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.most_accounts < 1 or self.most_credentials < 1:
+            raise BadConfiguration("ACCOUNTS_PER_ORGANIZATION, CREDENTIALS_PER_ACCOUNT: must be at least 1")
         if bool(self.key_encryption_key) == bool(self.key_encryption_key_file):
-            raise BadConfiguration("KEY_ENCRYPTION_KEY: set it or KEY_ENCRYPTION_KEY_FILE, and only one of them")
+            raise BadConfiguration(
+                "VAULT_KEY_ENCRYPTION_KEY: set it or VAULT_KEY_ENCRYPTION_KEY_FILE, and only one of them"
+            )
         if self.vault not in VAULTS:
             raise BadConfiguration(f"VAULT: must be one of {', '.join(VAULTS)}")
         if self.vault == "hashicorp" and not (self.vault_address and (self.vault_token or self.vault_token_file)):
@@ -59,7 +68,7 @@ class Config(ServiceConfig):
         try:
             return Path(self.key_encryption_key_file).read_text().strip()
         except OSError as error:
-            raise BadConfiguration(f"KEY_ENCRYPTION_KEY_FILE: {error.strerror}") from None
+            raise BadConfiguration(f"VAULT_KEY_ENCRYPTION_KEY_FILE: {error.strerror}") from None
 
     def read_vault_token(self) -> str:
         return Path(self.vault_token_file).read_text().strip() if self.vault_token_file else self.vault_token

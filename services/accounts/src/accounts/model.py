@@ -36,6 +36,10 @@ class PreconditionFailed(Exception):
     """The resource has another version."""
 
 
+class LimitReached(Exception):
+    """There are as many of these as there may be. Delete one first."""
+
+
 class RehearsalOff(Exception):
     """Live accounts at the paper broker are switched off here."""
 
@@ -194,6 +198,12 @@ def check_version(expected: int | None, actual: int) -> None:
 def check_rehearsal(new: NewAccount, *, allowed: bool) -> None:
     if new.broker == "paper" and new.environment == "live" and not allowed:
         raise RehearsalOff
+
+
+def check_limit(count: int, most: int) -> None:
+    """`count` includes the new one."""
+    if count > most:
+        raise LimitReached
 
 
 def really_changed(account: Account, changes: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from flask.typing import ResponseReturnValue
 
 from accounts import model, schemas, store, usecases
 from chassis import cursors, web
-from chassis.access import allow
+from chassis.access import allow, page_size
 from chassis.openapi import describe
 from chassis.principals import ANY_ROLE, Role, api_key, service_account, user
 from chassis.problems import plain_text_errors
@@ -22,6 +22,7 @@ STATUSES: dict[type[Exception], int] = {
     model.WrongEnvironment: 403,
     model.NotInternal: 403,
     model.PreconditionFailed: 412,
+    model.LimitReached: 409,
     model.RehearsalOff: 422,
     model.QueueUnreadable: 500,
 }
@@ -48,13 +49,17 @@ def deps() -> usecases.Deps:
 @allow(user(Role.ADMIN), service_account("credential:read", organization=False), unsuitable=401)
 @describe("Report the health of the outbox", answers={200: schemas.OutboxHealthResponse}, errors=(500,))
 def outbox_health() -> ResponseReturnValue:
-    web.query()
     return jsonify(schemas.OutboxHealthResponse().dump(usecases.outbox_health(deps(), g.principal)))
 
 
 @bp.post("/v1/accounts")
 @allow(*WRITE_ACCOUNTS)
-@describe("Create a trading account", body=schemas.NewAccount, answers={201: schemas.Account}, errors=(413, 415, 422))
+@describe(
+    "Create a trading account",
+    body=schemas.NewAccount,
+    answers={201: schemas.Account},
+    errors=(409, 413, 415, 422),
+)
 def create_account() -> ResponseReturnValue:
     new = schemas.NewAccount().load(request.get_json())
     account = usecases.create_account(deps(), g.principal, new)
@@ -137,7 +142,7 @@ def delete_account(account_id: UUID) -> ResponseReturnValue:
     "Add a broker credential",
     body=schemas.NewCredential,
     answers={201: schemas.Credential},
-    errors=(404, 413, 415, 422),
+    errors=(404, 409, 413, 415, 422),
 )
 def add_credential(account_id: UUID) -> ResponseReturnValue:
     account = usecases.read_account(deps(), g.principal, account_id)
@@ -202,10 +207,10 @@ def _optional_body() -> Any:
 
 
 def _page(about: tuple[str, ...]) -> tuple[store.Position | None, int]:
-    read = web.query("limit", "next_cursor")
-    written = cast("cursors.Cursors", current_app.extensions["cursors"]).read(about, read("next_cursor"))
+    given = request.args.get("next_cursor")
+    written = cast("cursors.Cursors", current_app.extensions["cursors"]).read(about, given)
     after = (datetime.fromisoformat(written[0]), UUID(written[1])) if written else None
-    return after, cursors.limit(read("limit"))
+    return after, page_size(request.args.get("limit"))
 
 
 def _listed(

@@ -8,8 +8,8 @@ from uuid import UUID
 from accounts import model, store, usecases
 from accounts.app import dependencies
 from accounts.config import Config
-from chassis import process
-from chassis.config import stop_on_bad_configuration
+from chassis import db, process
+from chassis.config import ServiceConfig, stop_on_bad_configuration
 from chassis.feed import Feed
 from chassis.outbox import Row
 from chassis.outbox.relay import Failure, Handler, Relay
@@ -44,8 +44,9 @@ def relay() -> None:
 
 def listen() -> None:
     with stop_on_bad_configuration("accounts-listen"):
-        config = Config.from_env()
-        feed = Feed(dependencies(config).engine, store.SCHEMA, "intents")
+        config = ServiceConfig.from_env()  # and no more: this process opens no secret, so it never holds the key
+        engine = db.engine(config.database_url, pool_size=config.database_pool_size, name="accounts-listen")
+        feed = Feed(engine, store.SCHEMA, "intents")
 
     def loop(stop: threading.Event) -> None:
         # Without a doorbell: intents tell much, and little of it is for us.

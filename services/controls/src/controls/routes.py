@@ -9,9 +9,9 @@ from flask.typing import ResponseReturnValue
 from marshmallow import Schema
 
 from chassis import cursors, openapi
-from chassis.access import allow
+from chassis.access import allow, page_size
 from chassis.principals import ANY_ROLE, Role, api_key, service_account, user
-from chassis.web import expected_version, query, versioned
+from chassis.web import expected_version, versioned
 from controls import model, schemas, usecases
 from controls.paths import Segment
 
@@ -182,9 +182,10 @@ def delete_symbol_limits(account_id: UUID, symbol: str) -> ResponseReturnValue:
 )
 def list_symbols(account_id: UUID) -> ResponseReturnValue:
     usecases.admit(deps(), g.principal, account_id)
-    asked, about = query("next_cursor", "limit"), ("symbols", str(account_id))
-    [after] = pages().read(about, asked("next_cursor")) or [""]
-    page, more = usecases.list_symbols(deps(), g.principal, account_id, after, cursors.limit(asked("limit")))
+    about = ("symbols", str(account_id))
+    [after] = pages().read(about, request.args.get("next_cursor")) or [""]
+    limit = page_size(request.args.get("limit"))
+    page, more = usecases.list_symbols(deps(), g.principal, account_id, after, limit)
     cursor = pages().write(about, [page[-1].symbol]) if more else None
     return jsonify(schemas.SymbolControlsList().dump({"data": page, "next_cursor": cursor}))
 

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 
 from flask import Flask
 
-from chassis import db, logs, sealing, web
+from chassis import db, logs, web
 from chassis.config import stop_on_bad_configuration
 from chassis.cursors import Cursors
 from chassis.outbox import Outbox
 from chassis.ratelimit import RateLimit
 from identity import routes, store, usecases
-from identity.config import Config
+from identity.config import Config, RelayConfig
 from identity.providers.configured import provider
 from identity.signing import Signer
 
@@ -37,14 +37,13 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
     )
 
 
-def dependencies(config: Config) -> usecases.Deps:
+def dependencies(config: RelayConfig) -> usecases.Deps:
     engine = db.engine(config.database_url, pool_size=config.database_pool_size, name="identity")
     outbox = Outbox(engine, store.SCHEMA, attempt_limit=config.outbox_attempt_limit)
-    earlier = [sealing.decode_key(key, "EARLIER_KEY_ENCRYPTION_KEYS") for key in config.earlier_key_encryption_keys]
     signer = Signer(
-        (sealing.decode_key(config.key_encryption_key, "KEY_ENCRYPTION_KEY"), *earlier),
+        config.signing_key_encryption_keys,
         issuer=config.token_issuer,
         audience=config.token_audience,
         lifetime_s=config.token_lifetime_seconds,
     )
-    return usecases.Deps(engine, outbox, signer, provider(config))
+    return usecases.Deps(engine, outbox, signer, provider(config), config.limits)

@@ -2,17 +2,15 @@
 
 from dataclasses import dataclass
 
+from chassis import sealing
 from chassis.config import BadConfiguration, ServiceConfig, setting
+from identity.model import Limits
 
 
 @dataclass(frozen=True)
-class Config(ServiceConfig):
-    key_encryption_key: str = setting(
-        "KEY_ENCRYPTION_KEY", "32 random bytes in base64; seals the signing keys at rest", secret=True
-    )
-    earlier_key_encryption_keys: tuple[str, ...] = setting(
-        "EARLIER_KEY_ENCRYPTION_KEYS", "keys still accepted until `tip signing-keys reseal`", default=(), secret=True
-    )
+class RelayConfig(ServiceConfig):
+    """What every process of identity reads. The relay reads no more: it signs nothing, so it never holds the key."""
+
     public_url: str = setting(
         "PUBLIC_URL", "where callers reach this service, for discovery; TOKEN_ISSUER when empty", default=""
     )
@@ -24,6 +22,11 @@ class Config(ServiceConfig):
         "VALIDATE_RATE_LIMIT_PER_MINUTE",
         "key validations a minute for one address, and for one key prefix",
         default=120,
+    )
+    most_api_keys: int = setting("API_KEYS_PER_ORGANIZATION", "API keys an organization may have", default=1_000)
+    most_members: int = setting("MEMBERS_PER_ORGANIZATION", "members an organization may have", default=1_000)
+    most_service_accounts: int = setting(
+        "SERVICE_ACCOUNTS_LIMIT", "service accounts the platform may have", default=1_000
     )
     oidc_scim_url: str = setting(
         "OIDC_SCIM_URL", "SCIM 2.0 address of the provider, whose user ids are its `sub`", default=""
@@ -46,7 +49,38 @@ class Config(ServiceConfig):
             "TOKEN_LIFETIME_SECONDS": self.token_lifetime_seconds,
             "TOKEN_RATE_LIMIT_PER_MINUTE": self.token_per_minute,
             "VALIDATE_RATE_LIMIT_PER_MINUTE": self.validate_per_minute,
+            "API_KEYS_PER_ORGANIZATION": self.most_api_keys,
+            "MEMBERS_PER_ORGANIZATION": self.most_members,
+            "SERVICE_ACCOUNTS_LIMIT": self.most_service_accounts,
         }
         wrong = [variable for variable, value in at_least_one.items() if value < 1]
         if wrong:
             raise BadConfiguration("\n".join(f"{variable}: must be at least 1" for variable in wrong))
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(self.most_api_keys, self.most_members, self.most_service_accounts)
+
+    @property
+    def signing_key_encryption_keys(self) -> tuple[bytes, ...]:
+        return ()
+
+
+@dataclass(frozen=True)
+class Config(RelayConfig):
+    signing_key_encryption_key: str = setting(
+        "SIGNING_KEY_ENCRYPTION_KEY", "32 random bytes in base64; seals the signing keys at rest", secret=True
+    )
+    earlier_signing_key_encryption_keys: tuple[str, ...] = setting(
+        "EARLIER_SIGNING_KEY_ENCRYPTION_KEYS",
+        "keys still accepted until `tip signing-keys reseal`",
+        default=(),
+        secret=True,
+    )
+
+    @property
+    def signing_key_encryption_keys(self) -> tuple[bytes, ...]:
+        """The current one first."""
+        current = sealing.decode_key(self.signing_key_encryption_key, "SIGNING_KEY_ENCRYPTION_KEY")
+        earlier = self.earlier_signing_key_encryption_keys
+        return current, *(sealing.decode_key(key, "EARLIER_SIGNING_KEY_ENCRYPTION_KEYS") for key in earlier)

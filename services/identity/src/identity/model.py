@@ -30,6 +30,7 @@ PERMISSIONS = (
     "credential:read",
     "credential:edit",
 )
+ADMIN = "admin"
 ENVIRONMENTS = ("paper", "live")
 ENTITLEMENTS = ("controls_premium", "trading_live")
 
@@ -72,6 +73,10 @@ class LastAdmin(Exception):
     """An organization's last admin stays: another one must be made first."""
 
 
+class LimitReached(Exception):
+    """There are as many of these as there may be. Delete one first."""
+
+
 class UserDeleted(Exception):
     """This user was deleted, which is for ever."""
 
@@ -90,6 +95,21 @@ class TokenRefused(Exception):
     def __init__(self, error: str, description: str) -> None:
         super().__init__(description)
         self.error, self.description = error, description
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many there may be: keys and members of an organization, service accounts of the platform."""
+
+    api_keys: int = 1_000
+    members: int = 1_000
+    service_accounts: int = 1_000
+
+
+def check_limit(count: int, most: int) -> None:
+    """`count` includes the new one."""
+    if count > most:
+        raise LimitReached
 
 
 @dataclass(frozen=True)
@@ -139,6 +159,18 @@ class Membership:
     external_id: str
     name: str
     role: str
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What is recorded of a user in an organization; no role once the membership was taken away."""
+
+    role: str | None
+
+
+def may_change_members(claimed: str | None, recorded: Standing | None) -> bool:
+    """Only an admin of the organization may. What is recorded decides; the token's claim only where nothing is."""
+    return (recorded.role if recorded else claimed) == ADMIN
 
 
 def is_last_admin(admins: Sequence[str], subject: str) -> bool:

@@ -21,7 +21,7 @@ _KEY_BITS = 2048
 @dataclass(frozen=True)
 class Signer:
     key_encryption_keys: Sequence[bytes] = field(repr=False)
-    """The first one seals; all of them open, while a change of key is under way."""
+    """The first one seals; all of them open, while a change of key is under way. None in a process that never signs."""
     issuer: str
     audience: str
     lifetime_s: int

@@ -13,7 +13,7 @@ from chassis.outbox.relay import Relay
 from chassis.queues import Publisher
 from identity import usecases
 from identity.app import dependencies
-from identity.config import Config
+from identity.config import RelayConfig
 
 log = logs.get(__name__)
 
@@ -58,7 +58,7 @@ def run_chores(todo: tuple[Chore, ...], stop: threading.Event) -> None:
 
 def relay() -> None:
     with stop_on_bad_configuration("identity-relay"):
-        config = Config.from_env()
+        config = RelayConfig.from_env()
         deps = dependencies(config)
     runner = Relay(deps.outbox, Publisher(config.queues), LISTENERS, keep_days=config.outbox_keep_days)
     todo = chores(deps, KeyUses(config.redis_url))

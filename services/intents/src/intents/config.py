@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from chassis.config import ServiceConfig, setting
+from chassis.config import BadConfiguration, EnvironmentConfig, ServiceConfig, setting
 
 
 @dataclass(frozen=True)
@@ -10,3 +10,24 @@ class Config(ServiceConfig):
     statistics_every_seconds: float = setting(
         "STATISTICS_EVERY_SECONDS", "how often the log is added to the statistics", default=2.0
     )
+    refusals_kept_days: int = setting("REFUSALS_KEEP_DAYS", "days a refusal by controls is kept", default=30)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.refusals_kept_days < 1:
+            raise BadConfiguration("REFUSALS_KEEP_DAYS: must be at least 1")
+
+
+@dataclass(frozen=True)
+class SignerConfig(EnvironmentConfig):
+    """Of the signer, which needs nothing that the other processes have."""
+
+    database_url: str = setting("DATABASE_URL", "Postgres, as `tip_intents_signer`", secret=True)
+    log_signing_key: str = setting("LOG_SIGNING_KEY", "32 random bytes in base64; signs the heads of logs", secret=True)
+    sign_every_seconds: float = setting("SIGN_EVERY_SECONDS", "how often heads that moved on are signed", default=2.0)
+    log_format: str = setting("LOG_FORMAT", "json, text or auto", default="auto")
+    log_level: str = setting("LOG_LEVEL", "the least level that is logged", default="info")
+
+    def __post_init__(self) -> None:
+        if self.sign_every_seconds <= 0:
+            raise BadConfiguration("SIGN_EVERY_SECONDS: must be greater than 0")

@@ -13,11 +13,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
+from urllib.parse import unquote_to_bytes
 from uuid import UUID
 
 from flask import Flask, Response, g
 
-from chassis import access, asgi, keys, ratelimit, strict_json, tracing, web
+from chassis import access, asgi, http_rules, keys, ratelimit, strict_json, tenancy, tracing, web
 from chassis.asgi import Bridge, Scope, Send
 from chassis.principals import Principal
 from intents import model, routes, schemas, usecases
@@ -39,6 +40,7 @@ Headers = Mapping[bytes, bytes]
 class _Asked:
     """A request; then what was read for it and who sent it; then what is left of the sender's quota."""
 
+    tenant: str
     key: str
     submission: usecases.Submission
     trace: tracing.Trace
@@ -51,7 +53,7 @@ class Express(Bridge):
     """In front of the app, or of several (`wsgi`) of which it is one."""
 
     def __init__(self, app: Flask, wsgi: asgi.Wsgi | None = None) -> None:
-        super().__init__(wsgi or app.wsgi_app)
+        super().__init__(wsgi or app.wsgi_app, app.extensions["callers"])
         self._flask = app
         self._deps: usecases.Deps = app.extensions["deps"]
         self._access: access.Access = app.extensions["access"]
@@ -61,8 +63,8 @@ class Express(Bridge):
 
     async def answer(self, scope: Scope, body: bytes, send: Send, known: Mapping[str, Any] | None = None) -> None:
         started = time.perf_counter()
-        asked = _asked(scope, body)
-        told = await self._told(asked) if asked else None
+        asked = self._asked(scope, body)
+        told = await self._told(scope, asked) if asked else None
         if asked is None or told is None:
             await super().answer(scope, body, send, {routes.LOOKED: asked.looked} if asked else known)
             return
@@ -76,18 +78,32 @@ class Express(Bridge):
         finally:
             tracing.current.reset(token)
 
-    async def _told(self, asked: _Asked) -> usecases.Told:
+    def is_heavy(self, scope: Scope) -> bool:
+        return unquote_to_bytes(scope["raw_path"]).endswith(routes.HEAVY) or super().is_heavy(scope)
+
+    def _asked(self, scope: Scope, body: bytes) -> _Asked | None:
+        """What is asked, if it is a plain submit of a known key and nothing is wrong with it.
+
+        The first request of a key takes the ordinary lane: there strangers wait for each other and for nobody else.
+        """
+        place, headers = _PATH.fullmatch(scope["raw_path"]), dict(scope["headers"])
+        if place is None or not _is_plain(scope, headers):
+            return None
+        caller = self.callers.of_key(headers[b"x-api-key"])
+        return _submit(caller.tenant, place[1], headers, body) if caller else None
+
+    async def _told(self, scope: Scope, asked: _Asked) -> usecases.Told:
         """What became of the request; None if it is not one for this lane."""
         try:
-            told = await self._lanes.ask(asked.submission.account_id, asked)
+            told = await self._lanes.ask(asked.submission.account_id, asked, asked.tenant)
             if told is None and asked.counted is not None:
-                told = await self.run(self._submit_alone, asked)
+                told = await self.run(self.callers.of(scope), self._submit_alone, asked)
         except Exception as error:  # noqa: BLE001 - the app knows how to answer each of them
             return error
         return told
 
     def _submit_together(self, asked: Sequence[_Asked]) -> list[usecases.Told]:
-        questions = [one.submission.question._replace(key_prefix=keys.prefix(one.key)) for one in asked]
+        questions = [one.submission.question._replace(api_key=one.key) for one in asked]
         told: list[usecases.Told] = [None] * len(asked)
         counted: dict[int, usecases.Together] = {}
         for place, looked in enumerate(usecases.look_at_all(self._deps, questions)):
@@ -101,7 +117,8 @@ class Express(Bridge):
                 told[place] = error
             else:
                 counted[place] = usecases.Together(one.principal, facts, one.submission, one.trace.traceparent)
-        outcomes = usecases.submit_together(self._deps, list(counted.values()))
+        with tenancy.serving(one.principal.organization_id for one in counted.values()):
+            outcomes = usecases.submit_together(self._deps, list(counted.values()))
         for place, outcome in zip(counted, outcomes, strict=True):
             told[place] = outcome
         return told
@@ -110,7 +127,8 @@ class Express(Bridge):
         principal, (facts, _rows) = cast("Principal", asked.principal), cast("usecases.Known", asked.looked)
         token = tracing.current.set(asked.trace)
         try:
-            return usecases.submit(self._deps, principal, facts, asked.submission)
+            with tenancy.serving([principal.organization_id]):
+                return usecases.submit(self._deps, principal, facts, asked.submission)
         finally:
             tracing.current.reset(token)
 
@@ -130,7 +148,7 @@ def _accepted(scope: Scope, started: float, asked: _Asked, result: usecases.Resu
         ("Content-Type", "application/json"),
         ("Content-Length", str(len(answer))),
         *routes.headers_of(result),
-        *web.common_headers(asked.trace),
+        *http_rules.common_headers(asked.trace),
         ("Cache-Control", "no-store"),
         *ratelimit.headers(asked.counted or {}),
     ]
@@ -138,22 +156,20 @@ def _accepted(scope: Scope, started: float, asked: _Asked, result: usecases.Resu
     return status, headers, answer
 
 
-def _asked(scope: Scope, body: bytes) -> _Asked | None:
-    """What is asked, if it is a plain submit and nothing is wrong with it."""
-    place, headers = _PATH.fullmatch(scope["raw_path"]), dict(scope["headers"])
-    if place is None or not _is_plain(scope, headers):
-        return None
+def _submit(tenant: str, account_id: bytes, headers: Headers, body: bytes) -> _Asked | None:
     try:
         key, once = headers[b"x-api-key"].decode("ascii"), headers.get(b"idempotency-key")
         if not keys.is_well_formed(key):
             return None
         command = schemas.command(strict_json.loads(body))
         submission = routes.submission(
-            UUID(place[1].decode()), command, None if once is None else once.decode("latin-1")
+            UUID(account_id.decode()), command, None if once is None else once.decode("latin-1")
         )
     except Exception:  # noqa: BLE001 - whatever it is, the ordinary lane will meet it again and answer it
         return None
-    return _Asked(key, submission, tracing.Trace.begin(_text(headers, b"x-request-id"), _text(headers, b"traceparent")))
+    return _Asked(
+        tenant, key, submission, tracing.Trace.begin(_text(headers, b"x-request-id"), _text(headers, b"traceparent"))
+    )
 
 
 def _text(headers: Headers, name: bytes) -> str | None:

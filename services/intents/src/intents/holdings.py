@@ -11,7 +11,6 @@ from flask import Blueprint, current_app, g, jsonify
 from flask.typing import ResponseReturnValue
 from marshmallow import Schema, fields
 
-from chassis import web
 from chassis.access import allow
 from chassis.openapi import describe
 from chassis.principals import ANY_ROLE, api_key, service_account, user
@@ -63,7 +62,6 @@ def _moments(row: dict[str, Any]) -> dict[str, Any]:
 def positions(account_id: UUID) -> ResponseReturnValue:
     with _deps().engine.connect() as tx:
         visible(tx, Reader(g.principal, account_id))
-        web.query()
         rows = watching.positions(tx, account_id)
     return jsonify(account_id=str(account_id), data=[_shown(row) for row in rows])
 
@@ -74,7 +72,6 @@ def positions(account_id: UUID) -> ResponseReturnValue:
 def balances(account_id: UUID) -> ResponseReturnValue:
     with _deps().engine.connect() as tx:
         visible(tx, Reader(g.principal, account_id))
-        web.query()
         row = watching.balance(tx, account_id)
     nothing: dict[str, Any] = dict.fromkeys(("currency", "cash", "equity", "buying_power", "updated_at"))
     return jsonify(account_id=str(account_id), **_shown(row or nothing))

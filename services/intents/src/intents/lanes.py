@@ -1,6 +1,7 @@
 """What comes at the same time is done together: batches of waiting requests, each in a thread, on the event loop."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -12,6 +13,7 @@ Told = TypeVar("Told")
 
 class _Waiting(NamedTuple):
     group: Hashable
+    tenant: Hashable
     asked: Any
     answer: asyncio.Future[Any]
 
@@ -27,8 +29,9 @@ class Lanes(Generic[Asked, Told]):
 
     Of one group everything is in one lane at a time: whoever would have to wait for it in the database waits here, and
     holds up nobody else. One lane makes the largest batches; another opens for those who have waited for `patience_s`,
-    so that a lane which is stuck leaves a way. Those who have just been answered will probably ask again at once: a
-    batch waits until as many are there as were lately, but not for longer than the one before took, nor `gather_s`.
+    so that a lane which is stuck leaves a way. When more wait than a batch takes, tenants take turns. Those who have
+    just been answered will probably ask again at once: a batch waits until as many are there as were lately, but not
+    for longer than the one before took, nor `gather_s`.
     """
 
     def __init__(
@@ -49,9 +52,9 @@ class Lanes(Generic[Asked, Told]):
         self._under_way: list[_Batch] = []
         self._next: asyncio.Handle | None = None
 
-    async def ask(self, group: Hashable, asked: Asked) -> Told:
+    async def ask(self, group: Hashable, asked: Asked, tenant: Hashable = None) -> Told:
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(group, asked, loop.create_future())
+        waiting = _Waiting(group, tenant, asked, loop.create_future())
         self._waiting.append(waiting)
         self._lately = max(self._lately, self._present())
         self._wake(loop)
@@ -99,14 +102,12 @@ class Lanes(Generic[Asked, Told]):
 
     def _take(self) -> list[_Waiting]:
         elsewhere = frozenset[Hashable]().union(*(batch.groups for batch in self._under_way))
-        taken: list[_Waiting] = []
-        rest: list[_Waiting] = []
-        for one in self._waiting:
-            if one.answer.done():  # its caller has gone, and wants nothing done any more
-                continue
-            suits = len(taken) < self._most and one.group not in elsewhere
-            (taken if suits else rest).append(one)
-        self._waiting = rest
+        # Of those whose caller has gone, and wants nothing done any more, nothing is left.
+        present = [one for one in self._waiting if not one.answer.done()]
+        suitable = [one for one in present if one.group not in elsewhere]
+        taken = suitable if len(suitable) <= self._most else _in_turns(suitable)[: self._most]
+        chosen = {id(one) for one in taken}
+        self._waiting = [one for one in present if id(one) not in chosen]
         return taken
 
     def _finish(self, loop: asyncio.AbstractEventLoop, batch: _Batch, done: "asyncio.Future[Sequence[Told]]") -> None:
@@ -123,3 +124,13 @@ class Lanes(Generic[Asked, Told]):
             else:
                 one.answer.set_result(answer)
         self._wake(loop)
+
+
+def _in_turns(waiting: Sequence[_Waiting]) -> list[_Waiting]:
+    """The first of every tenant, then the second of every tenant, and so on."""
+    seen: Counter[Hashable] = Counter()
+    rounds: dict[int, list[_Waiting]] = {}
+    for one in waiting:
+        rounds.setdefault(seen[one.tenant], []).append(one)
+        seen[one.tenant] += 1
+    return [one for number in sorted(rounds) for one in rounds[number]]

@@ -1,6 +1,6 @@
 """intents over HTTP."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, cast
 from uuid import UUID
@@ -9,8 +9,8 @@ from flask import Blueprint, Response, current_app, g, json, request
 from flask.typing import ResponseReturnValue
 from marshmallow import ValidationError
 
-from chassis import cursors, web
-from chassis.access import BadId, KeyRow, allow
+from chassis import cursors, ratelimit
+from chassis.access import BadId, KeyRow, allow, charge, page_size
 from chassis.cursors import Cursors
 from chassis.openapi import describe
 from chassis.principals import ANY_ROLE, api_key, service_account, user
@@ -38,6 +38,8 @@ STATUSES: dict[type[Exception], int] = {
 _REFUSALS = (*(error for error, status in STATUSES.items() if status < 500), ValidationError, Problem)
 LOOKED = "intents.looked"
 """Where the express lane leaves what it has read, in the environment of a request that it does not answer itself."""
+HEAVY = (b"/intents/batch", b"/intents/verify")
+"""How the paths of requests end that are a lot of work."""
 SUBMITTERS = (api_key("intent:edit"),)
 _READERS = (user(*ANY_ROLE), api_key("intent:read"), service_account("intent:read"))
 _PAGE: dict[str, dict[str, Any]] = {
@@ -52,7 +54,7 @@ def deps() -> usecases.Deps:
     return cast("usecases.Deps", current_app.extensions["deps"])
 
 
-def _facts_and_keys(prefix: str, account_id: UUID | BadId) -> Sequence[KeyRow]:
+def _facts_and_keys(key: str, account_id: UUID | BadId) -> Sequence[KeyRow]:
     """The caller's key and all that deciding the command needs, in one read; or as the express lane read it."""
     g.attempt = schemas.attempt(request)
     if LOOKED in request.environ:
@@ -64,7 +66,7 @@ def _facts_and_keys(prefix: str, account_id: UUID | BadId) -> Sequence[KeyRow]:
         command and command.symbol,
         command and command.ref_intent_id,
         request.headers.get("Idempotency-Key"),
-        prefix,
+        key,
     )
     g.facts, keys = usecases.look(deps(), question)
     return keys
@@ -108,7 +110,7 @@ def headers_of(result: usecases.Result) -> list[tuple[str, str]]:
 
 
 def _dry_run() -> bool:
-    given = web.query("dry_run")("dry_run")
+    given = request.args.get("dry_run")
     if given not in (None, "true", "false"):
         raise Problem(400, "bad_dry_run", "dry_run must be true or false.")
     return given == "true"
@@ -130,6 +132,7 @@ def submit_batch(account_id: UUID) -> ResponseReturnValue:
     account = model.tradable(facts.account, g.principal)
     dry_run, key = _dry_run(), request.headers.get("Idempotency-Key")
     batch = schemas.batch(request)
+    charge(ratelimit.units_of_commands(len(batch.commands)))
     keys = schemas.batch_keys(key, len(batch.commands))
     attempts = [
         partial(_attempted, account_id, attempt, key, dry_run)
@@ -199,10 +202,11 @@ def stats(account_id: UUID) -> ResponseReturnValue:
 
 
 def _time_window() -> str:
-    asked = web.query("time_window")("time_window")
+    asked = request.args.get("time_window")
     time_window = "last_day" if asked is None else asked
     if time_window not in model.WINDOWS:
         raise Problem(400, "bad_time_window", f"time_window must be one of {', '.join(model.WINDOWS)}.")
+    charge(ratelimit.STATISTICS_UNITS)
     return time_window
 
 
@@ -224,6 +228,7 @@ def verify(account_id: UUID) -> ResponseReturnValue:
             "valid": found.broken is None,
             "checked": found.checked,
             "last_sequence": found.last_sequence,
+            "signed_sequence": found.signed_sequence,
             "log_epoch": str(found.epoch),
             "first_broken": found.broken._asdict() if found.broken else None,
             "next_cursor": _cursors().write(about, [str(found.epoch), found.last_sequence, found.hash.hex()])
@@ -233,9 +238,9 @@ def verify(account_id: UUID) -> ResponseReturnValue:
     )
 
 
-def _link(about: tuple[str, ...], epoch: UUID) -> tuple[int, bytes]:
-    asked = web.query("next_cursor")
-    sequence, previous = _continued(about, asked("next_cursor"), epoch) or [0, chain.GENESIS.hex()]
+def _link(about: tuple[str, ...], epoch: UUID, last_sequence: int) -> tuple[int, bytes]:
+    sequence, previous = _continued(about, request.args.get("next_cursor"), epoch) or [0, chain.GENESIS.hex()]
+    charge(ratelimit.units_of_rows(usecases.rows_to_verify(sequence, last_sequence)))
     return sequence, bytes.fromhex(previous)
 
 
@@ -243,7 +248,7 @@ def _link(about: tuple[str, ...], epoch: UUID) -> tuple[int, bytes]:
 @allow(*_READERS)
 @describe("Latest action of an intent", answers={200: schemas.Action}, errors=(404,), headers=_ORGANIZATION)
 def latest(account_id: UUID, intent_id: UUID) -> ResponseReturnValue:
-    return _json(model.record(usecases.latest_action(deps(), _reader(account_id), intent_id, web.query)))
+    return _json(model.record(usecases.latest_action(deps(), _reader(account_id), intent_id)))
 
 
 @bp.get("/v1/accounts/<uuid:account_id>/intents/<uuid:intent_id>/actions")
@@ -284,9 +289,8 @@ def _continued(about: tuple[str, ...], cursor: str | None, epoch: UUID) -> list[
 
 
 def _place(about: tuple[str, ...], epoch: UUID) -> tuple[int, int]:
-    asked: Callable[[str], str | None] = web.query("next_cursor", "limit")
-    limit = cursors.limit(asked("limit"))
-    [after] = _continued(about, asked("next_cursor"), epoch) or [0]
+    limit = page_size(request.args.get("limit"))
+    [after] = _continued(about, request.args.get("next_cursor"), epoch) or [0]
     return after, limit
 
 

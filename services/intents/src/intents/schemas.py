@@ -323,6 +323,7 @@ class Verification(Schema):
     valid = Flag(required=True)
     checked = Whole(least=0, most=2**63 - 1, required=True)
     last_sequence = Whole(least=0, most=2**63 - 1, required=True)
+    signed_sequence = Whole(least=1, most=2**63 - 1, required=True, allow_none=True)
     log_epoch = Identifier(required=True)
     first_broken = fields.Nested(_Broken, required=True, allow_none=True)
     next_cursor = Text(longest=1024, required=True, allow_none=True)

@@ -24,6 +24,7 @@ from .scripted import Scripted
 
 STARTED = re.compile(r"paper_broker_started address=\('[^']+', (\d+)\)")
 PAPER_SECRET = "for-tests-only"
+OPERATOR_TOKEN = "for-tests-only-0123456789"
 
 
 def eventually(found: Callable[[], Any], seconds: float = 30.0) -> Any:
@@ -46,6 +47,7 @@ class Paper:
         environ = {
             **os.environ,
             "PAPER_BROKER_PORT": "0",
+            "PAPER_BROKER_OPERATOR_TOKEN": OPERATOR_TOKEN,
             "PAPER_BROKER_TICK_MILLIS": "0",
             "PAPER_BROKER_HANG_MILLIS": "6000",
             "PAPER_BROKER_SLOW_MILLIS": "300",
@@ -61,14 +63,18 @@ class Paper:
         self.url = f"http://127.0.0.1:{match.group(1)}"
 
     def ledger(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in requests.get(self.url + "/sim/ledger", timeout=30).text.splitlines()]
+        return [json.loads(line) for line in self._sim("GET", "/ledger").text.splitlines()]
 
     def quote(self, symbol: str, bid: str, ask: str, **sizes: str) -> None:
         body = {"bid": bid, "ask": ask, **sizes}
-        requests.put(f"{self.url}/sim/quotes/{symbol}", json=body, timeout=5).raise_for_status()
+        self._sim("PUT", f"/quotes/{symbol}", json=body).raise_for_status()
 
     def faults(self, **settings: Any) -> None:
-        requests.put(f"{self.url}/sim/faults", json=settings, timeout=5).raise_for_status()
+        self._sim("PUT", "/faults", json=settings).raise_for_status()
+
+    def _sim(self, method: str, path: str, **arguments: Any) -> requests.Response:
+        headers = {"Authorization": f"Bearer {OPERATOR_TOKEN}"}
+        return requests.request(method, f"{self.url}/sim{path}", headers=headers, timeout=30, **arguments)
 
     def stop(self) -> None:
         self.process.kill()
@@ -173,12 +179,13 @@ def give_credential(desk: Any, key_id: str, version: int = 1) -> None:
     credential_id = uuid5(desk.account_id, "credential")
     place = vault.Place(desk.organization.id, desk.account_id, credential_id, version)
     secret = vault.Secret({"key_id": key_id, "secret_key": "mine"})
-    sealed = vault.Keyring.from_text(desk.platform.key_encryption_key).seal("vault", place, secret)
+    sealed = vault.Keyring.from_text(desk.platform.vault_key).seal("vault", place, secret)
     desk.execute(
-        "INSERT INTO accounts.credential (id, account_id, label, status, fingerprint, vault_version) "
-        "VALUES (:id, :account_id, 'desk', 'active', 'none', :version) "
+        "INSERT INTO accounts.credential (id, account_id, organization_id, label, status, fingerprint, vault_version) "
+        "VALUES (:id, :account_id, :organization_id, 'desk', 'active', 'none', :version) "
         "ON CONFLICT (id) DO UPDATE SET vault_version = excluded.vault_version, status = 'active'",
         id=credential_id,
+        organization_id=desk.organization.id,
         version=version,
     )
     desk.execute(

@@ -2,8 +2,15 @@
 
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+SHOWN = {
+    "client_order_id": "tip-1", "id": "b1", "status": "new", "symbol": "ABC", "side": "buy", "type": "limit",
+    "qty": "1.5", "filled_qty": "0", "filled_avg_price": None, "updated_at": "2026-01-05T12:00:00.123456789Z",
+    "created_at": "2026-01-05T12:00:00Z",
+}  # fmt: skip
 
 
 class Scripted:
@@ -14,6 +21,9 @@ class Scripted:
         self.requests: list[tuple[str, str, Any]] = []
         self.key_ids: list[str | None] = []
         """Whose request each was."""
+        self.slow: set[str] = set()
+        """Key ids whose requests are answered `slow_seconds` late."""
+        self.slow_seconds = 0.0
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -23,6 +33,8 @@ class Scripted:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 outer.key_ids.append(self.headers.get("APCA-API-KEY-ID"))
                 outer.requests.append((self.command, self.path, json.loads(body) if body else None))
+                if self.headers.get("APCA-API-KEY-ID") in outer.slow:
+                    time.sleep(outer.slow_seconds)
                 if outer.answer is None:
                     self.connection.close()
                     self.close_connection = True

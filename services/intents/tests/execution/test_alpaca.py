@@ -1,10 +1,13 @@
 """What each answer of a broker means: a definite no, certainly not done, or unknown."""
 
+import threading
 from decimal import Decimal
 
 import pytest
+from websockets.sync.server import ServerConnection, serve
 
 from intents.brokers import (
+    BrokerError,
     CredentialRefused,
     DuplicateClientOrderId,
     NewOrder,
@@ -13,19 +16,41 @@ from intents.brokers import (
     OutcomeUnknown,
     RateLimited,
     Refused,
+    Unreachable,
+    Update,
 )
 from intents.brokers.alpaca import Alpaca, Connection
-from intents.brokers.breaker import CLOSED, FAILURES, HALF_OPEN, OPEN, Breaker
+from intents.brokers.conformance.bounds import ends
 from tip_local.processes import free_port
 
-from .scripted import Scripted
+from .scripted import SHOWN, Scripted
 
 ASKED = NewOrder("tip-1", "ABC", "BUY", "Limit", Decimal("1.50"), "GTC", Decimal("2.10"))
-SHOWN = {
-    "client_order_id": "tip-1", "id": "b1", "status": "new", "symbol": "ABC", "side": "buy", "type": "limit",
-    "qty": "1.5", "filled_qty": "0", "filled_avg_price": None, "updated_at": "2026-01-05T12:00:00.123456789Z",
-    "created_at": "2026-01-05T12:00:00Z",
-}  # fmt: skip
+
+
+ANSWERS = [
+    (422, {"code": 40010001, "message": "client_order_id must be unique"}, DuplicateClientOrderId),
+    (422, {"code": 42210000, "message": "no"}, Refused),
+    (403, {"code": 40310000, "message": "insufficient buying power"}, Refused),
+    (400, b"not json", OutcomeUnknown),
+    (401, {"message": "request is not authorized"}, CredentialRefused),
+    (403, {"message": "forbidden."}, CredentialRefused),
+    (500, {"message": "oops"}, OutcomeUnknown),
+    (503, b"", OutcomeUnknown),
+    (302, b"", OutcomeUnknown),
+    (408, {}, OutcomeUnknown),
+    (200, b"", OutcomeUnknown),
+    (200, b'{"id": ', OutcomeUnknown),
+    (200, {}, OutcomeUnknown),
+    (200, [], OutcomeUnknown),
+    (200, {**SHOWN, "filled_qty": "NaN"}, OutcomeUnknown),
+    (200, {**SHOWN, "updated_at": "yesterday"}, OutcomeUnknown),
+    (200, {**SHOWN, "updated_at": "2026-01-05T12:00:00"}, OutcomeUnknown),
+    (200, {**SHOWN, "qty": "1E+999999"}, OutcomeUnknown),
+    (200, {**SHOWN, "id": "b" * 1_000_000}, OutcomeUnknown),
+    (200, b"[" * 100_000, OutcomeUnknown),
+    (422, b'{"message": ' * 100_000, OutcomeUnknown),
+]
 
 
 @pytest.fixture
@@ -48,25 +73,7 @@ def test_numbers_are_sent_as_they_were_given(alpaca, scripted):
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "meaning"),
-    [
-        (422, {"code": 40010001, "message": "client_order_id must be unique"}, DuplicateClientOrderId),
-        (422, {"code": 42210000, "message": "no"}, Refused),
-        (403, {"code": 40310000, "message": "insufficient buying power"}, Refused),
-        (400, b"not json", OutcomeUnknown),
-        (401, {"message": "request is not authorized"}, CredentialRefused),
-        (403, {"message": "forbidden."}, CredentialRefused),
-        (500, {"message": "oops"}, OutcomeUnknown),
-        (503, b"", OutcomeUnknown),
-        (302, b"", OutcomeUnknown),
-        (408, {}, OutcomeUnknown),
-        (200, b"", OutcomeUnknown),
-        (200, b'{"id": ', OutcomeUnknown),
-        (200, {}, OutcomeUnknown),
-        (200, [], OutcomeUnknown),
-        (200, {**SHOWN, "filled_qty": "NaN"}, OutcomeUnknown),
-        (200, {**SHOWN, "updated_at": "yesterday"}, OutcomeUnknown),
-    ],
+    ("status", "body", "meaning"), ANSWERS, ids=[f"{n}-{case[0]}" for n, case in enumerate(ANSWERS)]
 )
 def test_an_answer_is_a_definite_no_or_it_says_nothing(status, body, meaning, alpaca, scripted):
     scripted.says(status, body)
@@ -99,60 +106,60 @@ def test_a_connection_cut_after_sending_is_unknown(alpaca, scripted):
 def test_a_broker_that_is_not_there_was_certainly_not_reached():
     gone = Connection(f"http://127.0.0.1:{free_port()}").account({"key_id": "k", "secret_key": "s"})
 
-    with pytest.raises(NotSent):
+    with pytest.raises(Unreachable):
         gone.create(ASKED)
+
+
+def test_a_key_pair_that_no_request_can_carry_is_no_fault_of_the_line(scripted):
+    bad = Connection(scripted.url).account({"key_id": "k\nX-Other: 1", "secret_key": "s"})
+
+    with pytest.raises(NotSent) as raised:
+        bad.create(ASKED)
+
+    assert not isinstance(raised.value, Unreachable) and scripted.requests == []
+
+
+def test_a_line_without_tls_where_tls_was_agreed_is_out_of_reach(scripted):
+    secure = Connection(scripted.url.replace("http", "https")).account({"key_id": "k", "secret_key": "s"})
+
+    with pytest.raises(Unreachable):
+        secure.create(ASKED)
+
+    assert scripted.requests == []
+
+
+def test_holdings_that_are_not_a_list_say_nothing(alpaca, scripted):
+    scripted.says(200, b"null")
+
+    with pytest.raises(OutcomeUnknown):
+        alpaca.positions()
+
+
+@pytest.mark.parametrize(
+    "message",
+    [b"[" * 100_000, b'{"stream": "' + b"a" * 2**21 + b'"}', b'{"stream": "trade_updates", "data": []}'],
+    ids=["deep", "large", "misshapen"],
+)
+def test_a_broken_message_of_the_stream_ends_it(message):
+    def talk(socket: ServerConnection) -> None:
+        for said in (b'{"data": {"status": "authorized"}}', b'{"stream": "listening"}', message):
+            socket.send(said)
+            socket.recv()
+
+    with serve(talk, "127.0.0.1", 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.socket.getsockname()[1]}"
+        broker = Connection(address).account({"key_id": "k", "secret_key": "s"})
+        heard: list[Update] = []
+
+        raised = ends(lambda: broker.listen(lambda: None, heard.append, threading.Event()))
+        server.shutdown()
+
+    assert isinstance(raised, BrokerError), repr(raised)
+    assert heard == []
 
 
 def test_a_status_nobody_has_heard_of_does_not_end_an_order(alpaca, scripted):
     scripted.says(200, {**SHOWN, "status": "pondering"})
 
     assert alpaca.create(ASKED).status is OrderStatus.WORKING
-
-
-def test_the_circuit_opens_after_failures_in_a_row_and_closes_by_one_success():
-    clock, states = [0.0], []
-    breaker = Breaker(states.append, lambda: clock[0])
-    for _ in range(FAILURES):
-        assert breaker.wait() == 0
-        breaker.failed()
-
-    assert breaker.wait() > 0
-    clock[0] += 0.6
-    assert breaker.wait() == 0, "one may try"
-    assert breaker.wait() > 0, "and only one"
-    assert 0 < breaker.failed() == breaker.wait()
-    clock[0] += 2
-    assert breaker.wait() == 0
-    breaker.succeeded()
-
-    assert breaker.wait() == 0
-    assert states == [CLOSED, OPEN, HALF_OPEN, OPEN, HALF_OPEN, CLOSED]
-
-
-@pytest.mark.parametrize("outage", [2.0, 20.0])
-def test_a_broker_that_is_back_is_tried_before_a_quarter_of_its_outage_has_passed_again(outage):
-    clock = [0.0]
-    breaker = Breaker(clock=lambda: clock[0])
-    tries = 0
-    while (next_try := clock[0] + breaker.wait()) < outage:
-        clock[0], tries = next_try, tries + 1
-        breaker.wait()
-        breaker.failed()
-
-    assert next_try <= outage * 1.25 + 0.25
-    assert tries <= 30
-
-
-def test_whoever_waits_for_a_try_that_never_ends_may_try_himself_in_the_end():
-    clock = [0.0]
-    breaker = Breaker(clock=lambda: clock[0])
-    for _ in range(FAILURES):
-        breaker.failed()
-    clock[0] += breaker.wait()
-    assert breaker.wait() == 0
-
-    waited = 0.0
-    while (pause := breaker.wait()) > 0:
-        clock[0], waited = clock[0] + pause, waited + pause
-
-    assert 5 < waited <= 15

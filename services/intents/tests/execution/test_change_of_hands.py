@@ -195,6 +195,20 @@ def test_an_open_order_of_a_deleted_account_waits_for_an_operator(desk, reaches,
     assert listed.type == "ORDER" and listed.broker_order_id
 
 
+def test_an_open_order_of_an_ended_intent_is_listed_until_it_has_ended(desk, reaches):
+    intent = desk.created(create())
+    accepted = reaches(intent, "ACCEPTED")
+    desk.execute("UPDATE intents.intent SET status = 'CANCELED' WHERE account_id = :account_id")
+
+    [listed] = [one for one in operator.unresolved(desk.deps.engine) if one.account_id == desk.account_id]
+    assert listed.type == "UNWANTED" and listed.broker_order_id == accepted["broker_order_id"]
+    found = operator.Found(accepted["broker_order_id"], OrderStatus.CANCELED, Decimal(4), Decimal(100))
+    operator.resolve(desk.deps.engine, listed.client_order_id, found, "canceled by telephone")
+
+    assert reaches(intent, "CANCELED")["filled_quantity"] == "4"
+    assert desk.account_id not in [one.account_id for one in operator.unresolved(desk.deps.engine)]
+
+
 @pytest.mark.usefixtures("reconciler")
 def test_an_order_that_surfaces_after_its_intent_has_ended_is_told_and_canceled(
     desk, paper, hold_back, reaches, eventually

@@ -4,20 +4,24 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
-from uuid import uuid4
+from uuid import uuid4, uuid5
 
 import pytest
 from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
 
+import vault
 from intents.brokers import Addresses, Brokers
+from intents.brokers.breaker import FAILURES
+from intents.brokers.conformance.hostile import BROKEN, Hostile
 from intents.execution.clock import elapsed
 from intents.execution.credentials import Credentials
 from intents.execution.gateway import Gateway
-from intents.execution.work import Claimed, Later, Work
+from intents.execution.work import Claimed, Later, Unknown, Work
 from intents.model import Spec, Status
 from tip_local.processes import free_port
 
+from .conftest import give_credential
 from .scripted import Scripted
 
 NOW = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
@@ -30,7 +34,8 @@ def work(desk: Any) -> Callable[..., Work]:
     def make(*, age: float = 0.0, **more: Any) -> Work:
         claimed = elapsed() - age
         values: dict[str, Any] = {
-            "account_id": desk.account_id, "intent_id": uuid4(), "lease_token": uuid4(), "lease_ends": claimed + 60,
+            "account_id": desk.account_id, "organization_id": desk.organization.id,
+            "intent_id": uuid4(), "lease_token": uuid4(), "lease_ends": claimed + 60,
             "now": NOW, "action_id": uuid4(), "type": "CREATE", "created_at": NOW, "symbol": "ABC",
             "order_side": "BUY", "spec": Spec("Market", {"quantity": "1"}), "quantity": Decimal(1),
             "filled_quantity": Decimal(0), "status": Status.PENDING, "broker_order_id": None,
@@ -50,8 +55,11 @@ def gateway(desk: Any, scripted: Scripted) -> Gateway:
     return Gateway(Brokers(addresses), Credentials(desk.deps.engine, "for-tests-only"))
 
 
-def test_a_refused_key_pair_is_told_until_it_was_and_then_not_tried_again(gateway, scripted, work):
+def test_a_refused_key_pair_is_told_until_it_was_and_then_not_tried_again(desk, gateway, scripted, work):
     scripted.says(401, {"message": "request is not authorized"})
+    give_credential(desk, "was-good-yesterday")
+    gateway.credentials.keyring = vault.Keyring.from_text(desk.platform.vault_key)
+    name = f"{uuid5(desk.account_id, 'credential')}:1"
     told: list[str] = []
 
     def tell(_account_id: Any, pair: Any) -> None:
@@ -61,10 +69,19 @@ def test_a_refused_key_pair_is_told_until_it_was_and_then_not_tried_again(gatewa
 
     gateway.refused = tell
 
-    verdicts = [gateway.carry_out(work()) for _ in range(3)]
+    verdicts = [gateway.carry_out(work(credential=name)) for _ in range(3)]
 
     assert [one.code for one in verdicts] == ["CREDENTIAL_INVALID"] * 3
-    assert told == ["derived"] * 2 and len(scripted.requests) == 2
+    assert told == [name] * 2 and len(scripted.requests) == 2
+
+
+def test_the_pair_of_an_account_without_a_credential_is_tried_again_after_a_refusal(gateway, scripted, work):
+    """It has no other version that could be waited for."""
+    scripted.says(401, {"message": "request is not authorized"})
+
+    verdicts = [gateway.carry_out(work()) for _ in range(3)]
+
+    assert [one.code for one in verdicts] == ["CREDENTIAL_INVALID"] * 3 and len(scripted.requests) == 3
 
 
 def test_a_command_that_could_not_be_sent_for_long_is_tried_again_as_soon_as_any_other(desk, work):
@@ -107,6 +124,20 @@ def test_what_waited_for_others_is_claimed_again_before_it_is_sent(gateway, scri
     assert scripted.requests == []
 
 
+@pytest.mark.parametrize("answer", list(BROKEN))
+def test_a_broken_answer_leaves_the_outcome_unknown_and_never_rejects(answer, desk, work):
+    """Which account the key pair opens is known already, so that the first request is the order itself."""
+    with Hostile(BROKEN[answer]) as hostile:
+        credentials = Credentials(desk.deps.engine, "for-tests-only")
+        pair = credentials.pair(desk.account_id, "paper")
+        credentials._logins[desk.account_id, pair.reference] = "the account"
+        gateway = Gateway(Brokers(Addresses(paper=hostile.address, connect_seconds=5, read_seconds=2)), credentials)
+
+        verdict = gateway.carry_out(work(opened_account="the account"))
+
+    assert isinstance(verdict, Unknown), verdict
+
+
 def test_facts_that_cannot_be_read_again_are_no_reason_to_send_nor_to_doubt(gateway, scripted, work):
     scripted.says(200, {"id": "the account"})
 
@@ -125,3 +156,25 @@ def test_an_account_that_cannot_be_named_is_no_reason_to_doubt_what_was_sent(gat
 
     assert isinstance(gateway.carry_out(work()), Later)
     assert [method for method, _, _ in scripted.requests] == ["GET"]
+
+
+def test_failures_of_one_organization_shut_the_way_to_the_broker_for_nobody_else(gateway, scripted, work):
+    scripted.says(500, {"message": "oops"})
+    attacker = uuid4()
+    for _ in range(3 * FAILURES):
+        gateway.carry_out(work(organization_id=attacker))
+    asked = len(scripted.requests)
+
+    assert gateway.circuits() == {"paper paper": "closed"}
+    assert gateway.carry_out(work(organization_id=attacker)).reason == "circuit_open"
+    assert gateway.carry_out(work()).reason != "circuit_open" and len(scripted.requests) == asked + 1
+
+
+def test_a_broker_that_cannot_be_reached_is_out_of_reach_for_all(desk, work):
+    nobody = Brokers(Addresses(paper=f"http://127.0.0.1:{free_port()}"))
+    gateway = Gateway(nobody, Credentials(desk.deps.engine, "for-tests-only"))
+    for _ in range(FAILURES):
+        gateway.carry_out(work(organization_id=uuid4()))
+
+    assert gateway.carry_out(work()).reason == "circuit_open"
+    assert gateway.circuits() == {"paper paper": "open"}

@@ -154,3 +154,17 @@ def test_leases_of_a_holder_that_is_gone_are_released_and_those_of_a_live_one_ar
 
     assert sorted([holder_of(desk, intent) for intent in intents], key=str) == sorted([mine, None], key=str)
     desk.execute("DELETE FROM intents.intent WHERE account_id = :account_id")
+
+
+@pytest.mark.parametrize(("lease_until", "absences"), [("NULL", 3), ("now()", 0)], ids=["answered", "left behind"])
+def test_what_the_broker_did_not_have_before_a_run_that_never_answered_says_nothing(desk, lease_until, absences):
+    """That run may have sent: an order is given up only after the broker has not had it several times since."""
+    desk.created(create())
+    desk.execute(
+        f"UPDATE intents.intent SET absences = 3, lease_until = {lease_until}, submit_started_at = now(), "
+        "next_attempt_at = now() WHERE account_id = :account_id"
+    )
+
+    claimed = store.claim(desk.deps.direct, 1000, 60)
+
+    assert [work.absences for work in claimed if work.account_id == desk.account_id] == [absences]

@@ -96,6 +96,25 @@ def test_an_account_is_watched_until_the_broker_has_said_how_its_last_fill_left_
     assert not is_watched()
 
 
+def test_an_order_that_its_ended_intent_has_left_open_is_found_by_looking(desk):
+    """Nothing of it changes at the broker: that it is open is what there is to tell."""
+    order = accept(desk, desk.created(create())["intent_id"], "b1")
+    desk.execute("UPDATE intents.intent SET status = 'CANCELED' WHERE account_id = :account_id")
+
+    def look() -> list[Heard]:
+        believed = watching.believed_open(desk.deps.engine, desk.account_id)
+        found = looking.Look(desk.account_id, Shown(order, []), believed).differences()
+        recorder.record(desk.deps.direct, found)
+        return found
+
+    look()
+
+    [row] = desk.rows("broker_order")
+    assert row["unwanted_since"]
+    codes = [row["payload"].get("reason_code") for row in desk.rows("broker_event")]
+    assert codes.count("ORDER_AFTER_END") == 1
+
+
 def told_positions(desk: Any) -> list[tuple[str, str]]:
     events = [row for row in desk.rows("broker_event") if row["type"] == "BROKER_POSITION"]
     payloads = [row["payload"] for row in sorted(events, key=lambda row: row["sequence"])]

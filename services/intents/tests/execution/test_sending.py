@@ -35,7 +35,8 @@ def work(*, age: float = 0.0, quantity: str = "10", **more: Any) -> Work:
     claimed = elapsed() - age
     terms = {"quantity": quantity, "limit_price": "5", "time_in_force": "DAY"}
     values: dict[str, Any] = {
-        "account_id": uuid4(), "intent_id": uuid4(), "lease_token": uuid4(), "lease_ends": claimed + 60, "now": NOW,
+        "account_id": uuid4(), "organization_id": uuid4(),
+        "intent_id": uuid4(), "lease_token": uuid4(), "lease_ends": claimed + 60, "now": NOW,
         "action_id": uuid4(), "type": "CREATE", "created_at": NOW, "symbol": "ABC", "order_side": "BUY",
         "spec": Spec("Limit", terms), "quantity": Decimal(10), "filled_quantity": Decimal(0),
         "status": Status.PENDING, "broker_order_id": None, "orders": (), "started_before": None, "attempts": 0,

@@ -190,7 +190,8 @@ def test_an_update_that_overtakes_the_answer_settles_the_command_and_the_answer_
 
 def work(token: Any, **more: Any) -> Work:
     values: dict[str, Any] = {
-        "account_id": ACCOUNT, "intent_id": INTENT, "lease_token": token, "lease_ends": 0.0, "now": NOW,
+        "account_id": ACCOUNT, "organization_id": uuid4(),
+        "intent_id": INTENT, "lease_token": token, "lease_ends": 0.0, "now": NOW,
         "action_id": CREATE, "type": "CREATE", "created_at": NOW, "symbol": "ABC", "order_side": "BUY", "spec": spec(),
         "quantity": TOTAL, "filled_quantity": Decimal(0), "status": Status.PENDING, "broker_order_id": None,
         "orders": (), "started_before": None, "attempts": 0, "absences": 0, "broker": "paper", "environment": "paper",
@@ -336,20 +337,25 @@ def test_a_replacement_to_less_than_is_filled_fills_the_intent(filled, code):
     assert one.open_actions == 0 and one.orders[SECOND].unwanted, "what the broker holds open is canceled"
 
 
-@pytest.mark.parametrize(
-    "shown",
-    [
-        order(OrderStatus.REPLACED, replaced_by="b2"),
-        order(OrderStatus.WORKING, name=SECOND, number="b2", replaces="b1"),
-    ],
-)
-def test_a_replacement_is_done_when_either_order_shows_it(shown):
+def test_a_replacement_is_done_when_its_order_is_shown():
     one = replacing()
 
-    settle(one, [heard(shown)])
+    settle(one, [heard(order(OrderStatus.WORKING, name=SECOND, number="b2", replaces="b1"))])
 
     assert one.intent.status is Status.ACCEPTED and one.intent.quantity == 15 and one.intent.broker_order_id == "b2"
     assert one.open_actions == 0 and one.done_sequence == 2
+
+
+def test_what_has_replaced_an_order_is_queried_at_once_before_it_is_taken_for_the_replacement():
+    """The broker's id alone does not tell whose it is."""
+    one, later = replacing(), NOW + timedelta(minutes=1)
+    one.next_attempt_at = later
+
+    settle(one, [heard(order(OrderStatus.REPLACED, replaced_by="b2"))])
+    assert one.intent.status is Status.PENDING_REPLACE and one.next_attempt_at == NOW
+
+    settle(one, [heard(order(OrderStatus.PENDING, name=SECOND, number="b2", replaces="b1"))])
+    assert one.intent.status is Status.ACCEPTED and one.intent.quantity == 15 and one.intent.broker_order_id == "b2"
 
 
 def test_a_replacement_only_taken_in_is_not_done():
@@ -504,6 +510,19 @@ def test_the_same_execution_id_on_two_orders_is_two_executions():
     assert one.intent.filled_quantity == 6 == traded(one)
 
 
+def test_a_replacement_rejected_after_it_was_accepted_ends_the_intent_with_its_fills():
+    """The exchange refuses what the broker had taken: nothing is open any more."""
+    one = replacing()
+    settle(one, [heard(order(OrderStatus.REPLACED, 4), execution(1, 4))])
+    settle(one, [heard(order(OrderStatus.WORKING, name=SECOND, number="b2"))])
+    assert one.intent.status is Status.PARTIALLY_FILLED
+
+    settle(one, [heard(order(OrderStatus.REJECTED, name=SECOND, number="b2"))])
+
+    assert one.intent.status is Status.REJECTED and one.intent.filled_quantity == 4
+    assert one.intent.reason_code == "BROKER_REJECTED"
+
+
 def test_what_is_filled_beyond_the_request_says_so():
     one = held(Status.ACCEPTED)
 
@@ -523,6 +542,72 @@ def test_an_order_that_stays_open_after_its_intent_is_filled_is_to_be_canceled()
 
     assert one.intent.status is Status.FILLED and one.orders[SECOND].unwanted
     assert ("ORDER_AFTER_END", "b2") in notes(one)
+
+
+@pytest.mark.parametrize("number", ["b1", "b9"], ids=["replaced", "duplicate"])
+def test_an_order_for_which_the_fills_of_another_leave_nothing_is_to_be_canceled(number):
+    """The old order, or a second one under its id, has filled everything; that is told when the new one is open."""
+    one = replacing()
+    settle(one, [heard(replace(order(OrderStatus.WORKING, name=SECOND, number="b2"), quantity=Decimal(15)))])
+    assert one.intent.quantity == 15 and not is_overordered(one)
+
+    settle(one, [heard(order(OrderStatus.REPLACED, 15, number=number), execution(1, 15))])
+
+    assert one.intent.status is Status.FILLED and one.intent.filled_quantity == 15
+    assert one.orders[SECOND].unwanted and notes(one)[-1] == ("ORDER_AFTER_END", "b2")
+
+
+THIRD_ACTION = uuid4()
+THIRD = client_order_id(THIRD_ACTION)
+
+
+def replacing_again() -> Held:
+    """One REPLACE was given up and may still arrive; the next one is being sent."""
+    one = held(Status.PENDING_REPLACE, Command(THIRD_ACTION, 3, "REPLACE", spec("30")), done_sequence=2)
+    one.orders[SECOND] = BrokerOrder(SECOND, 2, None, "MISSING", set(), *[Decimal(0)] * 3)
+    one.orders[THIRD] = BrokerOrder(THIRD, 3, None, "STARTED", set(), *[Decimal(0)] * 3)
+    return one
+
+
+def refused_again(one: Held, *shown: Order) -> None:
+    one.lease_token = uuid4()
+    given = work(one.lease_token, action_id=THIRD_ACTION, type="REPLACE")
+    settle(one, [Answer(given, Refused("BROKER_REFUSED", "cannot replace it", shown))])
+
+
+@pytest.mark.parametrize("told_before", [True, False])
+def test_what_a_late_replacement_has_made_of_an_order_is_not_taken_for_the_next_one(told_before):
+    one, replaced = replacing_again(), order(OrderStatus.REPLACED, replaced_by="b2")
+    if told_before:
+        settle(one, [heard(replaced)])
+        assert one.intent.status is Status.PENDING_REPLACE, "which of the two it was is not known yet"
+    refused_again(one, *([] if told_before else [replaced]))
+
+    assert one.intent.status is Status.CANCELED and one.intent.reason_code == "REPLACED_LATE"
+    assert one.intent.quantity == 10 and one.open_actions == 0
+    settle(one, [heard(order(OrderStatus.WORKING, name=SECOND, number="b2"))])
+    assert one.orders[SECOND].unwanted and one.orders[THIRD].broker_order_id is None
+
+
+def test_a_replacement_is_done_although_an_earlier_one_was_given_up():
+    one = replacing_again()
+    settle(one, [heard(order(OrderStatus.REPLACED, replaced_by="b3"))])
+
+    settle(one, [heard(order(OrderStatus.PENDING, name=THIRD, number="b3", replaces="b1"))])
+
+    assert one.intent.status is Status.ACCEPTED and one.intent.quantity == 30 and one.intent.broker_order_id == "b3"
+    assert not any(known.unwanted for known in one.orders.values())
+
+
+def test_an_order_replaced_elsewhere_is_not_taken_for_a_replacement_that_was_refused():
+    token, one = uuid4(), replacing()
+    one.lease_token = token
+    gone = order(OrderStatus.REPLACED, replaced_by="theirs")
+
+    settle(one, [Answer(work(token, action_id=CHANGE, type="REPLACE"), Refused("ORDER_NOT_OPEN", "no", (gone,)))])
+
+    assert one.intent.status is Status.CANCELED and one.intent.reason_code == "REPLACED_ELSEWHERE"
+    assert one.intent.quantity == 10 and one.orders[SECOND].broker_order_id is None
 
 
 def test_the_answer_to_a_replacement_brings_the_last_fills_of_the_old_order():

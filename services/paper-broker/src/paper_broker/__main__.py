@@ -8,8 +8,20 @@ from paper_broker.app import serve
 from paper_broker.config import BadConfig, Config
 
 
+class Escaping(logging.Formatter):
+    """Nothing that a terminal obeys gets into the log, and whatever follows the first line is indented."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return "\n    ".join(
+            "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
+            for line in super().format(record).split("\n")
+        )
+
+
 def main() -> int:
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Escaping("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     try:
         asyncio.run(serve(Config.from_env()))
     except BadConfig as error:

@@ -13,11 +13,12 @@ from typing import Any
 from aiohttp import web
 
 from paper_broker.config import BadConfig, Config
+from paper_broker.connections import Runner
 from paper_broker.faults import Faults, Settings
 from paper_broker.journal import Journal
 from paper_broker.model import Exchange, Rules
 from paper_broker.model.prices import Prices, Tape, Walk
-from paper_broker.routes import BROKER, HUB, errors, routes
+from paper_broker.routes import BROKER, HUB, OPERATOR_TOKEN, errors, operators_only, routes
 from paper_broker.store import InUse, Store
 from paper_broker.stream import Hub
 from paper_broker.usecases import Broker
@@ -71,8 +72,9 @@ def create_app(config: Config) -> web.Application:
 
     broker = Broker(build_exchange(config, seed, store), store, journal, faults, later)
     broker.recover()
-    app = web.Application(middlewares=[errors], client_max_size=LARGEST_BODY)
+    app = web.Application(middlewares=[errors, operators_only], client_max_size=LARGEST_BODY)
     app[BROKER], app[HUB], app[JOURNAL], app[STORE] = broker, hub, journal, store
+    app[OPERATOR_TOKEN] = config.operator_token
     app.add_routes(routes)
     app.on_shutdown.append(lambda app: app[HUB].close())
     return app
@@ -102,7 +104,7 @@ async def serve(config: Config) -> None:
     if config.tick_seconds:
         loops.append(tick_forever(app[BROKER], config.tick_seconds))
     tasks = [asyncio.create_task(work) for work in loops]
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
+    runner = Runner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
     await runner.setup()
     try:
         await web.TCPSite(runner, config.host, config.port, backlog=1024).start()

@@ -4,7 +4,7 @@ import csv
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TypeVar
@@ -13,6 +13,7 @@ from paper_broker.model.prices import Quote
 
 T = TypeVar("T")
 IN_MEMORY = ":memory:"
+TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,}", re.ASCII)
 DECIMAL = re.compile(r"[0-9]{1,18}(\.[0-9]{1,9})?", re.ASCII)
 
 
@@ -75,6 +76,7 @@ class Config:
     slow_seconds: float = 2.0
     settle_seconds: float = 0.25
     rate_limit_first: int = 2
+    operator_token: str = field(default="", repr=False)
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] = os.environ) -> "Config":
@@ -101,6 +103,7 @@ class Config:
             slow_seconds=read("PAPER_BROKER_SLOW_MILLIS", cls.slow_seconds, _millis, MILLIS),
             settle_seconds=read("PAPER_BROKER_SETTLE_MILLIS", cls.settle_seconds, _millis, MILLIS),
             rate_limit_first=read("PAPER_BROKER_RATE_LIMIT_FIRST", cls.rate_limit_first, _positive, "a number from 1"),
+            operator_token=_token(environ.get("PAPER_BROKER_OPERATOR_TOKEN", "").strip()),
         )
 
     @property
@@ -120,6 +123,13 @@ class Config:
                 f"PAPER_BROKER_PRICES names {path}, which is not a csv with symbol,bid,ask[,bid_size,ask_size]: "
                 f"{type(error).__name__} {error}"
             ) from None
+
+
+def _token(text: str) -> str:
+    """A secret, so a bad one is not repeated."""
+    if text and not TOKEN.fullmatch(text):
+        raise BadConfig("PAPER_BROKER_OPERATOR_TOKEN must be 16 or more of A-Z a-z 0-9 . _ ~ + / = -")
+    return text
 
 
 MILLIS = "milliseconds, 0 to 86400000"

@@ -2,7 +2,8 @@
 
 import base64
 import hashlib
-from collections.abc import Mapping
+import hmac
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 INVALID = "INVALID"
@@ -35,6 +36,13 @@ def from_headers(headers: Mapping[str, str]) -> str:
     if kind.lower() == "basic":
         return account_id(*_basic(value))
     return account_id(headers.get("APCA-API-KEY-ID"), headers.get("APCA-API-SECRET-KEY"))
+
+
+def require_operator(authorizations: Sequence[str], token: str) -> None:
+    """Raise unless the one authorization is the operator's bearer token; if there is no token, in any case."""
+    given = [authorization.encode("utf-8", "surrogateescape") for authorization in authorizations]
+    if not token or len(given) != 1 or not hmac.compare_digest(given[0], f"Bearer {token}".encode()):
+        raise Unauthorized
 
 
 def _basic(value: str) -> tuple[str, str]:

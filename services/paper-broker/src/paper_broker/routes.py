@@ -1,5 +1,6 @@
 """HTTP: parse, call, answer; one table from error to status and Alpaca's code."""
 
+import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
@@ -8,11 +9,12 @@ from typing import Any
 
 from aiohttp import web
 
-from paper_broker import credentials, faults, model, schemas, views
+from paper_broker import connections, credentials, faults, model, schemas, views
 from paper_broker.stream import Hub
 from paper_broker.usecases import Broker
 
 BROKER = web.AppKey("broker", Broker)
+OPERATOR_TOKEN = web.AppKey("operator_token", str)
 HUB = web.AppKey("hub", Hub)
 log = logging.getLogger("paper_broker")
 routes = web.RouteTableDef()
@@ -64,12 +66,26 @@ async def errors(request: web.Request, handler: Handler) -> web.StreamResponse:
         return answer({"code": error.status * 100_000, "message": error.reason}, error.status)
 
 
+@web.middleware
+async def operators_only(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Who moves the market and reads every account's orders is the operator; without a token nobody is."""
+    if request.path.startswith("/sim/"):
+        credentials.require_operator(request.headers.getall("Authorization", []), request.app[OPERATOR_TOKEN])
+    return await handler(request)
+
+
 def caller(request: web.Request) -> tuple[Broker, str]:
     return request.app[BROKER], credentials.from_headers(request.headers)
 
 
 async def read_body(request: web.Request) -> dict[str, Any]:
-    return schemas.body(await request.read())
+    if (request.content_length or 0) > request.client_max_size:
+        raise web.HTTPRequestEntityTooLarge(request.client_max_size, request.content_length or 0)
+    try:
+        async with asyncio.timeout(connections.BODY_SECONDS):
+            return schemas.body(await request.read())
+    except TimeoutError:
+        raise web.HTTPRequestTimeout from None
 
 
 @routes.post("/v2/orders")

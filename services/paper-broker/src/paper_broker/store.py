@@ -144,8 +144,8 @@ class Store:
         self._lock = None if in_memory else _lock(Path(data) / LOCK_NAME)
         path = ":memory:" if in_memory else str(Path(data) / FILE_NAME)
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "busy_timeout=5000"):
-            self._db.execute(f"PRAGMA {pragma}")
+        for pragma in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "PRAGMA busy_timeout=5000"):
+            self._db.execute(pragma)
         self._db.executescript(SCHEMA + ORDERS.schema + QUOTES.schema)
 
     def close(self) -> None:

@@ -11,10 +11,11 @@ import grpc
 from aiohttp import web
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
-from chassis import hints, logs
+from chassis import hints, http_rules, logs
 from stream_gateway.config import Config
 from stream_gateway.gateway import Gateway
 from stream_gateway.routes import rpc, sse
+from stream_gateway.routes.connections import Runner
 
 log = logs.get(__name__)
 
@@ -48,7 +49,7 @@ async def _serve(config: Config, stop: threading.Event) -> None:
                 gateway.pump.run(),
                 hints.listen(config.queues, gateway.pump.heard),
                 gateway.watch.tick_for_ever(),
-                gateway.watch.recheck_for_ever(),
+                gateway.rechecks.run(),
                 _report_health(gateway, healthy),
             )
         ]
@@ -76,7 +77,7 @@ async def _listening(gateway: Gateway, healthy: health.aio.HealthServicer) -> As
         _add_reflection(server)
     server.add_insecure_port(f"{config.host}:{config.port}")
     await server.start()
-    runner = web.AppRunner(sse.create(gateway), handler_cancellation=True, access_log=None)
+    runner = Runner(sse.create(gateway), handler_cancellation=True)
     await runner.setup()
     if config.events_port:
         await web.TCPSite(runner, config.host, config.events_port, reuse_address=True).start()
@@ -105,6 +106,7 @@ def _options(config: Config) -> list[tuple[str, int]]:
         # Clients may ask us as often as this; more often is refused as too many pings.
         ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
         ("grpc.max_receive_message_length", 65_536),
+        ("grpc.server_handshake_timeout_ms", int(http_rules.HEADERS_S * 1000)),
         ("grpc.max_metadata_size", 16_384),
         ("grpc.so_reuseport", 0),  # a second gateway on the same port is a mistake and not a helper
     ]

@@ -1,12 +1,15 @@
-"""Who reads a stream: the same callers as may read intents, looked at again for as long as the stream is open."""
+"""Who reads a stream: the same callers as may read intents, verified again for as long as the stream is open."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
+
+from sqlalchemy import Connection
 
 from chassis import access, problems, tokens
 from chassis.access import Access, Presented
-from chassis.principals import ANY_ROLE, Kind, Principal, api_key, service_account, user
+from chassis.principals import ANY_ROLE, Principal, api_key, service_account, user
 from stream_gateway import store
 from stream_gateway.model import CredentialEnded, Ending, PermissionEnded
 
@@ -17,16 +20,25 @@ _BEARER = "bearer"
 
 @dataclass(frozen=True)
 class Caller:
-    """An admitted caller. `expires_at` is when its token does, in seconds of the epoch."""
+    """An admitted caller, with its token if it has one. The token itself and the API key are not kept."""
 
     principal: Principal
-    presented: Presented = field(repr=False)
-    expires_at: float | None = None
+    token: tokens.VerifiedToken | None = field(default=None, repr=False)
 
     @property
     def name(self) -> tuple[str, str]:
         """What its streams are counted by."""
         return self.principal.kind, self.principal.id
+
+    @property
+    def credential(self) -> Hashable:
+        """What is verified again: one key, or one token in one organization, whatever else its requests say."""
+        return *self.name, self.token and self.token.digest, self.principal.organization_id
+
+    @property
+    def expires_at(self) -> float | None:
+        """When its token does, in seconds of the epoch."""
+        return float(self.token.claims["exp"]) if self.token else None
 
 
 def admit(door: Access, presented: Presented, now: float) -> Caller:
@@ -34,53 +46,67 @@ def admit(door: Access, presented: Presented, now: float) -> Caller:
     principal = access.identify(door, presented)
     door.rate_limit.count(f"{principal.kind}:{principal.id}")
     access.decide(principal, READERS, 403)
-    expires_at = _expiry(door, presented)
+    caller = Caller(principal, _token(door, presented))
     # The leeway for wrong clocks is for requests; a stream would end with the token in the same moment.
-    if expires_at is not None and expires_at <= now:
+    if caller.expires_at is not None and caller.expires_at <= now:
         raise problems.unauthenticated()
-    return Caller(principal, presented, expires_at)
+    return caller
 
 
-def _expiry(door: Access, presented: Presented) -> float | None:
+def _token(door: Access, presented: Presented) -> tokens.VerifiedToken | None:
     [(kind, value)] = presented.credentials
     if kind != _BEARER:
         return None
     try:
-        return float(door.verifier.claims(_token(value))["exp"])
+        return door.verifier.verify(value.partition(" ")[2].strip())
     except tokens.BadToken:  # it was good a moment ago
         raise problems.unauthenticated() from None
 
 
-def _token(authorization: str) -> str:
-    return authorization.partition(" ")[2].strip()
+Endings = list[Ending | None]
+"""Of each caller asked about: why its streams must end, or None."""
 
 
-def recheck(door: Access, callers: Iterable[Caller]) -> dict[Presented, Ending]:
-    """Those whose streams must end, and why. One read for all API keys, one for each token."""
-    callers = list(callers)
-    with door.engine.connect() as connection:
-        keys = [UUID(caller.principal.id) for caller in callers if caller.principal.kind is Kind.API_KEY]
-        usable = store.usable_keys(connection, keys) if keys else {}
-    endings = {caller.presented: _ending(door, caller, usable) for caller in callers}
-    return {presented: ending for presented, ending in endings.items() if ending}
+def recheck_keys(_door: Access, tx: Connection, callers: Sequence[Caller]) -> Endings:
+    """One read for all of them."""
+    permissions = store.usable_keys(tx, [UUID(caller.principal.id) for caller in callers])
+
+    def ending(caller: Caller) -> Ending | None:
+        held = permissions.get(UUID(caller.principal.id))
+        if held is None:
+            return CredentialEnded()
+        return None if PERMISSION in held else PermissionEnded()
+
+    return [ending(caller) for caller in callers]
 
 
-def _ending(door: Access, caller: Caller, usable: Mapping[UUID, frozenset[str]]) -> Ending | None:
-    if caller.principal.kind is not Kind.API_KEY:
-        return _ending_of_token(door, caller)
-    permissions = usable.get(UUID(caller.principal.id))
-    if permissions is None:
-        return CredentialEnded()
-    return None if PERMISSION in permissions else PermissionEnded()
+def recheck_users(door: Access, tx: Connection, callers: Sequence[Caller]) -> Endings:
+    """One read for all of them, and no signature: it cannot have changed, only the key may have been withdrawn."""
+    asked = [(caller.principal.id, door.users.organization(_claims(caller))) for caller in callers]
+    rows = store.users(tx, door.provider, asked)
+    return [
+        _ending(door, caller, access.user_principal(door, rows[question], _claims(caller)))
+        for caller, question in zip(callers, asked, strict=True)
+    ]
 
 
-def _ending_of_token(door: Access, caller: Caller) -> Ending | None:
-    [(_, value)] = caller.presented.credentials
-    try:
-        principal = access.from_bearer(door, _token(value), caller.presented.organization)
-    except tokens.KeysUnavailable:
-        return None  # nothing is known about any token, so nothing about this one
-    if principal is None:
+def recheck_service_accounts(door: Access, tx: Connection, callers: Sequence[Caller]) -> Endings:
+    """One read for all of them, whatever organizations they name."""
+    asked = [(caller.principal.id, caller.principal.organization_id) for caller in callers]
+    rows = store.service_accounts(tx, asked)
+    found = [rows.get(question) for question in asked]
+    return [
+        _ending(door, caller, access.service_account_principal(row, _claims(caller)) if row else None)
+        for caller, row in zip(callers, found, strict=True)
+    ]
+
+
+def _claims(caller: Caller) -> Mapping[str, Any]:
+    return caller.token.claims if caller.token else {}
+
+
+def _ending(door: Access, caller: Caller, principal: Principal | None) -> Ending | None:
+    if principal is None or caller.token is None or not door.verifier.is_current(caller.token):
         return CredentialEnded()
     try:
         access.decide(principal, READERS, 403)

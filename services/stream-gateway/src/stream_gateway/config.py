@@ -15,10 +15,10 @@ class Config(ServiceConfig):
         "POLL_SECONDS", "how often logs are looked at without a hint; the most a lost hint can cost", default=0.8
     )
     recheck_seconds: float = setting(
-        "RECHECK_SECONDS", "how often the callers of open streams are looked at again", default=2.0
+        "RECHECK_SECONDS", "how often credentials and accounts of open streams are verified again", default=2.0
     )
     unverified_seconds: float = setting(
-        "UNVERIFIED_SECONDS", "how long streams go on while callers cannot be looked at", default=30.0
+        "UNVERIFIED_SECONDS", "how long a stream goes on that cannot be verified again", default=30.0
     )
     stuck_seconds: float = setting("STUCK_SECONDS", "how long a subscriber may not read before it is cut", default=10.0)
     drain_seconds: float = setting(
@@ -26,6 +26,9 @@ class Config(ServiceConfig):
     )
     buffer_events: int = setting("BUFFER_EVENTS", "newest events kept in memory per subscribed account", default=512)
     streams_per_principal: int = setting("STREAMS_PER_PRINCIPAL", "open streams of one caller here", default=200)
+    streams_per_organization: int = setting(
+        "STREAMS_PER_ORGANIZATION", "open streams of one organization here", default=6_000
+    )
     streams_per_process: int = setting("STREAMS_PER_PROCESS", "open streams of all callers here", default=12_000)
     retention_days: int = setting(
         "RETENTION_DAYS", "events older than this cannot be resumed from; 0: all can", default=0
@@ -43,7 +46,7 @@ class Config(ServiceConfig):
         for name in ("heartbeat", "poll", "recheck", "unverified", "stuck", "drain", "keepalive", "keepalive_timeout"):
             if getattr(self, f"{name}_seconds") <= 0:
                 raise BadConfiguration(f"{name.upper()}_SECONDS: must be greater than 0")
-        for name in ("buffer_events", "streams_per_principal", "streams_per_process"):
+        for name in ("buffer_events", "streams_per_principal", "streams_per_organization", "streams_per_process"):
             if getattr(self, name) < 1:
                 raise BadConfiguration(f"{name.upper()}: must be at least 1")
         if self.retention_days < 0:

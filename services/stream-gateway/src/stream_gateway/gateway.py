@@ -2,19 +2,21 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from chassis import access, db
 from chassis.access import Presented
 from stream_gateway import meters, usecases
+from stream_gateway.admission import Admission
 from stream_gateway.config import Config
 from stream_gateway.delivery import Write, deliver
 from stream_gateway.hub import Stream
 from stream_gateway.log import Log
-from stream_gateway.model import Draining, Ending, Unverified
+from stream_gateway.model import Draining, Ending
 from stream_gateway.pump import Pump
+from stream_gateway.recheck import Rechecks
 from stream_gateway.schemas import Entry
-from stream_gateway.streams import Streams
+from stream_gateway.streams import Limits, Streams
 from stream_gateway.watch import Watch
 
 Start = Callable[[], Awaitable[object]]
@@ -22,9 +24,6 @@ Form = Callable[[Entry], bytes]
 Broken = tuple[type[Exception], ...]
 
 GONE = "gone"
-_ADMITTING_THREADS = 4
-_ADMITTING_S = 10.0
-"""Longer means that the database is silent, or that too many ask at once: they had better ask elsewhere."""
 _STALE_S = 5.0
 
 
@@ -35,28 +34,22 @@ class Gateway:
         self.config = config
         engine = db.engine(config.database_url, pool_size=config.database_pool_size, name="stream-gateway")
         self.deps = usecases.Deps(engine, access.for_service(config, engine), config.retention_days)
-        self.streams = Streams(
-            per_principal=config.streams_per_principal,
-            per_process=config.streams_per_process,
-            buffer_events=config.buffer_events,
-        )
+        self.rechecks = Rechecks(self.deps, config.recheck_seconds)
+        limits = Limits(config.streams_per_principal, config.streams_per_organization, config.streams_per_process)
+        self.streams = Streams(limits, self.rechecks, buffer_events=config.buffer_events)
         self.log = Log(engine)
         self.pump = Pump(self.streams, self.log, config.poll_seconds)
-        self.watch = Watch(self.streams, self.deps, config)
-        self._admitting = ThreadPoolExecutor(_ADMITTING_THREADS, "admit")
+        self.watch = Watch(self.streams, config)
+        self._admission = Admission(config.rate_limit_per_minute)
 
     async def subscribe(self, presented: Presented, request: usecases.Request, transport: str) -> Stream:
         """Open a stream, or raise why not."""
         self.streams.check_room()
-        loop = asyncio.get_running_loop()
-        if self.watch.is_blind(loop.time()):
-            raise Unverified  # it would be ended at once
-        asked = loop.run_in_executor(self._admitting, usecases.admit, self.deps, presented, request)
-        try:
-            caller, account, subscription = await asyncio.wait_for(asked, _ADMITTING_S)
-        except TimeoutError:
-            raise Unverified from None
-        return self.streams.open(caller, account, subscription, transport)
+        began = asyncio.get_running_loop().time()
+        caller, account, subscription = await self._admission.admit(
+            presented, partial(usecases.admit, self.deps, presented, request)
+        )
+        return self.streams.open(caller, account, subscription, transport, began)
 
     async def run(self, stream: Stream, start: Start, write: Write, form: Form, broken: Broken) -> Ending:
         """Deliver until the stream ends, and say why. A subscriber that has gone is a CancelledError, as always.
@@ -102,8 +95,8 @@ class Gateway:
 
     def close(self) -> None:
         self.log.close()
-        self.watch.close()
-        self._admitting.shutdown(wait=False, cancel_futures=True)
+        self.rechecks.close()
+        self._admission.close()
         self.deps.engine.dispose()
 
 

@@ -5,7 +5,8 @@ import random
 from collections.abc import Sequence
 from uuid import UUID
 
-from stream_gateway.callers import Caller
+from stream_gateway.credentials import Credential
+from stream_gateway.fairness import Turns
 from stream_gateway.model import Ending
 from stream_gateway.schemas import Entry
 
@@ -14,8 +15,12 @@ BATCH = 256
 
 
 class Hub:
-    """The end of one account's log. `last` is the newest sequence read; what is kept reaches up to it without gaps."""
+    """The end of one account's log. `last` is the newest sequence read; what is kept reaches up to it without gaps.
 
+    `verified_at` is when the database last said that the account exists, by the loop's clock.
+    """
+
+    CHECK = "account"
     __slots__ = (
         "_entries",
         "_first",
@@ -28,10 +33,15 @@ class Hub:
         "organization_id",
         "pages",
         "streams",
+        "turns",
+        "verified_at",
     )
 
-    def __init__(self, account_id: UUID, organization_id: UUID, epoch: str, head: int, limit: int) -> None:
-        self.account_id, self.organization_id, self.epoch = account_id, organization_id, epoch
+    def __init__(
+        self, account_id: UUID, organization_id: UUID, epoch: str, head: int, limit: int, turns: Turns
+    ) -> None:
+        self.account_id, self.organization_id, self.epoch, self.turns = account_id, organization_id, epoch, turns
+        self.verified_at = 0.0
         self.last = self.head = head
         self.streams: set[Stream] = set()
         self.pages: dict[tuple[int, int], asyncio.Future[list[Entry]]] = {}
@@ -85,6 +95,11 @@ class Hub:
             stream.end(ending)
 
     @property
+    def check(self) -> str:
+        """By which question it is verified again."""
+        return self.CHECK
+
+    @property
     def kept(self) -> int:
         return len(self._entries)
 
@@ -93,14 +108,17 @@ class Stream:
     """One subscriber's reading of a log: everything up to `position` has been written, or was not asked for."""
 
     __slots__ = (
+        "_has_turn",
         "_waiter",
-        "caller",
+        "_woken",
+        "credential",
         "cut",
         "ending",
         "heartbeat_at",
         "hub",
         "moved_at",
         "position",
+        "queued",
         "reading",
         "replay_until",
         "seen",
@@ -110,33 +128,54 @@ class Stream:
     )
 
     def __init__(
-        self, hub: Hub, caller: Caller, types: frozenset[int], position: int, replay_until: int | None, transport: str
+        self,
+        hub: Hub,
+        credential: Credential,
+        types: frozenset[int],
+        position: int,
+        replay_until: int | None,
+        transport: str,
     ) -> None:
-        self.hub, self.caller, self.types, self.transport = hub, caller, types, transport
+        self.hub, self.credential, self.types, self.transport = hub, credential, types, transport
         self.position, self.replay_until = position, replay_until
         self.ending: Ending | None = None
         self.cut = False
         self.task: asyncio.Task[object] | None = None
-        self.reading = False
+        self.reading = self.queued = False
+        self._has_turn = self._woken = False
         self.heartbeat_at = self.moved_at = 0.0
         self.seen = -1
         self._waiter: asyncio.Future[None] | None = None
 
     def schedule_heartbeat(self, now: float, interval: float, *, first: bool = False) -> None:
         # Streams that begin together must not all be written to in the same moment for ever.
-        self.heartbeat_at = now + (interval * random.uniform(0.5, 1) if first else interval)  # noqa: S311
+        self.heartbeat_at = now + (interval * random.uniform(0.5, 1) if first else interval)  # noqa: S311 - spreads # nosec B311
 
     def wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        """Go on when it is its turn."""
+        if self._waiter is not None and not self._woken:
+            self._woken = True
+            self.hub.turns.give(self.hub.organization_id, self._waiter)
 
     async def wait(self) -> None:
         """Until something happens: new entries, a heartbeat is due, or the stream is to end."""
-        self._waiter = asyncio.get_running_loop().create_future()
+        self._waiter, self._woken, self._has_turn = asyncio.get_running_loop().create_future(), False, False
         try:
             await self._waiter
+            self._has_turn = True
         finally:
             self._waiter = None
+
+    async def turn(self) -> None:
+        """Before every write: until this organization may write again. Who has just been woken may."""
+        if self._has_turn:
+            self._has_turn = False
+            return
+        self.queued = True
+        try:
+            await self.hub.turns.take(self.hub.organization_id)
+        finally:
+            self.queued = False
 
     @property
     def waiting(self) -> bool:
@@ -158,6 +197,6 @@ class Stream:
 
     def is_stuck(self, now: float, limit: float) -> bool:
         """Whether it has been in one and the same write for longer than the limit; asked regularly."""
-        if self.waiting or self.reading or self.position != self.seen:
+        if self.waiting or self.reading or self.queued or self.position != self.seen:
             self.seen, self.moved_at = self.position, now
         return now - self.moved_at > limit

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from typing import TypeVar
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from sqlalchemy import Connection, Engine
 
 from chassis import logs
 from stream_gateway import meters, schemas, store
+from stream_gateway.fairness import FairThreads
 from stream_gateway.hub import BATCH, Hub
 from stream_gateway.model import EpochEnded
 from stream_gateway.schemas import Entry
@@ -25,21 +27,24 @@ _RETRY_S = 0.5
 
 
 class Log:
-    """The logs of all accounts. Whoever is behind has threads of its own, so that it cannot hold up what is new."""
+    """The logs of all accounts. Whoever is behind has threads of its own, so that it cannot hold up what is new.
+
+    Pages are read round-robin by organization: a thousand streams of one that begin far behind delay nobody else.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._live = ThreadPoolExecutor(1, "live")
-        self._behind = ThreadPoolExecutor(_BEHIND_THREADS, "behind")
+        self._behind = FairThreads(_BEHIND_THREADS, "behind")
 
     async def heads(self, ids: Iterable[UUID]) -> tuple[str, dict[UUID, int]]:
         """The epoch, and how far each account's log has come in it."""
         wanted = list(ids)
-        return await self._run(self._live, lambda tx, _epoch: store.heads(tx, wanted))
+        return await self._read_live(lambda tx, _epoch: store.heads(tx, wanted))
 
     async def after(self, positions: Mapping[UUID, int]) -> tuple[str, dict[UUID, list[Entry]]]:
         """The epoch, and what is new in it on each of the accounts; one read for all of them."""
-        found = await self._run(self._live, lambda tx, epoch: _entries(tx, epoch, positions))
+        found = await self._read_live(lambda tx, epoch: _entries(tx, epoch, positions))
         meters.READS.labels("live").inc()
         return found
 
@@ -56,8 +61,8 @@ class Log:
     async def _read_page(self, hub: Hub, start: int, until: int) -> list[Entry]:
         while hub.streams:
             try:
-                epoch, events = await self._run(
-                    self._behind, lambda tx, _epoch: store.between(tx, hub.account_id, start, until)
+                epoch, entries = await self._behind.run(
+                    hub.organization_id, partial(self._read, partial(_page, hub, start, until))
                 )
             except Exception as error:  # noqa: BLE001 - the subscriber waits, as it would for an event
                 meters.UNREACHABLE.labels("behind").inc()
@@ -65,32 +70,35 @@ class Log:
                 await asyncio.sleep(_RETRY_S)
                 continue
             meters.READS.labels("behind").inc()
-            meters.READ.labels("behind").inc(len(events))
+            meters.READ.labels("behind").inc(len(entries))
             if epoch != hub.epoch:
                 hub.end(EpochEnded())
                 return []  # nobody reads it: their streams have just been cut
-            return [schemas.entry(event, epoch) for event in events]
+            return entries
         return []  # nobody waits for it any more
 
-    async def _run(self, threads: ThreadPoolExecutor, read: Callable[[Connection, str], Found]) -> tuple[str, Found]:
+    async def _read_live(self, read: Callable[[Connection, str], Found]) -> tuple[str, Found]:
+        return await asyncio.get_running_loop().run_in_executor(self._live, self._read, read)
+
+    def _read(self, read: Callable[[Connection, str], Found]) -> tuple[str, Found]:
         """What was read and the epoch it is of. In one transaction: between two, the database may be restored."""
-
-        def reading() -> tuple[str, Found]:
-            with self._engine.begin() as connection:
-                epoch = store.current_epoch(connection)
-                return epoch, read(connection, epoch)
-
-        return await asyncio.get_running_loop().run_in_executor(threads, reading)
+        with self._engine.begin() as connection:
+            epoch = store.current_epoch(connection)
+            return epoch, read(connection, epoch)
 
     def close(self) -> None:
-        for threads in (self._live, self._behind):
-            threads.shutdown(wait=False, cancel_futures=True)
+        self._live.shutdown(wait=False, cancel_futures=True)
+        self._behind.close()
 
 
 def _keep(hub: Hub, page: tuple[int, int], found: asyncio.Future[list[Entry]]) -> None:
     hub.pages[page] = found
     while len(hub.pages) > PAGES_KEPT:
         del hub.pages[next(iter(hub.pages))]
+
+
+def _page(hub: Hub, start: int, until: int, tx: Connection, epoch: str) -> list[Entry]:
+    return [schemas.entry(event, epoch) for event in store.between(tx, hub.account_id, start, until)]
 
 
 def _entries(tx: Connection, epoch: str, positions: Mapping[UUID, int]) -> dict[UUID, list[Entry]]:

@@ -16,5 +16,5 @@ AGE = Histogram(
 )
 BUFFERED = Gauge("tip_stream_buffered_events", "Events kept in memory for all accounts.")
 LAG = Gauge("tip_stream_lag_events", "How far the slowest stream is behind its log.")
-RECHECK_SECONDS = Gauge("tip_stream_recheck_seconds", "How long looking at all callers took the last time.")
+VERIFIED_AGE = Gauge("tip_stream_verified_age_seconds", "Since the stream verified longest ago was verified.")
 UNREACHABLE = Counter("tip_stream_database_unreachable_total", "Times the database could not be asked.", ["task"])

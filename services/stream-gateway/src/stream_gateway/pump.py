@@ -6,17 +6,23 @@ from uuid import UUID
 
 from chassis import logs
 from stream_gateway import meters
-from stream_gateway.hub import BATCH
+from stream_gateway.fairness import RoundRobin
+from stream_gateway.hub import BATCH, Hub
 from stream_gateway.log import Log
 from stream_gateway.streams import Streams
 
 log = logs.get(__name__)
 
 _RETRY_S = 0.25
+READ_EVENTS = 2_048
+"""About as many events are read at once, so that an account with few never waits long for accounts with many."""
 
 
 class Pump:
-    """One for all accounts: reads for whichever of them have grown, in one read, while hints for the next gather."""
+    """One for all accounts: reads for whichever of them have grown, in one read, while hints for the next gather.
+
+    If they have grown by more than one read takes, organizations take turns.
+    """
 
     def __init__(self, streams: Streams, log: Log, poll_s: float) -> None:
         self._streams, self._hubs = streams, streams.hubs
@@ -63,7 +69,7 @@ class Pump:
                 return
 
     async def turn(self) -> None:
-        """Look at the heads if it is time to, then read once for all accounts that have grown."""
+        """Look at the heads if it is time to, then read once for the accounts that have grown."""
         self._hinted.clear()
         now = asyncio.get_running_loop().time()
         if now >= self._poll_at:
@@ -71,12 +77,26 @@ class Pump:
             self._streams.end_other_epochs(epoch)
             self._compare(heads)
             self._poll_at, self.looked_at = now + self._poll_s, now
-        told, self._told = self._told, {}
-        hubs = [hub for account_id in told if (hub := self._hubs.get(account_id))]
-        # A hint that came while the same was being read tells nothing new any more.
-        positions = {hub.account_id: hub.last for hub in hubs if hub.last < told[hub.account_id]}
+        positions = self._next_read()
         if positions:
-            await self._read(positions, told)
+            await self._read(positions, {account_id: self._told.pop(account_id) for account_id in positions})
+
+    def _next_read(self) -> dict[UUID, int]:
+        """The accounts to read now, and after which sequence. The others stay told."""
+        waiting: RoundRobin[Hub] = RoundRobin()
+        for account_id, sequence in list(self._told.items()):
+            hub = self._hubs.get(account_id)
+            if hub is not None and hub.last < sequence:
+                waiting.add(hub.organization_id, hub)
+            else:  # a hint that came while the same was being read tells nothing new any more
+                del self._told[account_id]
+        positions: dict[UUID, int] = {}
+        expected = 0
+        while waiting and expected < READ_EVENTS:
+            hub = waiting.take()
+            positions[hub.account_id] = hub.last
+            expected += min(BATCH, self._told[hub.account_id] - hub.last)
+        return positions
 
     def _compare(self, heads: Mapping[UUID, int]) -> None:
         for account_id, head in heads.items():

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, BigInteger, Connection, Uuid, bindparam, text
+from sqlalchemy import ARRAY, BigInteger, Connection, Row, Text, Uuid, bindparam, text
 
 from stream_gateway.model import Account, Event
 
@@ -45,6 +46,23 @@ _KEYS = text("""
     SELECT id, permissions FROM identity_api.api_key
     WHERE id = ANY(:ids) AND NOT disabled AND NOT organization_disabled AND (expires_at IS NULL OR expires_at > now())
 """).bindparams(bindparam("ids", type_=ARRAY(Uuid)))
+# For many what chassis.access reads for one.
+_USERS = text("""
+    SELECT asked.subject, asked.external_id, u.id AS user_id, u.deleted, o.id AS organization_id,
+           m.user_id IS NOT NULL AS decided, m.role, CAST('{}' AS text[]) AS entitlements
+    FROM unnest(CAST(:subjects AS text[]), CAST(:external_ids AS text[])) AS asked (subject, external_id)
+    LEFT JOIN identity_api.app_user u ON u.provider = :provider AND u.subject = asked.subject
+    LEFT JOIN identity_api.organization o
+           ON o.provider = :provider AND o.external_id = asked.external_id AND NOT o.disabled
+    LEFT JOIN identity_api.membership m ON m.user_id = u.id AND m.organization_id = o.id
+""").bindparams(bindparam("subjects", type_=ARRAY(Text)), bindparam("external_ids", type_=ARRAY(Text)))
+_SERVICE_ACCOUNTS = text("""
+    SELECT asked.client_id, asked.organization_id AS named, a.scopes, o.id AS organization_id,
+           CAST('{}' AS text[]) AS entitlements
+    FROM unnest(CAST(:client_ids AS text[]), CAST(:organizations AS uuid[])) AS asked (client_id, organization_id)
+    JOIN identity_api.service_account a ON a.client_id = asked.client_id AND NOT a.disabled
+    LEFT JOIN identity_api.organization o ON o.id = asked.organization_id AND NOT o.disabled
+""").bindparams(bindparam("client_ids", type_=ARRAY(Text)), bindparam("organizations", type_=ARRAY(Uuid)))
 
 
 def current_epoch(tx: Connection) -> str:
@@ -89,3 +107,28 @@ def occurred_at(tx: Connection, account_id: UUID, sequence: int) -> datetime | N
 def usable_keys(tx: Connection, ids: Sequence[UUID]) -> dict[UUID, frozenset[str]]:
     """The permissions of those API keys that still count, all in one read."""
     return {row.id: frozenset(row.permissions) for row in tx.execute(_KEYS, {"ids": list(ids)})}
+
+
+def users(
+    tx: Connection, provider: str, asked: Iterable[tuple[str, str | None]]
+) -> dict[tuple[str, str | None], Row[Any]]:
+    """What is known of each user in the organization its token names, all in one read."""
+    distinct = list(set(asked))
+    values = {
+        "provider": provider,
+        "subjects": [subject for subject, _ in distinct],
+        "external_ids": [external_id for _, external_id in distinct],
+    }
+    return {(row.subject, row.external_id): row for row in tx.execute(_USERS, values)}
+
+
+def service_accounts(
+    tx: Connection, asked: Iterable[tuple[str, UUID | None]]
+) -> dict[tuple[str, UUID | None], Row[Any]]:
+    """Those service accounts that still count, each with the organization it names, all in one read."""
+    distinct = list(set(asked))
+    values = {
+        "client_ids": [client_id for client_id, _ in distinct],
+        "organizations": [organization_id for _, organization_id in distinct],
+    }
+    return {(row.client_id, row.named): row for row in tx.execute(_SERVICE_ACCOUNTS, values)}

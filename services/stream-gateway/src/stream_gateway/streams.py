@@ -1,58 +1,107 @@
-"""All open streams of this process, and how many a caller may have."""
+"""All open streams of this process, and how many a caller and an organization may have."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
 from uuid import UUID
 
 from stream_gateway import meters
 from stream_gateway.callers import Caller
+from stream_gateway.credentials import Credential
+from stream_gateway.fairness import Turns
 from stream_gateway.hub import Hub, Stream
 from stream_gateway.model import Account, Draining, EpochEnded, Subscription, TooManyStreams, begin
+from stream_gateway.recheck import Rechecks
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many streams may be open here."""
+
+    per_principal: int
+    per_organization: int
+    per_process: int
 
 
 class Streams:
     """Used by the event loop alone, so nothing is locked."""
 
-    def __init__(self, *, per_principal: int, per_process: int, buffer_events: int) -> None:
+    def __init__(self, limits: Limits, rechecks: Rechecks, *, buffer_events: int) -> None:
         self.hubs: dict[UUID, Hub] = {}
         self.draining = False
-        self._per_principal, self._per_process, self._buffer = per_principal, per_process, buffer_events
-        self._of: Counter[tuple[str, str]] = Counter()
+        self._limits, self._rechecks, self._buffer = limits, rechecks, buffer_events
+        self._turns = Turns()
+        self._credentials: dict[Hashable, Credential] = {}
+        self._of: Counter[Hashable] = Counter()  # by principal, and by organization
+        self._count = 0
+        self._epoch = ""
 
     def check_room(self) -> None:
         """Refuse before anything is asked of the database."""
         if self.draining:
             raise Draining
-        if self._of.total() >= self._per_process:
+        if self._count >= self._limits.per_process:
             raise TooManyStreams
 
-    def open(self, caller: Caller, account: Account, subscription: Subscription, transport: str) -> Stream:
-        """A stream that begins where it was resumed, else at the account's head as it was read a moment ago."""
+    def open(
+        self, caller: Caller, account: Account, subscription: Subscription, transport: str, verified_at: float
+    ) -> Stream:
+        """A stream that begins where it was resumed, else at the account's head as it was read a moment ago.
+
+        `verified_at` is from before the caller and the account were read.
+        """
         self.check_room()
-        if self._of[caller.name] >= self._per_principal:
+        if self._of[caller.name] >= self._limits.per_principal:
+            raise TooManyStreams
+        if self._of[account.organization_id] >= self._limits.per_organization:
             raise TooManyStreams
         position = begin(subscription, account)
         self.end_other_epochs(account.epoch)
-        hub = self.hubs.get(account.id)
-        if hub is None:
-            hub = Hub(account.id, account.organization_id, account.epoch, account.head, self._buffer)
-            self.hubs[account.id] = hub
+        hub, credential = self._hub(account, verified_at), self._credential(caller, account, verified_at)
         replay_until = None if subscription.resume_after is None else account.head
-        stream = Stream(hub, caller, subscription.types, position, replay_until, transport)
+        stream = Stream(hub, credential, subscription.types, position, replay_until, transport)
         hub.streams.add(stream)
-        self._of[caller.name] += 1
+        credential.streams.add(stream)
+        self._add(stream, 1)
         meters.STREAMS.labels(transport).inc()
         return stream
 
+    def _hub(self, account: Account, verified_at: float) -> Hub:
+        hub = self.hubs.get(account.id)
+        is_new = hub is None
+        if hub is None:
+            hub = Hub(account.id, account.organization_id, account.epoch, account.head, self._buffer, self._turns)
+            self.hubs[account.id] = hub
+        hub.verified_at = max(hub.verified_at, verified_at)
+        if is_new:
+            self._rechecks.add(hub)
+        return hub
+
+    def _credential(self, caller: Caller, account: Account, verified_at: float) -> Credential:
+        credential = self._credentials.get(caller.credential)
+        if credential is None:
+            credential = Credential(caller, account.organization_id, verified_at)
+            self._credentials[caller.credential] = credential
+            self._rechecks.add(credential)
+        credential.verified_at = max(credential.verified_at, verified_at)
+        return credential
+
     def close(self, stream: Stream) -> None:
         """Nothing more is delivered to it. It counts until `release`: its subscriber may not have read the end yet."""
-        stream.hub.streams.discard(stream)
-        if not stream.hub.streams and self.hubs.get(stream.hub.account_id) is stream.hub:
-            del self.hubs[stream.hub.account_id]
+        hub, credential = stream.hub, stream.credential
+        hub.streams.discard(stream)
+        if not hub.streams and self.hubs.get(hub.account_id) is hub:
+            del self.hubs[hub.account_id]
+        credential.streams.discard(stream)
+        if not credential.streams:
+            self._credentials.pop(credential.caller.credential, None)
         meters.STREAMS.labels(stream.transport).dec()
 
     def end_other_epochs(self, epoch: str) -> None:
         """End the streams of every other epoch and drop its hubs at once: their positions mean nothing any more."""
+        if epoch == self._epoch:
+            return
+        self._epoch = epoch
         for hub in list(self.hubs.values()):
             if hub.epoch != epoch:
                 del self.hubs[hub.account_id]
@@ -60,13 +109,18 @@ class Streams:
 
     def release(self, stream: Stream) -> None:
         """Its connection holds nothing of ours any more. Before that, whoever does not read gets no other instead."""
-        self._of[stream.caller.name] -= 1
-        if not self._of[stream.caller.name]:
-            del self._of[stream.caller.name]
+        self._add(stream, -1)
+
+    def _add(self, stream: Stream, number: int) -> None:
+        self._count += number
+        for owner in (stream.credential.caller.name, stream.hub.organization_id):
+            self._of[owner] += number
+            if not self._of[owner]:
+                del self._of[owner]
 
     def __iter__(self) -> Iterator[Stream]:
         for hub in list(self.hubs.values()):
             yield from list(hub.streams)
 
     def __len__(self) -> int:
-        return self._of.total()
+        return self._count

@@ -12,6 +12,7 @@ import time
 from typing import Any
 
 import psycopg2
+from psycopg2 import sql
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -55,7 +56,7 @@ class Bell:
             self._rung.clear()
             try:
                 cursor = cursor or _own_cursor(self._engine)
-                cursor.execute(f'NOTIFY "{self._channel}"')
+                cursor.execute(sql.SQL("NOTIFY {}").format(sql.Identifier(self._channel)))
             except (SQLAlchemyError, psycopg2.Error) as error:
                 log.info("outbox_bell_unheard", error=type(error).__name__)
                 cursor = None
@@ -98,5 +99,5 @@ class Ear:
 
     def _listen(self) -> Any:
         cursor = _own_cursor(self._engine)
-        cursor.execute(f'LISTEN "{self._channel}"')
+        cursor.execute(sql.SQL("LISTEN {}").format(sql.Identifier(self._channel)))
         return cursor.connection

@@ -21,6 +21,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
+from chassis import tenancy
+
 _UP = """
 CREATE TABLE {schema}.outbox (
     id            bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT outbox_pkey PRIMARY KEY,
@@ -82,8 +84,21 @@ DROP TABLE {schema}.outbox;
 """
 
 
+# A web process queues events about whom it serves, and reads none.
+_APPENDING = """
+CREATE POLICY append ON {schema}.outbox FOR INSERT TO {web} WITH CHECK ({visible});
+"""
+
+
 def create_v1(schema: str) -> str:
-    return _UP.format(schema=schema)
+    visible = tenancy.visible("CAST(payload ->> 'organization_id' AS uuid)")
+    appending = _APPENDING.format(schema=schema, web=tenancy.WEB, visible=visible)
+    return _UP.format(schema=schema) + tenancy.protect_from_web(f"{schema}.outbox") + appending
+
+
+def let_append(schema: str, role: str) -> str:
+    """SQL for migrations: what a web process's role needs to queue events."""
+    return f"GRANT INSERT (event_id, event_type, ordering_key, payload, traceparent) ON {schema}.outbox TO {role};"
 
 
 def drop_v1(schema: str) -> str:

@@ -1,7 +1,16 @@
 """accounts' tables and the only SQL on them."""
 
-from accounts.store.accounts import Position, find_account, insert_account, list_accounts, update_account
+from accounts.store.accounts import (
+    Position,
+    count_accounts,
+    find_account,
+    insert_account,
+    list_accounts,
+    lock_organization,
+    update_account,
+)
 from accounts.store.credentials import (
+    count_credentials,
     custody,
     find_credential,
     find_sealed,
@@ -24,6 +33,8 @@ __all__ = [
     "SCHEMA",
     "Position",
     "VaultObjects",
+    "count_accounts",
+    "count_credentials",
     "custody",
     "find_account",
     "find_credential",
@@ -33,6 +44,7 @@ __all__ = [
     "insert_credential",
     "list_accounts",
     "list_credentials",
+    "lock_organization",
     "mark_invalid",
     "mark_refused",
     "put_sealed",

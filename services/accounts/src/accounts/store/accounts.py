@@ -20,6 +20,17 @@ def insert_account(tx: Connection, account_id: UUID, organization_id: UUID, new:
     return model.Account(**tx.execute(insert(account).values(values).returning(*_SHOWN)).one()._mapping)
 
 
+def lock_organization(tx: Connection, organization_id: UUID) -> None:
+    """Nobody else adds an account to the organization until the transaction ends."""
+    name = func.hashtextextended(f"accounts.account:{organization_id}", 0)
+    tx.execute(select(func.pg_advisory_xact_lock(name)))
+
+
+def count_accounts(tx: Connection, organization_id: UUID) -> int:
+    alive = (account.c.organization_id == organization_id) & account.c.deleted_at.is_(None)
+    return tx.execute(select(func.count()).select_from(account).where(alive)).scalar_one()
+
+
 def find_account(
     tx: Connection, organization_id: UUID, account_id: UUID, *, lock: bool = False
 ) -> model.Account | None:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Select, case, delete, func, insert, select, t
 from accounts import model
 from accounts.store.accounts import Position
 from accounts.store.tables import account, credential, sealed_secret
-from vault import Envelope
+from vault import Envelope, Place
 
 _SHOWN = (
     credential.c.id,
@@ -24,9 +24,14 @@ _SHOWN = (
 )
 
 
-def insert_credential(tx: Connection, credential_id: UUID, account_id: UUID, label: str, fingerprint: str) -> None:
-    values = {"id": credential_id, "account_id": account_id, "label": label, "fingerprint": fingerprint}
-    tx.execute(insert(credential).values(values))
+def insert_credential(tx: Connection, credential_id: UUID, of: model.Account, label: str, fingerprint: str) -> None:
+    values = {"id": credential_id, "account_id": of.id, "organization_id": of.organization_id}
+    tx.execute(insert(credential).values(**values, label=label, fingerprint=fingerprint))
+
+
+def count_credentials(tx: Connection, account_id: UUID) -> int:
+    alive = (credential.c.account_id == account_id) & credential.c.deleted_at.is_(None)
+    return tx.execute(select(func.count()).select_from(credential).where(alive)).scalar_one()
 
 
 def find_credential(
@@ -63,12 +68,13 @@ def revoke_credential(tx: Connection, credential_id: UUID) -> int:
     return version
 
 
-def put_sealed(tx: Connection, credential_id: UUID, version: int, envelope: Envelope) -> None:
+def put_sealed(tx: Connection, place: Place, envelope: Envelope) -> None:
     """Keep a request's secret for the worker, in place of any earlier one that the worker has not come to yet."""
-    forget_sealed(tx, credential_id, through=version)
+    forget_sealed(tx, place.credential_id, through=place.version)
     values = {
-        "credential_id": credential_id,
-        "version": version,
+        "credential_id": place.credential_id,
+        "version": place.version,
+        "organization_id": place.organization_id,
         "key_id": envelope.key_id,
         "wrapped_key": envelope.wrapped_key,
         "ciphertext": envelope.ciphertext,

@@ -16,7 +16,10 @@ def create_account(deps: Deps, principal: Principal, new: model.NewAccount) -> m
     model.check_environment(principal.environment, new.environment)
     model.check_rehearsal(new, allowed=deps.live_rehearsal)
     with deps.outbox.begin() as tx:
-        account = store.insert_account(tx, uuid4(), organization_of(principal), new)
+        organization_id = organization_of(principal)
+        store.lock_organization(tx, organization_id)
+        account = store.insert_account(tx, uuid4(), organization_id, new)
+        model.check_limit(store.count_accounts(tx, organization_id), deps.most_accounts)
         _tell(deps, tx, model.ACCOUNT_CREATED, account)
     return account
 

@@ -18,7 +18,8 @@ def add_credential(deps: Deps, principal: Principal, account_id: UUID, label: st
     with deps.outbox.begin() as tx:
         account = visible(tx, principal, account_id, lock=True)
         fingerprint = deps.fingerprint(account.organization_id, secret)
-        store.insert_credential(tx, credential_id, account_id, label, fingerprint)
+        store.insert_credential(tx, credential_id, account, label, fingerprint)
+        model.check_limit(store.count_credentials(tx, account_id), deps.most_credentials)
         _seal(deps, tx, account, credential_id, 1, secret)
         tell_credential(deps, tx, model.CREDENTIAL_CREATED, account, credential_id, 1)
         return _found(tx, account_id, credential_id)
@@ -66,7 +67,7 @@ def _seal(
     deps: Deps, tx: Connection, account: model.Account, credential_id: UUID, version: int, secret: Secret
 ) -> None:
     place = Place(account.organization_id, account.id, credential_id, version)
-    store.put_sealed(tx, credential_id, version, deps.keyring.seal(REQUEST, place, secret))
+    store.put_sealed(tx, place, deps.keyring.seal(REQUEST, place, secret))
 
 
 def _found(tx: Connection, account_id: UUID, credential_id: UUID, *, lock: bool = False) -> model.Credential:

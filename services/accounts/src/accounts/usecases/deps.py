@@ -20,6 +20,8 @@ class Deps:
     fingerprint_key: bytes = field(repr=False)
     internal_organizations: frozenset[UUID] = frozenset()
     live_rehearsal: bool = True
+    most_accounts: int = 1_000
+    most_credentials: int = 50
 
     def fingerprint(self, organization_id: UUID, secret: Secret) -> str:
         """Tells whether two secrets of an organization are the same one, and nothing else about them."""

@@ -31,7 +31,7 @@ STATUSES: dict[type[Exception], int] = {
     model.NotFound: 404,
     model.OrganizationExists: 409,
     model.LastAdmin: 409,
-    model.UserDeleted: 409,
+    model.LimitReached: 409,
     model.ProviderUnavailable: 503,
     model.DeletionUnconfirmed: 503,
 }

@@ -22,7 +22,7 @@ MANAGERS = (user(Role.ADMIN), service_account("api-key:write"))
     "Create an API key; the answer is the only place the key is ever shown",
     body=schemas.ApiKeyRequest,
     answers={201: schemas.CreatedApiKey},
-    errors=(413, 415, 422),
+    errors=(409, 413, 415, 422),
 )
 def create_key() -> ResponseReturnValue:
     new = schemas.ApiKeyRequest().load(request.get_json())

@@ -5,14 +5,14 @@ from datetime import datetime
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
-from flask import current_app, g, jsonify
+from flask import current_app, g, jsonify, request
 from flask.typing import ResponseReturnValue
 from marshmallow import Schema
 
-from chassis import cursors
-from chassis.principals import Principal
+from chassis import cursors, tenancy
+from chassis.access import page_size
+from chassis.principals import Kind, Principal
 from chassis.tokens import is_name
-from chassis.web import query
 from identity import model, usecases
 
 Item = TypeVar("Item")
@@ -23,7 +23,19 @@ PAGE_QUERY: Mapping[str, Mapping[str, Any]] = {
 
 
 def deps() -> usecases.Deps:
+    _serve_operator()
     return cast("usecases.Deps", current_app.extensions["deps"])
+
+
+def _serve_operator() -> None:
+    """An operator is served the organization in the path, or all; keys are of the one in the header."""
+    principal: Principal | None = g.get("principal")
+    if principal is None or principal.kind is not Kind.SERVICE_ACCOUNT:
+        return
+    if named := (request.view_args or {}).get("organization_id"):
+        tenancy.serve(named)
+    elif request.blueprint != "api_keys":
+        tenancy.serve_all()
 
 
 def caller() -> Principal:
@@ -50,10 +62,9 @@ def page(
     to_id: Callable[[str], Any] = UUID,
 ) -> ResponseReturnValue:
     """One page of a list in order of creation, and the cursor of the next."""
-    asked = query("limit", "next_cursor")
-    limit = cursors.limit(asked("limit"))
+    limit = page_size(request.args.get("limit"))
     known = cast("cursors.Cursors", current_app.extensions["cursors"])
-    position = known.read(about, asked("next_cursor"))
+    position = known.read(about, request.args.get("next_cursor"))
     after = (datetime.fromisoformat(position[0]), to_id(position[1])) if position else None
     found = read(after, limit + 1)
     shown, more = found[:limit], len(found) > limit

@@ -1,4 +1,7 @@
-"""Who belongs to an organization. A member is named by the provider's id of the user, the token's `sub`."""
+"""Who belongs to an organization. A member is named by the provider's id of the user, the token's `sub`.
+
+Operators read members; only an admin of the organization changes them, so that no scope is worth a role.
+"""
 
 from uuid import UUID
 
@@ -11,7 +14,7 @@ from chassis.principals import Role, service_account, user
 from chassis.web import created
 from identity import schemas, usecases
 from identity.routes.common import PAGE_QUERY, caller, deps, name_in_path, page
-from identity.routes.organizations import READ, WRITE
+from identity.routes.organizations import READ
 
 bp = Blueprint("memberships", __name__)
 
@@ -37,7 +40,7 @@ def get_member(organization_id: UUID, subject: str) -> ResponseReturnValue:
 
 
 @bp.put("/v1/organizations/<uuid:organization_id>/memberships/<path:subject>")
-@allow(user(Role.ADMIN), service_account(WRITE, organization=False))
+@allow(user(Role.ADMIN))
 @describe(
     "Make somebody a member, or change their role",
     body=schemas.MemberRequest,
@@ -54,7 +57,7 @@ def put_member(organization_id: UUID, subject: str) -> ResponseReturnValue:
 
 
 @bp.delete("/v1/organizations/<uuid:organization_id>/memberships/<path:subject>")
-@allow(user(Role.ADMIN), service_account(WRITE, organization=False))
+@allow(user(Role.ADMIN))
 @describe("Take somebody's membership away", answers={204: None}, errors=(404, 409))
 def remove_member(organization_id: UUID, subject: str) -> ResponseReturnValue:
     usecases.remove_member(deps(), caller(), organization_id, name_in_path(subject))

@@ -20,7 +20,7 @@ OPERATOR = service_account("organization:write", organization=False)
     "Create a service account; the answer is the only place its secret is ever shown",
     body=schemas.ServiceAccountRequest,
     answers={201: schemas.CreatedServiceAccount},
-    errors=(413, 415, 422),
+    errors=(409, 413, 415, 422),
 )
 def create_service_account() -> ResponseReturnValue:
     body = schemas.ServiceAccountRequest().load(request.get_json())

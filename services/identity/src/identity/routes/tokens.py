@@ -41,7 +41,8 @@ def grant_token() -> ResponseReturnValue:
         raise model.TokenRefused("unsupported_grant_type", "Only client_credentials is granted here.")
     token, scopes = usecases.grant_token(deps(), client_id, secret, _field("scope"))
     lifetime = deps().signer.lifetime_s
-    answer = {"access_token": token, "token_type": "Bearer", "expires_in": lifetime, "scope": " ".join(scopes)}
+    kind = "Bearer"
+    answer = {"access_token": token, "token_type": kind, "expires_in": lifetime, "scope": " ".join(scopes)}
     return jsonify(answer), 200, UNCACHED
 
 

@@ -41,6 +41,11 @@ def add(
     return _api_key(tx.execute(insert(api_key).values(values).returning(*_SHOWN)).one())
 
 
+def count(tx: Connection, organization_id: UUID) -> int:
+    counted = select(func.count()).select_from(api_key).where(api_key.c.organization_id == organization_id)
+    return tx.execute(counted).scalar_one()
+
+
 def find(tx: Connection, organization_id: UUID, key_id: UUID) -> model.ApiKey | None:
     row = tx.execute(select(*_SHOWN).where(_own(organization_id, key_id))).one_or_none()
     return _api_key(row) if row else None

@@ -30,9 +30,26 @@ def member(tx: Connection, organization_id: UUID, subject: str) -> model.Member 
     return _member(row) if row else None
 
 
+def standing(tx: Connection, organization_id: UUID, provider: str, subject: str) -> model.Standing | None:
+    """What is recorded of the user in the organization, also a membership taken away; None if nothing is."""
+    found = (
+        select(membership.c.role, membership.c.removed_at)
+        .join(app_user, app_user.c.id == membership.c.user_id)
+        .where(membership.c.organization_id == organization_id)
+        .where(app_user.c.provider == provider, app_user.c.subject == subject)
+    )
+    row = tx.execute(found).one_or_none()
+    return model.Standing(None if row.removed_at else row.role) if row else None
+
+
+def count(tx: Connection, organization_id: UUID) -> int:
+    return tx.execute(select(func.count()).select_from(_members(organization_id).subquery())).scalar_one()
+
+
 def some_admins(tx: Connection, organization_id: UUID) -> list[str]:
     """Up to two admins by their subjects: enough to tell whether there is more than one."""
-    return [row.subject for row in tx.execute(_members(organization_id).where(membership.c.role == "admin").limit(2))]
+    found = _members(organization_id).where(membership.c.role == model.ADMIN).limit(2)
+    return [row.subject for row in tx.execute(found)]
 
 
 def _members(organization_id: UUID) -> Select[Any]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, tuple_, update
+from sqlalchemy import Connection, delete, func, insert, select, text, tuple_, update
 
 from identity import model
 from identity.store.tables import service_account
@@ -13,6 +13,15 @@ from identity.store.tables import service_account
 def add(tx: Connection, client_id: str, name: str, scopes: Sequence[str], secret_digest: bytes) -> model.ServiceAccount:
     values = {"client_id": client_id, "name": name, "scopes": list(scopes), "secret_digest": secret_digest}
     return _service_account(tx.execute(insert(service_account).values(values).returning(service_account)).one())
+
+
+def lock_all(tx: Connection) -> None:
+    """Nobody else adds one until the transaction ends."""
+    tx.execute(text("SELECT pg_advisory_xact_lock(hashtextextended('identity.service_account', 0))"))
+
+
+def count(tx: Connection) -> int:
+    return tx.execute(select(func.count()).select_from(service_account)).scalar_one()
 
 
 def find_with_digest(tx: Connection, client_id: str) -> tuple[bytes, model.ServiceAccount] | None:

@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from chassis import keys
+from chassis import keys, tenancy
 from chassis.principals import Kind, Principal
 from identity import model
 from identity.store import api_keys as store
+from identity.store import organizations
 from identity.usecases.deps import Deps
 
 
@@ -19,7 +20,7 @@ def validate_key(deps: Deps, key: str) -> model.ApiKey:
     if not keys.is_well_formed(key):
         raise model.UnknownKey
     digest = keys.digest(key)
-    with deps.engine.connect() as tx:
+    with tenancy.serving_all(), deps.engine.connect() as tx:
         candidates = store.with_prefix(tx, keys.prefix(key))
     for stored, record, refused in candidates:
         if hmac.compare_digest(stored, digest):
@@ -34,7 +35,9 @@ def create_key(
     _check_grant(principal, new.permissions)
     key = keys.generate(new.environment)
     with deps.outbox.begin() as tx:
+        organizations.lock(tx, organization_id)
         record = store.add(tx, uuid4(), organization_id, new, keys.prefix(key), keys.digest(key))
+        model.check_limit(store.count(tx, organization_id), deps.limits.api_keys)
         deps.tell(tx, "api_key.created", record.id, organization_id=organization_id, api_key_id=record.id)
     return record, key
 

@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from chassis import crashpoints, db, logs
+from chassis import crashpoints, db, logs, tenancy
 from chassis.principals import Principal
 from identity import model
 from identity.providers import NotDeleted, Unconfirmed
@@ -96,6 +96,6 @@ def _take(deps: Deps, abandoned_after: timedelta) -> model.User | None:
 
 def _finish(deps: Deps, user: model.User) -> None:
     """Mark and tell in one transaction; told once, however many finish it."""
-    with deps.outbox.begin() as tx:
+    with tenancy.serving_all(), deps.outbox.begin() as tx:
         if store.mark_deleted(tx, user.id):
             deps.tell(tx, "user.deleted", user.id, user_id=user.id, provider=user.provider, subject=user.subject)

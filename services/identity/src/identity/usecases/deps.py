@@ -20,6 +20,7 @@ class Deps:
     outbox: Outbox
     signer: Signer
     provider: Provider
+    limits: model.Limits
 
     def tell(self, tx: Connection, event_type: str, ordering_key: object, **ids: object) -> None:
         """Queue an event in the caller's transaction; events about one thing are told in order."""

@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import Connection
 
+from chassis import tenancy
 from chassis.principals import Kind, Principal
 from identity import model
 from identity.store import organizations as store
@@ -37,7 +38,7 @@ def get_organization_by_provider(
     """Any organization for a service account; for a user one they belong to, by membership or by their token."""
     if provider != deps.provider.name:
         raise model.NotFound
-    with deps.engine.connect() as tx:
+    with tenancy.serving_all(), deps.engine.connect() as tx:
         if principal.kind is Kind.SERVICE_ACCOUNT:
             return _found(store.find_by_external_id(tx, provider, external_id))
         if principal.user_id and (found := store.find_of_member(tx, provider, external_id, principal.user_id)):

@@ -5,6 +5,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import Connection
 
+from chassis import tenancy
 from chassis.principals import Kind, Principal
 from identity import model
 from identity.store import organizations as organization_store
@@ -22,7 +23,7 @@ def list_memberships(deps: Deps, principal: Principal) -> list[model.Membership]
     """Where the caller was made a member; a provider's user may be known by the token alone and have none."""
     if principal.user_id is None:
         return []
-    with deps.engine.connect() as tx:
+    with tenancy.serving_all(), deps.engine.connect() as tx:
         return store.memberships_of(tx, principal.user_id)
 
 
@@ -49,22 +50,20 @@ def put_member(deps: Deps, organization: model.Organization, subject: str, role:
 
 
 def change_member(
-    deps: Deps, principal: Principal, organization_id: UUID, subject: str, role: str
+    deps: Deps, principal: Principal | None, organization_id: UUID, subject: str, role: str
 ) -> tuple[model.Member, bool]:
-    """The member as they are now, and whether they are new."""
-    see_organization(principal, organization_id)
+    """The member as they are now, and whether they are new. Without a principal: the operator's own hand."""
     with deps.outbox.begin() as tx:
-        organization = _locked(tx, organization_id)
-        if role != "admin":
+        organization = _locked_by_admin(tx, principal, organization_id)
+        if role != model.ADMIN:
             _keep_an_admin(tx, principal, organization_id, subject)
-        return _put(deps, tx, organization, subject, role)
+        return _put(deps, tx, organization, subject, role, says_deleted=principal is None)
 
 
-def remove_member(deps: Deps, principal: Principal, organization_id: UUID, subject: str) -> None:
+def remove_member(deps: Deps, principal: Principal | None, organization_id: UUID, subject: str) -> None:
     """Also for one who is a member by the provider's word only: from now on it does not count here."""
-    see_organization(principal, organization_id)
     with deps.outbox.begin() as tx:
-        organization = _locked(tx, organization_id)
+        organization = _locked_by_admin(tx, principal, organization_id)
         user_id = _member_id(deps, tx, organization, subject)
         _keep_an_admin(tx, principal, organization_id, subject)
         store.remove_member(tx, organization_id, user_id)
@@ -72,13 +71,25 @@ def remove_member(deps: Deps, principal: Principal, organization_id: UUID, subje
 
 
 def _put(
-    deps: Deps, tx: Connection, organization: model.Organization, subject: str, role: str
+    deps: Deps,
+    tx: Connection,
+    organization: model.Organization,
+    subject: str,
+    role: str,
+    *,
+    says_deleted: bool = True,
 ) -> tuple[model.Member, bool]:
-    """The organization is locked before the user, here as everywhere."""
+    """The organization is locked before the user, here as everywhere.
+
+    An organization's admin learns of no deletion: it may have happened in another one. Such a member is like one who
+    never signs in, because a deleted user is refused wherever a token is read.
+    """
     user = store.ensure_user(tx, uuid4(), organization.provider, subject)
-    if user.deleted_at:
+    if user.deleted_at and says_deleted:
         raise model.UserDeleted
     is_new = store.put_member(tx, organization.id, user.id, role)
+    if is_new:
+        model.check_limit(store.count(tx, organization.id), deps.limits.members)
     deps.tell(tx, "membership.updated", organization.id, organization_id=organization.id, user_id=user.id)
     return _found(store.member(tx, organization.id, subject)), is_new
 
@@ -89,10 +100,22 @@ def _member_id(deps: Deps, tx: Connection, organization: model.Organization, sub
     return _found(store.member(tx, organization.id, subject)).user_id
 
 
-def _keep_an_admin(tx: Connection, principal: Principal, organization_id: UUID, subject: str) -> None:
-    """Users cannot lock their organization out of itself; operators can."""
-    if principal.kind is Kind.USER and model.is_last_admin(store.some_admins(tx, organization_id), subject):
+def _keep_an_admin(tx: Connection, principal: Principal | None, organization_id: UUID, subject: str) -> None:
+    """Users cannot lock their organization out of itself; the operator's own hand can."""
+    if principal and model.is_last_admin(store.some_admins(tx, organization_id), subject):
         raise model.LastAdmin
+
+
+def _locked_by_admin(tx: Connection, principal: Principal | None, organization_id: UUID) -> model.Organization:
+    """The organization, locked. The caller's role is read again behind the lock: who waited may have lost it."""
+    if principal:
+        see_organization(principal, organization_id)
+    organization = _locked(tx, organization_id)
+    if principal:
+        recorded = store.standing(tx, organization_id, organization.provider, principal.id)
+        if principal.kind is not Kind.USER or not model.may_change_members(principal.role, recorded):
+            raise model.GrantTooWide("Only an admin of the organization changes its members.")
+    return organization
 
 
 def _locked(tx: Connection, organization_id: UUID) -> model.Organization:

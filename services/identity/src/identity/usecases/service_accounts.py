@@ -19,7 +19,9 @@ def create_service_account(
     _check_grant(principal, scopes)
     client_id, secret = f"sa_{secrets.token_hex(12)}", _new_secret()
     with deps.outbox.begin() as tx:
+        store.lock_all(tx)
         account = store.add(tx, client_id, name, scopes, keys.digest(secret))
+        model.check_limit(store.count(tx), deps.limits.service_accounts)
         deps.tell(tx, "service_account.created", client_id, client_id=client_id)
     return account, secret
 

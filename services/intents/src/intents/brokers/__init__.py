@@ -27,6 +27,7 @@ from intents.brokers.protocol import (
     RateLimited,
     Refused,
     Told,
+    Unreachable,
     Update,
 )
 
@@ -54,6 +55,7 @@ __all__ = [
     "Refused",
     "Told",
     "UnknownBroker",
+    "Unreachable",
     "Update",
 ]
 

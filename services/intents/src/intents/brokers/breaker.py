@@ -1,83 +1,219 @@
 """A circuit breaker for each way to a broker: when it is down, nobody waits for time-outs to find that out again.
 
+Whose failure it is decides who waits. That there is no connection concerns everybody: five such failures in a row open
+the circuit that all share. Whatever goes wrong once a request was written may be the request's own doing, so it opens
+the circuit of its organization, and the shared one only when several organizations fail at the same time and they are
+most of those that have tried lately.
+
 Each pause is a quarter of the outage so far: however long the broker was away, the way is open again before another
-quarter of that time has passed, and a long outage costs few tries.
+quarter of that time has passed, and a long outage costs few tries. While the shared circuit is open organizations try
+by turns: each has one try at a time, and a slow one of one organization does not keep the next from its own.
 """
 
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import UUID
 
-FAILURES = 5  # in a row, before the circuit opens
+FAILURES = 5  # in a row, before a circuit opens
 PAUSE_PART = 0.25
 SHORTEST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 15.0
-LONGEST_TRY_SECONDS = 15.0  # after which whoever passed the half-open circuit will not tell how it went
+LONGEST_TRY_SECONDS = 15.0  # after which whoever passed the open circuit will not tell how it went
+TURN_SECONDS = 0.5  # from one organization's try to another's, if the first has not ended
+RECENT_SECONDS = 30.0
+FORGET_SECONDS = 600.0
 
 CLOSED, HALF_OPEN, OPEN = 0, 1, 2
 _WORDS = ("closed", "half_open", "open")
 
 
+@dataclass(slots=True)
+class Circuit:
+    """Failures in a row, and until when nobody should try again once there are too many."""
+
+    failures: int = 0
+    failing_from: float = 0.0
+    failed_at: float = 0.0
+    until: float = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        return self.failures >= FAILURES
+
+    def fail(self, now: float) -> None:
+        self.failures += 1
+        if self.failures == 1:
+            self.failing_from = now
+        self.failed_at, self.until = now, now + self.pause(now)
+
+    def pause(self, now: float) -> float:
+        return min(LONGEST_PAUSE_SECONDS, max(SHORTEST_PAUSE_SECONDS, PAUSE_PART * (now - self.failing_from)))
+
+    def clear(self) -> None:
+        self.failures = 0
+
+    def left(self, now: float) -> float:
+        return self.until - now if self.is_open else 0.0
+
+
+@dataclass(slots=True)
+class Organization(Circuit):
+    """How one organization fares at the broker."""
+
+    seen_at: float = 0.0
+    trying_until: float = 0.0
+    """How long it is expected to say what became of its try through an open circuit."""
+
+
 class Breaker:
-    """Closed: all may pass. Open: nobody, for a while. Half open: one, whose fate decides."""
+    """Whoever is told 0 by `wait` may pass, and must then say how it went: `succeeded`, `failed`, `let_another_try`."""
 
     def __init__(
-        self, changed: Callable[[int], None] = lambda _state: None, clock: Callable[[], float] = time.monotonic
+        self,
+        changed: Callable[[int], None] = lambda _state: None,
+        organizations_changed: Callable[[int], None] = lambda _open: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._changed, self._clock = changed, clock
+        self._changed, self._organizations_changed, self._clock = changed, organizations_changed, clock
         self._lock = threading.Lock()
-        self._failures, self._failing_from, self._until = 0, 0.0, 0.0
+        self._line = Circuit()
+        """Of connections that could not be made."""
+        self._several = Circuit()
+        """Of calls that failed although there was a connection, whoever made them."""
+        self._several_fail = False
+        self._organizations: dict[UUID, Organization] = {}
+        self._open_organizations: set[UUID] = set()
+        self._trying: set[UUID] = set()
+        self._tried_at = 0.0
+        self._forgot_at = clock()
         self.state = CLOSED
         changed(CLOSED)
+        organizations_changed(0)
 
     @property
     def word(self) -> str:
+        """Of the circuit that all share."""
         return _WORDS[self.state]
 
-    def wait(self) -> float:
-        """Seconds until the next try; 0 means that the caller may pass, and must then tell how it went."""
+    def wait(self, organization_id: UUID) -> float:
+        """Seconds until the organization's next try; 0 means that the caller may pass."""
         with self._lock:
-            if self.state == CLOSED:
-                return 0.0
-            left = self._until - self._clock()
+            now = self._clock()
+            own = self._of(organization_id, now)
+            left = self._left(own, now)
             if left > 0:
-                return left if self.state == OPEN else min(left, self._pause())
-            self._set(HALF_OPEN)
-            self._until = self._clock() + LONGEST_TRY_SECONDS
+                return left
+            if self._is_shut or own.is_open:
+                own.trying_until = now + LONGEST_TRY_SECONDS
+                self._trying.add(organization_id)
+                self._tried_at = now
+                self._show(organization_id, own)
             return 0.0
 
-    def succeeded(self) -> None:
-        if self.state == CLOSED and self._failures == 0:
+    def succeeded(self, organization_id: UUID) -> None:
+        """The broker answered: whoever failed before may try again, but an organization that fails answers for it."""
+        own = self._organizations.get(organization_id)
+        if own and not (own.failures or self._line.failures or self._several.failures or self._trying):
+            own.seen_at = self._clock()
             return
         with self._lock:
-            self._failures = 0
-            self._set(CLOSED)
+            own = self._ended(organization_id)
+            own.clear()
+            self._line.clear()
+            self._several.clear()
+            self._several_fail = False
+            self._show(organization_id, own)
 
-    def failed(self) -> float:
-        """Seconds until the next try; 0 while the circuit is still closed."""
+    def failed(self, organization_id: UUID, *, connected: bool) -> float:
+        """Seconds until the organization's next try. `connected`: the request was written, what failed came after."""
         with self._lock:
-            self._failures += 1
-            if self._failures == 1:
-                self._failing_from = self._clock()
-            if self._failures < FAILURES:
-                return 0.0
-            pause = self._pause()
-            self._until = self._clock() + pause
-            self._set(OPEN)
-            return pause
+            now = self._clock()
+            own, was_try = self._of(organization_id, now), organization_id in self._trying
+            self._ended(organization_id)
+            if connected:
+                own.fail(now)
+                if was_try:
+                    self._line.clear()  # there is a line, whatever has become of the request
+                self._judge_several(now)
+            else:
+                if now - self._line.failed_at > RECENT_SECONDS and not self._line.is_open:
+                    self._line.clear()
+                self._line.fail(now)
+            self._show(organization_id, own)
+            return max(0.0, self._left(own, now))
 
-    def let_another_try(self) -> None:
+    def let_another_try(self, organization_id: UUID) -> None:
         """Of one who passed and then had nothing to try: the next may pass instead."""
         with self._lock:
-            if self.state == HALF_OPEN:
-                self._until = self._clock()
-                self._set(OPEN)
+            own = self._ended(organization_id)
+            self._show(organization_id, own)
 
-    def _pause(self) -> float:
-        outage = self._clock() - self._failing_from
-        return min(LONGEST_PAUSE_SECONDS, max(SHORTEST_PAUSE_SECONDS, PAUSE_PART * outage))
+    @property
+    def _is_shut(self) -> bool:
+        return self._line.is_open or self._several_fail
 
-    def _set(self, state: int) -> None:
+    def _left(self, own: Organization, now: float) -> float:
+        """By its own circuit, and the shared one. Who has not failed lately need not wait for those who have."""
+        if own.trying_until > now:
+            pauses = [circuit.pause(now) for circuit in self._open_for(own)]
+            return min(own.trying_until - now, max(pauses, default=SHORTEST_PAUSE_SECONDS))
+        left = max(own.left(now), self._line.left(now))
+        if self._several_fail and own.failures:
+            left = max(left, self._several.until - now)
+        if self._is_shut and any(self._organizations[other].trying_until > now for other in self._trying):
+            left = max(left, self._tried_at + TURN_SECONDS - now)
+        return left
+
+    def _open_for(self, own: Organization) -> list[Circuit]:
+        shared = [self._several] if self._several_fail else []
+        return [*shared, *(circuit for circuit in (own, self._line) if circuit.is_open)]
+
+    def _judge_several(self, now: float) -> None:
+        """Whether it is the broker that fails, and not some organization there."""
+        self._several.fail(now)
+        if self._several_fail or self._several.failures < FAILURES:
+            return
+        recent = [each for each in self._organizations.values() if now - each.seen_at <= RECENT_SECONDS]
+        failing = sum(1 for each in recent if each.failures)
+        if failing >= 2 and 2 * failing > len(recent):
+            self._several_fail = True
+            self._several.failing_from = now
+            self._several.until = now + self._several.pause(now)
+
+    def _ended(self, organization_id: UUID) -> Organization:
+        now = self._clock()
+        own = self._of(organization_id, now)
+        own.seen_at, own.trying_until = now, 0.0
+        self._trying.discard(organization_id)
+        return own
+
+    def _of(self, organization_id: UUID, now: float) -> Organization:
+        own = self._organizations.get(organization_id)
+        if own is None:
+            self._forget(now)
+            own = self._organizations[organization_id] = Organization(seen_at=now)
+        return own
+
+    def _forget(self, now: float) -> None:
+        """Those of whom nothing was heard for long: otherwise all that ever traded would be kept."""
+        if now - self._forgot_at < RECENT_SECONDS:
+            return
+        self._forgot_at = now
+        for organization_id, own in list(self._organizations.items()):
+            if now - max(own.seen_at, own.trying_until) > FORGET_SECONDS:
+                del self._organizations[organization_id]
+                self._trying.discard(organization_id)
+                self._open_organizations.discard(organization_id)
+        self._organizations_changed(len(self._open_organizations))
+
+    def _show(self, organization_id: UUID, own: Organization) -> None:
+        counted = len(self._open_organizations)
+        (self._open_organizations.add if own.is_open else self._open_organizations.discard)(organization_id)
+        if len(self._open_organizations) != counted:
+            self._organizations_changed(len(self._open_organizations))
+        state = CLOSED if not self._is_shut else HALF_OPEN if self._trying else OPEN
         if self.state != state:
             self.state = state
             self._changed(state)

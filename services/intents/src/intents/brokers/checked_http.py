@@ -1,41 +1,102 @@
-"""HTTP connections that ask, immediately before a request is written, whether it may still go out.
+"""HTTP connections that ask before they write, and that bound what they read.
 
-Between deciding and writing lie a connection to be made and, if the process is suspended there, any length of time.
-So the question is put where the bytes leave: after the connection is there, before each piece of the request.
+Between deciding and writing lie a connection to be made and, if the process is suspended there, any length of time. So
+the question whether a request may still go out is put where the bytes leave: after the connection is there, before each
+piece of the request.
+
+A time-out of a socket is for one read of it: an answer of one byte a second never ends. So the time of the whole answer
+and its size are counted where the bytes come in, which covers headers, framing and whatever comes before the answer.
 """
 
+import io
+import socket
 import threading
+import time
+from http.client import HTTPException, HTTPResponse
 from typing import Any
 
+import requests
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from intents.brokers.protocol import Check, no_check
 
+ANSWER_BYTES = 8 * 2**20
+"""Of one answer: on the line, and once more after decompression."""
+_PIECE_BYTES = 2**16
+
+
+class AnswerTooLarge(HTTPException):
+    """There is more than `ANSWER_BYTES` of it. What was read is thrown away, the rest is not read."""
+
 
 class Written(threading.local):
-    """What this thread's request has to pass."""
+    """This thread's request: what it has to pass, and whether any of it has gone out."""
 
     check: Check = staticmethod(no_check)
+    begun: bool = False
+
+    def start(self, check: Check) -> None:
+        self.check, self.begun = check, False
 
 
 written = Written()
 
 
+class _BoundedReader(io.RawIOBase):
+    """The bytes of one answer, until its time is up: the socket's time-out, from the moment the request was sent."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock, self._bytes = sock, sock.makefile("rb", buffering=0)
+        self._ends_at = time.monotonic() + (sock.gettimeout() or 0.0)
+        self._left = ANSWER_BYTES
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        seconds = self._ends_at - time.monotonic()
+        if seconds <= 0:
+            raise TimeoutError("the whole answer took too long")
+        self._sock.settimeout(seconds)
+        count = self._bytes.readinto(buffer)
+        self._left -= count or 0
+        if self._left < 0:
+            raise AnswerTooLarge
+        return count
+
+    def close(self) -> None:
+        self._bytes.close()
+        super().close()
+
+
+class _BoundedResponse(HTTPResponse):
+    def __init__(self, sock: socket.socket, *arguments: Any, **named: Any) -> None:
+        super().__init__(sock, *arguments, **named)
+        self.fp.close()
+        self.fp = io.BufferedReader(_BoundedReader(sock))
+
+
 class _CheckedConnection(HTTPConnection):
+    response_class = _BoundedResponse
+
     def send(self, data: Any) -> None:
         if self.sock is None:
             self.connect()
         written.check()
+        written.begun = True
         super().send(data)
 
 
 class _CheckedSecureConnection(HTTPSConnection):
+    response_class = _BoundedResponse
+
     def send(self, data: Any) -> None:
         if self.sock is None:
             self.connect()
         written.check()
+        written.begun = True
         super().send(data)
 
 
@@ -53,3 +114,14 @@ class CheckedAdapter(HTTPAdapter):
     def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
         super().init_poolmanager(*arguments, **named)
         self.poolmanager.pool_classes_by_scheme = {"http": _CheckedPool, "https": _CheckedSecurePool}
+
+
+def read_whole(response: requests.Response) -> bytes:
+    """The body of a streamed response, decompressed piece by piece so that it cannot become too large unnoticed."""
+    pieces, size = [], 0
+    for piece in response.iter_content(_PIECE_BYTES):
+        size += len(piece)
+        if size > ANSWER_BYTES:
+            raise AnswerTooLarge
+        pieces.append(piece)
+    return b"".join(pieces)

@@ -1,5 +1,7 @@
 """What a broker is to us: a few verbs, one shape of order, and four ways in which a call can fail.
 
+An adapter bounds what it reads, in bytes, time and pages, by its own limits: an answer beyond them is a broken one.
+
 A new broker is one file that speaks these words, a line in `brokers.CONNECTORS`, and a pass of `brokers.conformance`.
 """
 
@@ -161,6 +163,10 @@ class NotSent(BrokerError):
         self.reason, self.retry_after = reason, retry_after
 
 
+class Unreachable(NotSent):
+    """There was no connection to write to: the line or the broker is down, whoever asks and for whatever."""
+
+
 class RateLimited(NotSent):
     """Not done; `retry_after` seconds are the broker's wish for the whole account."""
 
@@ -190,7 +196,11 @@ def no_check() -> None:
 
 
 class Broker(Protocol):
-    """One account at one broker. Every method may raise BrokerError; none waits longer than `call_seconds`."""
+    """One account at one broker. Every method may raise BrokerError, and nothing else whatever the broker answers.
+
+    No exchange takes longer than `call_seconds`, from the connection to the last byte of the answer; a listing is one
+    exchange for each page.
+    """
 
     @property
     def client_ids(self) -> ClientIds: ...

@@ -39,11 +39,11 @@ class ExecutionConfig(Config):
     )
     streams: int = setting("BROKER_STREAMS", "accounts whose updates one reconciler hears at most", default=200)
     key_encryption_key: str = setting(
-        "KEY_ENCRYPTION_KEY", "as in accounts: opens broker secrets", default="", secret=True
+        "VAULT_KEY_ENCRYPTION_KEY", "as in accounts: opens broker secrets", default="", secret=True
     )
-    key_encryption_key_file: str = setting("KEY_ENCRYPTION_KEY_FILE", "a file with that key", default="")
+    key_encryption_key_file: str = setting("VAULT_KEY_ENCRYPTION_KEY_FILE", "a file with that key", default="")
     earlier_key_encryption_keys: tuple[str, ...] = setting(
-        "EARLIER_KEY_ENCRYPTION_KEYS", "as in accounts", default=(), secret=True
+        "EARLIER_VAULT_KEY_ENCRYPTION_KEYS", "as in accounts", default=(), secret=True
     )
     paper_account_secret: str = setting(
         "PAPER_ACCOUNT_SECRET",
@@ -89,7 +89,7 @@ class ExecutionConfig(Config):
                 key = Path(self.key_encryption_key_file).read_text()
             return Keyring.from_text(key, self.earlier_key_encryption_keys)
         except (OSError, ValueError):
-            raise BadConfiguration("KEY_ENCRYPTION_KEY: must be 32 random bytes in base64") from None
+            raise BadConfiguration("VAULT_KEY_ENCRYPTION_KEY: must be 32 random bytes in base64") from None
 
     def remote_vault(self) -> Vault | None:
         if self.vault != "hashicorp":

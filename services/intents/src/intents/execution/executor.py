@@ -7,7 +7,7 @@ asks the broker before sending anything.
 import queue
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -19,6 +19,7 @@ from chassis.outbox.bell import Ear
 from intents.execution import store
 from intents.execution.gateway import Gateway
 from intents.execution.held import Patience
+from intents.execution.in_hand import InHand, Room
 from intents.execution.liveness import Liveness
 from intents.execution.metrics import CLAIMED, VERDICTS
 from intents.execution.recorder import PATIENCE, Happening, Recorder
@@ -31,7 +32,7 @@ log = logs.get(__name__)
 SWEEP_SECONDS = 1.0
 SOON_SECONDS = 0.25  # while something waits to be looked at again
 WATCHFUL_SECONDS = 10.0
-CLAIM = 200
+NEWCOMER_SECONDS = 0.1  # how often an executor that is busy looks for organizations of which it has nothing in hand
 MOST_IN_HAND = 1_000
 RECORDERS = 4  # some prepare what they write while what others wrote is being committed
 BACKLOG_SECONDS = 0.05  # how long a command in hand may have to wait for a thread
@@ -54,15 +55,17 @@ class Executor:
     """Without one its leases end by the clock alone."""
     _todo: "queue.SimpleQueue[Work | None]" = field(default_factory=queue.SimpleQueue, init=False)
     _wake: threading.Event = field(default_factory=threading.Event, init=False)
-    _places_lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _in_hand: InHand = field(default_factory=InHand, init=False)
     _watchful_until: float = field(default=0.0, init=False)
-    _in_hand: int = field(default=0, init=False)
+    _busy_until: float = field(default=0.0, init=False)
     _more: bool = field(default=True, init=False)
+    _ending: bool = field(default=False, init=False)
+    _last_turn: UUID = field(default=UUID(int=0), init=False)
     _call_seconds: float = field(default=BACKLOG_SECONDS, init=False)
 
     def __post_init__(self) -> None:
         self.recorder = Recorder(self.direct, self._recorded, self.patience, self.tell, RECORDERS)
-        self.turns = Turns(self.account_calls)
+        self.turns = Turns(self.threads, self.account_calls)
 
     def run(self, stop: threading.Event) -> None:
         """Work until asked to stop; then finish what is in hand."""
@@ -74,8 +77,9 @@ class Executor:
         threading.Thread(target=self._follow_replacements, args=(stop,), name="replaced", daemon=True).start()
         while not stop.is_set():
             if not self._take():
-                self._wake.wait(SOON_SECONDS if time.monotonic() < self._watchful_until else SWEEP_SECONDS)
+                self._wake.wait(self._pause())
                 self._wake.clear()
+        self._ending = True
         for _ in hands:
             self._todo.put(None)
         for hand in hands:
@@ -107,45 +111,70 @@ class Executor:
         """Look for work now."""
         self._wake.set()
 
+    def _pause(self) -> float:
+        now = time.monotonic()
+        if now < self._busy_until:
+            return self._busy_until - now
+        return SOON_SECONDS if now < self._watchful_until else SWEEP_SECONDS
+
     def _take(self) -> bool:
-        """Claim as much as there is room for; whether there may be more."""
-        most = self._most_in_hand()
-        room = min(CLAIM, most - self._in_hand + self.turns.waiting)
-        if room < min(CLAIM, max(1, most // 4)):
-            return False
+        """Claim as much as there is room for; whether there may be more that can be claimed at once."""
+        blocked = self.turns.blocked()
+        room = self._in_hand.room(self._most_in_hand(), blocked)
+        if not room.is_ample:
+            now = time.monotonic()
+            if now < self._busy_until:
+                return False
+            self._busy_until = now + NEWCOMER_SECONDS
         try:
-            holder = self.liveness.holder() if self.liveness else None
-            resting = self.turns.full() + self.gateway.resting()
-            claimed = store.claim(self.direct, room, self.lease_seconds, resting, holder)
+            claimed = self._claim(room, [*blocked, *self.gateway.resting()])
         except SQLAlchemyError as error:
             if not db.is_unavailable(error):
                 raise
             log.warning("executor_database_unavailable", error=type(error).__name__)
             self._watchful_until = time.monotonic() + WATCHFUL_SECONDS
             return False
-        self._more = len(claimed) == room
+        self._begin(claimed)
+        organizations = {work.organization_id for work in claimed}
+        at_once = len(claimed) == room.total or len(organizations) > 1  # each of several may have been cut short
+        self._more = at_once or not all(room.allowances.values())
+        return at_once
+
+    def _claim(self, room: Room, resting: Sequence[UUID]) -> list[Work]:
+        holder = self.liveness.holder() if self.liveness else None
+        shares = store.Shares(room.allowances, room.of_others, self._last_turn)
+        claimed = store.claim(self.direct, room.total, self.lease_seconds, resting, holder, shares)
+        if claimed:
+            taken = {work.organization_id for work in claimed}
+            self._last_turn = max(taken, key=lambda each: (each <= shares.after, each))
+        return claimed
+
+    def _begin(self, claimed: Sequence[Work]) -> None:
         if not claimed:
-            return False
+            return
         crashpoints.reach("executor.after_claim")
         CLAIMED.inc(len(claimed))
-        with self._places_lock:
-            self._in_hand += len(claimed)
+        self._in_hand.add(claimed)
         for work in claimed:
             if self.turns.enter(work):
                 self._todo.put(work)
-        return self._more
 
     def _most_in_hand(self) -> int:
         """One for each thread, so that nothing waits for another; more only while calls are quick."""
         return max(self.threads, min(MOST_IN_HAND, int(self.threads * BACKLOG_SECONDS / self._call_seconds)))
 
     def _serve(self) -> None:
-        """One thread: a piece of work, then those of the same account that had to wait for it."""
+        """One thread: a piece of work, then one that had to wait for it. What else may begin has threads that are free,
+        unless they have ended."""
         while (work := self._todo.get()) is not None:
-            following: Work | None = work
-            while following is not None:
-                self._do(following)
-                following = self.turns.leave(following)
+            mine = deque([work])
+            while mine:
+                self._do(done := mine.popleft())
+                begun = self.turns.leave(done)
+                own = len(begun) if self._ending else 1
+                mine.extend(begun[:own])
+                for other in begun[own:]:
+                    self._todo.put(other)
 
     def _do(self, work: Work) -> None:
         started = time.monotonic()
@@ -165,9 +194,8 @@ class Executor:
             VERDICTS.labels(*names).inc(count)
         if any(type_ == "REPLACE" for type_, _ in verdicts):
             self._replaced.set()
-        with self._places_lock:
-            self._in_hand -= len(batch)
-        if self._more or not self.turns.waiting:  # else the claim would only go through what it must not take
+        self._in_hand.remove(one.work for one in batch if isinstance(one, Answer))
+        if self._more or not self.turns.blocked():  # else the claim would only go through what it must not take
             self._wake.set()
 
 

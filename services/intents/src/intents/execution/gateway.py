@@ -19,6 +19,7 @@ from intents.brokers import (
     OutcomeUnknown,
     RateLimited,
     UnknownBroker,
+    Unreachable,
 )
 from intents.brokers.breaker import Breaker
 from intents.execution.credentials import (
@@ -32,7 +33,7 @@ from intents.execution.credentials import (
     VaultDown,
 )
 from intents.execution.deciding import decide_here
-from intents.execution.metrics import CALL_SECONDS, CIRCUIT
+from intents.execution.metrics import CALL_SECONDS, CIRCUIT, CIRCUITS_OF_ORGANIZATIONS
 from intents.execution.sending import OPERATOR_SECONDS, Dispatch, QueryFailed
 from intents.execution.work import OPERATOR_REQUIRED, Later, Unknown, Verdict, Work
 
@@ -93,13 +94,13 @@ class Gateway:
 
     def _try_all(self, work: Work, pairs: Sequence[KeyPair]) -> Verdict:
         breaker = self.breaker(work.broker or "", work.environment)
-        if (wait := breaker.wait()) > 0:
+        if (wait := breaker.wait(work.organization_id)) > 0:
             return Later(wait, "circuit_open")
         for pair in pairs:
             verdict = self._try(breaker, work, pair)
             if verdict is not None:
                 return verdict
-        breaker.let_another_try()
+        breaker.let_another_try(work.organization_id)
         return _out_of_reach(work)
 
     def _pairs(self, work: Work) -> list[KeyPair]:
@@ -132,11 +133,11 @@ class Gateway:
                 return None
             verdict = Dispatch(broker, work, self._refreshed, lambda: self.is_current(work.holder)).run()
         except tuple(_PARKED) as reason:
-            breaker.let_another_try()
+            breaker.let_another_try(work.organization_id)
             return self._rest(work, _PARKED[type(reason)])
         except BrokerError as error:
             return self._failed(breaker, work, pair, error)
-        breaker.succeeded()
+        breaker.succeeded(work.organization_id)
         self._seconds(work.broker or "").observe(time.monotonic() - started)
         return verdict
 
@@ -173,9 +174,9 @@ class Gateway:
         cause = error.__cause__ if isinstance(error, QueryFailed) else error
         pause = 0.0
         if isinstance(cause, (RateLimited, CredentialRefused)):
-            breaker.succeeded()
+            breaker.succeeded(work.organization_id)
         else:
-            pause = breaker.failed()
+            pause = breaker.failed(work.organization_id, connected=not isinstance(cause, Unreachable))
         if isinstance(cause, RateLimited):
             self._paused[work.account_id] = time.monotonic() + (cause.retry_after or 1.0)
         if isinstance(cause, CredentialRefused):
@@ -190,7 +191,10 @@ class Gateway:
         return Later(max(NOT_REACHED_SECONDS, pause), reason)
 
     def _note_refusal(self, work: Work, pair: KeyPair) -> None:
-        """Remembered only when it is told: otherwise nobody would ask the broker again, and it never would be."""
+        """Remembered only when it is told: otherwise nobody would ask the broker again, and it never would be.
+
+        A pair that the platform makes itself has no owner to tell and no other version to wait for: it is tried again.
+        """
         self.credentials.forget(work.account_id)
         if self._refused.get(work.account_id) == pair.reference:
             return
@@ -200,7 +204,8 @@ class Gateway:
         except SQLAlchemyError as error:
             log.warning("credential_refusal_not_told", account_id=str(work.account_id), error=type(error).__name__)
         else:
-            self._refused[work.account_id] = pair.reference
+            if pair.credential_id is not None:
+                self._refused[work.account_id] = pair.reference
 
     def _seconds(self, broker: str) -> Histogram:
         """The labels are looked up once: for a quick broker that takes longer than the call."""
@@ -211,12 +216,12 @@ class Gateway:
     def circuits(self) -> dict[str, str]:
         """How each way to a broker is: closed, half_open or open. Only those that were tried are known."""
         with self._lock:
-            return {f"{broker} {environment}": one.word for (broker, environment), one in self._breakers.items()}
+            return {f"{broker} {environment}": made.word for (broker, environment), made in self._breakers.items()}
 
     def breaker(self, broker: str, environment: str) -> Breaker:
         with self._lock:
             key = (broker, environment)
             if key not in self._breakers:
-                gauge = CIRCUIT.labels(broker, environment)
-                self._breakers[key] = Breaker(gauge.set)
+                gauges = CIRCUIT.labels(*key), CIRCUITS_OF_ORGANIZATIONS.labels(*key)
+                self._breakers[key] = Breaker(gauges[0].set, gauges[1].set)
             return self._breakers[key]

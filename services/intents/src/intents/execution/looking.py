@@ -132,7 +132,8 @@ class Look:
 
 
 def _has_changed(known: Believed, order: Order) -> bool:
-    return known.needs_operator or order.status != known.status or _has_fills(known, order)
+    left_open = known.of_ended and not known.unwanted and order.status in OPEN
+    return known.needs_operator or left_open or order.status != known.status or _has_fills(known, order)
 
 
 def _has_fills(known: Believed, order: Order) -> bool:

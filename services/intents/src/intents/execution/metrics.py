@@ -14,7 +14,16 @@ CALL_SECONDS = Histogram(
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
 )
 CIRCUIT = Gauge(
-    "tip_broker_circuit", "0 closed, 1 half open, 2 open.", ["broker", "environment"], multiprocess_mode="mostrecent"
+    "tip_broker_circuit",
+    "The circuit that all organizations share: 0 closed, 1 half open, 2 open.",
+    ["broker", "environment"],
+    multiprocess_mode="mostrecent",
+)
+CIRCUITS_OF_ORGANIZATIONS = Gauge(
+    "tip_broker_organization_circuits",
+    "Organizations whose own circuit is open.",
+    ["broker", "environment"],
+    multiprocess_mode="mostrecent",
 )
 STREAMS = Gauge("tip_broker_streams", "Accounts whose updates are heard.", multiprocess_mode="livesum")
 LOOKS = Counter("tip_reconciliation_looks_total", "Accounts compared with their broker.", ["result"])

@@ -9,10 +9,11 @@ from sqlalchemy import Engine, text
 
 from intents.brokers import Order, OrderStatus
 from intents.execution import recorder
+from intents.execution.watching import ENDED
 from intents.execution.work import OPERATOR_REQUIRED, Heard, Resolution
 from intents.store.direct import Direct
 
-ORDER = "ORDER"
+ORDER, UNWANTED = "ORDER", "UNWANTED"
 _UNRESOLVED = f"""
     SELECT i.account_id, i.id AS intent_id, coalesce(a.name, o.client_order_id) AS client_order_id,
            coalesce(a.type, '{ORDER}') AS type, i.status, i.reason_code, i.symbol, i.order_side,
@@ -31,7 +32,17 @@ _UNRESOLVED = f"""
     LEFT JOIN intents.broker_login l ON l.account_id = i.account_id AND l.credential = o.credential
     WHERE (i.open_actions > 0 AND i.outcome = 'unknown') OR i.reason_code = '{OPERATOR_REQUIRED}'
 """  # noqa: S608 - a constant
-_LIST = text(f"{_UNRESOLVED} ORDER BY i.updated_at")
+# Orders that no intent asks for and that have not been seen to end: the system cancels them where it can.
+_UNWANTED = f"""
+    SELECT i.account_id, i.id, o.client_order_id, '{UNWANTED}', i.status, i.reason_code, i.symbol, i.order_side, i.spec,
+           NULL::timestamptz, o.credential, l.broker_account, o.broker_order_id, split_part(o.client_order_id, '#', 1)
+    FROM intents.broker_order o
+    JOIN intents.intent i ON i.account_id = o.account_id AND i.id = o.intent_id
+    LEFT JOIN intents.broker_login l ON l.account_id = o.account_id AND l.credential = o.credential
+    WHERE o.broker_order_id IS NOT NULL AND (o.unwanted_since IS NOT NULL OR i.status IN ({ENDED}))
+      AND o.status NOT IN ('FILLED', 'CANCELED', 'EXPIRED', 'REJECTED', 'REPLACED')
+"""  # noqa: S608 - a constant
+_LIST = text(f"{_UNRESOLVED} UNION ALL {_UNWANTED}")
 
 
 class NotUnresolved(Exception):
@@ -47,7 +58,7 @@ class StillUnresolved(Exception):
 
 
 class Unresolved(NamedTuple):
-    """A command that may have been sent, or an ORDER that nobody can query, and where it is.
+    """A command that may have been sent, an ORDER that nobody can query, one that is UNWANTED, and where it is.
 
     `client_order_id` names it for `resolve`.
     """
@@ -78,7 +89,7 @@ class Found(NamedTuple):
 
 
 def unresolved(engine: Engine) -> list[Unresolved]:
-    """The commands whose outcome is not known, those that only an operator can settle among them."""
+    """Commands whose outcome is not known, and open orders that their intents do not ask for."""
     with engine.connect() as tx:
         return [Unresolved(*row) for row in tx.execute(_LIST)]
 
@@ -86,7 +97,7 @@ def unresolved(engine: Engine) -> list[Unresolved]:
 def resolve(engine: Engine, client_order_id: str, found: Found | None, note: str) -> Unresolved:
     """Settle a command by what an operator has found at the broker: the order, or that there is none."""
     command = _command(engine, client_order_id)
-    if found is None and command.type == ORDER:
+    if found is None and command.type in (ORDER, UNWANTED):
         raise WasAccepted
     if found is None:
         happening: Heard | Resolution = Resolution(command.account_id, command.intent_id, client_order_id, note)

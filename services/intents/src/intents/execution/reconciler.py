@@ -3,6 +3,7 @@
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from intents.execution.credentials import (
     NoCredential,
     VaultDown,
 )
+from intents.execution.fair_share import may_take_another
 from intents.execution.looking import Look, MissingOrders
 from intents.execution.metrics import LOOKS, STREAMS
 from intents.execution.recorder import Recorder
@@ -33,8 +35,9 @@ log = logs.get(__name__)
 
 LEASE_SECONDS = 6.0
 RENEW_SECONDS = 1.0
+CALM_SECONDS, SOON_SECONDS = 0.05, 0.01  # until it is asked again who is to be looked at
 LINGER_SECONDS = 600.0  # how long an account is listened to after its last order has ended
-LOOKERS = 4
+LOOKERS = 8  # of which no organization takes all: see `fair_share`
 FORGOTTEN = timedelta(days=30)  # how far back orders are adopted of an account of which a restored log knows nothing
 NO_KEYS_SECONDS = 30.0
 FIRST_PAUSE_SECONDS = 0.2
@@ -51,6 +54,7 @@ class Watch:
     look_at: float = 0.0
     active_at: float = field(default_factory=time.monotonic)
     looking: bool = False
+    has_stream: bool = False
     listening: bool = False
     missing: MissingOrders = field(default_factory=MissingOrders)
     paused_until: float = 0.0
@@ -84,8 +88,7 @@ class Reconciler:
                 self._carefully(self._follow_deleted_accounts)
                 renew_at = time.monotonic() + RENEW_SECONDS
                 while time.monotonic() < renew_at and not stop.is_set():
-                    self._look_where_due(pool)
-                    stop.wait(0.05)
+                    stop.wait(SOON_SECONDS if self._look_where_due(pool) else CALM_SECONDS)
             for watch in self._watches.values():
                 watch.stop.set()
         self._carefully(lambda: watching.release(self.engine, self._token))
@@ -115,6 +118,7 @@ class Reconciler:
             watch.account = account
             if account.is_urgent and now >= watch.paused_until:
                 watch.look_at = 0.0
+        self._open_streams()
 
     def _follow_deleted_accounts(self) -> None:
         now = time.monotonic()
@@ -125,10 +129,21 @@ class Reconciler:
             self.recorder.put(order)
 
     def _begin(self, account: Watched) -> None:
-        watch = Watch(account, threading.Event())
-        self._watches[account.account_id] = watch
-        if len(self._watches) <= self.streams:
+        self._watches[account.account_id] = Watch(account, threading.Event())
+
+    def _open_streams(self) -> None:
+        """As many as there may be, and no more of one organization than its fair share."""
+        held = self._counted("has_stream")
+        for watch in self._watches.values():
+            if watch.has_stream or not _may_take(watch, held, self.streams):
+                continue
+            watch.has_stream = True
+            held[watch.account.organization_id] += 1
             threading.Thread(target=self._listen, args=(watch,), name="stream", daemon=True).start()
+
+    def _counted(self, flag: str) -> Counter[UUID]:
+        """How many watches of each organization have the flag set."""
+        return Counter(watch.account.organization_id for watch in self._watches.values() if getattr(watch, flag))
 
     def _pair(self, account: Watched) -> KeyPair:
         return self.credentials.pair(account.account_id, account.broker)
@@ -159,15 +174,22 @@ class Reconciler:
             if watch.listening:
                 watch.listening = False
                 STREAMS.dec()
-            watch.stop.wait(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads reconnections, guards nothing
+            watch.stop.wait(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads them, guards nothing # nosec B311
             pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
 
-    def _look_where_due(self, pool: ThreadPoolExecutor) -> None:
+    def _look_where_due(self, pool: ThreadPoolExecutor) -> bool:
+        """The most overdue first, as far as lookers are free for their organizations; whether somebody has to wait."""
         now = time.monotonic()
-        for watch in self._watches.values():
-            if watch.look_at <= now and not watch.looking:
+        due = [watch for watch in self._watches.values() if watch.look_at <= now and not watch.looking]
+        held = self._counted("looking") if due else Counter()
+        begun = 0
+        for watch in sorted(due, key=lambda each: each.look_at):
+            if _may_take(watch, held, LOOKERS):
                 watch.looking, watch.look_at = True, now + self.look_seconds
+                held[watch.account.organization_id] += 1
+                begun += 1
                 pool.submit(self._look, watch)
+        return begun < len(due)
 
     def _look(self, watch: Watch) -> None:
         account_id = watch.account.account_id
@@ -263,3 +285,7 @@ class Reconciler:
             if self.credentials.broker_account(account.account_id, pair, broker) == known.broker_account:
                 return broker
         return None
+
+
+def _may_take(watch: Watch, held: Counter[UUID], places: int) -> bool:
+    return may_take_another(held[watch.account.organization_id], places - held.total())

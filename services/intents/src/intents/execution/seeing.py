@@ -24,6 +24,7 @@ ORDER_AFTER_END = "ORDER_AFTER_END"
 DUPLICATE_ORDER = "DUPLICATE_ORDER"
 REPLACED_LATE = "REPLACED_LATE"
 OVERFILLED = "OVERFILLED"
+_CAME_TO_NOTHING = (MISSING, OrderStatus.REJECTED)
 
 
 class Fill(NamedTuple):
@@ -64,8 +65,11 @@ def see(
         tell_position(held, moment, news)
     if current:
         _end(held, order, moment, told)
-    if surfaced or (held.intent.status in TERMINAL and (current or is_current_state)):
+    ended = held.intent.status in TERMINAL
+    if surfaced or (ended and (current or is_current_state)):
         _disown(held, known, moment)
+    if ended and fills and not current and held.current_order:
+        _disown(held, held.current_order, moment)  # what others of its orders have filled leaves nothing for it
 
 
 def _known(held: Held, order: Order) -> BrokerOrder | None:
@@ -167,11 +171,12 @@ def _is_replacement(held: Held, known: BrokerOrder) -> bool:
 
 def _take_over(held: Held, known: BrokerOrder, order: Order, moment: datetime, filled: bool) -> bool:
     """Settle the REPLACE by what became of its order; False while that is open, or when it came to nothing."""
+    old = held.current_order
     if order.status is OrderStatus.REJECTED:
         apply_report(held, Report(Update.REPLACE_REJECTED, moment, reason_code="REPLACE_REJECTED"))
         done(held)
         return False
-    if order.status is OrderStatus.PENDING and not filled:
+    if order.status is OrderStatus.PENDING and not filled and (old is None or old.status != OrderStatus.REPLACED):
         return False
     _replaced(held, known, order.broker_order_id, moment)
     return True
@@ -243,13 +248,25 @@ def _end(held: Held, order: Order, moment: datetime, told: Told | None) -> None:
 
 
 def _replaced_by(held: Held, order: Order, moment: datetime) -> None:
+    """The order has become another one: that of the unsettled REPLACE, of one that was given up, or somebody else's.
+
+    Only the other's client order id tells. Where it is not known yet, whoever sends the REPLACE is to query it now.
+    """
     command = held.command
-    if command and command.type == "REPLACE" and order.replaced_by:
-        asked = next((one for one in held.orders.values() if one.action_sequence == command.sequence), None)
-        if asked:
-            _replaced(held, asked, order.replaced_by, moment)
-    elif held.intent.status not in TERMINAL:
-        # What it became is not what is asked for here: a REPLACE of ours that was given up, or somebody else's.
-        given_up = any(one.status == MISSING or one.unwanted for one in held.orders.values())
-        code = REPLACED_LATE if given_up else "REPLACED_ELSEWHERE"
-        apply_report(held, Report(Update.CANCELED, moment, reason_code=code))
+    asked = next((one for one in held.orders.values() if command and one.action_sequence == command.sequence), None)
+    if asked and order.replaced_by and asked.broker_order_id == order.replaced_by:
+        _replaced(held, asked, order.replaced_by, moment)
+    elif command and command.type == "REPLACE" and not (asked and asked.status in _CAME_TO_NOTHING):
+        held.next_attempt_at, held.changed = held.now, True
+    else:
+        end_if_replaced(held, moment)
+
+
+def end_if_replaced(held: Held, moment: datetime) -> None:
+    """An order that became something else than is asked for here: a REPLACE of ours given up, or somebody else's."""
+    order = held.current_order
+    if order is None or order.status != OrderStatus.REPLACED or held.intent.status in TERMINAL:
+        return
+    given_up = any(one.status == MISSING or one.unwanted for one in held.orders.values())
+    code = REPLACED_LATE if given_up else "REPLACED_ELSEWHERE"
+    apply_report(held, Report(Update.CANCELED, moment, reason_code=code))

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from intents.brokers import Order, OrderStatus
 from intents.execution.held import ENDED, MISSING, Held
-from intents.execution.seeing import see
+from intents.execution.seeing import end_if_replaced, see
 from intents.execution.telling import apply_report, done, tell
 from intents.execution.work import (
     OPERATOR_REQUIRED,
@@ -42,6 +42,8 @@ def settle(held: Held, happenings: Iterable[Answer | Heard | Resolution | OutOfR
             _out_of_reach(held, happening)
         else:
             _heard(held, happening)
+        if held.command is None:
+            end_if_replaced(held, held.now)
     held.changed = held.changed or any(order.changed for order in held.orders.values())
 
 
@@ -101,11 +103,12 @@ def _see_all(held: Held, orders: Iterable[Order]) -> None:
 
 
 def _refused(held: Held, refused: Refused, work: Work, open_still: bool) -> None:
+    if open_still:
+        # A refusal is of the request that it answers: one that was sent before may still be on its way.
+        _end_unseen(held, work.client_order_id, MISSING if work.started_before else OrderStatus.REJECTED)
     _see_all(held, refused.orders)
     if not open_still or held.command is None:
         return
-    # A refusal is of the request that it answers: one that was sent before may still be on its way.
-    _end_unseen(held, work.client_order_id, MISSING if work.started_before else OrderStatus.REJECTED)
     update = _REFUSED[held.command.type]
     apply_report(held, Report(update, held.now, reason_code=refused.code, reason=refused.reason))
     done(held)

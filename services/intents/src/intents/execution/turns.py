@@ -1,48 +1,94 @@
-"""Fairness: one account, however much it sends and however slow its broker is, does not take all the threads."""
+"""Which of the claimed commands are called for: no organization and no account takes all the threads."""
 
 import threading
-from collections import defaultdict, deque
+from collections import Counter, OrderedDict, deque
 from uuid import UUID
 
+from intents.execution.fair_share import may_take_another
 from intents.execution.work import Work
+
+_Accounts = OrderedDict[UUID, deque[Work]]
 
 
 class Turns:
-    """No account has more than `width` calls at the same time. What is beyond that waits behind its own kind."""
+    """Of `threads` calls at the same time an organization has its fair share, and of these an account `account_calls`.
 
-    def __init__(self, width: int) -> None:
-        self._width = width
+    What is beyond that waits: organizations take turns, and within each its accounts.
+    """
+
+    def __init__(self, threads: int, account_calls: int) -> None:
+        self._threads, self._account_calls = threads, account_calls
         self._lock = threading.Lock()
-        self._calls: defaultdict[UUID, int] = defaultdict(int)
-        self._behind: dict[UUID, deque[Work]] = {}
-        self.waiting = 0
+        self._calls = 0
+        self._of_organization: Counter[UUID] = Counter()
+        self._of_account: Counter[UUID] = Counter()
+        self._waiting: OrderedDict[UUID, _Accounts] = OrderedDict()
 
     def enter(self, work: Work) -> bool:
-        """Whether it may be done now; else `leave` gives it to whoever is done with one of the same account."""
+        """Whether it may be called for now; else `leave` gives it to whoever is done with another."""
         with self._lock:
-            if self._calls[work.account_id] < self._width:
-                self._calls[work.account_id] += 1
+            if self._may_begin(work.organization_id, work.account_id):
+                self._begin(work)
                 return True
-            self._behind.setdefault(work.account_id, deque()).append(work)
-            self.waiting += 1
+            accounts = self._waiting.setdefault(work.organization_id, OrderedDict())
+            accounts.setdefault(work.account_id, deque()).append(work)
             return False
 
-    def leave(self, done: Work) -> Work | None:
-        """The next of the same account, if one waits."""
-        account_id = done.account_id
+    def leave(self, done: Work) -> list[Work]:
+        """What may begin now that this one has ended: there is a thread for each."""
         with self._lock:
-            if behind := self._behind.get(account_id):
-                self.waiting -= 1
-                following = behind.popleft()
-                if not behind:
-                    del self._behind[account_id]
-                return following
-            self._calls[account_id] -= 1
-            if not self._calls[account_id]:
-                del self._calls[account_id]
-            return None
+            self._calls -= 1
+            _decrease(self._of_organization, done.organization_id)
+            _decrease(self._of_account, done.account_id)
+            return list(iter(self._next, None))
 
-    def full(self) -> list[UUID]:
-        """The accounts of which nothing more should be taken."""
+    def blocked(self) -> dict[UUID, tuple[UUID, int]]:
+        """Accounts that have as many calls as they may, with their organization and how much of theirs waits.
+
+        Nothing more of them should be taken, and what waits keeps nobody else from being taken.
+        """
         with self._lock:
-            return list(self._behind)
+            return {
+                account_id: (organization_id, len(works))
+                for organization_id, accounts in self._waiting.items()
+                for account_id, works in accounts.items()
+                if self._of_account[account_id] >= self._account_calls
+            }
+
+    def _may_begin(self, organization_id: UUID, account_id: UUID) -> bool:
+        held, free = self._of_organization[organization_id], self._threads - self._calls
+        return may_take_another(held, free) and self._of_account[account_id] < self._account_calls
+
+    def _begin(self, work: Work) -> None:
+        self._calls += 1
+        self._of_organization[work.organization_id] += 1
+        self._of_account[work.account_id] += 1
+
+    def _next(self) -> Work | None:
+        for organization_id, accounts in self._waiting.items():
+            for account_id in accounts:
+                if self._may_begin(organization_id, account_id):
+                    return self._taken(organization_id, account_id)
+        return None
+
+    def _taken(self, organization_id: UUID, account_id: UUID) -> Work:
+        """Its account is the last of its organization from now on, and its organization the last of all."""
+        accounts = self._waiting[organization_id]
+        work = accounts[account_id].popleft()
+        _to_the_end(accounts, account_id)
+        _to_the_end(self._waiting, organization_id)
+        self._begin(work)
+        return work
+
+
+def _decrease(counter: Counter[UUID], name: UUID) -> None:
+    counter[name] -= 1
+    if not counter[name]:
+        del counter[name]
+
+
+def _to_the_end(line: OrderedDict[UUID, deque[Work]] | OrderedDict[UUID, _Accounts], name: UUID) -> None:
+    if line[name]:
+        line.move_to_end(name)
+    else:
+        del line[name]

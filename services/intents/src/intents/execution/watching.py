@@ -24,6 +24,7 @@ MISSING_HOURS = 24  # how long what was given up is looked for: as long as an or
 
 class Watched(NamedTuple):
     account_id: UUID
+    organization_id: UUID
     broker: str
     environment: str
     is_urgent: bool
@@ -46,6 +47,8 @@ class Believed(NamedTuple):
     unwanted: bool = False
     needs_operator: bool = False
     """Whether its intent says that nobody can query it."""
+    of_ended: bool = False
+    """Whether its intent has ended."""
 
 
 # Not yet ended as far as we know, or given up not long ago. What is being sent is the executor's.
@@ -78,7 +81,7 @@ _WATCH = text(f"""
         WHERE known.lease_until IS NULL OR known.lease_until < now() OR known.lease_token = excluded.lease_token
         RETURNING account_id, epoch
     )
-    SELECT account.id, account.broker, account.environment, EXISTS (
+    SELECT account.id, account.organization_id, account.broker, account.environment, EXISTS (
         SELECT FROM intents.broker_order o WHERE o.account_id = taken.account_id AND o.unwanted_since IS NOT NULL
         AND {UNENDED}), CAST(:epoch AS uuid) IS NOT NULL AND taken.epoch IS DISTINCT FROM :epoch
     FROM taken JOIN accounts_api.account account ON account.id = taken.account_id
@@ -89,7 +92,9 @@ _BELIEVED = text(f"""
            (SELECT broker_account FROM intents.broker_login l
             WHERE l.account_id = o.account_id AND l.credential = o.credential), unwanted_since IS NOT NULL,
            EXISTS (SELECT FROM intents.intent i WHERE i.account_id = o.account_id AND i.id = o.intent_id
-                   AND i.reason_code = '{OPERATOR_REQUIRED}' AND i.open_actions = 0)
+                   AND i.reason_code = '{OPERATOR_REQUIRED}' AND i.open_actions = 0),
+           EXISTS (SELECT FROM intents.intent i WHERE i.account_id = o.account_id AND i.id = o.intent_id
+                   AND i.status IN ({ENDED}))
     FROM intents.broker_order o WHERE account_id = :account_id AND {UNENDED}
 """)  # noqa: S608 - a constant
 _NOW = text("SELECT clock_timestamp()")

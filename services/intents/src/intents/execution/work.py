@@ -43,6 +43,7 @@ class Work:
     """The earliest command of an intent that is not settled, under a lease."""
 
     account_id: UUID
+    organization_id: UUID
     intent_id: UUID
     lease_token: UUID
     lease_ends: float

@@ -39,6 +39,7 @@ from intents.model.orders import (
     Spec,
 )
 from intents.model.reports import Report, apply, broker_order, broker_trade
+from intents.model.signed_heads import SignedHead, contradiction
 from intents.model.statistics import WINDOWS, Count, Statistics, start, summarize
 
 __all__ = [
@@ -75,6 +76,7 @@ __all__ = [
     "OutcomeUnknown",
     "Replace",
     "Report",
+    "SignedHead",
     "Spec",
     "State",
     "Statistics",
@@ -84,6 +86,7 @@ __all__ = [
     "apply",
     "broker_order",
     "broker_trade",
+    "contradiction",
     "follow",
     "hold_to_total",
     "is_repeated_cancel",

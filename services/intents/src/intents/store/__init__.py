@@ -15,10 +15,19 @@ from intents.store.reads import (
     history,
     last_cancel,
     latest,
+    limit_statements,
     other_events,
     page,
 )
-from intents.store.refusals import refuse
+from intents.store.refusals import prune_refusals, refuse
+from intents.store.signed_heads import (
+    Signed,
+    Unsigned,
+    publish_signing_key,
+    save_signed_heads,
+    signed_head,
+    unsigned_heads,
+)
 from intents.store.statistics import behind, counts, forget_old_keys, now, roll
 from intents.store.tables import METADATA, SCHEMA
 
@@ -32,7 +41,9 @@ __all__ = [
     "New",
     "Once",
     "Question",
+    "Signed",
     "Uncertain",
+    "Unsigned",
     "account",
     "accounts_of",
     "append",
@@ -52,14 +63,20 @@ __all__ = [
     "history",
     "last_cancel",
     "latest",
+    "limit_statements",
     "lock_account",
     "lock_intents",
     "now",
     "other_events",
     "page",
+    "prune_refusals",
+    "publish_signing_key",
     "refuse",
     "remember",
     "roll",
+    "save_signed_heads",
+    "signed_head",
+    "unsigned_heads",
     "with_order_facts",
     "written",
 ]

@@ -1,11 +1,13 @@
 """What a submit must know: one read."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import control_rules
+from chassis import keys, tenancy
 from chassis.access import KeyRow
 from control_rules.rows import RULES_COLUMNS
 from intents import model
@@ -76,13 +78,13 @@ _CONTROL_NAMES = ("time_zone", "account_disabled", "account_version", *RULES_COL
 
 
 class Question(NamedTuple):
-    """Of what the facts are wanted: `key_prefix` is None when the caller is known already."""
+    """Of what the facts are wanted: `api_key` is None when the caller is known already."""
 
     account_id: UUID | None
     symbol: str | None = None
     ref_intent_id: UUID | None = None
     idempotency_key: str | None = None
-    key_prefix: str | None = None
+    api_key: str | None = None
 
 
 Known = tuple[model.Facts, list[KeyRow]]
@@ -94,16 +96,19 @@ def facts(direct: Direct, question: Question) -> Known:
 
 
 def facts_of(direct: Direct, questions: Sequence[Question]) -> list[Known]:
-    """The answer to each question, in one read."""
+    """The answer to each question, in one read: of whoever is served now, or else of those whose keys are presented."""
+    presented = [one.api_key for one in questions if one.api_key]
     asked = (
-        [one.key_prefix for one in questions],
+        [one.api_key and keys.prefix(one.api_key) for one in questions],
         [_text(one.account_id) for one in questions],
         [one.symbol for one in questions],
         [_text(one.ref_intent_id) for one in questions],
         [one.idempotency_key for one in questions],
     )
     found: list[list[tuple[Any, ...]]] = [[] for _ in questions]
-    for row in direct.read(_FACTS, asked):
+    with tenancy.serving_keys(map(keys.digest, presented)) if presented else nullcontext():
+        rows_of_all = direct.read(_FACTS, asked)
+    for row in rows_of_all:
         found[row[0] - 1].append(row)
     return [(_facts(rows[0]), [KeyRow(*row[_KEY]) for row in rows if row[_KEY.start] is not None]) for rows in found]
 

@@ -34,9 +34,10 @@ _UNLESS_KEPT = f"""
     RETURNING account_id, key
 """
 _ONCE = f"""
-    INSERT INTO intents.idempotency AS earlier (account_id, key, request_hash, intent_id, action_id, state, created_at)
-    SELECT account_id, key, request_hash, intent_id, action_id, state, created_at FROM given WHERE key IS NOT NULL
-    ORDER BY account_id, key
+    INSERT INTO intents.idempotency AS earlier (account_id, organization_id, key, request_hash, intent_id, action_id,
+                                                state, created_at)
+    SELECT account_id, organization_id, key, request_hash, intent_id, action_id, state, created_at
+    FROM given WHERE key IS NOT NULL ORDER BY account_id, key
     {_UNLESS_KEPT}
 """  # noqa: S608 - only our own words
 _KEYS = Statement("intents_keys", ("json",), f"WITH given AS MATERIALIZED ({_GIVEN}) {_ONCE}")
@@ -45,8 +46,8 @@ _ADMITTED = """
 """
 # The row of the account that is written last holds up its other writers: so it is taken late, and by one statement.
 _HEAD = f"""
-    INSERT INTO intents.account_head AS head (account_id, last_sequence, last_hash, previous_hash)
-    SELECT account_id, 1, sha256('\\x{chain.GENESIS.hex()}'::bytea || int8send(1) || digest),
+    INSERT INTO intents.account_head AS head (account_id, organization_id, last_sequence, last_hash, previous_hash)
+    SELECT account_id, organization_id, 1, sha256('\\x{chain.GENESIS.hex()}'::bytea || int8send(1) || digest),
            '\\x{chain.GENESIS.hex()}'::bytea
     FROM admitted ORDER BY account_id
     ON CONFLICT (account_id) DO UPDATE SET
@@ -113,11 +114,11 @@ _AMEND = Statement(
 )
 _REMEMBER = Statement(
     "intents_remember",
-    ("uuid", "text", "bytea", "uuid", "uuid", "jsonb", "timestamptz"),
+    ("uuid", "uuid", "text", "bytea", "uuid", "uuid", "jsonb", "timestamptz"),
     f"""
-    INSERT INTO intents.idempotency AS earlier (account_id, key, request_hash, intent_id, action_id, state, created_at,
-                                                created)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, false)
+    INSERT INTO intents.idempotency AS earlier (account_id, organization_id, key, request_hash, intent_id, action_id,
+                                                state, created_at, created)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, false)
     {_UNLESS_KEPT}
     """,  # noqa: S608 - only our own words
 )
@@ -269,7 +270,8 @@ def remember(direct: Direct, action: model.Action, once: Once, now: datetime) ->
     """Keep that a request was answered with an action that was there already."""
     record = model.record(action)
     kept = json.dumps(record["state"])
-    values = (record["account_id"], once.key, once.request_hash, record["intent_id"], record["id"], kept, now)
+    whose = (record["account_id"], record["organization_id"])
+    values = (*whose, once.key, once.request_hash, record["intent_id"], record["id"], kept, now)
     try:
         if not direct.write(_REMEMBER, values):
             raise FactsChanged

@@ -14,7 +14,7 @@ import psycopg2
 from psycopg2 import extras
 from sqlalchemy import Engine, exc
 
-from chassis import db
+from chassis import db, tenancy
 
 _NOT_PREPARED = "26000"
 
@@ -72,7 +72,7 @@ class Direct:
         if self._in_transaction:
             yield
             return
-        self._plain("BEGIN")
+        self._plain(_scoped("BEGIN", after=True))
         self._here.in_transaction = True
         try:
             yield
@@ -120,7 +120,8 @@ class Direct:
             if statement.name not in self._here.prepared:
                 cursor.execute(statement.prepare)
                 self._here.prepared.add(statement.name)
-            cursor.execute(statement.execute, values)
+            words = statement.execute if self._in_transaction else _scoped(statement.execute)
+            cursor.execute(words, values)
             rows: list[tuple[Any, ...]] = cursor.fetchall()
         except psycopg2.Error as error:
             raise self._translated(error) from error
@@ -161,6 +162,14 @@ class Direct:
         cursor, self._here.cursor = getattr(self._here, "cursor", None), None
         if cursor is not None and not cursor.connection.closed:
             cursor.connection.close()
+
+
+def _scoped(words: str, *, after: bool = False) -> str:
+    """With the statement that says whom the transaction serves: sent together they are one, and one round trip."""
+    scope = tenancy.scope()
+    if scope is None:
+        return words
+    return f"{words}; {scope}" if after else f"{scope}; {words}"
 
 
 def _was_left(connection: Any) -> bool:

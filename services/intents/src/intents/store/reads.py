@@ -72,6 +72,11 @@ _FIRST_GAP = text("""
 """)
 
 
+def limit_statements(tx: Connection, milliseconds: int) -> None:
+    """Until the transaction ends, no statement of it runs for longer."""
+    tx.execute(text(f"SET LOCAL statement_timeout = {milliseconds:d}"))
+
+
 def account(tx: Connection, account_id: UUID) -> model.Account | None:
     row = tx.execute(_ACCOUNT, {"account_id": account_id}).one_or_none()
     return model.Account(*row) if row else None

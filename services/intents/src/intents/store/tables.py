@@ -1,5 +1,5 @@
-"""The tables as SQLAlchemy sees them. Every primary key but that of `log_epoch`, which is about all
-accounts, starts with the account: the tables shard by it.
+"""The tables as SQLAlchemy sees them. Every primary key but those of `log_epoch` and `log_signing_key`, which are
+about all accounts, starts with the account: the tables shard by it.
 """
 
 from sqlalchemy import (
@@ -8,6 +8,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     DateTime,
+    ForeignKey,
     Index,
     Integer,
     LargeBinary,
@@ -34,6 +35,7 @@ account_head = Table(
     "account_head",
     METADATA,
     Column("account_id", Uuid, primary_key=True),
+    Column("organization_id", Uuid, nullable=False),
     Column("last_sequence", BigInteger, nullable=False),
     Column("last_hash", LargeBinary, nullable=False),
     Column("previous_hash", LargeBinary, nullable=False),
@@ -109,7 +111,7 @@ intent = Table(
     CheckConstraint(f"status IN ({_STATUSES})", name="status"),
     CheckConstraint("outcome IN ('unknown')", name="outcome"),
 )
-Index("intent_work_idx", intent.c.next_attempt_at, postgresql_where=text("open_actions > 0"))
+Index("intent_work_idx", intent.c.organization_id, intent.c.next_attempt_at, postgresql_where=text("open_actions > 0"))
 Index("intent_lease_idx", intent.c.lease_holder, postgresql_where=text("lease_until IS NOT NULL"))
 Index("intent_open_idx", intent.c.account_id, intent.c.symbol, postgresql_where=text(f"status NOT IN ({_ENDED})"))
 Index("intent_overordered_idx", intent.c.account_id, intent.c.id, postgresql_where=text("overordered"))
@@ -117,6 +119,7 @@ position = Table(
     "position",
     METADATA,
     Column("account_id", Uuid, primary_key=True),
+    Column("organization_id", Uuid, nullable=False),
     Column("symbol", Text, primary_key=True),
     Column("quantity", Numeric, nullable=False),
     Column("last_price", Numeric),
@@ -135,6 +138,7 @@ balance = Table(
     "balance",
     METADATA,
     Column("account_id", Uuid, primary_key=True),
+    Column("organization_id", Uuid, nullable=False),
     Column("currency", Text, nullable=False),
     Column("cash", Numeric, nullable=False),
     Column("equity", Numeric, nullable=False),
@@ -189,6 +193,7 @@ broker_event = Table(
     "broker_event",
     METADATA,
     Column("account_id", Uuid, primary_key=True),
+    Column("organization_id", Uuid, nullable=False),
     Column("sequence", BigInteger, primary_key=True),
     Column("id", Uuid, nullable=False),
     Column("type", Text, nullable=False),
@@ -208,6 +213,7 @@ idempotency = Table(
     "idempotency",
     METADATA,
     Column("account_id", Uuid, primary_key=True),
+    Column("organization_id", Uuid, nullable=False),
     Column("key", Text, primary_key=True),
     Column("request_hash", LargeBinary, nullable=False),
     Column("intent_id", Uuid, nullable=False),
@@ -220,7 +226,7 @@ refusal = Table(
     "refusal",
     METADATA,
     Column("account_id", Uuid, primary_key=True),
-    Column("created_at", _MOMENT, primary_key=True),
+    Column("created_at", _MOMENT, primary_key=True, index=True),
     Column("id", Uuid, primary_key=True),
     Column("organization_id", Uuid, nullable=False),
     Column("type", Text, nullable=False),
@@ -233,6 +239,7 @@ statistic = Table(
     "statistic",
     METADATA,
     Column("account_id", Uuid, primary_key=True),
+    Column("organization_id", Uuid, nullable=False),
     Column("width", Text, primary_key=True),
     Column("bucket", _MOMENT, primary_key=True),
     Column("kind", Text, primary_key=True),
@@ -244,7 +251,27 @@ statistic_head = Table(
     "statistic_head",
     METADATA,
     Column("account_id", Uuid, primary_key=True),
+    Column("organization_id", Uuid, nullable=False),
     Column("last_sequence", BigInteger, nullable=False),
+)
+log_signing_key = Table(
+    "log_signing_key",
+    METADATA,
+    Column("key_id", Text, primary_key=True),
+    Column("public_key", LargeBinary, nullable=False),
+    Column("created_at", _MOMENT, nullable=False, server_default=func.now()),
+)
+signed_head = Table(
+    "signed_head",
+    METADATA,
+    Column("account_id", Uuid, primary_key=True),
+    Column("organization_id", Uuid, nullable=False),
+    Column("sequence", BigInteger, nullable=False),
+    Column("hash", LargeBinary, nullable=False),
+    Column("epoch", Uuid, nullable=False),
+    Column("signed_at", _MOMENT, nullable=False),
+    Column("key_id", Text, ForeignKey(log_signing_key.c.key_id), nullable=False),
+    Column("signature", LargeBinary, nullable=False),
 )
 log_epoch = Table(
     "log_epoch",

@@ -12,19 +12,23 @@ from intents.usecases.reads import (
     action_history,
     latest_action,
     list_actions,
+    rows_to_verify,
     statistics,
     verify,
 )
+from intents.usecases.signing import SIGNED_AT_ONCE, SigningDeps, sign_heads
 from intents.usecases.submit import Result, Submission, look, submit
 from intents.usecases.together import Together, Told, look_at_all, submit_together
 
 __all__ = [
+    "SIGNED_AT_ONCE",
     "Deps",
     "Known",
     "Outcome",
     "Page",
     "Reader",
     "Result",
+    "SigningDeps",
     "Submission",
     "Together",
     "Told",
@@ -36,6 +40,8 @@ __all__ = [
     "list_actions",
     "look",
     "look_at_all",
+    "rows_to_verify",
+    "sign_heads",
     "statistics",
     "submit",
     "submit_all",

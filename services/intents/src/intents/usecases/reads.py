@@ -10,10 +10,12 @@ from sqlalchemy import Connection
 from chassis.principals import Kind, Principal
 from intents import model, store
 from intents.model import chain
+from intents.signing import holds
 from intents.usecases.deps import Deps
 
-VERIFIED_AT_ONCE = 20_000
-_VERIFIED_PAGE = 1_000
+VERIFIED_AT_ONCE = 1_000  # some 200 ms of work: a long log is verified by many calls, among which others get their turn
+_VERIFIED_PAGE = 250
+STATEMENT_LIMIT_MS = 1_000  # of reads that can be long; others have the connection's own limit
 
 
 class Page(NamedTuple):
@@ -66,10 +68,9 @@ def action_history(deps: Deps, reader: Reader, intent_id: UUID, asked: Asked) ->
     return _page(actions, limit, epoch)
 
 
-def latest_action(deps: Deps, reader: Reader, intent_id: UUID, asked: Callable[[], object]) -> model.Action:
+def latest_action(deps: Deps, reader: Reader, intent_id: UUID) -> model.Action:
     with deps.engine.connect() as tx:
         account = visible(tx, reader)
-        asked()
         action = store.latest(tx, account.id, intent_id)
     if action is None:
         raise model.IntentNotFound
@@ -79,6 +80,7 @@ def latest_action(deps: Deps, reader: Reader, intent_id: UUID, asked: Callable[[
 def statistics(deps: Deps, reader: Reader, asked: Callable[[], str]) -> model.Statistics:
     """In the time window asked for."""
     with _unmoving(deps) as tx:
+        store.limit_statements(tx, STATEMENT_LIMIT_MS)
         account = visible(tx, reader)
         time_window = asked()
         window = model.WINDOWS[time_window]
@@ -108,19 +110,39 @@ class Verification(NamedTuple):
     broken: chain.Broken | None
     unfinished: bool
     epoch: UUID
+    signed_sequence: int | None
+    """Up to where the newest signed head attests the log; None as long as nothing is signed."""
 
 
-def verify(deps: Deps, reader: Reader, asked: Callable[[UUID], tuple[int, bytes]]) -> Verification:
-    """Follow the chain of the account from a link that was found good (or its beginning), at most so many actions."""
+def rows_to_verify(after: int, last_sequence: int) -> int:
+    """How many rows one call reads at most of a log that ends there."""
+    return max(0, min(last_sequence - after, VERIFIED_AT_ONCE))
+
+
+def verify(deps: Deps, reader: Reader, asked: Callable[[UUID, int], tuple[int, bytes]]) -> Verification:
+    """Follow the chain of the account from a link that was found good (or its beginning), at most so many actions.
+
+    `asked`, given the log epoch and the last sequence, says after which link to begin.
+    """
     with _unmoving(deps) as tx, tx.begin():
+        store.limit_statements(tx, STATEMENT_LIMIT_MS)
         account = visible(tx, reader)
         epoch = store.current_epoch(tx)
-        after, previous = asked(epoch)
         head = store.head(tx, account.id) or (0, chain.GENESIS)
+        after, previous = asked(epoch, head[0])
         end = chain.follow(_records(tx, account.id, after), after, previous)
         unfinished = end.broken is None and end.checked == VERIFIED_AT_ONCE
         broken = end.broken or not_shown(tx, account.id, after, end, None if unfinished else head)
-    return Verification(account.id, end.checked, end.sequence, end.hash, broken, unfinished, epoch)
+        signed = store.signed_head(tx, account.id)
+        broken = broken or (contradicted(signed, head[0]) if signed else None)
+    attested = signed.head.sequence if signed else None
+    return Verification(account.id, end.checked, end.sequence, end.hash, broken, unfinished, epoch, attested)
+
+
+def contradicted(signed: store.Signed, last_sequence: int, public_key: bytes | None = None) -> chain.Broken | None:
+    """What the signed head says against the log; `public_key` is for whoever does not take the database's."""
+    good = holds(signed.head, signed.public_key if public_key is None else public_key)
+    return model.contradiction(signed.head, last_sequence, signed.found, holds=good)
 
 
 def _records(tx: Connection, account_id: UUID, after: int) -> Iterator[dict[str, object]]:

@@ -296,7 +296,8 @@ class Exchange:
         return new
 
     def _refuse_replace(self, old: Order, now: datetime) -> None:
-        assert old.replaced_by is not None  # noqa: S101 - set together with the status
+        if old.replaced_by is None:
+            raise ValueError("no replacement is pending")
         new = self.state.orders[old.replaced_by]
         self.state.put(replace(new, status=Status.REJECTED, failed_at=now, updated_at=now))
         back = replace(old, status=old.working, replaced_by=None, updated_at=now)

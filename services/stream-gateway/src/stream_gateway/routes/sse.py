@@ -5,18 +5,17 @@ import json
 import re
 import socket
 from collections.abc import Awaitable, Callable
-from http import HTTPStatus
 from operator import attrgetter
-from typing import Any
 from uuid import UUID
 
 from aiohttp import web
 
-from chassis import logs, openapi, problems, tracing
+from chassis import http_rules, logs, openapi, problems, tracing
 from stream_gateway import gateway as gateways
 from stream_gateway.gateway import Gateway
 from stream_gateway.model import BadPosition, BadSubscription, Ending, Stuck
 from stream_gateway.routes.callers import is_account_id, presented
+from stream_gateway.routes.connections import check
 from stream_gateway.routes.document import NAMES, PATH, ROUTE
 from stream_gateway.routes.refusals import Refusal, refusal
 from stream_gateway.usecases import Request
@@ -38,11 +37,12 @@ _HEADERS = {
 
 def create(gateway: Gateway) -> web.Application:
     app = web.Application(middlewares=[_answering_errors], client_max_size=0)
+    app.on_response_prepare.append(_add_common_headers)
 
     async def events(request: web.Request) -> web.StreamResponse:
         shown = presented(request.headers.items(), request.remote, gateway.config.trusted_proxies)
         stream = await gateway.subscribe(shown, _request(request), TRANSPORT)
-        response = web.StreamResponse(headers={**_HEADERS, "X-Request-Id": request["trace"].request_id})
+        response = web.StreamResponse(headers=_HEADERS)
 
         async def start() -> None:
             _notice_a_dead_peer(request, gateway.config.keepalive_seconds + gateway.config.keepalive_timeout_seconds)
@@ -75,7 +75,7 @@ def _add_pages(app: web.Application, gateway: Gateway) -> None:
         return web.json_response(document)
 
     async def docs(_request: web.Request) -> web.Response:
-        return web.Response(text=page, content_type="text/html")
+        return web.Response(text=page, content_type="text/html", headers=openapi.PAGE_HEADERS)
 
     pages = {"/health/live": live, "/health/ready": ready, "/openapi.json": described, "/docs": docs}
     for path, handler in pages.items():
@@ -159,6 +159,8 @@ async def _answering_errors(
 ) -> web.StreamResponse:
     request["trace"] = tracing.Trace.begin(request.headers.get("X-Request-Id"), request.headers.get("traceparent"))
     try:
+        check(request)
+        _refuse_query_of_pages(request)
         return await handler(request)
     except ConnectionError:
         raise  # the subscriber has gone: there is nobody to answer
@@ -171,15 +173,19 @@ async def _answering_errors(
     return _problem(request, said)
 
 
+def _refuse_query_of_pages(request: web.Request) -> None:
+    """Only the stream takes parameters, and its own are checked after the credential."""
+    resource = request.match_info.route.resource
+    if request.query and resource is not None and resource.canonical != PATH:
+        raise problems.Problem(400, "unknown_query", "This endpoint takes no query parameters.")
+
+
 def _problem(request: web.Request, said: Refusal) -> web.Response:
-    body: dict[str, Any] = {
-        "type": f"urn:tip:problem:{said.code}",
-        "title": HTTPStatus(said.status).phrase,
-        "status": said.status,
-        "detail": said.detail,
-        "instance": request.path,
-        "code": said.code,
-        "request_id": request["trace"].request_id,
-    }
-    headers = {**said.headers, "X-Request-Id": request["trace"].request_id}
-    return web.json_response(body, status=said.status, headers=headers, content_type="application/problem+json")
+    problem = problems.Problem(said.status, said.code, said.detail, headers=said.headers)
+    body = problems.document(problem, request.path, request["trace"].request_id)
+    return web.json_response(body, status=said.status, headers=said.headers, content_type="application/problem+json")
+
+
+async def _add_common_headers(request: web.Request, response: web.StreamResponse) -> None:
+    for name, value in http_rules.common_headers(request.get("trace")):
+        response.headers.setdefault(name, value)

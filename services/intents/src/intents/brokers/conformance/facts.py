@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from intents.brokers.conformance.bounds import BoundedAnswers
 from intents.brokers.conformance.machine import machine
 from intents.brokers.conformance.market import Listener, Market, eventually, limit, order
 from intents.brokers.protocol import (
@@ -28,7 +29,7 @@ from intents.brokers.protocol import (
 _ZERO = Decimal(0)
 
 
-class Conformance:
+class Conformance(BoundedAnswers):
     """Plain facts. Inherit it and give it a `market`."""
 
     @pytest.fixture

@@ -3,7 +3,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Protocol
@@ -40,6 +40,10 @@ class Market(Protocol):
     """Tells every update twice."""
     late: str | None
     """Fills an order only after its cancel was taken in."""
+    at: Callable[[str], Broker] | None
+    """The same adapter at an HTTP address of the suite's own; None if it does not speak HTTP."""
+    full_pages: Mapping[str, bytes]
+    """Of listings that have pages (`open_orders`, `orders`, `executions`): the body of one that is not the last."""
 
 
 def order(symbol: str, quantity: str = "10", **more: Any) -> NewOrder:

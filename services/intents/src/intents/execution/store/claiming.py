@@ -1,10 +1,10 @@
 """What is due is taken in hand: a lease and a recovery point, in one statement for many intents."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 from intents.execution.clock import elapsed
@@ -58,22 +58,48 @@ _TAKE_OVER = """
             filled_quantity = CASE WHEN o.intent_id IS NULL THEN 0 ELSE o.filled_quantity END,
             filled_value = CASE WHEN o.intent_id IS NULL THEN 0 ELSE o.filled_value END"""
 
+_IS_DUE = """
+    i.open_actions > 0 AND i.next_attempt_at <= now() AND (i.lease_until IS NULL OR i.lease_until <= now())
+    AND i.account_id <> ALL ($4)"""
+
+# Organizations take turns: of those that have something due each gives the same number, the first is the one after $9.
+# Which they are is found by leaps through the index, so a backlog of one costs the others nothing.
+#
 # The lease is the recovery point as well: from here on the command may have been sent. What is looked up by key is a
-# subquery and not a join, because a join may be planned as a scan while the table is still small.
+# subquery and not a join, because a join may be planned as a scan while the table is still small. A run that has left
+# its lease behind may have sent: what the broker did not have before that says nothing.
 _CLAIM = Statement(
     "execution_claim",
-    ("integer", "uuid", "double precision", "uuid[]", "integer"),
+    ("integer", "uuid", "double precision", "uuid[]", "integer", "uuid[]", "integer[]", "integer", "uuid"),
     f"""
-    WITH restored AS MATERIALIZED ({_RESTORED_AT}), due AS MATERIALIZED (
-        SELECT account_id, id, submit_started_at FROM intents.intent
-        WHERE open_actions > 0 AND next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())
-          AND account_id <> ALL ($4)
-        ORDER BY next_attempt_at LIMIT $1 FOR UPDATE SKIP LOCKED
+    WITH RECURSIVE restored AS MATERIALIZED ({_RESTORED_AT}), organization AS (
+        (SELECT organization_id AS id FROM intents.intent WHERE open_actions > 0 ORDER BY organization_id LIMIT 1)
+        UNION ALL
+        SELECT (SELECT i.organization_id FROM intents.intent i
+                WHERE i.open_actions > 0 AND i.organization_id > organization.id ORDER BY i.organization_id LIMIT 1)
+        FROM organization WHERE organization.id IS NOT NULL
+    ), allowed AS MATERIALIZED (
+        SELECT organization.id, coalesce(held.allowance, $8) AS allowance
+        FROM organization LEFT JOIN unnest($6, $7) AS held(id, allowance) ON held.id = organization.id
+        WHERE organization.id IS NOT NULL
+    ), waiting AS MATERIALIZED (
+        SELECT id, allowance FROM allowed
+        WHERE allowance > 0
+          AND (SELECT true FROM intents.intent i WHERE i.organization_id = allowed.id AND {_IS_DUE} LIMIT 1)
+    ), due AS MATERIALIZED (
+        SELECT due.* FROM (SELECT id, allowance FROM waiting ORDER BY id <= $9, id) AS turn
+        CROSS JOIN LATERAL (
+            SELECT i.account_id, i.id, i.submit_started_at FROM intents.intent i
+            WHERE i.organization_id = turn.id AND {_IS_DUE}
+            ORDER BY i.next_attempt_at
+            LIMIT least(turn.allowance, (SELECT ($1 + count(*) - 1) / greatest(count(*), 1) FROM waiting))
+            FOR UPDATE SKIP LOCKED
+        ) AS due LIMIT $1
     ), taken AS (
         UPDATE intents.intent i
         SET lease_token = $2, lease_until = now() + make_interval(secs => $3), lease_holder = $5,
             next_attempt_at = now() + make_interval(secs => $3),
-            submit_started_at = now()
+            submit_started_at = now(), absences = CASE WHEN i.lease_until IS NULL THEN i.absences ELSE 0 END
         FROM due WHERE i.account_id = due.account_id AND i.id = due.id
         RETURNING i.account_id, i.id, i.organization_id, i.environment, i.symbol, i.order_side, i.spec, i.quantity,
                   i.filled_quantity, i.status, i.broker_order_id, i.created_at, i.attempts, i.absences, i.done_sequence,
@@ -97,8 +123,8 @@ _CLAIM = Statement(
             AND o.client_order_id = 'tip-' || replace(action_id::text, '-', '') AND {_WAS_USED}))
         ON CONFLICT (account_id, client_order_id) DO UPDATE SET credential = excluded.credential, {_TAKE_OVER}
     )
-    SELECT t.account_id, t.id, now(), t.action_id, t.type, t.created_at, t.symbol, t.order_side, t.wanted,
-           t.quantity, t.filled_quantity, t.status, t.broker_order_id,
+    SELECT t.account_id, t.organization_id, t.id, now(), t.action_id, t.type, t.created_at, t.symbol, t.order_side,
+           t.wanted, t.quantity, t.filled_quantity, t.status, t.broker_order_id,
            CASE WHEN t.type = 'REPLACE' THEN (
                SELECT jsonb_agg(jsonb_build_array(o.client_order_id, o.broker_order_id,
                                                   o.status IN ({ORDER_ENDED}), o.filled_quantity::text))
@@ -115,20 +141,38 @@ _CLAIM = Statement(
 )
 
 
+class Shares(NamedTuple):
+    """How organizations share one claim."""
+
+    allowances: Mapping[UUID, int]
+    """How many commands may be taken of those that hold some already,"""
+    of_others: int
+    """and of each other one."""
+    after: UUID = UUID(int=0)
+    """Whose turn it was last."""
+
+
 def claim(
-    direct: Direct, limit: int, lease_seconds: float, except_of: Sequence[UUID] = (), holder: int | None = None
+    direct: Direct,
+    limit: int,
+    lease_seconds: float,
+    except_of: Sequence[UUID] = (),
+    holder: int | None = None,
+    shares: Shares | None = None,
 ) -> list[Work]:
-    """Take what is due and nobody else's: the earliest unsettled command of each intent."""
-    token, asked_at = uuid4(), elapsed()
+    """Take what is due and nobody else's: the earliest unsettled command of each intent, by turns of organizations."""
+    token, asked_at, shares = uuid4(), elapsed(), shares or Shares({}, limit)
     resting = [str(account_id) for account_id in except_of]
-    rows = direct.write(_CLAIM, (limit, str(token), lease_seconds, resting, holder))
+    organizations = [str(organization_id) for organization_id in shares.allowances]
+    by_turns = (organizations, list(shares.allowances.values()), shares.of_others, str(shares.after))
+    rows = direct.write(_CLAIM, (limit, str(token), lease_seconds, resting, holder, *by_turns))
     return [_work(row, token, asked_at, lease_seconds, holder) for row in rows]
 
 
 def _work(row: tuple[Any, ...], token: UUID, asked_at: float, lease_seconds: float, holder: int | None) -> Work:
     """What was read is as old as the question: an answer may come late, or be picked up late."""
     claimed = Claimed(asked_at, *row[_CLAIMED:])
-    values = [*row[:2], token, asked_at + lease_seconds, *row[2:_CLAIMED], claimed, holder]
+    values = [*row[:3], token, asked_at + lease_seconds, *row[3:_CLAIMED], claimed, holder]
     values[_SPEC], values[_STATUS] = Spec.from_json(values[_SPEC]), Status(values[_STATUS])
     values[_ORDERS] = tuple(_known_order(*known) for known in values[_ORDERS] or ())
     return Work(*values)
@@ -206,5 +250,5 @@ def held_since_claim(work: Work) -> Held:
     )
 
 
-_CLAIMED = 24
+_CLAIMED = 25
 _SPEC, _STATUS, _ORDERS = (Work.__slots__.index(name) for name in ("spec", "status", "orders"))

@@ -50,7 +50,7 @@ class HolderSession:
     """A database session that does nothing but hold the lock of one new holder id."""
 
     def __init__(self, engine: Engine) -> None:
-        self.holder = random.randint(1, _LARGEST_HOLDER)  # noqa: S311 - unique, not secret
+        self.holder = random.randint(1, _LARGEST_HOLDER)  # noqa: S311 - unique, not secret # nosec B311
         try:
             self.connection = _own_connection(engine)
             with self.connection.cursor() as cursor:

@@ -1,0 +1,36 @@
+"""Load without a tool: so many connections, each sending its next request as soon as the last one is answered."""
+
+import asyncio
+import random
+import time
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+
+def requests_per_second(
+    base: str, messages: Sequence[bytes], *, connections: int, seconds: float, status: int
+) -> float:
+    """Answers a second; `messages` are whole HTTP requests, sent in random order. Another status ends the run."""
+    return asyncio.run(_drive(base, messages, connections, seconds, status))
+
+
+async def _drive(base: str, messages: Sequence[bytes], connections: int, seconds: float, status: int) -> float:
+    began = time.monotonic()
+    callers = (_call(base, messages, began + seconds, status) for _ in range(connections))
+    return sum(await asyncio.gather(*callers)) / (time.monotonic() - began)
+
+
+async def _call(base: str, messages: Sequence[bytes], until: float, status: int) -> int:
+    address = urlsplit(base)
+    reader, writer = await asyncio.open_connection(address.hostname, address.port)
+    answered = 0
+    while time.monotonic() < until:
+        writer.write(random.choice(messages))
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
+        body = await reader.readexactly(length)
+        if int(head.split(b" ", 2)[1]) != status:
+            raise SystemExit(f"bench: {head.decode()}{body.decode()}")
+        answered += 1
+    writer.close()
+    return answered

@@ -1,0 +1,75 @@
+"""Known vulnerabilities of the pinned dependencies, asked of a service that proves first that it can find one.
+
+pip-audit reports "no known vulnerabilities" also when the service it asks knows nothing, as one behind a package mirror
+does. So a release whose vulnerability has been public for years is looked up first. A service that does not find it is
+not believed, and when there is none that does, the answer is "not checked" and never "none".
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+KNOWN = "urllib3==1.24.1"
+"""CVE-2019-11324, CVE-2020-26137 and more."""
+SERVICES = (("pypi",), ("osv",))
+TIMEOUT_S = "5"
+NOT_CHECKED = "not checked: no vulnerability service reachable"
+
+
+def findings(requirements: Path, service: tuple[str, ...]) -> list[str] | None:
+    """What the service knows against these pins; None if it could not be asked about all of them."""
+    asked = subprocess.run(
+        [
+            *(str(Path(sys.executable).with_name("pip-audit")), "--progress-spinner", "off", "--format", "json"),
+            *("--disable-pip", "--no-deps", "--timeout", TIMEOUT_S, "--requirement", str(requirements)),
+            *("--vulnerability-service", *service),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    try:
+        dependencies = json.loads(asked.stdout)["dependencies"]
+    except (ValueError, KeyError):
+        return None
+    if any("skip_reason" in dependency for dependency in dependencies):
+        return None
+    return [
+        f"{dependency['name']} {dependency['version']}: {found['id']}, fixed in {found['fix_versions']}"
+        for dependency in dependencies
+        for found in dependency["vulns"]
+    ]
+
+
+def believable(service: tuple[str, ...]) -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        known = Path(folder) / "known.txt"
+        known.write_text(KNOWN + "\n")
+        return bool(findings(known, service))
+
+
+def main(locks: list[Path], services: tuple[tuple[str, ...], ...] = SERVICES) -> int:
+    service = next((service for service in services if believable(service)), None)
+    if service is None:
+        sys.stdout.write(f"{NOT_CHECKED}\n")
+        return 0
+    code = 0
+    for lock in locks:
+        found = findings(lock, service)
+        if found is None:
+            sys.stdout.write(f"{lock.name}: {NOT_CHECKED} for all of it\n")
+        for line in found or []:
+            sys.stdout.write(f"{lock.name}: {line}\n")
+            code = 1
+        if found == []:
+            sys.stdout.write(f"{lock.name}: nothing known against it, says {service[0]}\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(
+        main([ROOT / name for name in ("requirements.lock", "requirements-dev.lock", "requirements-security.lock")])
+    )

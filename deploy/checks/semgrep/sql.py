@@ -1,0 +1,21 @@
+# What the rule finds, and what it leaves alone.
+def bad(tx, name, names):
+    # ruleid: sql-with-values-in-its-text
+    tx.execute(f"SELECT 1 FROM account WHERE name = '{name}'")
+    # ruleid: sql-with-values-in-its-text
+    tx.execute(text(f"SELECT 1 FROM account WHERE id = {names[0]} AND x"))
+    # ruleid: sql-with-values-in-its-text
+    tx.exec_driver_sql("SELECT 1 FROM account WHERE name = " + name)
+    # ruleid: sql-with-values-in-its-text
+    tx.exec_driver_sql("SELECT 1 FROM account WHERE name = '%s'" % name)
+    # ruleid: sql-with-values-in-its-text
+    cursor.execute("SELECT 1 FROM {}".format(name))
+
+
+def good(self, tx, name):
+    # ok: sql-with-values-in-its-text
+    tx.execute(text("SELECT 1 FROM account WHERE name = :name"), {"name": name})
+    # ok: sql-with-values-in-its-text
+    tx.execute(f"SELECT {COLUMNS} FROM account WHERE name = %s", (name,))
+    # ok: sql-with-values-in-its-text
+    tx.execute(text(f"SELECT position FROM {self.schema}.feed_position"))

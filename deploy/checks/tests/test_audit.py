@@ -1,0 +1,110 @@
+"""The audit of dependencies says "nothing known" only when it asked somebody who would know."""
+
+import json
+import subprocess
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHECKS = Path(__file__).resolve().parents[1]
+PYTHON = CHECKS.parents[1] / ".venv" / "security" / "bin" / "python"
+SCRIPT = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import audit
+sys.exit(audit.main([Path(sys.argv[2])], (("osv", "--osv-url", sys.argv[3]),)))
+"""
+NOWHERE = "http://127.0.0.1:9"
+
+pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="`make security` installs pip-audit")
+
+
+class Service:
+    """A vulnerability service that speaks OSV's API and knows what it is told to."""
+
+    def __init__(self) -> None:
+        self.known: set[str] = set()
+        self.broken = False
+        service = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["package"]["name"]
+                self.send_response(500 if service.broken else 200)
+                self.end_headers()
+                self.wfile.write(json.dumps(service.answer(asked)).encode())
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def answer(self, name: str) -> dict[str, Any]:
+        if name not in self.known:
+            return {}
+        affected = [{"package": {"name": name, "ecosystem": "PyPI"}}]
+        return {"vulns": [{"id": f"TEST-{name}", "summary": "x", "affected": affected}]}
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    made = Service()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> Path:
+    file = tmp_path / "some.lock"
+    file.write_text("flask==3.1.0\n")
+    return file
+
+
+def audit(lock: Path, url: str) -> tuple[int, str]:
+    command = [str(PYTHON), "-c", SCRIPT, str(CHECKS), str(lock), url]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_service_that_knows_nothing_is_not_believed(service: Service, lock: Path) -> None:
+    assert audit(lock, service.url) == (0, "not checked: no vulnerability service reachable\n")
+
+
+def test_a_service_out_of_reach_is_not_success(lock: Path) -> None:
+    assert audit(lock, NOWHERE) == (0, "not checked: no vulnerability service reachable\n")
+
+
+def test_a_broken_service_is_not_success(service: Service, lock: Path) -> None:
+    service.broken = True
+
+    assert audit(lock, service.url) == (0, "not checked: no vulnerability service reachable\n")
+
+
+def test_a_known_vulnerability_is_named_and_fails(service: Service, lock: Path) -> None:
+    service.known = {"urllib3", "flask"}
+
+    code, output = audit(lock, service.url)
+
+    assert code == 1
+    assert output.startswith("some.lock: flask 3.1.0: TEST-flask")
+
+
+def test_nothing_known_is_said_of_pins_that_a_believable_service_has_nothing_against(
+    service: Service, lock: Path
+) -> None:
+    service.known = {"urllib3"}
+
+    assert audit(lock, service.url) == (0, "some.lock: nothing known against it, says osv\n")

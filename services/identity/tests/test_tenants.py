@@ -1,0 +1,117 @@
+"""Postgres as a second wall: what a query of the web process forgets, row-level security remembers."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from flask.testing import FlaskClient
+from sqlalchemy import Engine, text
+from sqlalchemy.exc import ProgrammingError
+
+from chassis import tenancy
+from tip_local.forgetful import forgetting
+from tip_local.platform_plugin import Platform
+from tip_local.world import Organization, World
+
+
+@pytest.fixture
+def ours(world: World) -> Organization:
+    return world.organization(entitlements=["trading_live"])
+
+
+@pytest.fixture
+def theirs(world: World) -> Organization:
+    return world.organization(entitlements=["trading_live"])
+
+
+@pytest.fixture
+def engine(client: FlaskClient) -> Engine:
+    """The web process's own."""
+    found: Engine = client.application.extensions["deps"].engine
+    return found
+
+
+@contextmanager
+def without_row_level_security(platform: Platform, table: str) -> Iterator[None]:
+    with platform.admin() as connection:
+        connection.execute(text(f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY"))
+        try:
+            yield
+        finally:
+            connection.execute(text(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY"))
+
+
+def listed(client: FlaskClient, path: str, of: Organization, name: str) -> set[str]:
+    answer = client.get(path, headers={"Authorization": f"Bearer {of.tokens['admin']}"})
+    assert answer.status_code == 200, answer.text
+    return {each[name] for each in answer.get_json()["data"]}
+
+
+def test_a_list_of_keys_that_forgets_the_organization_shows_nothing_of_another(
+    platform: Platform, client: FlaskClient, engine: Engine, ours: Organization, theirs: Organization
+) -> None:
+    own = listed(client, "/v1/api-keys?limit=200", ours, "id")
+    with forgetting(engine, "identity.api_key.organization_id = %(organization_id_1)s::UUID") as forgotten:
+        seen = listed(client, "/v1/api-keys?limit=200", ours, "id")
+        with without_row_level_security(platform, "identity.api_key"):
+            leaked = listed(client, "/v1/api-keys?limit=200", ours, "id")
+
+    assert forgotten and seen == own
+    assert leaked > own  # so it was row-level security that kept it
+
+
+def test_a_list_of_members_that_forgets_the_organization_shows_nothing_of_another(
+    platform: Platform, client: FlaskClient, engine: Engine, ours: Organization, theirs: Organization
+) -> None:
+    path = f"/v1/organizations/{ours.id}/memberships?limit=200"
+    own = listed(client, path, ours, "subject")
+    with forgetting(engine, "identity.membership.organization_id = %(organization_id_1)s::UUID") as forgotten:
+        seen = listed(client, path, ours, "subject")
+        with without_row_level_security(platform, "identity.membership"):
+            leaked = listed(client, path, ours, "subject")
+
+    assert forgotten and seen == own
+    assert leaked > own
+
+
+@pytest.mark.parametrize("table", ["organization", "membership", "entitlement", "api_key"])
+def test_the_web_process_sees_rows_of_whom_it_serves_and_of_nobody_else(
+    engine: Engine, ours: Organization, theirs: Organization, table: str
+) -> None:
+    key = "id" if table == "organization" else "organization_id"
+    found = text(f"SELECT DISTINCT {key} FROM identity.{table}")
+    with tenancy.serving([ours.id]), engine.connect() as tx:
+        served = set(tx.execute(found).scalars())
+    with tenancy.serving([]), engine.connect() as tx:
+        nobody = set(tx.execute(found).scalars())
+    with tenancy.serving_all(), engine.connect() as tx:
+        operator = set(tx.execute(found).scalars())
+
+    assert (served, nobody) == ({ours.id}, set())
+    assert operator >= {ours.id, theirs.id}
+
+
+def test_the_web_process_writes_nothing_of_whom_it_does_not_serve(
+    engine: Engine, ours: Organization, theirs: Organization
+) -> None:
+    grant = text("INSERT INTO identity.entitlement (organization_id, name) VALUES (:id, 'controls_premium')")
+    take = text("DELETE FROM identity.api_key WHERE organization_id = :id")
+    for served in ([ours.id], []):
+        with tenancy.serving(served):
+            with engine.begin() as tx:
+                assert tx.execute(take, {"id": theirs.id}).rowcount == 0
+            with engine.begin() as tx, pytest.raises(ProgrammingError, match="row-level security"):
+                tx.execute(grant, {"id": theirs.id})
+
+
+def test_an_operator_sees_all_organizations_and_a_user_only_their_own(
+    client: FlaskClient, world: World, ours: Organization, theirs: Organization
+) -> None:
+    token = world.service_account(["organization:read"]).token
+
+    def status(bearer: str, organization: Organization) -> int:
+        path = f"/v1/organizations/{organization.id}"
+        return client.get(path, headers={"Authorization": f"Bearer {bearer}"}).status_code
+
+    assert [status(token, organization) for organization in (ours, theirs)] == [200, 200]
+    assert [status(ours.tokens["admin"], organization) for organization in (ours, theirs)] == [200, 404]

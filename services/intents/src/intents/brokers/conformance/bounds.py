@@ -1,0 +1,87 @@
+"""Facts about answers that no broker should give: each is a broken one, which says nothing about what was done."""
+# ruff: noqa: S101 - these are tests
+
+import threading
+import tracemalloc
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from intents.brokers.conformance.hostile import BROKEN, Hostile, huge_when_decompressed, whole
+from intents.brokers.conformance.market import SOON_SECONDS, Market, order
+from intents.brokers.protocol import Broker, OutcomeUnknown
+
+_MOST_MEMORY = 48 * 2**20
+_EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
+_LISTINGS: dict[str, Callable[[Broker], Any]] = {
+    "open_orders": lambda broker: list(broker.open_orders()),
+    "orders": lambda broker: list(broker.orders(_EPOCH)),
+    "executions": lambda broker: list(broker.executions(_EPOCH)),
+}
+
+
+def ends(call: Callable[[], Any]) -> Exception | None:
+    """What the call raised. It may run for ever: then the test fails, and the thread ends with the hostile broker."""
+    raised: list[Exception | None] = []
+
+    def run() -> None:
+        try:
+            call()
+            raised.append(None)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the fact is about it
+            raised.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(SOON_SECONDS)
+    assert raised, f"the call has not ended within {SOON_SECONDS} s"
+    return raised[0]
+
+
+class BoundedAnswers:
+    """Inherited by `Conformance`."""
+
+    def at(self, market: Market, hostile: Hostile) -> Broker:
+        if market.at is None:
+            pytest.skip("this adapter does not speak HTTP")
+        return market.at(hostile.address)
+
+    @pytest.mark.parametrize("answer", list(BROKEN))
+    def test_a_broken_answer_to_a_send_leaves_its_outcome_unknown(self, answer: str, market: Market) -> None:
+        with Hostile(BROKEN[answer]) as hostile:
+            raised = ends(lambda: self.at(market, hostile).create(order("ABC")))
+
+        assert isinstance(raised, OutcomeUnknown), repr(raised)
+        assert hostile.requests == 1, "nothing is sent twice by itself"
+
+    @pytest.mark.parametrize("answer", list(BROKEN))
+    def test_a_broken_answer_to_a_query_says_nothing(self, answer: str, market: Market) -> None:
+        with Hostile(BROKEN[answer]) as hostile:
+            raised = ends(lambda: self.at(market, hostile).find("tip-1"))
+
+        assert isinstance(raised, OutcomeUnknown), repr(raised)
+
+    def test_an_answer_that_grows_when_decompressed_is_not_kept(self, market: Market) -> None:
+        with Hostile(huge_when_decompressed) as hostile:
+            broker = self.at(market, hostile)
+            tracemalloc.start()
+            try:
+                raised = ends(broker.balance)
+                _, peak = tracemalloc.get_traced_memory()
+            finally:
+                tracemalloc.stop()
+
+        assert isinstance(raised, OutcomeUnknown) and peak < _MOST_MEMORY, peak
+
+    @pytest.mark.parametrize("listing", list(_LISTINGS))
+    def test_a_listing_that_repeats_a_page_ends_as_broken(self, listing: str, market: Market) -> None:
+        page = market.full_pages.get(listing)
+        if page is None:
+            pytest.skip("this adapter has no pages of it")
+        with Hostile(whole(page)) as hostile:
+            raised = ends(lambda: _LISTINGS[listing](self.at(market, hostile)))
+
+        assert isinstance(raised, OutcomeUnknown), repr(raised)
+        assert hostile.requests == 2, "a page that was seen before is followed no further"

@@ -1,0 +1,57 @@
+"""How much an executor has in hand, by organization, and how much more it may claim of each."""
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+from uuid import UUID
+
+from intents.execution.fair_share import allowance
+from intents.execution.work import Work
+
+CLAIM = 200
+GUARANTEED = 4
+"""However much the others have, an organization may have this much: their calls may have been quick and turned slow."""
+
+
+class Room(NamedTuple):
+    """For one claim: in all, of each organization that has something in hand, and of each other one."""
+
+    total: int
+    allowances: Mapping[UUID, int]
+    of_others: int
+    is_ample: bool
+    """Whether a claim is worth it for those who have something in hand, and not only for whoever has just come."""
+
+
+class InHand:
+    """Commands that were claimed and of which nothing is recorded yet."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: Counter[UUID] = Counter()
+
+    def add(self, works: Iterable[Work]) -> None:
+        with self._lock:
+            self._held.update(work.organization_id for work in works)
+
+    def remove(self, works: Iterable[Work]) -> None:
+        with self._lock:
+            self._held.subtract(work.organization_id for work in works)
+            self._held = +self._held
+
+    def room(self, most: int, blocked: Mapping[UUID, tuple[UUID, int]]) -> Room:
+        """`blocked`: what waits for its own account only, by account; it takes nobody's place."""
+        with self._lock:
+            held = Counter(self._held)
+        for organization_id, count in blocked.values():
+            held[organization_id] -= count
+        free = max(0, most - held.total())
+        allowances = {each: max(allowance(count, free), GUARANTEED - count) for each, count in held.items()}
+        enough = min(CLAIM, max(1, most // 8))
+        return Room(
+            min(CLAIM, max(free, GUARANTEED)),
+            {each: max(0, count) for each, count in allowances.items()},
+            max(allowance(0, free), GUARANTEED),
+            not held or max(allowances.values()) >= enough,
+        )

@@ -1,0 +1,37 @@
+"""A signed head: where the chain of an account had come to, as somebody attests who cannot write the chain."""
+
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from intents.model.chain import Broken
+
+
+class SignedHead(NamedTuple):
+    """`hash` is that of the account's last action at `sequence`; it covers every action before."""
+
+    account_id: UUID
+    organization_id: UUID
+    sequence: int
+    hash: bytes
+    epoch: UUID
+    signed_at: datetime
+    key_id: str
+    signature: bytes
+
+    @property
+    def message(self) -> bytes:
+        """What is signed."""
+        parts = (self.account_id, self.epoch, self.sequence, self.hash.hex(), self.signed_at.isoformat())
+        return "\n".join(("tip signed head 1", *map(str, parts))).encode()
+
+
+def contradiction(head: SignedHead, last_sequence: int, found: bytes | None, *, holds: bool) -> Broken | None:
+    """What the signed head says against the log, which ends at `last_sequence` and has `found` where it was signed."""
+    if not holds:
+        return Broken(head.sequence, None, "signature_does_not_hold")
+    if head.sequence > last_sequence:
+        return Broken(last_sequence + 1, None, "signed_actions_missing")
+    if head.hash != found:
+        return Broken(head.sequence, None, "differs_from_signed_head")
+    return None

@@ -1,0 +1,48 @@
+"""Signing the heads of the accounts' chains: what is signed, intents' own roles cannot rewrite unnoticed either."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from uuid import UUID
+
+from sqlalchemy import Engine
+
+from chassis import logs
+from intents import model, store
+from intents.signing import HeadSigner
+
+log = logs.get(__name__)
+
+SIGNED_AT_ONCE = 500
+
+
+@dataclass
+class SigningDeps:
+    """`refused` are accounts whose head is not the continuation of what was signed; each is reported once."""
+
+    engine: Engine
+    signer: HeadSigner
+    refused: set[UUID] = field(default_factory=set)
+
+
+def sign_heads(deps: SigningDeps) -> int:
+    """Sign the heads that have moved on, a batch of them; how many there were."""
+    with deps.engine.begin() as tx:
+        heads = store.unsigned_heads(tx, SIGNED_AT_ONCE, sorted(deps.refused))
+        epoch = store.current_epoch(tx)
+        signed = [_signed(deps, head, epoch) for head in heads if head.continues]
+        if signed:
+            store.publish_signing_key(tx, deps.signer.key_id, deps.signer.public_key)
+            store.save_signed_heads(tx, signed)
+    for head in heads:
+        if not head.continues:
+            log.error("head_not_signed", account_id=str(head.account_id), sequence=head.sequence)
+            deps.refused.add(head.account_id)
+    return len(heads)
+
+
+def _signed(deps: SigningDeps, head: store.Unsigned, epoch: UUID) -> model.SignedHead:
+    now = datetime.now(UTC)
+    unsigned = model.SignedHead(
+        head.account_id, head.organization_id, head.sequence, head.hash, epoch, now, deps.signer.key_id, b""
+    )
+    return deps.signer.sign(unsigned)

@@ -1,0 +1,225 @@
+"""Whose failures keep whom waiting, and for how long."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+
+from intents.brokers.breaker import (
+    CLOSED,
+    FAILURES,
+    FORGET_SECONDS,
+    HALF_OPEN,
+    LONGEST_TRY_SECONDS,
+    OPEN,
+    TURN_SECONDS,
+    Breaker,
+)
+
+A, B, C, D = (UUID(int=number) for number in range(1, 5))
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def breaker(clock: Clock) -> Breaker:
+    return Breaker(clock=clock)
+
+
+def fail(breaker: Breaker, *organizations: UUID, connected: bool = True) -> None:
+    for organization_id in organizations:
+        breaker.failed(organization_id, connected=connected)
+
+
+def test_the_circuit_opens_after_failed_connections_in_a_row_and_closes_by_one_success(clock):
+    states: list[int] = []
+    breaker = Breaker(states.append, clock=clock)
+    for _ in range(FAILURES):
+        assert breaker.wait(A) == 0
+        fail(breaker, A, connected=False)
+
+    assert breaker.wait(A) > 0 and breaker.wait(B) > 0, "there is no line for anybody"
+    clock.now += 0.6
+    assert breaker.wait(A) == 0, "one may try"
+    assert breaker.wait(A) > 0 and breaker.wait(B) > 0, "and only one"
+    assert 0 < breaker.failed(A, connected=False) == breaker.wait(A)
+    clock.now += 2
+    assert breaker.wait(A) == 0
+    breaker.succeeded(A)
+
+    assert breaker.wait(A) == breaker.wait(B) == 0
+    assert states == [CLOSED, OPEN, HALF_OPEN, OPEN, HALF_OPEN, CLOSED]
+
+
+@pytest.mark.parametrize("outage", [2.0, 20.0])
+@pytest.mark.parametrize("connected", [False, True], ids=["line", "organization"])
+def test_a_broker_that_is_back_is_tried_before_a_quarter_of_its_outage_has_passed_again(
+    outage, connected, clock, breaker
+):
+    tries, began = 0, clock.now
+    while (next_try := clock.now + breaker.wait(A)) < began + outage:
+        clock.now, tries = next_try, tries + 1
+        breaker.wait(A)
+        fail(breaker, A, connected=connected)
+
+    assert next_try - began <= outage * 1.25 + 0.25
+    assert tries <= 30
+
+
+def test_whoever_waits_for_a_try_that_never_ends_may_try_himself_in_the_end(clock, breaker):
+    fail(breaker, *[A] * FAILURES, connected=False)
+    clock.now += breaker.wait(A)
+    assert breaker.wait(A) == 0
+
+    waited = 0.0
+    while (pause := breaker.wait(A)) > 0:
+        clock.now, waited = clock.now + pause, waited + pause
+
+    assert 5 < waited <= LONGEST_TRY_SECONDS
+
+
+def test_failures_of_one_organization_keep_only_that_one_waiting(clock):
+    open_circuits: list[int] = []
+    breaker = Breaker(organizations_changed=open_circuits.append, clock=clock)
+    for _ in range(100):
+        fail(breaker, A)
+        clock.now += 0.1
+
+    assert breaker.word == "closed" and breaker.wait(A) > 0 and breaker.wait(B) == 0
+    breaker.succeeded(A)
+    assert breaker.wait(A) == 0 and open_circuits == [0, 1, 0]
+
+
+def test_failures_of_several_organizations_that_are_most_of_all_open_the_circuit_for_them(breaker):
+    fail(breaker, A, B, A, B, A)
+
+    assert breaker.word == "open" and breaker.wait(A) > 0 and breaker.wait(B) > 0
+
+
+def test_failures_of_several_organizations_that_are_not_most_of_all_do_not(breaker):
+    for organization_id in (C, D):
+        breaker.succeeded(organization_id)
+    fail(breaker, A, B, A, B, A, B)
+
+    assert breaker.word == "closed" and breaker.wait(C) == breaker.wait(D) == 0
+
+
+def test_who_has_not_failed_tries_at_once_although_the_others_fail_and_closes_the_circuit_by_it(breaker):
+    fail(breaker, *[A, B] * FAILURES)
+
+    assert breaker.wait(C) == 0, "the attackers' failures say nothing about it"
+    assert breaker.wait(C) > 0, "but it tries before it trusts"
+    breaker.succeeded(C)
+
+    assert breaker.word == "closed" and breaker.wait(C) == breaker.wait(D) == 0
+    assert breaker.wait(A) > 0, "whose own failures still count"
+
+
+def test_a_slow_try_of_one_organization_does_not_keep_the_next_from_its_own(clock, breaker):
+    fail(breaker, *[A] * FAILURES, connected=False)
+    clock.now += breaker.wait(A)
+    assert breaker.wait(A) == 0
+
+    assert 0 < breaker.wait(B) <= TURN_SECONDS
+    clock.now += TURN_SECONDS
+    assert breaker.wait(B) == 0
+
+
+def test_a_try_that_finds_a_line_opens_it_to_all_whatever_becomes_of_the_request(clock, breaker):
+    fail(breaker, *[A] * FAILURES, connected=False)
+    clock.now += breaker.wait(A)
+    assert breaker.wait(A) == 0
+
+    fail(breaker, A)
+
+    assert breaker.word == "closed" and breaker.wait(B) == 0
+
+
+def test_organizations_that_are_not_heard_of_any_more_are_forgotten(clock, breaker):
+    for number in range(1000):
+        breaker.failed(UUID(int=number), connected=True)
+    clock.now += FORGET_SECONDS + 60
+
+    breaker.wait(UUID(int=5000))
+
+    assert len(breaker._organizations) == 1
+
+
+class Calls(RuleBasedStateMachine):
+    """Any organizations call in any order, several at a time, and end in any way."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = Clock()
+        self.breaker = Breaker(clock=self.clock)
+        self.calls: list[UUID] = []
+        self.trying: dict[UUID, float] = {}
+        self.failing: set[UUID] = set()
+        self.unreached = False
+
+    @rule(seconds=st.sampled_from([0.01, 0.3, 1.0, 20.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.clock.now += seconds
+
+    @rule(organization_id=st.sampled_from([A, B, C, D]))
+    def call(self, organization_id: UUID) -> None:
+        was_shut = self.breaker.state != CLOSED
+        is_trying = self.trying.get(organization_id, 0.0) > self.clock.now
+        wait = self.breaker.wait(organization_id)
+        if not self.unreached and organization_id not in self.failing and not is_trying:
+            assert wait <= TURN_SECONDS, "others' failures cost no more than a turn"
+            assert wait == 0 or len(self.failing) > 1, "and those of one other nothing"
+        if is_trying and was_shut:
+            assert wait > 0, "one try at a time"
+        if wait == 0:
+            self.calls.append(organization_id)
+            if was_shut:
+                self.trying[organization_id] = self.clock.now + LONGEST_TRY_SECONDS
+
+    @rule(data=st.data(), end=st.sampled_from(["succeeded", "failed", "unreached", "nothing"]))
+    def end(self, data: Any, end: str) -> None:
+        if not self.calls:
+            return
+        organization_id = self.calls.pop(data.draw(st.integers(0, len(self.calls) - 1)))
+        self.trying.pop(organization_id, None)
+        if end == "succeeded":
+            self.breaker.succeeded(organization_id)
+            self.failing.discard(organization_id)
+            self.unreached = False
+            assert self.breaker.state == CLOSED
+        elif end == "nothing":
+            self.breaker.let_another_try(organization_id)
+        else:
+            self.breaker.failed(organization_id, connected=end == "failed")
+            self.failing |= {organization_id} if end == "failed" else set()
+            self.unreached |= end == "unreached"
+
+    def teardown(self) -> None:
+        """Whoever waits as long as he is told passes in the end."""
+        for organization_id in (A, B, C, D):
+            for _ in range(200):
+                if (wait := self.breaker.wait(organization_id)) == 0:
+                    break
+                self.clock.now += wait
+            else:
+                raise AssertionError(f"{organization_id} never passes")
+
+
+def test_nobody_waits_for_the_failures_of_another_whatever_happens():
+    run_state_machine_as_test(
+        Calls, settings=settings(max_examples=300, stateful_step_count=60, derandomize=True, database=None)
+    )

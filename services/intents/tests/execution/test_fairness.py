@@ -1,0 +1,135 @@
+"""One organization, whatever it does at its broker, does not keep another from trading there."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+import requests
+
+from intents.execution import store
+from intents.execution.work import Work
+from tip_local.processes import free_port
+
+from ..broker_side import accept
+from ..conftest import Desk, create
+
+LEASE_SECONDS = 600
+
+
+@pytest.fixture
+def nothing_due(desk: Desk) -> None:
+    """What other tests have left is out of the way."""
+    while store.claim(desk.deps.direct, 1000, LEASE_SECONDS):
+        pass
+
+
+@pytest.fixture
+def claim(desk: Desk) -> Callable[..., list[Work]]:
+    def take(limit: int, **shares: Any) -> list[Work]:
+        chosen = store.Shares(shares.pop("allowances", {}), shares.pop("of_others", limit), **shares)
+        return store.claim(desk.deps.direct, limit, LEASE_SECONDS, shares=chosen)
+
+    return take
+
+
+def counts(claimed: list[Work], *desks: Desk) -> list[int]:
+    by_organization = Counter(work.organization_id for work in claimed)
+    return [by_organization[each.organization.id] for each in desks]
+
+
+def fill_up(desk: Desk, number: int) -> list[Any]:
+    return [desk.created(create(symbol="SIM.OPEN")) for _ in range(number)]
+
+
+def test_a_claim_takes_as_much_of_each_organization_however_much_one_has_waiting(nothing_due, new_desk, claim):
+    loud, quiet, quieter = new_desk(), new_desk(), new_desk()
+    second = new_desk(organization=loud.organization)
+    fill_up(loud, 20)
+    fill_up(second, 20)
+    fill_up(quiet, 5)
+    fill_up(quieter, 1)
+
+    assert counts(claim(9), loud, quiet, quieter) == [3, 3, 1]
+    assert counts(claim(9), loud, quiet, quieter) == [5, 2, 0]
+    assert counts(claim(50), loud, quiet, quieter) == [32, 0, 0], "nobody else waits"
+
+
+def test_what_an_organization_has_waiting_is_claimed_in_its_order(nothing_due, new_desk, claim):
+    desk = new_desk()
+    intents = [UUID(action["intent_id"]) for action in fill_up(desk, 6)]
+
+    claimed = [work.intent_id for _ in range(3) for work in sorted(claim(2), key=lambda each: each.created_at)]
+
+    assert claimed == intents
+
+
+def test_organizations_whose_turn_it_was_come_last(nothing_due, new_desk, claim):
+    desks = sorted((new_desk() for _ in range(4)), key=lambda each: each.organization.id)
+    for each in desks:
+        fill_up(each, 3)
+
+    turns = [counts(claim(2, after=desks[last].organization.id), *desks) for last in (3, 1, 0)]
+
+    assert turns == [[1, 1, 0, 0], [0, 0, 1, 1], [0, 1, 1, 0]]
+
+
+def test_an_organization_that_has_its_share_in_hand_is_left_out(nothing_due, new_desk, claim):
+    loud, quiet = new_desk(), new_desk()
+    fill_up(loud, 10)
+    fill_up(quiet, 3)
+
+    assert counts(claim(10, allowances={loud.organization.id: 0}), loud, quiet) == [0, 3]
+    assert counts(claim(10, allowances={loud.organization.id: 4}), loud, quiet) == [4, 0]
+    assert counts(claim(10, of_others=2), loud, quiet) == [2, 0]
+
+
+def test_orders_of_one_organization_that_time_out_do_not_delay_those_of_others(new_desk, start, paper, eventually):
+    """Six accounts of one organization with an order that never answers in every thread there is, and more waiting."""
+    paper.quote("PROMPT", "9", "10")
+    port, threads = str(free_port()), 8
+    first = new_desk()
+    attackers = [first, *(new_desk(organization=first.organization) for _ in range(5))]
+    others = [new_desk() for _ in range(3)]
+    workers = [start("reconciler"), start("executor", HEALTH_PORT=port, EXECUTOR_THREADS=str(threads))]
+    for _ in range(12):
+        for attacker in attackers:
+            attacker.created(create(symbol="SIM.TIMEOUT_AFTER_ACCEPT"))
+
+    names = {f"tip-{row['id'].hex}" for attacker in attackers for row in attacker.rows("action")}
+
+    def sent() -> int:
+        return sum(order["client_order_id"] in names for order in paper.ledger())
+
+    eventually(lambda: sent() > threads)
+    before = sent()
+    for other in others:
+        other.created(create(symbol="PROMPT"))
+    eventually(lambda: all(row["status"] == "FILLED" for other in others for row in other.rows("intent")))
+    after = sent()
+
+    assert after - before <= 2 * threads, "the others do not stand in line behind the attacker's orders"
+    assert after < len(names), "some of which still wait"
+    circuits = requests.get(f"http://127.0.0.1:{port}/health/ready", timeout=5).json()["circuits"]
+    for worker in workers:
+        worker.stop()
+    assert circuits == {"paper paper": "closed"}
+
+
+def test_slow_accounts_of_one_organization_do_not_delay_the_looks_at_others(new_desk, start, scripted, eventually):
+    slow, rounds = 20, 6
+    first, other = new_desk(), new_desk()
+    attackers = [first, *(new_desk(organization=first.organization) for _ in range(slow - 1))]
+    for number, desk in enumerate((*attackers, other)):
+        accept(desk, desk.created(create(symbol="SIM.OPEN"))["intent_id"], f"slow-{number}")
+    keys = {str(desk.account_id) for desk in attackers}
+    scripted.slow, scripted.slow_seconds = keys, 10.0
+    start("reconciler", PAPER_BROKER_URL=scripted.url, RECONCILE_SECONDS="0.5")
+
+    def looks() -> Counter[str | None]:
+        return Counter(scripted.key_ids)
+
+    eventually(lambda: looks()[str(other.account_id)] >= rounds, 60)
+
+    assert sum(looks()[key] for key in keys) < slow * rounds / 2, "it did not have to wait for a round of theirs"

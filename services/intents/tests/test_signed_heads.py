@@ -1,0 +1,190 @@
+"""Signed heads: a process with a role and a key of its own attests where each log has come to."""
+
+import os
+import subprocess
+import sys
+from base64 import b64encode
+from collections.abc import Iterator
+
+import pytest
+from click.testing import CliRunner
+from sqlalchemy import Engine, text
+from sqlalchemy.exc import ProgrammingError
+
+from chassis import db
+from intents.model import chain, record
+from intents.signing import HeadSigner
+from intents.store import page
+from intents.usecases import SigningDeps, sign_heads
+from tip.verify import command
+from tip_local.platform_plugin import Platform
+
+from .conftest import Desk, create
+
+KEY, OTHER_KEY = bytes(range(32)), bytes(range(1, 33))
+
+
+@pytest.fixture(scope="module")
+def signing(platform: Platform) -> Iterator[SigningDeps]:
+    engine = db.engine(platform.database_url("intents_signer"), pool_size=1, name="signer")
+    yield SigningDeps(engine, HeadSigner(KEY))
+    engine.dispose()
+
+
+@pytest.fixture
+def signed(desk: Desk, signing: SigningDeps) -> Desk:
+    """A desk with four actions that are signed, and one more."""
+    for _ in range(4):
+        desk.created(create())
+    while sign_heads(signing):
+        pass
+    desk.created(create())
+    return desk
+
+
+def as_superuser(desk: Desk, *changes: str) -> None:
+    desk.execute("ALTER TABLE intents.action DISABLE TRIGGER ALL")
+    for change in changes:
+        desk.execute(change)
+    desk.execute("ALTER TABLE intents.action ENABLE TRIGGER ALL")
+
+
+def rewrite(desk: Desk, first: int) -> None:
+    """Another symbol in an action, and every hash from there on made to fit, as whoever can change rows would."""
+    as_superuser(
+        desk, f"UPDATE intents.action SET symbol = 'FORGED' WHERE account_id = :account_id AND sequence = {first}"
+    )
+    actions = page(desk.admin, desk.account_id, 0, 100)
+    previous = chain.GENESIS
+    for action in actions:
+        linked = chain.link(previous, action.sequence, chain.digest(record(action)))
+        values = f"previous_hash = '\\x{previous.hex()}', hash = '\\x{linked.hex()}'"
+        of = f"account_id = :account_id AND sequence = {action.sequence}"
+        as_superuser(desk, f"UPDATE intents.action SET {values} WHERE {of}")
+        previous = linked
+    desk.execute(f"UPDATE intents.account_head SET last_hash = '\\x{previous.hex()}' WHERE account_id = :account_id")
+
+
+def verified(desk: Desk) -> tuple[bool, int | None, str | None]:
+    found = desk.get("/verify").json
+    return found["valid"], found["signed_sequence"], found["first_broken"] and found["first_broken"]["reason"]
+
+
+def test_verify_says_up_to_where_the_log_is_attested(signed: Desk, signing: SigningDeps) -> None:
+    before = verified(signed)
+    sign_heads(signing)
+
+    assert (before, verified(signed)) == ((True, 4, None), (True, 5, None))
+
+
+def test_history_rewritten_with_all_its_hashes_differs_from_what_was_signed(signed: Desk) -> None:
+    rewrite(signed, 2)
+
+    assert verified(signed) == (False, 4, "differs_from_signed_head")
+
+
+def test_what_came_after_the_signed_head_is_not_attested(signed: Desk) -> None:
+    rewrite(signed, 5)
+
+    assert verified(signed) == (True, 4, None)
+
+
+def test_a_log_cut_back_before_what_was_signed_is_found(signed: Desk) -> None:
+    [third] = [row for row in signed.rows("action") if row["sequence"] == 3]
+    as_superuser(signed, "DELETE FROM intents.action WHERE account_id = :account_id AND sequence > 3")
+    signed.execute(
+        "UPDATE intents.account_head SET last_sequence = 3, last_hash = :hash WHERE account_id = :account_id",
+        hash=bytes(third["hash"]),
+    )
+
+    assert verified(signed) == (False, 4, "signed_actions_missing")
+
+
+def test_a_head_that_does_not_continue_what_was_signed_is_not_signed(signed: Desk, signing: SigningDeps) -> None:
+    rewrite(signed, 2)
+
+    sign_heads(signing)
+
+    assert signed.account_id in signing.refused
+    assert [row["sequence"] for row in signed.rows("signed_head")] == [4]
+
+
+def test_a_signature_of_another_key_does_not_hold(signed: Desk) -> None:
+    [row] = signed.rows("signed_head")
+    signed.execute(
+        "UPDATE intents.signed_head SET signature = :forged WHERE account_id = :account_id", forged=b"x" * 64
+    )
+
+    assert row["key_id"] == HeadSigner(KEY).key_id
+    assert verified(signed) == (False, 4, "signature_does_not_hold")
+
+
+def test_tip_verify_takes_the_public_key_from_whoever_asks(signed: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", signed.platform.admin_url)
+
+    def asked(*options: str) -> int:
+        return CliRunner().invoke(command, ["--account", str(signed.account_id), *options]).exit_code
+
+    ours, other = (HeadSigner(key).public_key.hex() for key in (KEY, OTHER_KEY))
+    assert (asked(), asked("--public-key", ours), asked("--public-key", other)) == (0, 0, 2)
+
+
+FORGERIES = {
+    "sign": "UPDATE intents.signed_head SET sequence = 1",
+    "unsign": "DELETE FROM intents.signed_head",
+    "bring a key": "INSERT INTO intents.log_signing_key (key_id, public_key) VALUES ('x', 'x')",
+}
+
+
+@pytest.mark.parametrize("role", ["intents", "intents_web"])
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_the_roles_that_write_the_log_cannot_touch_what_is_signed(platform: Platform, role: str, forgery: str) -> None:
+    engine = db.engine(platform.database_url(role), pool_size=1, name="forger")
+    with engine.begin() as tx, pytest.raises(ProgrammingError, match="permission denied"):
+        tx.execute(text(FORGERIES[forgery]))
+    engine.dispose()
+
+
+def _refused(engine: Engine, statement: str) -> bool:
+    try:
+        with engine.begin() as tx:
+            tx.execute(text(statement))
+    except ProgrammingError:
+        return True
+    return False
+
+
+def test_the_signer_cannot_write_the_log_nor_read_what_is_in_it(signing: SigningDeps) -> None:
+    tried = (
+        "INSERT INTO intents.action (account_id, sequence) VALUES (gen_random_uuid(), 1)",
+        "UPDATE intents.account_head SET last_sequence = 1",
+        "SELECT payload FROM intents.action",
+        "SELECT * FROM intents.intent",
+        "SELECT * FROM identity_api.api_key",
+        "DELETE FROM intents.signed_head",
+    )
+
+    assert [statement for statement in tried if not _refused(signing.engine, statement)] == []
+
+
+def test_the_process_signs_by_itself_and_ends_when_asked_to(desk: Desk) -> None:
+    environment = {
+        **{name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")},
+        "DATABASE_URL": desk.platform.database_url("intents_signer"),
+        "LOG_SIGNING_KEY": b64encode(KEY).decode(),
+        "SIGN_EVERY_SECONDS": "0.1",
+    }
+    desk.created(create())
+    process = subprocess.Popen([sys.executable, "-m", "intents.worker", "signer"], env=environment)
+    try:
+        for _ in range(600):
+            if desk.rows("signed_head"):
+                break
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(0.1)
+        process.terminate()
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+
+    assert verified(desk) == (True, 1, None)

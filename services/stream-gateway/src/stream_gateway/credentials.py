@@ -1,0 +1,31 @@
+"""The credentials of open streams, each verified again as one, however many streams it has."""
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from stream_gateway.callers import Caller
+from stream_gateway.model import Ending
+
+if TYPE_CHECKING:
+    from stream_gateway.hub import Stream
+
+
+class Credential:
+    """`verified_at` is when the database last said that it counts, by the loop's clock."""
+
+    __slots__ = ("caller", "expires_at", "organization_id", "streams", "verified_at")
+
+    def __init__(self, caller: Caller, organization_id: UUID, verified_at: float) -> None:
+        self.caller, self.organization_id, self.verified_at = caller, organization_id, verified_at
+        self.expires_at = caller.expires_at
+        self.streams: set[Stream] = set()
+
+    @property
+    def check(self) -> Hashable:
+        """By which question it is verified again."""
+        return self.caller.principal.kind
+
+    def end(self, ending: Ending) -> None:
+        for stream in list(self.streams):
+            stream.end(ending)

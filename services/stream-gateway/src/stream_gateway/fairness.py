@@ -1,0 +1,130 @@
+"""Taking turns: whoever has much waiting gets no more at a time than whoever has little."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+WRITES_PER_PASS = 256
+"""Some ten milliseconds of work, by which one organization can delay another; fewer cost throughput."""
+
+
+class QueueFull(Exception):
+    """Too much waits under this key already."""
+
+
+class RoundRobin(Generic[Item]):
+    """A queue for each key, served one item at a time in turn."""
+
+    def __init__(self) -> None:
+        self._queues: dict[Hashable, deque[Item]] = {}
+
+    def add(self, key: Hashable, item: Item) -> None:
+        queue = self._queues.get(key)
+        if queue is None:
+            queue = self._queues[key] = deque()
+        queue.append(item)
+
+    def take(self) -> Item:
+        key = next(iter(self._queues))
+        queue = self._queues.pop(key)
+        item = queue.popleft()
+        if queue:
+            self._queues[key] = queue
+        return item
+
+    def waiting(self, key: Hashable) -> int:
+        return len(self._queues.get(key, ()))
+
+    def __bool__(self) -> bool:
+        return bool(self._queues)
+
+
+class FairThreads:
+    """A few threads for the event loop; what waits for them is begun round-robin by key."""
+
+    def __init__(self, count: int, name: str, *, most_waiting: int | None = None) -> None:
+        self._threads = ThreadPoolExecutor(count, name)
+        self._idle, self._most_waiting = count, most_waiting
+        self._waiting: RoundRobin[tuple[asyncio.Future[Any], Callable[[], Any]]] = RoundRobin()
+
+    async def run(self, key: Hashable, function: Callable[[], Result]) -> Result:
+        """What the function returns. Cancelled before its turn, it is never begun."""
+        if self._most_waiting is not None and self._waiting.waiting(key) >= self._most_waiting:
+            raise QueueFull
+        outcome: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._waiting.add(key, (outcome, function))
+        self._begin()
+        return await outcome
+
+    def _begin(self) -> None:
+        while self._idle and self._waiting:
+            outcome, function = self._waiting.take()
+            if outcome.done():
+                continue
+            self._idle -= 1
+            running = asyncio.get_running_loop().run_in_executor(self._threads, function)
+            running.add_done_callback(partial(self._finish, outcome))
+
+    def _finish(self, outcome: asyncio.Future[Any], finished: asyncio.Future[Any]) -> None:
+        self._idle += 1
+        if finished.cancelled():
+            outcome.cancel()
+        elif error := finished.exception():
+            if not outcome.done():
+                outcome.set_exception(error)
+        elif not outcome.done():
+            outcome.set_result(finished.result())
+        self._begin()
+
+    def close(self) -> None:
+        self._waiting = RoundRobin()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class Turns:
+    """Lets streams write round-robin by organization, and only so many in one pass of the event loop.
+
+    asyncio runs all that is ready before what becomes ready meanwhile: an event for a thousand streams of one account
+    would otherwise be written to every one of them before anybody else's stream is looked at.
+    """
+
+    def __init__(self, per_pass: int = WRITES_PER_PASS) -> None:
+        self._per_pass = self._left = per_pass
+        self._waiting: RoundRobin[asyncio.Future[None]] = RoundRobin()
+        self._scheduled = False
+
+    async def take(self, key: Hashable) -> None:
+        """At once while this pass has room and nobody waits, else in turn."""
+        if self._left and not self._waiting:
+            self._left -= 1
+            self._schedule()
+            return
+        waiter = asyncio.get_running_loop().create_future()
+        self.give(key, waiter)
+        await waiter
+
+    def give(self, key: Hashable, waiter: asyncio.Future[None]) -> None:
+        """Complete the future when it is its turn."""
+        self._waiting.add(key, waiter)
+        self._schedule()
+
+    def _schedule(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._next_pass)
+
+    def _next_pass(self) -> None:
+        self._scheduled, self._left = False, self._per_pass
+        while self._left and self._waiting:
+            waiter = self._waiting.take()
+            if not waiter.done():
+                waiter.set_result(None)
+                self._left -= 1
+        if self._left < self._per_pass:
+            self._schedule()

@@ -1,0 +1,225 @@
+"""Organizations take turns: with threads, with writes, with reads of the log and with being verified again."""
+
+import asyncio
+import threading
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stream_gateway.delivery import deliver
+from stream_gateway.fairness import WRITES_PER_PASS, FairThreads, QueueFull, RoundRobin, Turns
+from stream_gateway.hub import Hub, Stream
+from stream_gateway.model import CredentialEnded
+from stream_gateway.recheck import BATCH, RecheckQueue
+from stream_gateway.schemas import Entry
+
+A, B = uuid4(), uuid4()
+EVENT = b"event"
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers()), max_size=60))
+def test_nobody_is_served_twice_while_another_waits(items: list[tuple[str, int]]) -> None:
+    queue: RoundRobin[tuple[str, int]] = RoundRobin()
+    for item in items:
+        queue.add(item[0], item)
+    taken = []
+    while queue:
+        taken.append(queue.take())
+
+    left = Counter(key for key, _ in items)
+    for before, after in pairwise(taken):
+        left[before[0]] -= 1
+        assert before[0] != after[0] or sum(left.values()) == left[before[0]]
+    for name in "abc":
+        assert [item for item in taken if item[0] == name] == [item for item in items if item[0] == name]
+
+
+def test_a_thread_goes_to_whoever_has_waited_least_lately() -> None:
+    begun: list[str] = []
+    release = threading.Event()
+
+    async def scenario() -> None:
+        threads = FairThreads(1, "test")
+        crowd = [asyncio.create_task(threads.run("a", lambda: begun.append("a") or release.wait())) for _ in range(50)]
+        await asyncio.sleep(0)
+        single = asyncio.create_task(threads.run("b", lambda: begun.append("b")))
+        await asyncio.sleep(0)
+        release.set()
+        await asyncio.gather(*crowd, single)
+        threads.close()
+
+    asyncio.run(scenario())
+
+    assert begun.index("b") <= 2 and begun.count("a") == 50
+
+
+def test_what_is_given_up_before_its_turn_is_never_begun() -> None:
+    begun: list[int] = []
+    release = threading.Event()
+
+    async def scenario() -> None:
+        threads = FairThreads(1, "test", most_waiting=2)
+        tasks = [
+            asyncio.create_task(threads.run("a", lambda number=number: begun.append(number) or release.wait()))
+            for number in range(3)
+        ]
+        await asyncio.sleep(0)
+        with pytest.raises(QueueFull):
+            await threads.run("a", release.wait)
+        tasks[1].cancel()
+        release.set()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        threads.close()
+
+    asyncio.run(scenario())
+
+    assert begun == [0, 2]
+
+
+def test_a_failure_in_a_thread_is_the_askers_and_frees_the_thread() -> None:
+    async def scenario() -> str:
+        threads = FairThreads(1, "test")
+        with pytest.raises(ZeroDivisionError):
+            await threads.run("a", lambda: 1 // 0)
+        answer = await threads.run("a", lambda: "answer")
+        threads.close()
+        return answer
+
+    assert asyncio.run(scenario()) == "answer"
+
+
+class Subscriber:
+    """A stream that is delivered to; what is written goes into a list shared by all of them."""
+
+    def __init__(self, hub: Hub, written: list[UUID]) -> None:
+        nobody: Any = None
+        self.stream = Stream(hub, nobody, frozenset({1}), hub.last, 0, "grpc")
+        self._written, self._organization_id = written, hub.organization_id
+        hub.streams.add(self.stream)
+        nothing: Any = None
+        self.task = asyncio.create_task(deliver(self.stream, nothing, self._write, lambda entry: entry, 600))
+
+    async def _write(self, entry: Any) -> None:
+        if entry.message == EVENT:
+            self._written.append(self._organization_id)
+        await asyncio.sleep(0)
+
+
+def hub_of(organization_id: UUID, turns: Turns) -> Hub:
+    return Hub(uuid4(), organization_id, "epoch", 0, 512, turns)
+
+
+@pytest.mark.parametrize("events", [1, 20])
+def test_an_event_for_one_is_not_written_after_the_events_for_a_thousand_of_another(events: int) -> None:
+    written: list[UUID] = []
+
+    async def scenario() -> None:
+        turns = Turns()
+        crowded, quiet = hub_of(A, turns), hub_of(B, turns)
+        crowd = [Subscriber(crowded, written) for _ in range(1000)]
+        single = Subscriber(quiet, written)
+        for subscriber in (*crowd, single):
+            await until(lambda subscriber=subscriber: subscriber.stream.waiting)
+        crowded.append([Entry(number, 1, EVENT) for number in range(1, events + 1)])
+        quiet.append([Entry(1, 1, EVENT)])
+        await until(lambda: len(written) == 1000 * events + 1)
+        for subscriber in (*crowd, single):
+            subscriber.stream.end(CredentialEnded())
+        await asyncio.gather(*(subscriber.task for subscriber in (*crowd, single)), return_exceptions=True)
+
+    asyncio.run(scenario())
+
+    assert written.index(B) <= 3 * WRITES_PER_PASS
+    assert written.count(A) == 1000 * events
+
+
+def test_a_stream_that_waits_for_its_turn_is_not_stuck() -> None:
+    async def scenario() -> bool:
+        turns = Turns(per_pass=1)
+        stream = Subscriber(hub_of(A, turns), []).stream
+        await turns.take(B)  # the only one of this pass
+        task = asyncio.create_task(stream.turn())
+        await asyncio.sleep(0)
+        assert stream.queued
+        stream.is_stuck(0.0, 10)
+        stuck = stream.is_stuck(100.0, 10)
+        await task
+        return stuck
+
+    assert asyncio.run(scenario()) is False
+
+
+class Item:
+    """Something to be verified again."""
+
+    check = "item"
+    verified_at = 0.0
+
+    def __init__(self, organization_id: UUID) -> None:
+        self.organization_id, self.streams = organization_id, {"a stream"}
+
+    def end(self, _ending: object) -> None:
+        self.streams.clear()
+
+
+@pytest.mark.parametrize("crowd", [1_000, 7_500])
+def test_whatever_one_organization_has_open_anothers_credential_is_in_the_first_batch(crowd: int) -> None:
+    queue = RecheckQueue(interval_s=2.0)
+    of_a, of_b = [Item(A) for _ in range(crowd)], Item(B)
+    for item in (*of_a, of_b):
+        queue.add(item, attempted_at=0.0)
+
+    first = queue.take(now=2.0, limit=BATCH)
+
+    assert of_b in first and len(first) == BATCH
+
+
+def test_while_one_organization_cannot_be_verified_in_time_another_is_verified_every_time() -> None:
+    """The database is so slow that a batch takes half a second, and a round of everything would take eight."""
+    queue = RecheckQueue(interval_s=2.0)
+    of_a, of_b = [Item(A) for _ in range(7_500)], Item(B)
+    for item in (*of_a, of_b):
+        queue.add(item, attempted_at=0.0)
+    verified: dict[Item, list[float]] = {item: [] for item in (*of_a, of_b)}
+    for half_seconds in range(4, 60):
+        now = half_seconds / 2
+        for item in queue.take(now, BATCH):
+            verified[item].append(now)
+            queue.add(item, now)
+
+    assert verified[of_b] == [float(second) for second in range(2, 30, 2)]
+    assert {len(verified[item]) for item in of_a} == {3, 4}
+
+
+def test_more_organizations_than_a_batch_are_all_served_before_one_is_again() -> None:
+    queue = RecheckQueue(interval_s=2.0)
+    for _ in range(2):
+        for item in [Item(uuid4()) for _ in range(7)]:
+            queue.add(item, 0.0)
+            queue.add(Item(item.organization_id), 0.0)
+
+    taken = [item.organization_id for _ in range(7) for item in queue.take(2.0, 2)]
+
+    assert len(set(taken)) == 14
+
+
+def test_what_has_no_stream_any_more_is_forgotten() -> None:
+    queue = RecheckQueue(interval_s=2.0)
+    gone, open_one = Item(A), Item(A)
+    for item in (gone, open_one):
+        queue.add(item, 0.0)
+    gone.streams.clear()
+
+    assert queue.take(2.0, BATCH) == [open_one]
+    assert queue.take(2.0, BATCH) == []
+
+
+async def until(condition: Any, seconds: float = 60) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0)

@@ -1,0 +1,274 @@
+"""Who is revoked loses the stream in time, whatever other organizations have open."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from uuid import UUID, uuid4
+
+import aiohttp
+import grpc
+import pytest
+from sqlalchemy import event
+
+from chassis import access, db, keys, problems, tokens
+from chassis.access import Presented
+from chassis.principals import Kind, Principal
+from stream_gateway import callers
+from stream_gateway.config import Config
+from stream_gateway.gateway import Gateway as InProcess
+from stream_gateway.hub import Stream
+from stream_gateway.model import CredentialEnded, PermissionEnded
+from stream_gateway.usecases import Request
+from tip_local.platform_plugin import Platform
+from tip_local.world import Organization, World, add_account
+
+from .conftest import (
+    ALL_TYPES,
+    Gateway,
+    Metadata,
+    StartGateway,
+    Writer,
+    bearer,
+    connected,
+    gateway_behind_proxy,
+    key,
+    run,
+    subscribe,
+)
+
+Code = grpc.StatusCode
+DISABLE_KEY = "UPDATE identity.api_key SET disabled = true WHERE prefix = :prefix"
+
+
+@pytest.fixture(scope="module")
+def crowd(world: World) -> Organization:
+    return world.organization()
+
+
+@pytest.fixture
+def crowd_account(platform: Platform, crowd: Organization) -> UUID:
+    with platform.admin() as admin:
+        return add_account(admin, crowd.id)
+
+
+def test_two_hundred_headers_on_one_token_are_one_question_and_anothers_key_ends_in_time(
+    start_gateway: StartGateway,
+    platform: Platform,
+    world: World,
+    acme: Organization,
+    account_id: UUID,
+    crowd: Organization,
+    crowd_account: UUID,
+    writer: Writer,
+) -> None:
+    """Counted on the way to the database. Half of the streams are gRPC, half Server-Sent Events."""
+    doomed = world.key(acme.id, "paper")
+
+    async def scenario() -> tuple[int, int, Code, float]:
+        behind = gateway_behind_proxy(platform, start_gateway, "DATABASE_URL", RECHECK_SECONDS="0.5")
+        async with behind as (gateway, proxy), connected(gateway.target) as channel:
+            crowd_token = crowd.tokens["member"]
+            async with crowded(gateway, crowd_token, crowd_account, 100):
+                subscriber = await subscribe(channel, key(doomed), account_id)
+                proxy.asked.clear()
+                await until(lambda: proxy.asked.count(b"identity_api.api_key") >= 4)
+                of_keys = proxy.asked.count(b"identity_api.api_key")
+                of_users = proxy.asked.count(b"identity_api.app_user")
+                await asyncio.to_thread(writer.execute, DISABLE_KEY, prefix=keys.prefix(doomed))
+                code, _ = await subscriber.ending()
+                return of_keys, of_users, code, await asyncio.to_thread(gateway.metric, "tip_stream_subscribers")
+
+    of_keys, of_users, code, left = run(scenario())
+
+    assert of_users <= of_keys + 1
+    assert code == Code.UNAUTHENTICATED
+    assert left == 200
+
+
+@asynccontextmanager
+async def crowded(gateway: Gateway, token: str, account_id: UUID, each: int) -> AsyncIterator[None]:
+    """Streams of one token over both transports, each with another x-organization-id."""
+    async with AsyncExitStack() as stack:
+        channel = await stack.enter_async_context(connected(gateway.target))
+        kept = [await subscribe(channel, bearer(token, uuid4()), account_id) for _ in range(each)]
+        session = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)))
+        address = f"{gateway.events_url}/v1/accounts/{account_id}/events"
+        for _ in range(each):
+            answer = await session.get(address, headers=dict(bearer(token, uuid4())))
+            stack.callback(answer.close)
+            assert answer.status == 200
+        yield
+        assert not any(subscriber.call.done() for subscriber in kept)
+
+
+def test_when_only_users_cannot_be_verified_only_their_streams_end(
+    start_gateway: StartGateway,
+    acme: Organization,
+    account_id: UUID,
+    crowd: Organization,
+    crowd_account: UUID,
+    writer: Writer,
+) -> None:
+    """The table of memberships is locked for longer than a stream may go unverified."""
+    gateway = start_gateway(RECHECK_SECONDS="0.3", UNVERIFIED_SECONDS="4")
+
+    async def scenario() -> tuple[tuple[Code, str], bool, list[int]]:
+        async with connected(gateway.target) as channel:
+            by_key = await subscribe(channel, key(acme.api_keys["paper"]), account_id)
+            by_token = await subscribe(channel, bearer(crowd.tokens["member"]), crowd_account)
+            with writer.locked("identity.membership"):
+                ended = await by_token.ending(seconds=60)
+                still_open = not by_key.call.done()
+                await asyncio.to_thread(writer.append, account_id)
+                await by_key.received(1)
+            return ended, still_open, by_key.sequences
+
+    (code, words), still_open, sequences = run(scenario())
+
+    assert code == Code.UNAVAILABLE and "cannot be verified" in words
+    assert still_open and sequences == [1]
+
+
+@pytest.fixture
+def configuration(platform: Platform) -> Config:
+    settings = {"RECHECK_SECONDS": "0.001", "STREAMS_PER_PRINCIPAL": "5000"}
+    return Config.from_env(platform.environment("stream_gateway", **settings))
+
+
+async def opened(gateway: InProcess, metadata: Metadata, account_id: UUID) -> Stream:
+    """A stream to which nothing is delivered."""
+    shown = dict(metadata)
+    credentials = [("key", shown["x-api-key"])] if "x-api-key" in shown else [("bearer", shown["authorization"])]
+    presented = Presented(tuple(credentials), shown.get("x-organization-id"), "127.0.0.1")
+    return await gateway.subscribe(presented, Request(account_id, frozenset(ALL_TYPES)), "grpc")
+
+
+def test_a_thousand_streams_are_verified_again_by_one_read_of_each_kind_and_no_signature(
+    configuration: Config,
+    world: World,
+    acme: Organization,
+    account_id: UUID,
+    crowd: Organization,
+    crowd_account: UUID,
+    writer: Writer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reader = world.service_account(["intent:read"])
+    doomed = world.key(acme.id, "paper")
+    signatures, statements = [], []
+    decode = tokens.jwt.decode
+    monkeypatch.setattr(tokens.jwt, "decode", lambda *args, **more: signatures.append(1) or decode(*args, **more))
+
+    async def scenario() -> tuple[list[Stream], Stream, int, bool]:
+        gateway = InProcess(configuration)
+        crowd_metadata = [
+            *(bearer(token, uuid4()) for token in crowd.tokens.values() for _ in range(300)),
+            *(bearer(reader.token, crowd.id) for _ in range(100)),
+            *(key(api_key) for name, api_key in crowd.api_keys.items() if name != "live" for _ in range(10)),
+        ]
+        of_crowd = [await opened(gateway, metadata, crowd_account) for metadata in crowd_metadata]
+        of_acme = await opened(gateway, key(doomed), account_id)
+        opened_with = len(signatures)
+        event.listen(gateway.deps.engine, "before_cursor_execute", lambda *args: statements.append(args[2]))
+        writer.execute(DISABLE_KEY, prefix=keys.prefix(doomed))
+        await asyncio.sleep(0.01)  # more than RECHECK_SECONDS
+        worked = await gateway.rechecks.turn()
+        gateway.close()
+        return of_crowd, of_acme, opened_with, worked
+
+    of_crowd, of_acme, opened_with, worked = run(scenario())
+
+    assert worked and len(of_crowd) == 1020
+    assert isinstance(of_acme.ending, CredentialEnded)
+    assert {stream.ending for stream in of_crowd} == {None}
+    assert opened_with == len(crowd.tokens) + 1
+    assert len(signatures) == opened_with
+    assert len(statements) == 4
+
+
+DISABLE_ORGANIZATION = "UPDATE identity.organization SET disabled = true WHERE id = :organization"
+TAKEN_FROM = {
+    "user-nothing": (None, None),
+    "user-membership": (
+        "UPDATE identity.membership SET removed_at = now() WHERE organization_id = :organization",
+        PermissionEnded,
+    ),
+    "user-existence": ("UPDATE identity.app_user SET deleted_at = now() WHERE subject = :subject", CredentialEnded),
+    "user-organization": (DISABLE_ORGANIZATION, PermissionEnded),
+    "service_account-nothing": (None, None),
+    "service_account-scope": (
+        "UPDATE identity.service_account SET scopes = '{account:read}' WHERE client_id = :client",
+        PermissionEnded,
+    ),
+    "service_account-enabled": (
+        "UPDATE identity.service_account SET disabled = true WHERE client_id = :client",
+        CredentialEnded,
+    ),
+    "service_account-organization": (DISABLE_ORGANIZATION, PermissionEnded),
+}
+
+
+@pytest.mark.parametrize("case", TAKEN_FROM)
+def test_a_token_is_judged_again_with_many_others_as_it_would_be_alone(
+    configuration: Config, world: World, crowd: Organization, writer: Writer, case: str
+) -> None:
+    statement, expected = TAKEN_FROM[case]
+    organization, reader = world.organization(), world.service_account(["intent:read"])
+    names = {
+        "organization": organization.id,
+        "subject": world.subject(organization.external_id, "member"),
+        "client": reader.client_id,
+    }
+    kind = Kind(case.partition("-")[0])
+    token = organization.tokens["member"] if kind is Kind.USER else reader.token
+    others = crowd.tokens["admin"] if kind is Kind.USER else world.service_account(["intent:read"]).token
+    engine = db.engine(configuration.database_url, pool_size=2, name="test")
+    door = access.for_service(configuration, engine)
+    recheck = callers.recheck_users if kind is Kind.USER else callers.recheck_service_accounts
+
+    asked = [admitted(door, others, crowd), admitted(door, token, organization), admitted(door, others, crowd)]
+    if statement:
+        writer.execute(statement, **{name: value for name, value in names.items() if f":{name}" in statement})
+    with engine.connect() as connection:
+        endings = recheck(door, connection, asked)
+    alone = access.from_bearer(door, token, str(organization.id))
+    engine.dispose()
+
+    assert [type(ending) if ending else None for ending in endings] == [None, expected, None]
+    assert (alone is None) == (expected is CredentialEnded)
+    assert (alone is not None and may_read(alone)) == (expected is None)
+
+
+def admitted(door: access.Access, token: str, organization: Organization) -> callers.Caller:
+    presented = Presented((("bearer", f"Bearer {token}"),), str(organization.id), None)
+    return callers.admit(door, presented, time.time())
+
+
+def may_read(principal: Principal) -> bool:
+    try:
+        access.decide(principal, callers.READERS, 403)
+    except problems.Problem:
+        return False
+    return True
+
+
+def test_a_token_ends_with_the_key_that_signed_it(configuration: Config, world: World, acme: Organization) -> None:
+    engine = db.engine(configuration.database_url, pool_size=2, name="test")
+    door = access.for_service(configuration, engine)
+    caller = admitted(door, acme.tokens["member"], acme)
+    assert caller.token
+
+    withdrawn = replace(caller, token=replace(caller.token, kid="withdrawn"))
+    with engine.connect() as connection:
+        endings = callers.recheck_users(door, connection, [caller, withdrawn])
+    engine.dispose()
+
+    assert endings[0] is None and isinstance(endings[1], CredentialEnded)
+
+
+async def until(condition: Callable[[], bool], seconds: float = 30) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.02)

@@ -1,0 +1,145 @@
+"""Whose request it is, as far as can be said before a thread looks: on the event loop and without the database.
+
+A credential that was verified once is known by its digest, so its requests count against its organization from then
+on. Any other is unverified: it counts against its address, and an address whose credentials are refused again and
+again has to wait. Nobody is let in here, and nobody shut out who is known: every request is still authenticated.
+"""
+
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from chassis.principals import Kind, Principal
+
+CREDENTIAL_CHECK = "tip.credential_check"
+"""Where the app finds, in the environment of a request, whom to tell what became of the credential."""
+
+_MOST_KNOWN = 10_000
+_WINDOW_S = 60.0
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+RawHeaders = Iterable[tuple[bytes, bytes]]
+
+
+class Trust(StrEnum):
+    VERIFIED = "verified"
+    UNVERIFIED = "unverified"
+    ANONYMOUS = "anonymous"
+    """No credential at all: health, discovery, tokens, and whoever forgot it."""
+
+
+class Caller(NamedTuple):
+    """Against whom a request counts. `tenant` is the organization, or the address of one that is not verified."""
+
+    trust: Trust
+    tenant: str
+    principal: str
+
+
+class Recent(OrderedDict[Key, Value], Generic[Key, Value]):
+    """The entries used last, at most so many."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def keep(self, key: Key, value: Value) -> None:
+        self[key] = value
+        self.move_to_end(key)
+        if len(self) > self._most:
+            self.popitem(last=False)
+
+
+class Callers:
+    """What one process knows of its callers. For one thread: the event loop's."""
+
+    def __init__(
+        self, *, trusted_proxies: int = 0, refused_per_minute: int = 600, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._trusted_proxies, self._refused_per_minute, self._clock = trusted_proxies, refused_per_minute, clock
+        self._known: Recent[bytes, Caller] = Recent(_MOST_KNOWN)
+        self._refusals: Recent[str, tuple[float, float]] = Recent(_MOST_KNOWN)
+
+    def of(self, scope: Mapping[str, Any]) -> "CredentialCheck":
+        """The caller of an ASGI request."""
+        credentials, forwarded = b"", b""
+        for name, value in scope["headers"]:
+            if name in (b"x-api-key", b"authorization"):
+                # However many spaces stand in it: else one credential could fill the memory meant for all.
+                credentials += name + b":" + b" ".join(value.split()) + b"\n"
+            elif name == b"x-forwarded-for":
+                forwarded += (b"," if forwarded else b"") + value
+        digest = hashlib.sha256(credentials).digest()
+        known = self._known.get(digest)
+        if known:
+            self._known.move_to_end(digest)
+            return CredentialCheck(digest, known)
+        address = self._address(scope, forwarded)
+        trust = Trust.UNVERIFIED if credentials else Trust.ANONYMOUS
+        return CredentialCheck(digest, Caller(trust, address, address))
+
+    def of_key(self, key: bytes) -> Caller | None:
+        """Whose API key it is; None if it has not been verified yet."""
+        digest = hashlib.sha256(b"x-api-key:" + key + b"\n").digest()
+        known = self._known.get(digest)
+        if known:
+            self._known.move_to_end(digest)
+        return known
+
+    def settle(self, check: "CredentialCheck") -> None:
+        """Learn what became of the credential."""
+        if check.principal:
+            check.caller = _verified(check.principal)
+            self._known.keep(check.digest, check.caller)
+        elif check.refused and not self._known.pop(check.digest, None):
+            address = check.caller.tenant
+            self._refusals.keep(address, (self._refusals_of(address) + 1, self._clock()))
+
+    def must_wait(self, caller: Caller) -> bool:
+        """Whether so many credentials from this address were refused that no further one is looked at now."""
+        return caller.trust is Trust.UNVERIFIED and self._refusals_of(caller.tenant) >= self._refused_per_minute
+
+    def _refusals_of(self, address: str) -> float:
+        """A leaky bucket: it empties at as many a minute as it holds."""
+        level, at = self._refusals.get(address, (0.0, 0.0))
+        return max(0.0, level - (self._clock() - at) * self._refused_per_minute / _WINDOW_S)
+
+    def _address(self, scope: Mapping[str, Any], forwarded: bytes) -> str:
+        """As the app sees it (ProxyFix): of a forwarded address only what our own proxies have added is believed."""
+        if self._trusted_proxies and forwarded:
+            named = [part.strip() for part in forwarded.decode("latin-1").split(",")]
+            if len(named) >= self._trusted_proxies:
+                return named[-self._trusted_proxies]
+        return (scope["client"] or ("", 0))[0]
+
+
+class CredentialCheck:
+    """A request's credential, and what the thread that authenticates it says of it."""
+
+    __slots__ = ("caller", "digest", "on_verified", "principal", "refused")
+
+    def __init__(self, digest: bytes, caller: Caller) -> None:
+        self.digest, self.caller = digest, caller
+        self.principal: Principal | None = None
+        self.refused = False
+        self.on_verified: Callable[[], object] | None = None
+
+    def verify(self, principal: Principal) -> None:
+        """The credential is this one's; at once, because the request may run for long after that."""
+        self.principal = principal
+        if self.caller.trust is not Trust.VERIFIED and self.on_verified:
+            self.on_verified()
+
+    def refuse(self) -> None:
+        self.refused = True
+
+
+def _verified(principal: Principal) -> Caller:
+    """A service account may act for any organization, so it is a tenant by itself."""
+    name = f"{principal.kind}:{principal.id}"
+    of_nobody = principal.kind is Kind.SERVICE_ACCOUNT or principal.organization_id is None
+    return Caller(Trust.VERIFIED, name if of_nobody else str(principal.organization_id), name)

@@ -1,0 +1,156 @@
+"""gunicorn's HTTP/1.1 connection with our limits: what breaks them is answered here, without a thread or an app.
+
+gunicorn itself waits for headers for ever, takes any length that is announced, and answers in plain text.
+"""
+
+import asyncio
+import json
+from http import HTTPStatus
+from typing import Any
+
+from gunicorn.asgi.parser import LimitRequestHeaders, LimitRequestLine, ParseError, UnsupportedTransferCoding
+from gunicorn.asgi.protocol import ASGIProtocol
+from gunicorn.http.errors import ParseException
+
+from chassis import http_rules, logs, problems, strict_json, tracing
+
+log = logs.get(__name__)
+
+LINGER_S = 2.0
+"""How long a refused request is still read and dropped: closed on unread bytes, the connection would be reset, and
+the caller might never see the answer."""
+
+
+class Connection(ASGIProtocol):  # type: ignore[misc]
+    """One caller's connection. `_awaited` is the part of a request that is being waited for."""
+
+    def __init__(self, worker: Any) -> None:
+        super().__init__(worker)
+        self._awaited: str | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self._body_bytes = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._arm_keepalive_timer()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._forget_deadline()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if not self._closed:
+            super().data_received(data)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._set_deadline(http_rules.BODY_S, self.transport.abort)  # nobody reads the answer
+
+    def resume_writing(self) -> None:
+        self._forget_deadline()
+        super().resume_writing()
+
+    def _feed_callback_parser(self, data: bytes) -> bool:
+        try:
+            self._callback_parser.feed(data)
+        except problems.Problem as problem:
+            self._refuse(problem)
+            return False
+        except (ParseError, ParseException, ValueError) as error:
+            self._refuse(_problem(error))
+            return False
+        if self._body_bytes + self._callback_parser._chunk_remaining > strict_json.MAX_BYTES:
+            self._refuse(http_rules.body_too_large())  # by what the next chunk announces
+            return False
+        self._watch_the_clock()
+        return True
+
+    def _watch_the_clock(self) -> None:
+        """A part of a request has its time from its beginning; that a little of it comes does not prolong it."""
+        awaited = self._outstanding()
+        if awaited == self._awaited:
+            return
+        self._awaited = awaited
+        self._forget_deadline()
+        if awaited == "headers":
+            self._cancel_keepalive_timer()
+            self._set_deadline(http_rules.HEADERS_S, self._refuse, http_rules.headers_too_late())
+        elif awaited == "body":
+            self._set_deadline(http_rules.BODY_S, self._refuse, http_rules.body_too_late())
+
+    def _outstanding(self) -> str | None:
+        if self._current_request is None:
+            return "headers"
+        return None if self._body_receiver._complete else "body"
+
+    def _on_headers_complete(self) -> bool:
+        parser = self._callback_parser
+        http_rules.check(parser.http_version, parser.headers, parser.content_length)
+        self._body_bytes = 0
+        return bool(super()._on_headers_complete())
+
+    def _on_body(self, chunk: bytes) -> None:
+        self._body_bytes += len(chunk)
+        if self._body_bytes > strict_json.MAX_BYTES:
+            raise http_rules.body_too_large()
+        super()._on_body(chunk)
+
+    def _is_websocket_upgrade(self, _request: Any) -> bool:
+        return False  # nothing here speaks it, so the header means nothing
+
+    def _send_error_response(self, status: int, _message: str, extra_headers: Any = ()) -> None:
+        """What gunicorn would say in plain text, its own words about the request left out."""
+        if not self._closed:
+            self._write(problems.Problem(status, detail=HTTPStatus(status).description, headers=dict(extra_headers)))
+
+    def _refuse(self, problem: problems.Problem) -> None:
+        """Answer in the app's place and end the connection."""
+        self._write(problem)
+        self._closed = True
+        self._cancel_keepalive_timer()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self._set_deadline(LINGER_S, self.transport.abort)
+        if self._body_receiver is not None:
+            self._body_receiver.signal_disconnect()
+        self._request_ready.set()
+
+    def _write(self, problem: problems.Problem) -> None:
+        trace = tracing.Trace.begin()
+        target = (self._callback_parser.path or b"/").partition(b"?")[0].decode("latin-1")
+        body = json.dumps(problems.document(problem, target, trace.request_id)).encode()
+        headers = {
+            "Content-Type": "application/problem+json",
+            "Content-Length": str(len(body)),
+            "Connection": "close",
+            **dict(http_rules.common_headers(trace)),
+            **problem.headers,
+        }
+        lines = [f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        self._safe_write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
+        log.info("request_refused", status=problem.status, code=problem.code, request_id=trace.request_id)
+
+    def _close_transport(self) -> None:
+        super()._close_transport()
+        if self.transport is not None and self.transport.get_write_buffer_size():
+            self._set_deadline(LINGER_S, self.transport.abort)  # closing waits for whoever does not read
+
+    def _set_deadline(self, seconds: float, *call: Any) -> None:
+        self._forget_deadline()
+        self._deadline = self.worker.loop.call_later(seconds, *call)
+
+    def _forget_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+def _problem(error: Exception) -> problems.Problem:
+    if isinstance(error, LimitRequestLine):
+        return problems.Problem(414, detail="The request line is too long.")
+    if isinstance(error, LimitRequestHeaders):
+        return problems.Problem(431, detail="A header is too large, or there are too many.")
+    if isinstance(error, UnsupportedTransferCoding):
+        return problems.Problem(501, "unsupported_transfer_coding", "The only transfer coding taken is chunked.")
+    return problems.Problem(400, detail="This is not a request as HTTP/1.1 has it.")

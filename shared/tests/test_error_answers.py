@@ -1,0 +1,63 @@
+"""Answers that are not a success: their size, and what a page of HTML may do."""
+
+import base64
+import hashlib
+import json
+import re
+
+import pytest
+from flask.testing import FlaskClient
+
+from identity.app import create_app
+from tip_local.platform_plugin import Platform
+
+PATH = "/api/v1/auth/api-key/validate"
+BODIES = {
+    "many unknown fields": json.dumps({f"{number:x}": 0 for number in range(6000)}),
+    "a long name": json.dumps({"x" * 60_000: 0}),
+    "a long name to escape": json.dumps({"\u2028" * 10_000: 0}),
+    "a long value": json.dumps({"api_key": "x" * 60_000}),
+}
+
+
+@pytest.fixture(scope="module")
+def client(platform: Platform) -> FlaskClient:
+    return create_app(platform.web_environment("identity")).test_client()
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
+def test_a_refusal_repeats_little_of_what_was_sent(client: FlaskClient, body: str) -> None:
+    answer = client.post(PATH, data=body, content_type="application/json")
+
+    assert answer.status_code in (401, 422)
+    assert len(answer.data) < 4096
+
+
+def test_of_many_wrong_fields_the_first_are_listed_and_all_are_counted(client: FlaskClient) -> None:
+    answer = client.post(PATH, json={f"field{number}": 0 for number in range(50)}).json
+
+    assert len(answer["errors"]) == 20
+    assert "51" in answer["detail"], "the one that is missing counts, too"
+
+
+def test_a_long_path_is_not_sent_back(client: FlaskClient) -> None:
+    answer = client.get("/" + "%01" * 2000)
+
+    assert answer.status_code == 404 and len(answer.data) < 4096
+
+
+def test_the_page_applies_its_own_style_and_loads_runs_and_sends_nothing(client: FlaskClient) -> None:
+    answer = client.get("/docs")
+    [style] = re.findall(r"<style>(.*?)</style>", answer.text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+
+    policy = dict(part.strip().split(" ", 1) for part in answer.headers["Content-Security-Policy"].split(";"))
+    assert policy == {
+        "default-src": "'none'",
+        "style-src": f"'sha256-{digest}'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+    }
+    assert answer.headers["X-Frame-Options"] == "DENY" and answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert not re.search(r"<script|\sstyle=|\son[a-z]+=|<link", answer.text)

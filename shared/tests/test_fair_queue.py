@@ -1,0 +1,201 @@
+"""The fair queue: whatever one tenant sends, the others keep their part of the threads, and nobody waits for ever."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chassis.callers import Caller, Trust
+from chassis.fair_queue import FairQueue, QueueFull, Shares, Turn
+
+THREADS = 8
+
+
+def caller(tenant: str, key: str = "key", trust: Trust = Trust.VERIFIED) -> Caller:
+    return Caller(trust, tenant, f"{tenant}/{key}")
+
+
+def in_a_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    def run() -> None:
+        asyncio.run(test())  # type: ignore[arg-type]
+
+    run.__name__ = test.__name__
+    return run
+
+
+class Office:
+    """Requests that run until they are told to end."""
+
+    def __init__(self, **options: Any) -> None:
+        self.queue = FairQueue(THREADS, **options)
+        self.running: list[Turn] = []
+        self.refused: list[Caller] = []
+
+    async def send(self, *callers: Caller, heavy: bool = False) -> "list[asyncio.Task[None]]":
+        tasks = [asyncio.create_task(self._request(one, heavy)) for one in callers]
+        await settled()
+        return tasks
+
+    async def _request(self, one: Caller, heavy: bool) -> None:
+        try:
+            self.running.append(await self.queue.take(one, heavy=heavy))
+        except QueueFull:
+            self.refused.append(one)
+
+    async def end(self, turn: Turn) -> None:
+        self.running.remove(turn)
+        self.queue.give_back(turn)
+        await settled()
+
+    @property
+    def tenants(self) -> Counter[str]:
+        return Counter(turn.caller.tenant for turn in self.running)
+
+
+async def settled() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+@in_a_loop
+async def test_a_tenant_holds_half_of_the_threads_and_one_key_of_it_a_quarter() -> None:
+    office = Office()
+    await office.send(*[caller("loud", "one")] * 20)
+    assert len(office.running) == THREADS // 4
+
+    await office.send(*[caller("loud", f"key-{number}") for number in range(20)])
+    assert len(office.running) == THREADS // 2
+
+
+@in_a_loop
+async def test_another_tenant_runs_at_once_beside_one_that_sends_too_much() -> None:
+    office = Office()
+    await office.send(*[caller("loud", f"key-{number}") for number in range(50)])
+
+    await office.send(caller("quiet"))
+
+    assert office.tenants["quiet"] == 1
+
+
+@in_a_loop
+async def test_tenants_take_turns_when_all_threads_are_taken() -> None:
+    office = Office()
+    for tenant in ("a", "b"):
+        await office.send(*[caller(tenant, f"key-{number}") for number in range(30)])
+    await office.send(caller("late"))
+    assert office.tenants == {"a": 4, "b": 4}
+
+    await office.end(office.running[0])
+    await office.end(office.running[0])
+    assert office.tenants["late"] == 1
+
+
+@in_a_loop
+async def test_heavy_requests_of_a_tenant_run_one_at_a_time_and_light_ones_beside_them() -> None:
+    office = Office()
+    await office.send(*[caller("loud", f"key-{number}") for number in range(10)], heavy=True)
+    assert len(office.running) == 1
+
+    await office.send(caller("loud", "reader"))
+    assert [turn.heavy for turn in office.running] == [True, False]
+
+    await office.end(office.running[0])
+    assert sorted(turn.heavy for turn in office.running) == [False, True]
+
+
+@in_a_loop
+async def test_strangers_share_one_thread_however_many_addresses_they_have() -> None:
+    office = Office()
+    await office.send(*[caller(f"10.0.0.{number}", trust=Trust.UNVERIFIED) for number in range(50)])
+    assert len(office.running) == 1
+
+    await office.send(caller("quiet"))
+    assert office.tenants["quiet"] == 1
+
+
+@in_a_loop
+async def test_a_stranger_who_proves_to_be_a_caller_makes_room_for_the_next_stranger() -> None:
+    office = Office()
+    await office.send(*[caller(f"10.0.0.{number}", trust=Trust.UNVERIFIED) for number in range(2)])
+
+    office.queue.reassign(office.running[0], caller("known"))
+    await settled()
+
+    assert office.tenants == {"known": 1, "10.0.0.1": 1}
+    for turn in list(office.running):
+        await office.end(turn)
+    assert not +office.queue._running
+
+
+@in_a_loop
+async def test_who_waits_too_long_is_refused_and_told_when_to_come_back() -> None:
+    office = Office(wait_s=0.01)
+    tasks = await office.send(*[caller("loud")] * 3)
+    await asyncio.wait(tasks)
+
+    assert (len(office.running), office.refused) == (2, [caller("loud")])
+    assert (QueueFull().status, QueueFull().code, QueueFull().headers["Retry-After"]) == (429, "too_many_requests", "1")
+
+
+@in_a_loop
+async def test_a_tenant_with_too_many_waiting_is_refused_at_once() -> None:
+    office = Office(most_waiting=5)
+    await office.send(*[caller("loud")] * 10)
+
+    assert (len(office.running), len(office.refused)) == (2, 3)
+
+
+@in_a_loop
+async def test_one_who_has_gone_takes_no_turn() -> None:
+    office = Office()
+    tasks = await office.send(*[caller("loud")] * 4)
+    tasks[2].cancel()
+    await settled()
+
+    await office.end(office.running[0])
+    await office.end(office.running[0])
+
+    assert len(office.running) == 1 and tasks[3].done()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8, 64])
+def test_whatever_the_number_of_threads_each_kind_of_caller_gets_one(threads: int) -> None:
+    assert min(Shares.of(threads)) >= 1
+
+
+REQUESTS = st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"), st.sampled_from(list(Trust)), st.booleans())
+
+
+@given(st.lists(REQUESTS | st.integers(min_value=0, max_value=30), max_size=60))
+def test_no_share_is_ever_exceeded_and_no_thread_idles_while_someone_may_run(steps: list[Any]) -> None:
+    async def play() -> None:
+        office = Office()
+        for step in steps:
+            if isinstance(step, int):
+                if office.running:
+                    await office.end(office.running[step % len(office.running)])
+            else:
+                tenant, key, trust, heavy = step
+                await office.send(caller(tenant, key, trust), heavy=heavy)
+            check(office)
+        while office.running:
+            await office.end(office.running[0])
+        assert not office.queue._waiting and not +office.queue._running
+
+    asyncio.run(play())
+
+
+def check(office: Office) -> None:
+    shares, running = Shares.of(THREADS), office.running
+    verified = [turn for turn in running if turn.caller.trust is Trust.VERIFIED]
+    assert len(running) <= shares.all
+    assert max(Counter((turn.caller.trust, turn.caller.tenant) for turn in running).values(), default=0) <= 4
+    assert max(Counter(turn.caller for turn in verified).values(), default=0) <= shares.principal
+    assert sum(turn.caller.trust is Trust.UNVERIFIED for turn in running) <= shares.unverified
+    assert sum(turn.heavy for turn in running) <= shares.heavy
+    waiting = [turn for line in office.queue._waiting.values() for turn in line]
+    assert len(running) == shares.all or not any(office.queue._may_run(turn) for turn in waiting)

@@ -1,0 +1,106 @@
+"""Row-level security, for every table there is: a new one cannot be forgotten."""
+
+import psycopg2
+import pytest
+from sqlalchemy import text
+
+from chassis import migrations, tenancy
+from chassis.db import TIME_LIMITS_MS as LIMITS
+from tip_local.platform_plugin import Platform
+
+SCHEMAS = [service for service in migrations.services() if migrations.scripts(service)]
+# Of no organization: what is about the platform itself.
+PLATFORM = {
+    "identity.service_account",
+    "identity.signing_key",
+    "intents.log_epoch",
+    "intents.log_signing_key",
+    *(f"{schema}.{table}" for schema in SCHEMAS for table in ("outbox_head", "outbox_completed", "outbox_backlog")),
+    *(f"{schema}.schema_version" for schema in SCHEMAS),
+    *(f"{schema}.feed_position" for schema in SCHEMAS if schema != "identity"),
+}
+
+
+def test_every_table_with_rows_of_tenants_has_row_level_security(platform: Platform) -> None:
+    found = text("""
+        SELECT CAST(c.oid AS regclass)::text AS name, relrowsecurity
+        FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+        WHERE relkind IN ('r', 'p') AND nspname = ANY(:schemas)
+    """)
+    with platform.admin() as connection:
+        rows = connection.execute(found, {"schemas": SCHEMAS}).all()
+    tables = {row.name: row.relrowsecurity for row in rows}
+
+    unprotected = {name for name, protected in tables.items() if not protected}
+    assert unprotected == PLATFORM
+    assert len(tables) > len(PLATFORM) + 20
+
+
+def test_policies_are_for_the_two_groups_and_never_for_everybody(platform: Platform) -> None:
+    found = text("SELECT DISTINCT unnest(roles)::text FROM pg_policies WHERE schemaname = ANY(:schemas)")
+    with platform.admin() as connection:
+        roles = set(connection.execute(found, {"schemas": SCHEMAS}).scalars())
+
+    assert roles == {tenancy.WEB, tenancy.WORKER, migrations.role("accounts_web"), migrations.role("identity_web")}
+
+
+def test_a_policy_that_admits_a_web_process_names_the_organization(platform: Platform) -> None:
+    """But for the outbox's health, of which accounts may read no payload."""
+    found = text("""
+        SELECT tablename, coalesce(qual, with_check) AS condition FROM pg_policies
+        WHERE schemaname = ANY(:schemas) AND :web = ANY(roles::text[])
+    """)
+    with platform.admin() as connection:
+        admitting = connection.execute(found, {"schemas": SCHEMAS, "web": tenancy.WEB}).all()
+
+    assert len(admitting) > 20
+    assert [row.tablename for row in admitting if "tip.organizations" not in row.condition] == []
+
+
+def test_views_do_not_show_what_their_reader_may_not_see(platform: Platform) -> None:
+    """A view reads as its owner, who sees everything, unless it says otherwise."""
+    found = text("""
+        SELECT CAST(c.oid AS regclass)::text FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+        WHERE relkind = 'v' AND regexp_replace(nspname, '_api$', '') = ANY(:schemas)
+          AND NOT coalesce('security_invoker=true' = ANY(reloptions), false)
+    """)
+    with platform.admin() as connection:
+        as_owner = set(connection.execute(found, {"schemas": SCHEMAS}).scalars())
+
+    assert as_owner == set()
+
+
+@pytest.mark.parametrize("name", migrations.ROLES)
+def test_no_role_owns_a_table_or_goes_around_row_level_security(platform: Platform, name: str) -> None:
+    values = {"role": migrations.role(name)}
+    with platform.admin() as connection:
+        rights = connection.execute(
+            text("SELECT rolsuper, rolbypassrls, rolcreaterole, rolcreatedb FROM pg_roles WHERE rolname = :role"),
+            values,
+        ).one()
+        owned = connection.execute(
+            text("SELECT count(*) FROM pg_class WHERE pg_get_userbyid(relowner) = :role"), values
+        ).scalar_one()
+
+    assert (tuple(rights), owned) == ((False, False, False, False), 0)
+
+
+@pytest.mark.parametrize("name", migrations.ROLES)
+def test_a_web_process_is_no_worker(platform: Platform, name: str) -> None:
+    groups = text("SELECT pg_has_role(:role, :web, 'MEMBER'), pg_has_role(:role, :worker, 'MEMBER')")
+    values = {"role": migrations.role(name), "web": tenancy.WEB, "worker": tenancy.WORKER}
+    with platform.admin() as connection:
+        is_web, is_worker = connection.execute(groups, values).one()
+
+    assert (is_web, is_worker) == (name in migrations.web_names(), name not in migrations.web_names())
+
+
+@pytest.mark.parametrize("name", migrations.ROLES)
+def test_a_role_s_statements_end_also_when_nobody_says_so_at_connecting(platform: Platform, name: str) -> None:
+    connection = psycopg2.connect(platform.database_url(name))
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT name, setting::integer FROM pg_settings WHERE name = ANY(%s)", [list(LIMITS)])
+            assert dict(cursor.fetchall()) == LIMITS
+    finally:
+        connection.close()

@@ -1,0 +1,88 @@
+"""What is served and what is documented: both must name the same endpoints, and each must have a rule."""
+
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+from attack_findings import Findings
+from attack_http import Wire, written
+from attack_platform import Platform
+from attack_rules import PAGES, RULES
+
+from chassis import config
+from tip_local.process_table import WEB_SERVICES
+from trading_proto import trading_pb2
+
+PART = "matrix"
+Endpoint = tuple[str, str, str]
+"""Listener, method, path with `{names}`."""
+_QUIET = {"HEAD", "OPTIONS"}
+
+
+def compare(platform: Platform, findings: Findings) -> None:
+    served = set(routed(platform))
+    findings.note("endpoints", len(served))
+    agree(served, set(documented(platform)), findings)
+
+
+def agree(served: set[Endpoint], described: set[Endpoint], findings: Findings) -> None:
+    """Whatever is in one and not in the other, or has no rule, is a finding."""
+    ruled = {(rule.listener, rule.method, rule.path) for rule in RULES}
+    pages = {(rule.listener, rule.method, rule.path) for rule in PAGES}
+    for endpoint in sorted(served - described - pages - _over_grpc()):
+        findings.add(PART, "an endpoint is served and not documented", " ".join(endpoint), "")
+    for endpoint in sorted(described - served):
+        findings.add(PART, "an endpoint is documented and not served", " ".join(endpoint), "")
+    for endpoint in sorted((served | described) - ruled):
+        findings.add(PART, "an endpoint has no rule in attack_rules", " ".join(endpoint), "")
+    for endpoint in sorted(ruled - served):
+        findings.add(PART, "a rule is about an endpoint that is not served", " ".join(endpoint), "")
+
+
+def routed(platform: Platform) -> Iterator[Endpoint]:
+    """From the routing tables themselves."""
+    for service in WEB_SERVICES:
+        environment = {**platform.environment_of(service), "LOG_FORMAT": "json", "LOG_LEVEL": "error"}
+        app = import_module(f"{service}.app").create_app(config.scoped(environment, f"{service.upper()}_"))
+        for rule in app.url_map.iter_rules():
+            for method in (rule.methods or set()) - _QUIET:
+                yield "web", method, _template(rule.rule)
+    events = import_module("stream_gateway.routes.sse").create(None)
+    for route in events.router.routes():
+        if route.method not in _QUIET and route.resource is not None:
+            yield "events", route.method, route.resource.canonical
+    yield from _over_grpc()
+
+
+def _over_grpc() -> set[Endpoint]:
+    services = trading_pb2.DESCRIPTOR.services_by_name.values()
+    return {
+        ("grpc", "gRPC", f"{service.full_name}/{method.name}") for service in services for method in service.methods
+    }
+
+
+def _template(rule: str) -> str:
+    return re.sub(r"<(?:[^:<>]+:)?([^<>]+)>", r"{\1}", rule)
+
+
+def documented(platform: Platform) -> Iterator[Endpoint]:
+    """From the documents as they are served."""
+    events = {"events": set(operations(document(platform.events)))}
+    for method, path in operations(document(platform.web)):
+        yield ("events" if (method, path) in events["events"] else "web"), method, path
+    for method, path in events["events"]:
+        yield "events", method, path
+
+
+def document(address: tuple[str, int]) -> dict[str, Any]:
+    with Wire(address) as wire:
+        found: dict[str, Any] = wire.exchange(written("GET", "/openapi.json")).json()
+    return found
+
+
+def operations(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for path, methods in found["paths"].items():
+        for method in methods:
+            if method in ("get", "put", "post", "patch", "delete"):
+                yield method.upper(), path

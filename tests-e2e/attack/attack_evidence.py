@@ -1,0 +1,68 @@
+"""What the database holds of a tenant, as counts and digests: two of them tell whether anything was changed."""
+
+import time
+from dataclasses import dataclass
+
+import psycopg2
+from attack_tenants import Tenant
+
+# Kept up to date by the platform itself, whoever asks: when a key was last used, when a broker was last looked at.
+VOLATILE = ("last_used_at", "looked_at", "reconciled_at", "lease_token", "lease_until", "lease_holder", "updated_at",
+            "market_value", "unrealized_profit", "last_price", "equity", "buying_power", "cash")  # fmt: skip
+# Nobody's own: counters over all, and what is done with rows that have been delivered.
+NOT_COMPARED = ("outbox", "statistic", "statistic_head", "signing_key", "broker_account", "balance", "position")
+_TABLES = """
+    SELECT table_schema, table_name FROM information_schema.tables
+    WHERE table_type = 'BASE TABLE' AND table_schema IN ('identity', 'accounts', 'controls', 'intents') ORDER BY 1, 2
+"""
+
+
+SETTLE_S, LOOK_S, QUIET_LOOKS = 120.0, 0.8, 3
+
+
+@dataclass(frozen=True)
+class Holding:
+    rows: int
+    digest: str
+
+
+def holdings(admin_url: str, tenant: Tenant) -> dict[str, Holding]:
+    """By table: the rows that hold any id or name of the tenant."""
+    pattern = "|".join(tenant.marks)
+    found = {}
+    connection = psycopg2.connect(admin_url)
+    with connection, connection.cursor() as cursor:
+        cursor.execute(_TABLES)
+        for schema, table in cursor.fetchall():
+            if any(table.startswith(name) for name in NOT_COMPARED):
+                continue
+            cursor.execute(
+                f"""
+                SELECT count(*), coalesce(md5(string_agg(md5(told), '' ORDER BY md5(told))), '')
+                FROM (SELECT (to_jsonb(t) - %s::text[])::text AS told FROM {schema}.{table} t WHERE t::text ~ %s) rows
+                """,
+                (list(VOLATILE), pattern),
+            )
+            found[f"{schema}.{table}"] = Holding(*cursor.fetchone())
+    connection.close()
+    return found
+
+
+def settled(admin_url: str, tenants: tuple[Tenant, ...]) -> dict[str, dict[str, Holding]]:
+    """What they hold, by tenant, once the workers have nothing more to do about it."""
+    deadline, equal, last = time.monotonic() + SETTLE_S, 0, None
+    while equal < QUIET_LOOKS:
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"the rows of {[tenant.name for tenant in tenants]} do not come to rest")
+        found = {tenant.name: holdings(admin_url, tenant) for tenant in tenants}
+        equal, last = (equal + 1 if found == last else 0), found
+        time.sleep(LOOK_S)
+    return last or {}
+
+
+def changes(before: dict[str, Holding], after: dict[str, Holding]) -> list[str]:
+    return [
+        f"{table}: {before[table].rows} rows before, {after[table].rows} after"
+        for table in before
+        if before[table] != after.get(table)
+    ]

@@ -1,0 +1,28 @@
+"""The process behind a load: started as a script, so that it has little to import."""
+
+import pickle
+import sys
+import threading
+
+from attack_http import NoAnswer, Wire
+
+
+def flood(address: tuple[str, int], requests: list[bytes], connections: int) -> None:
+    def send(number: int) -> None:
+        with Wire(address) as wire:
+            while True:
+                for request in requests[number % len(requests) :]:
+                    try:
+                        wire.exchange(request)
+                    except NoAnswer:
+                        wire.close()
+
+    threads = [threading.Thread(target=send, args=(number,), daemon=True) for number in range(connections)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+if __name__ == "__main__":
+    flood(*pickle.load(sys.stdin.buffer))

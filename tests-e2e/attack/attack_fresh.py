@@ -1,0 +1,65 @@
+"""Objects made for the one request that is allowed to end them."""
+
+from itertools import count
+
+from attack_cells import Cell, Prepared, prepared
+from attack_rules import LIMITS, MANUAL, STATE, TIME
+from attack_targets import Scenery
+from attack_tenants import Builder, Headers, Tenant, bearer
+
+_numbers = count(1)
+
+
+class Fresh:
+    def __init__(self, builder: Builder, scenery: Scenery) -> None:
+        self._builder, self._scenery = builder, scenery
+
+    def prepared(self, cell: Cell) -> Prepared:
+        """The request of a cell; what an allowed one would end is made first."""
+        values, headers = dict(cell.target.values), cell.caller.headers
+        if cell.rule.fresh and min(cell.allowed) < 400 and not cell.target.foreign:
+            made_values, made_headers = getattr(self, f"_{cell.rule.fresh}")(cell)
+            values, headers = values | made_values, made_headers or headers
+        return prepared(cell, values, headers)
+
+    def _user(self, cell: Cell) -> tuple[dict[str, str], Headers]:
+        subject = self._added(cell.tenant, cell.caller.role or "member")
+        token = self._builder.world.user_token(subject, cell.tenant.external_id, cell.caller.role)
+        return {}, bearer(token)
+
+    def _subject(self, cell: Cell) -> tuple[dict[str, str], Headers]:
+        return {"subject": f"{cell.tenant.canary}-subject-{next(_numbers)}"}, ()
+
+    def _member(self, cell: Cell) -> tuple[dict[str, str], Headers]:
+        return {"subject": self._added(cell.tenant, "member")}, ()
+
+    def _added(self, tenant: Tenant, role: str) -> str:
+        subject = f"{tenant.canary}-member-{next(_numbers)}"
+        path = f"/v1/organizations/{tenant.id}/memberships/{subject}"
+        self._builder.call("PUT", path, bearer(tenant.tokens["admin"]), {"role": role})
+        return subject
+
+    def _key(self, cell: Cell) -> tuple[dict[str, str], Headers]:
+        body = {"name": cell.tenant.canary, "environment": "paper", "permissions": ["intent:read"]}
+        made = self._builder.call("POST", "/v1/api-keys", bearer(cell.tenant.tokens["admin"]), body)
+        return {"key_id": made["id"]}, ()
+
+    def _client(self, _cell: Cell) -> tuple[dict[str, str], Headers]:
+        return {"client_id": self._builder.world.service_account(("organization:write",)).client_id}, ()
+
+    def _entitlement(self, cell: Cell) -> tuple[dict[str, str], Headers]:
+        path = f"/v1/organizations/{cell.target.values['organization_id']}/entitlements/{cell.target.values['name']}"
+        self._builder.call("PUT", path, bearer(self._builder.operator.token), {})
+        return {}, ()
+
+    def _control(self, cell: Cell) -> tuple[dict[str, str], Headers]:
+        path = prepared(cell, cell.target.values, ()).path
+        method, body = "PUT", STATE
+        if path.endswith("/time"):
+            method, body = "PATCH", TIME
+        elif path.endswith("/limits"):
+            body = LIMITS
+        elif "/symbols/" in path:
+            body = MANUAL
+        self._builder.call(method, path, bearer(cell.tenant.tokens["admin"]), body(cell.tenant))
+        return {}, ()

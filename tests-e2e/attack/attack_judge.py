@@ -1,0 +1,44 @@
+"""What every answer must be, whatever was asked: never a defect, never silence, and a refusal always in one form."""
+
+import json
+
+from attack_http import Answer
+
+MEMBERS = ("type", "title", "status", "detail", "instance", "code", "request_id")
+# The specification has two endpoints with errors in plain text, RFC 6749 one with errors of its own.
+PLAIN_TEXT = ("/v1/accounts/outbox/health", "/v1/users/me")
+TOKENS = "/oauth/token"
+NO_DEFECT = (501, 503, 505)
+"""What HTTP has for a coding or a version that a server does not speak, and what we say of a dependency."""
+ECHO = 4_096
+"""How much longer than its request a refusal may be."""
+
+
+def wrong(method: str, path: str, request_bytes: int, answer: Answer) -> str | None:
+    """What is wrong with the answer, or None."""
+    if answer.status >= 500 and answer.status not in NO_DEFECT:
+        return f"answered {answer.status}"
+    if b"Traceback (most recent call last)" in answer.body:
+        return "a stack trace is shown"
+    if answer.status < 400:
+        return None
+    if len(answer.body) > request_bytes + ECHO:
+        return "a refusal is much longer than its request"
+    if method == "HEAD":
+        return None
+    return _wrong_refusal(path, answer)
+
+
+def _wrong_refusal(path: str, answer: Answer) -> str | None:
+    kind = answer.header("content-type").partition(";")[0]
+    if (path in PLAIN_TEXT and kind == "text/plain") or (path == TOKENS and kind == "application/json"):
+        return None
+    if kind != "application/problem+json":
+        return f"a refusal is not problem+json ({answer.status})"
+    try:
+        body = json.loads(answer.body)
+    except ValueError:
+        return "a problem is not JSON"
+    if missing := [name for name in MEMBERS if name not in body]:
+        return f"a problem lacks {', '.join(missing)} ({answer.status})"
+    return None if body["status"] == answer.status else "a problem has another status than its answer"

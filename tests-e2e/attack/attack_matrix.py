@@ -1,0 +1,163 @@
+"""The isolation matrix: every endpoint, every kind of caller, every kind of object, and the one answer allowed."""
+
+import json
+import random
+import threading
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+
+import attack_endpoints
+import attack_special
+from attack_callers import Caller, callers
+from attack_cells import Cell, Sender
+from attack_evidence import changes, settled
+from attack_findings import Findings
+from attack_fresh import Fresh
+from attack_http import Answer, NoAnswer
+from attack_options import Size
+from attack_platform import Platform
+from attack_rules import RULES
+from attack_targets import Scenery, expected, targets
+from attack_tenants import Builder, Tenant
+
+PART = "matrix"
+THREADS = 4
+_ORDER = ("GET", "gRPC", "POST", "PUT", "PATCH", "DELETE")
+_OF_ONE_REQUEST = ("instance", "request_id")
+
+
+@dataclass
+class Matrix:
+    platform: Platform
+    builder: Builder
+    scenery: Scenery
+    everybody: list[Caller]
+    findings: Findings
+
+    def cells(self) -> list[Cell]:
+        made = []
+        for rule in RULES:
+            for caller in self.everybody:
+                tenant = caller.tenant or self.scenery.own
+                for target in targets(rule, caller, self.scenery):
+                    allowed = expected(rule, caller, target, tenant.entitlements)
+                    made.append(Cell(rule, caller, target, tenant, allowed))
+        return made
+
+    def run(self, cells: Iterable[Cell]) -> None:
+        """Cells of one path keep their order, and reads come before what ends something."""
+        groups: dict[str, list[Cell]] = defaultdict(list)
+        for cell in cells:
+            groups[cell.rule.path].append(cell)
+        waiting: SimpleQueue[list[Cell]] = SimpleQueue()
+        for group in groups.values():
+            waiting.put(sorted(group, key=lambda cell: _ORDER.index(cell.rule.method)))
+        threads = [threading.Thread(target=self._work, args=(waiting,)) for _ in range(THREADS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def _work(self, waiting: "SimpleQueue[list[Cell]]") -> None:
+        with Sender(self.platform) as sender:
+            fresh = Fresh(self.builder, self.scenery)
+            while True:
+                try:
+                    group = waiting.get_nowait()
+                except Empty:
+                    return
+                self._group(group, sender, fresh)
+
+    def _group(self, group: list[Cell], sender: Sender, fresh: Fresh) -> None:
+        unknown: dict[tuple[str, str, bool], str] = {}
+        for cell in group:
+            try:
+                prepared = fresh.prepared(cell)
+                answer = sender.send(prepared)
+            except NoAnswer as problem:
+                self.findings.add(PART, "no answer", cell.name, str(problem))
+                continue
+            except RuntimeError as problem:
+                self.findings.add(PART, "what a cell needs could not be made", cell.name, str(problem))
+                continue
+            self.findings.count("cells")
+            self._judge(cell, prepared.told, answer)
+            self._compare_with_unknown(cell, answer, unknown)
+
+    def _judge(self, cell: Cell, told: str, answer: Answer) -> None:
+        if answer.status not in cell.allowed:
+            rule = "an answer is none of those allowed"
+            if answer.status < 400:
+                rule = "a caller got what it may not have"
+            elif min(cell.allowed) < 400:
+                rule = "a caller was refused what it may have"
+            wanted = "/".join(map(str, sorted(cell.allowed)))
+            self.findings.add(PART, rule, cell.name, f"{answer.status} and not {wanted}: {answer.text[:200]}")
+        self._look_for_marks(cell, told, answer)
+
+    def _look_for_marks(self, cell: Cell, told: str, answer: Answer) -> None:
+        if cell.caller.kind == "service" and cell.rule.operators:
+            return  # operators see all organizations
+        seen = answer.text + str(answer.headers)
+        for mark in self.scenery.victim.marks:
+            if mark in seen and mark not in told:
+                self.findings.add(PART, "an answer holds something of another organization", cell.name, mark)
+
+    def _compare_with_unknown(self, cell: Cell, answer: Answer, unknown: dict[tuple[str, str, bool], str]) -> None:
+        """What is another's is answered like what does not exist, to the letter."""
+        if answer.status != 404 or cell.rule.listener == "grpc" or not answer.body.startswith(b"{"):
+            return
+        body = {name: value for name, value in answer.json().items() if name not in _OF_ONE_REQUEST}
+        place = (cell.rule.name, cell.caller.name, cell.target.account)
+        first = unknown.setdefault(place, json.dumps(body))
+        if first != json.dumps(body):
+            self.findings.add(PART, "a 404 tells what exists from what does not", cell.name, f"{body} and {first}")
+
+
+def run(platform: Platform, builder: Builder, size: Size, seed: int, case: str | None, findings: Findings) -> None:
+    attack_endpoints.compare(platform, findings)
+    own, bare, victim = builder.tenant("own"), builder.tenant("bare", ()), builder.tenant("victim")
+    scratch = builder.tenant("scratch", trades=False)
+    scenery = Scenery(own, victim, scratch, builder.world.service_account(("organization:write",)).client_id)
+    everybody = [caller for caller in callers(builder, own, bare, victim) if caller.usual or size.every_caller]
+    matrix = Matrix(platform, builder, scenery, everybody, findings)
+    cells = chosen(matrix.cells(), size.cells, seed, case)
+    findings.note("kinds of caller", len(everybody))
+    refused = [cell for cell in cells if min(cell.allowed) >= 400]
+    _unchanged((own, bare, victim), refused, matrix, "a refused request changed something")
+    _unchanged((victim,), [cell for cell in cells if min(cell.allowed) < 400], matrix,
+               "a request changed something of another organization")  # fmt: skip
+    if case is None:
+        attack_special.run(platform, builder, scenery, findings)
+
+
+def chosen(cells: list[Cell], count: int | None, seed: int, case: str | None) -> list[Cell]:
+    """All of them, or as many by chance, the same number of every endpoint."""
+    if case is not None:
+        return [cell for cell in cells if cell.name == case]
+    if count is None:
+        return cells
+    by_rule: dict[str, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        by_rule[f"{cell.rule.listener} {cell.rule.name}"].append(cell)
+    each = max(1, count // len(by_rule))
+    return [cell for name, group in by_rule.items() for cell in _some(group, each, random.Random(f"{seed} {name}"))]
+
+
+def _some(group: list[Cell], count: int, dice: random.Random) -> list[Cell]:
+    """Of what is allowed at least one: a platform that refuses everything must not pass."""
+    allowed = [cell for cell in group if min(cell.allowed) < 400]
+    first = dice.sample(allowed, min(len(allowed), max(1, count // 5)))
+    rest = [cell for cell in group if min(cell.allowed) >= 400]
+    return first + dice.sample(rest, min(len(rest), count - len(first)))
+
+
+def _unchanged(tenants: tuple[Tenant, ...], cells: list[Cell], matrix: Matrix, rule: str) -> None:
+    before = settled(matrix.platform.admin_url, tenants)
+    matrix.run(cells)
+    after = settled(matrix.platform.admin_url, tenants)
+    for name in before:
+        for change in changes(before[name], after[name]):
+            matrix.findings.add(PART, rule, name, change)

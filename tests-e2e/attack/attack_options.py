@@ -1,0 +1,66 @@
+"""How much of everything a run does, and the command line that says so."""
+
+import argparse
+import random
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+PARTS = ("matrix", "fuzz", "tokens", "sockets", "streams", "fairness", "secrets")
+
+
+@dataclass(frozen=True)
+class Size:
+    cells: int | None
+    """Of the isolation matrix; None: all there are."""
+    every_caller: bool
+    """Or only the usual ones."""
+    requests: int
+    """Fuzzed by our own grammar."""
+    examples: int
+    """Of schemathesis, for every operation and way to generate."""
+    operations: int | None
+    """How many operations schemathesis is given; None: all."""
+    tokens: int
+    patience: float
+    """Seconds to wait for a slow connection to be ended; cases that need longer are left out."""
+    streams: int
+    samples: int
+    """Requests of each kind whose latency is compared; 0: orderings only."""
+    processes: int
+
+
+SIZES = {
+    "small": Size(900, False, 1_200, 2, 1, 400, 0.0, 40, 0, 1),
+    "ten-minutes": Size(9_000, True, 60_000, 10, None, 20_000, 75.0, 600, 150, 2),
+    "full": Size(None, True, 1_000_000, 100, None, 100_000, 75.0, 5_000, 400, 2),
+}
+
+
+def arguments() -> tuple[argparse.Namespace, Size]:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", choices=list(SIZES), default="ten-minutes")
+    parser.add_argument("--part", choices=PARTS, action="append", help="only this; may be given several times")
+    parser.add_argument("--seed", type=int, default=None, help="drawn if not given")
+    parser.add_argument("--case", default=None, help="only this case of the part, as a finding names it")
+    for name in ("cells", "requests", "examples", "tokens", "streams", "samples"):
+        parser.add_argument(f"--{name}", type=int, default=None)
+    parser.add_argument("--findings", type=Path, default=None, help="write what was found into this JSON file, too")
+    parser.add_argument("--report", type=Path, default=None, help="put the report into this Markdown file")
+    parser.add_argument("--keep", action="store_true", help="leave the platform's home with its logs behind")
+    given = parser.parse_args()
+    given.seed = random.SystemRandom().randrange(1, 1_000_000) if given.seed is None else given.seed
+    if given.case is not None and len(given.part or ()) != 1:
+        parser.error("--case needs exactly one --part")
+    chosen = {
+        name: getattr(given, name) for name in Size.__dataclass_fields__ if getattr(given, name, None) is not None
+    }
+    return given, replace(SIZES[given.size], **chosen)
+
+
+def command(given: argparse.Namespace, size: Size) -> str:
+    """The exact command of this run, without its parts."""
+    words = [".venv/bin/python", "tests-e2e/attack/run.py", "--size", given.size, "--seed", str(given.seed)]
+    for name in Size.__dataclass_fields__:
+        value = getattr(given, name, None)
+        words += [f"--{name}", str(value)] if value is not None else []
+    return " ".join(words)

@@ -1,0 +1,84 @@
+"""A whole platform as `make start` starts it, in a home of its own that is removed afterwards."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attack_http import address_of
+
+from tip_local.processes import free_port
+from tip_local.settings import Settings
+from tip_local.stack import Stack, running_stack
+
+PORTS = ("TIP_PORT", "TIP_STREAM_PORT", "TIP_EVENTS_PORT", "TIP_PAPER_BROKER_PORT")
+# Quotas would answer instead of what is attacked. Fairness and streams are attacked with the settings as shipped.
+UNLIMITED = {
+    "RATE_LIMIT_PER_MINUTE": "1000000000",
+    "VALIDATE_RATE_LIMIT_PER_MINUTE": "1000000000",
+    "TOKEN_RATE_LIMIT_PER_MINUTE": "1000000000",
+}
+
+
+@dataclass(frozen=True)
+class Platform:
+    home: Path
+    environment: dict[str, str]
+    local: dict[str, Any]
+    """What `local.json` says: addresses, and the credentials of the demo organizations."""
+    stack: Stack
+
+    @property
+    def web(self) -> tuple[str, int]:
+        return address_of(self.local["base_url"])
+
+    @property
+    def events(self) -> tuple[str, int]:
+        return address_of(self.local["events_url"])
+
+    @property
+    def broker(self) -> tuple[str, int]:
+        return address_of(self.local["paper_broker_url"])
+
+    @property
+    def stream_target(self) -> str:
+        return str(self.local["stream_target"])
+
+    @property
+    def admin_url(self) -> str:
+        return self.stack.admin_url
+
+    def environment_of(self, service: str) -> dict[str, str]:
+        """What the service needs to run here in this process, whatever the platform's own processes are given of it."""
+        secrets = self.stack.secrets
+        keys = {name.upper(): secrets[name] for name in secrets if name.endswith("key_encryption_key")}
+        return {**self.stack.service_env(service), **keys}
+
+    def command(self, *words: str) -> None:
+        done = subprocess.run(["tip", *words], env=self.environment, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"tip {' '.join(words)}: {done.stdout}{done.stderr}")
+
+
+@contextmanager
+def platform(*, keep: bool = False, **settings: str) -> Iterator[Platform]:
+    """`settings` are environment variables of every process; `keep` leaves the logs behind."""
+    home = Path(tempfile.mkdtemp(prefix="tip-attack-"))
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    ports = {name: str(free_port()) for name in PORTS}
+    environment = {**os.environ, **ports, **settings, "TIP_HOME": str(home), "PATH": path}
+    subprocess.run(["tip", "start"], env=environment, check=True, stdout=subprocess.DEVNULL)
+    try:
+        local = json.loads((home / "local.json").read_text())
+        yield Platform(home, environment, local, running_stack(Settings.from_env(environment)))
+    finally:
+        subprocess.run(["tip", "stop"], env=environment, check=False, stdout=subprocess.DEVNULL)
+        if not keep:
+            shutil.rmtree(home, ignore_errors=True)
