@@ -1,8 +1,7 @@
 """One-shot before everything else: passwords, keys and the development certificate, made once and kept in volumes.
 
-Every volume gets the secrets of one service and nobody else's, one file per environment variable. Where only some of a
-service's processes need a key-encryption key there are two: identity and signing, accounts and custody, intents and
-execution.
+Every volume gets the secrets of one database role and nobody else's, one file per environment variable. Where only some
+of a role's processes need a key-encryption key there are two: accounts and custody, intents and execution.
 """
 
 import secrets

@@ -84,7 +84,7 @@ def test_every_service_has_a_password_of_its_own(containers: Any) -> None:
 
 
 def test_the_secrets_of_another_service_are_not_in_the_container(containers: Any) -> None:
-    others = ("signing", "custody", "execution")
+    others = ("identity_web", "accounts_web", "custody", "execution", "intents_signer")
     for service in ("controls", "intents", "stream-gateway", "identity-relay", "accounts-listen"):
         folders = ("/run/tip/environment", *(f"/run/tip/{other}" for other in others), "/var/lib/tip")
         listed = containers.run_in(service, "ls", *folders)[1].split()
