@@ -54,6 +54,13 @@ QUICK_TIMES = {
 TIMES = {"BROKER_READ_SECONDS": "3", "RECONCILE_SECONDS": "5"}
 
 
+def direct() -> requests.Session:
+    """Looks for no proxy in the environment: pytest changes it while scenarios play in threads."""
+    session = requests.Session()
+    session.trust_env = False
+    return session
+
+
 @dataclass
 class Stack:
     directory: Path
@@ -89,7 +96,7 @@ class Stack:
     def at_broker(self, method: str, path: str, *, timeout: float = 30, **arguments: Any) -> requests.Response:
         """What only the broker's operator may ask, under /sim."""
         headers = {"Authorization": f"Bearer {self.operator_token}"}
-        return requests.request(method, f"{self.broker_url}/sim{path}", headers=headers, timeout=timeout, **arguments)
+        return direct().request(method, f"{self.broker_url}/sim{path}", headers=headers, timeout=timeout, **arguments)
 
     @property
     def events_url(self) -> str:
