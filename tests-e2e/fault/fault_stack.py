@@ -54,6 +54,13 @@ QUICK_TIMES = {
 TIMES = {"BROKER_READ_SECONDS": "3", "RECONCILE_SECONDS": "5"}
 
 
+def direct() -> requests.Session:
+    """Looks for no proxy in the environment: pytest changes it while scenarios play in threads."""
+    session = requests.Session()
+    session.trust_env = False
+    return session
+
+
 @dataclass
 class Stack:
     directory: Path

@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 
 import requests
 from fault_proxy import BrokerProxy, Fault, Request, Rule
-from fault_stack import Stack
+from fault_stack import Stack, direct
 
 SECONDS = 90.0
 """How long anything that must happen may take, on a busy machine."""
@@ -93,7 +93,7 @@ class Trial:
     ) -> requests.Response:
         """As the organization's API key, unless other headers are given."""
         shown = headers or {"x-api-key": self.on.api_key}
-        return requests.request(method, self.on.base_url + path, json=body, headers=shown, timeout=30)
+        return direct().request(method, self.on.base_url + path, json=body, headers=shown, timeout=30)
 
     def create(self, symbol: str, quantity: str, *, limit: str | None = None, side: str = "BUY") -> str:
         """The intent's id."""
@@ -141,7 +141,7 @@ class Trial:
     def events(self, intent_id: str, kind: str = "BROKER_ORDER") -> list[dict[str, Any]]:
         """The payloads of the intent's events so far, in the order of the log, as a subscriber gets them."""
         url = f"{self.on.events_url}/v1/accounts/{self.account_id}/events?resume_after_sequence=0"
-        with requests.get(url, headers={"x-api-key": self.on.api_key}, stream=True, timeout=30) as answered:
+        with direct().get(url, headers={"x-api-key": self.on.api_key}, stream=True, timeout=30) as answered:
             answered.raise_for_status()
             found = [event.get(kind.lower()) for event in _replayed(answered)]
         return [payload for payload in found if payload and payload["intent_id"] == intent_id]
@@ -157,7 +157,7 @@ class Trial:
     def orders(self, intent_id: str) -> list[dict[str, Any]]:
         """The orders of the intent at the broker, in any account there, oldest first."""
         names = {client_order_id(action["id"]) for action in self.actions(intent_id)}
-        answered = requests.get(f"{self.on.broker_url}/sim/ledger", timeout=30)
+        answered = direct().get(f"{self.on.broker_url}/sim/ledger", timeout=30)
         answered.raise_for_status()
         rows = [json.loads(line) for line in answered.text.splitlines()]
         return [row for row in rows if row["client_order_id"] in names]
@@ -171,7 +171,7 @@ class Trial:
     def quote(self, symbol: str, *, ask: str, size: str | None = None) -> None:
         body = {"bid": "1", "ask": ask, "bid_size": None, "ask_size": size}
         given = {name: value for name, value in body.items() if value is not None}
-        requests.put(f"{self.on.broker_url}/sim/quotes/{symbol}", json=given, timeout=30).raise_for_status()
+        direct().put(f"{self.on.broker_url}/sim/quotes/{symbol}", json=given, timeout=30).raise_for_status()
 
     # ---- the line between
 
