@@ -319,16 +319,15 @@ def test_a_fill_of_what_was_thought_unsent_is_kept():
     assert one.intent.status is Status.DENIED and one.intent.filled_quantity == 4 == traded(one)
 
 
-def replacing() -> Held:
-    one = held(Status.PENDING_REPLACE, Command(CHANGE, 2, "REPLACE", spec("15")), done_sequence=1)
+def replacing(quantity: str = "15") -> Held:
+    one = held(Status.PENDING_REPLACE, Command(CHANGE, 2, "REPLACE", spec(quantity)), done_sequence=1)
     one.orders[SECOND] = BrokerOrder(SECOND, 2, None, "STARTED", set(), *[Decimal(0)] * 3)
     return one
 
 
 @pytest.mark.parametrize(("filled", "code"), [(8, None), (9, "OVERFILLED")])
 def test_a_replacement_to_less_than_is_filled_fills_the_intent(filled, code):
-    one = held(Status.PENDING_REPLACE, Command(CHANGE, 2, "REPLACE", spec("8")), done_sequence=1)
-    one.orders[SECOND] = BrokerOrder(SECOND, 2, None, "STARTED", set(), *[Decimal(0)] * 3)
+    one = replacing("8")
     settle(one, [heard(order(OrderStatus.WORKING, filled), execution(1, filled))])
 
     settle(one, [heard(replace(order(OrderStatus.WORKING, name=SECOND, number="b2"), quantity=Decimal(1)))])

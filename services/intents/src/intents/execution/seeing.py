@@ -108,9 +108,8 @@ def _found_after_all(held: Held, order: Order, moment: datetime) -> None:
     held.changed = True
     if order.status not in OPEN:
         reason = f"The broker has the order after all; it has ended as {order.status}."
-        broker_order_id = order.broker_order_id
-        code = ORDER_AFTER_END
-        note(held, Report(Update.SUBMITTED, moment, broker_order_id=broker_order_id, reason_code=code, reason=reason))
+        number, code = order.broker_order_id, ORDER_AFTER_END
+        note(held, Report(Update.SUBMITTED, moment, broker_order_id=number, reason_code=code, reason=reason))
 
 
 def _disown(held: Held, known: BrokerOrder, moment: datetime) -> None:
