@@ -223,3 +223,13 @@ def test_nobody_waits_for_the_failures_of_another_whatever_happens():
     run_state_machine_as_test(
         Calls, settings=settings(max_examples=300, stateful_step_count=60, derandomize=True, database=None)
     )
+
+
+def test_looking_at_a_circuit_takes_nobodys_try(breaker, clock):
+    assert breaker.look(A) is None, "nothing keeps it from the broker"
+    fail(breaker, *[A] * FAILURES)
+
+    assert breaker.look(A) == breaker.wait(A) > 0
+    clock.now += 1
+    assert breaker.look(A) == breaker.look(A) == 0 == breaker.wait(A)
+    assert breaker.look(A) > 0, "it is being tried"

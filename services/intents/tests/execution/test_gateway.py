@@ -1,5 +1,6 @@
 """On the way to a broker: what the gateway remembers of accounts and their keys."""
 
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -12,7 +13,7 @@ from sqlalchemy.exc import OperationalError
 
 import vault
 from intents.brokers import Addresses, Brokers
-from intents.brokers.breaker import FAILURES
+from intents.brokers.breaker import FAILURES, LONGEST_PAUSE_SECONDS
 from intents.brokers.conformance.hostile import BROKEN, Hostile
 from intents.execution.clock import elapsed
 from intents.execution.credentials import Credentials
@@ -178,3 +179,55 @@ def test_a_broker_that_cannot_be_reached_is_out_of_reach_for_all(desk, work):
 
     assert gateway.carry_out(work()).reason == "circuit_open"
     assert gateway.circuits() == {"paper paper": "open"}
+
+
+@pytest.fixture
+def failing(gateway: Gateway, scripted: Scripted, work: Callable[..., Work]) -> Gateway:
+    """The circuit of the desk's organization is open."""
+    scripted.says(500, {"message": "oops"})
+    while gateway.carry_out(work()).reason != "circuit_open":
+        pass
+    return gateway
+
+
+def open_again(gateway: Gateway) -> None:
+    """The pause of the desk's organization is over: one of its commands may try the broker."""
+    for circuit in gateway.breaker("paper", "paper")._organizations.values():
+        circuit.until = 0.0
+
+
+def test_accounts_behind_an_open_circuit_are_left_alone_until_a_try_is_due_and_then_one_after_another(failing, work):
+    accounts = [uuid4() for _ in range(3)]
+    failing.resting()
+    for account_id in accounts:
+        failing.carry_out(work(account_id=account_id))
+    behind = set(failing.resting())
+    assert behind >= set(accounts)
+
+    open_again(failing)
+    once, twice = failing.resting(), failing.resting()
+
+    assert len(once) == len(behind) - 1 and len(twice) == len(behind) - 2, "each look lets one account try"
+
+
+def test_nobody_is_left_alone_once_the_circuit_is_closed(desk, failing, scripted, work):
+    other = uuid4()
+    failing.carry_out(work(account_id=other))
+    assert other in failing.resting()
+
+    failing.breaker("paper", "paper").succeeded(desk.organization.id)
+
+    assert failing.resting() == []
+
+
+def test_an_account_is_not_left_alone_for_longer_than_the_longest_pause(failing, monkeypatch, work):
+    """What can be decided without the broker, as after a halt, need not wait for its recovery."""
+    other = uuid4()
+    failing.carry_out(work(account_id=other))
+    later = time.monotonic() + LONGEST_PAUSE_SECONDS + 1
+    breaker = failing.breaker("paper", "paper")
+    for circuit in breaker._organizations.values():
+        circuit.until = later + 60
+    monkeypatch.setattr("intents.execution.gateway.time.monotonic", lambda: later)
+
+    assert other not in failing.resting()

@@ -112,6 +112,13 @@ class Breaker:
                 self._show(organization_id, own)
             return 0.0
 
+    def look(self, organization_id: UUID) -> float | None:
+        """As `wait`, but the try remains to be taken; None when the way is free."""
+        with self._lock:
+            now = self._clock()
+            own = self._of(organization_id, now)
+            return max(0.0, self._left(own, now)) if self._is_shut or own.is_open else None
+
     def succeeded(self, organization_id: UUID) -> None:
         """The broker answered: whoever failed before may try again, but an organization that fails answers for it."""
         own = self._organizations.get(organization_id)
