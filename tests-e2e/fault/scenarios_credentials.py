@@ -107,18 +107,18 @@ def credential_rotated_away(trial: Trial) -> None:
     trial.call("PUT", _path(trial, credential_id, "secret"), _secret(new_key)).raise_for_status()
     _wait_until_active(trial, credential_id, 2)
     _expect_operator_required(trial, intent_id, old_key, new_key, trial.key_id)
-    with trial.streams.holding(trial.symbol):  # a stream that was opened under the old credential would tell
+    with trial.streams.holding(trial.symbol):  # one opened under the old credential would tell
         hold.release()
         (order,) = trial.wait(lambda: trial.orders(intent_id), "the late order at the broker")
         trial.expect(intent_id in tip(trial, "orders", "unresolved"), "tip orders unresolved does not name the intent")
         name = order["client_order_id"]
         tip(trial, "orders", "resolve", name, "--broker-order-id", order["order_id"], "--status", "working")
         trial.wait_for_status(intent_id, "ACCEPTED")
-    trial.expect(len(trial.orders(intent_id)) == 1, f"orders at the broker: {trial.orders(intent_id)}")
-    trial.wait(lambda: intent_id in tip(trial, "orders", "unresolved"), "the open order that nobody can query")
-    tip(trial, "orders", "resolve", name, "--broker-order-id", order["order_id"], "--status", "canceled")
-    trial.wait_for_status(intent_id, "CANCELED")
-    trial.expect(intent_id not in tip(trial, "orders", "unresolved"), "tip orders unresolved still names the intent")
+        trial.expect(len(trial.orders(intent_id)) == 1, f"orders at the broker: {trial.orders(intent_id)}")
+        trial.wait(lambda: intent_id in tip(trial, "orders", "unresolved"), "the open order that nobody can query")
+        tip(trial, "orders", "resolve", name, "--broker-order-id", order["order_id"], "--status", "canceled")
+        trial.wait_for_status(intent_id, "CANCELED")
+        trial.expect(intent_id not in tip(trial, "orders", "unresolved"), "tip orders unresolved still names it")
 
 
 @scenario()
