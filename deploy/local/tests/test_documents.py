@@ -1,8 +1,12 @@
 """What the documents say is so."""
 
 import re
+import subprocess
+import tomllib
 from importlib import import_module
 from pathlib import Path
+
+import yaml
 
 from chassis import problems
 
@@ -39,3 +43,31 @@ def test_what_is_promised_about_security_names_tests_that_exist() -> None:
 
     assert len(named) > 15
     assert [name for name in named if "def test_" not in (ROOT / name).read_text() and "bench/" not in name] == []
+
+
+def test_every_package_has_the_license_of_the_repository() -> None:
+    assert "Apache License" in (ROOT / "LICENSE").read_text()
+    packages = [tomllib.loads(path.read_text())["project"] for path in ROOT.glob("**/src/../pyproject.toml")]
+
+    assert len(packages) > 10
+    assert {package["license"] for package in packages} == {"Apache-2.0"}
+
+
+def test_the_workflow_runs_the_two_commands_of_the_readme_on_linux_and_macos() -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())
+    job = workflow["jobs"]["test"]
+    commands = [step["run"] for step in job["steps"] if "run" in step]
+
+    assert [command.split("\n")[0] for command in commands] == ["make start", "make test"]
+    assert {system.split("-")[0] for system in job["strategy"]["matrix"]["system"]} == {"ubuntu", "macos"}
+    assert any(system.endswith("-arm") for system in job["strategy"]["matrix"]["system"])
+
+
+def test_what_commands_make_is_marked_as_generated() -> None:
+    made = [*ROOT.glob("requirements*.lock"), *ROOT.glob("proto/src/trading_proto/*_pb2*")]
+    names = [str(path.relative_to(ROOT)) for path in made]
+    asked = ["git", "check-attr", "linguist-generated", "--", *names]
+    answered = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+
+    assert len(names) >= 7
+    assert [line for line in answered if not line.endswith(": true")] == []
