@@ -4,12 +4,16 @@ import hashlib
 import json
 import re
 from collections import Counter
+from datetime import UTC
 from functools import partial
 from pathlib import Path
 
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from fault_evidence import AccountLog, Entry, Evidence, Findings, Json, Lazily, Story, doubled
 
 GENESIS = "00" * 32
+_SIGNED_HEAD = "SELECT * FROM intents.signed_head JOIN intents.log_signing_key USING (key_id) WHERE account_id = %s"
 LIFECYCLE = Path(__file__).parents[2] / "services" / "intents" / "LIFECYCLE.md"
 
 
@@ -27,6 +31,7 @@ def check_log(evidence: Evidence, log: AccountLog, findings: Findings) -> list[J
     records = list(evidence.pages(f"/v1/accounts/{log.account}/intents"))
     _check_list(log, records, findings)
     _check_chain(records, findings)
+    _check_signed_head(records, evidence.rows(_SIGNED_HEAD, log.account), findings)
     _check_reads(evidence, log, records, findings)
     _check_statistics(evidence, log, findings)
     return records
@@ -99,6 +104,22 @@ def _check_chain(records: list[Json], findings: Findings) -> None:
         findings.expect(record["previous_hash"] == previous, "a link of the chain does not hold", record["id"])
         findings.expect(record["hash"] == link, "a hash is not that of its record", record["id"])
         previous = record["hash"]
+
+
+def _check_signed_head(records: list[Json], signed: list[Json], findings: Findings) -> None:
+    """Once everything has settled the signer attests the last action of every account."""
+    if not records:
+        return
+    findings.expect(len(signed) == 1, "the log of an account is not signed", len(signed))
+    for head in signed:
+        moment = head["signed_at"].astimezone(UTC).isoformat(timespec="microseconds")
+        parts = (head["account_id"], head["epoch"], head["sequence"], head["hash"].hex(), moment)
+        message = "\n".join(("tip signed head 1", *map(str, parts))).encode()
+        findings.expect(head["hash"].hex() == records[-1]["hash"], "the signed head is not the last action", head)
+        try:
+            Ed25519PublicKey.from_public_bytes(bytes(head["public_key"])).verify(bytes(head["signature"]), message)
+        except InvalidSignature:
+            findings.add("the signature of a head does not hold", head)
 
 
 def _check_reads(evidence: Evidence, log: AccountLog, records: list[Json], findings: Findings) -> None:

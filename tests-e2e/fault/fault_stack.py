@@ -15,7 +15,7 @@ from uuid import UUID
 import redis
 import requests
 from fault_processes import Child, Freezer, children_of, send
-from sqlalchemy import NullPool, create_engine
+from sqlalchemy import NullPool, create_engine, text
 
 from chassis import db, migrations
 from tip_local.datastore import Datastore
@@ -221,6 +221,7 @@ def stack(
         directory.mkdir(mode=0o755)
         postgres = opened.enter_context(EmbeddedPostgres(directory / "postgres", fast=quick))
         valkey = opened.enter_context(EmbeddedValkey(directory / "valkey", fast=quick))
+        _vacuum_between_restarts(postgres)
         create_database(postgres.url, DATABASE)
         migrations.migrate(postgres.url_of(DATABASE), dict.fromkeys(migrations.ROLES, _PASSWORD))
         common = {
@@ -240,6 +241,14 @@ def stack(
             child.start()
         wait_until_ready(made)
         yield made
+
+
+def _vacuum_between_restarts(postgres: EmbeddedPostgres) -> None:
+    """A killed Postgres forgets what there is to vacuum: with a kill each minute, once a minute would be never."""
+    engine = create_engine(db.with_driver(postgres.url), poolclass=NullPool, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text("ALTER SYSTEM SET autovacuum_naptime = '5s'"))
+        connection.execute(text("SELECT pg_reload_conf()"))
 
 
 def _url(postgres: EmbeddedPostgres, role: str) -> str:
@@ -283,6 +292,7 @@ def _children(
     child("web", *web, environment=common | _web_environment(made))
     child("gateway", "stream_gateway", environment=common | _gateway_environment(made))
     workers("intents", *["executor"] * executors, "relay", "relay", "reconciler", "housekeeper")
+    child("signer", "intents.worker", "signer", environment=common | _signer_environment(made))
     workers("accounts", "relay", "listen")
     workers("controls", "relay", "listen")
     workers("identity", "relay")
@@ -312,6 +322,10 @@ def _web_environment(made: Stack) -> dict[str, str]:
         "EVENTS_URL": made.events_url,
         "INTERNAL_ORGANIZATIONS": str(made.organization.id),
     }
+
+
+def _signer_environment(made: Stack) -> dict[str, str]:
+    return {"DATABASE_URL": _url(made.postgres, "intents_signer"), "LOG_SIGNING_KEY": random_key()}
 
 
 def _gateway_environment(made: Stack) -> dict[str, str]:

@@ -9,10 +9,11 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fault_check_answers import Periods, _check_obeyed, _check_status, check_halts
-from fault_check_log import _check_chain, _check_continuity
+from fault_check_log import _check_chain, _check_continuity, _check_signed_head
 from fault_check_orders import _check_story
 from fault_check_streams import _check_event, check_outboxes
 from fault_evidence import AccountLog, Entry, Findings, Order, Story, client_order_id
@@ -241,6 +242,33 @@ def test_a_changed_record_breaks_the_chain():
     _check_chain([record], findings)
 
     assert [finding.rule for finding in findings.found] == ["a hash is not that of its record"]
+
+
+def _signed_head(last_hash: str) -> dict[str, object]:
+    key, moment = Ed25519PrivateKey.generate(), datetime(2026, 1, 5, 12, tzinfo=UTC)
+    message = f"tip signed head 1\n{ACCOUNT}\nepoch\n7\n{last_hash}\n2026-01-05T12:00:00.000000+00:00"
+    return {
+        "account_id": ACCOUNT, "epoch": "epoch", "sequence": 7, "hash": bytes.fromhex(last_hash), "signed_at": moment,
+        "signature": key.sign(message.encode()), "public_key": key.public_key().public_bytes_raw(),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "rules"),
+    [
+        ({}, []),
+        ({"sequence": 8}, ["the signature of a head does not hold"]),
+        ({"hash": bytes(32)}, ["the signed head is not the last action", "the signature of a head does not hold"]),
+        (None, ["the log of an account is not signed"]),
+    ],
+)
+def test_a_log_that_is_not_signed_to_its_end_is_found(change, rules):
+    findings, last = Findings(), "ab" * 32
+    signed = [] if change is None else [_signed_head(last) | change]
+
+    _check_signed_head([{"hash": last}], signed, findings)
+
+    assert [finding.rule for finding in findings.found] == rules
 
 
 @pytest.mark.parametrize("number", [1, 4])
