@@ -13,7 +13,7 @@ from sqlalchemy import NullPool, create_engine
 from chassis import db
 from intents import model, store
 from intents.model import chain
-from intents.usecases.reads import contradicted, not_shown
+from intents.usecases.reads import check_signature, check_tail
 from tip_local.errors import Fault
 from tip_local.schema import database
 from tip_local.settings import Settings
@@ -90,9 +90,11 @@ def from_database(account: UUID, public_key: bytes | None = None) -> chain.End:
             if head is None:
                 raise Fault(f"there is no action of an account {account}")
             end = chain.follow(_pages(tx, account))
-            broken = end.broken or not_shown(tx, account, 0, end, head)
-            signed = store.signed_head(tx, account)
-            return end._replace(broken=broken or (contradicted(signed, head[0], public_key) if signed else None))
+            broken = end.broken or check_tail(tx, account, 0, end, head)
+            signature = store.stored_signature(tx, account)
+            return end._replace(
+                broken=broken or (check_signature(signature, head[0], public_key) if signature else None)
+            )
 
 
 def _pages(tx: Any, account: UUID) -> Iterator[dict[str, Any]]:

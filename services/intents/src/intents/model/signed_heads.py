@@ -26,12 +26,14 @@ class SignedHead(NamedTuple):
         return "\n".join(("tip signed head 1", *map(str, parts))).encode()
 
 
-def contradiction(head: SignedHead, last_sequence: int, found: bytes | None, *, holds: bool) -> Broken | None:
-    """What the signed head says against the log, which ends at `last_sequence` and has `found` where it was signed."""
-    if not holds:
+def check_signed_head(
+    head: SignedHead, last_sequence: int, logged_hash: bytes | None, *, signature_is_valid: bool
+) -> Broken | None:
+    """What is wrong with a log that ends at `last_sequence` and has `logged_hash` at the place that was signed."""
+    if not signature_is_valid:
         return Broken(head.sequence, None, "signature_does_not_hold")
     if head.sequence > last_sequence:
         return Broken(last_sequence + 1, None, "signed_actions_missing")
-    if head.hash != found:
+    if head.hash != logged_hash:
         return Broken(head.sequence, None, "differs_from_signed_head")
     return None
