@@ -4,10 +4,10 @@ import os
 import subprocess
 import sys
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import ProgrammingError
 
@@ -22,6 +22,8 @@ from tip_local.platform_plugin import Platform
 from .conftest import Desk, create
 
 KEY, OTHER_KEY = bytes(range(32)), bytes(range(1, 33))
+OURS, OTHERS = (HeadSigner(key).public_key.hex() for key in (KEY, OTHER_KEY))
+GIVEN = ("--public-key", OURS)
 
 
 @pytest.fixture(scope="module")
@@ -119,14 +121,32 @@ def test_a_signature_of_another_key_does_not_hold(signed: Desk) -> None:
     assert verified(signed) == (False, 4, "signature_does_not_hold")
 
 
-def test_tip_verify_takes_the_public_key_from_whoever_asks(signed: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def tip_verify(signed: Desk, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """`tip verify` of the desk, with these options."""
     monkeypatch.setenv("DATABASE_URL", signed.platform.admin_url)
+    return lambda *options: CliRunner().invoke(command, ["--account", str(signed.account_id), *options])
 
-    def asked(*options: str) -> int:
-        return CliRunner().invoke(command, ["--account", str(signed.account_id), *options]).exit_code
 
-    ours, other = (HeadSigner(key).public_key.hex() for key in (KEY, OTHER_KEY))
-    assert (asked(), asked("--public-key", ours), asked("--public-key", other)) == (0, 0, 2)
+def test_tip_verify_takes_the_public_key_from_whoever_asks(tip_verify: Callable[..., Result]) -> None:
+    without, ours, other = (tip_verify(*options) for options in ([], GIVEN, ["--public-key", OTHERS]))
+
+    assert (without.exit_code, ours.exit_code, other.exit_code) == (0, 0, 2)
+
+
+@pytest.fixture
+def other_time_zone(signed: Desk) -> Iterator[None]:
+    database = signed.execute("SELECT current_database()").scalar_one()
+    signed.execute(f"ALTER DATABASE {database} SET timezone = 'Asia/Kolkata'")
+    yield
+    signed.execute(f"ALTER DATABASE {database} RESET timezone")
+
+
+@pytest.mark.usefixtures("other_time_zone")
+def test_a_signature_is_valid_in_every_time_zone(tip_verify: Callable[..., Result]) -> None:
+    verified = tip_verify()
+
+    assert verified.exit_code == 0, verified.output
 
 
 FORGERIES = {

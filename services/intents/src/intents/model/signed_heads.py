@@ -1,6 +1,6 @@
 """A signed head: where the chain of an account had come to, as somebody attests who cannot write the chain."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -21,8 +21,9 @@ class SignedHead(NamedTuple):
 
     @property
     def message(self) -> bytes:
-        """What is signed."""
-        parts = (self.account_id, self.epoch, self.sequence, self.hash.hex(), self.signed_at.isoformat())
+        """What is signed: the same text in whatever time zone a database session tells the moment."""
+        signed_at = self.signed_at.astimezone(UTC).isoformat(timespec="microseconds")
+        parts = (self.account_id, self.epoch, self.sequence, self.hash.hex(), signed_at)
         return "\n".join(("tip signed head 1", *map(str, parts))).encode()
 
 
