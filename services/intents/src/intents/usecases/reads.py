@@ -134,15 +134,21 @@ def verify(deps: Deps, reader: Reader, asked: Callable[[UUID, int], tuple[int, b
         unfinished = end.broken is None and end.checked == VERIFIED_AT_ONCE
         broken = end.broken or check_tail(tx, account.id, after, end, None if unfinished else head)
         signature = store.stored_signature(tx, account.id)
-        broken = broken or (check_signature(signature, head[0]) if signature else None)
+        broken = broken or check_signature(signature, head[0])
     attested = signature.head.sequence if signature else None
     return Verification(account.id, end.checked, end.sequence, end.hash, broken, unfinished, epoch, attested)
 
 
 def check_signature(
-    signature: store.StoredSignature, last_sequence: int, public_key: bytes | None = None
+    signature: store.StoredSignature | None, last_sequence: int, public_key: bytes | None = None
 ) -> chain.Broken | None:
-    """What the signed head says against the log; `public_key` is for whoever does not take the database's."""
+    """What the signed head says against the log.
+
+    `public_key` is for whoever does not take the database's: to them a log without a signature is not verified, because
+    whoever administers the database can delete one.
+    """
+    if signature is None:
+        return None if public_key is None else chain.Broken(last_sequence, None, "not_signed")
     valid = signature_is_valid(signature.head, signature.public_key if public_key is None else public_key)
     return model.check_signed_head(signature.head, last_sequence, signature.logged_hash, signature_is_valid=valid)
 
