@@ -35,7 +35,7 @@ class Tenant:
 
 
 def tenant(on: Ground, users: int) -> Tenant:
-    world = World(on.platform.environment("identity"))
+    world = World(on.platform.administrator_environment("identity"))
     name = f"crowd-{uuid4().hex[:12]}"
     made = usecases.create_organization(world.deps, world.provider, name, name)
     for number in range(users):

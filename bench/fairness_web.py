@@ -132,7 +132,7 @@ def _ratio(
 
 def tenants(on: Stage) -> list[Tenant]:
     """The quiet one and the loud one."""
-    world = World({**on.environment, **_scoped(on), "DATABASE_URL": _url(on, "identity")})
+    world = World({**on.environment, **_scoped(on), "DATABASE_URL": on.admin_url})
     engine = create_engine(db.with_driver(on.admin_url), poolclass=NullPool)
     made = []
     for count in (1, 20):

@@ -79,7 +79,7 @@ def main(sizes: Sequence[int]) -> None:
     earlier = os.environ.get("TIP_BENCH_EARLIER")
     ratios = []
     with ground() as on:
-        world = World(on.platform.environment("identity"))
+        world = World(on.platform.administrator_environment("identity"))
         for streams in (0, *sizes):
             if earlier:
                 before = worst(on, world, streams, earlier)

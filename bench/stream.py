@@ -104,7 +104,7 @@ def ground() -> Iterator[Ground]:
         connection.close()
         migrations.migrate(postgres.url_of("bench"), dict.fromkeys(ROLES, "for-tests-only"))
         platform = Platform(postgres.url_of("bench"), valkey.url)
-        world = World(platform.environment("identity"))
+        world = World(platform.administrator_environment("identity"))
         organization = world.organization()
         yield Ground(platform, organization.id, organization.api_keys["paper"])
         world.close()

@@ -142,7 +142,7 @@ def _populated(postgres: EmbeddedPostgres, redis_url: str, directory: Path) -> S
     def url(role: str) -> str:
         return f"postgresql://tip_{role}:{_PASSWORD}@127.0.0.1:{postgres.port}/{DATABASE}"
 
-    world = World({**environment, "DATABASE_URL": url("identity")})
+    world = World({**environment, "DATABASE_URL": postgres.url_of(DATABASE)})
     organization = world.organization(entitlements=("trading_live",))
     engine = create_engine(db.with_driver(postgres.url_of(DATABASE)), poolclass=NullPool)
     with engine.begin() as connection:

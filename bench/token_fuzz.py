@@ -174,9 +174,10 @@ def main() -> int:
     from identity.app import create_app
     from tip_local.world import World
 
-    with tempfile.TemporaryDirectory(prefix="tip-") as directory, _servers(Path(directory)) as environment:
-        world = World(environment)
-        client = create_app(environment).test_client()
+    quiet = {"LOG_LEVEL": "error", "RATE_LIMIT_PER_MINUTE": "100000000"}
+    with tempfile.TemporaryDirectory(prefix="tip-") as directory, _servers(Path(directory)) as platform:
+        world = World(platform.administrator_environment("identity"))
+        client = create_app(platform.web_environment("identity", **quiet)).test_client()
         valid = [*world.organization().tokens.values(), world.service_account().token]
         assert all(client.get(PATH, headers={"Authorization": f"Bearer {one}"}).status_code == 200 for one in valid)
         keys = client.get("/.well-known/jwks.json").json["keys"]
@@ -199,7 +200,7 @@ def _servers(directory: Path) -> Any:
     from tip_local.valkey import EmbeddedValkey
 
     @contextmanager
-    def running() -> Iterator[dict[str, str]]:
+    def running() -> Iterator[Platform]:
         with (
             EmbeddedPostgres(directory / "postgres", fast=True) as postgres,
             EmbeddedValkey(directory / "valkey", fast=True) as valkey,
@@ -207,8 +208,7 @@ def _servers(directory: Path) -> Any:
             create_database(postgres.url, "fuzz")
             url = postgres.url_of("fuzz")
             migrations.migrate(url, dict.fromkeys(ROLES, "for-tests-only"))
-            platform = Platform(url, valkey.url)
-            yield platform.environment("identity", LOG_LEVEL="error", RATE_LIMIT_PER_MINUTE="100000000")
+            yield Platform(url, valkey.url)
 
     return running()
 

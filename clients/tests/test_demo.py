@@ -8,7 +8,7 @@ from tip_local.world import World
 
 
 def test_a_demo_user_who_deleted_himself_has_a_successor_at_the_next_start(platform: Platform, world: World) -> None:
-    client = create_app(platform.environment("identity")).test_client()
+    client = create_app(platform.web_environment("identity")).test_client()
     name, organization_id = f"demo-{uuid4().hex[:8]}", uuid4()
 
     def status(method: str, token: str) -> int:

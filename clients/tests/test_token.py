@@ -20,7 +20,7 @@ from tip_local.world import World
 @pytest.fixture
 def home(tmp_path: Path, platform: Platform, monkeypatch: pytest.MonkeyPatch) -> Home:
     """A home that looks as if the platform ran in it, on the test's database."""
-    environment = platform.environment("identity")
+    environment = platform.administrator_environment("identity")
     monkeypatch.setenv("TIP_HOME", str(tmp_path))
     monkeypatch.setenv("DATABASE_URL", platform.admin_url)
     monkeypatch.setenv("REDIS_URL", platform.redis_url)
@@ -56,7 +56,7 @@ def test_a_demo_token_is_printed_and_nothing_else(home: Home, world: World) -> N
 def test_a_new_token_is_issued_when_asked_for_or_when_the_old_one_has_run_out(
     home: Home, world: World, platform: Platform
 ) -> None:
-    brief = World(platform.environment("identity"), token_lifetime_s=-100)
+    brief = World(platform.administrator_environment("identity"), token_lifetime_s=-100)
     write_demo(home, brief)
     verifier = tokens.Verifier(local_keys(world.deps.engine), issuer="https://identity.tip.local", audience="tip")
 
@@ -98,7 +98,7 @@ def test_signing_keys_are_put_under_a_new_key_encryption_key_or_named(
     home: Home, world: World, platform: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.user_token("somebody")
-    given = platform.environment("identity", SIGNING_KEY_ENCRYPTION_KEY=random_key())
+    given = platform.administrator_environment("identity", SIGNING_KEY_ENCRYPTION_KEY=random_key())
     monkeypatch.setattr(Stack, "signing_env", given)
     kids = [key["kid"] for key in usecases.public_keys(world.deps)]
 

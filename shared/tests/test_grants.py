@@ -1,5 +1,6 @@
 """What each role may do, in one list: `grants.txt` beside this file. Whoever changes a grant changes the list."""
 
+import re
 from pathlib import Path
 
 from sqlalchemy import Connection, text
@@ -65,6 +66,20 @@ def test_the_log_is_appended_to_and_never_changed() -> None:
 
     assert lines
     assert [line for line in lines if "UPDATE" in line or "DELETE" in line] == []
+
+
+def test_a_relay_makes_no_credential() -> None:
+    lines = [line for line in LIST.read_text().splitlines() if line.startswith("tip_identity: identity.")]
+    beyond_outbox = [line for line in lines if not line.startswith("tip_identity: identity.outbox")]
+
+    assert beyond_outbox
+    assert [line for line in beyond_outbox if re.search(r"INSERT|DELETE|UPDATE(?! \()", line)] == []
+
+
+def test_whom_keys_belong_to_is_told_only_where_keys_are_presented_to_be_read() -> None:
+    lines = [line for line in LIST.read_text().splitlines() if "identity_api.organizations_of_keys" in line]
+
+    assert [line.split(":")[0] for line in lines] == ["tip_identity_web", "tip_intents_web"]
 
 
 def test_a_web_process_deletes_few_things() -> None:

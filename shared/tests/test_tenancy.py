@@ -2,7 +2,7 @@
 
 import psycopg2
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from chassis import migrations, tenancy
 from chassis.db import TIME_LIMITS_MS as LIMITS
@@ -44,17 +44,47 @@ def test_policies_are_for_the_two_groups_and_never_for_everybody(platform: Platf
     assert roles == {tenancy.WEB, tenancy.WORKER, migrations.role("accounts_web"), migrations.role("identity_web")}
 
 
-def test_a_policy_that_admits_a_web_process_names_the_organization(platform: Platform) -> None:
-    """But for the outbox's health, of which accounts may read no payload."""
-    found = text("""
-        SELECT tablename, coalesce(qual, with_check) AS condition FROM pg_policies
-        WHERE schemaname = ANY(:schemas) AND :web = ANY(roles::text[])
-    """)
-    with platform.admin() as connection:
-        admitting = connection.execute(found, {"schemas": SCHEMAS, "web": tenancy.WEB}).all()
+# Policies of single web processes: for what accounts counts of its outbox, of which it may read no payload; for users,
+# who are of no organization; and for operators, whose transactions say that they serve all.
+OF_NO_ORGANIZATION = {
+    ("accounts.outbox", "health", "tip_accounts_web"),
+    ("identity.app_user", "users", "tip_identity_web"),
+    *(
+        (f"identity.{table}", "operator", "tip_identity_web")
+        for table in ("organization", "membership", "entitlement", "api_key", "outbox")
+    ),
+}
 
-    assert len(admitting) > 20
-    assert [row.tablename for row in admitting if "tip.organizations" not in row.condition] == []
+
+def admitting(connection: Connection, *, naming_organizations: bool) -> set[tuple[str, str, str]]:
+    """Table, policy and role, for every role but the workers' group."""
+    found = text("""
+        SELECT schemaname || '.' || tablename, policyname, unnest(roles)::text AS role FROM pg_policies
+        WHERE schemaname = ANY(:schemas) AND roles <> ARRAY[CAST(:worker AS name)] AND :naming = (
+            coalesce(qual LIKE '%tip.organizations%', true) AND coalesce(with_check LIKE '%tip.organizations%', true))
+    """)
+    values = {"schemas": SCHEMAS, "worker": tenancy.WORKER, "naming": naming_organizations}
+    return {(table, policy, role) for table, policy, role in connection.execute(found, values)}
+
+
+def test_a_policy_that_admits_a_web_process_names_the_organization(platform: Platform) -> None:
+    with platform.admin() as connection:
+        assert len(admitting(connection, naming_organizations=True)) > 20
+        assert admitting(connection, naming_organizations=False) == OF_NO_ORGANIZATION
+
+
+@pytest.mark.parametrize("role", ["tip_accounts_web", "tip_web", "public"])
+@pytest.mark.parametrize("condition", ["USING (true)", "USING ({named}) WITH CHECK (true)"], ids=["reads", "writes"])
+def test_a_policy_that_names_no_organization_is_seen_whomever_it_admits(
+    fresh_platform: Platform, role: str, condition: str
+) -> None:
+    named = tenancy.visible("organization_id")
+    with fresh_platform.admin() as connection:
+        connection.execute(text(f"CREATE POLICY hole ON accounts.account TO {role} {condition.format(named=named)}"))
+
+        assert admitting(connection, naming_organizations=False) == OF_NO_ORGANIZATION | {
+            ("accounts.account", "hole", role)
+        }
 
 
 def test_views_do_not_show_what_their_reader_may_not_see(platform: Platform) -> None:

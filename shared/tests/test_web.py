@@ -145,7 +145,7 @@ def test_what_was_lost_with_the_commit_is_not_said_to_be_undone(
     platform: Platform, world: World, words: bytes, code: str
 ) -> None:
     organization = world.organization()
-    address = urlsplit(platform.database_url("identity"))
+    address = urlsplit(platform.database_url("identity_web"))
     assert address.hostname and address.port
     wire = Wire(address.hostname, address.port)
     moved = address._replace(netloc=f"{address.username}:{address.password}@127.0.0.1:{wire.port}")

@@ -67,8 +67,8 @@ class Builder:
 
     def __init__(self, platform: Platform) -> None:
         self.platform = platform
-        self.world = World(platform.environment_of("identity"), token_lifetime_s=TOKEN_SECONDS)
-        self.short = World(platform.environment_of("identity"), token_lifetime_s=-120)
+        self.world = World(platform.stack.signing_env, token_lifetime_s=TOKEN_SECONDS)
+        self.short = World(platform.stack.signing_env, token_lifetime_s=-120)
         self.operator: ServiceAccount = self.world.service_account()
 
     def close(self) -> None:

@@ -259,7 +259,7 @@ def _populated(
     directory: Path, postgres: EmbeddedPostgres, valkey: EmbeddedValkey, common: dict[str, str], accounts: int,
     seed: int,
 ) -> Stack:  # fmt: skip
-    world = World({**common, "DATABASE_URL": _url(postgres, "identity")}, token_lifetime_s=TOKEN_SECONDS)
+    world = World({**common, "DATABASE_URL": postgres.url_of(DATABASE)}, token_lifetime_s=TOKEN_SECONDS)
     organization = world.organization(entitlements=("controls_premium", "trading_live"))
     world.close()
     engine = create_engine(db.with_driver(postgres.url_of(DATABASE)), poolclass=NullPool)

@@ -13,7 +13,7 @@ from sqlalchemy import NullPool, create_engine
 from chassis import db
 from intents import model, store
 from intents.model import chain
-from intents.usecases.reads import contradicted, not_shown
+from intents.usecases.reads import check_signature, check_tail
 from tip_local.errors import Fault
 from tip_local.schema import database
 from tip_local.settings import Settings
@@ -27,17 +27,24 @@ _SPACE = re.compile(r"\s*")
 @click.command()
 @click.argument("file", type=click.File("r"), required=False)
 @click.option("--account", type=click.UUID, help="Read this account's actions from the database instead of a file.")
-@click.option("--public-key", help="In hexadecimal: what signed heads must hold under, instead of the database's word.")
+@click.option("--public-key", help="In hexadecimal: the key that must have signed the log, whatever the database says.")
 def command(file: IO[str] | None, account: UUID | None, public_key: str | None) -> None:
     """Check the chain of hashes of an account's actions. Exit code 2 if a link is broken.
 
     FILE holds action records as the API lists them, in order: one JSON record a line, or whole pages ("-" is standard
     input). A file proves itself; whether its last action is the account's last one, only the database knows.
+
+    In the database the log is also compared with its signed head. With --public-key, which intents-signer logs when it
+    starts, a log that is not signed is broken. Actions after the sequence up to which it is attested are the database's
+    word alone.
     """
+    if file and public_key is not None:
+        raise click.UsageError("--public-key is for --account: a file has no signature")
+    attested: str | None = None
     if file and not account:
         end = chain.follow(records(file))
     elif account and not file:
-        end = from_database(account, _key(public_key))
+        end, attested = from_database(account, _key(public_key))
     else:
         raise click.UsageError("give a FILE or --account")
     if end.broken:
@@ -46,6 +53,8 @@ def command(file: IO[str] | None, account: UUID | None, public_key: str | None) 
         click.echo(f"tip: BROKEN at sequence {sequence} ({where}): {reason}; {end.checked} actions before it are good")
         sys.exit(BROKEN)
     click.echo(f"tip: {end.checked} actions verified, up to sequence {end.sequence}, hash {end.hash.hex()}")
+    if account:
+        click.echo(f"tip: {attested or 'attested by no signature'}")
 
 
 def _key(public_key: str | None) -> bytes | None:
@@ -82,7 +91,8 @@ def _unpacked(value: Any) -> Iterator[dict[str, Any]]:
         yield record
 
 
-def from_database(account: UUID, public_key: bytes | None = None) -> chain.End:
+def from_database(account: UUID, public_key: bytes | None = None) -> tuple[chain.End, str | None]:
+    """Where the chain ends, and up to where and by which key it is attested."""
     with database(Settings.from_env()) as stack:
         engine = create_engine(db.with_driver(stack.admin_url), poolclass=NullPool, isolation_level="REPEATABLE READ")
         with engine.connect() as tx:
@@ -90,9 +100,15 @@ def from_database(account: UUID, public_key: bytes | None = None) -> chain.End:
             if head is None:
                 raise Fault(f"there is no action of an account {account}")
             end = chain.follow(_pages(tx, account))
-            broken = end.broken or not_shown(tx, account, 0, end, head)
-            signed = store.signed_head(tx, account)
-            return end._replace(broken=broken or (contradicted(signed, head[0], public_key) if signed else None))
+            signature = store.stored_signature(tx, account)
+            broken = end.broken or check_tail(tx, account, 0, end, head)
+            broken = broken or check_signature(signature, head[0], public_key)
+            return end._replace(broken=broken), _attested(signature, public_key) if signature else None
+
+
+def _attested(signature: store.StoredSignature, public_key: bytes | None) -> str:
+    key = signature.public_key if public_key is None else public_key
+    return f"attested up to sequence {signature.head.sequence} by key {key.hex()}"
 
 
 def _pages(tx: Any, account: UUID) -> Iterator[dict[str, Any]]:

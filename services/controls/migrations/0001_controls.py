@@ -122,6 +122,7 @@ def upgrade() -> None:
         f"REVOKE DELETE ON controls.outbox_head, controls.outbox_completed, controls.feed_position FROM {WORKER}"
     )
     op.execute(f"REVOKE INSERT ON controls.outbox_head FROM {WORKER}")
+    op.execute(f"REVOKE ALL ON controls.organization_switch FROM {WORKER}")  # it removes an account's controls only
     op.execute(f"GRANT USAGE ON SCHEMA controls TO {WEB}")
     op.execute(ddl.let_append("controls", WEB))
     for view in TABLES:

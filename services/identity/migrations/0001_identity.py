@@ -156,15 +156,21 @@ END $$
 """,
 }
 
-# Of these nothing is ever deleted: a user or a membership that ended has to stay known.
-KEPT = (
-    "identity.organization",
-    "identity.app_user",
-    "identity.membership",
-    "identity.signing_key",
-    "identity.outbox_head",
-    "identity.outbox_completed",
-)
+# The relay delivers the outbox, finishes deletions, notes when a key was used and retires signing keys. It makes
+# nothing, no credential above all.
+WORKER = role("identity")
+UNNEEDED = f"""
+REVOKE ALL ON identity.organization, identity.app_user, identity.membership, identity.entitlement, identity.api_key,
+    identity.service_account, identity.signing_key FROM {WORKER};
+REVOKE INSERT ON identity.outbox_head FROM {WORKER};
+REVOKE DELETE ON identity.outbox_head, identity.outbox_completed FROM {WORKER};
+"""
+CHORES = f"""
+GRANT SELECT, UPDATE (deletion_begun_at, deleted_at) ON identity.app_user TO {WORKER};
+GRANT SELECT (user_id, removed_at), UPDATE (removed_at) ON identity.membership TO {WORKER};
+GRANT SELECT (id, last_used_at), UPDATE (last_used_at) ON identity.api_key TO {WORKER};
+GRANT SELECT, UPDATE (retired_at) ON identity.signing_key TO {WORKER};
+"""
 # The web process: operators (service accounts) run all organizations through it, and a user who is deleted leaves all.
 # A user is of no organization; who may see one is decided by memberships.
 WEB = role("identity_web")
@@ -190,16 +196,20 @@ PUBLISHED = {
     "app_user": ("stream_gateway",),
     "membership": ("stream_gateway",),
     "service_account": ("stream_gateway",),
-    "signing_key": ("stream_gateway", "identity", *web_names()),
+    "signing_key": ("stream_gateway", *web_names()),
     "feed": ("identity",),
 }
-CALLERS = ("stream_gateway", "identity", *web_names())
+# Whoever identifies a caller. Whom presented keys belong to asks a submit, and identity where it validates a key.
+CALLERS = dict.fromkeys(IDENTIFYING, ("stream_gateway", *web_names())) | {
+    "organizations_of_keys(bytea[])": ("identity_web", "intents_web")
+}
 
 
 def upgrade() -> None:
     op.execute(TABLES)
     op.execute(ddl.create_v1("identity"))
-    op.execute(f"REVOKE DELETE ON {', '.join(KEPT)} FROM {role('identity')}")
+    op.execute(UNNEEDED)
+    op.execute(CHORES)
     op.execute(tenancy.protect("identity.organization", "id"))
     for table in ("membership", "entitlement", "api_key"):
         op.execute(tenancy.protect(f"identity.{table}"))
@@ -213,7 +223,7 @@ def upgrade() -> None:
         op.execute(publish(f"identity_api.{view}", *readers))
     for function, definition in IDENTIFYING.items():
         op.execute(definition)
-        op.execute(publish_function(f"identity_api.{function}", *CALLERS))
+        op.execute(publish_function(f"identity_api.{function}", *CALLERS[function]))
 
 
 def downgrade() -> None:

@@ -16,8 +16,8 @@ from chassis.config import BadConfiguration
 from chassis.keyuse import KeyUses
 from identity import admin as by_hand
 from identity import model, usecases
-from identity.app import create_app
-from identity.config import Config
+from identity.app import create_app, dependencies
+from identity.config import Config, RelayConfig
 from identity.worker import chores
 from tip_local.platform_plugin import Platform
 from tip_local.world import ROLES, Organization, World
@@ -438,7 +438,7 @@ def test_an_entitlement_that_cannot_be_is_refused(
 
 @pytest.mark.usefixtures("patient_redis")
 def test_a_keys_last_use_is_noted_without_a_write_per_request(
-    platform: Platform, world: World, organization: Organization, admin: Headers
+    platform: Platform, organization: Organization, admin: Headers
 ) -> None:
     client = create_app(platform.web_environment("identity")).test_client()
     deps = client.application.extensions["deps"]
@@ -451,7 +451,8 @@ def test_a_keys_last_use_is_noted_without_a_write_per_request(
     assert [sql for sql in statements.seen if not sql.lstrip().startswith("SELECT")] == []
     key_id = UUID(client.get("/v1/auth/self", headers=key).json["id"])
     assert client.get(f"/v1/api-keys/{key_id}", headers=admin).json["last_used_at"] is None
-    for chore in chores(world.deps, KeyUses(platform.redis_url)):
+    relay = dependencies(RelayConfig.from_env(platform.environment("identity")))
+    for chore in chores(relay, KeyUses(platform.redis_url)):
         chore.run_if_due()
     used = datetime.fromisoformat(client.get(f"/v1/api-keys/{key_id}", headers=admin).json["last_used_at"])
     assert timedelta(0) <= datetime.now(UTC) - used < timedelta(seconds=10)
@@ -514,7 +515,7 @@ def test_the_document_describes_every_endpoint(client: FlaskClient) -> None:
 def test_the_first_operator_is_made_by_hand(
     client: FlaskClient, platform: Platform, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, value in platform.environment("identity").items():
+    for name, value in platform.administrator_environment("identity").items():
         monkeypatch.setenv(name, value)
 
     by_hand.main(["create-service-account", "--name", "operator", "--scope", "organization:write"])
@@ -537,7 +538,7 @@ def test_the_first_admin_of_an_organization_is_made_by_hand(
     client: FlaskClient, platform: Platform, world: World, operator: Headers, as_bearer: Bearer,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    for name, value in platform.environment("identity").items():
+    for name, value in platform.administrator_environment("identity").items():
         monkeypatch.setenv(name, value)
     external_id, subject = uuid4().hex, f"founder-{uuid4().hex[:8]}"
     made = client.post("/v1/organizations", json={"external_id": external_id, "name": "New"}, headers=operator).json

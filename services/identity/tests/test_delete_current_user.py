@@ -15,7 +15,7 @@ from sqlalchemy import text
 
 from identity import model, usecases
 from identity.app import create_app, dependencies
-from identity.config import Config
+from identity.config import Config, RelayConfig
 from tip_local.platform_plugin import Platform
 from tip_local.world import Organization, World
 
@@ -157,10 +157,11 @@ class Deleting:
 
     def __init__(self, platform: Platform, provider: Any) -> None:
         # The provider's name stays: it is the same table of users. Only where they are deleted is another.
-        environment = platform.environment("identity", **provider.environment())
-        self.deps = dependencies(Config.from_env(environment))
+        web = platform.web_environment("identity", **provider.environment())
+        relay = platform.environment("identity", **provider.environment())
         self.app = create_app(platform.web_environment("identity"))
-        self.app.extensions["deps"] = self.deps
+        self.app.extensions["deps"] = dependencies(Config.from_env(web))
+        self.relay = dependencies(RelayConfig.from_env(relay))
 
 
 @pytest.fixture
@@ -199,7 +200,7 @@ def test_a_provider_that_has_certainly_not_deleted_leaves_everything_as_it_was(
     assert "Retry-After" in refused.headers
     assert is_marked(platform, subject) == (False, False)
     assert deletions(events, subject) == []
-    assert usecases.finish_deletions(deleting.deps, AT_ONCE) == 0
+    assert usecases.finish_deletions(deleting.relay, AT_ONCE) == 0
     assert client.get("/v1/auth/self", headers=token).json["organization_id"] == str(organization.id)
 
 
@@ -216,9 +217,9 @@ def test_a_provider_that_may_have_deleted_is_asked_again_by_the_worker(
     assert (unclear.status_code, unclear.content_type) == (503, "text/plain; charset=utf-8")
     assert deletions(events, subject) == []
     assert is_marked(platform, subject) == (True, False)
-    assert usecases.finish_deletions(deleting.deps, AT_ONCE) == 0, "the provider still does not answer"
+    assert usecases.finish_deletions(deleting.relay, AT_ONCE) == 0, "the provider still does not answer"
     scripted_provider.answer = 404
-    assert usecases.finish_deletions(deleting.deps, AT_ONCE) == 1
+    assert usecases.finish_deletions(deleting.relay, AT_ONCE) == 1
     assert is_marked(platform, subject) == (True, True)
     assert len(deletions(events, subject)) == 1
 
@@ -232,8 +233,8 @@ def test_the_worker_leaves_a_deletion_alone_that_is_still_under_way(
     deleting.app.test_client().delete("/v1/users/me", headers=token)
     scripted_provider.answer = 204
 
-    assert usecases.finish_deletions(deleting.deps) == 0
-    assert usecases.finish_deletions(deleting.deps, AT_ONCE) == 1
+    assert usecases.finish_deletions(deleting.relay) == 0
+    assert usecases.finish_deletions(deleting.relay, AT_ONCE) == 1
 
 
 def test_one_attempt_does_not_withdraw_another(world: World, organization: Organization, subject: str) -> None:
@@ -270,7 +271,7 @@ def test_a_refused_retry_does_not_make_an_unconfirmed_deletion_forgotten(
     assert scripted_provider.deleted == [f"/admin/users/{subject}"]
     assert [(each.status_code, each.get_data(as_text=True)) for each in (lost, retried)] == [(503, BEGUN)] * 2
     scripted_provider.answer = 404
-    assert usecases.finish_deletions(deleting.deps, AT_ONCE) == 1
+    assert usecases.finish_deletions(deleting.relay, AT_ONCE) == 1
     assert is_marked(platform, subject) == (True, True)
     assert len(deletions(events, subject)) == 1
 
@@ -298,7 +299,7 @@ def test_of_two_deletions_at_the_same_time_the_refused_one_does_not_make_the_oth
     assert answers == [BEGUN, BEGUN]
     assert is_marked(platform, subject) == (True, False)
     scripted_provider.answer = 404
-    assert usecases.finish_deletions(deleting.deps, AT_ONCE) == 1
+    assert usecases.finish_deletions(deleting.relay, AT_ONCE) == 1
     assert len(deletions(events, subject)) == 1
 
 
@@ -354,7 +355,7 @@ def test_a_database_lost_on_the_way_does_not_say_that_nothing_was_written(
     assert "Retry-After" in unclear.headers
     assert is_marked(platform, subject) == (True, False)
     scripted_provider.answer = 404
-    assert usecases.finish_deletions(deleting.deps, AT_ONCE) == 1
+    assert usecases.finish_deletions(deleting.relay, AT_ONCE) == 1
     assert len(deletions(events, subject)) == 1
 
 
@@ -371,16 +372,17 @@ def test_a_kill_at_any_step_is_finished_by_the_worker_and_told_once(
     platform: Platform, canaille: Any, serve: Any, run_process: Any, eventually: Any, as_bearer: Bearer, step: str
 ) -> None:
     """A real provider, real processes, real kill -9: by the crash point, as hard as a power cut."""
-    environment = {**os.environ, **platform.environment("identity", **canaille.environment())}
+    web = {**os.environ, **platform.web_environment("identity", **canaille.environment())}
+    relay = {**os.environ, **platform.environment("identity", **canaille.environment())}
     name = f"ada-{uuid4().hex[:8]}"
     organization = _organization(platform, canaille)
     user_id = canaille.add_user(name, organization.external_id, "desk")
     token = canaille.user_token(name)
 
-    with serve({**environment, "TIP_CRASH_AT": step}) as (base, web):
+    with serve({**web, "TIP_CRASH_AT": step}) as (base, served):
         with pytest.raises(requests.ConnectionError):
             requests.delete(f"{base}/v1/users/me", headers=as_bearer(token), timeout=60)
-        assert web.wait(30) == -signal.SIGKILL
+        assert served.wait(30) == -signal.SIGKILL
 
     gone, begun, done, told = CRASHES[step]
     assert canaille.has_user(user_id) is not gone
@@ -388,7 +390,7 @@ def test_a_kill_at_any_step_is_finished_by_the_worker_and_told_once(
     assert len(_told(platform, user_id)) == told
 
     _age_deletions(platform)  # instead of waiting the ten seconds after which an attempt counts as abandoned
-    with run_process("-m", "identity.worker", "relay", environment=environment):
+    with run_process("-m", "identity.worker", "relay", environment=relay):
         eventually(lambda: is_marked(platform, user_id) == (True, True), 60)
     assert not canaille.has_user(user_id)
     assert len(_told(platform, user_id)) == 1
@@ -400,18 +402,19 @@ def test_a_kill_before_a_refusal_is_taken_back_ends_in_a_whole_deletion_too(
     """Nobody was answered, so either outcome is right; half of one would not be."""
     away = {"OIDC_SCIM_URL": "", "OIDC_CLIENT_ID": "", "OIDC_DELETE_TOKEN": "for-tests-only"}
     away["OIDC_DELETE_URL"] = scripted_provider.environment()["OIDC_DELETE_URL"]
-    environment = platform.environment("identity", **canaille.environment() | away)
+    web = platform.web_environment("identity", **canaille.environment() | away)
+    relay = platform.environment("identity", **canaille.environment() | away)
     name = f"ada-{uuid4().hex[:8]}"
     user_id = canaille.add_user(name, _organization(platform, canaille).external_id, "desk")
     scripted_provider.answer = 503
 
-    with serve({**os.environ, **environment, "TIP_CRASH_AT": "identity.deletion_refused"}) as (base, web):
+    with serve({**os.environ, **web, "TIP_CRASH_AT": "identity.deletion_refused"}) as (base, served):
         with pytest.raises(requests.ConnectionError):
             requests.delete(f"{base}/v1/users/me", headers=as_bearer(canaille.user_token(name)), timeout=60)
-        assert web.wait(30) == -signal.SIGKILL
+        assert served.wait(30) == -signal.SIGKILL
     assert (is_marked(platform, user_id), _told(platform, user_id)) == ((True, False), [])
 
-    deps = dependencies(Config.from_env(environment))
+    deps = dependencies(RelayConfig.from_env(relay))
     assert usecases.finish_deletions(deps, AT_ONCE) == 0, "the provider still refuses"
     scripted_provider.answer = 204
     assert usecases.finish_deletions(deps, AT_ONCE) == 1
@@ -421,7 +424,8 @@ def test_a_kill_before_a_refusal_is_taken_back_ends_in_a_whole_deletion_too(
 
 
 def _organization(platform: Platform, canaille: Any) -> model.Organization:
-    deps = dependencies(Config.from_env(platform.environment("identity", **canaille.environment())))
+    environment = platform.administrator_environment("identity", **canaille.environment())
+    deps = dependencies(Config.from_env(environment))
     made = usecases.create_organization(deps, "canaille", f"org-{uuid4().hex[:8]}", "Desk")
     deps.engine.dispose()
     return made

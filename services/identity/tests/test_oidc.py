@@ -35,7 +35,7 @@ def client(platform: Platform, canaille: Any) -> FlaskClient:
 
 @pytest.fixture(scope="module")
 def world(platform: Platform, canaille: Any) -> Iterator[World]:
-    world = World(platform.environment("identity", **canaille.environment()))
+    world = World(platform.administrator_environment("identity", **canaille.environment()))
     yield world
     world.close()
 

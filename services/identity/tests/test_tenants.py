@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from uuid import UUID
 
 import pytest
 from flask.testing import FlaskClient
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import ProgrammingError
 
 from chassis import tenancy
+from identity import model
+from identity.store import api_keys
 from tip_local.forgetful import forgetting
 from tip_local.platform_plugin import Platform
 from tip_local.world import Organization, World
@@ -72,6 +75,41 @@ def test_a_list_of_members_that_forgets_the_organization_shows_nothing_of_anothe
 
     assert forgotten and seen == own
     assert leaked > own
+
+
+def test_a_validation_that_forgets_which_key_reads_nothing_of_another_organization(
+    platform: Platform,
+    client: FlaskClient,
+    engine: Engine,
+    ours: Organization,
+    theirs: Organization,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: set[UUID] = set()
+    with_prefix = api_keys.with_prefix
+
+    def recorded(tx: Connection, prefix: str) -> list[tuple[bytes, model.ApiKey, bool]]:
+        found = with_prefix(tx, prefix)
+        read.update(key.organization_id for _, key, _ in found)
+        return found
+
+    def organizations_read() -> set[UUID]:
+        read.clear()
+        answer = client.post("/api/v1/auth/api-key/validate", json={"api_key": ours.api_keys["paper"]})
+        assert (answer.status_code, answer.get_json()["organization_id"]) == (200, str(ours.id))
+        return read & {ours.id, theirs.id}
+
+    monkeypatch.setattr(api_keys, "with_prefix", recorded)
+    with forgetting(engine, "identity.api_key.prefix = %(prefix_1)s") as forgotten:
+        seen = organizations_read()
+        with (
+            without_row_level_security(platform, "identity.api_key"),
+            without_row_level_security(platform, "identity.organization"),
+        ):
+            leaked = organizations_read()
+
+    assert forgotten and seen == {ours.id}
+    assert leaked == {ours.id, theirs.id}
 
 
 @pytest.mark.parametrize("table", ["organization", "membership", "entitlement", "api_key"])

@@ -186,7 +186,7 @@ def test_the_published_keys_verify_our_tokens_and_hold_nothing_private(
 def test_a_rotated_key_signs_only_after_everyone_can_have_seen_it_and_refuses_no_valid_token(
     fresh_platform: Platform, as_bearer: Bearer
 ) -> None:
-    world = World(fresh_platform.environment("identity"))
+    world = World(fresh_platform.administrator_environment("identity"))
     verifiers = [create_app(fresh_platform.web_environment(name)).test_client() for name in ("identity", "identity")]
     account = world.service_account(["intent:read"])
     before = account.token
@@ -206,7 +206,7 @@ def test_a_rotated_key_signs_only_after_everyone_can_have_seen_it_and_refuses_no
 
 
 def test_an_old_key_goes_when_nothing_signed_with_it_can_still_be_valid(fresh_platform: Platform) -> None:
-    world = World(fresh_platform.environment("identity"), token_lifetime_s=7 * 24 * 3600)
+    world = World(fresh_platform.administrator_environment("identity"), token_lifetime_s=7 * 24 * 3600)
     usecases.issue_token(world.deps, {"sub": "short"})
     [old] = usecases.public_keys(world.deps)
     usecases.rotate_signing_keys(world.deps)
@@ -221,7 +221,7 @@ def test_an_old_key_goes_when_nothing_signed_with_it_can_still_be_valid(fresh_pl
 
 
 def test_a_key_stays_as_long_as_its_longest_token(fresh_platform: Platform) -> None:
-    world = World(fresh_platform.environment("identity"), token_lifetime_s=7 * 24 * 3600)
+    world = World(fresh_platform.administrator_environment("identity"), token_lifetime_s=7 * 24 * 3600)
     world.user_token("somebody")
     usecases.rotate_signing_keys(world.deps)
     _age_keys(fresh_platform, seconds=6 * 24 * 3600)
@@ -231,7 +231,7 @@ def test_a_key_stays_as_long_as_its_longest_token(fresh_platform: Platform) -> N
 
 
 def test_two_processes_that_find_no_key_make_one(fresh_platform: Platform) -> None:
-    worlds = [World(fresh_platform.environment("identity")) for _ in range(2)]
+    worlds = [World(fresh_platform.administrator_environment("identity")) for _ in range(2)]
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(lambda world: world.user_token("somebody"), worlds))
 
@@ -245,7 +245,7 @@ def test_after_a_change_of_key_and_reseal_the_old_key_opens_nothing_and_the_new_
 ) -> None:
     def world(*keys: str) -> World:
         change = {"SIGNING_KEY_ENCRYPTION_KEY": keys[0], "EARLIER_SIGNING_KEY_ENCRYPTION_KEYS": ",".join(keys[1:])}
-        return World(fresh_platform.environment("identity", **change))
+        return World(fresh_platform.administrator_environment("identity", **change))
 
     old, new = fresh_platform.signing_key, base64.b64encode(secrets.token_bytes(32)).decode()
     with closing(world(old)) as before, closing(world(new, old)) as between:

@@ -25,8 +25,9 @@ STATUSES = (
 )
 _ONE_OF_STATUSES = ", ".join(f"'{status}'" for status in STATUSES)
 
-# The head gives each account its sequence and holds the end of its chain of hashes. What was sent is json and not
-# jsonb, which would put its keys into another order.
+# The head gives each account its sequence and holds the end of its chain of hashes. Sequences begin with 1: whoever
+# verifies or signs a log begins there, so nothing may stand before it. What was sent is json and not jsonb, which would
+# put its keys into another order.
 TABLES = f"""
 CREATE TABLE intents.account_head (
     account_id      uuid CONSTRAINT account_head_pkey PRIMARY KEY,
@@ -37,7 +38,7 @@ CREATE TABLE intents.account_head (
 );
 CREATE TABLE intents.action (
     account_id        uuid NOT NULL,
-    sequence          bigint NOT NULL,
+    sequence          bigint NOT NULL CONSTRAINT action_sequence_check CHECK (sequence > 0),
     id                uuid NOT NULL,
     organization_id   uuid NOT NULL,
     environment       text NOT NULL CONSTRAINT action_environment_check CHECK (environment IN ('paper', 'live')),
@@ -108,7 +109,7 @@ CREATE TABLE intents.position (
 CREATE TABLE intents.broker_event (
     account_id          uuid NOT NULL,
     organization_id     uuid NOT NULL,
-    sequence            bigint NOT NULL,
+    sequence            bigint NOT NULL CONSTRAINT broker_event_sequence_check CHECK (sequence > 0),
     id                  uuid NOT NULL,
     type                text NOT NULL CONSTRAINT broker_event_type_check
                         CHECK (type IN ('BROKER_ORDER', 'BROKER_TRADE', 'BROKER_POSITION', 'CONTROL', 'ACCOUNT')),

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from intents.store.direct import Statement
+
 from .conftest import Desk, cancel, create, limit, replace
 
 
@@ -135,6 +137,27 @@ def test_limits_are_evaluated_with_what_the_log_knows(desk: Desk) -> None:
     assert desk.submit(create("101")).json["reasons"][0]["code"] == "QUANTITY_ABOVE_LIMIT"
     assert [desk.submit(create("1")).status_code for _ in range(3)] == [201, 201, 422]
     assert len(desk.rows("action")) == 2
+
+
+def test_an_account_deleted_while_its_limits_are_looked_at_is_not_found(
+    new_desk: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = new_desk()
+    limits(desk, max_orders_per_day=5)
+    direct = desk.app.extensions["deps"].direct
+    execute = direct._execute
+
+    def deleting(statement: Statement, values: Any) -> Any:
+        if statement.name == "intents_lock_account":
+            desk.execute("UPDATE accounts.account SET deleted_at = now() WHERE id = :account_id")
+        return execute(statement, values)
+
+    monkeypatch.setattr(direct, "_execute", deleting)
+
+    answer = desk.submit(create())
+
+    assert (answer.status_code, answer.json["code"]) == (404, "not_found")
+    assert desk.rows("action") == desk.rows("account_head") == []
 
 
 def test_the_earlier_answer_to_an_idempotent_request_stands_whatever_controls_say_now(desk: Desk) -> None:

@@ -84,6 +84,20 @@ def test_what_happens_to_an_account_is_told_in_its_log(desk: Desk, credential_id
     assert events(desk) == [(1, "ACCOUNT", {**told, "credential_id": credential_id, "version": 2})]
 
 
+def test_an_account_deleted_before_its_creation_is_heard_of_holds_up_nobody(
+    new_desk: Callable[..., Desk], desk: Desk
+) -> None:
+    deleted = new_desk()
+    deleted.execute("UPDATE accounts.account SET deleted_at = now() WHERE id = :account_id")
+    tell(deleted, "accounts", "account.created", account_id=str(deleted.account_id), version=1)
+    tell(desk, "accounts", "account.updated", account_id=str(desk.account_id), version=2)
+
+    assert usecases.hear(desk.deps) == 2
+
+    assert [payload["event_type"] for _, _, payload in events(desk)] == ["account.updated"]
+    assert [row["organization_id"] for row in deleted.rows("broker_event")] == [deleted.organization.id]
+
+
 def test_many_who_hear_at_once_write_each_event_once(desk: Desk) -> None:
     for version in range(250):
         tell(desk, "accounts", "account.updated", account_id=str(desk.account_id), version=version)

@@ -40,6 +40,28 @@ def test_the_database_lets_nobody_change_the_log(desk: Desk, table: str, change:
     assert wall in str(refused.value)
 
 
+@pytest.mark.parametrize("sequence", [0, -1])
+@pytest.mark.parametrize(
+    ("role", "table"), [("intents", "action"), ("intents_web", "action"), ("intents", "broker_event")]
+)
+def test_nothing_is_written_before_the_place_where_verification_begins(
+    desk: Desk, role: str, table: str, sequence: int
+) -> None:
+    accepted(desk, desk.created(limit())["intent_id"], "b")
+    connection = psycopg2.connect(desk.platform.database_url(role))
+    cursor = connection.cursor()
+    cursor.execute(f"SET tip.organizations = '{{{desk.organization.id}}}'")
+
+    with pytest.raises(psycopg2.errors.CheckViolation, match=f"{table}_sequence_check"):
+        cursor.execute(
+            f"INSERT INTO intents.{table} "
+            f"SELECT (jsonb_populate_record(line, jsonb_build_object('sequence', {sequence}))).* "
+            f"FROM intents.{table} line WHERE account_id = '{desk.account_id}' LIMIT 1"
+        )
+
+    connection.close()
+
+
 def test_the_chain_holds_over_every_kind_of_command(desk: Desk) -> None:
     intent_id = desk.created(limit())["intent_id"]
     desk.created(cancel(intent_id))

@@ -4,10 +4,10 @@ import os
 import subprocess
 import sys
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import ProgrammingError
 
@@ -22,6 +22,8 @@ from tip_local.platform_plugin import Platform
 from .conftest import Desk, create
 
 KEY, OTHER_KEY = bytes(range(32)), bytes(range(1, 33))
+OURS, OTHERS = (HeadSigner(key).public_key.hex() for key in (KEY, OTHER_KEY))
+GIVEN = ("--public-key", OURS)
 
 
 @pytest.fixture(scope="module")
@@ -119,14 +121,57 @@ def test_a_signature_of_another_key_does_not_hold(signed: Desk) -> None:
     assert verified(signed) == (False, 4, "signature_does_not_hold")
 
 
-def test_tip_verify_takes_the_public_key_from_whoever_asks(signed: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def tip_verify(signed: Desk, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """`tip verify` of the desk, with these options."""
     monkeypatch.setenv("DATABASE_URL", signed.platform.admin_url)
+    return lambda *options: CliRunner().invoke(command, ["--account", str(signed.account_id), *options])
 
-    def asked(*options: str) -> int:
-        return CliRunner().invoke(command, ["--account", str(signed.account_id), *options]).exit_code
 
-    ours, other = (HeadSigner(key).public_key.hex() for key in (KEY, OTHER_KEY))
-    assert (asked(), asked("--public-key", ours), asked("--public-key", other)) == (0, 0, 2)
+def test_tip_verify_takes_the_public_key_from_whoever_asks(tip_verify: Callable[..., Result]) -> None:
+    without, ours, other = (tip_verify(*options) for options in ([], GIVEN, ["--public-key", OTHERS]))
+
+    assert (without.exit_code, ours.exit_code, other.exit_code) == (0, 0, 2)
+
+
+def test_a_log_without_a_signature_is_not_verified_by_a_public_key(
+    signed: Desk, tip_verify: Callable[..., Result]
+) -> None:
+    rewrite(signed, 2)
+    signed.execute("DELETE FROM intents.signed_head WHERE account_id = :account_id")
+
+    without, given = tip_verify(), tip_verify(*GIVEN)
+
+    assert (without.exit_code, given.exit_code) == (0, 2)
+    assert "attested by no signature" in without.output
+    assert "BROKEN at sequence 5 (no action): not_signed" in given.output
+
+
+def test_tip_verify_says_up_to_where_and_by_which_key_the_log_is_attested(tip_verify: Callable[..., Result]) -> None:
+    for options in ((), GIVEN):
+        assert f"attested up to sequence 4 by key {OURS}" in tip_verify(*options).output
+
+
+def test_a_public_key_is_refused_with_a_file_because_it_is_not_used_there() -> None:
+    answer = CliRunner().invoke(command, ["-", *GIVEN], input="")
+
+    assert answer.exit_code == 2
+    assert "--public-key is for --account" in answer.output
+
+
+@pytest.fixture
+def other_time_zone(signed: Desk) -> Iterator[None]:
+    database = signed.execute("SELECT current_database()").scalar_one()
+    signed.execute(f"ALTER DATABASE {database} SET timezone = 'Asia/Kolkata'")
+    yield
+    signed.execute(f"ALTER DATABASE {database} RESET timezone")
+
+
+@pytest.mark.usefixtures("other_time_zone")
+def test_a_signature_is_valid_in_every_time_zone(tip_verify: Callable[..., Result]) -> None:
+    verified = tip_verify()
+
+    assert verified.exit_code == 0, verified.output
 
 
 FORGERIES = {
@@ -167,7 +212,7 @@ def test_the_signer_cannot_write_the_log_nor_read_what_is_in_it(signing: Signing
     assert [statement for statement in tried if not _refused(signing.engine, statement)] == []
 
 
-def test_the_process_signs_by_itself_and_ends_when_asked_to(desk: Desk) -> None:
+def test_the_process_signs_by_itself_says_with_which_key_and_ends_when_asked_to(desk: Desk) -> None:
     environment = {
         **{name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")},
         "DATABASE_URL": desk.platform.database_url("intents_signer"),
@@ -175,7 +220,9 @@ def test_the_process_signs_by_itself_and_ends_when_asked_to(desk: Desk) -> None:
         "SIGN_EVERY_SECONDS": "0.1",
     }
     desk.created(create())
-    process = subprocess.Popen([sys.executable, "-m", "intents.worker", "signer"], env=environment)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "intents.worker", "signer"], env=environment, stderr=subprocess.PIPE, text=True
+    )
     try:
         for _ in range(600):
             if desk.rows("signed_head"):
@@ -183,8 +230,10 @@ def test_the_process_signs_by_itself_and_ends_when_asked_to(desk: Desk) -> None:
             with pytest.raises(subprocess.TimeoutExpired):
                 process.wait(0.1)
         process.terminate()
-        assert process.wait(60) == 0
+        logged = process.communicate(timeout=60)[1]
+        assert process.returncode == 0
     finally:
         process.kill()
 
+    assert OURS in logged  # which is where whoever distrusts the database finds it
     assert verified(desk) == (True, 1, None)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import psycopg2
 import pytest
@@ -12,6 +12,7 @@ from sqlalchemy.exc import ProgrammingError
 from werkzeug.test import EnvironBuilder
 
 from chassis import tenancy
+from intents.store.direct import Statement
 from tip_local.forgetful import forgetting
 from tip_local.platform_plugin import Platform
 
@@ -141,13 +142,59 @@ def test_whom_a_transaction_serves_is_forgotten_with_it(both: tuple[Desk, Desk],
     assert (served > 0, after) == (True, 0)
 
 
-def test_the_submit_path_sees_only_whom_the_presented_keys_belong_to(both: tuple[Desk, Desk]) -> None:
-    ours, theirs = both
-    foreign = ours.client.post(theirs.path, json=create(), headers=ours.headers)
-    with without_row_level_security(ours, "accounts.account"):
-        seen_without = ours.client.post(theirs.path, json=create(), headers=ours.headers)
+@contextmanager
+def forgetting_prepared(desk: Desk, condition: str) -> Iterator[list[Any]]:
+    """The submit path's prepared statements lose the condition; the rows that those which did have read."""
+    direct = desk.app.extensions["deps"].direct
+    read: list[Any] = []
+    execute, suffix = direct._execute, uuid4().hex  # a connection prepares a name once
 
-    assert (foreign.status_code, seen_without.status_code) == (404, 404)
+    def forgetful(statement: Statement, values: Any) -> Any:
+        if condition not in statement.sql:
+            return execute(statement, values)
+        changed = statement._replace(name=f"{statement.name}_{suffix}", sql=statement.sql.replace(condition, "true"))
+        rows = execute(changed, values)
+        read.extend(rows)
+        return rows
+
+    direct._execute = forgetful
+    try:
+        yield read
+    finally:
+        direct._execute = execute
+
+
+@pytest.mark.parametrize(
+    ("condition", "tables"),
+    [
+        ("a.id = asked.account_id", ["accounts.account"]),
+        ("k.prefix = asked.prefix", ["identity.api_key", "identity.organization"]),
+    ],
+    ids=["account", "key"],
+)
+def test_the_submit_path_sees_only_whom_the_presented_keys_belong_to(
+    new_desk: Callable[..., Desk], condition: str, tables: list[str]
+) -> None:
+    ours, theirs = new_desk(), new_desk()
+
+    def organizations_read() -> set[UUID]:
+        with forgetting_prepared(ours, condition) as rows:
+            ours.submit(create())
+        found = {value for row in rows for value in row if isinstance(value, UUID)}
+        return found & {ours.organization.id, theirs.organization.id}
+
+    seen = organizations_read()
+    with without_row_level_security(ours, *tables):
+        leaked = organizations_read()
+
+    assert seen == {ours.organization.id}
+    assert theirs.organization.id in leaked  # so it was row-level security that kept it
+
+
+def test_an_account_of_another_organization_cannot_be_traded_on(both: tuple[Desk, Desk]) -> None:
+    ours, theirs = both
+
+    assert ours.client.post(theirs.path, json=create(), headers=ours.headers).status_code == 404
     assert len(theirs.rows("action")) == 1
 
 

@@ -105,7 +105,7 @@ def test_what_is_taken_away_ends_the_stream(
 def test_an_expired_token_ends_its_stream_and_begins_no_other(
     gateway: Gateway, platform: Platform, acme: Organization, account_id: UUID
 ) -> None:
-    world = World(platform.environment("identity"), token_lifetime_s=2)
+    world = World(platform.administrator_environment("identity"), token_lifetime_s=2)
     try:
         token = world.tokens(acme.external_id)["member"]
         code, took = run(ending_after(gateway, bearer(token), account_id, lambda: None))

@@ -43,7 +43,7 @@ def platform(postgres: ArchivingPostgres, valkey_server: ValkeyServer) -> Platfo
 
 @pytest.fixture
 def acme(platform: Platform) -> Iterator[Organization]:
-    world = World(platform.environment("identity"))
+    world = World(platform.administrator_environment("identity"))
     yield world.organization()
     world.close()
 

@@ -55,6 +55,10 @@ class Platform:
         """The same for its web process."""
         return self.environment(service, **{"DATABASE_URL": self.database_url(migrations.web_name(service)), **more})
 
+    def administrator_environment(self, service: str, **more: str) -> dict[str, str]:
+        """The same for commands that use the service's code with the administrator's rights."""
+        return self.environment(service, **{"DATABASE_URL": self.admin_url, **more})
+
     @contextmanager
     def admin(self) -> Iterator[Connection]:
         """A connection that may do anything and commits at once, for looking behind the scenes."""
@@ -104,7 +108,7 @@ def fresh_platform(
 
 @pytest.fixture(scope="module")
 def world(platform: Platform) -> Iterator[World]:
-    world = World(platform.environment("identity"))
+    world = World(platform.administrator_environment("identity"))
     yield world
     world.close()
 

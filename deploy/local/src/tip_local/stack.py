@@ -82,8 +82,8 @@ class Stack:
 
     @property
     def signing_env(self) -> dict[str, str]:
-        """identity, as far as it issues tokens."""
-        return self.service_env("identity") | self.sealing_keys(SIGNING_KEY)
+        """identity for commands that issue tokens and make credentials, which no role of its processes may do."""
+        return {**self.common_env(), "DATABASE_URL": self.admin_url, **self.sealing_keys(SIGNING_KEY)}
 
     def addresses(self) -> dict[str, Any]:
         """The part of local.json that is known without any data."""

@@ -19,7 +19,7 @@ class HeadSigner:
         return head._replace(signature=self._key.sign(head.message))
 
 
-def holds(head: SignedHead, public_key: bytes) -> bool:
+def signature_is_valid(head: SignedHead, public_key: bytes) -> bool:
     """Whether the signature is that of the key, and of this head."""
     try:
         Ed25519PublicKey.from_public_bytes(public_key).verify(head.signature, head.message)

@@ -56,6 +56,8 @@ def signer() -> None:
     deps = usecases.SigningDeps(db.engine(config.database_url, pool_size=1, name="intents-signer"), HeadSigner(key))
 
     def loop(stop: threading.Event) -> None:
+        # For `tip verify --public-key`: whoever distrusts the database must not have to take the key from it.
+        log.info("log_signing_key", key_id=deps.signer.key_id, public_key=deps.signer.public_key.hex())
         while not stop.is_set():
             if _unless_unavailable("signer", lambda: usecases.sign_heads(deps)) < usecases.SIGNED_AT_ONCE:
                 stop.wait(config.sign_every_seconds)

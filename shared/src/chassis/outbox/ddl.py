@@ -1,6 +1,7 @@
 """The outbox's tables and its feed, as every service's first migration creates them.
 
-Migrations are history: a change of these tables is a new function here, called by a new migration of every service.
+Nothing has been released yet: until then `create_v1` is changed in place. From the first release on migrations are
+history, and a change of these tables is a new function here, called by a new migration of every service.
 """
 
 from sqlalchemy import (

@@ -20,7 +20,7 @@ def validate_key(deps: Deps, key: str) -> model.ApiKey:
     if not keys.is_well_formed(key):
         raise model.UnknownKey
     digest = keys.digest(key)
-    with tenancy.serving_all(), deps.engine.connect() as tx:
+    with tenancy.serving_keys([digest]), deps.engine.connect() as tx:
         candidates = store.with_prefix(tx, keys.prefix(key))
     for stored, record, refused in candidates:
         if hmac.compare_digest(stored, digest):

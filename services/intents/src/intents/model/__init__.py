@@ -39,7 +39,7 @@ from intents.model.orders import (
     Spec,
 )
 from intents.model.reports import Report, apply, broker_order, broker_trade
-from intents.model.signed_heads import SignedHead, contradiction
+from intents.model.signed_heads import SignedHead, check_signed_head
 from intents.model.statistics import WINDOWS, Count, Statistics, start, summarize
 
 __all__ = [
@@ -86,7 +86,7 @@ __all__ = [
     "apply",
     "broker_order",
     "broker_trade",
-    "contradiction",
+    "check_signed_head",
     "follow",
     "hold_to_total",
     "is_repeated_cancel",

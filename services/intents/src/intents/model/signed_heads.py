@@ -1,6 +1,6 @@
 """A signed head: where the chain of an account had come to, as somebody attests who cannot write the chain."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -21,17 +21,20 @@ class SignedHead(NamedTuple):
 
     @property
     def message(self) -> bytes:
-        """What is signed."""
-        parts = (self.account_id, self.epoch, self.sequence, self.hash.hex(), self.signed_at.isoformat())
+        """What is signed: the same text in whatever time zone a database session tells the moment."""
+        signed_at = self.signed_at.astimezone(UTC).isoformat(timespec="microseconds")
+        parts = (self.account_id, self.epoch, self.sequence, self.hash.hex(), signed_at)
         return "\n".join(("tip signed head 1", *map(str, parts))).encode()
 
 
-def contradiction(head: SignedHead, last_sequence: int, found: bytes | None, *, holds: bool) -> Broken | None:
-    """What the signed head says against the log, which ends at `last_sequence` and has `found` where it was signed."""
-    if not holds:
+def check_signed_head(
+    head: SignedHead, last_sequence: int, logged_hash: bytes | None, *, signature_is_valid: bool
+) -> Broken | None:
+    """What is wrong with a log that ends at `last_sequence` and has `logged_hash` at the place that was signed."""
+    if not signature_is_valid:
         return Broken(head.sequence, None, "signature_does_not_hold")
     if head.sequence > last_sequence:
         return Broken(last_sequence + 1, None, "signed_actions_missing")
-    if head.hash != found:
+    if head.hash != logged_hash:
         return Broken(head.sequence, None, "differs_from_signed_head")
     return None

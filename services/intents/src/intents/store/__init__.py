@@ -21,12 +21,12 @@ from intents.store.reads import (
 )
 from intents.store.refusals import prune_refusals, refuse
 from intents.store.signed_heads import (
-    Signed,
-    Unsigned,
+    HeadToSign,
+    StoredSignature,
+    heads_to_sign,
     publish_signing_key,
     save_signed_heads,
-    signed_head,
-    unsigned_heads,
+    stored_signature,
 )
 from intents.store.statistics import behind, counts, forget_old_keys, now, roll
 from intents.store.tables import METADATA, SCHEMA
@@ -36,14 +36,14 @@ __all__ = [
     "SCHEMA",
     "Direct",
     "FactsChanged",
+    "HeadToSign",
     "Known",
     "LogEpoch",
     "New",
     "Once",
     "Question",
-    "Signed",
+    "StoredSignature",
     "Uncertain",
-    "Unsigned",
     "account",
     "accounts_of",
     "append",
@@ -60,6 +60,7 @@ __all__ = [
     "first_gap",
     "forget_old_keys",
     "head",
+    "heads_to_sign",
     "history",
     "last_cancel",
     "latest",
@@ -75,8 +76,7 @@ __all__ = [
     "remember",
     "roll",
     "save_signed_heads",
-    "signed_head",
-    "unsigned_heads",
+    "stored_signature",
     "with_order_facts",
     "written",
 ]

@@ -13,18 +13,30 @@ from intents.model.chain import GENESIS
 # In one order of accounts, so that two who write to many of them never wait for each other in a circle.
 _EVENT_FOR_ALL = text("""
     WITH head AS (
-        INSERT INTO intents.account_head AS head (account_id, last_sequence, last_hash, previous_hash)
-        SELECT account_id, 1, :genesis, :genesis FROM unnest(:account_ids) account_id ORDER BY account_id
+        INSERT INTO intents.account_head AS head (account_id, organization_id, last_sequence, last_hash, previous_hash)
+        SELECT account_id, :organization_id, 1, :genesis, :genesis
+        FROM unnest(:account_ids) account_id ORDER BY account_id
         ON CONFLICT (account_id) DO UPDATE SET last_sequence = head.last_sequence + 1
-        RETURNING account_id, last_sequence
+        RETURNING account_id, organization_id, last_sequence
     )
-    INSERT INTO intents.broker_event (account_id, sequence, id, type, payload, traceparent, occurred_at)
-    SELECT account_id, last_sequence, :id, :type, :payload, :traceparent, :occurred_at FROM head
+    INSERT INTO intents.broker_event (account_id, organization_id, sequence, id, type, payload, traceparent,
+                                      occurred_at)
+    SELECT account_id, organization_id, last_sequence, :id, :type, :payload, :traceparent, :occurred_at FROM head
     RETURNING account_id, sequence
 """).bindparams(bindparam("payload", type_=JSONB), bindparam("account_ids", type_=ARRAY(Uuid)))
 
 
-def append_to_all(tx: Connection, account_ids: Sequence[UUID], event: Mapping[str, Any]) -> dict[UUID, int]:
-    """The same event, which concerns no intent, in the log of each account; the sequence it has there."""
-    values = {"account_ids": sorted(account_ids), "genesis": GENESIS, "traceparent": tracing.traceparent()}
+def append_to_all(
+    tx: Connection, organization_id: UUID, account_ids: Sequence[UUID], event: Mapping[str, Any]
+) -> dict[UUID, int]:
+    """The same event, which concerns no intent, in the log of each account; the sequence it has there.
+
+    The accounts are the organization's. Those deleted since the event are no longer there to be asked whose they were.
+    """
+    values = {
+        "organization_id": organization_id,
+        "account_ids": sorted(account_ids),
+        "genesis": GENESIS,
+        "traceparent": tracing.traceparent(),
+    }
     return {row.account_id: row.sequence for row in tx.execute(_EVENT_FOR_ALL, {**values, **event})}

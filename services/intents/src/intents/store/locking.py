@@ -3,15 +3,16 @@
 from collections.abc import Iterable
 from uuid import UUID
 
+from intents import model
 from intents.model import chain
 from intents.store.direct import Direct, Statement
 
 _LOCK_ACCOUNT = Statement(
     "intents_lock_account",
-    ("uuid",),
+    ("uuid", "uuid"),
     f"""
-    INSERT INTO intents.account_head AS head (account_id, last_sequence, last_hash, previous_hash)
-    VALUES ($1, 0, '\\x{chain.GENESIS.hex()}'::bytea, '\\x{chain.GENESIS.hex()}'::bytea)
+    INSERT INTO intents.account_head AS head (account_id, organization_id, last_sequence, last_hash, previous_hash)
+    VALUES ($1, $2, 0, '\\x{chain.GENESIS.hex()}'::bytea, '\\x{chain.GENESIS.hex()}'::bytea)
     ON CONFLICT (account_id) DO UPDATE SET last_sequence = head.last_sequence RETURNING 1
     """,  # noqa: S608 - a constant
 )
@@ -29,6 +30,6 @@ def lock_intents(direct: Direct, account_id: UUID, intent_ids: Iterable[UUID]) -
         direct.write(_LOCK_INTENTS, (str(account_id), references))
 
 
-def lock_account(direct: Direct, account_id: UUID) -> None:
+def lock_account(direct: Direct, account: model.Account) -> None:
     """Hold up all writers of the account until this transaction ends."""
-    direct.write(_LOCK_ACCOUNT, (str(account_id),))
+    direct.write(_LOCK_ACCOUNT, (str(account.id), str(account.organization_id)))

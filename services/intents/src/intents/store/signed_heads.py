@@ -10,7 +10,7 @@ from intents import model
 from intents.model.chain import GENESIS
 
 # The continuation of what was signed: its first action names the signed hash, its last one has the head's.
-_UNSIGNED = text("""
+_TO_SIGN = text("""
     SELECT h.account_id, h.organization_id, h.last_sequence, h.last_hash,
            first.previous_hash IS NOT DISTINCT FROM coalesce(s.hash, :genesis)
            AND last.hash IS NOT DISTINCT FROM h.last_hash AS continues
@@ -24,7 +24,7 @@ _UNSIGNED = text("""
         SELECT hash FROM intents.action a
         WHERE a.account_id = h.account_id AND a.sequence <= h.last_sequence ORDER BY sequence DESC LIMIT 1
     ) last ON true
-    WHERE h.last_hash IS DISTINCT FROM coalesce(s.hash, :genesis) AND NOT (h.account_id = ANY(:except))
+    WHERE h.last_hash IS DISTINCT FROM coalesce(s.hash, :genesis) AND NOT (h.account_id = ANY(:excluded_accounts))
     LIMIT :limit
 """)
 _SIGN = text("""
@@ -36,8 +36,8 @@ _SIGN = text("""
 _SIGNED = text("""
     SELECT s.account_id, s.organization_id, s.sequence, s.hash, s.epoch, s.signed_at, s.key_id, s.signature,
            k.public_key,
-           (SELECT a.hash FROM intents.action a
-            WHERE a.account_id = s.account_id AND a.sequence <= s.sequence ORDER BY a.sequence DESC LIMIT 1) AS found
+           (SELECT a.hash FROM intents.action a WHERE a.account_id = s.account_id AND a.sequence <= s.sequence
+            ORDER BY a.sequence DESC LIMIT 1) AS logged_hash
     FROM intents.signed_head s JOIN intents.log_signing_key k USING (key_id) WHERE s.account_id = :account_id
 """)
 _PUBLISH = text("""
@@ -45,7 +45,7 @@ _PUBLISH = text("""
 """)
 
 
-class Unsigned(NamedTuple):
+class HeadToSign(NamedTuple):
     """A head that has moved on since it was signed; `continues` says whether from what was signed."""
 
     account_id: UUID
@@ -55,19 +55,19 @@ class Unsigned(NamedTuple):
     continues: bool
 
 
-class Signed(NamedTuple):
+class StoredSignature(NamedTuple):
     """What was signed, the public half of the key, and the hash that the log has at that place now."""
 
     head: model.SignedHead
     public_key: bytes
-    found: bytes | None
+    logged_hash: bytes | None
 
 
-def unsigned_heads(tx: Connection, limit: int, besides: Sequence[UUID]) -> list[Unsigned]:
-    values = {"genesis": GENESIS, "limit": limit, "except": list(besides)}
+def heads_to_sign(tx: Connection, limit: int, excluded_accounts: Sequence[UUID]) -> list[HeadToSign]:
+    values = {"genesis": GENESIS, "limit": limit, "excluded_accounts": list(excluded_accounts)}
     return [
-        Unsigned(row.account_id, row.organization_id, row.last_sequence, bytes(row.last_hash), row.continues)
-        for row in tx.execute(_UNSIGNED, values)
+        HeadToSign(row.account_id, row.organization_id, row.last_sequence, bytes(row.last_hash), row.continues)
+        for row in tx.execute(_TO_SIGN, values)
     ]
 
 
@@ -75,7 +75,7 @@ def save_signed_heads(tx: Connection, heads: Iterable[model.SignedHead]) -> None
     tx.execute(_SIGN, [head._asdict() for head in heads])
 
 
-def signed_head(tx: Connection, account_id: UUID) -> Signed | None:
+def stored_signature(tx: Connection, account_id: UUID) -> StoredSignature | None:
     row = tx.execute(_SIGNED, {"account_id": account_id}).one_or_none()
     if row is None:
         return None
@@ -89,7 +89,7 @@ def signed_head(tx: Connection, account_id: UUID) -> Signed | None:
         row.key_id,
         bytes(row.signature),
     )
-    return Signed(head, bytes(row.public_key), None if row.found is None else bytes(row.found))
+    return StoredSignature(head, bytes(row.public_key), None if row.logged_hash is None else bytes(row.logged_hash))
 
 
 def publish_signing_key(tx: Connection, key_id: str, public_key: bytes) -> None:

@@ -70,6 +70,7 @@ action = Table(
     CheckConstraint("environment IN ('paper', 'live')", name="environment"),
     CheckConstraint("type IN ('CREATE', 'REPLACE', 'CANCEL')", name="type"),
     CheckConstraint("order_side IN ('BUY', 'SELL')", name="order_side"),
+    CheckConstraint("sequence > 0", name="sequence"),
     Index("action_intent_idx", "account_id", "intent_id", "sequence"),
     Index("action_created_at_idx", "account_id", "created_at"),
 )
@@ -207,6 +208,7 @@ broker_event = Table(
     Column("occurred_at", _MOMENT, nullable=False),
     Column("created_at", _MOMENT, nullable=False, server_default=func.now()),
     CheckConstraint("type IN ('BROKER_ORDER', 'BROKER_TRADE', 'BROKER_POSITION', 'CONTROL', 'ACCOUNT')", name="type"),
+    CheckConstraint("sequence > 0", name="sequence"),
     Index("broker_event_intent_idx", "account_id", "intent_id", "sequence"),
 )
 idempotency = Table(

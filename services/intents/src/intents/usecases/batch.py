@@ -74,7 +74,7 @@ class _Batch:
         results: list[Result] = []
         try:
             with self.deps.direct.transaction():
-                lock(self.deps, self.account.id, self.references, self.deadline)
+                lock(self.deps, self.account, self.references, self.deadline)
                 for attempt in self.attempts:
                     results.append(self._decide(attempt))
         except store.Uncertain as error:

@@ -44,11 +44,12 @@ def _append(tx: Connection, told: Told, event: str, shown: Sequence[str]) -> Map
         "payload": {name: told.payload.get(name) for name in shown},
         "occurred_at": datetime.fromisoformat(told.payload["occurred_at"]),
     }
-    return store.append_to_all(tx, _concerned(tx, told.payload), values)
+    organization_id = UUID(told.payload["organization_id"])
+    return store.append_to_all(tx, organization_id, _concerned(tx, organization_id, told.payload), values)
 
 
-def _concerned(tx: Connection, payload: Mapping[str, Any]) -> list[UUID]:
+def _concerned(tx: Connection, organization_id: UUID, payload: Mapping[str, Any]) -> list[UUID]:
     """The account that is named; of an organization as a whole, all that it has now."""
     if "account_id" in payload:
         return [UUID(payload["account_id"])]
-    return store.accounts_of(tx, UUID(payload["organization_id"]))
+    return store.accounts_of(tx, organization_id)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from chassis.principals import Kind, Principal
 from intents import model, store
 from intents.model import chain
-from intents.signing import holds
+from intents.signing import signature_is_valid
 from intents.usecases.deps import Deps
 
 VERIFIED_AT_ONCE = 1_000  # some 200 ms of work: a long log is verified by many calls, among which others get their turn
@@ -132,17 +132,25 @@ def verify(deps: Deps, reader: Reader, asked: Callable[[UUID, int], tuple[int, b
         after, previous = asked(epoch, head[0])
         end = chain.follow(_records(tx, account.id, after), after, previous)
         unfinished = end.broken is None and end.checked == VERIFIED_AT_ONCE
-        broken = end.broken or not_shown(tx, account.id, after, end, None if unfinished else head)
-        signed = store.signed_head(tx, account.id)
-        broken = broken or (contradicted(signed, head[0]) if signed else None)
-    attested = signed.head.sequence if signed else None
+        broken = end.broken or check_tail(tx, account.id, after, end, None if unfinished else head)
+        signature = store.stored_signature(tx, account.id)
+        broken = broken or check_signature(signature, head[0])
+    attested = signature.head.sequence if signature else None
     return Verification(account.id, end.checked, end.sequence, end.hash, broken, unfinished, epoch, attested)
 
 
-def contradicted(signed: store.Signed, last_sequence: int, public_key: bytes | None = None) -> chain.Broken | None:
-    """What the signed head says against the log; `public_key` is for whoever does not take the database's."""
-    good = holds(signed.head, signed.public_key if public_key is None else public_key)
-    return model.contradiction(signed.head, last_sequence, signed.found, holds=good)
+def check_signature(
+    signature: store.StoredSignature | None, last_sequence: int, public_key: bytes | None = None
+) -> chain.Broken | None:
+    """What the signed head says against the log.
+
+    `public_key` is for whoever does not take the database's: to them a log without a signature is not verified, because
+    whoever administers the database can delete one.
+    """
+    if signature is None:
+        return None if public_key is None else chain.Broken(last_sequence, None, "not_signed")
+    valid = signature_is_valid(signature.head, signature.public_key if public_key is None else public_key)
+    return model.check_signed_head(signature.head, last_sequence, signature.logged_hash, signature_is_valid=valid)
 
 
 def _records(tx: Connection, account_id: UUID, after: int) -> Iterator[dict[str, object]]:
@@ -154,7 +162,7 @@ def _records(tx: Connection, account_id: UUID, after: int) -> Iterator[dict[str,
         after = page[-1].sequence
 
 
-def not_shown(
+def check_tail(
     tx: Connection, account_id: UUID, after: int, end: chain.End, head: tuple[int, bytes] | None
 ) -> chain.Broken | None:
     """What the links cannot show: that actions at the very end are missing, or sequences are taken by nothing.

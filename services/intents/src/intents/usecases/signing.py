@@ -27,7 +27,7 @@ class SigningDeps:
 def sign_heads(deps: SigningDeps) -> int:
     """Sign the heads that have moved on, a batch of them; how many there were."""
     with deps.engine.begin() as tx:
-        heads = store.unsigned_heads(tx, SIGNED_AT_ONCE, sorted(deps.refused))
+        heads = store.heads_to_sign(tx, SIGNED_AT_ONCE, sorted(deps.refused))
         epoch = store.current_epoch(tx)
         signed = [_signed(deps, head, epoch) for head in heads if head.continues]
         if signed:
@@ -40,7 +40,7 @@ def sign_heads(deps: SigningDeps) -> int:
     return len(heads)
 
 
-def _signed(deps: SigningDeps, head: store.Unsigned, epoch: UUID) -> model.SignedHead:
+def _signed(deps: SigningDeps, head: store.HeadToSign, epoch: UUID) -> model.SignedHead:
     now = datetime.now(UTC)
     unsigned = model.SignedHead(
         head.account_id, head.organization_id, head.sequence, head.hash, epoch, now, deps.signer.key_id, b""

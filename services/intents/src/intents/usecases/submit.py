@@ -131,7 +131,7 @@ def _decide_locked(
     results: list[Result] = []
     try:
         with deps.direct.transaction():
-            lock(deps, account.id, [reference] if reference else [], deadline, whole_account=whole_account)
+            lock(deps, account, [reference] if reference else [], deadline, whole_account=whole_account)
             facts, _keys = store.facts(deps.direct, submission.question)
             if needs_order_facts(facts.controls) and not whole_account:
                 raise store.FactsChanged
@@ -142,14 +142,14 @@ def _decide_locked(
 
 
 def lock(
-    deps: Deps, account_id: UUID, intent_ids: Sequence[UUID], deadline: Deadline, *, whole_account: bool = True
+    deps: Deps, account: model.Account, intent_ids: Sequence[UUID], deadline: Deadline, *, whole_account: bool = True
 ) -> None:
     """Take the intents, and the account after them, waiting no longer than the request may: else it is an outage."""
     deps.direct.limit_lock_wait(deadline.left_s)
-    store.lock_intents(deps.direct, account_id, intent_ids)
+    store.lock_intents(deps.direct, account.id, intent_ids)
     deps.direct.limit_lock_wait(deadline.left_s)
     if whole_account:
-        store.lock_account(deps.direct, account_id)
+        store.lock_account(deps.direct, account)
 
 
 def ascertain(deps: Deps, results: Sequence[Result], error: Exception) -> None:
