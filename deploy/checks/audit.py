@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,8 +20,15 @@ TIMEOUT_S = "5"
 NOT_CHECKED = "not checked: no vulnerability service reachable"
 
 
-def findings(requirements: Path, service: tuple[str, ...]) -> list[str] | None:
-    """What the service knows against these pins; None if it could not be asked about all of them."""
+@dataclass(frozen=True)
+class Report:
+    vulnerable: list[str]
+    skipped: list[str]
+    """What the service could not be asked about, and why."""
+
+
+def report(requirements: Path, service: tuple[str, ...]) -> Report | None:
+    """What the service knows against these pins; None if it gave no answer."""
     asked = subprocess.run(
         [
             *(str(Path(sys.executable).with_name("pip-audit")), "--progress-spinner", "off", "--format", "json"),
@@ -35,20 +43,25 @@ def findings(requirements: Path, service: tuple[str, ...]) -> list[str] | None:
         dependencies = json.loads(asked.stdout)["dependencies"]
     except (ValueError, KeyError):
         return None
-    if any("skip_reason" in dependency for dependency in dependencies):
-        return None
-    return [
+    vulnerable = [
         f"{dependency['name']} {dependency['version']}: {found['id']}, fixed in {found['fix_versions']}"
         for dependency in dependencies
-        for found in dependency["vulns"]
+        for found in dependency.get("vulns", ())
     ]
+    skipped = [
+        f"{dependency['name']}: not checked: {dependency['skip_reason']}"
+        for dependency in dependencies
+        if "skip_reason" in dependency
+    ]
+    return Report(vulnerable, skipped)
 
 
 def believable(service: tuple[str, ...]) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         known = Path(folder) / "known.txt"
         known.write_text(KNOWN + "\n")
-        return bool(findings(known, service))
+        found = report(known, service)
+        return found is not None and bool(found.vulnerable)
 
 
 def main(locks: list[Path], services: tuple[tuple[str, ...], ...] = SERVICES) -> int:
@@ -56,17 +69,17 @@ def main(locks: list[Path], services: tuple[tuple[str, ...], ...] = SERVICES) ->
     if service is None:
         sys.stdout.write(f"{NOT_CHECKED}\n")
         return 0
-    code = 0
-    for lock in locks:
-        found = findings(lock, service)
-        if found is None:
-            sys.stdout.write(f"{lock.name}: {NOT_CHECKED} for all of it\n")
-        for line in found or []:
+    reports = {lock: report(lock, service) for lock in locks}
+    for lock, found in reports.items():
+        for line in _said(found, service[0]):
             sys.stdout.write(f"{lock.name}: {line}\n")
-            code = 1
-        if found == []:
-            sys.stdout.write(f"{lock.name}: nothing known against it, says {service[0]}\n")
-    return code
+    return int(any(found and found.vulnerable for found in reports.values()))
+
+
+def _said(found: Report | None, service: str) -> list[str]:
+    if found is None:
+        return [NOT_CHECKED]
+    return [*found.vulnerable, *found.skipped] or [f"nothing known against it, says {service}"]
 
 
 if __name__ == "__main__":

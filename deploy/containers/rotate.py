@@ -26,6 +26,7 @@ USAGE = f"""WHAT is one of
   vault-key-end               the one before no longer opens anything: after `tip vault rewrap`
   redis-password              Redis takes the new one, and no other, when it is restarted
   paper-broker-token          what opens /sim of the paper broker
+  log-signing-key             signs the heads of logs from now on; heads signed before stay valid
   cursor-key                  list cursors that callers hold become 400
   certificate                 a new development certificate of a new authority"""
 
@@ -54,6 +55,7 @@ KEYS = {
 
 MADE: dict[str, Callable[[], dict[str, str]]] = {
     "cursor-key": lambda: {"cursor_key": random_key()},
+    "log-signing-key": lambda: {"log_signing_key": random_key()},
     "paper-broker-token": lambda: {BROKER_OPERATOR: secrets.token_urlsafe(24)},
 }
 

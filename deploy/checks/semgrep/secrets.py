@@ -2,7 +2,7 @@
 from jose import jws, jwt
 
 
-def bad(self, request, token, secret, key, stored, given):
+def bad(self, request, token, secret, key, stored, given, signature):
     # ruleid: secret-in-a-log-line
     log.info("token_issued", token=token)
     # ruleid: secret-in-a-log-line
@@ -23,6 +23,12 @@ def bad(self, request, token, secret, key, stored, given):
     # ruleid: secret-compared-byte-by-byte
     if secret != given:
         return
+    # ruleid: secret-compared-byte-by-byte
+    if given == stored.secret_digest:
+        return
+    # ruleid: secret-compared-byte-by-byte
+    if digest_of(given) != signature:
+        return
     # ruleid: token-read-without-its-signature
     jwt.get_unverified_claims(token)
     # ruleid: token-read-without-its-signature
@@ -38,6 +44,9 @@ def good(self, token, key, secret, given, key_id):
     log.info("token_issued", kid=key_id, error=type(given).__name__)
     # ok: secret-compared-byte-by-byte
     if secret is None or hmac.compare_digest(secret, given):
+        return
+    # ok: secret-compared-byte-by-byte
+    if secret == "" or None == secret:
         return
     # ok: token-read-without-its-signature
     jwt.decode(token, key, algorithms=["RS256"], audience="tip")

@@ -102,6 +102,28 @@ def test_a_known_vulnerability_is_named_and_fails(service: Service, lock: Path) 
     assert output.startswith("some.lock: flask 3.1.0: TEST-flask")
 
 
+def test_a_vulnerability_is_named_also_beside_a_dependency_that_could_not_be_looked_up(
+    service: Service, lock: Path
+) -> None:
+    service.known = {"urllib3", "flask"}
+    lock.write_text(f"flask==3.1.0\nlocal @ {NOWHERE}/local-1.0-py3-none-any.whl\n")
+
+    code, output = audit(lock, service.url)
+
+    assert code == 1
+    assert "some.lock: flask 3.1.0: TEST-flask" in output and "some.lock: local: not checked: " in output
+
+
+def test_a_lock_of_which_something_was_not_looked_up_is_not_called_clean(service: Service, lock: Path) -> None:
+    service.known = {"urllib3"}
+    lock.write_text(f"flask==3.1.0\nlocal @ {NOWHERE}/local-1.0-py3-none-any.whl\n")
+
+    code, output = audit(lock, service.url)
+
+    assert (code, output.count("\n")) == (0, 1)
+    assert output.startswith("some.lock: local: not checked: ")
+
+
 def test_nothing_known_is_said_of_pins_that_a_believable_service_has_nothing_against(
     service: Service, lock: Path
 ) -> None:

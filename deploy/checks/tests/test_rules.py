@@ -1,6 +1,5 @@
 """Every rule of ours has a snippet that it finds and one that it leaves alone; `make security` runs them."""
 
-import json
 import re
 import subprocess
 from pathlib import Path
@@ -11,7 +10,6 @@ import yaml
 CHECKS = Path(__file__).resolve().parents[1]
 RULES = sorted((CHECKS / "semgrep").glob("*.yml"))
 REPOSITORY = CHECKS.parents[1]
-SYFT = REPOSITORY / ".venv" / "security" / "bin" / "syft"
 
 
 def test_there_are_rules() -> None:
@@ -34,18 +32,3 @@ def test_a_finding_is_excused_only_with_its_reason_beside_it() -> None:
 
     assert [line for line in excused if not with_reason.search(line)] == []
     assert len(excused) < 20, "a rule with many exceptions is the wrong rule"
-
-
-@pytest.mark.skipif(not SYFT.exists(), reason="`make security` installs syft")
-def test_the_bill_of_materials_has_every_pinned_package_and_no_other(tmp_path: Path) -> None:
-    pins = re.findall(r"^([A-Za-z0-9._-]+)(?:\[.*\])?==([^\s;]+)", (REPOSITORY / "requirements.lock").read_text(), re.M)
-    scanned, written = tmp_path / "requirements.txt", tmp_path / "sbom.json"
-    scanned.write_text((REPOSITORY / "requirements.lock").read_text())
-
-    command = [str(SYFT), "scan", f"file:{scanned}", "--quiet", "--output", f"cyclonedx-json={written}"]
-    subprocess.run(command, check=True, env={"SYFT_CHECK_FOR_APP_UPDATE": "false", "HOME": str(tmp_path)})
-
-    listed = [each for each in json.loads(written.read_text())["components"] if each["type"] == "library"]
-    assert {(each["name"].lower(), each["version"]) for each in listed} == {
-        (name.lower(), version) for name, version in pins
-    }

@@ -5,11 +5,19 @@ from typing import Any
 
 import pytest
 
-from tip_local.home import Home
+from tip_local.home import KEYS, Home
 from tip_local.settings import Settings
 from tip_local.stack import Stack
 
 SIGNING, VAULT = "SIGNING_KEY_ENCRYPTION_KEY", "VAULT_KEY_ENCRYPTION_KEY"
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "operations.md").read_text()
+# What rotate.py calls each of the platform's own keys.
+ROTATIONS = {
+    SIGNING.lower(): "signing-key-key",
+    VAULT.lower(): "vault-key",
+    "cursor_key": "cursor-key",
+    "log_signing_key": "log-signing-key",
+}
 VOLUMES = {SIGNING: ("identity_web",), VAULT: ("accounts_web", "custody", "execution")}
 
 
@@ -83,6 +91,21 @@ def test_prepare_makes_the_password_of_redis_once_and_hands_it_to_those_who_use_
     scripts["rotate"].rotated(Home(home).secrets(), ["redis-password"])
     another, urls = handed_out()
     assert another != password and urls == {f"redis://:{another}@redis:6379/0"}
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_key_of_the_platform_can_be_replaced(
+    scripts: Any, tmp_path: Path, kept: dict[str, str], key: str
+) -> None:
+    what = ROTATIONS[key]
+
+    new = scripts["rotate"].rotated(kept, [what])
+
+    stack = Stack(Settings.from_env(), Home(tmp_path), new, "postgresql://tip:x@postgres/tip", "redis://redis")
+    handed_out = {given.get(key.upper()) for given in scripts["prepare"].environments(stack).values()} - {None}
+    assert [name for name in kept if new[name] != kept[name]] == [key]
+    assert handed_out == {new[key]}
+    assert f"\n  {what} " in scripts["rotate"].USAGE and f"`rotate {what}`" in PAGE
 
 
 def test_the_operators_token_of_the_paper_broker_goes_to_the_paper_broker_alone(

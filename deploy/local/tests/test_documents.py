@@ -37,9 +37,35 @@ def test_the_contract_names_every_code_there_is_and_no_other() -> None:
     assert codes_in_the_contract() - WITHOUT_FLASK == codes_in_the_code() - PLAIN_TEXT_ONLY
 
 
+# Suites that are about nothing but keeping tenants apart, by the names they have wherever they are.
+WALLS = ("tenants", "tenancy", "grants", "signed_heads", "fairness", "fair_share", "fair_queue", "quota", "limits")
+
+
+def promised_about_security() -> str:
+    return (ROOT / "SECURITY.md").read_text().split("## What is promised")[1].split("## What is not")[0]
+
+
+def test_every_suite_that_keeps_tenants_apart_proves_a_promise_about_security() -> None:
+    suites = {
+        str(file.relative_to(ROOT))
+        for wall in WALLS
+        for folder in ("shared", "services")
+        for file in (ROOT / folder).glob(f"**/tests/**/test_{wall}.py")
+    }
+
+    assert len(suites) > len(WALLS)
+    assert sorted(name for name in suites if f"`{name}`" not in promised_about_security()) == []
+
+
+def test_every_promise_about_security_has_its_proof_beside_it() -> None:
+    rows = re.findall(r"^\| (.+) \| (.+) \|$", promised_about_security(), re.M)[1:]
+
+    assert len(rows) > 15
+    assert [promise for promise, proof in rows if not re.search(r"`[\w./-]+\.py`", proof)] == []
+
+
 def test_what_is_promised_about_security_names_tests_that_exist() -> None:
-    promised = (ROOT / "SECURITY.md").read_text().split("## What is promised")[1].split("## What is not")[0]
-    named = re.findall(r"`([\w./-]+\.py)`", promised)
+    named = re.findall(r"`([\w./-]+\.py)`", promised_about_security())
 
     assert len(named) > 15
     assert [name for name in named if "def test_" not in (ROOT / name).read_text() and "bench/" not in name] == []

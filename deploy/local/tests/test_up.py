@@ -9,7 +9,7 @@ import pytest
 
 from tip_local import control, processes
 from tip_local.errors import Fault
-from tip_local.home import KEYS, PASSWORDS, Home
+from tip_local.home import BROKER_OPERATOR, KEYS, PASSWORDS, Home
 from tip_local.logbook import LogBook
 from tip_local.process_table import PROCESSES
 from tip_local.processes import command_line, free_port, wait_until
@@ -179,7 +179,13 @@ def test_secrets_are_made_once_and_are_the_owners_alone(platform):
     assert modes == {"secrets.json": 0o600, "local.json": 0o600, "": 0o700}
 
 
-@pytest.mark.parametrize("name", ["VAULT_KEY_ENCRYPTION_KEY", "EARLIER_SIGNING_KEY_ENCRYPTION_KEYS", "DATABASE_URL"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("DATABASE_URL", "EARLIER_SIGNING_KEY_ENCRYPTION_KEYS", "VAULT_KEY_ENCRYPTION_KEY_FILE"),
+        *(secret.upper() for secret in (*KEYS, BROKER_OPERATOR)),
+    ],
+)
 def test_a_key_in_the_operators_shell_is_handed_on_to_nobody(name, monkeypatch):
     monkeypatch.setenv(name, "from the shell")
 

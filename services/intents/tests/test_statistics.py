@@ -7,8 +7,9 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
-from intents import model, usecases
+from intents import model, store, usecases
 from intents.model import Update
 from intents.model.statistics import percentile
 
@@ -175,6 +176,17 @@ def test_old_refusals_and_the_minutes_of_an_account_that_only_refuses_are_forgot
 
     usecases.keep_house(desk.deps, refusals_kept_days=1)
     assert len(desk.rows("refusal")) == 1
+
+
+def test_the_time_a_statement_may_take_is_limited_until_the_transaction_ends(desk: Desk) -> None:
+    allowed = text("SHOW statement_timeout")
+    with desk.deps.engine.connect() as tx:
+        before = tx.execute(allowed).scalar_one()
+        store.limit_statements(tx, 1_234)
+        meanwhile = tx.execute(allowed).scalar_one()
+        tx.rollback()
+
+        assert (meanwhile, tx.execute(allowed).scalar_one()) == ("1234ms", before)
 
 
 def test_a_percentile_is_the_edge_of_its_bin() -> None:

@@ -6,6 +6,7 @@ is checked here, one key is chosen by `kid`, every claim we rely on is required,
 
 import base64
 import hashlib
+import hmac
 import math
 import re
 import threading
@@ -181,7 +182,7 @@ def _check_form(token: str) -> None:
         raise BadToken("form")
     signature = token.rpartition(".")[2]
     raw = base64.urlsafe_b64decode(signature + "=" * (-len(signature) % 4))
-    if base64.urlsafe_b64encode(raw).decode().rstrip("=") != signature:
+    if not hmac.compare_digest(base64.urlsafe_b64encode(raw).decode().rstrip("="), signature):
         raise BadToken("form")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from tip_local.errors import Fault
-from tip_local.home import BROKER_OPERATOR, ROLES, SIGNING_KEY, VAULT_KEY, Home
+from tip_local.home import BROKER_OPERATOR, KEYS, ROLES, SIGNING_KEY, VAULT_KEY, Home
 from tip_local.postgres import EmbeddedPostgres
 from tip_local.process_table import ProcessSpec
 from tip_local.settings import Settings
@@ -18,9 +18,10 @@ from tip_local.valkey import EmbeddedValkey
 DATABASE = "tip"
 NOT_INHERITED = (
     *("DATABASE_URL", "REDIS_URL"),
-    *(name for key in (SIGNING_KEY, VAULT_KEY) for name in (key, f"{key}_FILE", f"EARLIER_{key}S")),
+    *(secret.upper() for secret in (*KEYS, BROKER_OPERATOR)),
+    *(name for key in (SIGNING_KEY, VAULT_KEY) for name in (f"{key}_FILE", f"EARLIER_{key}S")),
 )
-"""Not handed on: a process gets an address of its own, and only the keys that it needs."""
+"""Not handed on: a process gets an address of its own, and only those of the platform's own secrets that it needs."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,8 @@ class Local:
     objects: Objects
 
     def put(self, place: Place, secret: Secret) -> None:
-        if not self.objects.save(place, self.keyring.seal(PURPOSE, place, secret)) and self.get(place) != secret:
+        saved = self.objects.save(place, self.keyring.seal(PURPOSE, place, secret))
+        if not saved and not self.get(place).matches(secret):
             raise Refused("the place holds another secret")
 
     def get(self, place: Place) -> Secret:

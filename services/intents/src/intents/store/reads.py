@@ -57,6 +57,7 @@ _BY_ID = Statement(
     ("uuid", "uuid", "uuid"),
     f"{_SHOWN} WHERE a.account_id = $1 AND a.intent_id = $2 AND a.id = $3",
 )
+_STATEMENT_TIMEOUT = text("SELECT set_config('statement_timeout', :milliseconds, true)")
 _ACCOUNT = text("SELECT id, organization_id, environment FROM accounts_api.account WHERE id = :account_id")
 _ACCOUNTS = text("SELECT id FROM accounts_api.account WHERE organization_id = :organization_id")
 _HEAD = text("SELECT last_sequence, last_hash FROM intents.account_head WHERE account_id = :account_id")
@@ -74,7 +75,7 @@ _FIRST_GAP = text("""
 
 def limit_statements(tx: Connection, milliseconds: int) -> None:
     """Until the transaction ends, no statement of it runs for longer."""
-    tx.execute(text(f"SET LOCAL statement_timeout = {milliseconds:d}"))
+    tx.execute(_STATEMENT_TIMEOUT, {"milliseconds": str(milliseconds)})
 
 
 def account(tx: Connection, account_id: UUID) -> model.Account | None:
