@@ -15,6 +15,7 @@ from intents.brokers.breaker import (
     HALF_OPEN,
     LONGEST_TRY_SECONDS,
     OPEN,
+    RETRIES_PER_SECOND,
     TURN_SECONDS,
     Breaker,
 )
@@ -225,11 +226,45 @@ def test_nobody_waits_for_the_failures_of_another_whatever_happens():
     )
 
 
-def test_looking_at_a_circuit_takes_nobodys_try(breaker, clock):
-    assert breaker.look(A) is None, "nothing keeps it from the broker"
-    fail(breaker, *[A] * FAILURES)
+def retries(breaker: Breaker, organization_id: UUID, commands: int) -> list[float]:
+    """When each of so many commands that are turned back now is to be retried."""
+    return [breaker.retry_after(organization_id, breaker.wait(organization_id)) for _ in range(commands)]
 
-    assert breaker.look(A) == breaker.wait(A) > 0
-    clock.now += 1
-    assert breaker.look(A) == breaker.look(A) == 0 == breaker.wait(A)
-    assert breaker.look(A) > 0, "it is being tried"
+
+def test_commands_turned_back_at_one_moment_are_retried_at_a_fixed_rate_from_the_end_of_the_pause(breaker):
+    fail(breaker, *[A] * FAILURES)
+    pause = breaker.wait(A)
+
+    seconds = retries(breaker, A, 600)
+
+    assert seconds == pytest.approx([pause + number / RETRIES_PER_SECOND for number in range(600)])
+    assert 5.9 < seconds[-1] - seconds[0] < 6
+
+
+def test_a_command_turned_back_again_is_retried_after_those_that_wait_already(clock, breaker):
+    fail(breaker, *[A] * FAILURES)
+    *_, last = retries(breaker, A, 600)
+    clock.now += breaker.wait(A)
+    assert breaker.wait(A) == 0, "the first tries"
+
+    [again] = retries(breaker, A, 1)
+
+    assert clock.now + again == pytest.approx(1000 + last + 1 / RETRIES_PER_SECOND)
+
+
+def test_retries_start_anew_once_the_circuit_was_closed(clock, breaker):
+    fail(breaker, *[A] * FAILURES)
+    retries(breaker, A, 600)
+    breaker.succeeded(A)
+    for _ in range(FAILURES):
+        assert breaker.wait(A) == 0
+        fail(breaker, A)
+
+    assert retries(breaker, A, 1) == [breaker.wait(A)]
+
+
+def test_each_organization_is_retried_at_its_own_rate(breaker):
+    fail(breaker, *[A] * FAILURES, connected=False)
+    retries(breaker, A, 600)
+
+    assert retries(breaker, B, 1) == [breaker.wait(B)]

@@ -13,7 +13,7 @@ from intents.execution.work import Work
 from tip_local.processes import free_port
 
 from ..broker_side import accept
-from ..conftest import Desk, cancel, create
+from ..conftest import Desk, create
 
 LEASE_SECONDS = 600
 
@@ -83,21 +83,6 @@ def test_an_organization_that_has_its_share_in_hand_is_left_out(nothing_due, new
     assert counts(claim(10, allowances={loud.organization.id: 0}), loud, quiet) == [0, 3]
     assert counts(claim(10, allowances={loud.organization.id: 4}), loud, quiet) == [4, 0]
     assert counts(claim(10, of_others=2), loud, quiet) == [2, 0]
-
-
-def test_of_accounts_that_rest_only_what_was_canceled_before_it_was_sent_is_claimed(nothing_due, new_desk):
-    """It is settled without the broker, whose circuit may be open for long."""
-    desk = new_desk()
-    sent, *unsent = (action["intent_id"] for action in fill_up(desk, 3))
-    accept(desk, sent, "known-at-the-broker")
-    desk.execute("UPDATE intents.intent SET lease_until = NULL, lease_token = NULL, next_attempt_at = now(), "
-                 "submit_started_at = NULL WHERE account_id = :account_id")  # fmt: skip
-    for intent_id in (sent, unsent[0]):
-        desk.created(cancel(intent_id))
-
-    claimed = store.claim(desk.deps.direct, 10, LEASE_SECONDS, resting=[desk.account_id])
-
-    assert [str(work.intent_id) for work in claimed] == [unsent[0]]
 
 
 def test_orders_of_one_organization_that_time_out_do_not_delay_those_of_others(new_desk, start, paper, eventually):

@@ -13,7 +13,7 @@ from sqlalchemy.exc import OperationalError
 
 import vault
 from intents.brokers import Addresses, Brokers
-from intents.brokers.breaker import FAILURES, LONGEST_PAUSE_SECONDS
+from intents.brokers.breaker import FAILURES, RETRIES_PER_SECOND
 from intents.brokers.conformance.hostile import BROKEN, Hostile
 from intents.execution.clock import elapsed
 from intents.execution.credentials import Credentials
@@ -182,52 +182,19 @@ def test_a_broker_that_cannot_be_reached_is_out_of_reach_for_all(desk, work):
 
 
 @pytest.fixture
-def failing(gateway: Gateway, scripted: Scripted, work: Callable[..., Work]) -> Gateway:
-    """The circuit of the desk's organization is open."""
+def failing(desk: Any, gateway: Gateway, scripted: Scripted, work: Callable[..., Work]) -> Gateway:
+    """The circuit of the desk's organization is open, for a minute."""
     scripted.says(500, {"message": "oops"})
-    while gateway.carry_out(work()).reason != "circuit_open":
-        pass
+    for _ in range(FAILURES):
+        gateway.carry_out(work())
+    gateway.breaker("paper", "paper")._organizations[desk.organization.id].until = time.monotonic() + 60
     return gateway
 
 
-def open_again(gateway: Gateway) -> None:
-    """The pause of the desk's organization is over: one of its commands may try the broker."""
-    for circuit in gateway.breaker("paper", "paper")._organizations.values():
-        circuit.until = 0.0
+def test_what_waits_at_an_open_circuit_comes_back_at_a_fixed_rate(failing, work):
+    began = time.monotonic()
+    waiting = [failing.carry_out(work()) for _ in range(2 * RETRIES_PER_SECOND + 1)]
 
-
-def test_accounts_behind_an_open_circuit_are_left_alone_until_a_try_is_due_and_then_one_after_another(failing, work):
-    accounts = [uuid4() for _ in range(3)]
-    failing.resting()
-    for account_id in accounts:
-        failing.carry_out(work(account_id=account_id))
-    behind = set(failing.resting())
-    assert behind >= set(accounts)
-
-    open_again(failing)
-    once, twice = failing.resting(), failing.resting()
-
-    assert len(once) == len(behind) - 1 and len(twice) == len(behind) - 2, "each look lets one account try"
-
-
-def test_nobody_is_left_alone_once_the_circuit_is_closed(desk, failing, scripted, work):
-    other = uuid4()
-    failing.carry_out(work(account_id=other))
-    assert other in failing.resting()
-
-    failing.breaker("paper", "paper").succeeded(desk.organization.id)
-
-    assert failing.resting() == []
-
-
-def test_an_account_is_not_left_alone_for_longer_than_the_longest_pause(failing, monkeypatch, work):
-    """What can be decided without the broker, as after a halt, need not wait for its recovery."""
-    other = uuid4()
-    failing.carry_out(work(account_id=other))
-    later = time.monotonic() + LONGEST_PAUSE_SECONDS + 1
-    breaker = failing.breaker("paper", "paper")
-    for circuit in breaker._organizations.values():
-        circuit.until = later + 60
-    monkeypatch.setattr("intents.execution.gateway.time.monotonic", lambda: later)
-
-    assert other not in failing.resting()
+    assert {verdict.reason for verdict in waiting} == {"circuit_open"}
+    assert 30 < waiting[0].seconds <= 60, "until the pause ends"
+    assert time.monotonic() + waiting[-1].seconds > began + waiting[0].seconds + 1.99
