@@ -8,7 +8,11 @@ from uuid import UUID
 import pytest
 import requests
 
+from intents.brokers import Addresses, Brokers
 from intents.execution import store
+from intents.execution.credentials import Credentials
+from intents.execution.executor import Executor
+from intents.execution.gateway import Gateway
 from intents.execution.work import Work
 from tip_local.processes import free_port
 
@@ -83,6 +87,25 @@ def test_an_organization_that_has_its_share_in_hand_is_left_out(nothing_due, new
     assert counts(claim(10, allowances={loud.organization.id: 0}), loud, quiet) == [0, 3]
     assert counts(claim(10, allowances={loud.organization.id: 4}), loud, quiet) == [4, 0]
     assert counts(claim(10, of_others=2), loud, quiet) == [2, 0]
+
+
+@pytest.mark.parametrize(("waiting", "is_claimed_again"), [(2, False), (40, True)])
+def test_who_has_more_waiting_is_claimed_as_soon_as_a_call_ends_although_another_has_a_blocked_account(
+    waiting, is_claimed_again, nothing_due, new_desk
+):
+    blocked, prompt = new_desk(), new_desk()
+    gateway = Gateway(Brokers(Addresses()), Credentials(blocked.deps.engine, "for-tests-only"))
+    executor = Executor(blocked.deps.direct, gateway, threads=32, lease_seconds=LEASE_SECONDS)
+    fill_up(blocked, 2 * executor.account_calls)
+    executor._take()
+    assert list(executor.turns.blocked()) == [blocked.account_id]
+    fill_up(prompt, waiting)
+    executor._take()
+    assert not executor._wake.is_set()
+
+    executor._recorded([])
+
+    assert executor._wake.is_set() == is_claimed_again
 
 
 def test_orders_of_one_organization_that_time_out_do_not_delay_those_of_others(new_desk, start, paper, eventually):

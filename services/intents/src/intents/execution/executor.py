@@ -135,9 +135,9 @@ class Executor:
             self._watchful_until = time.monotonic() + WATCHFUL_SECONDS
             return False
         self._begin(claimed)
-        organizations = {work.organization_id for work in claimed}
-        at_once = len(claimed) == room.total or len(organizations) > 1  # each of several may have been cut short
-        self._more = at_once or not all(room.allowances.values())
+        taken = Counter(work.organization_id for work in claimed)
+        at_once = len(claimed) == room.total or len(taken) > 1  # each of several may have been cut short
+        self._more = at_once or room.cuts_short(taken)
         return at_once
 
     def _claim(self, room: Room, resting: Sequence[UUID]) -> list[Work]:
