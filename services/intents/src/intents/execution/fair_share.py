@@ -4,7 +4,13 @@ An organization may take another place while it holds less than `WEIGHT` times t
 not counted: that is for whoever has none. Alone it comes to three quarters of the places, and n that take by turns come
 to about 3 / (3n + 1) each. Who comes later finds less, and when every place is taken the next one that is given back
 goes to one who has none.
+
+Places that are held for long, as streams are, are not waited for: whoever has fewer takes over from whoever has most,
+until they have as many as each other.
 """
+
+from collections.abc import Mapping
+from uuid import UUID
 
 WEIGHT = 3
 
@@ -17,3 +23,9 @@ def allowance(held: int, free: int) -> int:
     """How many more an organization may take one after the other, if nobody else takes or gives back any."""
     last = 1 if held == 0 and free > 0 else 0
     return max(last, -(-(WEIGHT * (free - 1) - held) // (WEIGHT + 1)))
+
+
+def who_gives_way(organization_id: UUID, held: Mapping[UUID, int]) -> UUID | None:
+    """The organization with most places, if one of them given to this one leaves it no fewer than this one has then."""
+    most = max(held, key=held.__getitem__, default=organization_id)
+    return most if held.get(most, 0) >= held.get(organization_id, 0) + 2 else None
