@@ -150,6 +150,18 @@ def test_a_try_that_finds_a_line_opens_it_to_all_whatever_becomes_of_the_request
     assert breaker.word == "closed" and breaker.wait(B) == 0
 
 
+def test_an_answer_to_one_closes_the_circuit_also_for_whoever_still_waits_for_his_own_try(clock, breaker):
+    fail(breaker, *[A] * FAILURES, connected=False)
+    clock.now += breaker.wait(A)
+    assert breaker.wait(A) == 0
+    clock.now += TURN_SECONDS
+    assert breaker.wait(B) == 0
+
+    breaker.succeeded(B)
+
+    assert breaker.wait(A) == 0
+
+
 def test_organizations_that_are_not_heard_of_any_more_are_forgotten(clock, breaker):
     for number in range(1000):
         breaker.failed(UUID(int=number), connected=True)
@@ -186,6 +198,8 @@ class Calls(RuleBasedStateMachine):
             assert wait == 0 or len(self.failing) > 1, "and those of one other nothing"
         if is_trying and was_shut:
             assert wait > 0, "one try at a time"
+        if not was_shut and organization_id not in self.failing:
+            assert wait == 0, "a closed circuit keeps nobody waiting"
         if wait == 0:
             self.calls.append(organization_id)
             if was_shut:

@@ -191,6 +191,11 @@ def failing(desk: Any, gateway: Gateway, scripted: Scripted, work: Callable[...,
     return gateway
 
 
+def end_pause(desk: Any, gateway: Gateway) -> None:
+    """One command of the desk's organization may try the broker."""
+    gateway.breaker("paper", "paper")._organizations[desk.organization.id].until = 0.0
+
+
 def test_what_waits_at_an_open_circuit_comes_back_at_a_fixed_rate(failing, work):
     began = time.monotonic()
     waiting = [failing.carry_out(work()) for _ in range(2 * RETRIES_PER_SECOND + 1)]
@@ -198,3 +203,17 @@ def test_what_waits_at_an_open_circuit_comes_back_at_a_fixed_rate(failing, work)
     assert {verdict.reason for verdict in waiting} == {"circuit_open"}
     assert 30 < waiting[0].seconds <= 60, "until the pause ends"
     assert time.monotonic() + waiting[-1].seconds > began + waiting[0].seconds + 1.99
+
+
+def test_a_try_that_ends_in_an_error_of_our_own_does_not_keep_the_next_from_trying(desk, failing, work, monkeypatch):
+    end_pause(desk, failing)
+
+    def broken(*_anything: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(failing.brokers, "account", broken)
+    with pytest.raises(ZeroDivisionError):
+        failing.carry_out(work())
+    monkeypatch.undo()
+
+    assert failing.carry_out(work()).reason != "circuit_open"

@@ -172,9 +172,8 @@ class Breaker:
 
     def _left(self, own: Organization, now: float) -> float:
         """By its own circuit, and the shared one. Who has not failed lately need not wait for those who have."""
-        if own.trying_until > now:
-            pauses = [circuit.pause(now) for circuit in self._open_for(own)]
-            return min(own.trying_until - now, max(pauses, default=SHORTEST_PAUSE_SECONDS))
+        if own.trying_until > now and (open_circuits := self._open_for(own)):
+            return min(own.trying_until - now, max(circuit.pause(now) for circuit in open_circuits))
         left = max(own.left(now), self._line.left(now))
         if self._several_fail and own.failures:
             left = max(left, self._several.until - now)

@@ -96,10 +96,14 @@ class Gateway:
         breaker = self.breaker(work.broker or "", work.environment)
         if (wait := breaker.wait(work.organization_id)) > 0:
             return Later(breaker.retry_after(work.organization_id, wait), "circuit_open")
-        for pair in pairs:
-            verdict = self._try(breaker, work, pair)
-            if verdict is not None:
-                return verdict
+        try:
+            for pair in pairs:
+                verdict = self._try(breaker, work, pair)
+                if verdict is not None:
+                    return verdict
+        except Exception:
+            breaker.let_another_try(work.organization_id)
+            raise
         breaker.let_another_try(work.organization_id)
         return _out_of_reach(work)
 
