@@ -162,6 +162,26 @@ def test_an_answer_to_one_closes_the_circuit_also_for_whoever_still_waits_for_hi
     assert breaker.wait(A) == 0
 
 
+def test_an_organization_that_fails_has_its_try_however_many_others_keep_failing(clock, breaker):
+    """Six whose tries time out after three seconds come before the seventh whenever somebody may try."""
+    *others, seventh = (UUID(int=number) for number in range(1, 8))
+    fail(breaker, seventh, *others, *others)
+    assert breaker.word == "open"
+    tries: dict[UUID, float] = {}
+
+    until = clock.now + 60
+    while clock.now < until and breaker.wait(seventh) > 0:
+        clock.now += TURN_SECONDS
+        for organization_id in [each for each, ends in tries.items() if ends <= clock.now]:
+            del tries[organization_id]
+            fail(breaker, organization_id)
+        for organization_id in others:
+            if breaker.wait(organization_id) == 0:
+                tries[organization_id] = clock.now + 3
+
+    assert clock.now < until
+
+
 def test_organizations_that_are_not_heard_of_any_more_are_forgotten(clock, breaker):
     for number in range(1000):
         breaker.failed(UUID(int=number), connected=True)

@@ -175,8 +175,8 @@ class Breaker:
         if own.trying_until > now and (open_circuits := self._open_for(own)):
             return min(own.trying_until - now, max(circuit.pause(now) for circuit in open_circuits))
         left = max(own.left(now), self._line.left(now))
-        if self._several_fail and own.failures:
-            left = max(left, self._several.until - now)
+        if self._several_fail and own.failures:  # counted from its own failure: those of others do not put off its try
+            left = max(left, own.failed_at + self._several.pause(own.failed_at) - now)
         if self._is_shut and any(self._organizations[other].trying_until > now for other in self._trying):
             left = max(left, self._tried_at + TURN_SECONDS - now)
         return left
@@ -195,7 +195,6 @@ class Breaker:
         if failing >= 2 and 2 * failing > len(recent):
             self._several_fail = True
             self._several.failing_from = now
-            self._several.until = now + self._several.pause(now)
 
     def _ended(self, organization_id: UUID) -> Organization:
         now = self._clock()
