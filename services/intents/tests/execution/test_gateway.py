@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -18,7 +19,7 @@ from intents.brokers.conformance.hostile import BROKEN, Hostile
 from intents.execution.clock import elapsed
 from intents.execution.credentials import Credentials
 from intents.execution.gateway import Gateway
-from intents.execution.work import Claimed, Later, Unknown, Work
+from intents.execution.work import Claimed, Decided, Later, Unknown, Work
 from intents.model import Spec, Status
 from tip_local.processes import free_port
 
@@ -125,13 +126,17 @@ def test_what_waited_for_others_is_claimed_again_before_it_is_sent(gateway, scri
     assert scripted.requests == []
 
 
+def remember_login(desk: Any, credentials: Credentials) -> None:
+    """Which account the key pair opens is known already, so that the first request is the order itself."""
+    pair = credentials.pair(desk.account_id, "paper")
+    credentials._logins[desk.account_id, pair.reference] = "the account"
+
+
 @pytest.mark.parametrize("answer", list(BROKEN))
 def test_a_broken_answer_leaves_the_outcome_unknown_and_never_rejects(answer, desk, work):
-    """Which account the key pair opens is known already, so that the first request is the order itself."""
     with Hostile(BROKEN[answer]) as hostile:
         credentials = Credentials(desk.deps.engine, "for-tests-only")
-        pair = credentials.pair(desk.account_id, "paper")
-        credentials._logins[desk.account_id, pair.reference] = "the account"
+        remember_login(desk, credentials)
         gateway = Gateway(Brokers(Addresses(paper=hostile.address, connect_seconds=5, read_seconds=2)), credentials)
 
         verdict = gateway.carry_out(work(opened_account="the account"))
@@ -217,3 +222,18 @@ def test_a_try_that_ends_in_an_error_of_our_own_does_not_keep_the_next_from_tryi
     monkeypatch.undo()
 
     assert failing.carry_out(work()).reason != "circuit_open"
+
+
+@pytest.mark.parametrize("lease_is_lost", [True, False], ids=["lease lost", "canceled"])
+def test_a_try_that_never_asked_the_broker_leaves_the_circuit_open(lease_is_lost, desk, failing, scripted, work):
+    remember_login(desk, failing.credentials)
+    failing.refresh = lambda given: None if lease_is_lost else replace(given, status=Status.PENDING_CANCEL)
+    end_pause(desk, failing)
+    asked = len(scripted.requests)
+
+    verdict = failing.carry_out(work(age=1.1, opened_account="the account"))
+
+    assert isinstance(verdict, Later if lease_is_lost else Decided) and len(scripted.requests) == asked
+    breaker = failing.breaker("paper", "paper")
+    assert breaker.wait(desk.organization.id) == 0, "the next may try instead"
+    assert breaker.wait(desk.organization.id) > 0, "and only one"

@@ -35,7 +35,7 @@ from intents.execution.credentials import (
 from intents.execution.deciding import decide_here
 from intents.execution.metrics import CALL_SECONDS, CIRCUIT, CIRCUITS_OF_ORGANIZATIONS
 from intents.execution.sending import OPERATOR_SECONDS, Dispatch, QueryFailed
-from intents.execution.work import OPERATOR_REQUIRED, Later, Unknown, Verdict, Work
+from intents.execution.work import OPERATOR_REQUIRED, Decided, Later, Unknown, Verdict, Work
 
 log = logs.get(__name__)
 
@@ -141,7 +141,10 @@ class Gateway:
             return self._rest(work, _PARKED[type(reason)])
         except BrokerError as error:
             return self._failed(breaker, work, pair, error)
-        breaker.succeeded(work.organization_id)
+        if isinstance(verdict, Decided) or (isinstance(verdict, Later) and not verdict.absent):
+            breaker.let_another_try(work.organization_id)  # nobody may have asked the broker
+        else:
+            breaker.succeeded(work.organization_id)
         self._seconds(work.broker or "").observe(time.monotonic() - started)
         return verdict
 
