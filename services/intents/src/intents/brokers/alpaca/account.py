@@ -21,6 +21,7 @@ from intents.brokers.alpaca.reading import (
     read_order,
     read_position,
     read_update,
+    reason,
     timestamp,
     understood,
 )
@@ -46,7 +47,6 @@ from intents.brokers.protocol import (
 PAGE = 500
 ACTIVITY_PAGE = 100
 MOST_ROWS = 50_000  # of one listing
-LONGEST_REASON = 200
 LONGEST_RETRY_SECONDS = 900.0  # a header that asks for more is rather broken than meant
 SILENCE_SECONDS = 1.0  # how often a quiet stream looks whether it is to stop
 MESSAGE_BYTES = 2**20  # of one message of the stream, decompressed
@@ -217,7 +217,7 @@ class Alpaca:
         if not isinstance(body, dict):
             body = {}
         with understood():
-            message = str(body.get("message") or f"http {status}")[:LONGEST_REASON]
+            message = reason(body.get("message") or f"http {status}")
         if status == 401 or (status == 403 and message.startswith("forbidden")):
             raise CredentialRefused
         if status == 404:
