@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 from sqlalchemy import Engine
@@ -58,6 +58,8 @@ class Watch:
     missing: MissingOrders = field(default_factory=MissingOrders)
     paused_until: float = 0.0
     """Until when the broker wishes not to be asked."""
+    adopted_until: dict[UUID, datetime] = field(default_factory=dict)
+    """By epoch: until when orders made since a restore are recorded, while they are too many for one look."""
 
     def end_stream(self) -> None:
         if self.stream:
@@ -252,7 +254,7 @@ class Reconciler:
             look = Look(account_id, broker, here, watch.missing)
             found, sequence = looking.look(self.engine, look)
             if watch.account.is_restored and self._restored:
-                self._catch_up(look, found, self._restored)
+                self._catch_up(watch, look, found, self._restored)
                 found = []
         except CredentialRefused:
             self.refused(account_id, pair)
@@ -261,13 +263,17 @@ class Reconciler:
             self.recorder.tell(account_id, sequence)
         return found, [known for known in believed if known not in here]
 
-    def _catch_up(self, look: Look, found: Sequence[Heard], restored: Restored) -> None:
+    def _catch_up(self, watch: Watch, look: Look, found: Sequence[Heard], restored: Restored) -> None:
         """After a restore: also what happened at the broker since the moment to which the log was restored."""
         remembered = watching.remembered_until(self.engine, look.account_id, restored.started_at)
-        since = look.everything_since(remembered or restored.started_at - FORGOTTEN)
-        ends = recorder.record(self.recorder.direct, [*found, *since])
-        watching.caught_up(self.engine, look.account_id, restored.epoch)
-        log.info("account_caught_up", account_id=str(look.account_id), orders=len(since))
+        since = watch.adopted_until.get(restored.epoch) or remembered or restored.started_at - FORGOTTEN
+        made, reached = look.everything_since(since)
+        ends = recorder.record(self.recorder.direct, [*found, *made])
+        if reached:
+            watch.adopted_until[restored.epoch] = reached
+        else:
+            watching.caught_up(self.engine, look.account_id, restored.epoch)
+            log.info("account_caught_up", account_id=str(look.account_id), orders=len(made))
         for account_id, sequence in ends.items():
             self.recorder.tell(account_id, sequence)
 

@@ -33,6 +33,7 @@ from intents.brokers.protocol import (
     CredentialRefused,
     DuplicateClientOrderId,
     Execution,
+    ListingTooLong,
     NewOrder,
     NotSent,
     Order,
@@ -126,7 +127,7 @@ class Alpaca:
     def _listing(self, path: str, page_rows: int, cursor: tuple[str, str], **query: Any) -> Iterator[Any]:
         """Every row, page by page. `cursor`: the parameter that continues the listing, and the field it comes from.
 
-        A listing that goes in circles or does not end is a broken answer: what came of it so far counts for nothing.
+        A listing that goes in circles is a broken answer: what came of it so far counts for nothing.
         """
         parameter, field = cursor
         seen: set[str] = set()
@@ -140,7 +141,7 @@ class Alpaca:
             if query[parameter] in seen:
                 raise OutcomeUnknown("listing_repeats")
             seen.add(query[parameter])
-        raise OutcomeUnknown("listing_too_long")
+        raise ListingTooLong("listing_too_long")
 
     def positions(self) -> list[Position]:
         return [read_position(row) for row in self._rows("/v2/positions")]
