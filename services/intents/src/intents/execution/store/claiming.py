@@ -63,7 +63,8 @@ _IS_DUE = """
     AND i.account_id <> ALL ($4)"""
 
 # Organizations take turns: of those that have something due each gives the same number, the first is the one after $9.
-# Which they are is found by leaps through the index, so a backlog of one costs the others nothing.
+# Which they are is found by leaps through the index, so a backlog of one costs the others nothing; only what is due in
+# accounts that are left out ($4) is gone through.
 #
 # The lease is the recovery point as well: from here on the command may have been sent. What is looked up by key is a
 # subquery and not a join, because a join may be planned as a scan while the table is still small. A run that has left
