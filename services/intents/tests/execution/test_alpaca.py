@@ -1,5 +1,6 @@
 """What each answer of a broker means: a definite no, certainly not done, or unknown."""
 
+import json
 import threading
 from decimal import Decimal
 
@@ -21,8 +22,11 @@ from intents.brokers import (
 )
 from intents.brokers.alpaca import Alpaca, Connection
 from intents.brokers.conformance.bounds import ends
+from intents.execution import recorder, store, work
+from intents.execution.work import Answer
 from tip_local.processes import free_port
 
+from ..conftest import create
 from .scripted import SHOWN, Scripted
 
 ASKED = NewOrder("tip-1", "ABC", "BUY", "Limit", Decimal("1.50"), "GTC", Decimal("2.10"))
@@ -50,6 +54,10 @@ ANSWERS = [
     (200, {**SHOWN, "id": "b" * 1_000_000}, OutcomeUnknown),
     (200, b"[" * 100_000, OutcomeUnknown),
     (422, b'{"message": ' * 100_000, OutcomeUnknown),
+    (422, b'{"message": "half a pair: \\ud800"}', Refused),
+    (200, {**SHOWN, "id": "\ud800"}, OutcomeUnknown),
+    (200, {**SHOWN, "symbol": "A\0"}, OutcomeUnknown),
+    (200, json.dumps({**SHOWN, "symbol": "A\0"}).encode("utf-16"), OutcomeUnknown),
 ]
 
 
@@ -83,6 +91,20 @@ def test_an_answer_is_a_definite_no_or_it_says_nothing(status, body, meaning, al
 
     assert type(raised.value) is meaning
     assert len(scripted.requests) == 1, "nothing is ever sent twice by itself"
+
+
+def test_a_refusal_is_recorded_whatever_its_words_are(desk, alpaca, scripted):
+    """The database keeps no half of a surrogate pair."""
+    desk.created(create())
+    [claimed] = [each for each in store.claim(desk.deps.direct, 1000, 60) if each.account_id == desk.account_id]
+    scripted.says(422, b'{"message": "half a pair: \\ud800"}')
+    with pytest.raises(Refused) as refused:
+        alpaca.create(ASKED)
+
+    recorder.record(desk.deps.direct, [Answer(claimed, work.Refused(refused.value.code, refused.value.message))])
+
+    [intent] = desk.rows("intent")
+    assert (intent["status"], intent["reason_code"]) == ("REJECTED", "BROKER_REFUSED")
 
 
 def test_a_rate_limit_says_how_long(alpaca, scripted):

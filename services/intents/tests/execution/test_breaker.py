@@ -15,6 +15,7 @@ from intents.brokers.breaker import (
     HALF_OPEN,
     LONGEST_TRY_SECONDS,
     OPEN,
+    RETRIES_PER_SECOND,
     TURN_SECONDS,
     Breaker,
 )
@@ -149,6 +150,38 @@ def test_a_try_that_finds_a_line_opens_it_to_all_whatever_becomes_of_the_request
     assert breaker.word == "closed" and breaker.wait(B) == 0
 
 
+def test_an_answer_to_one_closes_the_circuit_also_for_whoever_still_waits_for_his_own_try(clock, breaker):
+    fail(breaker, *[A] * FAILURES, connected=False)
+    clock.now += breaker.wait(A)
+    assert breaker.wait(A) == 0
+    clock.now += TURN_SECONDS
+    assert breaker.wait(B) == 0
+
+    breaker.succeeded(B)
+
+    assert breaker.wait(A) == 0
+
+
+def test_an_organization_that_fails_has_its_try_however_many_others_keep_failing(clock, breaker):
+    """Six whose tries time out after three seconds come before the seventh whenever somebody may try."""
+    *others, seventh = (UUID(int=number) for number in range(1, 8))
+    fail(breaker, seventh, *others, *others)
+    assert breaker.word == "open"
+    tries: dict[UUID, float] = {}
+
+    until = clock.now + 60
+    while clock.now < until and breaker.wait(seventh) > 0:
+        clock.now += TURN_SECONDS
+        for organization_id in [each for each, ends in tries.items() if ends <= clock.now]:
+            del tries[organization_id]
+            fail(breaker, organization_id)
+        for organization_id in others:
+            if breaker.wait(organization_id) == 0:
+                tries[organization_id] = clock.now + 3
+
+    assert clock.now < until
+
+
 def test_organizations_that_are_not_heard_of_any_more_are_forgotten(clock, breaker):
     for number in range(1000):
         breaker.failed(UUID(int=number), connected=True)
@@ -185,6 +218,8 @@ class Calls(RuleBasedStateMachine):
             assert wait == 0 or len(self.failing) > 1, "and those of one other nothing"
         if is_trying and was_shut:
             assert wait > 0, "one try at a time"
+        if not was_shut and organization_id not in self.failing:
+            assert wait == 0, "a closed circuit keeps nobody waiting"
         if wait == 0:
             self.calls.append(organization_id)
             if was_shut:
@@ -225,11 +260,45 @@ def test_nobody_waits_for_the_failures_of_another_whatever_happens():
     )
 
 
-def test_looking_at_a_circuit_takes_nobodys_try(breaker, clock):
-    assert breaker.look(A) is None, "nothing keeps it from the broker"
-    fail(breaker, *[A] * FAILURES)
+def retries(breaker: Breaker, organization_id: UUID, commands: int) -> list[float]:
+    """When each of so many commands that are turned back now is to be retried."""
+    return [breaker.retry_after(organization_id, breaker.wait(organization_id)) for _ in range(commands)]
 
-    assert breaker.look(A) == breaker.wait(A) > 0
-    clock.now += 1
-    assert breaker.look(A) == breaker.look(A) == 0 == breaker.wait(A)
-    assert breaker.look(A) > 0, "it is being tried"
+
+def test_commands_turned_back_at_one_moment_are_retried_at_a_fixed_rate_from_the_end_of_the_pause(breaker):
+    fail(breaker, *[A] * FAILURES)
+    pause = breaker.wait(A)
+
+    seconds = retries(breaker, A, 600)
+
+    assert seconds == pytest.approx([pause + number / RETRIES_PER_SECOND for number in range(600)])
+    assert 5.9 < seconds[-1] - seconds[0] < 6
+
+
+def test_a_command_turned_back_again_is_retried_after_those_that_wait_already(clock, breaker):
+    fail(breaker, *[A] * FAILURES)
+    *_, last = retries(breaker, A, 600)
+    clock.now += breaker.wait(A)
+    assert breaker.wait(A) == 0, "the first tries"
+
+    [again] = retries(breaker, A, 1)
+
+    assert clock.now + again == pytest.approx(1000 + last + 1 / RETRIES_PER_SECOND)
+
+
+def test_retries_start_anew_once_the_circuit_was_closed(clock, breaker):
+    fail(breaker, *[A] * FAILURES)
+    retries(breaker, A, 600)
+    breaker.succeeded(A)
+    for _ in range(FAILURES):
+        assert breaker.wait(A) == 0
+        fail(breaker, A)
+
+    assert retries(breaker, A, 1) == [breaker.wait(A)]
+
+
+def test_each_organization_is_retried_at_its_own_rate(breaker):
+    fail(breaker, *[A] * FAILURES, connected=False)
+    retries(breaker, A, 600)
+
+    assert retries(breaker, B, 1) == [breaker.wait(B)]

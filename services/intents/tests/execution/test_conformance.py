@@ -3,21 +3,31 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from intents.brokers import Broker
-from intents.brokers.alpaca import Connection
+from intents.brokers.alpaca import Connection, account
 from intents.brokers.alpaca.account import ACTIVITY_PAGE, PAGE
 from intents.brokers.conformance import Conformance
 
 from .scripted import SHOWN
 
-_ORDERS = json.dumps([{**SHOWN, "submitted_at": "2026-01-05T12:00:00Z"}] * PAGE).encode()
-_FILL = {"id": "1::2", "order_id": "b1", "qty": "1", "price": "2", "transaction_time": "2026-01-05T12:00:00Z"}
-_FILLS = json.dumps([_FILL] * ACTIVITY_PAGE).encode()
+_BEGIN = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
+_ORDER = json.dumps(SHOWN | {"submitted_at": "2026-01-05T12:00:00Z"})
+_FILL = {"order_id": "b1", "qty": "1", "price": "2", "transaction_time": "2026-01-05T12:00:00Z"}
+
+
+def _orders(number: int) -> bytes:
+    last = SHOWN | {"submitted_at": (_BEGIN + timedelta(seconds=number)).isoformat()}
+    return f"[{', '.join([_ORDER] * (PAGE - 1))}, {json.dumps(last)}]".encode()
+
+
+def _fills(number: int) -> bytes:
+    return json.dumps([_FILL | {"id": f"{number}::{row}"} for row in range(ACTIVITY_PAGE)]).encode()
 
 
 def _at(address: str) -> Broker:
@@ -36,16 +46,17 @@ class PaperMarket:
     doubling: str | None = "SIM.DUPLICATE_EVENT"
     late: str | None = "SIM.LATE_FILL"
     at: Callable[[str], Broker] | None = _at
-    full_pages: Mapping[str, bytes] = field(
-        default_factory=lambda: {"open_orders": _ORDERS, "orders": _ORDERS, "executions": _FILLS}
+    full_pages: Mapping[str, Callable[[int], bytes]] = field(
+        default_factory=lambda: {"open_orders": _orders, "orders": _orders, "executions": _fills}
     )
 
 
 class TestAlpacaAtThePaperBroker(Conformance):
     @pytest.fixture
-    def market(self, paper: Any) -> PaperMarket:
+    def market(self, paper: Any, monkeypatch: pytest.MonkeyPatch) -> PaperMarket:
+        monkeypatch.setattr(account, "MOST_ROWS", 4 * PAGE)  # a listing without end is soon too long
         paper.quote("CONFORM", "9", "10")
         connection = Connection(paper.url, connect_seconds=1, read_seconds=2.5)
-        account = connection.account({"key_id": uuid4().hex, "secret_key": "mine"})
+        ours = connection.account({"key_id": uuid4().hex, "secret_key": "mine"})
         stranger = connection.account({"key_id": "INVALID", "secret_key": "none"})
-        return PaperMarket(account, stranger)
+        return PaperMarket(ours, stranger)

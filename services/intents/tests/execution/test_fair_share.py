@@ -33,15 +33,36 @@ def test_one_that_is_alone_comes_to_three_quarters_and_leaves_the_rest_free():
     assert held == 24
 
 
-@given(places=st.integers(4, 200), organizations=st.integers(1, 50))
-def test_however_many_take_all_they_can_whoever_comes_next_finds_a_place(places, organizations):
+@pytest.mark.parametrize(("places", "held"), [(32, [24, 6, 1, 1]), (8, [6, 1, 1])])
+def test_organizations_that_come_one_after_the_other_and_take_all_they_can_leave_a_place_for_the_next(places, held):
+    taken: list[int] = []
+    for _ in held:
+        taken.append(0)
+        while may_take_another(taken[-1], places - sum(taken)):
+            taken[-1] += 1
+
+    assert taken == held
+
+
+@given(st.data())
+def test_in_whatever_order_places_are_taken_the_last_one_goes_to_an_organization_that_has_none(data):
+    places, organizations = data.draw(st.integers(1, 40), "places"), data.draw(st.integers(1, 8), "organizations")
+    held = [0] * organizations
+    while takers := [each for each in range(organizations) if may_take_another(held[each], places - sum(held))]:
+        taker = data.draw(st.sampled_from(takers), "taker")
+        assert places - sum(held) > 1 or held[taker] == 0
+        held[taker] += 1
+
+    assert sum(held) == places or all(held), "nobody has none while there is a place"
+    assert not any(may_take_another(each, 1) for each in held if each), "one that is given back is for who has none"
+
+
+@given(places=st.integers(8, 200), organizations=st.integers(1, 50))
+def test_organizations_that_take_by_turns_come_to_the_same(places, organizations):
     held = [0] * organizations
     while takers := [each for each in range(organizations) if may_take_another(held[each], places - sum(held))]:
         held[min(takers, key=held.__getitem__)] += 1
-        if places - sum(held) == 0:
-            break
 
-    assert places - sum(held) > 0 or max(held) <= 3, "the last places go to those who have next to nothing"
     assert max(held) - min(held) <= 1
 
 

@@ -8,12 +8,16 @@ from uuid import UUID
 import pytest
 import requests
 
+from intents.brokers import Addresses, Brokers
 from intents.execution import store
+from intents.execution.credentials import Credentials
+from intents.execution.executor import Executor
+from intents.execution.gateway import Gateway
 from intents.execution.work import Work
 from tip_local.processes import free_port
 
 from ..broker_side import accept
-from ..conftest import Desk, cancel, create
+from ..conftest import Desk, create
 
 LEASE_SECONDS = 600
 
@@ -85,19 +89,23 @@ def test_an_organization_that_has_its_share_in_hand_is_left_out(nothing_due, new
     assert counts(claim(10, of_others=2), loud, quiet) == [2, 0]
 
 
-def test_of_accounts_that_rest_only_what_was_canceled_before_it_was_sent_is_claimed(nothing_due, new_desk):
-    """It is settled without the broker, whose circuit may be open for long."""
-    desk = new_desk()
-    sent, *unsent = (action["intent_id"] for action in fill_up(desk, 3))
-    accept(desk, sent, "known-at-the-broker")
-    desk.execute("UPDATE intents.intent SET lease_until = NULL, lease_token = NULL, next_attempt_at = now(), "
-                 "submit_started_at = NULL WHERE account_id = :account_id")  # fmt: skip
-    for intent_id in (sent, unsent[0]):
-        desk.created(cancel(intent_id))
+@pytest.mark.parametrize(("waiting", "is_claimed_again"), [(2, False), (40, True)])
+def test_who_has_more_waiting_is_claimed_as_soon_as_a_call_ends_although_another_has_a_blocked_account(
+    waiting, is_claimed_again, nothing_due, new_desk
+):
+    blocked, prompt = new_desk(), new_desk()
+    gateway = Gateway(Brokers(Addresses()), Credentials(blocked.deps.engine, "for-tests-only"))
+    executor = Executor(blocked.deps.direct, gateway, threads=32, lease_seconds=LEASE_SECONDS)
+    fill_up(blocked, 2 * executor.account_calls)
+    executor._take()
+    assert list(executor.turns.blocked()) == [blocked.account_id]
+    fill_up(prompt, waiting)
+    executor._take()
+    assert not executor._wake.is_set()
 
-    claimed = store.claim(desk.deps.direct, 10, LEASE_SECONDS, resting=[desk.account_id])
+    executor._recorded([])
 
-    assert [str(work.intent_id) for work in claimed] == [unsent[0]]
+    assert executor._wake.is_set() == is_claimed_again
 
 
 def test_orders_of_one_organization_that_time_out_do_not_delay_those_of_others(new_desk, start, paper, eventually):

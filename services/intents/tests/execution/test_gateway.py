@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -13,12 +14,12 @@ from sqlalchemy.exc import OperationalError
 
 import vault
 from intents.brokers import Addresses, Brokers
-from intents.brokers.breaker import FAILURES, LONGEST_PAUSE_SECONDS
+from intents.brokers.breaker import FAILURES, RETRIES_PER_SECOND
 from intents.brokers.conformance.hostile import BROKEN, Hostile
 from intents.execution.clock import elapsed
 from intents.execution.credentials import Credentials
 from intents.execution.gateway import Gateway
-from intents.execution.work import Claimed, Later, Unknown, Work
+from intents.execution.work import Claimed, Decided, Later, Unknown, Work
 from intents.model import Spec, Status
 from tip_local.processes import free_port
 
@@ -125,13 +126,17 @@ def test_what_waited_for_others_is_claimed_again_before_it_is_sent(gateway, scri
     assert scripted.requests == []
 
 
+def remember_login(desk: Any, credentials: Credentials) -> None:
+    """Which account the key pair opens is known already, so that the first request is the order itself."""
+    pair = credentials.pair(desk.account_id, "paper")
+    credentials._logins[desk.account_id, pair.reference] = "the account"
+
+
 @pytest.mark.parametrize("answer", list(BROKEN))
 def test_a_broken_answer_leaves_the_outcome_unknown_and_never_rejects(answer, desk, work):
-    """Which account the key pair opens is known already, so that the first request is the order itself."""
     with Hostile(BROKEN[answer]) as hostile:
         credentials = Credentials(desk.deps.engine, "for-tests-only")
-        pair = credentials.pair(desk.account_id, "paper")
-        credentials._logins[desk.account_id, pair.reference] = "the account"
+        remember_login(desk, credentials)
         gateway = Gateway(Brokers(Addresses(paper=hostile.address, connect_seconds=5, read_seconds=2)), credentials)
 
         verdict = gateway.carry_out(work(opened_account="the account"))
@@ -164,6 +169,7 @@ def test_failures_of_one_organization_shut_the_way_to_the_broker_for_nobody_else
     attacker = uuid4()
     for _ in range(3 * FAILURES):
         gateway.carry_out(work(organization_id=attacker))
+    gateway.breaker("paper", "paper")._organizations[attacker].until = time.monotonic() + 60
     asked = len(scripted.requests)
 
     assert gateway.circuits() == {"paper paper": "closed"}
@@ -176,58 +182,60 @@ def test_a_broker_that_cannot_be_reached_is_out_of_reach_for_all(desk, work):
     gateway = Gateway(nobody, Credentials(desk.deps.engine, "for-tests-only"))
     for _ in range(FAILURES):
         gateway.carry_out(work(organization_id=uuid4()))
+    gateway.breaker("paper", "paper")._line.until = time.monotonic() + 60
 
     assert gateway.carry_out(work()).reason == "circuit_open"
     assert gateway.circuits() == {"paper paper": "open"}
 
 
 @pytest.fixture
-def failing(gateway: Gateway, scripted: Scripted, work: Callable[..., Work]) -> Gateway:
-    """The circuit of the desk's organization is open."""
+def failing(desk: Any, gateway: Gateway, scripted: Scripted, work: Callable[..., Work]) -> Gateway:
+    """The circuit of the desk's organization is open, for a minute."""
     scripted.says(500, {"message": "oops"})
-    while gateway.carry_out(work()).reason != "circuit_open":
-        pass
+    for _ in range(FAILURES):
+        gateway.carry_out(work())
+    gateway.breaker("paper", "paper")._organizations[desk.organization.id].until = time.monotonic() + 60
     return gateway
 
 
-def open_again(gateway: Gateway) -> None:
-    """The pause of the desk's organization is over: one of its commands may try the broker."""
-    for circuit in gateway.breaker("paper", "paper")._organizations.values():
-        circuit.until = 0.0
+def end_pause(desk: Any, gateway: Gateway) -> None:
+    """One command of the desk's organization may try the broker."""
+    gateway.breaker("paper", "paper")._organizations[desk.organization.id].until = 0.0
 
 
-def test_accounts_behind_an_open_circuit_are_left_alone_until_a_try_is_due_and_then_one_after_another(failing, work):
-    accounts = [uuid4() for _ in range(3)]
-    failing.resting()
-    for account_id in accounts:
-        failing.carry_out(work(account_id=account_id))
-    behind = set(failing.resting())
-    assert behind >= set(accounts)
+def test_what_waits_at_an_open_circuit_comes_back_at_a_fixed_rate(failing, work):
+    began = time.monotonic()
+    waiting = [failing.carry_out(work()) for _ in range(2 * RETRIES_PER_SECOND + 1)]
 
-    open_again(failing)
-    once, twice = failing.resting(), failing.resting()
-
-    assert len(once) == len(behind) - 1 and len(twice) == len(behind) - 2, "each look lets one account try"
+    assert {verdict.reason for verdict in waiting} == {"circuit_open"}
+    assert 30 < waiting[0].seconds <= 60, "until the pause ends"
+    assert time.monotonic() + waiting[-1].seconds > began + waiting[0].seconds + 1.99
 
 
-def test_nobody_is_left_alone_once_the_circuit_is_closed(desk, failing, scripted, work):
-    other = uuid4()
-    failing.carry_out(work(account_id=other))
-    assert other in failing.resting()
+def test_a_try_that_ends_in_an_error_of_our_own_does_not_keep_the_next_from_trying(desk, failing, work, monkeypatch):
+    end_pause(desk, failing)
 
-    failing.breaker("paper", "paper").succeeded(desk.organization.id)
+    def broken(*_anything: object) -> None:
+        raise ZeroDivisionError
 
-    assert failing.resting() == []
+    monkeypatch.setattr(failing.brokers, "account", broken)
+    with pytest.raises(ZeroDivisionError):
+        failing.carry_out(work())
+    monkeypatch.undo()
+
+    assert failing.carry_out(work()).reason != "circuit_open"
 
 
-def test_an_account_is_not_left_alone_for_longer_than_the_longest_pause(failing, monkeypatch, work):
-    """What can be decided without the broker, as after a halt, need not wait for its recovery."""
-    other = uuid4()
-    failing.carry_out(work(account_id=other))
-    later = time.monotonic() + LONGEST_PAUSE_SECONDS + 1
+@pytest.mark.parametrize("lease_is_lost", [True, False], ids=["lease lost", "canceled"])
+def test_a_try_that_never_asked_the_broker_leaves_the_circuit_open(lease_is_lost, desk, failing, scripted, work):
+    remember_login(desk, failing.credentials)
+    failing.refresh = lambda given: None if lease_is_lost else replace(given, status=Status.PENDING_CANCEL)
+    end_pause(desk, failing)
+    asked = len(scripted.requests)
+
+    verdict = failing.carry_out(work(age=1.1, opened_account="the account"))
+
+    assert isinstance(verdict, Later if lease_is_lost else Decided) and len(scripted.requests) == asked
     breaker = failing.breaker("paper", "paper")
-    for circuit in breaker._organizations.values():
-        circuit.until = later + 60
-    monkeypatch.setattr("intents.execution.gateway.time.monotonic", lambda: later)
-
-    assert other not in failing.resting()
+    assert breaker.wait(desk.organization.id) == 0, "the next may try instead"
+    assert breaker.wait(desk.organization.id) > 0, "and only one"

@@ -1,14 +1,18 @@
 """Hearing and looking: in the order in which it was told, no faster than the broker wishes, and for everybody."""
 
 import time
+from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
-from intents.brokers import Balance, Execution, Order, OrderStatus, Position
+from intents.brokers import Addresses, Balance, Brokers, Execution, ListingTooLong, Order, OrderStatus, Position
 from intents.execution import looking, recorder, stale, watching
+from intents.execution.credentials import Credentials
+from intents.execution.reconciler import Reconciler, Watch
+from intents.execution.watching import Believed, Restored, Watched
 from intents.execution.work import Heard
 
 from ..broker_side import accept
@@ -73,6 +77,94 @@ def test_a_look_finds_what_the_stream_missed_and_counts_nothing_twice(desk):
     told = {row["broker_execution_id"]: row["payload"]["quantity"] for row in trades}
     assert told == {"b1-5": "5", "listed-2": "5", "listed-3": "5"}
     assert [row["filled_quantity"] for row in desk.rows("intent")] == [15]
+
+
+class Busy:
+    """A broker with more orders and fills than it lists at a time; none of its orders is open any more."""
+
+    LISTED = 2
+
+    def __init__(self, orders: list[Order], executions: list[Execution] | None = None) -> None:
+        self._orders, self._executions = orders, executions or []
+        self.asked_for: list[str] = []
+
+    def open_orders(self) -> list[Order]:
+        return []
+
+    def orders(self, after: datetime) -> Iterator[Order]:
+        made = [order for order in self._orders if order.created_at > after]
+        yield from made[: self.LISTED]
+        if len(made) > self.LISTED:
+            raise ListingTooLong("listing_too_long")
+
+    def executions(self, _after: datetime) -> Iterator[Execution]:
+        yield from self._executions[: self.LISTED]
+        raise ListingTooLong("listing_too_long")
+
+    def order(self, broker_order_id: str) -> Order:
+        self.asked_for.append(broker_order_id)
+        return next(order for order in self._orders if order.broker_order_id == broker_order_id)
+
+
+def ended_orders(number: int) -> list[Order]:
+    """Made one after the other, two minutes apart."""
+    begin = datetime.now(UTC) - timedelta(hours=1)
+    moments = [begin + timedelta(minutes=2 * place) for place in range(number)]
+    return [
+        Order(f"tip-{place}", f"b{place}", OrderStatus.CANCELED, "ABC", "BUY", "Market", Decimal(1), Decimal(0), None,
+              moment, moment)
+        for place, moment in enumerate(moments)
+    ]  # fmt: skip
+
+
+def test_an_order_whose_fills_are_too_many_to_list_is_recorded_by_its_own_total(desk):
+    order = accept(desk, desk.created(create(quantity="20"))["intent_id"], "b1")
+    moment = datetime.now(UTC)
+    listed = [Execution(f"listed-{number}", "b1", Decimal(5), Decimal(2), moment) for number in range(3)]
+    shown = replace(
+        order, status=OrderStatus.FILLED, filled_quantity=Decimal(20), average_price=Decimal(2), updated_at=moment
+    )
+
+    believed = watching.believed_open(desk.deps.engine, desk.account_id)
+    found = looking.Look(desk.account_id, Busy([shown], listed), believed).differences()
+    recorder.record(desk.deps.direct, found)
+
+    [intent] = desk.rows("intent")
+    assert (intent["status"], intent["filled_quantity"]) == ("FILLED", 20)
+    trades = [row for row in desk.rows("broker_event") if row["type"] == "BROKER_TRADE"]
+    assert sum(Decimal(row["payload"]["quantity"]) for row in trades) == 20
+    assert {"listed-0", "listed-1"} <= {row["broker_execution_id"] for row in trades}
+
+
+def test_ended_orders_that_are_too_many_to_list_are_asked_for_one_by_one():
+    ended = ended_orders(looking.ONE_BY_ONE + 1)
+    broker = Busy(ended)
+    believed = [
+        Believed(order.client_order_id, order.broker_order_id, "WORKING", Decimal(0), order.created_at)
+        for order in ended
+    ]
+
+    found = looking.Look(uuid4(), broker, believed).differences()
+
+    assert [heard.order for heard in found] == ended
+    assert broker.asked_for == [order.broker_order_id for order in ended[Busy.LISTED :]]
+
+
+def test_orders_made_since_a_restore_that_are_too_many_for_one_look_are_adopted_by_several(desk):
+    made, engine = ended_orders(5), desk.deps.engine
+    desk.execute("INSERT INTO intents.broker_account (account_id) VALUES (:account_id)")
+    credentials, records = Credentials(engine, "for-tests-only"), recorder.Recorder(desk.deps.direct)
+    reconciler = Reconciler(engine, Brokers(Addresses()), credentials, records, lambda: None, 5.0, streams=0)
+    watch = Watch(Watched(desk.account_id, desk.organization.id, "paper", "paper", False, True))
+    restored = Restored(uuid4(), datetime.now(UTC))
+
+    looks = 0
+    while desk.rows("broker_account")[0]["epoch"] != restored.epoch:
+        reconciler._catch_up(watch, looking.Look(desk.account_id, Busy(made), []), [], restored)
+        looks += 1
+
+    assert looks == 4
+    assert {row["client_order_id"] for row in desk.rows("broker_order")} == {order.client_order_id for order in made}
 
 
 def test_an_account_is_watched_until_the_broker_has_said_how_its_last_fill_left_it(desk):

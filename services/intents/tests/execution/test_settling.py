@@ -250,6 +250,16 @@ def test_what_may_have_been_sent_stays_so_when_the_next_try_was_not():
     assert one.submit_started_at == sent
 
 
+def test_a_cancel_that_came_while_its_command_was_turned_back_is_looked_at_at_once():
+    token = uuid4()
+    one = held(Status.PENDING_CANCEL, Command(CREATE, 1, "CREATE", spec()), submit_started_at=NOW)
+    one.lease_token = token
+
+    settle(one, [Answer(work(token, status=Status.PENDING), Later(600.0, "circuit_open"))])
+
+    assert one.next_attempt_at == NOW
+
+
 def test_only_what_the_broker_took_in_counts_against_a_cancel():
     token = uuid4()
     one = held(Status.PENDING_CANCEL, Command(CHANGE, 2, "CANCEL", None), done_sequence=1)

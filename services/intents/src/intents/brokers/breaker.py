@@ -8,6 +8,8 @@ most of those that have tried lately.
 Each pause is a quarter of the outage so far: however long the broker was away, the way is open again before another
 quarter of that time has passed, and a long outage costs few tries. While the shared circuit is open organizations try
 by turns: each has one try at a time, and a slow one of one organization does not keep the next from its own.
+
+Commands that have to wait are retried one after the other, so that a backlog of any size costs a fixed rate at most.
 """
 
 import threading
@@ -24,6 +26,8 @@ LONGEST_TRY_SECONDS = 15.0  # after which whoever passed the open circuit will n
 TURN_SECONDS = 0.5  # from one organization's try to another's, if the first has not ended
 RECENT_SECONDS = 30.0
 FORGET_SECONDS = 600.0
+RETRIES_PER_SECOND = 100
+"""Of what one organization has waiting: about what an executor can send of it, in 24 calls of a quarter second each."""
 
 CLOSED, HALF_OPEN, OPEN = 0, 1, 2
 _WORDS = ("closed", "half_open", "open")
@@ -65,6 +69,8 @@ class Organization(Circuit):
     seen_at: float = 0.0
     trying_until: float = 0.0
     """How long it is expected to say what became of its try through an open circuit."""
+    last_retry: float = 0.0
+    """When the last of its waiting commands is to be retried."""
 
 
 class Breaker:
@@ -110,14 +116,17 @@ class Breaker:
                 self._trying.add(organization_id)
                 self._tried_at = now
                 self._show(organization_id, own)
+            else:
+                own.last_retry = 0.0
             return 0.0
 
-    def look(self, organization_id: UUID) -> float | None:
-        """As `wait`, but the try remains to be taken; None when the way is free."""
+    def retry_after(self, organization_id: UUID, wait: float) -> float:
+        """Seconds until a command that has to wait so long is to be retried: not before those that wait already."""
         with self._lock:
             now = self._clock()
             own = self._of(organization_id, now)
-            return max(0.0, self._left(own, now)) if self._is_shut or own.is_open else None
+            own.last_retry = max(now + wait, own.last_retry + 1 / RETRIES_PER_SECOND)
+            return own.last_retry - now
 
     def succeeded(self, organization_id: UUID) -> None:
         """The broker answered: whoever failed before may try again, but an organization that fails answers for it."""
@@ -163,12 +172,11 @@ class Breaker:
 
     def _left(self, own: Organization, now: float) -> float:
         """By its own circuit, and the shared one. Who has not failed lately need not wait for those who have."""
-        if own.trying_until > now:
-            pauses = [circuit.pause(now) for circuit in self._open_for(own)]
-            return min(own.trying_until - now, max(pauses, default=SHORTEST_PAUSE_SECONDS))
+        if own.trying_until > now and (open_circuits := self._open_for(own)):
+            return min(own.trying_until - now, max(circuit.pause(now) for circuit in open_circuits))
         left = max(own.left(now), self._line.left(now))
-        if self._several_fail and own.failures:
-            left = max(left, self._several.until - now)
+        if self._several_fail and own.failures:  # counted from its own failure: those of others do not put off its try
+            left = max(left, own.failed_at + self._several.pause(own.failed_at) - now)
         if self._is_shut and any(self._organizations[other].trying_until > now for other in self._trying):
             left = max(left, self._tried_at + TURN_SECONDS - now)
         return left
@@ -187,7 +195,6 @@ class Breaker:
         if failing >= 2 and 2 * failing > len(recent):
             self._several_fail = True
             self._several.failing_from = now
-            self._several.until = now + self._several.pause(now)
 
     def _ended(self, organization_id: UUID) -> Organization:
         now = self._clock()

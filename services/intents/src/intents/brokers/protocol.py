@@ -179,6 +179,10 @@ class OutcomeUnknown(BrokerError):
         self.reason = reason
 
 
+class ListingTooLong(OutcomeUnknown):
+    """A listing has more rows than are read of one. Those that came before are as good as any."""
+
+
 class CredentialRefused(BrokerError):
     """The broker does not know this key pair, or no longer."""
 

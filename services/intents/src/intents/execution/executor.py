@@ -127,7 +127,7 @@ class Executor:
                 return False
             self._busy_until = now + NEWCOMER_SECONDS
         try:
-            claimed = self._claim(room, list(blocked))
+            claimed = self._claim(room, [*blocked, *self.gateway.resting()])
         except SQLAlchemyError as error:
             if not db.is_unavailable(error):
                 raise
@@ -135,16 +135,15 @@ class Executor:
             self._watchful_until = time.monotonic() + WATCHFUL_SECONDS
             return False
         self._begin(claimed)
-        organizations = {work.organization_id for work in claimed}
-        at_once = len(claimed) == room.total or len(organizations) > 1  # each of several may have been cut short
-        self._more = at_once or not all(room.allowances.values())
+        taken = Counter(work.organization_id for work in claimed)
+        at_once = len(claimed) == room.total or len(taken) > 1  # each of several may have been cut short
+        self._more = at_once or room.cuts_short(taken)
         return at_once
 
-    def _claim(self, room: Room, blocked: Sequence[UUID]) -> list[Work]:
+    def _claim(self, room: Room, resting: Sequence[UUID]) -> list[Work]:
         holder = self.liveness.holder() if self.liveness else None
         shares = store.Shares(room.allowances, room.of_others, self._last_turn)
-        resting = self.gateway.resting()
-        claimed = store.claim(self.direct, room.total, self.lease_seconds, blocked, holder, shares, resting)
+        claimed = store.claim(self.direct, room.total, self.lease_seconds, resting, holder, shares)
         if claimed:
             taken = {work.organization_id for work in claimed}
             self._last_turn = max(taken, key=lambda each: (each <= shares.after, each))

@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 from uuid import UUID
 
 from prometheus_client import Histogram
@@ -22,7 +21,7 @@ from intents.brokers import (
     UnknownBroker,
     Unreachable,
 )
-from intents.brokers.breaker import LONGEST_PAUSE_SECONDS, Breaker
+from intents.brokers.breaker import Breaker
 from intents.execution.credentials import (
     DERIVED,
     CredentialChanged,
@@ -36,7 +35,7 @@ from intents.execution.credentials import (
 from intents.execution.deciding import decide_here
 from intents.execution.metrics import CALL_SECONDS, CIRCUIT, CIRCUITS_OF_ORGANIZATIONS
 from intents.execution.sending import OPERATOR_SECONDS, Dispatch, QueryFailed
-from intents.execution.work import OPERATOR_REQUIRED, Later, Unknown, Verdict, Work
+from intents.execution.work import OPERATOR_REQUIRED, Decided, Later, Unknown, Verdict, Work
 
 log = logs.get(__name__)
 
@@ -61,14 +60,6 @@ def _out_of_reach(work: Work) -> Verdict:
     return Later(OPERATOR_SECONDS, reason, OPERATOR_REQUIRED)
 
 
-class Behind(NamedTuple):
-    """The open circuit at which an account's command was turned back, and when."""
-
-    breaker: Breaker
-    organization_id: UUID
-    since: float
-
-
 @dataclass
 class Gateway:
     """Shared by the threads of one process."""
@@ -86,7 +77,6 @@ class Gateway:
     _paused: dict[UUID, float] = field(default_factory=dict, init=False)
     _refused: dict[UUID, str] = field(default_factory=dict, init=False)
     _resting: dict[UUID, float] = field(default_factory=dict, init=False)
-    _behind: dict[UUID, Behind] = field(default_factory=dict, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def carry_out(self, work: Work) -> Verdict:
@@ -105,12 +95,15 @@ class Gateway:
     def _try_all(self, work: Work, pairs: Sequence[KeyPair]) -> Verdict:
         breaker = self.breaker(work.broker or "", work.environment)
         if (wait := breaker.wait(work.organization_id)) > 0:
-            self._put_behind(breaker, work)
-            return Later(wait, "circuit_open")
-        for pair in pairs:
-            verdict = self._try(breaker, work, pair)
-            if verdict is not None:
-                return verdict
+            return Later(breaker.retry_after(work.organization_id, wait), "circuit_open")
+        try:
+            for pair in pairs:
+                verdict = self._try(breaker, work, pair)
+                if verdict is not None:
+                    return verdict
+        except Exception:
+            breaker.let_another_try(work.organization_id)
+            raise
         breaker.let_another_try(work.organization_id)
         return _out_of_reach(work)
 
@@ -148,7 +141,10 @@ class Gateway:
             return self._rest(work, _PARKED[type(reason)])
         except BrokerError as error:
             return self._failed(breaker, work, pair, error)
-        breaker.succeeded(work.organization_id)
+        if isinstance(verdict, Decided) or (isinstance(verdict, Later) and not verdict.absent):
+            breaker.let_another_try(work.organization_id)  # nobody may have asked the broker
+        else:
+            breaker.succeeded(work.organization_id)
         self._seconds(work.broker or "").observe(time.monotonic() - started)
         return verdict
 
@@ -157,23 +153,7 @@ class Gateway:
         now = time.monotonic()
         with self._lock:
             self._resting = {account_id: until for account_id, until in self._resting.items() if until > now}
-            self._let_some_try(now)
-            return list(self._resting.keys() | self._behind.keys())
-
-    def _put_behind(self, breaker: Breaker, work: Work) -> None:
-        with self._lock:
-            self._behind[work.account_id] = Behind(breaker, work.organization_id, time.monotonic())
-
-    def _let_some_try(self, now: float) -> None:
-        """Of each open circuit at which a try is due one account; otherwise all that waits would be claimed for it."""
-        trying: set[tuple[int, UUID]] = set()
-        for account_id, behind in list(self._behind.items()):
-            circuit = (id(behind.breaker), behind.organization_id)
-            left = behind.breaker.look(behind.organization_id)
-            if left is None or now - behind.since > LONGEST_PAUSE_SECONDS or (left == 0 and circuit not in trying):
-                del self._behind[account_id]
-                if left is not None:
-                    trying.add(circuit)
+            return list(self._resting)
 
     def _rest(self, work: Work, later: Later) -> Later:
         with self._lock:

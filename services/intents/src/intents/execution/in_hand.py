@@ -23,6 +23,11 @@ class Room(NamedTuple):
     is_ample: bool
     """Whether a claim is worth it for those who have something in hand, and not only for whoever has just come."""
 
+    def cuts_short(self, taken: Mapping[UUID, int]) -> bool:
+        """Whether an organization may have more than it was allowed, if so much was claimed of each."""
+        at_its_allowance = (count >= self.allowances.get(each, self.of_others) for each, count in taken.items())
+        return any(at_its_allowance) or not all(self.allowances.values())
+
 
 class InHand:
     """Commands that were claimed and of which nothing is recorded yet."""

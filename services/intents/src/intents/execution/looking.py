@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import Engine
 
 from chassis import logs
-from intents.brokers import OPEN, Broker, BrokerError, Execution, Order, OrderStatus, Refused
+from intents.brokers import OPEN, Broker, BrokerError, Execution, ListingTooLong, Order, OrderStatus, Refused
 from intents.execution import watching
 from intents.execution.held import MISSING
 from intents.execution.watching import Believed
@@ -65,9 +65,21 @@ class Look:
             *self._canceled([order for known, order in current if known.unwanted and order.status in OPEN]),
         ]
 
-    def everything_since(self, moment: datetime) -> list[Heard]:
-        """Every order made at the broker since then, as it stands: what a restored log does not know is adopted."""
-        return [self._heard(order, order.updated_at) for order in self.broker.orders(moment - CLOCKS_DIFFER)]
+    def everything_since(self, moment: datetime) -> tuple[list[Heard], datetime | None]:
+        """Every order made at the broker since then, as it stands: what a restored log does not know is adopted.
+
+        If they are too many for one listing, the oldest of them, and since when the others were made.
+        """
+        found: list[Heard] = []
+        try:
+            for order in self.broker.orders(moment - CLOCKS_DIFFER):
+                found.append(self._heard(order, order.updated_at))
+        except ListingTooLong:
+            reached = found[-1].order.created_at if found else moment
+            if reached <= moment:
+                raise
+            return found, reached
+        return found, None
 
     def _heard(self, order: Order, moment: datetime, execution: Execution | None = None) -> Heard:
         return Heard(self.account_id, order, moment, execution, position_known=True, is_current_state=execution is None)
@@ -92,8 +104,9 @@ class Look:
         listed: dict[str, Order] = {}
         if len(absent) > ONE_BY_ONE:
             since = min(known.created_at for known in absent) - CLOCKS_DIFFER
-            for order in self.broker.orders(since):
-                listed[order.broker_order_id] = listed[order.client_order_id] = order
+            with suppress(ListingTooLong):  # what is not listed is asked for by itself
+                for order in self.broker.orders(since):
+                    listed[order.broker_order_id] = listed[order.client_order_id] = order
         found: dict[Believed, Order | None] = {}
         for known in absent:
             found[known] = listed.get(known.broker_order_id or known.client_order_id) or self._asked_for(known)
@@ -111,11 +124,12 @@ class Look:
         by_id = {order.broker_order_id: order for _, order in filled}
         totals = dict.fromkeys(by_id, Decimal(0))
         since = min(known.created_at for known, _ in filled) - CLOCKS_DIFFER
-        for one in self.broker.executions(since):
-            if order := by_id.get(one.broker_order_id):
-                totals[one.broker_order_id] += one.quantity
-                total = totals[one.broker_order_id]
-                yield replace(order, status=OrderStatus.WORKING, filled_quantity=total, average_price=None), one
+        with suppress(ListingTooLong):  # what is not listed counts by the order's own total
+            for one in self.broker.executions(since):
+                if order := by_id.get(one.broker_order_id):
+                    totals[one.broker_order_id] += one.quantity
+                    total = totals[one.broker_order_id]
+                    yield replace(order, status=OrderStatus.WORKING, filled_quantity=total, average_price=None), one
 
     def _canceled(self, unwanted: Sequence[Order]) -> Iterable[Heard]:
         """Orders that no intent asks for are canceled; what could not be is tried again at the next look."""

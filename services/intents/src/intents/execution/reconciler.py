@@ -4,10 +4,10 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 from sqlalchemy import Engine
@@ -24,7 +24,7 @@ from intents.execution.credentials import (
     NoCredential,
     VaultDown,
 )
-from intents.execution.fair_share import may_take_another
+from intents.execution.fair_share import may_take_another, who_gives_way
 from intents.execution.looking import Look, MissingOrders
 from intents.execution.metrics import LOOKS, STREAMS
 from intents.execution.recorder import Recorder
@@ -50,15 +50,21 @@ class Watch:
     """One account: a thread that listens, and when it is to be looked at next."""
 
     account: Watched
-    stop: threading.Event
     look_at: float = 0.0
     active_at: float = field(default_factory=time.monotonic)
     looking: bool = False
-    has_stream: bool = False
-    listening: bool = False
+    stream: threading.Event | None = None
+    """Ends its stream; None: it has none."""
     missing: MissingOrders = field(default_factory=MissingOrders)
     paused_until: float = 0.0
     """Until when the broker wishes not to be asked."""
+    adopted_until: dict[UUID, datetime] = field(default_factory=dict)
+    """By epoch: until when orders made since a restore are recorded, while they are too many for one look."""
+
+    def end_stream(self) -> None:
+        if self.stream:
+            self.stream.set()
+            self.stream = None
 
 
 @dataclass
@@ -90,7 +96,7 @@ class Reconciler:
                 while time.monotonic() < renew_at and not stop.is_set():
                     stop.wait(SOON_SECONDS if self._look_where_due(pool) else CALM_SECONDS)
             for watch in self._watches.values():
-                watch.stop.set()
+                watch.end_stream()
         self._carefully(lambda: watching.release(self.engine, self._token))
         self.recorder.close()
 
@@ -110,7 +116,7 @@ class Reconciler:
         epoch = self._restored.epoch if self._restored else None
         mine = {one.account_id: one for one in watching.watch(self.engine, self._token, keep, LEASE_SECONDS, epoch)}
         for account_id in self._watches.keys() - mine.keys():
-            self._watches.pop(account_id).stop.set()
+            self._watches.pop(account_id).end_stream()
         for account_id in mine.keys() - self._watches.keys():
             self._begin(mine[account_id])
         for account in mine.values():
@@ -129,21 +135,33 @@ class Reconciler:
             self.recorder.put(order)
 
     def _begin(self, account: Watched) -> None:
-        self._watches[account.account_id] = Watch(account, threading.Event())
+        self._watches[account.account_id] = Watch(account)
 
     def _open_streams(self) -> None:
-        """As many as there may be, and no more of one organization than its fair share."""
-        held = self._counted("has_stream")
+        """As many as there may be, and of one organization its fair share, also of what others had before it came."""
+        held = self._organizations(watch for watch in self._watches.values() if watch.stream)
+        full: set[UUID] = set()
         for watch in self._watches.values():
-            if watch.has_stream or not _may_take(watch, held, self.streams):
+            organization_id = watch.account.organization_id
+            if watch.stream or organization_id in full:
                 continue
-            watch.has_stream = True
-            held[watch.account.organization_id] += 1
-            threading.Thread(target=self._listen, args=(watch,), name="stream", daemon=True).start()
+            if not _may_take(watch, held, self.streams):
+                if (other := who_gives_way(organization_id, held)) is None:
+                    full.add(organization_id)
+                    continue
+                self._end_quietest_stream(other)
+                held[other] -= 1
+            watch.stream = threading.Event()
+            held[organization_id] += 1
+            threading.Thread(target=self._listen, args=(watch, watch.stream), name="stream", daemon=True).start()
 
-    def _counted(self, flag: str) -> Counter[UUID]:
-        """How many watches of each organization have the flag set."""
-        return Counter(watch.account.organization_id for watch in self._watches.values() if getattr(watch, flag))
+    def _end_quietest_stream(self, organization_id: UUID) -> None:
+        theirs = [each for each in self._watches.values() if each.account.organization_id == organization_id]
+        min((each for each in theirs if each.stream), key=lambda each: each.active_at).end_stream()
+
+    def _organizations(self, watches: Iterable[Watch]) -> Counter[UUID]:
+        """How many of the watches are of each organization."""
+        return Counter(watch.account.organization_id for watch in watches)
 
     def _pair(self, account: Watched) -> KeyPair:
         return self.credentials.pair(account.account_id, account.broker)
@@ -151,37 +169,37 @@ class Reconciler:
     def _broker(self, account: Watched, pair: KeyPair) -> Broker:
         return self.brokers.account(account.broker, account.environment, pair.secret)
 
-    def _listen(self, watch: Watch) -> None:
+    def _listen(self, watch: Watch, stop: threading.Event) -> None:
         """Until told to stop; a line that breaks is taken up again, and what was missed is looked for."""
-        account_id, pause = watch.account.account_id, FIRST_PAUSE_SECONDS
+        account_id, pause, listening = watch.account.account_id, FIRST_PAUSE_SECONDS, False
 
         def ready() -> None:
-            nonlocal pause
-            pause, watch.listening, watch.look_at = FIRST_PAUSE_SECONDS, True, 0.0
+            nonlocal pause, listening
+            pause, listening, watch.look_at = FIRST_PAUSE_SECONDS, True, 0.0
             STREAMS.inc()
 
         def hear(update: Update) -> None:
             watch.active_at = time.monotonic()
             self.recorder.put(Heard(account_id, update.order, update.occurred_at, update.execution, update.told))
 
-        while not watch.stop.is_set():
+        while not stop.is_set():
             try:
-                self._broker(watch.account, self._pair(watch.account)).listen(ready, hear, watch.stop)
+                self._broker(watch.account, self._pair(watch.account)).listen(ready, hear, stop)
             except (BrokerError, *_NO_KEYS, SQLAlchemyError, TimeoutError) as error:
                 log.info("stream_lost", account_id=str(account_id), error=type(error).__name__)
             except Exception as error:
                 log.error("stream_lost", account_id=str(account_id), exc_info=error)
-            if watch.listening:
-                watch.listening = False
+            if listening:
+                listening = False
                 STREAMS.dec()
-            watch.stop.wait(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads them, guards nothing # nosec B311
+            stop.wait(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads them, guards nothing # nosec B311
             pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
 
     def _look_where_due(self, pool: ThreadPoolExecutor) -> bool:
         """The most overdue first, as far as lookers are free for their organizations; whether somebody has to wait."""
         now = time.monotonic()
         due = [watch for watch in self._watches.values() if watch.look_at <= now and not watch.looking]
-        held = self._counted("looking") if due else Counter()
+        held = self._organizations(watch for watch in self._watches.values() if watch.looking) if due else Counter()
         begun = 0
         for watch in sorted(due, key=lambda each: each.look_at):
             if _may_take(watch, held, LOOKERS):
@@ -236,7 +254,7 @@ class Reconciler:
             look = Look(account_id, broker, here, watch.missing)
             found, sequence = looking.look(self.engine, look)
             if watch.account.is_restored and self._restored:
-                self._catch_up(look, found, self._restored)
+                self._catch_up(watch, look, found, self._restored)
                 found = []
         except CredentialRefused:
             self.refused(account_id, pair)
@@ -245,13 +263,17 @@ class Reconciler:
             self.recorder.tell(account_id, sequence)
         return found, [known for known in believed if known not in here]
 
-    def _catch_up(self, look: Look, found: Sequence[Heard], restored: Restored) -> None:
+    def _catch_up(self, watch: Watch, look: Look, found: Sequence[Heard], restored: Restored) -> None:
         """After a restore: also what happened at the broker since the moment to which the log was restored."""
         remembered = watching.remembered_until(self.engine, look.account_id, restored.started_at)
-        since = look.everything_since(remembered or restored.started_at - FORGOTTEN)
-        ends = recorder.record(self.recorder.direct, [*found, *since])
-        watching.caught_up(self.engine, look.account_id, restored.epoch)
-        log.info("account_caught_up", account_id=str(look.account_id), orders=len(since))
+        since = watch.adopted_until.get(restored.epoch) or remembered or restored.started_at - FORGOTTEN
+        made, reached = look.everything_since(since)
+        ends = recorder.record(self.recorder.direct, [*found, *made])
+        if reached:
+            watch.adopted_until[restored.epoch] = reached
+        else:
+            watching.caught_up(self.engine, look.account_id, restored.epoch)
+            log.info("account_caught_up", account_id=str(look.account_id), orders=len(made))
         for account_id, sequence in ends.items():
             self.recorder.tell(account_id, sequence)
 

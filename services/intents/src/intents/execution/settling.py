@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from intents.brokers import Order, OrderStatus
 from intents.execution.held import ENDED, MISSING, Held
@@ -83,7 +83,7 @@ def _answered(held: Held, answer: Answer) -> None:
     elif isinstance(verdict, Unknown):
         _unknown(held, verdict)
     elif isinstance(verdict, Later):
-        _later(held, verdict, sent_before=work.started_before)
+        _later(held, verdict, work)
     elif isinstance(verdict, Requested):
         _taken_in(held, work)
     elif isinstance(verdict, Decided):
@@ -172,10 +172,11 @@ def _unknown(held: Held, verdict: Unknown) -> None:
             tell(held, held.intent.status, report)
 
 
-def _later(held: Held, verdict: Later, sent_before: datetime | None) -> None:
-    held.submit_started_at = sent_before  # as before this run, which sent nothing
+def _later(held: Held, verdict: Later, work: Work) -> None:
+    held.submit_started_at = work.started_before  # as before this run, which sent nothing
     held.absences = held.absences + 1 if verdict.absent else 0
-    _again(held, verdict.seconds)
+    canceled_meanwhile = held.intent.status is Status.PENDING_CANCEL and work.status is not Status.PENDING_CANCEL
+    _again(held, 0.0 if canceled_meanwhile else verdict.seconds)
     if verdict.code and held.intent.reason_code != verdict.code:
         held.intent = replace(held.intent, reason_code=verdict.code, updated_at=held.now)
         tell(held, held.intent.status, Report(Update.SUBMITTED, held.now, reason=verdict.reason))

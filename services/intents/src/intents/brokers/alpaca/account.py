@@ -21,6 +21,7 @@ from intents.brokers.alpaca.reading import (
     read_order,
     read_position,
     read_update,
+    reason,
     timestamp,
     understood,
 )
@@ -32,6 +33,7 @@ from intents.brokers.protocol import (
     CredentialRefused,
     DuplicateClientOrderId,
     Execution,
+    ListingTooLong,
     NewOrder,
     NotSent,
     Order,
@@ -46,7 +48,6 @@ from intents.brokers.protocol import (
 PAGE = 500
 ACTIVITY_PAGE = 100
 MOST_ROWS = 50_000  # of one listing
-LONGEST_REASON = 200
 LONGEST_RETRY_SECONDS = 900.0  # a header that asks for more is rather broken than meant
 SILENCE_SECONDS = 1.0  # how often a quiet stream looks whether it is to stop
 MESSAGE_BYTES = 2**20  # of one message of the stream, decompressed
@@ -126,7 +127,7 @@ class Alpaca:
     def _listing(self, path: str, page_rows: int, cursor: tuple[str, str], **query: Any) -> Iterator[Any]:
         """Every row, page by page. `cursor`: the parameter that continues the listing, and the field it comes from.
 
-        A listing that goes in circles or does not end is a broken answer: what came of it so far counts for nothing.
+        A listing that goes in circles is a broken answer: what came of it so far counts for nothing.
         """
         parameter, field = cursor
         seen: set[str] = set()
@@ -140,7 +141,7 @@ class Alpaca:
             if query[parameter] in seen:
                 raise OutcomeUnknown("listing_repeats")
             seen.add(query[parameter])
-        raise OutcomeUnknown("listing_too_long")
+        raise ListingTooLong("listing_too_long")
 
     def positions(self) -> list[Position]:
         return [read_position(row) for row in self._rows("/v2/positions")]
@@ -217,7 +218,7 @@ class Alpaca:
         if not isinstance(body, dict):
             body = {}
         with understood():
-            message = str(body.get("message") or f"http {status}")[:LONGEST_REASON]
+            message = reason(body.get("message") or f"http {status}")
         if status == 401 or (status == 403 and message.startswith("forbidden")):
             raise CredentialRefused
         if status == 404:

@@ -9,6 +9,7 @@ from typing import Any
 from intents.brokers.protocol import Balance, Execution, Order, OrderStatus, OutcomeUnknown, Position, Told, Update
 
 LONGEST_WORD = 256  # of an id or a symbol
+LONGEST_REASON = 200
 LARGEST_EXPONENT = 30  # of a number, either way: written out, a larger one is mostly zeros
 _MISREAD = (KeyError, TypeError, ValueError, AttributeError, InvalidOperation, IndexError, RecursionError)
 
@@ -48,10 +49,12 @@ class understood:  # noqa: N801 - reads as a word of the language
 
 
 def parse(content: str | bytes) -> Any:
+    """JSON in UTF-8. What no database keeps is a broken answer: here U+0000, halves of a surrogate pair in `_word`."""
     with understood():
-        if (b"\\u0000" if isinstance(content, bytes) else "\\u0000") in content:  # type: ignore[operator]
-            raise ValueError  # which no database keeps
-        return json.loads(content)
+        text = content.decode() if isinstance(content, bytes) else content
+        if "\\u0000" in text:
+            raise ValueError
+        return json.loads(text)
 
 
 def plain(value: Decimal | None) -> str | None:
@@ -73,9 +76,15 @@ def _moment(text: str) -> datetime:
 
 def _word(value: object) -> str:
     text = str(value)
+    text.encode()  # fails for half of a surrogate pair
     if len(text) > LONGEST_WORD:
         raise ValueError
     return text
+
+
+def reason(value: object) -> str:
+    """What a broker says to people. A no is a no whatever its words are: of these what can be kept is kept."""
+    return str(value)[:LONGEST_REASON].encode(errors="replace").decode()
 
 
 def _word_or_none(value: object) -> str | None:

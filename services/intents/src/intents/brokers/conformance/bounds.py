@@ -3,15 +3,16 @@
 
 import threading
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from itertools import count
 from typing import Any
 
 import pytest
 
 from intents.brokers.conformance.hostile import BROKEN, Hostile, huge_when_decompressed, whole
 from intents.brokers.conformance.market import SOON_SECONDS, Market, order
-from intents.brokers.protocol import Broker, OutcomeUnknown
+from intents.brokers.protocol import Broker, ListingTooLong, OutcomeUnknown
 
 _MOST_MEMORY = 48 * 2**20
 _EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
@@ -48,6 +49,11 @@ class BoundedAnswers:
             pytest.skip("this adapter does not speak HTTP")
         return market.at(hostile.address)
 
+    def pages(self, market: Market, listing: str) -> Callable[[int], bytes]:
+        if listing not in market.full_pages:
+            pytest.skip("this adapter has no pages of it")
+        return market.full_pages[listing]
+
     @pytest.mark.parametrize("answer", list(BROKEN))
     def test_a_broken_answer_to_a_send_leaves_its_outcome_unknown(self, answer: str, market: Market) -> None:
         with Hostile(BROKEN[answer]) as hostile:
@@ -77,11 +83,20 @@ class BoundedAnswers:
 
     @pytest.mark.parametrize("listing", list(_LISTINGS))
     def test_a_listing_that_repeats_a_page_ends_as_broken(self, listing: str, market: Market) -> None:
-        page = market.full_pages.get(listing)
-        if page is None:
-            pytest.skip("this adapter has no pages of it")
-        with Hostile(whole(page)) as hostile:
+        with Hostile(whole(self.pages(market, listing)(0))) as hostile:
             raised = ends(lambda: _LISTINGS[listing](self.at(market, hostile)))
 
         assert isinstance(raised, OutcomeUnknown), repr(raised)
         assert hostile.requests == 2, "a page that was seen before is followed no further"
+
+    @pytest.mark.parametrize("listing", list(_LISTINGS))
+    def test_a_listing_whose_pages_never_end_is_too_long(self, listing: str, market: Market) -> None:
+        page, numbers = self.pages(market, listing), count()
+
+        def next_page() -> Iterator[bytes]:
+            return whole(page(next(numbers)))()
+
+        with Hostile(next_page) as hostile:
+            raised = ends(lambda: _LISTINGS[listing](self.at(market, hostile)))
+
+        assert isinstance(raised, ListingTooLong), repr(raised)

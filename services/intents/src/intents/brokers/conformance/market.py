@@ -42,8 +42,8 @@ class Market(Protocol):
     """Fills an order only after its cancel was taken in."""
     at: Callable[[str], Broker] | None
     """The same adapter at an HTTP address of the suite's own; None if it does not speak HTTP."""
-    full_pages: Mapping[str, bytes]
-    """Of listings that have pages (`open_orders`, `orders`, `executions`): the body of one that is not the last."""
+    full_pages: Mapping[str, Callable[[int], bytes]]
+    """Of listings that have pages (`open_orders`, `orders`, `executions`): the body of the nth; there is another."""
 
 
 def order(symbol: str, quantity: str = "10", **more: Any) -> NewOrder:

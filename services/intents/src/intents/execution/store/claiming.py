@@ -60,19 +60,18 @@ _TAKE_OVER = """
 
 _IS_DUE = """
     i.open_actions > 0 AND i.next_attempt_at <= now() AND (i.lease_until IS NULL OR i.lease_until <= now())
-    AND i.account_id <> ALL ($4)
-    AND (i.account_id <> ALL ($10)
-         OR (i.status = 'PENDING_CANCEL' AND i.broker_order_id IS NULL AND i.submit_started_at IS NULL))"""
+    AND i.account_id <> ALL ($4)"""
 
 # Organizations take turns: of those that have something due each gives the same number, the first is the one after $9.
-# Which they are is found by leaps through the index, so a backlog of one costs the others nothing.
+# Which they are is found by leaps through the index, so a backlog of one costs the others nothing; only what is due in
+# accounts that are left out ($4) is gone through.
 #
 # The lease is the recovery point as well: from here on the command may have been sent. What is looked up by key is a
 # subquery and not a join, because a join may be planned as a scan while the table is still small. A run that has left
 # its lease behind may have sent: what the broker did not have before that says nothing.
 _CLAIM = Statement(
     "execution_claim",
-    ("integer", "uuid", "double precision", "uuid[]", "integer", "uuid[]", "integer[]", "integer", "uuid", "uuid[]"),
+    ("integer", "uuid", "double precision", "uuid[]", "integer", "uuid[]", "integer[]", "integer", "uuid"),
     f"""
     WITH RECURSIVE restored AS MATERIALIZED ({_RESTORED_AT}), organization AS (
         (SELECT organization_id AS id FROM intents.intent WHERE open_actions > 0 ORDER BY organization_id LIMIT 1)
@@ -161,18 +160,13 @@ def claim(
     except_of: Sequence[UUID] = (),
     holder: int | None = None,
     shares: Shares | None = None,
-    resting: Sequence[UUID] = (),
 ) -> list[Work]:
-    """Take what is due and nobody else's: the earliest unsettled command of each intent, by turns of organizations.
-
-    Of accounts that are resting only what was canceled before anybody sent it: that needs no broker.
-    """
+    """Take what is due and nobody else's: the earliest unsettled command of each intent, by turns of organizations."""
     token, asked_at, shares = uuid4(), elapsed(), shares or Shares({}, limit)
-    excepted = [str(account_id) for account_id in except_of]
+    resting = [str(account_id) for account_id in except_of]
     organizations = [str(organization_id) for organization_id in shares.allowances]
     by_turns = (organizations, list(shares.allowances.values()), shares.of_others, str(shares.after))
-    without_broker = [str(account_id) for account_id in resting]
-    rows = direct.write(_CLAIM, (limit, str(token), lease_seconds, excepted, holder, *by_turns, without_broker))
+    rows = direct.write(_CLAIM, (limit, str(token), lease_seconds, resting, holder, *by_turns))
     return [_work(row, token, asked_at, lease_seconds, holder) for row in rows]
 
 
