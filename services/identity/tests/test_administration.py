@@ -17,8 +17,8 @@ from chassis.config import BadConfiguration
 from chassis.keyuse import KeyUses
 from identity import admin as by_hand
 from identity import model, usecases
-from identity.app import create_app
-from identity.config import Config
+from identity.app import create_app, dependencies
+from identity.config import Config, RelayConfig
 from identity.worker import chores
 from tip_local.platform_plugin import Platform
 from tip_local.world import ROLES, Organization, World
@@ -439,7 +439,7 @@ def test_an_entitlement_that_cannot_be_is_refused(
 
 @pytest.mark.usefixtures("patient_redis")
 def test_a_keys_last_use_is_noted_without_a_write_per_request(
-    platform: Platform, world: World, organization: Organization, admin: Headers
+    platform: Platform, organization: Organization, admin: Headers
 ) -> None:
     client = create_app(platform.web_environment("identity")).test_client()
     deps = client.application.extensions["deps"]
@@ -452,7 +452,8 @@ def test_a_keys_last_use_is_noted_without_a_write_per_request(
     assert [sql for sql in statements.seen if not sql.lstrip().startswith("SELECT")] == []
     key_id = UUID(client.get("/v1/auth/self", headers=key).json["id"])
     assert client.get(f"/v1/api-keys/{key_id}", headers=admin).json["last_used_at"] is None
-    for chore in chores(world.deps, KeyUses(platform.redis_url)):
+    relay = dependencies(RelayConfig.from_env(platform.environment("identity")))
+    for chore in chores(relay, KeyUses(platform.redis_url)):
         chore.run_if_due()
     used = datetime.fromisoformat(client.get(f"/v1/api-keys/{key_id}", headers=admin).json["last_used_at"])
     assert timedelta(0) <= datetime.now(UTC) - used < timedelta(seconds=10)
