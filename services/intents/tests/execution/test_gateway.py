@@ -169,6 +169,7 @@ def test_failures_of_one_organization_shut_the_way_to_the_broker_for_nobody_else
     attacker = uuid4()
     for _ in range(3 * FAILURES):
         gateway.carry_out(work(organization_id=attacker))
+    gateway.breaker("paper", "paper")._organizations[attacker].until = time.monotonic() + 60
     asked = len(scripted.requests)
 
     assert gateway.circuits() == {"paper paper": "closed"}
@@ -181,6 +182,7 @@ def test_a_broker_that_cannot_be_reached_is_out_of_reach_for_all(desk, work):
     gateway = Gateway(nobody, Credentials(desk.deps.engine, "for-tests-only"))
     for _ in range(FAILURES):
         gateway.carry_out(work(organization_id=uuid4()))
+    gateway.breaker("paper", "paper")._line.until = time.monotonic() + 60
 
     assert gateway.carry_out(work()).reason == "circuit_open"
     assert gateway.circuits() == {"paper paper": "open"}
