@@ -265,6 +265,17 @@ def retries(breaker: Breaker, organization_id: UUID, commands: int) -> list[floa
     return [breaker.retry_after(organization_id, breaker.wait(organization_id)) for _ in range(commands)]
 
 
+def test_a_cancel_is_retried_before_the_orders_that_wait_already(breaker):
+    fail(breaker, *[A] * FAILURES)
+    wait = breaker.wait(A)
+    for _ in range(600):
+        breaker.retry_after(A, wait)
+
+    cancels = [breaker.retry_after(A, wait, is_cancel=True) for _ in range(2)]
+
+    assert cancels == [pytest.approx(wait), pytest.approx(wait + 1 / RETRIES_PER_SECOND)]
+
+
 def test_commands_turned_back_at_one_moment_are_retried_at_a_fixed_rate_from_the_end_of_the_pause(breaker):
     fail(breaker, *[A] * FAILURES)
     pause = breaker.wait(A)

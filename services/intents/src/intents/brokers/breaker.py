@@ -15,7 +15,7 @@ Commands that have to wait are retried one after the other, so that a backlog of
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 FAILURES = 5  # in a row, before a circuit opens
@@ -69,8 +69,8 @@ class Organization(Circuit):
     seen_at: float = 0.0
     trying_until: float = 0.0
     """How long it is expected to say what became of its try through an open circuit."""
-    last_retry: float = 0.0
-    """When the last of its waiting commands is to be retried."""
+    last_retries: dict[bool, float] = field(default_factory=dict)
+    """When the last of its waiting commands is to be retried: of the cancels, and of the others."""
 
 
 class Breaker:
@@ -117,16 +117,20 @@ class Breaker:
                 self._tried_at = now
                 self._show(organization_id, own)
             else:
-                own.last_retry = 0.0
+                own.last_retries.clear()
             return 0.0
 
-    def retry_after(self, organization_id: UUID, wait: float) -> float:
-        """Seconds until a command that has to wait so long is to be retried: not before those that wait already."""
+    def retry_after(self, organization_id: UUID, wait: float, *, is_cancel: bool = False) -> float:
+        """Seconds until a command that has to wait so long is to be retried: not before those that wait already.
+
+        Cancels wait for other cancels only: they reduce risk, and come before a backlog of orders.
+        """
         with self._lock:
             now = self._clock()
             own = self._of(organization_id, now)
-            own.last_retry = max(now + wait, own.last_retry + 1 / RETRIES_PER_SECOND)
-            return own.last_retry - now
+            last = own.last_retries.get(is_cancel, 0.0)
+            own.last_retries[is_cancel] = max(now + wait, last + 1 / RETRIES_PER_SECOND)
+            return own.last_retries[is_cancel] - now
 
     def succeeded(self, organization_id: UUID) -> None:
         """The broker answered: whoever failed before may try again, but an organization that fails answers for it."""

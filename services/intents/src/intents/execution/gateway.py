@@ -95,7 +95,8 @@ class Gateway:
     def _try_all(self, work: Work, pairs: Sequence[KeyPair]) -> Verdict:
         breaker = self.breaker(work.broker or "", work.environment)
         if (wait := breaker.wait(work.organization_id)) > 0:
-            return Later(breaker.retry_after(work.organization_id, wait), "circuit_open")
+            is_cancel = work.type == "CANCEL"
+            return Later(breaker.retry_after(work.organization_id, wait, is_cancel=is_cancel), "circuit_open")
         try:
             for pair in pairs:
                 verdict = self._try(breaker, work, pair)
