@@ -21,8 +21,9 @@ from sqlalchemy import NullPool, create_engine
 
 from bench.flood import flood, request
 from bench.harness import Ratio, report
-from bench.submit_stage import ROLES, Stage, stage
-from chassis import db, keys
+from bench.submit_stage import Stage, stage
+from chassis import db, keys, migrations
+from tip_local.process_table import WEB_SERVICES
 from tip_local.processes import free_port
 from tip_local.world import World, add_account
 
@@ -145,11 +146,11 @@ def tenants(on: Stage) -> list[Tenant]:
 
 
 def _url(on: Stage, role: str) -> str:
-    return on.environment["DATABASE_URL"].replace("tip_intents", f"tip_{role}")
+    return on.environment["DATABASE_URL"].replace("tip_intents_web", f"tip_{role}")
 
 
 def _scoped(on: Stage) -> dict[str, str]:
-    return {f"{role.upper()}_DATABASE_URL": _url(on, role) for role in ROLES}
+    return {f"{service.upper()}_DATABASE_URL": _url(on, migrations.web_name(service)) for service in WEB_SERVICES}
 
 
 def fill(on: Stage, tenant: Tenant) -> None:
