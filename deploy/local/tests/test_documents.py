@@ -37,6 +37,12 @@ def test_the_contract_names_every_code_there_is_and_no_other() -> None:
     assert codes_in_the_contract() - WITHOUT_FLASK == codes_in_the_code() - PLAIN_TEXT_ONLY
 
 
+def test_views_that_are_heavy_have_a_front_that_looks_for_them() -> None:
+    heavy = {source.relative_to(ROOT).parts[1] for source in SOURCES if "heavy=True" in source.read_text()}
+
+    assert heavy == {"intents"}
+
+
 def test_what_is_promised_about_security_names_tests_that_exist() -> None:
     promised = (ROOT / "SECURITY.md").read_text().split("## What is promised")[1].split("## What is not")[0]
     named = re.findall(r"`([\w./-]+\.py)`", promised)
