@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from chassis import http_rules, problems, strict_json
 from chassis.openapi import PAGE_HEADERS
 from stream_gateway.config import Config as GatewayConfig
 from tip_local.home import ROLES
@@ -18,6 +19,7 @@ from tip_local.web import ROUTES
 REPOSITORY = Path(__file__).resolve().parents[3]
 COMPOSE = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text())
 INGRESS = (REPOSITORY / "deploy" / "ingress" / "nginx.conf").read_text()
+PROBLEMS = (REPOSITORY / "deploy" / "ingress" / "problems.conf").read_text()
 
 
 def service(name: str) -> dict[str, Any]:
@@ -43,6 +45,37 @@ def test_the_page_at_the_ingress_has_the_headers_that_a_service_gives_it() -> No
     given = dict(re.findall(r'add_header (\S+) "(.*?)" always;', page))
 
     assert given == PAGE_HEADERS
+
+
+def test_what_the_ingress_refuses_has_the_codes_of_the_services() -> None:
+    tables = {
+        name: dict(re.findall(r'(\d{3}) "?(.+?)"?;', table))
+        for name, table in re.findall(r"map \$status \$problem_(code|title|detail) \{(.*?)\}", PROBLEMS, re.DOTALL)
+    }
+    codes = {**problems._CODES, 501: "unsupported_transfer_coding", 502: problems.unavailable().code}
+
+    assert tables["code"] == {status: codes[int(status)] for status in tables["code"]}
+    assert tables["code"].keys() == tables["title"].keys() == tables["detail"].keys()
+
+
+def test_every_error_that_the_ingress_has_a_page_for_is_a_problem() -> None:
+    [codes] = re.findall(r"map \$status \$problem_code \{(.*?)\}", PROBLEMS, re.DOTALL)
+    answered = {
+        status
+        for statuses, instead in re.findall(r"error_page ([\d ]+?)(?: =(\d+))? /problem;", INGRESS)
+        for status in ([instead] if instead else statuses.split())
+    }
+
+    assert answered == set(re.findall(r"(\d{3}) ", codes))
+
+
+def test_the_ingress_has_the_limits_of_the_services_and_leaves_the_time_of_a_body_to_them() -> None:
+    seconds = {name: float(value) for name, value in re.findall(r"(\w+_timeout) (\d+)s;", INGRESS)}
+
+    assert (seconds["client_header_timeout"], seconds["keepalive_timeout"]) == (http_rules.HEADERS_S, http_rules.IDLE_S)
+    assert f"client_max_body_size {strict_json.MAX_BYTES // 1024}k;" in INGRESS
+    assert "proxy_request_buffering off;" in INGRESS
+    assert seconds["client_body_timeout"] > http_rules.BODY_S
 
 
 def test_a_callers_requests_are_counted_against_the_same_limit_wherever_they_go() -> None:

@@ -64,6 +64,12 @@ def test_every_promise_about_security_has_its_proof_beside_it() -> None:
     assert [promise for promise, proof in rows if not re.search(r"`[\w./-]+\.py`", proof)] == []
 
 
+def test_views_that_are_heavy_have_a_front_that_looks_for_them() -> None:
+    heavy = {source.relative_to(ROOT).parts[1] for source in SOURCES if "heavy=True" in source.read_text()}
+
+    assert heavy == {"intents"}
+
+
 def test_what_is_promised_about_security_names_tests_that_exist() -> None:
     named = re.findall(r"`([\w./-]+\.py)`", promised_about_security())
 

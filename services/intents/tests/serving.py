@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -41,13 +42,22 @@ def introduce(app: Flask, key: str) -> None:
 
 def send_together(app: Flask, requests: Sequence[EnvironBuilder]) -> list[TestResponse]:
     """The answers to requests that the front finds waiting all at once."""
+    return [answer for answer, _seconds in timed_together(app, requests)]
 
-    async def gather() -> list[Answer]:
-        front = app.extensions["front"]
-        return await asyncio.gather(*(_answer(front, request.get_environ()) for request in requests))
 
-    answers = asyncio.run_coroutine_threadsafe(gather(), _loop()).result()
-    return [TestResponse([body], status, Headers(headers), None) for status, headers, body in answers]  # type: ignore[arg-type]
+def timed_together(app: Flask, requests: Sequence[EnvironBuilder]) -> list[tuple[TestResponse, float]]:
+    """The same, and how long each answer took."""
+    front = app.extensions["front"]
+
+    async def timed(request: EnvironBuilder) -> tuple[TestResponse, float]:
+        began = time.monotonic()
+        status, headers, body = await _answer(front, request.get_environ())
+        return TestResponse([body], status, Headers(headers), None), time.monotonic() - began  # type: ignore[arg-type]
+
+    async def gather() -> list[tuple[TestResponse, float]]:
+        return await asyncio.gather(*map(timed, requests))
+
+    return asyncio.run_coroutine_threadsafe(gather(), _loop()).result()
 
 
 def _through(front: Bridge) -> Callable[..., Iterable[bytes]]:

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from uuid import uuid4
 
 import psycopg2
 import pytest
@@ -96,6 +97,38 @@ def test_batches_of_a_tenant_are_done_one_at_a_time(loud: Desk, quiet: Desk) -> 
 
         assert loud.get().status_code == 200  # lighter requests of its own go on, too
         assert everything(quiet) == [200, 201, 201]
+
+
+def test_positions_of_a_tenant_are_read_one_at_a_time(loud: Desk) -> None:
+    path = f"/v1/accounts/{loud.account_id}/positions"
+    connection = psycopg2.connect(loud.platform.admin_url)
+    connection.cursor().execute("LOCK TABLE intents.position")
+    with closing(connection), ThreadPoolExecutor(CONNECTIONS) as callers:
+        waiting = [callers.submit(loud.app.test_client().get, path, headers=loud.headers) for _ in range(CONNECTIONS)]
+        done, _ = wait(waiting, return_when="FIRST_COMPLETED")
+        assert {one.result().status_code for one in done} == {429}
+
+        assert loud.get().status_code == 200  # the other thread that its key may have is free
+
+
+@pytest.mark.parametrize(
+    ("path", "heavy"),
+    [
+        ("/v1/accounts/{}/intents/batch", True),
+        ("/v1/accounts/{}/intents/verify", True),
+        ("/v1/accounts/{}/positions", True),
+        ("/v1/accounts/{}/positi%6Fns", True),
+        ("http://localhost/v1/accounts/{}/positions", True),
+        ("/v1/accounts/{}/intents", False),
+        ("/v1/accounts/{}/intents/stats", False),
+        ("/v1/accounts/{}/balances", False),
+        ("/v1/accounts/{}/positions/", False),
+    ],
+)
+def test_a_heavy_request_is_known_by_its_view_however_its_path_is_written(app: Flask, path: str, heavy: bool) -> None:
+    scope = {"raw_path": path.format(uuid4()).encode(), "query_string": b""}
+
+    assert app.extensions["front"].is_heavy(scope) is heavy
 
 
 def test_a_new_key_that_waits_for_its_intent_does_not_keep_other_new_keys_waiting(

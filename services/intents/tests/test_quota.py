@@ -72,3 +72,27 @@ def test_statistics_cost_more_than_a_read_and_a_verification_by_what_it_reads(pa
         "VALUES (:account_id, 1000, '', '')"
     )
     assert units(payer.get("/verify")) == 6 + 11
+
+
+def test_positions_cost_by_how_many_are_held(payer: Desk) -> None:
+    path = f"/v1/accounts/{payer.account_id}/positions"
+    assert units(payer.client.get(path, headers=payer.headers)) == 1
+    payer.execute(
+        "INSERT INTO intents.position (account_id, symbol, quantity, updated_at) "
+        "SELECT :account_id, 'S' || number, 1, now() FROM generate_series(1, 1000) number"
+    )
+
+    answer = payer.client.get(path, headers=payer.headers)
+
+    assert (units(answer), len(answer.json["data"])) == (1 + 11, 1000)
+
+
+def test_positions_beyond_the_quota_are_refused(payer: Desk) -> None:
+    payer.execute(
+        "INSERT INTO intents.position (account_id, symbol, quantity, updated_at) "
+        "SELECT :account_id, 'S' || number, 1, now() FROM generate_series(1, 5000) number"
+    )
+    answers = [payer.client.get(f"/v1/accounts/{payer.account_id}/positions", headers=payer.headers) for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [200, 429]
+    assert answers[1].json["code"] == "rate_limited"

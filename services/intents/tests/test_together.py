@@ -2,20 +2,23 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg2
+import pytest
 from flask import Flask
 from werkzeug.test import EnvironBuilder, TestResponse
 
 from chassis import keys
+from chassis.db import LOCK_TIMEOUT_MS
 from intents.lanes import Lanes
 
 from .conftest import Desk, cancel, create, limit, replace
-from .serving import create_app, introduce, send_together
+from .serving import create_app, introduce, send_together, timed_together
 from .test_controls import disable, limits
 
 
@@ -128,24 +131,86 @@ def test_lots_with_the_same_keys_in_two_workers_do_not_wait_for_each_other_in_a_
     assert len(desk.rows("action")) == 12
 
 
+@contextmanager
+def held(*desks: Desk) -> Iterator[None]:
+    """The accounts are being written to by somebody who takes long over it."""
+    connection = psycopg2.connect(desks[0].platform.admin_url)
+    try:
+        connection.cursor().execute(
+            "SELECT 1 FROM intents.account_head WHERE account_id = ANY(%s::uuid[]) FOR UPDATE",
+            ([str(desk.account_id) for desk in desks],),
+        )
+        yield
+    finally:
+        connection.close()
+
+
 def test_an_account_that_is_held_up_holds_up_no_other(new_desk: Callable[..., Desk]) -> None:
     stuck, free = new_desk(), new_desk()
     stuck.created(create())
-    holder = psycopg2.connect(stuck.platform.admin_url)
-    holder.cursor().execute(
-        "SELECT 1 FROM intents.account_head WHERE account_id = %s FOR UPDATE", (str(stuck.account_id),)
-    )
 
-    try:
+    with held(stuck):
         together = send_together(stuck.app, [request(stuck, create()), request(free, create())])
-    finally:
-        holder.close()
 
     assert [(answer.status_code, answer.json.get("code")) for answer in together] == [
         (503, "unavailable"),
         (201, None),
     ]
     assert len(stuck.rows("action")) == len(free.rows("action")) == 1
+
+
+def test_a_tenants_locked_accounts_delay_nobody_elses_submit_by_the_wait_for_a_lock(
+    new_desk: Callable[..., Desk],
+) -> None:
+    first, *others = (new_desk() for _ in range(4))
+    locked = [first, *(new_desk(organization=first.organization) for _ in range(2))]
+    for desk in (*locked, *others[:2]):  # of the last one it is the first action
+        desk.created(create())
+
+    with held(*locked):
+        sent = [request(desk, create()) for desk in (*locked, *others)]
+        answers = timed_together(first.app, sent)
+
+    assert [answer.status_code for answer, _seconds in answers] == [503] * 3 + [201] * 3
+    assert max(seconds for _answer, seconds in answers[3:]) < LOCK_TIMEOUT_MS / 1000
+    assert [len(desk.rows("action")) for desk in (*locked, *others)] == [1, 1, 1, 2, 2, 1]
+
+
+def test_a_locked_account_occupies_no_lane_for_as_long_as_a_lock_is_waited_for(
+    new_desk: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck, free = new_desk(), new_desk()
+    stuck.created(create())
+    lanes = stuck.app.extensions["front"]._lanes
+    monkeypatch.setattr(lanes, "_lanes", 1)
+
+    with held(stuck), ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(stuck.submit, create())
+        while not lanes._under_way:
+            assert not waiting.done()
+        [(answer, seconds)] = timed_together(free.app, [request(free, create())])
+        assert not waiting.done()
+
+    assert answer.status_code == 201
+    assert seconds < LOCK_TIMEOUT_MS / 1000
+
+
+def test_a_submit_that_left_the_others_for_a_locked_account_is_done_when_it_is_free(
+    new_desk: Callable[..., Desk],
+) -> None:
+    stuck, free = new_desk(), new_desk()
+    stuck.created(create())
+
+    with ThreadPoolExecutor(1) as pool:
+        with held(stuck):
+            sent = [request(stuck, create(), Idempotency_Key="k"), request(free, create())]
+            waiting = pool.submit(send_together, stuck.app, sent)
+            while not free.rows("action"):
+                assert not waiting.done()
+        answers = waiting.result()
+
+    assert [answer.status_code for answer in answers] == [201, 201]
+    assert len(stuck.rows("action")) == 2 and stuck.get("/verify").json["valid"] is True
 
 
 def test_a_lane_that_is_stuck_leaves_the_other_to_everybody_else() -> None:

@@ -35,6 +35,7 @@ View = TypeVar("View", bound=Callable[..., Any])
 SchemaClass = type[Schema]
 
 _ID = {"type": "string", "format": "uuid"}
+_PARAMETER = r"<(?:[^:<>]+:)?([^<>]+)>"
 _TITLE = "Trading Intents Platform"
 _VERSION = "0.1.0"
 _SCHEMES = {
@@ -56,6 +57,8 @@ class Description:
     """Whether the body is a form and not JSON."""
     note: str = ""
     """What else there is to know, beside who may call."""
+    heavy: bool = False
+    """Whether a request is so much work that a tenant gets only one such at a time."""
 
 
 @dataclass(frozen=True)
@@ -84,17 +87,37 @@ def describe(
     headers: Mapping[str, str] | None = None,
     form: bool = False,
     note: str = "",
+    heavy: bool = False,
 ) -> Callable[[View], View]:
     """Say what a route takes and answers; routes without it are not in the document.
 
-    `errors` are the statuses of problems; a refusal in another form is one of the `answers`.
+    `errors` are the statuses of problems; a refusal in another form is one of the `answers`. `heavy` is not for the
+    document but for the front that hands out threads, which finds it with `heavy_paths`.
     """
 
     def decorate(view: View) -> View:
-        view.description = Description(summary, body, answers, errors, query or {}, headers or {}, form, note)  # type: ignore[attr-defined]
+        view.description = Description(  # type: ignore[attr-defined]
+            summary, body, answers, errors, query or {}, headers or {}, form, note, heavy
+        )
         return view
 
     return decorate
+
+
+def heavy_paths(app: Flask) -> re.Pattern[bytes]:
+    """Found at the end of a request's decoded target if the view that answers it is `heavy`."""
+    rules = [rule for rule in app.url_map.iter_rules() if _is_heavy(app.view_functions[rule.endpoint])]
+    alternatives = "|".join(map(_path_pattern, rules)) or "(?!)"  # which is found nowhere
+    return re.compile(rf"(?:{alternatives})\Z".encode())
+
+
+def _is_heavy(view: Any) -> bool:
+    return hasattr(view, "description") and view.description.heavy
+
+
+def _path_pattern(rule: Rule) -> str:
+    parts = re.split(_PARAMETER, rule.rule)  # a literal, then by turns the name of a parameter and a literal
+    return "".join(rule._converters[part].regex if place % 2 else re.escape(part) for place, part in enumerate(parts))
 
 
 class _Names:
@@ -136,7 +159,7 @@ def page(apps: Sequence[Flask], routes: Sequence[Route] = ()) -> str:
 
 def _template(rule: Rule) -> str:
     """Flask's `<uuid:account_id>` as OpenAPI's `{account_id}`."""
-    return re.sub(r"<(?:[^:<>]+:)?([^<>]+)>", r"{\1}", rule.rule)
+    return re.sub(_PARAMETER, r"{\1}", rule.rule)
 
 
 def _operations(rule: Rule, view: Any, tag: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from uuid import UUID
 
 from flask import Flask, Response, g
 
-from chassis import access, asgi, http_rules, keys, ratelimit, strict_json, tenancy, tracing, web
+from chassis import access, asgi, http_rules, keys, openapi, ratelimit, strict_json, tenancy, tracing, web
 from chassis.asgi import Bridge, Scope, Send
 from chassis.principals import Principal
 from intents import model, routes, schemas, usecases
@@ -57,6 +57,7 @@ class Express(Bridge):
         self._flask = app
         self._deps: usecases.Deps = app.extensions["deps"]
         self._access: access.Access = app.extensions["access"]
+        self._heavy_paths = openapi.heavy_paths(app)
         self._lanes: Lanes[_Asked, usecases.Told] = Lanes(
             self._submit_together, lanes=LANES, most=TOGETHER, patience_s=PATIENCE_S, gather_s=GATHER_S
         )
@@ -79,7 +80,7 @@ class Express(Bridge):
             tracing.current.reset(token)
 
     def is_heavy(self, scope: Scope) -> bool:
-        return unquote_to_bytes(scope["raw_path"]).endswith(routes.HEAVY) or super().is_heavy(scope)
+        return self._heavy_paths.search(unquote_to_bytes(scope["raw_path"])) is not None or super().is_heavy(scope)
 
     def _asked(self, scope: Scope, body: bytes) -> _Asked | None:
         """What is asked, if it is a plain submit of a known key and nothing is wrong with it.

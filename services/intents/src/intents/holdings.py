@@ -11,7 +11,8 @@ from flask import Blueprint, current_app, g, jsonify
 from flask.typing import ResponseReturnValue
 from marshmallow import Schema, fields
 
-from chassis.access import allow
+from chassis import ratelimit
+from chassis.access import allow, charge
 from chassis.openapi import describe
 from chassis.principals import ANY_ROLE, api_key, service_account, user
 from intents import usecases
@@ -58,10 +59,11 @@ def _moments(row: dict[str, Any]) -> dict[str, Any]:
 
 @bp.get("/v1/accounts/<uuid:account_id>/positions")
 @allow(*_READERS)
-@describe("Positions of an account", answers={200: Positions}, errors=(403, 404), headers=_ORGANIZATION)
+@describe("Positions of an account", answers={200: Positions}, errors=(403, 404), headers=_ORGANIZATION, heavy=True)
 def positions(account_id: UUID) -> ResponseReturnValue:
     with _deps().engine.connect() as tx:
         visible(tx, Reader(g.principal, account_id))
+        charge(ratelimit.units_of_rows(watching.position_count(tx, account_id)))
         rows = watching.positions(tx, account_id)
     return jsonify(account_id=str(account_id), data=[_shown(row) for row in rows])
 

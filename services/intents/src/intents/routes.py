@@ -38,8 +38,6 @@ STATUSES: dict[type[Exception], int] = {
 _REFUSALS = (*(error for error, status in STATUSES.items() if status < 500), ValidationError, Problem)
 LOOKED = "intents.looked"
 """Where the express lane leaves what it has read, in the environment of a request that it does not answer itself."""
-HEAVY = (b"/intents/batch", b"/intents/verify")
-"""How the paths of requests end that are a lot of work."""
 SUBMITTERS = (api_key("intent:edit"),)
 _READERS = (user(*ANY_ROLE), api_key("intent:read"), service_account("intent:read"))
 _PAGE: dict[str, dict[str, Any]] = {
@@ -126,6 +124,7 @@ def _dry_run() -> bool:
     query={"dry_run": {"type": "boolean", "default": False}},
     headers=_ONCE,
     note="On a live account the organization needs the `trading_live` entitlement.",
+    heavy=True,
 )
 def submit_batch(account_id: UUID) -> ResponseReturnValue:
     facts, _keys = usecases.look(deps(), Question(account_id))
@@ -218,6 +217,7 @@ def _time_window() -> str:
     errors=(404,),
     query={"next_cursor": {"type": "string"}},
     headers=_ORGANIZATION,
+    heavy=True,
 )
 def verify(account_id: UUID) -> ResponseReturnValue:
     about = _about(account_id, "verify")

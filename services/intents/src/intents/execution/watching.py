@@ -247,9 +247,16 @@ _HELD = text("""
     SELECT symbol, quantity, average_entry_price, last_price, market_value, unrealized_profit, updated_at, reconciled_at
     FROM intents.position WHERE account_id = :account_id AND quantity <> 0 ORDER BY symbol
 """)
+_HELD_COUNT = text("SELECT count(*) FROM intents.position WHERE account_id = :account_id AND quantity <> 0")
 _FUNDS = text("""
     SELECT currency, cash, equity, buying_power, updated_at FROM intents.balance WHERE account_id = :account_id
 """)
+
+
+def position_count(tx: Connection, account_id: UUID) -> int:
+    """How many rows `positions` gives."""
+    count: int = tx.execute(_HELD_COUNT, {"account_id": account_id}).scalar_one()
+    return count
 
 
 def positions(tx: Connection, account_id: UUID) -> list[dict[str, Any]]:

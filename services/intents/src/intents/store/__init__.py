@@ -5,7 +5,7 @@ from intents.store.appending import FactsChanged, New, Once, append, create_all,
 from intents.store.direct import Direct, Uncertain
 from intents.store.epochs import LogEpoch, begin_epoch, current_epoch, epochs
 from intents.store.events import append_to_all
-from intents.store.locking import lock_account, lock_intents
+from intents.store.locking import held_accounts, lock_account, lock_intents
 from intents.store.reads import (
     account,
     accounts_of,
@@ -61,6 +61,7 @@ __all__ = [
     "forget_old_keys",
     "head",
     "heads_to_sign",
+    "held_accounts",
     "history",
     "last_cancel",
     "latest",

@@ -72,7 +72,7 @@ class Direct:
         if self._in_transaction:
             yield
             return
-        self._plain(_scoped("BEGIN", after=True))
+        self._plain("; ".join(["BEGIN", *self._settings()]))
         self._here.in_transaction = True
         try:
             yield
@@ -88,6 +88,23 @@ class Direct:
         wait_ms = int(seconds * 1000)
         statement_ms = wait_ms + db.STATEMENT_TIMEOUT_MS
         self._plain(f"SET LOCAL lock_timeout = {wait_ms}; SET LOCAL statement_timeout = {statement_ms}")
+
+    @contextmanager
+    def waiting_at_most(self, seconds: float) -> Iterator[None]:
+        """Transactions that this thread begins inside wait no longer for a lock, instead of as long as all wait."""
+        self._here.lock_wait_ms = int(seconds * 1000)
+        try:
+            yield
+        finally:
+            self._here.lock_wait_ms = None
+
+    def _settings(self) -> Iterator[str]:
+        """What is said at the beginning of a transaction. Sent with its first words it costs no round trip."""
+        scope, lock_wait_ms = tenancy.scope(), getattr(self._here, "lock_wait_ms", None)
+        if scope is not None:
+            yield scope
+        if lock_wait_ms is not None:
+            yield f"SET LOCAL lock_timeout = {lock_wait_ms}"
 
     @property
     def _in_transaction(self) -> bool:
@@ -120,7 +137,7 @@ class Direct:
             if statement.name not in self._here.prepared:
                 cursor.execute(statement.prepare)
                 self._here.prepared.add(statement.name)
-            words = statement.execute if self._in_transaction else _scoped(statement.execute)
+            words = "; ".join([*([] if self._in_transaction else self._settings()), statement.execute])
             cursor.execute(words, values)
             rows: list[tuple[Any, ...]] = cursor.fetchall()
         except psycopg2.Error as error:
@@ -162,14 +179,6 @@ class Direct:
         cursor, self._here.cursor = getattr(self._here, "cursor", None), None
         if cursor is not None and not cursor.connection.closed:
             cursor.connection.close()
-
-
-def _scoped(words: str, *, after: bool = False) -> str:
-    """With the statement that says whom the transaction serves: sent together they are one, and one round trip."""
-    scope = tenancy.scope()
-    if scope is None:
-        return words
-    return f"{words}; {scope}" if after else f"{scope}; {words}"
 
 
 def _was_left(connection: Any) -> bool:

@@ -5,12 +5,16 @@ from typing import NamedTuple
 
 from sqlalchemy import exc
 
-from chassis import crashpoints
+from chassis import crashpoints, db
 from chassis.principals import Principal
 from intents import model, store
 from intents.store import Known
 from intents.usecases.deps import Deps
 from intents.usecases.submit import Result, Submission, announce, needs_order_facts
+
+LOCK_WAIT_S = 0.1
+"""How long a write for several waits for a lock: whoever holds it holds up all of them, also those of other tenants.
+A full batch on one account keeps that account for 30 to 40 ms, and two processes may well have one each."""
 
 Told = Result | Exception | None
 """What became of a command; None if it was left for `submit`, which decides it by itself."""
@@ -58,24 +62,42 @@ def _admitted(one: Together) -> store.New | None:
 
 
 def _written(deps: Deps, news: Sequence[store.New]) -> list[Told]:
-    if len(news) == 1:
-        return [_written_alone(deps, *news)]
+    """Those whose account is held by somebody for long are left: their callers wait for it in threads of their own."""
+    with deps.direct.waiting_at_most(LOCK_WAIT_S):
+        if len(news) == 1:
+            return [_written_alone(deps, *news)]
+        try:
+            return _all_written(deps, news)
+        except exc.DBAPIError as error:  # one may have spoilt it for all: by a value nobody foresaw, say
+            return _free_written(deps, news) if db.is_lock_timeout(error) else [None] * len(news)
+
+
+def _all_written(deps: Deps, news: Sequence[store.New]) -> list[Told]:
     try:
         actions = store.create_all(deps.direct, news)
     except store.Uncertain:
         return _all_ascertained(deps, [new.admission.action for new in news])
-    except exc.DBAPIError:  # one may have spoilt it for all: a lock that is held too long, a value nobody foresaw
-        return [None] * len(news)
     return [Result(action) if action else None for action in actions]
+
+
+def _free_written(deps: Deps, news: Sequence[store.New]) -> list[Told]:
+    """Those on accounts that nobody holds, if they can be written now."""
+    try:
+        held = store.held_accounts(deps.direct, {new.admission.action.account_id for new in news})
+        free = {place: new for place, new in enumerate(news) if new.admission.action.account_id not in held}
+        written = dict(zip(free, _all_written(deps, list(free.values())), strict=True)) if free else {}
+    except exc.DBAPIError:
+        written = {}
+    return [written.get(place) for place in range(len(news))]
 
 
 def _written_alone(deps: Deps, new: store.New) -> Told:
     try:
         return Result(store.append(deps.direct, new))
-    except store.FactsChanged:
+    except (store.FactsChanged, model.IdempotentRequestInFlight):
         return None
-    except (exc.DBAPIError, model.OutcomeUnknown, model.IdempotentRequestInFlight) as error:
-        return error
+    except (exc.DBAPIError, model.OutcomeUnknown) as error:
+        return None if db.is_lock_timeout(error) else error
 
 
 def _all_ascertained(deps: Deps, actions: Sequence[model.Action]) -> list[Told]:
