@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chassis.callers import Caller, Trust
-from chassis.fair_queue import FairQueue, QueueFull, Shares, Turn
+from chassis.fair_queue import FairQueue, QueueFull, Shares, Slot
 
 THREADS = 8
 
@@ -32,7 +32,7 @@ class Office:
 
     def __init__(self, **options: Any) -> None:
         self.queue = FairQueue(THREADS, **options)
-        self.running: list[Turn] = []
+        self.running: list[Slot] = []
         self.refused: list[Caller] = []
 
     async def send(self, *callers: Caller, heavy: bool = False) -> "list[asyncio.Task[None]]":
@@ -42,18 +42,18 @@ class Office:
 
     async def _request(self, one: Caller, heavy: bool) -> None:
         try:
-            self.running.append(await self.queue.take(one, heavy=heavy))
+            self.running.append(await self.queue.acquire(one, heavy=heavy))
         except QueueFull:
             self.refused.append(one)
 
-    async def end(self, turn: Turn) -> None:
-        self.running.remove(turn)
-        self.queue.give_back(turn)
+    async def end(self, slot: Slot) -> None:
+        self.running.remove(slot)
+        self.queue.release(slot)
         await settled()
 
     @property
     def tenants(self) -> Counter[str]:
-        return Counter(turn.caller.tenant for turn in self.running)
+        return Counter(slot.caller.tenant for slot in self.running)
 
 
 async def settled() -> None:
@@ -101,10 +101,10 @@ async def test_heavy_requests_of_a_tenant_run_one_at_a_time_and_light_ones_besid
     assert len(office.running) == 1
 
     await office.send(caller("loud", "reader"))
-    assert [turn.heavy for turn in office.running] == [True, False]
+    assert [slot.heavy for slot in office.running] == [True, False]
 
     await office.end(office.running[0])
-    assert sorted(turn.heavy for turn in office.running) == [False, True]
+    assert sorted(slot.heavy for slot in office.running) == [False, True]
 
 
 @in_a_loop
@@ -126,8 +126,8 @@ async def test_a_stranger_who_proves_to_be_a_caller_makes_room_for_the_next_stra
     await settled()
 
     assert office.tenants == {"known": 1, "10.0.0.1": 1}
-    for turn in list(office.running):
-        await office.end(turn)
+    for slot in list(office.running):
+        await office.end(slot)
     assert not +office.queue._running
 
 
@@ -191,11 +191,11 @@ def test_no_share_is_ever_exceeded_and_no_thread_idles_while_someone_may_run(ste
 
 def check(office: Office) -> None:
     shares, running = Shares.of(THREADS), office.running
-    verified = [turn for turn in running if turn.caller.trust is Trust.VERIFIED]
+    verified = [slot for slot in running if slot.caller.trust is Trust.VERIFIED]
     assert len(running) <= shares.all
-    assert max(Counter((turn.caller.trust, turn.caller.tenant) for turn in running).values(), default=0) <= 4
-    assert max(Counter(turn.caller for turn in verified).values(), default=0) <= shares.principal
-    assert sum(turn.caller.trust is Trust.UNVERIFIED for turn in running) <= shares.unverified
-    assert sum(turn.heavy for turn in running) <= shares.heavy
-    waiting = [turn for line in office.queue._waiting.values() for turn in line]
-    assert len(running) == shares.all or not any(office.queue._may_run(turn) for turn in waiting)
+    assert max(Counter((slot.caller.trust, slot.caller.tenant) for slot in running).values(), default=0) <= 4
+    assert max(Counter(slot.caller for slot in verified).values(), default=0) <= shares.principal
+    assert sum(slot.caller.trust is Trust.UNVERIFIED for slot in running) <= shares.unverified
+    assert sum(slot.heavy for slot in running) <= shares.heavy
+    waiting = [slot for queue in office.queue._waiting.values() for slot in queue]
+    assert len(running) == shares.all or not any(office.queue._may_run(slot) for slot in waiting)

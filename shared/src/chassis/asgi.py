@@ -19,7 +19,7 @@ from gunicorn.workers.gasgi import ASGIWorker
 
 from chassis import http_rules
 from chassis.callers import CREDENTIAL_CHECK, Callers, CredentialCheck
-from chassis.fair_queue import REFUSED, WAIT_S, FairQueue, QueueFull, Turn
+from chassis.fair_queue import REFUSED, WAIT_S, FairQueue, QueueFull, Slot
 from chassis.http_connection import Connection
 
 Scope = MutableMapping[str, Any]
@@ -74,7 +74,7 @@ class Bridge:
 
     async def answer(self, scope: Scope, body: bytes, send: Send, known: Mapping[str, Any] | None = None) -> None:
         """Let the app answer; `known` is what it finds in its environment, too."""
-        check = self.callers.of(scope)
+        check = self.callers.classify(scope)
         request = {**environ(scope, body), CREDENTIAL_CHECK: check, **(known or {})}
         try:
             answer = await self.run(check, self._call, request, heavy=self.is_heavy(scope))
@@ -90,24 +90,24 @@ class Bridge:
     async def run(
         self, check: CredentialCheck, function: Callable[..., Any], *arguments: Any, heavy: bool = False
     ) -> Any:
-        """In a thread, when it is the caller's turn: whatever may wait. QueueFull if it does not come."""
+        """In a thread, when the caller gets a slot: whatever may wait. QueueFull if it gets none in time."""
         if self.callers.must_wait(check.caller):
             await asyncio.sleep(WAIT_S)  # a refusal at once would only bring the next guess sooner
             raise QueueFull
         loop = asyncio.get_running_loop()
-        turn = await self._queue.take(check.caller, heavy=heavy)
-        check.on_verified = partial(loop.call_soon_threadsafe, self._verified, turn, check)
+        slot = await self._queue.acquire(check.caller, heavy=heavy)
+        check.on_verified = partial(loop.call_soon_threadsafe, self._verified, slot, check)
         work = self._threads.submit(function, *arguments)
         # Not when the caller stops waiting: the thread is taken until the work has ended.
-        work.add_done_callback(lambda _: loop.call_soon_threadsafe(self._end, turn, check))
+        work.add_done_callback(lambda _: loop.call_soon_threadsafe(self._end, slot, check))
         return await asyncio.wrap_future(work)
 
-    def _verified(self, turn: Turn, check: CredentialCheck) -> None:
+    def _verified(self, slot: Slot, check: CredentialCheck) -> None:
         self.callers.settle(check)
-        self._queue.reassign(turn, check.caller)
+        self._queue.reassign(slot, check.caller)
 
-    def _end(self, turn: Turn, check: CredentialCheck) -> None:
-        self._queue.give_back(turn)
+    def _end(self, slot: Slot, check: CredentialCheck) -> None:
+        self._queue.release(slot)
         self.callers.settle(check)
 
     def _call(self, environ: Environ) -> tuple[int, Headers, bytes]:

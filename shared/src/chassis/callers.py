@@ -40,17 +40,17 @@ class Caller(NamedTuple):
     principal: str
 
 
-class Recent(OrderedDict[Key, Value], Generic[Key, Value]):
-    """The entries used last, at most so many."""
+class LruCache(OrderedDict[Key, Value], Generic[Key, Value]):
+    """The entries used last, at most `capacity` of them."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, capacity: int) -> None:
         super().__init__()
-        self._most = most
+        self._capacity = capacity
 
-    def keep(self, key: Key, value: Value) -> None:
+    def put(self, key: Key, value: Value) -> None:
         self[key] = value
         self.move_to_end(key)
-        if len(self) > self._most:
+        if len(self) > self._capacity:
             self.popitem(last=False)
 
 
@@ -61,10 +61,10 @@ class Callers:
         self, *, trusted_proxies: int = 0, refused_per_minute: int = 600, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._trusted_proxies, self._refused_per_minute, self._clock = trusted_proxies, refused_per_minute, clock
-        self._known: Recent[bytes, Caller] = Recent(_MOST_KNOWN)
-        self._refusals: Recent[str, tuple[float, float]] = Recent(_MOST_KNOWN)
+        self._known: LruCache[bytes, Caller] = LruCache(_MOST_KNOWN)
+        self._refusals: LruCache[str, tuple[float, float]] = LruCache(_MOST_KNOWN)
 
-    def of(self, scope: Mapping[str, Any]) -> "CredentialCheck":
+    def classify(self, scope: Mapping[str, Any]) -> "CredentialCheck":
         """The caller of an ASGI request."""
         credentials, forwarded = b"", b""
         for name, value in scope["headers"]:
@@ -94,10 +94,10 @@ class Callers:
         """Learn what became of the credential."""
         if check.principal:
             check.caller = _verified(check.principal)
-            self._known.keep(check.digest, check.caller)
+            self._known.put(check.digest, check.caller)
         elif check.refused and not self._known.pop(check.digest, None):
             address = check.caller.tenant
-            self._refusals.keep(address, (self._refusals_of(address) + 1, self._clock()))
+            self._refusals.put(address, (self._refusals_of(address) + 1, self._clock()))
 
     def must_wait(self, caller: Caller) -> bool:
         """Whether so many credentials from this address were refused that no further one is looked at now."""

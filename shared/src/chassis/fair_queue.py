@@ -46,8 +46,8 @@ class Shares(NamedTuple):
 
 
 @dataclass(eq=False, slots=True)
-class Turn:
-    """A request that waits or runs."""
+class Slot:
+    """What a request waits for, and holds while it runs."""
 
     caller: Caller
     heavy: bool
@@ -55,93 +55,93 @@ class Turn:
 
 
 class FairQueue:
-    """At most `threads` requests run; `take` waits for a turn and `give_back` ends it. For one event loop."""
+    """At most `threads` requests run; `acquire` waits for a slot and `release` ends it. For one event loop."""
 
     def __init__(self, threads: int, *, wait_s: float = WAIT_S, most_waiting: int = MOST_WAITING) -> None:
         self._shares, self._wait_s, self._most_waiting = Shares.of(threads), wait_s, most_waiting
-        self._waiting: OrderedDict[str, deque[Turn]] = OrderedDict()  # by tenant, the next one to be served first
+        self._waiting: OrderedDict[str, deque[Slot]] = OrderedDict()  # by tenant, the next one to be served first
         self._running: Counter[object] = Counter()
 
-    async def take(self, caller: Caller, *, heavy: bool = False) -> Turn:
-        turn = Turn(caller, heavy, asyncio.get_running_loop().create_future())
-        line = self._waiting.setdefault(_line(caller), deque())
-        if len(line) >= self._most_waiting:
+    async def acquire(self, caller: Caller, *, heavy: bool = False) -> Slot:
+        slot = Slot(caller, heavy, asyncio.get_running_loop().create_future())
+        queue = self._waiting.setdefault(_queue(caller), deque())
+        if len(queue) >= self._most_waiting:
             raise QueueFull
-        line.append(turn)
+        queue.append(slot)
         self._start()
-        if turn.ready.done():
-            return turn
+        if slot.ready.done():
+            return slot
         try:
             async with asyncio.timeout(self._wait_s):
-                await turn.ready
+                await slot.ready
         except TimeoutError:
-            self._leave(turn)
+            self._leave(slot)
             raise QueueFull from None
         except asyncio.CancelledError:
-            self._leave(turn)
+            self._leave(slot)
             raise
-        return turn
+        return slot
 
-    def give_back(self, turn: Turn) -> None:
-        self._running.subtract(_counted(turn))
+    def release(self, slot: Slot) -> None:
+        self._running.subtract(_counted(slot))
         self._running += Counter()  # forget those who have nothing running
         self._start()
 
-    def reassign(self, turn: Turn, caller: Caller) -> None:
+    def reassign(self, slot: Slot, caller: Caller) -> None:
         """A running request turns out to be somebody's: from now on it counts against them."""
-        self._running.subtract(_counted(turn))
-        turn.caller = caller
-        self._running.update(_counted(turn))
+        self._running.subtract(_counted(slot))
+        slot.caller = caller
+        self._running.update(_counted(slot))
         self._start()
 
-    def _leave(self, turn: Turn) -> None:
-        """Its caller has gone, or waited long enough; its turn may have come in the same moment."""
-        line = self._waiting.get(_line(turn.caller), ())
-        if turn in line:
-            line.remove(turn)  # type: ignore[union-attr]
-            if not line:
-                del self._waiting[_line(turn.caller)]
-        elif turn.ready.done() and not turn.ready.cancelled():
-            self.give_back(turn)
+    def _leave(self, slot: Slot) -> None:
+        """Its caller has gone, or waited long enough; its slot may have become free in the same moment."""
+        queue = self._waiting.get(_queue(slot.caller), ())
+        if slot in queue:
+            queue.remove(slot)  # type: ignore[union-attr]
+            if not queue:
+                del self._waiting[_queue(slot.caller)]
+        elif slot.ready.done() and not slot.ready.cancelled():
+            self.release(slot)
 
     def _start(self) -> None:
         while self._running["all"] < self._shares.all:
-            turn = next((turn for turn in map(self._first, self._waiting) if turn), None)
-            if turn is None:
+            slot = next((slot for slot in map(self._first, self._waiting) if slot), None)
+            if slot is None:
                 return
-            self._run(turn)
+            self._run(slot)
 
-    def _first(self, tenant: str) -> Turn | None:
-        return next((turn for turn in self._waiting[tenant] if self._may_run(turn)), None)
+    def _first(self, tenant: str) -> Slot | None:
+        return next((slot for slot in self._waiting[tenant] if self._may_run(slot)), None)
 
-    def _run(self, turn: Turn) -> None:
-        tenant = _line(turn.caller)
-        self._waiting[tenant].remove(turn)
+    def _run(self, slot: Slot) -> None:
+        tenant = _queue(slot.caller)
+        self._waiting[tenant].remove(slot)
         self._waiting.move_to_end(tenant)
         if not self._waiting[tenant]:
             del self._waiting[tenant]
-        self._running.update(_counted(turn))
-        turn.ready.set_result(None)
+        self._running.update(_counted(slot))
+        slot.ready.set_result(None)
 
-    def _may_run(self, turn: Turn) -> bool:
-        if turn.ready.done():  # its caller is about to leave
+    def _may_run(self, slot: Slot) -> bool:
+        if slot.ready.done():  # its caller is about to leave
             return False
-        shares, running, caller = self._shares, self._running, turn.caller
-        if running[_line(caller)] >= shares.tenant:
+        shares, running, caller = self._shares, self._running, slot.caller
+        if running[_queue(caller)] >= shares.tenant:
             return False
-        if turn.heavy and (running[_line(caller), "heavy"] or running["heavy"] >= shares.heavy):
+        if slot.heavy and (running[_queue(caller), "heavy"] or running["heavy"] >= shares.heavy):
             return False
         if caller.trust is Trust.VERIFIED:
             return running[caller] < shares.principal
         return running[caller.trust] < (shares.unverified if caller.trust is Trust.UNVERIFIED else shares.anonymous)
 
 
-def _line(caller: Caller) -> str:
+def _queue(caller: Caller) -> str:
     return f"{caller.trust}:{caller.tenant}"
 
 
-def _counted(turn: Turn) -> list[object]:
+def _counted(slot: Slot) -> list[object]:
     """Everything that a running request counts against."""
-    caller = turn.caller
-    counted: list[object] = ["all", _line(caller), caller, caller.trust]
-    return [*counted, "heavy", (_line(caller), "heavy")] if turn.heavy else counted
+    caller = slot.caller
+    counted: list[object] = ["all", _queue(caller), caller, caller.trust]
+    return [*counted, "heavy", (_queue(caller), "heavy")] if slot.heavy else counted

@@ -97,7 +97,7 @@ class Express(Bridge):
         try:
             told = await self._lanes.ask(asked.submission.account_id, asked, asked.tenant)
             if told is None and asked.counted is not None:
-                told = await self.run(self.callers.of(scope), self._submit_alone, asked)
+                told = await self.run(self.callers.classify(scope), self._submit_alone, asked)
         except Exception as error:  # noqa: BLE001 - the app knows how to answer each of them
             return error
         return told
