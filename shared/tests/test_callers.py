@@ -3,7 +3,9 @@
 from typing import Any
 from uuid import UUID, uuid4
 
-from chassis.callers import Callers, Trust
+import pytest
+
+from chassis.callers import Callers, Trust, split_authorization
 from chassis.principals import Kind, Principal
 
 
@@ -15,7 +17,7 @@ class Clock:
 
 
 def request(address: str = "10.0.0.1", **headers: str) -> dict[str, Any]:
-    named = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    named = [(name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in headers.items()]
     return {"headers": named, "client": (address, 1)}
 
 
@@ -54,12 +56,24 @@ def test_the_same_text_in_another_header_is_another_credential() -> None:
     assert callers.classify(request(x_api_key="k", authorization="k")).caller.trust is Trust.UNVERIFIED
 
 
-def test_a_credential_is_kept_once_however_it_is_spaced() -> None:
+def test_a_token_is_one_credential_however_its_header_is_written() -> None:
     callers = Callers()
-    for spaces in range(1, 50):
-        verified(callers, key_of(uuid4()), authorization=f"Bearer{' ' * spaces}token")
+    written = [f"Bearer{' ' * spaces}token" for spaces in range(1, 50)]
+    written += ["bearer token", "BEARER token", "bEaReR \t token \t "]
+    for authorization in written:
+        verified(callers, key_of(uuid4()), authorization=authorization)
 
     assert len(callers._known) == 1
+    assert {split_authorization(authorization) for authorization in written} == {("bearer", "token")}
+
+
+@pytest.mark.parametrize("odd", ["\xa0", "\x85", "\xa0\x85\xa0", "\x1c", "\x0b"])
+def test_what_is_no_blank_is_a_part_of_the_credential(odd: str) -> None:
+    callers = Callers()
+    verified(callers, key_of(uuid4()), authorization="Bearer token")
+
+    assert split_authorization(f"Bearer token{odd}") == ("bearer", f"token{odd}")
+    assert callers.classify(request(authorization=f"Bearer token{odd}")).caller.trust is Trust.UNVERIFIED
 
 
 def test_a_service_account_is_a_tenant_by_itself_whichever_organization_it_names() -> None:

@@ -68,9 +68,12 @@ class Callers:
         """The caller of an ASGI request."""
         credentials, forwarded = b"", b""
         for name, value in scope["headers"]:
-            if name in (b"x-api-key", b"authorization"):
-                # However many spaces stand in it: else one credential could fill the memory meant for all.
-                credentials += name + b":" + b" ".join(value.split()) + b"\n"
+            if name == b"x-api-key":
+                credentials += b"x-api-key:" + value + b"\n"
+            elif name == b"authorization":
+                # As `access` reads it: if one token had many digests, it could fill the memory meant for all.
+                scheme, token = split_authorization(value.decode("latin-1"))
+                credentials += f"authorization:{scheme} {token}\n".encode("latin-1")
             elif name == b"x-forwarded-for":
                 forwarded += (b"," if forwarded else b"") + value
         digest = hashlib.sha256(credentials).digest()
@@ -115,6 +118,12 @@ class Callers:
             if len(named) >= self._trusted_proxies:
                 return named[-self._trusted_proxies]
         return (scope["client"] or ("", 0))[0]
+
+
+def split_authorization(value: str) -> tuple[str, str]:
+    """Scheme, in lower case, and credential of an Authorization header; blanks around the latter do not count."""
+    scheme, _, credential = value.partition(" ")
+    return scheme.lower(), credential.strip(" \t")
 
 
 class CredentialCheck:
