@@ -18,7 +18,7 @@ from urllib.parse import unquote_to_bytes
 from gunicorn.workers.gasgi import ASGIWorker
 
 from chassis import http_rules
-from chassis.callers import CREDENTIAL_CHECK, Callers, CredentialCheck
+from chassis.callers import CREDENTIAL_CHECK, Callers, CredentialCheck, Reclassified
 from chassis.fair_queue import REFUSED, WAIT_S, FairQueue, QueueFull, Slot
 from chassis.http_connection import Connection
 
@@ -29,6 +29,7 @@ Send = Callable[[Message], Awaitable[None]]
 Headers = list[tuple[str, str]]
 Environ = dict[str, Any]
 Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
+Answer = tuple[int, Headers, bytes]
 
 _STILL_OPEN_S = 0.5  # how long after its last request a stopping worker waits for one more on an open connection
 _LOOK_S = 0.05
@@ -74,13 +75,18 @@ class Bridge:
 
     async def answer(self, scope: Scope, body: bytes, send: Send, known: Mapping[str, Any] | None = None) -> None:
         """Let the app answer; `known` is what it finds in its environment, too."""
-        check = self.callers.classify(scope)
-        request = {**environ(scope, body), CREDENTIAL_CHECK: check, **(known or {})}
+        check, heavy = self.callers.classify(scope), self.is_heavy(scope)
+
+        def request() -> Environ:
+            return {**environ(scope, body), CREDENTIAL_CHECK: check, **(known or {})}
+
         try:
-            answer = await self.run(check, self._call, request, heavy=self.is_heavy(scope))
+            answer = await self.run(check, self._call, request(), heavy=heavy)
+            if answer is None:  # authenticated, and `check` says now against whom it counts
+                answer = await self.run(check, self._call, request(), heavy=heavy)
         except QueueFull as refusal:
             loop = asyncio.get_running_loop()
-            answer = await loop.run_in_executor(self._refusing, self._call, {**request, REFUSED: refusal})
+            answer = await loop.run_in_executor(self._refusing, self._answered, {**request(), REFUSED: refusal})
         await respond(send, *answer)
 
     def is_heavy(self, scope: Scope) -> bool:
@@ -96,21 +102,23 @@ class Bridge:
             raise QueueFull
         loop = asyncio.get_running_loop()
         slot = await self._queue.acquire(check.caller, heavy=heavy)
-        check.on_verified = partial(loop.call_soon_threadsafe, self._verified, slot, check)
         work = self._threads.submit(function, *arguments)
         # Not when the caller stops waiting: the thread is taken until the work has ended.
         work.add_done_callback(lambda _: loop.call_soon_threadsafe(self._end, slot, check))
         return await asyncio.wrap_future(work)
 
-    def _verified(self, slot: Slot, check: CredentialCheck) -> None:
-        self.callers.settle(check)
-        self._queue.reassign(slot, check.caller)
-
     def _end(self, slot: Slot, check: CredentialCheck) -> None:
         self._queue.release(slot)
         self.callers.settle(check)
 
-    def _call(self, environ: Environ) -> tuple[int, Headers, bytes]:
+    def _call(self, environ: Environ) -> Answer | None:
+        """The app's answer; None if the request is to begin anew, as the caller's that it has turned out to be."""
+        try:
+            return self._answered(environ)
+        except Reclassified:
+            return None
+
+    def _answered(self, environ: Environ) -> Answer:
         told: list[tuple[int, Headers]] = []
 
         def start_response(status: str, headers: Headers, _error: object = None) -> None:

@@ -1,8 +1,9 @@
 """Whose request it is, as far as can be said before a thread looks: on the event loop and without the database.
 
 A credential that was verified once is known by its digest, so its requests count against its organization from then
-on. Any other is unverified: it counts against its address, and an address whose credentials are refused again and
-again has to wait. Nobody is let in here, and nobody shut out who is known: every request is still authenticated.
+on. Any other is unverified: its first request is authenticated at the expense of its address and then begins anew as
+its organization's, and an address whose credentials are refused again and again has to wait. Nobody is let in here, and
+nobody shut out who is known: every request is still authenticated.
 """
 
 import hashlib
@@ -30,6 +31,13 @@ class Trust(StrEnum):
     UNVERIFIED = "unverified"
     ANONYMOUS = "anonymous"
     """No credential at all: health, discovery, tokens, and whoever forgot it."""
+
+
+class Reclassified(BaseException):
+    """A request turns out to be somebody's, and is to wait for its turn as theirs.
+
+    No error, and nothing for an app to answer: like a cancellation it passes through everything.
+    """
 
 
 class Caller(NamedTuple):
@@ -129,22 +137,21 @@ def split_authorization(value: str) -> tuple[str, str]:
 class CredentialCheck:
     """A request's credential, and what the thread that authenticates it says of it."""
 
-    __slots__ = ("caller", "digest", "on_verified", "principal", "refused")
+    __slots__ = ("caller", "digest", "principal", "refused")
 
     def __init__(self, digest: bytes, caller: Caller) -> None:
         self.digest, self.caller = digest, caller
         self.principal: Principal | None = None
         self.refused = False
-        self.on_verified: Callable[[], object] | None = None
 
     def verify(self, principal: Principal) -> None:
-        """The credential is this one's; at once, because the request may run for long after that."""
+        """The credential is this one's. Goes no further with a request that does not count against them yet."""
         self.principal = principal
-        if self.caller.trust is not Trust.VERIFIED and self.on_verified:
-            self.on_verified()
+        if self.caller.trust is not Trust.VERIFIED:
+            raise Reclassified
 
     def refuse(self) -> None:
-        self.refused = True
+        self.principal, self.refused = None, True
 
 
 def _verified(principal: Principal) -> Caller:

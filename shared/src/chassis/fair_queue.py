@@ -63,6 +63,8 @@ class FairQueue:
         self._running: Counter[object] = Counter()
 
     async def acquire(self, caller: Caller, *, heavy: bool = False) -> Slot:
+        # Whoever is not verified gets a refusal at most, or is verified: neither is much work.
+        heavy = heavy and caller.trust is Trust.VERIFIED
         slot = Slot(caller, heavy, asyncio.get_running_loop().create_future())
         queue = self._waiting.setdefault(_queue(caller), deque())
         if len(queue) >= self._most_waiting:
@@ -85,13 +87,6 @@ class FairQueue:
     def release(self, slot: Slot) -> None:
         self._running.subtract(_counted(slot))
         self._running += Counter()  # forget those who have nothing running
-        self._start()
-
-    def reassign(self, slot: Slot, caller: Caller) -> None:
-        """A running request turns out to be somebody's: from now on it counts against them."""
-        self._running.subtract(_counted(slot))
-        slot.caller = caller
-        self._running.update(_counted(slot))
         self._start()
 
     def _leave(self, slot: Slot) -> None:
