@@ -159,6 +159,54 @@ async def test_one_who_has_gone_takes_no_turn() -> None:
     assert len(office.running) == 1 and tasks[3].done()
 
 
+class CountedLookups(Counter[object]):
+    """Counts how often somebody's running requests are looked at."""
+
+    count = 0
+
+    def __getitem__(self, key: object) -> int:
+        self.count += 1
+        return super().__getitem__(key)
+
+
+async def cost_of_a_request(*crowd: Caller, heavy: bool = False) -> int:
+    """How often the queue looks at what is running to serve one request of another while such a crowd waits."""
+    office = Office()
+    await office.send(*crowd, heavy=heavy)
+    lookups = office.queue._running = CountedLookups(office.queue._running)
+    await office.send(caller("quiet"))
+    await office.end(office.running[-1])
+    return lookups.count
+
+
+ANONYMOUS = [caller(f"10.0.0.{number % 10}", trust=Trust.ANONYMOUS) for number in range(2_560)]
+CROWDS = {
+    "strangers": (ANONYMOUS, False),
+    "one key": ([caller("loud")] * 250, False),
+    "many keys": ([caller("loud", f"key-{number}") for number in range(250)], False),
+    "heavy requests of many keys": ([caller("loud", f"key-{number}") for number in range(250)], True),
+}
+
+
+@pytest.mark.parametrize("crowd", CROWDS)
+def test_a_request_costs_the_queue_the_same_however_many_of_others_wait(crowd: str) -> None:
+    callers, heavy = CROWDS[crowd]
+
+    few, many = (asyncio.run(cost_of_a_request(*callers[:count], heavy=heavy)) for count in (20, len(callers)))
+
+    assert 0 < many <= few + 10
+
+
+@in_a_loop
+async def test_the_keys_of_a_tenant_take_turns() -> None:
+    office = Office()
+    await office.send(*[caller("loud", "one")] * 20, *[caller("loud", "other")] * 20, caller("loud", "third"))
+    for _ in range(2):
+        await office.end(office.running[0])
+
+    assert caller("loud", "third") in [slot.caller for slot in office.running]
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3, 8, 64])
 def test_whatever_the_number_of_threads_each_kind_of_caller_gets_one(threads: int) -> None:
     assert min(Shares.of(threads)) >= 1
@@ -181,7 +229,7 @@ def test_no_share_is_ever_exceeded_and_no_thread_idles_while_someone_may_run(ste
             check(office)
         while office.running:
             await office.end(office.running[0])
-        assert not office.queue._waiting and not +office.queue._running
+        assert not office.queue._waiting and not office.queue._waiting_of and not +office.queue._running
 
     asyncio.run(play())
 
@@ -195,5 +243,8 @@ def check(office: Office) -> None:
     assert sum(slot.caller.trust is Trust.UNVERIFIED for slot in running) <= shares.unverified
     assert sum(slot.heavy for slot in running) <= shares.heavy
     assert not any(slot.heavy for slot in running if slot not in verified)
-    waiting = [slot for queue in office.queue._waiting.values() for slot in queue]
-    assert len(running) == shares.all or not any(office.queue._may_run(slot) for slot in waiting)
+    assert not any(office.queue._may_run(slot) for slot in waiting(office.queue._waiting))
+
+
+def waiting(group: Any) -> list[Slot]:
+    return [slot for inner in group.values() for slot in waiting(inner)] if isinstance(group, dict) else list(group)

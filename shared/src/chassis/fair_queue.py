@@ -3,12 +3,17 @@
 No tenant holds more than a part of the threads, whatever it sends, and of heavy requests (batches, verifications, long
 lists) one at a time. What it sends beyond that waits here, where it costs nothing, and tenants take turns when a thread
 is free. A request that waits for too long, or finds too many of its tenant waiting, is refused.
+
+Requests are grouped by their caller's trust, its tenant, their weight and their principal, groups within groups, and
+each group has its share. Of the requests in one narrowest group either all may run or none, and a group that has used
+up its share is passed over as a whole: so the next one is found without a look at each that waits.
 """
 
 import asyncio
 from collections import Counter, OrderedDict, deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from chassis.callers import Caller, Trust
 from chassis.problems import Problem
@@ -39,6 +44,9 @@ class Shares(NamedTuple):
     anonymous: int
     unverified: int
 
+    def of_trust(self, trust: Trust) -> int:
+        return {Trust.VERIFIED: self.all, Trust.ANONYMOUS: self.anonymous, Trust.UNVERIFIED: self.unverified}[trust]
+
     @classmethod
     def of(cls, threads: int) -> "Shares":
         half, quarter = max(2, threads // 2), max(2, threads // 4)
@@ -53,26 +61,30 @@ class Slot:
     heavy: bool
     ready: asyncio.Future[None] = field(repr=False)
 
+    @property
+    def groups(self) -> tuple[Trust, str, bool, str]:
+        """The names of the groups it is in, from the widest to the narrowest."""
+        return self.caller.trust, self.caller.tenant, self.heavy, self.caller.principal
+
 
 class FairQueue:
     """At most `threads` requests run; `acquire` waits for a slot and `release` ends it. For one event loop."""
 
     def __init__(self, threads: int, *, wait_s: float = WAIT_S, most_waiting: int = MOST_WAITING) -> None:
         self._shares, self._wait_s, self._most_waiting = Shares.of(threads), wait_s, most_waiting
-        self._waiting: OrderedDict[str, deque[Slot]] = OrderedDict()  # by tenant, the next one to be served first
+        # Groups by name, in each the one to be served next first; the narrowest are deques of slots.
+        self._waiting: OrderedDict[Any, Any] = OrderedDict()
+        self._waiting_of: Counter[tuple[Trust, str]] = Counter()
         self._running: Counter[object] = Counter()
 
     async def acquire(self, caller: Caller, *, heavy: bool = False) -> Slot:
         # Whoever is not verified gets a refusal at most, or is verified: neither is much work.
         heavy = heavy and caller.trust is Trust.VERIFIED
         slot = Slot(caller, heavy, asyncio.get_running_loop().create_future())
-        queue = self._waiting.setdefault(_queue(caller), deque())
-        if len(queue) >= self._most_waiting:
-            raise QueueFull
-        queue.append(slot)
-        self._start()
-        if slot.ready.done():
+        if self._may_run(slot):  # then nobody in its groups waits, and those of others who wait may not run
+            self._run(slot)
             return slot
+        self._enqueue(slot)
         try:
             async with asyncio.timeout(self._wait_s):
                 await slot.ready
@@ -87,56 +99,86 @@ class FairQueue:
     def release(self, slot: Slot) -> None:
         self._running.subtract(_counted(slot))
         self._running += Counter()  # forget those who have nothing running
-        self._start()
+        while self._has_room() and (following := self._next(self._waiting)):
+            self._dequeue(following, served=True)
+            self._run(following)
+
+    def _enqueue(self, slot: Slot) -> None:
+        *wider, narrowest = slot.groups
+        if self._waiting_of[slot.groups[:2]] >= self._most_waiting:
+            raise QueueFull
+        self._waiting_of[slot.groups[:2]] += 1
+        group = self._waiting
+        for name in wider:
+            group = group.setdefault(name, OrderedDict())
+        group.setdefault(narrowest, deque()).append(slot)
+
+    def _dequeue(self, slot: Slot, *, served: bool = False) -> None:
+        self._waiting_of[slot.groups[:2]] -= 1
+        if not self._waiting_of[slot.groups[:2]]:
+            del self._waiting_of[slot.groups[:2]]
+        _remove(slot, self._waiting, slot.groups, served=served)
 
     def _leave(self, slot: Slot) -> None:
         """Its caller has gone, or waited long enough; its slot may have become free in the same moment."""
-        queue = self._waiting.get(_queue(slot.caller), ())
-        if slot in queue:
-            queue.remove(slot)  # type: ignore[union-attr]
-            if not queue:
-                del self._waiting[_queue(slot.caller)]
-        elif slot.ready.done() and not slot.ready.cancelled():
+        if slot.ready.cancelled():
+            self._dequeue(slot)
+        else:
             self.release(slot)
 
-    def _start(self) -> None:
-        while self._running["all"] < self._shares.all:
-            slot = next((slot for slot in map(self._first, self._waiting) if slot), None)
-            if slot is None:
-                return
-            self._run(slot)
-
-    def _first(self, tenant: str) -> Slot | None:
-        return next((slot for slot in self._waiting[tenant] if self._may_run(slot)), None)
-
     def _run(self, slot: Slot) -> None:
-        tenant = _queue(slot.caller)
-        self._waiting[tenant].remove(slot)
-        self._waiting.move_to_end(tenant)
-        if not self._waiting[tenant]:
-            del self._waiting[tenant]
         self._running.update(_counted(slot))
         slot.ready.set_result(None)
 
+    def _next(self, waiting: OrderedDict[Any, Any], *names: Any) -> Slot | None:
+        """The request to be served next, of all or of the group so named."""
+        for name, group in waiting.items():
+            if not self._has_room(*names, name):
+                continue
+            found: Slot | None
+            if isinstance(group, deque):
+                found = next((slot for slot in group if not slot.ready.done()), None)  # else its caller is leaving
+            else:
+                found = self._next(group, *names, name)
+            if found:
+                return found
+        return None
+
     def _may_run(self, slot: Slot) -> bool:
-        if slot.ready.done():  # its caller is about to leave
-            return False
-        shares, running, caller = self._shares, self._running, slot.caller
-        if running[_queue(caller)] >= shares.tenant:
-            return False
-        if slot.heavy and (running[_queue(caller), "heavy"] or running["heavy"] >= shares.heavy):
-            return False
-        if caller.trust is Trust.VERIFIED:
-            return running[caller] < shares.principal
-        return running[caller.trust] < (shares.unverified if caller.trust is Trust.UNVERIFIED else shares.anonymous)
+        return all(self._has_room(*slot.groups[:depth]) for depth in range(len(slot.groups) + 1))
+
+    def _has_room(self, *names: Any) -> bool:
+        """Whether one more of the group so named may run, as far as the group itself is concerned."""
+        shares, running = self._shares, self._running
+        match names:
+            case ():
+                return running[names] < shares.all
+            case (trust,):
+                return running[names] < shares.of_trust(trust)
+            case (_, _):
+                return running[names] < shares.tenant
+            case (_, _, heavy):
+                return not heavy or (not running[names] and running["heavy"] < shares.heavy)
+            case (trust, tenant, _, principal):
+                return running[trust, tenant, principal] < shares.principal
+        raise AssertionError(names)
 
 
-def _queue(caller: Caller) -> str:
-    return f"{caller.trust}:{caller.tenant}"
+def _remove(slot: Slot, waiting: OrderedDict[Any, Any], names: Sequence[Any], *, served: bool) -> None:
+    """A group that was served is the last of its kind to be served again."""
+    name, *narrower = names
+    if narrower:
+        _remove(slot, waiting[name], narrower, served=served)
+    else:
+        waiting[name].remove(slot)
+    if not waiting[name]:
+        del waiting[name]
+    elif served:
+        waiting.move_to_end(name)
 
 
 def _counted(slot: Slot) -> list[object]:
     """Everything that a running request counts against."""
-    caller = slot.caller
-    counted: list[object] = ["all", _queue(caller), caller, caller.trust]
-    return [*counted, "heavy", (_queue(caller), "heavy")] if slot.heavy else counted
+    trust, tenant, heavy, principal = slot.groups
+    counted: list[object] = [(), (trust,), (trust, tenant), (trust, tenant, heavy), (trust, tenant, principal)]
+    return [*counted, "heavy"] if heavy else counted
