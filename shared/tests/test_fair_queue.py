@@ -139,6 +139,18 @@ async def test_who_waits_too_long_is_refused_and_told_when_to_come_back() -> Non
 
 
 @in_a_loop
+async def test_time_that_a_request_has_waited_elsewhere_counts() -> None:
+    queue, now = FairQueue(THREADS, wait_s=10.0), asyncio.get_running_loop().time()
+    await queue.acquire(caller("late"), arrived=now - 9.0)
+
+    with pytest.raises(QueueFull):
+        await queue.acquire(caller("late"), arrived=now - 10.0)
+    await asyncio.gather(*(queue.acquire(caller("loud")) for _ in range(2)))
+    with pytest.raises(QueueFull):
+        await asyncio.wait_for(queue.acquire(caller("loud"), arrived=now - 9.99), 5.0)
+
+
+@in_a_loop
 async def test_a_tenant_with_too_many_waiting_is_refused_at_once() -> None:
     office = Office(most_waiting=5)
     await office.send(*[caller("loud")] * 10)

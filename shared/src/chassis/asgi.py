@@ -9,6 +9,7 @@ import asyncio
 import io
 import re
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -71,19 +72,21 @@ class Bridge:
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = await read(receive)
         if body is not None:
+            scope[http_rules.ARRIVED] = time.monotonic()
             await self.answer(scope, body, send)
 
     async def answer(self, scope: Scope, body: bytes, send: Send, known: Mapping[str, Any] | None = None) -> None:
         """Let the app answer; `known` is what it finds in its environment, too."""
-        check, heavy = self.callers.classify(scope), self.is_heavy(scope)
+        check = self.callers.classify(scope)
+        run = partial(self.run, scope, check, self._call, heavy=self.is_heavy(scope))
 
         def request() -> Environ:
             return {**environ(scope, body), CREDENTIAL_CHECK: check, **(known or {})}
 
         try:
-            answer = await self.run(check, self._call, request(), heavy=heavy)
+            answer = await run(request())
             if answer is None:  # authenticated, and `check` says now against whom it counts
-                answer = await self.run(check, self._call, request(), heavy=heavy)
+                answer = await run(request())
         except QueueFull as refusal:
             loop = asyncio.get_running_loop()
             answer = await loop.run_in_executor(self._refusing, self._answered, {**request(), REFUSED: refusal})
@@ -94,14 +97,14 @@ class Bridge:
         return _LONG_LIST.search(unquote_to_bytes(scope["query_string"])) is not None
 
     async def run(
-        self, check: CredentialCheck, function: Callable[..., Any], *arguments: Any, heavy: bool = False
+        self, scope: Scope, check: CredentialCheck, function: Callable[..., Any], *arguments: Any, heavy: bool = False
     ) -> Any:
         """In a thread, when the caller gets a slot: whatever may wait. QueueFull if it gets none in time."""
         if self.callers.must_wait(check.caller):
             await asyncio.sleep(WAIT_S)  # a refusal at once would only bring the next guess sooner
             raise QueueFull
         loop = asyncio.get_running_loop()
-        slot = await self._queue.acquire(check.caller, heavy=heavy)
+        slot = await self._queue.acquire(check.caller, heavy=heavy, arrived=scope[http_rules.ARRIVED])
         work = self._threads.submit(function, *arguments)
         # Not when the caller stops waiting: the thread is taken until the work has ended.
         work.add_done_callback(lambda _: loop.call_soon_threadsafe(self._end, slot, check))
@@ -173,6 +176,7 @@ def environ(scope: Scope, body: bytes) -> Environ:
         "wsgi.multithread": True,
         "wsgi.multiprocess": True,
         "wsgi.run_once": False,
+        http_rules.ARRIVED: scope[http_rules.ARRIVED],
     }
     for raw_name, raw_value in scope["headers"]:
         if raw_name == b"transfer-encoding":

@@ -18,7 +18,9 @@ from typing import Any, NamedTuple
 from chassis.callers import Caller, Trust
 from chassis.problems import Problem
 
-WAIT_S = 5.0  # shorter than a stopping worker and the ingress wait for an answer
+WAIT_S = (
+    5.0  # from its arrival, whatever it has waited for; a stopping worker and the ingress wait longer for the answer
+)
 MOST_WAITING = 256  # of one tenant
 
 
@@ -77,7 +79,12 @@ class FairQueue:
         self._waiting_of: Counter[tuple[Trust, str]] = Counter()
         self._running: Counter[object] = Counter()
 
-    async def acquire(self, caller: Caller, *, heavy: bool = False) -> Slot:
+    async def acquire(self, caller: Caller, *, heavy: bool = False, arrived: float | None = None) -> Slot:
+        """A slot for a request that arrived now, or then; QueueFull if it gets none in time."""
+        now = asyncio.get_running_loop().time()
+        until = (now if arrived is None else arrived) + self._wait_s
+        if now >= until:
+            raise QueueFull
         # Whoever is not verified gets a refusal at most, or is verified: neither is much work.
         heavy = heavy and caller.trust is Trust.VERIFIED
         slot = Slot(caller, heavy, asyncio.get_running_loop().create_future())
@@ -86,7 +93,7 @@ class FairQueue:
             return slot
         self._enqueue(slot)
         try:
-            async with asyncio.timeout(self._wait_s):
+            async with asyncio.timeout_at(until):
                 await slot.ready
         except TimeoutError:
             self._leave(slot)

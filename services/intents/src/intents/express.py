@@ -97,7 +97,7 @@ class Express(Bridge):
         try:
             told = await self._lanes.ask(asked.submission.account_id, asked, asked.tenant)
             if told is None and asked.counted is not None:
-                told = await self.run(self.callers.classify(scope), self._submit_alone, asked)
+                told = await self.run(scope, self.callers.classify(scope), self._submit_alone, scope, asked)
         except Exception as error:  # noqa: BLE001 - the app knows how to answer each of them
             return error
         return told
@@ -123,12 +123,13 @@ class Express(Bridge):
             told[place] = outcome
         return told
 
-    def _submit_alone(self, asked: _Asked) -> usecases.Result:
+    def _submit_alone(self, scope: Scope, asked: _Asked) -> usecases.Result:
+        deadline = usecases.Deadline.of_request(scope[http_rules.ARRIVED])
         principal, (facts, _rows) = cast("Principal", asked.principal), cast("usecases.Known", asked.looked)
         token = tracing.current.set(asked.trace)
         try:
             with tenancy.serving([principal.organization_id]):
-                return usecases.submit(self._deps, principal, facts, asked.submission)
+                return usecases.submit(self._deps, principal, facts, asked.submission, deadline)
         finally:
             tracing.current.reset(token)
 
