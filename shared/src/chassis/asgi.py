@@ -88,9 +88,12 @@ class Bridge:
             if answer is None:  # authenticated, and `check` says now against whom it counts
                 answer = await run(request())
         except QueueFull as refusal:
-            loop = asyncio.get_running_loop()
-            answer = await loop.run_in_executor(self._refusing, self._answered, {**request(), REFUSED: refusal})
+            answer = await self.in_refusing_thread(self._answered, {**request(), REFUSED: refusal})
         await respond(send, *answer)
+
+    async def in_refusing_thread(self, refused: Callable[..., Answer], *arguments: Any) -> Answer:
+        """One refusal after the other, so that many of them hold up neither the loop nor a thread of the queue."""
+        return await asyncio.get_running_loop().run_in_executor(self._refusing, partial(refused, *arguments))
 
     def is_heavy(self, scope: Scope) -> bool:
         """Whether the request is so much work that a tenant gets only one such at a time."""

@@ -93,14 +93,6 @@ class Callers:
         trust = Trust.UNVERIFIED if credentials else Trust.ANONYMOUS
         return CredentialCheck(digest, Caller(trust, address, address))
 
-    def of_key(self, key: bytes) -> Caller | None:
-        """Whose API key it is; None if it has not been verified yet."""
-        digest = hashlib.sha256(b"x-api-key:" + key + b"\n").digest()
-        known = self._known.get(digest)
-        if known:
-            self._known.move_to_end(digest)
-        return known
-
     def settle(self, check: "CredentialCheck") -> None:
         """Learn what became of the credential."""
         if check.principal:

@@ -18,9 +18,7 @@ from typing import Any, NamedTuple
 from chassis.callers import Caller, Trust
 from chassis.problems import Problem
 
-WAIT_S = (
-    5.0  # from its arrival, whatever it has waited for; a stopping worker and the ingress wait longer for the answer
-)
+WAIT_S = 5.0  # after its arrival; a stopping worker and the ingress wait longer for the answer
 MOST_WAITING = 256  # of one tenant
 
 
