@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from chassis.http_connection import MAX_CHUNKS
 from chassis.strict_json import MAX_BYTES
 from tip_local import raw_http
 from tip_local.processes import wait_until
@@ -38,8 +39,13 @@ REFUSED = {
     "a huge length": (POST + b"Content-Length: 1000000000000\r\n\r\n", 413, "body_too_large"),
     "one byte too many": (POST + b"Content-Length: %d\r\n\r\n" % (MAX_BYTES + 1), 413, "body_too_large"),
     "chunks of nonsense": (POST + b"Transfer-Encoding: chunked\r\n\r\nxyz\r\n", 400, "bad_request"),
-    "too many chunks": (
+    "chunks too large together": (
         POST + b"Transfer-Encoding: chunked\r\n\r\n" + (b"4000\r\n" + b"x" * 0x4000 + b"\r\n") * 5,
+        413,
+        "body_too_large",
+    ),
+    "too many chunks": (
+        POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * (MAX_CHUNKS + 1) + b"0\r\n\r\n",
         413,
         "body_too_large",
     ),
@@ -95,6 +101,13 @@ def test_an_answer_of_413_reaches_a_caller_that_goes_on_sending(server: Server) 
 
 def test_the_largest_body_there_may_be_is_taken(server: Server) -> None:
     assert raw_http.ask(server.port, POST + b"Content-Length: %d\r\n\r\n" % MAX_BYTES + b"x" * MAX_BYTES).status == 200
+
+
+def test_as_many_chunks_as_there_may_be_are_taken(server: Server) -> None:
+    body = b"1\r\nx\r\n" * MAX_CHUNKS + b"0\r\n\r\n"
+    answer = raw_http.ask(server.port, POST + b"Transfer-Encoding: chunked\r\n\r\n" + body)
+
+    assert answer.body == b"POST /x %d" % MAX_CHUNKS
 
 
 def test_http_1_0_needs_no_host(server: Server) -> None:

@@ -20,6 +20,9 @@ LINGER_S = 2.0
 """How long a refused request is still read and dropped: closed on unread bytes, the connection would be reset, and
 the caller might never see the answer."""
 
+MAX_CHUNKS = 1024
+"""Of one body: each is parsed and handed on by itself, on the event loop, however small it is."""
+
 
 class Connection(ASGIProtocol):  # type: ignore[misc]
     """One caller's connection. `_awaited` is the part of a request that is being waited for."""
@@ -28,7 +31,7 @@ class Connection(ASGIProtocol):  # type: ignore[misc]
         super().__init__(worker)
         self._awaited: str | None = None
         self._deadline: asyncio.TimerHandle | None = None
-        self._body_bytes = 0
+        self._body_bytes = self._body_chunks = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
@@ -86,13 +89,17 @@ class Connection(ASGIProtocol):  # type: ignore[misc]
     def _on_headers_complete(self) -> bool:
         parser = self._callback_parser
         http_rules.check(parser.http_version, parser.headers, parser.content_length)
-        self._body_bytes = 0
+        self._body_bytes = self._body_chunks = 0
         return bool(super()._on_headers_complete())
 
     def _on_body(self, chunk: bytes) -> None:
         self._body_bytes += len(chunk)
         if self._body_bytes > strict_json.MAX_BYTES:
             raise http_rules.body_too_large()
+        parser = self._callback_parser
+        self._body_chunks += parser.is_chunked and parser._chunk_remaining == 0  # the end of one
+        if self._body_chunks > MAX_CHUNKS:
+            raise problems.Problem(413, detail=f"A body has at most {MAX_CHUNKS} chunks.")
         super()._on_body(chunk)
 
     def _is_websocket_upgrade(self, _request: Any) -> bool:
