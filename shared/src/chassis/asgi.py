@@ -217,6 +217,10 @@ class Worker(ASGIWorker):  # type: ignore[misc]
 
     _queueing = False
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.unsent: set[Connection] = set()  # connections that are closed once the rest of their answer is sent
+
     @classmethod
     def check_config(cls, cfg: Any, log: Any) -> None:
         """Threads are set: they are the bridge's."""
@@ -249,5 +253,5 @@ class Worker(ASGIWorker):  # type: ignore[misc]
         ends, last = loop.time() + self.cfg.graceful_timeout - 1, loop.time()
         while self.nr_conns and not self._quick_shutdown and loop.time() < min(ends, last + _STILL_OPEN_S):
             await asyncio.sleep(_LOOK_S)
-            if self.asgi.in_flight:
+            if self.asgi.in_flight or self.unsent:
                 last = loop.time()

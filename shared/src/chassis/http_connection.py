@@ -38,6 +38,7 @@ class Connection(ASGIProtocol):  # type: ignore[misc]
         self._arm_keepalive_timer()
 
     def connection_lost(self, exc: BaseException | None) -> None:
+        self.worker.unsent.discard(self)
         self._forget_deadline()
         super().connection_lost(exc)
 
@@ -139,9 +140,12 @@ class Connection(ASGIProtocol):  # type: ignore[misc]
         log.info("request_refused", status=problem.status, code=problem.code, request_id=trace.request_id)
 
     def _close_transport(self) -> None:
+        """The rest of an answer has as long as any: closing waits until it is sent, or nobody reads it."""
+        is_refused_or_lost = self._closed
         super()._close_transport()
-        if self.transport is not None and self.transport.get_write_buffer_size():
-            self._set_deadline(LINGER_S, self.transport.abort)  # closing waits for whoever does not read
+        if not is_refused_or_lost and self.transport is not None and self.transport.get_write_buffer_size():
+            self.worker.unsent.add(self)
+            self._set_deadline(http_rules.BODY_S, self.transport.abort)
 
     def _set_deadline(self, seconds: float, *call: Any) -> None:
         self._forget_deadline()
