@@ -1,13 +1,14 @@
 """An app for tests of the server: it tells what it was sent, when told to. Every key is good, but those invented."""
 
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from chassis import http_rules
+from chassis import http_connection, http_rules
 from chassis.callers import CREDENTIAL_CHECK
 from chassis.fair_queue import REFUSED
 from chassis.principals import Kind, Principal
@@ -18,11 +19,15 @@ _MEETING = threading.Barrier(int(os.environ["WEB_THREADS"]), timeout=20)
 
 
 LARGE = 32 * 1024 * 1024
+PAGE = 60_000
 
 
 def create_app() -> Callable[..., Iterable[bytes]]:
     http_rules.HEADERS_S = float(os.environ.get("TEST_HEADERS_S", http_rules.HEADERS_S))
     http_rules.BODY_S = float(os.environ.get("TEST_BODY_S", http_rules.BODY_S))
+    http_connection.LINGER_S = float(os.environ.get("TEST_LINGER_S", http_connection.LINGER_S))
+    if "TEST_SEND_BUFFER" in os.environ:
+        _shrink_send_buffers(int(os.environ["TEST_SEND_BUFFER"]))
 
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         status = _status(environ)
@@ -31,6 +36,17 @@ def create_app() -> Callable[..., Iterable[bytes]]:
         return [told]
 
     return app
+
+
+def _shrink_send_buffers(size: int) -> None:
+    """So that what a caller has not read is kept by the server, and not by the kernel."""
+    made = http_connection.Connection.connection_made
+
+    def connection_made(self: http_connection.Connection, transport: Any) -> None:
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, size)
+        made(self, transport)
+
+    http_connection.Connection.connection_made = connection_made  # type: ignore[method-assign]
 
 
 def _status(environ: dict[str, Any]) -> str:
@@ -52,6 +68,8 @@ def _told(environ: dict[str, Any]) -> str:
         return str(os.getpid())
     if path == "/slow/begun":
         return str(len(_BEGUN))
+    if path == "/page":
+        return "x" * PAGE
     if path == "/large":
         return "x" * LARGE
     if path == "/meet":

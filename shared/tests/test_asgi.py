@@ -81,26 +81,39 @@ def test_an_app_has_the_threads_that_it_was_given() -> None:
     assert told == ["200 12 have met"] * 12
 
 
-def test_a_tenant_that_holds_all_it_can_get_leaves_threads_to_another(server: Server) -> None:
+@pytest.mark.parametrize(
+    ("known", "path", "share"), [(True, "/hold", 4), (False, "/hold", 4), (False, "/hold?limit=500", 1)]
+)
+def test_a_tenant_that_holds_all_it_can_get_leaves_threads_to_another(
+    server: Server, known: bool, path: str, share: int
+) -> None:
+    """Whether its credentials are known to the process or new, and of heavy requests all but one."""
     loud, quiet = "x-api-key: loud/{}", "x-api-key: quiet"
     lines = [server.open() for _ in range(20)]
     with closing(server.open()) as other, ThreadPoolExecutor(20) as callers:
-        for head in (*map(loud.format, range(20)), quiet):
+        for head in (*(map(loud.format, range(20)) if known else ()), quiet):
             assert server.ask(other, f"GET /known HTTP/1.1\r\n{head}").startswith("200")
         held = [
-            callers.submit(server.ask, line, f"GET /hold HTTP/1.1\r\n{loud.format(number)}")
+            callers.submit(server.ask, line, f"GET {path} HTTP/1.1\r\n{loud.format(number)}")
             for number, line in enumerate(lines)
         ]
-        while sum(one.done() for one in held) < 16:  # as many as wait in vain
+        while sum(one.done() for one in held) < 20 - share:  # as many as wait in vain
             time.sleep(0.05)
         begun = server.ask(other, f"GET /slow/begun HTTP/1.1\r\n{quiet}")
+        newcomer = server.ask(other, "GET /new HTTP/1.1\r\nx-api-key: new")
         server.ask(other, f"GET /release HTTP/1.1\r\n{quiet}")
         told = Counter(one.result() for one in held)
     for line in lines:
         line.close()
 
-    assert begun == "200 4"
-    assert told == {"429 ": 16, "200 GET /hold 0": 4}
+    assert (begun, newcomer) == (f"200 {share}", "200 GET /new 0")
+    assert told == {"429 ": 20 - share, "200 GET /hold 0": share}
+
+
+def test_the_first_request_of_a_credential_is_answered_with_its_body_as_any_other(server: Server) -> None:
+    head = "POST /x HTTP/1.1\r\nx-api-key: new\r\nContent-Length: 3"
+    with closing(server.open()) as line:
+        assert [server.ask(line, head, b"abc") for _ in range(2)] == ["200 POST /x 3"] * 2
 
 
 def test_invented_keys_hold_one_thread_and_stop_being_looked_at_when_too_many_were_refused(server: Server) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chassis.callers import Caller, Trust
-from chassis.fair_queue import FairQueue, QueueFull, Shares, Turn
+from chassis.fair_queue import FairQueue, QueueFull, Shares, Slot
 
 THREADS = 8
 
@@ -32,7 +32,7 @@ class Office:
 
     def __init__(self, **options: Any) -> None:
         self.queue = FairQueue(THREADS, **options)
-        self.running: list[Turn] = []
+        self.running: list[Slot] = []
         self.refused: list[Caller] = []
 
     async def send(self, *callers: Caller, heavy: bool = False) -> "list[asyncio.Task[None]]":
@@ -42,18 +42,18 @@ class Office:
 
     async def _request(self, one: Caller, heavy: bool) -> None:
         try:
-            self.running.append(await self.queue.take(one, heavy=heavy))
+            self.running.append(await self.queue.acquire(one, heavy=heavy))
         except QueueFull:
             self.refused.append(one)
 
-    async def end(self, turn: Turn) -> None:
-        self.running.remove(turn)
-        self.queue.give_back(turn)
+    async def end(self, slot: Slot) -> None:
+        self.running.remove(slot)
+        self.queue.release(slot)
         await settled()
 
     @property
     def tenants(self) -> Counter[str]:
-        return Counter(turn.caller.tenant for turn in self.running)
+        return Counter(slot.caller.tenant for slot in self.running)
 
 
 async def settled() -> None:
@@ -101,10 +101,10 @@ async def test_heavy_requests_of_a_tenant_run_one_at_a_time_and_light_ones_besid
     assert len(office.running) == 1
 
     await office.send(caller("loud", "reader"))
-    assert [turn.heavy for turn in office.running] == [True, False]
+    assert [slot.heavy for slot in office.running] == [True, False]
 
     await office.end(office.running[0])
-    assert sorted(turn.heavy for turn in office.running) == [False, True]
+    assert sorted(slot.heavy for slot in office.running) == [False, True]
 
 
 @in_a_loop
@@ -118,17 +118,14 @@ async def test_strangers_share_one_thread_however_many_addresses_they_have() -> 
 
 
 @in_a_loop
-async def test_a_stranger_who_proves_to_be_a_caller_makes_room_for_the_next_stranger() -> None:
+async def test_strangers_hold_up_no_heavy_request_whatever_they_ask_for() -> None:
     office = Office()
-    await office.send(*[caller(f"10.0.0.{number}", trust=Trust.UNVERIFIED) for number in range(2)])
+    kinds = (Trust.UNVERIFIED, Trust.ANONYMOUS)
+    await office.send(*[caller(f"10.0.0.{number}", trust=trust) for number in range(9) for trust in kinds], heavy=True)
 
-    office.queue.reassign(office.running[0], caller("known"))
-    await settled()
+    await office.send(caller("quiet"), heavy=True)
 
-    assert office.tenants == {"known": 1, "10.0.0.1": 1}
-    for turn in list(office.running):
-        await office.end(turn)
-    assert not +office.queue._running
+    assert office.tenants["quiet"] == 1
 
 
 @in_a_loop
@@ -139,6 +136,18 @@ async def test_who_waits_too_long_is_refused_and_told_when_to_come_back() -> Non
 
     assert (len(office.running), office.refused) == (2, [caller("loud")])
     assert (QueueFull().status, QueueFull().code, QueueFull().headers["Retry-After"]) == (429, "too_many_requests", "1")
+
+
+@in_a_loop
+async def test_time_that_a_request_has_waited_elsewhere_counts() -> None:
+    queue, now = FairQueue(THREADS, wait_s=10.0), asyncio.get_running_loop().time()
+    await queue.acquire(caller("late"), arrived=now - 9.0)
+
+    with pytest.raises(QueueFull):
+        await queue.acquire(caller("late"), arrived=now - 10.0)
+    await asyncio.gather(*(queue.acquire(caller("loud")) for _ in range(2)))
+    with pytest.raises(QueueFull):
+        await asyncio.wait_for(queue.acquire(caller("loud"), arrived=now - 9.99), 5.0)
 
 
 @in_a_loop
@@ -160,6 +169,54 @@ async def test_one_who_has_gone_takes_no_turn() -> None:
     await office.end(office.running[0])
 
     assert len(office.running) == 1 and tasks[3].done()
+
+
+class CountedLookups(Counter[object]):
+    """Counts how often somebody's running requests are looked at."""
+
+    count = 0
+
+    def __getitem__(self, key: object) -> int:
+        self.count += 1
+        return super().__getitem__(key)
+
+
+async def cost_of_a_request(*crowd: Caller, heavy: bool = False) -> int:
+    """How often the queue looks at what is running to serve one request of another while such a crowd waits."""
+    office = Office()
+    await office.send(*crowd, heavy=heavy)
+    lookups = office.queue._running = CountedLookups(office.queue._running)
+    await office.send(caller("quiet"))
+    await office.end(office.running[-1])
+    return lookups.count
+
+
+ANONYMOUS = [caller(f"10.0.0.{number % 10}", trust=Trust.ANONYMOUS) for number in range(2_560)]
+CROWDS = {
+    "strangers": (ANONYMOUS, False),
+    "one key": ([caller("loud")] * 250, False),
+    "many keys": ([caller("loud", f"key-{number}") for number in range(250)], False),
+    "heavy requests of many keys": ([caller("loud", f"key-{number}") for number in range(250)], True),
+}
+
+
+@pytest.mark.parametrize("crowd", CROWDS)
+def test_a_request_costs_the_queue_the_same_however_many_of_others_wait(crowd: str) -> None:
+    callers, heavy = CROWDS[crowd]
+
+    few, many = (asyncio.run(cost_of_a_request(*callers[:count], heavy=heavy)) for count in (20, len(callers)))
+
+    assert 0 < many <= few + 10
+
+
+@in_a_loop
+async def test_the_keys_of_a_tenant_take_turns() -> None:
+    office = Office()
+    await office.send(*[caller("loud", "one")] * 20, *[caller("loud", "other")] * 20, caller("loud", "third"))
+    for _ in range(2):
+        await office.end(office.running[0])
+
+    assert caller("loud", "third") in [slot.caller for slot in office.running]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8, 64])
@@ -184,18 +241,22 @@ def test_no_share_is_ever_exceeded_and_no_thread_idles_while_someone_may_run(ste
             check(office)
         while office.running:
             await office.end(office.running[0])
-        assert not office.queue._waiting and not +office.queue._running
+        assert not office.queue._waiting and not office.queue._waiting_of and not +office.queue._running
 
     asyncio.run(play())
 
 
 def check(office: Office) -> None:
     shares, running = Shares.of(THREADS), office.running
-    verified = [turn for turn in running if turn.caller.trust is Trust.VERIFIED]
+    verified = [slot for slot in running if slot.caller.trust is Trust.VERIFIED]
     assert len(running) <= shares.all
-    assert max(Counter((turn.caller.trust, turn.caller.tenant) for turn in running).values(), default=0) <= 4
-    assert max(Counter(turn.caller for turn in verified).values(), default=0) <= shares.principal
-    assert sum(turn.caller.trust is Trust.UNVERIFIED for turn in running) <= shares.unverified
-    assert sum(turn.heavy for turn in running) <= shares.heavy
-    waiting = [turn for line in office.queue._waiting.values() for turn in line]
-    assert len(running) == shares.all or not any(office.queue._may_run(turn) for turn in waiting)
+    assert max(Counter((slot.caller.trust, slot.caller.tenant) for slot in running).values(), default=0) <= 4
+    assert max(Counter(slot.caller for slot in verified).values(), default=0) <= shares.principal
+    assert sum(slot.caller.trust is Trust.UNVERIFIED for slot in running) <= shares.unverified
+    assert sum(slot.heavy for slot in running) <= shares.heavy
+    assert not any(slot.heavy for slot in running if slot not in verified)
+    assert not any(office.queue._may_run(slot) for slot in waiting(office.queue._waiting))
+
+
+def waiting(group: Any) -> list[Slot]:
+    return [slot for inner in group.values() for slot in waiting(inner)] if isinstance(group, dict) else list(group)

@@ -1,21 +1,25 @@
 """What a server does with requests that are late, large or malformed, on raw sockets."""
 
 import select
+import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 
+from chassis.http_connection import MAX_CHUNKS
 from chassis.strict_json import MAX_BYTES
 from tip_local import raw_http
 from tip_local.processes import wait_until
 
 from .served import Server
 
+PAGE = 60_000  # as served_app has it
 POST = b"POST /x HTTP/1.1\r\nHost: tip\r\n"
 REFUSED = {
     "no host": (b"GET / HTTP/1.1\r\n\r\n", 400, "bad_request"),
@@ -38,8 +42,13 @@ REFUSED = {
     "a huge length": (POST + b"Content-Length: 1000000000000\r\n\r\n", 413, "body_too_large"),
     "one byte too many": (POST + b"Content-Length: %d\r\n\r\n" % (MAX_BYTES + 1), 413, "body_too_large"),
     "chunks of nonsense": (POST + b"Transfer-Encoding: chunked\r\n\r\nxyz\r\n", 400, "bad_request"),
-    "too many chunks": (
+    "chunks too large together": (
         POST + b"Transfer-Encoding: chunked\r\n\r\n" + (b"4000\r\n" + b"x" * 0x4000 + b"\r\n") * 5,
+        413,
+        "body_too_large",
+    ),
+    "too many chunks": (
+        POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * (MAX_CHUNKS + 1) + b"0\r\n\r\n",
         413,
         "body_too_large",
     ),
@@ -95,6 +104,13 @@ def test_an_answer_of_413_reaches_a_caller_that_goes_on_sending(server: Server) 
 
 def test_the_largest_body_there_may_be_is_taken(server: Server) -> None:
     assert raw_http.ask(server.port, POST + b"Content-Length: %d\r\n\r\n" % MAX_BYTES + b"x" * MAX_BYTES).status == 200
+
+
+def test_as_many_chunks_as_there_may_be_are_taken(server: Server) -> None:
+    body = b"1\r\nx\r\n" * MAX_CHUNKS + b"0\r\n\r\n"
+    answer = raw_http.ask(server.port, POST + b"Transfer-Encoding: chunked\r\n\r\n" + body)
+
+    assert answer.body == b"POST /x %d" % MAX_CHUNKS
 
 
 def test_http_1_0_needs_no_host(server: Server) -> None:
@@ -175,6 +191,34 @@ def _is_established(server: int, client: int) -> bool:
     lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     ends = f"0100007F:{server:04X}", f"0100007F:{client:04X}"
     return [line[3] for line in lines if (line[1], line[2]) == ends] == ["01"]
+
+
+@pytest.mark.parametrize("stopped", [False, True], ids=["by its own wish", "by a worker that is stopping"])
+def test_a_slow_reader_gets_the_whole_of_the_last_answer_on_its_connection(stopped: bool) -> None:
+    server = Server(TEST_LINGER_S="0.2", TEST_SEND_BUFFER="4096")
+    try:
+        server.open().close()
+        with socket.socket() as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.settimeout(raw_http.PATIENCE_S)
+            connection.connect(("127.0.0.1", server.port))
+            connection.sendall(b"GET /page HTTP/1.1\r\nHost: tip\r\nConnection: close\r\n\r\n")
+            select.select([connection], [], [])  # the answer is there
+            if stopped:
+                server.process.send_signal(signal.SIGTERM)
+            time.sleep(3.0)  # and is not read
+            received = b"".join(_pieces(connection))
+    finally:
+        server.end()
+
+    assert received.partition(b"\r\n\r\n")[2] == b"x" * PAGE
+
+
+def _pieces(connection: socket.socket) -> Iterator[bytes]:
+    """Until the connection ends, in order or not."""
+    with suppress(ConnectionResetError):
+        while piece := connection.recv(65536):
+            yield piece
 
 
 def test_slow_and_idle_callers_hold_no_thread() -> None:

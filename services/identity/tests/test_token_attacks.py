@@ -201,6 +201,8 @@ def test_a_payload_that_is_no_small_object_refuses_the_token(client: FlaskClient
         lambda token: token.replace(".", "!.", 1),
         lambda token: token[:-5] + "!" + token[-5:],
         lambda token: token[:-1] + chr(ord(token[-1]) + 1),  # other letter, same bytes: one signature, one spelling
+        lambda token: token + "\xa0",  # white space to Python, but no blank of HTTP
+        lambda token: "\x85" + token,
         lambda token: "." + token,
         lambda token: token.split(".")[0] + "..",
         lambda token: "..",

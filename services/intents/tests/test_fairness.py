@@ -1,5 +1,6 @@
 """What one organization sends, and strangers send, does not keep another organization from being answered."""
 
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
@@ -10,7 +11,10 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
+from tip_local.world import World
+
 from .conftest import Desk, create, limit, replace
+from .test_lanes_at_random import counting
 
 CONNECTIONS = 20
 ORDINARY = "?dry_run=false"
@@ -139,8 +143,20 @@ def test_a_new_key_that_waits_for_its_intent_does_not_keep_other_new_keys_waitin
     loud.app.extensions["callers"]._known.clear()
     with locked(loud, intent_id), ThreadPoolExecutor(2) as callers:
         first = callers.submit(loud.submit, replace(intent_id), query=ORDINARY)
-        while not loud.app.extensions["callers"].of_key(loud.headers["x-api-key"].encode()):
+        while not loud.app.extensions["callers"]._known:
             assert not first.done()
 
         assert newcomer.get().status_code == 200
         assert not first.done()
+
+
+def test_the_first_request_of_a_key_is_authenticated_twice_but_counted_and_charged_once(
+    loud: Desk, world: World
+) -> None:
+    headers = {"x-api-key": world.key(loud.organization.id, "paper")}
+    with counting() as counts:
+        answer = loud.client.get(loud.path, headers=headers)
+
+    quota, left = (int(re.search(r"[qr]=(\d+)", answer.headers[name])[1]) for name in ("RateLimit-Policy", "RateLimit"))  # type: ignore[index]
+    assert (answer.status_code, quota - left) == (200, 1)
+    assert set(counts.values()) == {1.0}

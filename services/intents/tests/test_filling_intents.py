@@ -1,5 +1,6 @@
 """CANCEL and REPLACE of an order that is filling: they wait for the intent's row and pass, within a request's time."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +15,9 @@ from uuid import UUID
 import psycopg2
 import pytest
 from sqlalchemy import Connection, text
+from werkzeug.test import TestResponse
 
+from chassis.fair_queue import Slot
 from intents.brokers import Execution, Order
 from intents.execution import recorder, stale
 from intents.execution.work import Heard
@@ -214,6 +217,39 @@ def test_a_row_that_does_not_come_free_in_time_is_an_outage_and_nothing_is_writt
     assert all(int(answer.headers["Retry-After"]) > 0 for answer in answers)
     assert (each["status"], each["problem"]["code"]) == (503, "unavailable")
     assert len(desk.rows("action")) == 1
+
+
+@pytest.mark.parametrize(
+    "send",
+    [
+        lambda desk: desk.submit(limit()),
+        lambda desk: desk.submit(limit(), query="?dry_run=false"),
+        lambda desk: submit_batch(desk, limit()),
+        lambda desk: submit_batch(desk, limit(), atomic=True),
+    ],
+    ids=["express lane", "ordinary lane", "batch", "atomic batch"],
+)
+def test_what_a_request_has_waited_for_a_thread_it_does_not_wait_for_a_lock_as_well(
+    desk: Desk, send: Callable[[Desk], TestResponse], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits(desk, max_orders_per_minute=1_000)  # they are counted under the account's lock
+    queue, direct = desk.app.extensions["front"]._queue, desk.app.extensions["deps"].direct
+    acquire, limit_lock_wait, waits_s = queue.acquire, direct.limit_lock_wait, list[float]()
+
+    async def acquire_late(*arguments: Any, **options: Any) -> Slot:
+        await asyncio.sleep(0.5)
+        slot: Slot = await acquire(*arguments, **options)
+        return slot
+
+    def note(seconds: float) -> None:
+        waits_s.append(seconds)
+        limit_lock_wait(seconds)
+
+    monkeypatch.setattr(queue, "acquire", acquire_late)
+    monkeypatch.setattr(direct, "limit_lock_wait", note)
+
+    assert send(desk).status_code in (200, 201)
+    assert waits_s and max(waits_s) <= deadline.TIME_LIMIT_S - 0.5
 
 
 def test_one_idempotency_key_from_many_connections_is_one_cancel_of_a_filling_order(desk: Desk, order: Order) -> None:

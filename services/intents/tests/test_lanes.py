@@ -1,5 +1,7 @@
 """The express lane and the ordinary one: whatever becomes of a request, both answer it alike."""
 
+import json
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,7 +11,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from chassis import keys
+from chassis import keys, strict_json
 
 from .conftest import Desk, cancel, create, limit, replace
 from .serving import create_app, introduce
@@ -135,6 +137,37 @@ def test_both_lanes_refuse_alike(new_desk: Callable[..., Desk], kind: str) -> No
     assert {**express.json, "request_id": ""} == {**ordinary.json, "request_id": ""}
     assert sorted(express.headers.keys()) == sorted(ordinary.headers.keys())
     assert "RateLimit" in express.headers
+
+
+def test_both_lanes_refuse_alike_whom_they_have_no_place_for(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    front = desk.app.extensions["front"]
+    monkeypatch.setattr(front._lanes, "_most_waiting", 0)
+    monkeypatch.setattr(front._queue, "_wait_s", 0.0)
+
+    express, ordinary = (desk.submit(create(), query=query) for query in ("", ORDINARY))
+
+    assert (express.status_code, express.json["code"]) == (429, "too_many_requests")
+    assert {**express.json, "request_id": ""} == {**ordinary.json, "request_id": ""}
+    assert sorted(express.headers.keys()) == sorted(ordinary.headers.keys())
+
+
+@pytest.mark.parametrize(("size", "reader"), [(4_000, "event loop"), (5_000, "web")])
+def test_the_event_loop_reads_small_bodies_only(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, size: int, reader: str
+) -> None:
+    loads, readers = strict_json.loads, list[str]()
+
+    def noted(body: bytes) -> Any:
+        readers.append(threading.current_thread().name)
+        return loads(body)
+
+    monkeypatch.setattr(strict_json, "loads", noted)
+    body = json.dumps(create()).encode().ljust(size)
+
+    answer = desk.client.post(desk.path, data=body, content_type="application/json", headers=desk.headers)
+
+    assert answer.status_code == 201 and readers
+    assert all(name.startswith(reader) for name in readers), readers
 
 
 def test_both_lanes_accept_alike(desk: Desk) -> None:

@@ -15,6 +15,7 @@ from werkzeug.test import EnvironBuilder, TestResponse
 
 from chassis import keys
 from chassis.db import LOCK_TIMEOUT_MS
+from chassis.fair_queue import QueueFull
 from intents.lanes import Lanes
 
 from .conftest import Desk, cancel, create, limit, replace
@@ -259,6 +260,49 @@ def test_tenants_take_turns_when_more_wait_than_a_lane_takes() -> None:
 
     assert seen[1] == ["loud 0", "quiet 0", "loud 1", "quiet 1"]
     assert len(seen) == 1 + 6
+
+
+def test_a_tenant_with_too_many_waiting_is_refused_at_once_and_no_other() -> None:
+    may_begin = threading.Event()
+
+    def work(asked: list[str]) -> list[str]:
+        may_begin.wait(10)
+        return asked
+
+    async def scene() -> list[Any]:
+        lanes: Lanes[str, str] = Lanes(work, lanes=1, most=4, patience_s=10, gather_s=0.001, most_waiting=3)
+        loud = [asyncio.create_task(lanes.ask(number, f"loud {number}", "loud")) for number in range(5)]
+        quiet = asyncio.create_task(lanes.ask("q", "quiet", "quiet"))
+        done, _ = await asyncio.wait(loud, return_when=asyncio.FIRST_EXCEPTION)
+        assert done == {loud[3], loud[4]}
+        may_begin.set()
+        return await asyncio.gather(*loud, quiet, lanes.ask("again", "loud again", "loud"), return_exceptions=True)
+
+    *loud, quiet, again = asyncio.run(scene())
+
+    assert loud[:3] == ["loud 0", "loud 1", "loud 2"] and [type(one) for one in loud[3:]] == [QueueFull, QueueFull]
+    assert (quiet, again) == ("quiet", "loud again")
+
+
+def test_one_that_is_in_no_batch_in_time_is_refused_and_one_in_a_batch_is_answered() -> None:
+    may_end, done = threading.Event(), list[str]()
+
+    def work(asked: list[str]) -> list[str]:
+        done.extend(asked)
+        may_end.wait(10)
+        return asked
+
+    async def scene() -> list[Any]:
+        lanes: Lanes[str, str] = Lanes(work, lanes=1, most=1, patience_s=10, gather_s=0.001, refuse_after_s=0.2)
+        first, late = (asyncio.create_task(lanes.ask(name, name)) for name in ("first", "late"))
+        await asyncio.wait([late])
+        assert not first.done()
+        may_end.set()
+        return await asyncio.gather(first, late, return_exceptions=True)
+
+    first, late = asyncio.run(scene())
+
+    assert (first, type(late), done) == ("first", QueueFull, ["first"])
 
 
 def test_what_spoils_a_whole_lot_is_told_to_each_of_it_and_the_next_lot_is_done() -> None:

@@ -286,10 +286,8 @@ def _keys(access: Access, key: str) -> list[KeyRow]:
 
 
 def _from_token(access: Access, presented: Presented, authorization: str) -> Principal | None:
-    scheme, _, token = authorization.partition(" ")
-    if scheme.lower() != "bearer":
-        return None
-    return from_bearer(access, token.strip(), presented.organization)
+    scheme, token = callers.split_authorization(authorization)
+    return from_bearer(access, token, presented.organization) if scheme == "bearer" else None
 
 
 def from_bearer(access: Access, token: str, organization_header: str | None) -> Principal | None:

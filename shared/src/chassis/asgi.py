@@ -9,6 +9,7 @@ import asyncio
 import io
 import re
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -18,8 +19,8 @@ from urllib.parse import unquote_to_bytes
 from gunicorn.workers.gasgi import ASGIWorker
 
 from chassis import http_rules
-from chassis.callers import CREDENTIAL_CHECK, Callers, CredentialCheck
-from chassis.fair_queue import REFUSED, WAIT_S, FairQueue, QueueFull, Turn
+from chassis.callers import CREDENTIAL_CHECK, Callers, CredentialCheck, Reclassified
+from chassis.fair_queue import REFUSED, WAIT_S, FairQueue, QueueFull, Slot
 from chassis.http_connection import Connection
 
 Scope = MutableMapping[str, Any]
@@ -29,6 +30,7 @@ Send = Callable[[Message], Awaitable[None]]
 Headers = list[tuple[str, str]]
 Environ = dict[str, Any]
 Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
+Answer = tuple[int, Headers, bytes]
 
 _STILL_OPEN_S = 0.5  # how long after its last request a stopping worker waits for one more on an open connection
 _LOOK_S = 0.05
@@ -70,47 +72,59 @@ class Bridge:
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = await read(receive)
         if body is not None:
+            scope[http_rules.ARRIVED] = time.monotonic()
             await self.answer(scope, body, send)
 
     async def answer(self, scope: Scope, body: bytes, send: Send, known: Mapping[str, Any] | None = None) -> None:
         """Let the app answer; `known` is what it finds in its environment, too."""
-        check = self.callers.of(scope)
-        request = {**environ(scope, body), CREDENTIAL_CHECK: check, **(known or {})}
+        check = self.callers.classify(scope)
+        run = partial(self.run, scope, check, self._call, heavy=self.is_heavy(scope))
+
+        def request() -> Environ:
+            return {**environ(scope, body), CREDENTIAL_CHECK: check, **(known or {})}
+
         try:
-            answer = await self.run(check, self._call, request, heavy=self.is_heavy(scope))
+            answer = await run(request())
+            if answer is None:  # authenticated, and `check` says now against whom it counts
+                answer = await run(request())
         except QueueFull as refusal:
-            loop = asyncio.get_running_loop()
-            answer = await loop.run_in_executor(self._refusing, self._call, {**request, REFUSED: refusal})
+            answer = await self.in_refusing_thread(self._answered, {**request(), REFUSED: refusal})
         await respond(send, *answer)
+
+    async def in_refusing_thread(self, refused: Callable[..., Answer], *arguments: Any) -> Answer:
+        """One refusal after the other, so that many of them hold up neither the loop nor a thread of the queue."""
+        return await asyncio.get_running_loop().run_in_executor(self._refusing, partial(refused, *arguments))
 
     def is_heavy(self, scope: Scope) -> bool:
         """Whether the request is so much work that a tenant gets only one such at a time."""
         return _LONG_LIST.search(unquote_to_bytes(scope["query_string"])) is not None
 
     async def run(
-        self, check: CredentialCheck, function: Callable[..., Any], *arguments: Any, heavy: bool = False
+        self, scope: Scope, check: CredentialCheck, function: Callable[..., Any], *arguments: Any, heavy: bool = False
     ) -> Any:
-        """In a thread, when it is the caller's turn: whatever may wait. QueueFull if it does not come."""
+        """In a thread, when the caller gets a slot: whatever may wait. QueueFull if it gets none in time."""
         if self.callers.must_wait(check.caller):
             await asyncio.sleep(WAIT_S)  # a refusal at once would only bring the next guess sooner
             raise QueueFull
         loop = asyncio.get_running_loop()
-        turn = await self._queue.take(check.caller, heavy=heavy)
-        check.on_verified = partial(loop.call_soon_threadsafe, self._verified, turn, check)
+        slot = await self._queue.acquire(check.caller, heavy=heavy, arrived=scope[http_rules.ARRIVED])
         work = self._threads.submit(function, *arguments)
         # Not when the caller stops waiting: the thread is taken until the work has ended.
-        work.add_done_callback(lambda _: loop.call_soon_threadsafe(self._end, turn, check))
+        work.add_done_callback(lambda _: loop.call_soon_threadsafe(self._end, slot, check))
         return await asyncio.wrap_future(work)
 
-    def _verified(self, turn: Turn, check: CredentialCheck) -> None:
-        self.callers.settle(check)
-        self._queue.reassign(turn, check.caller)
-
-    def _end(self, turn: Turn, check: CredentialCheck) -> None:
-        self._queue.give_back(turn)
+    def _end(self, slot: Slot, check: CredentialCheck) -> None:
+        self._queue.release(slot)
         self.callers.settle(check)
 
-    def _call(self, environ: Environ) -> tuple[int, Headers, bytes]:
+    def _call(self, environ: Environ) -> Answer | None:
+        """The app's answer; None if the request is to begin anew, as the caller's that it has turned out to be."""
+        try:
+            return self._answered(environ)
+        except Reclassified:
+            return None
+
+    def _answered(self, environ: Environ) -> Answer:
         told: list[tuple[int, Headers]] = []
 
         def start_response(status: str, headers: Headers, _error: object = None) -> None:
@@ -165,6 +179,7 @@ def environ(scope: Scope, body: bytes) -> Environ:
         "wsgi.multithread": True,
         "wsgi.multiprocess": True,
         "wsgi.run_once": False,
+        http_rules.ARRIVED: scope[http_rules.ARRIVED],
     }
     for raw_name, raw_value in scope["headers"]:
         if raw_name == b"transfer-encoding":
@@ -202,6 +217,10 @@ class Worker(ASGIWorker):  # type: ignore[misc]
 
     _queueing = False
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.unsent: set[Connection] = set()  # connections that are closed once the rest of their answer is sent
+
     @classmethod
     def check_config(cls, cfg: Any, log: Any) -> None:
         """Threads are set: they are the bridge's."""
@@ -234,5 +253,5 @@ class Worker(ASGIWorker):  # type: ignore[misc]
         ends, last = loop.time() + self.cfg.graceful_timeout - 1, loop.time()
         while self.nr_conns and not self._quick_shutdown and loop.time() < min(ends, last + _STILL_OPEN_S):
             await asyncio.sleep(_LOOK_S)
-            if self.asgi.in_flight:
+            if self.asgi.in_flight or self.unsent:
                 last = loop.time()

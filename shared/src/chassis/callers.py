@@ -1,8 +1,9 @@
 """Whose request it is, as far as can be said before a thread looks: on the event loop and without the database.
 
 A credential that was verified once is known by its digest, so its requests count against its organization from then
-on. Any other is unverified: it counts against its address, and an address whose credentials are refused again and
-again has to wait. Nobody is let in here, and nobody shut out who is known: every request is still authenticated.
+on. Any other is unverified: its first request is authenticated at the expense of its address and then begins anew as
+its organization's, and an address whose credentials are refused again and again has to wait. Nobody is let in here, and
+nobody shut out who is known: every request is still authenticated.
 """
 
 import hashlib
@@ -32,6 +33,13 @@ class Trust(StrEnum):
     """No credential at all: health, discovery, tokens, and whoever forgot it."""
 
 
+class Reclassified(BaseException):
+    """A request turns out to be somebody's, and is to wait for its turn as theirs.
+
+    No error, and nothing for an app to answer: like a cancellation it passes through everything.
+    """
+
+
 class Caller(NamedTuple):
     """Against whom a request counts. `tenant` is the organization, or the address of one that is not verified."""
 
@@ -40,17 +48,17 @@ class Caller(NamedTuple):
     principal: str
 
 
-class Recent(OrderedDict[Key, Value], Generic[Key, Value]):
-    """The entries used last, at most so many."""
+class LruCache(OrderedDict[Key, Value], Generic[Key, Value]):
+    """The entries used last, at most `capacity` of them."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, capacity: int) -> None:
         super().__init__()
-        self._most = most
+        self._capacity = capacity
 
-    def keep(self, key: Key, value: Value) -> None:
+    def put(self, key: Key, value: Value) -> None:
         self[key] = value
         self.move_to_end(key)
-        if len(self) > self._most:
+        if len(self) > self._capacity:
             self.popitem(last=False)
 
 
@@ -61,16 +69,19 @@ class Callers:
         self, *, trusted_proxies: int = 0, refused_per_minute: int = 600, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._trusted_proxies, self._refused_per_minute, self._clock = trusted_proxies, refused_per_minute, clock
-        self._known: Recent[bytes, Caller] = Recent(_MOST_KNOWN)
-        self._refusals: Recent[str, tuple[float, float]] = Recent(_MOST_KNOWN)
+        self._known: LruCache[bytes, Caller] = LruCache(_MOST_KNOWN)
+        self._refusals: LruCache[str, tuple[float, float]] = LruCache(_MOST_KNOWN)
 
-    def of(self, scope: Mapping[str, Any]) -> "CredentialCheck":
+    def classify(self, scope: Mapping[str, Any]) -> "CredentialCheck":
         """The caller of an ASGI request."""
         credentials, forwarded = b"", b""
         for name, value in scope["headers"]:
-            if name in (b"x-api-key", b"authorization"):
-                # However many spaces stand in it: else one credential could fill the memory meant for all.
-                credentials += name + b":" + b" ".join(value.split()) + b"\n"
+            if name == b"x-api-key":
+                credentials += b"x-api-key:" + value + b"\n"
+            elif name == b"authorization":
+                # As `access` reads it: if one token had many digests, it could fill the memory meant for all.
+                scheme, token = split_authorization(value.decode("latin-1"))
+                credentials += f"authorization:{scheme} {token}\n".encode("latin-1")
             elif name == b"x-forwarded-for":
                 forwarded += (b"," if forwarded else b"") + value
         digest = hashlib.sha256(credentials).digest()
@@ -82,22 +93,14 @@ class Callers:
         trust = Trust.UNVERIFIED if credentials else Trust.ANONYMOUS
         return CredentialCheck(digest, Caller(trust, address, address))
 
-    def of_key(self, key: bytes) -> Caller | None:
-        """Whose API key it is; None if it has not been verified yet."""
-        digest = hashlib.sha256(b"x-api-key:" + key + b"\n").digest()
-        known = self._known.get(digest)
-        if known:
-            self._known.move_to_end(digest)
-        return known
-
     def settle(self, check: "CredentialCheck") -> None:
         """Learn what became of the credential."""
         if check.principal:
             check.caller = _verified(check.principal)
-            self._known.keep(check.digest, check.caller)
+            self._known.put(check.digest, check.caller)
         elif check.refused and not self._known.pop(check.digest, None):
             address = check.caller.tenant
-            self._refusals.keep(address, (self._refusals_of(address) + 1, self._clock()))
+            self._refusals.put(address, (self._refusals_of(address) + 1, self._clock()))
 
     def must_wait(self, caller: Caller) -> bool:
         """Whether so many credentials from this address were refused that no further one is looked at now."""
@@ -117,25 +120,30 @@ class Callers:
         return (scope["client"] or ("", 0))[0]
 
 
+def split_authorization(value: str) -> tuple[str, str]:
+    """Scheme, in lower case, and credential of an Authorization header; blanks around the latter do not count."""
+    scheme, _, credential = value.partition(" ")
+    return scheme.lower(), credential.strip(" \t")
+
+
 class CredentialCheck:
     """A request's credential, and what the thread that authenticates it says of it."""
 
-    __slots__ = ("caller", "digest", "on_verified", "principal", "refused")
+    __slots__ = ("caller", "digest", "principal", "refused")
 
     def __init__(self, digest: bytes, caller: Caller) -> None:
         self.digest, self.caller = digest, caller
         self.principal: Principal | None = None
         self.refused = False
-        self.on_verified: Callable[[], object] | None = None
 
     def verify(self, principal: Principal) -> None:
-        """The credential is this one's; at once, because the request may run for long after that."""
+        """The credential is this one's. Goes no further with a request that does not count against them yet."""
         self.principal = principal
-        if self.caller.trust is not Trust.VERIFIED and self.on_verified:
-            self.on_verified()
+        if self.caller.trust is not Trust.VERIFIED:
+            raise Reclassified
 
     def refuse(self) -> None:
-        self.refused = True
+        self.principal, self.refused = None, True
 
 
 def _verified(principal: Principal) -> Caller:

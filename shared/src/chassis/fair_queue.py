@@ -3,17 +3,22 @@
 No tenant holds more than a part of the threads, whatever it sends, and of heavy requests (batches, verifications, long
 lists) one at a time. What it sends beyond that waits here, where it costs nothing, and tenants take turns when a thread
 is free. A request that waits for too long, or finds too many of its tenant waiting, is refused.
+
+Requests are grouped by their caller's trust, its tenant, their weight and their principal, groups within groups, and
+each group has its share. Of the requests in one narrowest group either all may run or none, and a group that has used
+up its share is passed over as a whole: so the next one is found without a look at each that waits.
 """
 
 import asyncio
 from collections import Counter, OrderedDict, deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from chassis.callers import Caller, Trust
 from chassis.problems import Problem
 
-WAIT_S = 5.0  # shorter than a stopping worker and the ingress wait for an answer
+WAIT_S = 5.0  # after its arrival; a stopping worker and the ingress wait longer for the answer
 MOST_WAITING = 256  # of one tenant
 
 
@@ -39,6 +44,9 @@ class Shares(NamedTuple):
     anonymous: int
     unverified: int
 
+    def of_trust(self, trust: Trust) -> int:
+        return {Trust.VERIFIED: self.all, Trust.ANONYMOUS: self.anonymous, Trust.UNVERIFIED: self.unverified}[trust]
+
     @classmethod
     def of(cls, threads: int) -> "Shares":
         half, quarter = max(2, threads // 2), max(2, threads // 4)
@@ -46,102 +54,136 @@ class Shares(NamedTuple):
 
 
 @dataclass(eq=False, slots=True)
-class Turn:
-    """A request that waits or runs."""
+class Slot:
+    """What a request waits for, and holds while it runs."""
 
     caller: Caller
     heavy: bool
     ready: asyncio.Future[None] = field(repr=False)
 
+    @property
+    def groups(self) -> tuple[Trust, str, bool, str]:
+        """The names of the groups it is in, from the widest to the narrowest."""
+        return self.caller.trust, self.caller.tenant, self.heavy, self.caller.principal
+
 
 class FairQueue:
-    """At most `threads` requests run; `take` waits for a turn and `give_back` ends it. For one event loop."""
+    """At most `threads` requests run; `acquire` waits for a slot and `release` ends it. For one event loop."""
 
     def __init__(self, threads: int, *, wait_s: float = WAIT_S, most_waiting: int = MOST_WAITING) -> None:
         self._shares, self._wait_s, self._most_waiting = Shares.of(threads), wait_s, most_waiting
-        self._waiting: OrderedDict[str, deque[Turn]] = OrderedDict()  # by tenant, the next one to be served first
+        # Groups by name, in each the one to be served next first; the narrowest are deques of slots.
+        self._waiting: OrderedDict[Any, Any] = OrderedDict()
+        self._waiting_of: Counter[tuple[Trust, str]] = Counter()
         self._running: Counter[object] = Counter()
 
-    async def take(self, caller: Caller, *, heavy: bool = False) -> Turn:
-        turn = Turn(caller, heavy, asyncio.get_running_loop().create_future())
-        line = self._waiting.setdefault(_line(caller), deque())
-        if len(line) >= self._most_waiting:
+    async def acquire(self, caller: Caller, *, heavy: bool = False, arrived: float | None = None) -> Slot:
+        """A slot for a request that arrived now, or then; QueueFull if it gets none in time."""
+        now = asyncio.get_running_loop().time()
+        until = (now if arrived is None else arrived) + self._wait_s
+        if now >= until:
             raise QueueFull
-        line.append(turn)
-        self._start()
-        if turn.ready.done():
-            return turn
+        # Whoever is not verified gets a refusal at most, or is verified: neither is much work.
+        heavy = heavy and caller.trust is Trust.VERIFIED
+        slot = Slot(caller, heavy, asyncio.get_running_loop().create_future())
+        if self._may_run(slot):  # then nobody in its groups waits, and those of others who wait may not run
+            self._run(slot)
+            return slot
+        self._enqueue(slot)
         try:
-            async with asyncio.timeout(self._wait_s):
-                await turn.ready
+            async with asyncio.timeout_at(until):
+                await slot.ready
         except TimeoutError:
-            self._leave(turn)
+            self._leave(slot)
             raise QueueFull from None
         except asyncio.CancelledError:
-            self._leave(turn)
+            self._leave(slot)
             raise
-        return turn
+        return slot
 
-    def give_back(self, turn: Turn) -> None:
-        self._running.subtract(_counted(turn))
+    def release(self, slot: Slot) -> None:
+        self._running.subtract(_counted(slot))
         self._running += Counter()  # forget those who have nothing running
-        self._start()
+        while self._has_room() and (following := self._next(self._waiting)):
+            self._dequeue(following, served=True)
+            self._run(following)
 
-    def reassign(self, turn: Turn, caller: Caller) -> None:
-        """A running request turns out to be somebody's: from now on it counts against them."""
-        self._running.subtract(_counted(turn))
-        turn.caller = caller
-        self._running.update(_counted(turn))
-        self._start()
+    def _enqueue(self, slot: Slot) -> None:
+        *wider, narrowest = slot.groups
+        if self._waiting_of[slot.groups[:2]] >= self._most_waiting:
+            raise QueueFull
+        self._waiting_of[slot.groups[:2]] += 1
+        group = self._waiting
+        for name in wider:
+            group = group.setdefault(name, OrderedDict())
+        group.setdefault(narrowest, deque()).append(slot)
 
-    def _leave(self, turn: Turn) -> None:
-        """Its caller has gone, or waited long enough; its turn may have come in the same moment."""
-        line = self._waiting.get(_line(turn.caller), ())
-        if turn in line:
-            line.remove(turn)  # type: ignore[union-attr]
-            if not line:
-                del self._waiting[_line(turn.caller)]
-        elif turn.ready.done() and not turn.ready.cancelled():
-            self.give_back(turn)
+    def _dequeue(self, slot: Slot, *, served: bool = False) -> None:
+        self._waiting_of[slot.groups[:2]] -= 1
+        if not self._waiting_of[slot.groups[:2]]:
+            del self._waiting_of[slot.groups[:2]]
+        _remove(slot, self._waiting, slot.groups, served=served)
 
-    def _start(self) -> None:
-        while self._running["all"] < self._shares.all:
-            turn = next((turn for turn in map(self._first, self._waiting) if turn), None)
-            if turn is None:
-                return
-            self._run(turn)
+    def _leave(self, slot: Slot) -> None:
+        """Its caller has gone, or waited long enough; its slot may have become free in the same moment."""
+        if slot.ready.cancelled():
+            self._dequeue(slot)
+        else:
+            self.release(slot)
 
-    def _first(self, tenant: str) -> Turn | None:
-        return next((turn for turn in self._waiting[tenant] if self._may_run(turn)), None)
+    def _run(self, slot: Slot) -> None:
+        self._running.update(_counted(slot))
+        slot.ready.set_result(None)
 
-    def _run(self, turn: Turn) -> None:
-        tenant = _line(turn.caller)
-        self._waiting[tenant].remove(turn)
-        self._waiting.move_to_end(tenant)
-        if not self._waiting[tenant]:
-            del self._waiting[tenant]
-        self._running.update(_counted(turn))
-        turn.ready.set_result(None)
+    def _next(self, waiting: OrderedDict[Any, Any], *names: Any) -> Slot | None:
+        """The request to be served next, of all or of the group so named."""
+        for name, group in waiting.items():
+            if not self._has_room(*names, name):
+                continue
+            found: Slot | None
+            if isinstance(group, deque):
+                found = next((slot for slot in group if not slot.ready.done()), None)  # else its caller is leaving
+            else:
+                found = self._next(group, *names, name)
+            if found:
+                return found
+        return None
 
-    def _may_run(self, turn: Turn) -> bool:
-        if turn.ready.done():  # its caller is about to leave
-            return False
-        shares, running, caller = self._shares, self._running, turn.caller
-        if running[_line(caller)] >= shares.tenant:
-            return False
-        if turn.heavy and (running[_line(caller), "heavy"] or running["heavy"] >= shares.heavy):
-            return False
-        if caller.trust is Trust.VERIFIED:
-            return running[caller] < shares.principal
-        return running[caller.trust] < (shares.unverified if caller.trust is Trust.UNVERIFIED else shares.anonymous)
+    def _may_run(self, slot: Slot) -> bool:
+        return all(self._has_room(*slot.groups[:depth]) for depth in range(len(slot.groups) + 1))
+
+    def _has_room(self, *names: Any) -> bool:
+        """Whether one more of the group so named may run, as far as the group itself is concerned."""
+        shares, running = self._shares, self._running
+        match names:
+            case ():
+                return running[names] < shares.all
+            case (trust,):
+                return running[names] < shares.of_trust(trust)
+            case (_, _):
+                return running[names] < shares.tenant
+            case (_, _, heavy):
+                return not heavy or (not running[names] and running["heavy"] < shares.heavy)
+            case (trust, tenant, _, principal):
+                return running[trust, tenant, principal] < shares.principal
+        raise AssertionError(names)
 
 
-def _line(caller: Caller) -> str:
-    return f"{caller.trust}:{caller.tenant}"
+def _remove(slot: Slot, waiting: OrderedDict[Any, Any], names: Sequence[Any], *, served: bool) -> None:
+    """A group that was served is the last of its kind to be served again."""
+    name, *narrower = names
+    if narrower:
+        _remove(slot, waiting[name], narrower, served=served)
+    else:
+        waiting[name].remove(slot)
+    if not waiting[name]:
+        del waiting[name]
+    elif served:
+        waiting.move_to_end(name)
 
 
-def _counted(turn: Turn) -> list[object]:
+def _counted(slot: Slot) -> list[object]:
     """Everything that a running request counts against."""
-    caller = turn.caller
-    counted: list[object] = ["all", _line(caller), caller, caller.trust]
-    return [*counted, "heavy", (_line(caller), "heavy")] if turn.heavy else counted
+    trust, tenant, heavy, principal = slot.groups
+    counted: list[object] = [(), (trust,), (trust, tenant), (trust, tenant, heavy), (trust, tenant, principal)]
+    return [*counted, "heavy"] if heavy else counted

@@ -20,6 +20,9 @@ LINGER_S = 2.0
 """How long a refused request is still read and dropped: closed on unread bytes, the connection would be reset, and
 the caller might never see the answer."""
 
+MAX_CHUNKS = 1024
+"""Of one body: each is parsed and handed on by itself, on the event loop, however small it is."""
+
 
 class Connection(ASGIProtocol):  # type: ignore[misc]
     """One caller's connection. `_awaited` is the part of a request that is being waited for."""
@@ -28,13 +31,14 @@ class Connection(ASGIProtocol):  # type: ignore[misc]
         super().__init__(worker)
         self._awaited: str | None = None
         self._deadline: asyncio.TimerHandle | None = None
-        self._body_bytes = 0
+        self._body_bytes = self._body_chunks = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         self._arm_keepalive_timer()
 
     def connection_lost(self, exc: BaseException | None) -> None:
+        self.worker.unsent.discard(self)
         self._forget_deadline()
         super().connection_lost(exc)
 
@@ -86,13 +90,17 @@ class Connection(ASGIProtocol):  # type: ignore[misc]
     def _on_headers_complete(self) -> bool:
         parser = self._callback_parser
         http_rules.check(parser.http_version, parser.headers, parser.content_length)
-        self._body_bytes = 0
+        self._body_bytes = self._body_chunks = 0
         return bool(super()._on_headers_complete())
 
     def _on_body(self, chunk: bytes) -> None:
         self._body_bytes += len(chunk)
         if self._body_bytes > strict_json.MAX_BYTES:
             raise http_rules.body_too_large()
+        parser = self._callback_parser
+        self._body_chunks += parser.is_chunked and parser._chunk_remaining == 0  # the end of one
+        if self._body_chunks > MAX_CHUNKS:
+            raise problems.Problem(413, detail=f"A body has at most {MAX_CHUNKS} chunks.")
         super()._on_body(chunk)
 
     def _is_websocket_upgrade(self, _request: Any) -> bool:
@@ -132,9 +140,12 @@ class Connection(ASGIProtocol):  # type: ignore[misc]
         log.info("request_refused", status=problem.status, code=problem.code, request_id=trace.request_id)
 
     def _close_transport(self) -> None:
+        """The rest of an answer has as long as any: closing waits until it is sent, or nobody reads it."""
+        is_refused_or_lost = self._closed
         super()._close_transport()
-        if self.transport is not None and self.transport.get_write_buffer_size():
-            self._set_deadline(LINGER_S, self.transport.abort)  # closing waits for whoever does not read
+        if not is_refused_or_lost and self.transport is not None and self.transport.get_write_buffer_size():
+            self.worker.unsent.add(self)
+            self._set_deadline(http_rules.BODY_S, self.transport.abort)
 
     def _set_deadline(self, seconds: float, *call: Any) -> None:
         self._forget_deadline()

@@ -18,6 +18,9 @@ _HOST = re.compile(rb"[A-Za-z0-9._~%:\[\]-]*")
 REPEATED_HEADERS = "tip.repeated_headers"
 """Where a WSGI environment names the headers that came on more than one line: it has one value for each."""
 
+ARRIVED = "tip.arrived"
+"""Where the scope or environment of a request says when it had been read, by the monotonic clock."""
+
 
 def check(version: tuple[int, int], headers: Iterable[tuple[bytes, bytes]], content_length: int | None) -> None:
     """Raise the problem of a request that two servers could read in two ways, or whose body is not wanted.

@@ -15,7 +15,7 @@ from limits.storage import storage_from_string
 from limits.strategies import FixedWindowRateLimiter
 
 from chassis import logs, metrics, problems
-from chassis.callers import Recent
+from chassis.callers import LruCache
 
 log = logs.get(__name__)
 
@@ -61,7 +61,7 @@ class RateLimit:
         # Connections are made on first use, so an unreachable Redis does not stop a service from starting.
         storage = storage_from_string(redis_url, socket_timeout=_PATIENCE_S, socket_connect_timeout=_PATIENCE_S)
         self._limiter = FixedWindowRateLimiter(storage)
-        self._blocks: Recent[str, _Block] = Recent(_MAX_TRACKED)
+        self._blocks: LruCache[str, _Block] = LruCache(_MAX_TRACKED)
         self._down_until = 0.0
         self._lock = threading.Lock()
 
@@ -95,7 +95,7 @@ class RateLimit:
     def _tracked(self, caller: str) -> _Block:
         with self._lock:
             block = self._blocks.get(caller) or _Block()
-            self._blocks.keep(caller, block)
+            self._blocks.put(caller, block)
             return block
 
     def _reserve(self, caller: str, block: _Block, missing: int) -> None:

@@ -10,9 +10,9 @@ the app.
 import json
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from urllib.parse import unquote_to_bytes
 from uuid import UUID
 
@@ -20,6 +20,7 @@ from flask import Flask, Response, g
 
 from chassis import access, asgi, http_rules, keys, openapi, ratelimit, strict_json, tenancy, tracing, web
 from chassis.asgi import Bridge, Scope, Send
+from chassis.callers import CredentialCheck, Trust
 from chassis.principals import Principal
 from intents import model, routes, schemas, usecases
 from intents.lanes import Lanes
@@ -32,15 +33,17 @@ GATHER_S = 0.008
 _PATH = re.compile(rb"/v1/accounts/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})/intents")
 _ROUTE = "/v1/accounts/<uuid:account_id>/intents"
 _ODD = (b"authorization", b"transfer-encoding")
+_LARGEST = 4096  # bytes of a body that the event loop reads itself, before any quota; a plain command has some hundred
 
 Headers = Mapping[bytes, bytes]
+Outcome = TypeVar("Outcome")
 
 
 @dataclass(slots=True)
 class _Asked:
     """A request; then what was read for it and who sent it; then what is left of the sender's quota."""
 
-    tenant: str
+    check: CredentialCheck
     key: str
     submission: usecases.Submission
     trace: tracing.Trace
@@ -69,15 +72,11 @@ class Express(Bridge):
         if asked is None or told is None:
             await super().answer(scope, body, send, {routes.LOOKED: asked.looked} if asked else known)
             return
-        token = tracing.current.set(asked.trace)
-        try:
-            if isinstance(told, usecases.Result):
-                answer = _accepted(scope, started, asked, told)
-            else:
-                answer = self._refused(scope, body, started, asked, told)
-            await asgi.respond(send, *answer)
-        finally:
-            tracing.current.reset(token)
+        if isinstance(told, usecases.Result):
+            answer = _traced(asked, _accepted, scope, started, asked, told)
+        else:
+            answer = await self.in_refusing_thread(_traced, asked, self._refused, scope, body, started, asked, told)
+        await asgi.respond(send, *answer)
 
     def is_heavy(self, scope: Scope) -> bool:
         return self._heavy_paths.search(unquote_to_bytes(scope["raw_path"])) is not None or super().is_heavy(scope)
@@ -90,15 +89,15 @@ class Express(Bridge):
         place, headers = _PATH.fullmatch(scope["raw_path"]), dict(scope["headers"])
         if place is None or not _is_plain(scope, headers):
             return None
-        caller = self.callers.of_key(headers[b"x-api-key"])
-        return _submit(caller.tenant, place[1], headers, body) if caller else None
+        check = self.callers.classify(scope)
+        return _submit(check, place[1], headers, body) if check.caller.trust is Trust.VERIFIED else None
 
     async def _told(self, scope: Scope, asked: _Asked) -> usecases.Told:
         """What became of the request; None if it is not one for this lane."""
         try:
-            told = await self._lanes.ask(asked.submission.account_id, asked, asked.tenant)
+            told = await self._lanes.ask(asked.submission.account_id, asked, asked.check.caller.tenant)
             if told is None and asked.counted is not None:
-                told = await self.run(self.callers.of(scope), self._submit_alone, asked)
+                told = await self.run(scope, asked.check, _traced, asked, self._submit_alone, scope, asked)
         except Exception as error:  # noqa: BLE001 - the app knows how to answer each of them
             return error
         return told
@@ -124,25 +123,29 @@ class Express(Bridge):
             told[place] = outcome
         return told
 
-    def _submit_alone(self, asked: _Asked) -> usecases.Result:
+    def _submit_alone(self, scope: Scope, asked: _Asked) -> usecases.Result:
+        deadline = usecases.Deadline.of_request(scope[http_rules.ARRIVED])
         principal, (facts, _rows) = cast("Principal", asked.principal), cast("usecases.Known", asked.looked)
-        token = tracing.current.set(asked.trace)
-        try:
-            with tenancy.serving([principal.organization_id]):
-                return usecases.submit(self._deps, principal, facts, asked.submission)
-        finally:
-            tracing.current.reset(token)
+        with tenancy.serving([principal.organization_id]):
+            return usecases.submit(self._deps, principal, facts, asked.submission, deadline)
 
-    def _refused(
-        self, scope: Scope, body: bytes, started: float, asked: _Asked, error: Exception
-    ) -> tuple[int, asgi.Headers, bytes]:
+    def _refused(self, scope: Scope, body: bytes, started: float, asked: _Asked, error: Exception) -> asgi.Answer:
         with self._flask.request_context(asgi.environ(scope, body)):
             g.started, g.trace, g.rate_limits = started, asked.trace, asked.counted or {}
             response: Response = self._flask.finalize_request(self._flask.handle_user_exception(error))
         return response.status_code, list(response.headers), response.get_data()
 
 
-def _accepted(scope: Scope, started: float, asked: _Asked, result: usecases.Result) -> tuple[int, asgi.Headers, bytes]:
+def _traced(asked: _Asked, function: Callable[..., Outcome], *arguments: Any) -> Outcome:
+    """Call the function, and let what it writes and logs carry the trace of the request."""
+    token = tracing.current.set(asked.trace)
+    try:
+        return function(*arguments)
+    finally:
+        tracing.current.reset(token)
+
+
+def _accepted(scope: Scope, started: float, asked: _Asked, result: usecases.Result) -> asgi.Answer:
     answer = json.dumps(model.record(result.action)).encode()
     status = routes.status_of(result)
     headers = [
@@ -157,7 +160,7 @@ def _accepted(scope: Scope, started: float, asked: _Asked, result: usecases.Resu
     return status, headers, answer
 
 
-def _submit(tenant: str, account_id: bytes, headers: Headers, body: bytes) -> _Asked | None:
+def _submit(check: CredentialCheck, account_id: bytes, headers: Headers, body: bytes) -> _Asked | None:
     try:
         key, once = headers[b"x-api-key"].decode("ascii"), headers.get(b"idempotency-key")
         if not keys.is_well_formed(key):
@@ -169,7 +172,7 @@ def _submit(tenant: str, account_id: bytes, headers: Headers, body: bytes) -> _A
     except Exception:  # noqa: BLE001 - whatever it is, the ordinary lane will meet it again and answer it
         return None
     return _Asked(
-        tenant, key, submission, tracing.Trace.begin(_text(headers, b"x-request-id"), _text(headers, b"traceparent"))
+        check, key, submission, tracing.Trace.begin(_text(headers, b"x-request-id"), _text(headers, b"traceparent"))
     )
 
 
@@ -196,6 +199,6 @@ def _is_plain(scope: Scope, headers: Headers) -> bool:
         and headers.get(b"content-type") == b"application/json"
         and b"x-api-key" in headers
         and length.isdigit()
-        and int(length) <= strict_json.MAX_BYTES
+        and int(length) <= _LARGEST
         and not any(name in headers for name in _ODD)
     )

@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from chassis.fair_queue import MOST_WAITING, WAIT_S, QueueFull
+
 Asked = TypeVar("Asked")
 Told = TypeVar("Told")
 
@@ -31,7 +33,8 @@ class Lanes(Generic[Asked, Told]):
     holds up nobody else. One lane makes the largest batches; another opens for those who have waited for `patience_s`,
     so that a lane which is stuck leaves a way. When more wait than a batch takes, tenants take turns. Those who have
     just been answered will probably ask again at once: a batch waits until as many are there as were lately, but not
-    for longer than the one before took, nor `gather_s`.
+    for longer than the one before took, nor `gather_s`. QueueFull is raised at once when `most_waiting` of the tenant
+    wait already, and to whoever is in no batch after `refuse_after_s`.
     """
 
     def __init__(
@@ -42,24 +45,40 @@ class Lanes(Generic[Asked, Told]):
         most: int,
         patience_s: float,
         gather_s: float,
+        most_waiting: int = MOST_WAITING,
+        refuse_after_s: float = WAIT_S,
     ) -> None:
         self._work, self._most, self._lanes = work, most, lanes
+        self._most_waiting, self._refuse_after_s = most_waiting, refuse_after_s
         self._patience_s, self._gather_s = patience_s, gather_s
         self._lately = 0  # the most that were waiting or under way since the last batch began
         self._gathered_by = 0.0
         self._threads = ThreadPoolExecutor(lanes, thread_name_prefix="lane")
         self._waiting: list[_Waiting] = []
+        self._waiting_of: Counter[Hashable] = Counter()  # by tenant
         self._under_way: list[_Batch] = []
         self._next: asyncio.Handle | None = None
 
     async def ask(self, group: Hashable, asked: Asked, tenant: Hashable = None) -> Told:
+        if self._waiting_of[tenant] >= self._most_waiting:
+            raise QueueFull
         loop = asyncio.get_running_loop()
         waiting = _Waiting(group, tenant, asked, loop.create_future())
         self._waiting.append(waiting)
+        self._waiting_of[tenant] += 1
         self._lately = max(self._lately, self._present())
         self._wake(loop)
-        told: Told = await waiting.answer
+        late = loop.call_later(self._refuse_after_s, self._refuse_if_waiting, waiting)
+        try:
+            told: Told = await waiting.answer
+        finally:
+            late.cancel()
         return told
+
+    def _refuse_if_waiting(self, late: _Waiting) -> None:
+        """What is in a batch may be written already: it is answered when that is known."""
+        if any(waiting is late for waiting in self._waiting) and not late.answer.done():
+            late.answer.set_exception(QueueFull())
 
     def _present(self) -> int:
         return len(self._waiting) + sum(len(batch.members) for batch in self._under_way)
@@ -108,6 +127,7 @@ class Lanes(Generic[Asked, Told]):
         taken = suitable if len(suitable) <= self._most else _in_turns(suitable)[: self._most]
         chosen = {id(one) for one in taken}
         self._waiting = [one for one in present if id(one) not in chosen]
+        self._waiting_of = Counter(one.tenant for one in self._waiting)
         return taken
 
     def _finish(self, loop: asyncio.AbstractEventLoop, batch: _Batch, done: "asyncio.Future[Sequence[Told]]") -> None:

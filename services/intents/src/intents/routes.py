@@ -9,7 +9,7 @@ from flask import Blueprint, Response, current_app, g, json, request
 from flask.typing import ResponseReturnValue
 from marshmallow import ValidationError
 
-from chassis import cursors, ratelimit
+from chassis import cursors, http_rules, ratelimit
 from chassis.access import BadId, KeyRow, allow, charge, page_size
 from chassis.cursors import Cursors
 from chassis.openapi import describe
@@ -85,7 +85,7 @@ def submit_intent(account_id: UUID) -> ResponseReturnValue:
     model.tradable(g.facts.account, g.principal)
     dry_run, key = _dry_run(), request.headers.get("Idempotency-Key")
     asked = submission(account_id, g.attempt.loaded(), key, dry_run)
-    result = usecases.submit(deps(), g.principal, g.facts, asked)
+    result = usecases.submit(deps(), g.principal, g.facts, asked, _deadline())
     return _json(model.record(result.action), status_of(result), headers_of(result))
 
 
@@ -105,6 +105,10 @@ def headers_of(result: usecases.Result) -> list[tuple[str, str]]:
     if result.replayed:
         found.append(("Idempotent-Replayed", "true"))
     return found
+
+
+def _deadline() -> usecases.Deadline:
+    return usecases.Deadline.of_request(request.environ.get(http_rules.ARRIVED))
 
 
 def _dry_run() -> bool:
@@ -138,9 +142,9 @@ def submit_batch(account_id: UUID) -> ResponseReturnValue:
         for attempt, key in zip(batch.commands, keys, strict=True)
     ]
     if batch.atomic and not dry_run:
-        outcomes = usecases.submit_all(deps(), g.principal, account, attempts, batch.references, _REFUSALS)
+        outcomes = usecases.submit_all(deps(), g.principal, account, attempts, batch.references, _REFUSALS, _deadline())
     else:
-        outcomes = usecases.submit_each(deps(), g.principal, attempts)
+        outcomes = usecases.submit_each(deps(), g.principal, attempts, _deadline())
     return _answer_batch([_outcome(*one) for one in enumerate(outcomes)], atomic=batch.atomic)
 
 

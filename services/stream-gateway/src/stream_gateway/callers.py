@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from chassis import access, problems, tokens
 from chassis.access import Access, Presented
+from chassis.callers import split_authorization
 from chassis.principals import ANY_ROLE, Principal, api_key, service_account, user
 from stream_gateway import store
 from stream_gateway.model import CredentialEnded, Ending, PermissionEnded
@@ -58,7 +59,7 @@ def _token(door: Access, presented: Presented) -> tokens.VerifiedToken | None:
     if kind != _BEARER:
         return None
     try:
-        return door.verifier.verify(value.partition(" ")[2].strip())
+        return door.verifier.verify(split_authorization(value)[1])
     except tokens.BadToken:  # it was good a moment ago
         raise problems.unauthenticated() from None
 

@@ -2,6 +2,7 @@
 
 from intents.store import Known
 from intents.usecases.batch import Outcome, submit_all, submit_each
+from intents.usecases.deadline import Deadline
 from intents.usecases.deps import Deps
 from intents.usecases.hearing import hear
 from intents.usecases.housekeeping import keep_house
@@ -22,6 +23,7 @@ from intents.usecases.together import Together, Told, look_at_all, submit_togeth
 
 __all__ = [
     "SIGNED_AT_ONCE",
+    "Deadline",
     "Deps",
     "Known",
     "Outcome",

@@ -15,13 +15,14 @@ Outcome = Result | Exception | None
 """What became of a command: done, refused, or not done because another one was refused."""
 
 
-def submit_each(deps: Deps, principal: Principal, attempts: Sequence[Callable[[], Submission]]) -> list[Outcome]:
+def submit_each(
+    deps: Deps, principal: Principal, attempts: Sequence[Callable[[], Submission]], deadline: Deadline
+) -> list[Outcome]:
     """Every command by itself. An attempt gives its submission, or raises what is wrong with it.
 
     After an outage the rest is not tried: each would wait for it again, and be done when nobody waits any more.
     """
     outcomes: list[Outcome] = []
-    deadline = Deadline.of_request()
     for attempt in attempts:
         last = outcomes[-1] if outcomes else None
         is_outage = isinstance(last, Exception) and db.is_unavailable(last)
@@ -45,12 +46,13 @@ def submit_all(
     attempts: Sequence[Callable[[], Submission]],
     references: Sequence[UUID],
     refusals: tuple[type[Exception], ...],
+    deadline: Deadline,
 ) -> list[Outcome]:
     """All commands in one transaction, or none of them. `references` are the intents they are about.
 
     Errors of the kinds `refusals` are told in their place; an outage is one of the whole batch.
     """
-    actor, deadline = model.Actor(principal.kind, principal.id), Deadline.of_request()
+    actor = model.Actor(principal.kind, principal.id)
     batch = _Batch(deps, account, actor, attempts, references, refusals, deadline)
     for _ in range(ATTEMPTS):
         try:

@@ -1,4 +1,7 @@
-"""By when a request is to be answered, and so how long it may wait for others."""
+"""By when a request is to be answered, and so how long it may wait for others.
+
+It counts from the request's arrival: what it has waited for a thread it cannot wait for a lock as well.
+"""
 
 import time
 from typing import NamedTuple, Self
@@ -15,8 +18,9 @@ class Deadline(NamedTuple):
     at: float
 
     @classmethod
-    def of_request(cls) -> Self:
-        return cls(time.monotonic() + TIME_LIMIT_S)
+    def of_request(cls, arrived: float | None = None) -> Self:
+        """Of one that arrived then, by the same clock, or now."""
+        return cls((time.monotonic() if arrived is None else arrived) + TIME_LIMIT_S)
 
     @property
     def left_s(self) -> float:

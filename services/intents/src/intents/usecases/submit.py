@@ -51,14 +51,12 @@ def look(deps: Deps, question: store.Question) -> Known:
     return store.facts(deps.direct, question)
 
 
-def submit(
-    deps: Deps, principal: Principal, facts: model.Facts, submission: Submission, deadline: Deadline | None = None
-) -> Result:
+def submit(deps: Deps, principal: Principal, facts: model.Facts, submission: Submission, deadline: Deadline) -> Result:
     """Append an action and queue its execution, if everything allows it. A batch has one deadline for all of it."""
     account = model.tradable(facts.account, principal)
     actor = model.Actor(principal.kind, principal.id)
     try:
-        result = _decide_until_written(deps, facts, account, actor, submission, deadline or Deadline.of_request())
+        result = _decide_until_written(deps, facts, account, actor, submission, deadline)
     except model.ControlRejected as refusal:
         if not submission.dry_run:
             store.refuse(deps.direct, account, actor, submission.command, refusal)
