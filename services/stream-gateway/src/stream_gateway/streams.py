@@ -8,7 +8,7 @@ from uuid import UUID
 from stream_gateway import meters
 from stream_gateway.callers import Caller
 from stream_gateway.credentials import Credential
-from stream_gateway.fairness import Turns
+from stream_gateway.fairness import WriteScheduler
 from stream_gateway.hub import Hub, Stream
 from stream_gateway.model import Account, Draining, EpochEnded, Subscription, TooManyStreams, begin
 from stream_gateway.recheck import Rechecks
@@ -30,7 +30,7 @@ class Streams:
         self.hubs: dict[UUID, Hub] = {}
         self.draining = False
         self._limits, self._rechecks, self._buffer = limits, rechecks, buffer_events
-        self._turns = Turns()
+        self._write_scheduler = WriteScheduler()
         self._credentials: dict[Hashable, Credential] = {}
         self._of: Counter[Hashable] = Counter()  # by principal, and by organization
         self._count = 0
@@ -70,7 +70,9 @@ class Streams:
         hub = self.hubs.get(account.id)
         is_new = hub is None
         if hub is None:
-            hub = Hub(account.id, account.organization_id, account.epoch, account.head, self._buffer, self._turns)
+            hub = Hub(
+                account.id, account.organization_id, account.epoch, account.head, self._buffer, self._write_scheduler
+            )
             self.hubs[account.id] = hub
         hub.verified_at = max(hub.verified_at, verified_at)
         if is_new:
