@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from chassis import db
-from stream_gateway.fairness import Turns
+from stream_gateway.fairness import WriteScheduler
 from stream_gateway.hub import Hub, Stream
 from stream_gateway.log import Log
 from stream_gateway.model import EpochEnded
@@ -133,7 +133,7 @@ def test_a_stream_that_is_behind_reads_no_page_of_another_epoch(
     nobody: Any = None
 
     async def read(epoch: str) -> tuple[list[int], Stream]:
-        log, hub = Log(engine), Hub(account_id, account_id, epoch, 3, 64, Turns())
+        log, hub = Log(engine), Hub(account_id, account_id, epoch, 3, 64, WriteScheduler())
         stream = Stream(hub, nobody, frozenset(), 0, None, "grpc")
         hub.streams.add(stream)
         _, entries = await log.page(hub, 0)

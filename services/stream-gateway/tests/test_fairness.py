@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_gateway.delivery import deliver
-from stream_gateway.fairness import WRITES_PER_PASS, FairThreads, QueueFull, RoundRobin, Turns
+from stream_gateway.fairness import WRITES_PER_PASS, FairThreads, QueueFull, RoundRobin, WriteScheduler
 from stream_gateway.hub import Hub, Stream
 from stream_gateway.model import CredentialEnded
 from stream_gateway.recheck import BATCH, RecheckQueue
@@ -110,8 +110,8 @@ class Subscriber:
         await asyncio.sleep(0)
 
 
-def hub_of(organization_id: UUID, turns: Turns) -> Hub:
-    return Hub(uuid4(), organization_id, "epoch", 0, 512, turns)
+def hub_of(organization_id: UUID, scheduler: WriteScheduler) -> Hub:
+    return Hub(uuid4(), organization_id, "epoch", 0, 512, scheduler)
 
 
 @pytest.mark.parametrize("events", [1, 20])
@@ -119,8 +119,8 @@ def test_an_event_for_one_is_not_written_after_the_events_for_a_thousand_of_anot
     written: list[UUID] = []
 
     async def scenario() -> None:
-        turns = Turns()
-        crowded, quiet = hub_of(A, turns), hub_of(B, turns)
+        scheduler = WriteScheduler()
+        crowded, quiet = hub_of(A, scheduler), hub_of(B, scheduler)
         crowd = [Subscriber(crowded, written) for _ in range(1000)]
         single = Subscriber(quiet, written)
         for subscriber in (*crowd, single):
@@ -140,10 +140,10 @@ def test_an_event_for_one_is_not_written_after_the_events_for_a_thousand_of_anot
 
 def test_a_stream_that_waits_for_its_turn_is_not_stuck() -> None:
     async def scenario() -> bool:
-        turns = Turns(per_pass=1)
-        stream = Subscriber(hub_of(A, turns), []).stream
-        await turns.take(B)  # the only one of this pass
-        task = asyncio.create_task(stream.turn())
+        scheduler = WriteScheduler(per_pass=1)
+        stream = Subscriber(hub_of(A, scheduler), []).stream
+        await scheduler.acquire(B)  # the only one of this pass
+        task = asyncio.create_task(stream.acquire_write())
         await asyncio.sleep(0)
         assert stream.queued
         stream.is_stuck(0.0, 10)

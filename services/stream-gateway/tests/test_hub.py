@@ -5,7 +5,7 @@ from uuid import uuid4
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_gateway.fairness import Turns
+from stream_gateway.fairness import WriteScheduler
 from stream_gateway.hub import BATCH, Hub
 from stream_gateway.schemas import Entry
 
@@ -14,7 +14,7 @@ BURSTS = st.lists(st.integers(1, 400), max_size=8)
 
 
 def hub_after(head: int, bursts: list[int], limit: int) -> Hub:
-    hub = Hub(uuid4(), uuid4(), "epoch", head, limit, Turns())
+    hub = Hub(uuid4(), uuid4(), "epoch", head, limit, WriteScheduler())
     for burst in bursts:
         hub.append([Entry(hub.last + number, 1, b"") for number in range(1, burst + 1)])
     return hub
@@ -62,7 +62,7 @@ def test_a_quiet_account_keeps_nothing(head, bursts, limit) -> None:
 
 
 def test_streams_that_are_behind_together_ask_for_the_same_page() -> None:
-    hub = Hub(uuid4(), uuid4(), "epoch", 10_000, 64, Turns())
+    hub = Hub(uuid4(), uuid4(), "epoch", 10_000, 64, WriteScheduler())
 
     assert {hub.page(position) for position in range(512, 512 + BATCH)} == {(512, 512 + BATCH)}
     assert hub.page(9_999) == (9_984, 10_000)

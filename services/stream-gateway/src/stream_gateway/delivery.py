@@ -20,18 +20,18 @@ async def deliver(stream: Stream, log: Log, write: Write, form: Callable[[Entry]
     delivered = meters.DELIVERED.labels(stream.transport)
     if stream.replay_until is None:
         # Where it begins, so that it can be resumed before its first event; and proxies let the answer through at once.
-        await stream.turn()
+        await stream.acquire_write()
         await write(form(_heartbeat(stream)))
     while True:
         if stream.cut and stream.ending:
             raise stream.ending  # before anything that could block
         if stream.replay_until is not None and stream.position >= stream.replay_until:
             stream.replay_until = None
-            await stream.turn()
+            await stream.acquire_write()
             await write(form(schemas.replay_complete(stream.hub.account_id, stream.hub.epoch, stream.position)))
         if loop.time() >= stream.heartbeat_at:
             stream.schedule_heartbeat(loop.time(), heartbeat_s)
-            await stream.turn()
+            await stream.acquire_write()
             await write(form(_heartbeat(stream)))
         entries = stream.hub.after(stream.position)
         if stream.ending and not entries:
@@ -55,7 +55,7 @@ async def _write_all(
     try:
         for entry in entries:
             if entry.type in types:
-                await stream.turn()
+                await stream.acquire_write()
                 await write(form(entry))
                 written += 1
             stream.position = entry.sequence

@@ -1,9 +1,10 @@
-"""Taking turns: whoever has much waiting gets no more at a time than whoever has little."""
+"""Round-robin by key: whoever has much waiting gets no more at a time than whoever has little."""
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Hashable
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -16,6 +17,27 @@ WRITES_PER_PASS = 256
 
 class QueueFull(Exception):
     """Too much waits under this key already."""
+
+
+class ConcurrencyLimiter:
+    """At most so many at a time under each key."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held: Counter[Hashable] = Counter()
+
+    @contextmanager
+    def slot(self, key: Hashable) -> Iterator[None]:
+        """Held while the body runs; QueueFull if there is none left."""
+        if self._held[key] >= self._most:
+            raise QueueFull
+        self._held[key] += 1
+        try:
+            yield
+        finally:
+            self._held[key] -= 1
+            if not self._held[key]:
+                del self._held[key]
 
 
 class RoundRobin(Generic[Item]):
@@ -87,7 +109,7 @@ class FairThreads:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-class Turns:
+class WriteScheduler:
     """Lets streams write round-robin by organization, and only so many in one pass of the event loop.
 
     asyncio runs all that is ready before what becomes ready meanwhile: an event for a thousand streams of one account
@@ -99,18 +121,18 @@ class Turns:
         self._waiting: RoundRobin[asyncio.Future[None]] = RoundRobin()
         self._scheduled = False
 
-    async def take(self, key: Hashable) -> None:
-        """At once while this pass has room and nobody waits, else in turn."""
+    async def acquire(self, key: Hashable) -> None:
+        """Until the key may write: at once while this pass has room and nobody waits."""
         if self._left and not self._waiting:
             self._left -= 1
             self._schedule()
             return
         waiter = asyncio.get_running_loop().create_future()
-        self.give(key, waiter)
+        self.wake(key, waiter)
         await waiter
 
-    def give(self, key: Hashable, waiter: asyncio.Future[None]) -> None:
-        """Complete the future when it is its turn."""
+    def wake(self, key: Hashable, waiter: asyncio.Future[None]) -> None:
+        """Complete the future as soon as the key may write."""
         self._waiting.add(key, waiter)
         self._schedule()
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from stream_gateway.credentials import Credential
-from stream_gateway.fairness import Turns
+from stream_gateway.fairness import WriteScheduler
 from stream_gateway.model import Ending
 from stream_gateway.schemas import Entry
 
@@ -33,14 +33,21 @@ class Hub:
         "organization_id",
         "pages",
         "streams",
-        "turns",
         "verified_at",
+        "write_scheduler",
     )
 
     def __init__(
-        self, account_id: UUID, organization_id: UUID, epoch: str, head: int, limit: int, turns: Turns
+        self,
+        account_id: UUID,
+        organization_id: UUID,
+        epoch: str,
+        head: int,
+        limit: int,
+        write_scheduler: WriteScheduler,
     ) -> None:
-        self.account_id, self.organization_id, self.epoch, self.turns = account_id, organization_id, epoch, turns
+        self.account_id, self.organization_id, self.epoch = account_id, organization_id, epoch
+        self.write_scheduler = write_scheduler
         self.verified_at = 0.0
         self.last = self.head = head
         self.streams: set[Stream] = set()
@@ -108,7 +115,7 @@ class Stream:
     """One subscriber's reading of a log: everything up to `position` has been written, or was not asked for."""
 
     __slots__ = (
-        "_has_turn",
+        "_may_write",
         "_waiter",
         "_woken",
         "credential",
@@ -142,7 +149,7 @@ class Stream:
         self.cut = False
         self.task: asyncio.Task[object] | None = None
         self.reading = self.queued = False
-        self._has_turn = self._woken = False
+        self._may_write = self._woken = False
         self.heartbeat_at = self.moved_at = 0.0
         self.seen = -1
         self._waiter: asyncio.Future[None] | None = None
@@ -152,28 +159,28 @@ class Stream:
         self.heartbeat_at = now + (interval * random.uniform(0.5, 1) if first else interval)  # noqa: S311 - spreads # nosec B311
 
     def wake(self) -> None:
-        """Go on when it is its turn."""
+        """Go on as soon as its organization may write."""
         if self._waiter is not None and not self._woken:
             self._woken = True
-            self.hub.turns.give(self.hub.organization_id, self._waiter)
+            self.hub.write_scheduler.wake(self.hub.organization_id, self._waiter)
 
     async def wait(self) -> None:
         """Until something happens: new entries, a heartbeat is due, or the stream is to end."""
-        self._waiter, self._woken, self._has_turn = asyncio.get_running_loop().create_future(), False, False
+        self._waiter, self._woken, self._may_write = asyncio.get_running_loop().create_future(), False, False
         try:
             await self._waiter
-            self._has_turn = True
+            self._may_write = True
         finally:
             self._waiter = None
 
-    async def turn(self) -> None:
+    async def acquire_write(self) -> None:
         """Before every write: until this organization may write again. Who has just been woken may."""
-        if self._has_turn:
-            self._has_turn = False
+        if self._may_write:
+            self._may_write = False
             return
         self.queued = True
         try:
-            await self.hub.turns.take(self.hub.organization_id)
+            await self.hub.write_scheduler.acquire(self.hub.organization_id)
         finally:
             self.queued = False
 
