@@ -4,6 +4,7 @@ import os
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
@@ -14,6 +15,12 @@ from chassis.fair_queue import REFUSED
 from chassis.principals import Kind, Principal
 
 _BEGUN: list[str] = []
+_AUTHENTICATED: Counter[str] = Counter()
+_ABOUT_ITSELF: dict[str, Callable[[str], int]] = {
+    "/worker": lambda _: os.getpid(),
+    "/slow/begun": lambda _: len(_BEGUN),
+    "/authenticated": lambda key: _AUTHENTICATED[key],
+}
 _RELEASED = threading.Event()
 _MEETING = threading.Barrier(int(os.environ["WEB_THREADS"]), timeout=20)
 
@@ -57,6 +64,9 @@ def _status(environ: dict[str, Any]) -> str:
         environ[CREDENTIAL_CHECK].refuse()
         return "401 No"
     if key:
+        _AUTHENTICATED[key] += 1
+        if key.startswith("slowly") and _AUTHENTICATED[key] == 1:
+            time.sleep(1.0)
         organization = uuid5(NAMESPACE_URL, key.split("/")[0])
         environ[CREDENTIAL_CHECK].verify(Principal(Kind.API_KEY, key, organization))
     return "200 OK"
@@ -64,10 +74,8 @@ def _status(environ: dict[str, Any]) -> str:
 
 def _told(environ: dict[str, Any]) -> str:
     path = environ["PATH_INFO"]
-    if path == "/worker":
-        return str(os.getpid())
-    if path == "/slow/begun":
-        return str(len(_BEGUN))
+    if path in _ABOUT_ITSELF:
+        return str(_ABOUT_ITSELF[path](environ["QUERY_STRING"]))
     if path == "/page":
         return "x" * PAGE
     if path == "/large":

@@ -116,6 +116,19 @@ def test_the_first_request_of_a_credential_is_answered_with_its_body_as_any_othe
         assert [server.ask(line, head, b"abc") for _ in range(2)] == ["200 POST /x 3"] * 2
 
 
+def test_requests_that_come_with_one_new_credential_at_once_are_authenticated_as_one(server: Server) -> None:
+    """As after a restart: only the first is looked at as a stranger's, and then each once more as its tenant's."""
+    lines = [server.open() for _ in range(20)]
+    with closing(server.open()) as other, ThreadPoolExecutor(20) as callers:
+        asked = [callers.submit(server.ask, line, "GET /x HTTP/1.1\r\nx-api-key: slowly/1") for line in lines]
+        told = Counter(one.result() for one in asked)
+        authenticated = server.ask(other, "GET /authenticated?slowly/1 HTTP/1.1\r\nx-api-key: quiet")
+    for line in lines:
+        line.close()
+
+    assert (told, authenticated) == ({"200 GET /x 0": 20}, "200 21")
+
+
 def test_invented_keys_hold_one_thread_and_stop_being_looked_at_when_too_many_were_refused(server: Server) -> None:
     known = "GET /known HTTP/1.1\r\nx-api-key: quiet"
     with closing(server.open()) as other, closing(server.open()) as guesser:

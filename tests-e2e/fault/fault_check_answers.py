@@ -13,6 +13,8 @@ MEASURING_SECONDS = 0.5
 SETTLING_SECONDS = 25.0
 """How long a transaction can have been on its way when everything was frozen."""
 LONGEST_BATCH = 10
+WAITED_SECONDS = 5.0
+"""So long the contract lets a request wait for a thread; less is no reason to call them too many."""
 REFUSED_BY = {
     "SYMBOL_DISABLED": ("symbol_manual", "manually_disabled", True),
     "TRADING_HALTED": ("switch", "trading_state", "HALTED"),
@@ -126,6 +128,8 @@ def _check_status(evidence: Evidence, log: AccountLog, answer: Json, periods: Pe
         good = answer["type"] == "REPLACE" and story is not None and _was_busy(story, answer)
     elif code == "control_rejected":
         good = _was_refused(answer, periods)
+    elif code == "too_many_requests":
+        good = answer["answered"] - answer["sent"] >= WAITED_SECONDS
     elif code == "invalid":
         good = answer["type"] == "REPLACE"
     else:

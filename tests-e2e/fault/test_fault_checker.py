@@ -218,6 +218,18 @@ def test_a_conflict_must_have_been_one(kind, code, good):
     assert (findings.found == []) is good
 
 
+@pytest.mark.parametrize(("waited", "good"), [(4.9, False), (5.1, True)])
+def test_only_who_has_waited_is_told_that_there_are_too_many_requests(waited, good):
+    answer = {"account": ACCOUNT, "type": "CREATE", "status": 429, "code": "too_many_requests", "sent": 0.0}
+    findings = Findings()
+
+    _check_status(
+        evidence(), AccountLog(ACCOUNT, False, 0, [], {}), answer | {"answered": waited}, Periods([]), findings
+    )
+
+    assert (findings.found == []) is good
+
+
 @pytest.mark.parametrize(("repeated", "found"), [(True, False), (False, True)])
 def test_a_limit_that_a_lost_answer_removed_no_longer_binds(repeated, found):
     limit = {"control": "symbol_limits", "account": ACCOUNT, "symbol": "X", "repeated": False, "status": 200}

@@ -10,8 +10,9 @@ import io
 import re
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Self
 from urllib.parse import unquote_to_bytes
@@ -19,7 +20,7 @@ from urllib.parse import unquote_to_bytes
 from gunicorn.workers.gasgi import ASGIWorker
 
 from chassis import http_rules
-from chassis.callers import CREDENTIAL_CHECK, Callers, CredentialCheck, Reclassified
+from chassis.callers import CREDENTIAL_CHECK, Callers, CredentialCheck, Reclassified, Trust
 from chassis.fair_queue import REFUSED, WAIT_S, FairQueue, QueueFull, Slot
 from chassis.http_connection import Connection
 
@@ -51,6 +52,8 @@ class Bridge:
         self._app = app
         self.callers = callers or Callers()
         self.in_flight = 0
+        self._first_of: dict[bytes, asyncio.Future[None]] = {}
+        """By credential that is not known yet: the request that is being authenticated."""
 
     def start(self, threads: int) -> Self:
         """With as many threads for the app as gunicorn was told (WEB_THREADS)."""
@@ -77,19 +80,40 @@ class Bridge:
 
     async def answer(self, scope: Scope, body: bytes, send: Send, known: Mapping[str, Any] | None = None) -> None:
         """Let the app answer; `known` is what it finds in its environment, too."""
-        check = self.callers.classify(scope)
+        check = await self._classified(scope)
         run = partial(self.run, scope, check, self._call, heavy=self.is_heavy(scope))
 
         def request() -> Environ:
             return {**environ(scope, body), CREDENTIAL_CHECK: check, **(known or {})}
 
         try:
-            answer = await run(request())
+            with self._authenticating(check):
+                answer = await run(request())
             if answer is None:  # authenticated, and `check` says now against whom it counts
                 answer = await run(request())
         except QueueFull as refusal:
             answer = await self.in_refusing_thread(self._answered, {**request(), REFUSED: refusal})
         await respond(send, *answer)
+
+    async def _classified(self, scope: Scope) -> CredentialCheck:
+        """Of requests with one new credential the first is authenticated, and the others wait for what it learns."""
+        check = self.callers.classify(scope)
+        if first := self._first_of.get(check.digest):
+            await asyncio.wait([first], timeout=WAIT_S)
+            return self.callers.classify(scope)
+        return check
+
+    @contextmanager
+    def _authenticating(self, check: CredentialCheck) -> Iterator[None]:
+        if check.caller.trust is not Trust.UNVERIFIED or check.digest in self._first_of:
+            yield
+            return
+        self._first_of[check.digest] = done = asyncio.get_running_loop().create_future()
+        try:
+            yield
+        finally:
+            del self._first_of[check.digest]
+            done.set_result(None)
 
     async def in_refusing_thread(self, refused: Callable[..., Answer], *arguments: Any) -> Answer:
         """One refusal after the other, so that many of them hold up neither the loop nor a thread of the queue."""
