@@ -66,6 +66,7 @@ class TradingServiceServicer:
         `resume_epoch`, or the epoch of an open stream, is over: read the account anew, then subscribe
         without either
         RESOURCE_EXHAUSTED  too many streams or requests; or this stream was not read for too long: read on by resuming
+        DEADLINE_EXCEEDED   the call was begun and its request did not come within 30 seconds
         UNAVAILABLE         the server is going away or cannot reach its log: resume, here or elsewhere
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

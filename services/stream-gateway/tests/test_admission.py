@@ -2,18 +2,22 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID, uuid4
 
 import grpc
 import pytest
 import requests
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from chassis import keys, problems
 from chassis.access import Presented
 from chassis.principals import Kind, Principal
-from stream_gateway.admission import Admission, Refusals
+from stream_gateway.admission import STRANGERS_PENDING, Admission, Refusals
 from stream_gateway.callers import Caller
+from stream_gateway.model import AccountNotFound, TooManyStreams
+from stream_gateway.quota import Limits, StreamQuota
 from tip_local.platform_plugin import Platform
 from tip_local.world import Organization, World, add_account
 
@@ -109,6 +113,102 @@ def test_an_organization_has_only_so_many_streams_whoever_opens_them(
     assert run(scenario()) == [Code.RESOURCE_EXHAUSTED, (429, "too_many_streams", True), "streaming"]
 
 
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_crowd_that_waits_to_be_let_in_keeps_out_neither_another_tenant_nor_a_health_check(
+    start_gateway: StartGateway,
+    platform: Platform,
+    world: World,
+    acme: Organization,
+    account_id: UUID,
+    writer: Writer,
+    is_known: bool,
+) -> None:
+    """More of them than the process may have streams; the table of keys is locked, and so none is let in."""
+    gateway = start_gateway(STREAMS_PER_PROCESS="20")
+    other = world.organization()
+    with platform.admin() as admin:
+        others_account = add_account(admin, other.id)
+    crowds = key(acme.api_keys["paper"])
+
+    async def scenario() -> tuple[object, object]:
+        async with connected(gateway.target) as channel:
+            if is_known:
+                await subscribe(channel, crowds, account_id)
+            with writer.locked("identity.api_key"):
+                crowd = [await subscribe(channel, crowds, account_id, established=False) for _ in range(130)]
+                ended = [asyncio.create_task(subscriber.call.code()) for subscriber in crowd]
+                await asyncio.wait(ended, return_when=asyncio.FIRST_COMPLETED)
+                answers = await outcome(gateway, bearer(other.tokens["member"]), others_account), await probe(gateway)
+            for subscriber in crowd:
+                subscriber.call.cancel()
+            await asyncio.gather(*ended)
+            return answers
+
+    assert run(scenario()) == ("streaming", SERVING)
+
+
+def test_calls_whose_message_never_comes_count_for_their_address_alone(
+    start_gateway: StartGateway, acme: Organization, account_id: UUID
+) -> None:
+    gateway = start_gateway(STREAMS_PER_PROCESS="20", TRUSTED_PROXIES="1")
+    beyond = 20
+
+    async def scenario() -> tuple[set[object], object, object]:
+        async with connected(gateway.target) as channel:
+            method = channel.stream_stream("/trading.TradingService/SubscribeEvents")
+            somewhere = (("x-forwarded-for", "203.0.113.1"),)
+            calls = [method(metadata=somewhere) for _ in range(STRANGERS_PENDING + beyond)]
+            ended = [asyncio.create_task(call.code()) for call in calls]
+            async with asyncio.timeout(20):
+                while sum(task.done() for task in ended) < beyond:
+                    await asyncio.wait([task for task in ended if not task.done()], return_when=asyncio.FIRST_COMPLETED)
+            refused = {task.result() for task in ended if task.done()}
+            elsewhere = (*key(acme.api_keys["paper"]), ("x-forwarded-for", "203.0.113.2"))
+            answers = refused, await outcome(gateway, elsewhere, account_id), await probe(gateway)
+            for call in calls:
+                call.cancel()
+            await asyncio.gather(*ended)
+            return answers
+
+    assert run(scenario()) == ({Code.RESOURCE_EXHAUSTED}, "streaming", SERVING)
+
+
+def test_a_stream_that_waits_to_be_let_in_counts_as_an_open_one_on_both_transports(
+    start_gateway: StartGateway, acme: Organization, account_id: UUID, writer: Writer
+) -> None:
+    gateway = start_gateway(STREAMS_PER_ORGANIZATION="3")
+    api_key = acme.api_keys["paper"]
+
+    async def scenario() -> list[object]:
+        async with connected(gateway.target) as channel:
+            await subscribe(channel, key(api_key), account_id)
+            with writer.locked("identity.api_key"):
+                for _ in range(2):
+                    await subscribe(channel, key(api_key), account_id, established=False)
+                async with asyncio.timeout(20):
+                    while gateway.metric("tip_stream_pending") < 2:
+                        await asyncio.sleep(0.01)
+                return [
+                    await outcome(gateway, key(api_key), account_id),
+                    await asyncio.to_thread(refusal, gateway, api_key, account_id),
+                ]
+
+    assert run(scenario()) == [Code.RESOURCE_EXHAUSTED, (429, "too_many_streams", True)]
+
+
+SERVING = health_pb2.HealthCheckResponse.SERVING
+
+
+async def probe(gateway: Gateway) -> object:
+    """What a health check is answered: its status, or the code that refuses it."""
+    async with connected(gateway.target) as channel:
+        try:
+            answer = await health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=20)
+        except grpc.aio.AioRpcError as refused:
+            return refused.code()
+        return answer.status
+
+
 def refusal(gateway: Gateway, api_key: str, account_id: UUID) -> tuple[int, str, bool]:
     address = f"{gateway.events_url}/v1/accounts/{account_id}/events"
     answer = requests.get(address, headers={"x-api-key": api_key}, timeout=20)
@@ -117,6 +217,16 @@ def refusal(gateway: Gateway, api_key: str, account_id: UUID) -> tuple[int, str,
 
 def presented(value: str, address: str = "203.0.113.1") -> Presented:
     return Presented((("key", value),), None, address)
+
+
+def an_admission(refusals_per_minute: int = 1000, **limits: int) -> Admission:
+    generous = {"per_principal": 1000, "per_organization": 1000, "per_process": 1000}
+    return Admission(StreamQuota(Limits(**{**generous, **limits})), refusals_per_minute)
+
+
+async def enter(admission: Admission, shown: Presented, admit: Callable[[], Any]) -> Any:
+    with admission.pending(shown):
+        return await admission.admit(shown, admit)
 
 
 def admitting(organization_id: UUID) -> Any:
@@ -134,7 +244,7 @@ def test_strangers_wait_in_turn_by_address() -> None:
     begun: list[str] = []
 
     async def scenario() -> None:
-        admission = Admission(refusals_per_minute=1000)
+        admission = an_admission()
 
         def stranger(address: str) -> Any:
             def admit() -> Any:
@@ -142,7 +252,7 @@ def test_strangers_wait_in_turn_by_address() -> None:
                 release.wait()
                 refusing()
 
-            return admission.admit(presented(keys.generate("paper"), address), admit)
+            return enter(admission, presented(keys.generate("paper"), address), admit)
 
         crowd = [asyncio.create_task(stranger("203.0.113.1")) for _ in range(100)]
         await asyncio.sleep(0)
@@ -159,7 +269,7 @@ def test_strangers_wait_in_turn_by_address() -> None:
 
 def test_a_credential_that_many_streams_open_with_at_once_is_a_stranger_once() -> None:
     async def scenario() -> int:
-        admission = Admission(refusals_per_minute=1000)
+        admission = an_admission()
         threads: set[str] = set()
         let_in = admitting(uuid4())
 
@@ -168,7 +278,7 @@ def test_a_credential_that_many_streams_open_with_at_once_is_a_stranger_once() -
             return let_in()
 
         shown = presented(keys.generate("paper"))
-        await asyncio.gather(*(admission.admit(shown, admit) for _ in range(50)))
+        await asyncio.gather(*(enter(admission, shown, admit) for _ in range(50)))
         admission.close()
         return sum(name.startswith("admit-unknown") for name in threads)
 
@@ -177,16 +287,114 @@ def test_a_credential_that_many_streams_open_with_at_once_is_a_stranger_once() -
 
 def test_a_credential_that_is_refused_is_a_stranger_again() -> None:
     async def scenario() -> None:
-        admission = Admission(refusals_per_minute=1)
+        admission = an_admission(refusals_per_minute=1)
         shown = presented(keys.generate("paper"))
-        await admission.admit(shown, admitting(uuid4()))
+        await enter(admission, shown, admitting(uuid4()))
         for status in (401, 429):
             with pytest.raises(problems.Problem) as refused:
-                await admission.admit(shown, refusing)
+                await enter(admission, shown, refusing)
             assert refused.value.status == status
         admission.close()
 
     asyncio.run(scenario())
+
+
+def test_a_known_caller_has_no_more_streams_open_and_pending_than_its_organization_may_have() -> None:
+    release = threading.Event()
+    limits = Limits(per_principal=10, per_organization=3, per_process=100)
+
+    async def scenario() -> int:
+        quota = StreamQuota(limits)
+        admission = Admission(quota, 1000)
+        crowded, other = admitting(uuid4()), admitting(uuid4())
+        mine, theirs = presented(keys.generate("paper")), presented(keys.generate("paper"))
+        caller, *_ = await enter(admission, mine, crowded)
+        await enter(admission, theirs, other)
+        quota.take((caller.name, caller.principal.organization_id))
+        waiting = [
+            asyncio.create_task(enter(admission, mine, lambda: release.wait(20) and crowded())) for _ in range(2)
+        ]
+        await asyncio.sleep(0)
+        with pytest.raises(TooManyStreams):
+            await enter(admission, mine, crowded)
+        theirs_waits = asyncio.create_task(enter(admission, theirs, other))
+        release.set()
+        await asyncio.gather(*waiting, theirs_waits)
+        admission.close()
+        with admission.pending(mine), admission.pending(mine):
+            return len(quota)
+
+    assert asyncio.run(scenario()) == 1
+
+
+def test_an_address_has_only_so_many_strangers_waiting_also_with_one_credential() -> None:
+    release = threading.Event()
+
+    async def scenario() -> tuple[int, int]:
+        admission = an_admission()
+        shown = presented("one and the same")
+
+        def admit() -> Any:
+            release.wait(20)
+            refusing()
+
+        waiting = [asyncio.create_task(enter(admission, shown, admit)) for _ in range(STRANGERS_PENDING)]
+        await asyncio.sleep(0)
+        with pytest.raises(problems.Problem) as refused:
+            await enter(admission, shown, admit)
+        elsewhere = asyncio.create_task(enter(admission, presented("another", "203.0.113.2"), admitting(uuid4())))
+        release.set()
+        await elsewhere
+        await asyncio.gather(*waiting, return_exceptions=True)
+        with pytest.raises(problems.Problem) as refused_by_database:
+            await enter(admission, shown, refusing)
+        admission.close()
+        return refused.value.status, refused_by_database.value.status
+
+    assert asyncio.run(scenario()) == (429, 401)
+
+
+class CountingLoop(asyncio.SelectorEventLoop):
+    """Counts what it is given to run."""
+
+    scheduled = 0
+
+    def call_soon(self, *arguments: Any, **options: Any) -> asyncio.Handle:
+        self.scheduled += 1
+        return super().call_soon(*arguments, **options)
+
+
+def test_refusals_of_one_invented_key_cost_no_more_the_more_of_them_wait() -> None:
+    async def crowd(size: int) -> None:
+        admission = an_admission()
+        shown = presented("invented")
+        answers = await asyncio.gather(
+            *(enter(admission, shown, refusing) for _ in range(size)), return_exceptions=True
+        )
+        assert {answer.status for answer in answers} == {401}
+        admission.close()
+
+    def cost(size: int) -> float:
+        with asyncio.Runner(loop_factory=CountingLoop) as runner:
+            runner.run(crowd(size))
+            return runner.get_loop().scheduled / size
+
+    assert cost(400) < 2 * cost(20)
+
+
+def test_a_good_key_on_an_account_that_it_may_not_see_counts_as_a_refusal() -> None:
+    async def scenario() -> list[type[Exception]]:
+        admission = an_admission(refusals_per_minute=2)
+        shown = presented(keys.generate("paper"))
+
+        def admit() -> Any:
+            raise AccountNotFound
+
+        answers = [(await asyncio.gather(enter(admission, shown, admit), return_exceptions=True))[0] for _ in range(3)]
+        admission.close()
+        return [type(answer) for answer in answers]
+
+    assert asyncio.run(scenario()) == [AccountNotFound, AccountNotFound, problems.Problem]
 
 
 def test_a_refusal_counts_for_its_address_alone() -> None:

@@ -142,7 +142,11 @@ async def opened(gateway: InProcess, metadata: Metadata, account_id: UUID) -> St
     shown = dict(metadata)
     credentials = [("key", shown["x-api-key"])] if "x-api-key" in shown else [("bearer", shown["authorization"])]
     presented = Presented(tuple(credentials), shown.get("x-organization-id"), "127.0.0.1")
-    return await gateway.subscribe(presented, Request(account_id, frozenset(ALL_TYPES)), "grpc")
+
+    async def read() -> Request:
+        return Request(account_id, frozenset(ALL_TYPES))
+
+    return await gateway.subscribe(presented, read, "grpc")
 
 
 def test_a_thousand_streams_are_verified_again_by_one_read_of_each_kind_and_no_signature(

@@ -4,20 +4,23 @@ import asyncio
 import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from weakref import WeakValueDictionary
 
 from chassis import problems
 from chassis.access import Presented
 from chassis.principals import Kind
 from stream_gateway.callers import Caller
-from stream_gateway.fairness import FairThreads, QueueFull
-from stream_gateway.model import Account, Subscription, Unverified
+from stream_gateway.fairness import ConcurrencyLimiter, FairThreads, QueueFull
+from stream_gateway.model import Account, Ending, Subscription, Unverified
+from stream_gateway.quota import Owners, StreamQuota
 
 Admitted = tuple[Caller, Account, Subscription]
 
 _KNOWN_THREADS = 2
 _STRANGERS_THREADS = 2
-_STRANGERS_WAITING = 500
+STRANGERS_PENDING = 500
 """Of one address."""
 _ADMITTING_S = 10.0
 """Longer means that the database is silent, or that too many ask at once: they had better ask elsewhere."""
@@ -33,58 +36,76 @@ class Admission:
     that invented ones delay only each other; and an address with too many of them is refused without a read.
     """
 
-    def __init__(self, refusals_per_minute: int) -> None:
-        self._known_threads = FairThreads(_KNOWN_THREADS, "admit")
-        self._strangers = FairThreads(_STRANGERS_THREADS, "admit-unknown", most_waiting=_STRANGERS_WAITING)
+    def __init__(self, quota: StreamQuota, refusals_per_minute: int) -> None:
+        self._quota = quota
+        self._known_threads = FairThreads(_KNOWN_THREADS, "admit", most_waiting=quota.limits.per_organization)
+        self._strangers = FairThreads(_STRANGERS_THREADS, "admit-unknown", most_waiting=STRANGERS_PENDING)
+        self._strangers_pending = ConcurrencyLimiter(STRANGERS_PENDING)
         self._refusals = Refusals(refusals_per_minute)
-        self._known: OrderedDict[bytes, Hashable] = OrderedDict()
-        self._first: dict[bytes, asyncio.Future[None]] = {}
+        self._known: OrderedDict[bytes, Owners] = OrderedDict()
+        self._locks: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
+
+    @contextmanager
+    def pending(self, presented: Presented) -> Iterator[None]:
+        """Count a call until it is let in: with the open streams of its owners, or by address if it is not known.
+
+        Whoever has too many of them is refused here, at once.
+        """
+        owners = self._known.get(_digest(presented))
+        counted = self._strangers_pending.slot(presented.address) if owners is None else self._quota.pending(owners)
+        try:
+            with counted:
+                yield
+        except QueueFull:
+            raise problems.Problem(429, detail="Too many requests.", headers={"Retry-After": "2"}) from None
 
     async def admit(self, presented: Presented, admit: Callable[[], Admitted]) -> Admitted:
+        """Within `pending`."""
         digest = _digest(presented)
         try:
             async with asyncio.timeout(_ADMITTING_S):
-                while digest not in self._known:
-                    first = self._first.get(digest)
-                    if first is None:
-                        return await self._admit_first(digest, presented, admit)
-                    await asyncio.shield(first)  # once it is let in, the others are known
+                if digest not in self._known:
+                    # One call of a credential at a time: as soon as it is let in, the others are known. A lock wakes
+                    # only the next of them, so that a crowd with an invented key costs as much as its number.
+                    async with self._lock(digest):
+                        if digest not in self._known:
+                            return await self._admit_stranger(digest, presented, admit)
                 return await self._admit_known(digest, presented, admit)
         except TimeoutError:
             raise Unverified from None
 
-    async def _admit_first(self, digest: bytes, presented: Presented, admit: Callable[[], Admitted]) -> Admitted:
+    def _lock(self, digest: bytes) -> asyncio.Lock:
+        lock = self._locks.get(digest)
+        if lock is None:
+            lock = self._locks[digest] = asyncio.Lock()
+        return lock
+
+    async def _admit_stranger(self, digest: bytes, presented: Presented, admit: Callable[[], Admitted]) -> Admitted:
         self._refusals.check(presented.address)
-        self._first[digest] = asyncio.get_running_loop().create_future()
         try:
-            admitted = await self._counting_refusals(digest, presented, self._strangers, presented.address, admit)
-        except QueueFull:
-            raise problems.Problem(429, detail="Too many requests.", headers={"Retry-After": "2"}) from None
-        else:
-            self._remember(digest, admitted[0])
-            return admitted
-        finally:
-            self._first.pop(digest).set_result(None)
+            admitted = await self._strangers.run(presented.address, admit)
+        except (problems.Problem, Ending) as refusal:
+            if not isinstance(refusal, problems.Problem) or refusal.status < 500:
+                self._refusals.count(presented.address)
+            raise
+        self._remember(digest, admitted[0])
+        return admitted
 
     async def _admit_known(self, digest: bytes, presented: Presented, admit: Callable[[], Admitted]) -> Admitted:
-        lane = self._known[digest]
+        owners = self._known[digest]
         self._known.move_to_end(digest)
-        return await self._counting_refusals(digest, presented, self._known_threads, lane, admit)
-
-    async def _counting_refusals(
-        self, digest: bytes, presented: Presented, threads: FairThreads, lane: Hashable, admit: Callable[[], Admitted]
-    ) -> Admitted:
         try:
-            return await threads.run(lane, admit)
-        except problems.Problem as problem:
-            if problem.status == 401:
+            return await self._known_threads.run(owners[-1], admit)
+        except problems.Problem as refusal:
+            if refusal.status == 401:
                 self._known.pop(digest, None)
                 self._refusals.count(presented.address)
             raise
 
     def _remember(self, digest: bytes, caller: Caller) -> None:
         principal = caller.principal
-        self._known[digest] = principal.id if principal.kind is Kind.SERVICE_ACCOUNT else principal.organization_id
+        is_of_many = principal.kind is Kind.SERVICE_ACCOUNT  # each of its calls names an organization
+        self._known[digest] = (caller.name,) if is_of_many else (caller.name, principal.organization_id)
         if len(self._known) > _KNOWN_CREDENTIALS:
             self._known.popitem(last=False)
 
@@ -94,7 +115,7 @@ class Admission:
 
 
 class Refusals:
-    """Refused credentials of each address in this minute."""
+    """Callers refused from each address in this minute."""
 
     def __init__(self, per_minute: int) -> None:
         self._per_minute = per_minute
@@ -106,7 +127,7 @@ class Refusals:
         left = self._resets_at - time.monotonic()
         if left > 0 and self._counts.get(address, 0) >= self._per_minute:
             headers = {"Retry-After": str(max(1, round(left)))}
-            raise problems.Problem(429, detail="Too many refused credentials.", headers=headers)
+            raise problems.Problem(429, detail="Too many refused requests.", headers=headers)
 
     def count(self, address: str | None) -> None:
         now = time.monotonic()

@@ -9,11 +9,12 @@ from collections.abc import AsyncIterator
 
 import grpc
 from aiohttp import web
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_health.v1 import health, health_pb2
 
 from chassis import hints, http_rules, logs
 from stream_gateway.config import Config
 from stream_gateway.gateway import Gateway
+from stream_gateway.routes import health as probes
 from stream_gateway.routes import rpc, sse
 from stream_gateway.routes.connections import Runner
 
@@ -22,8 +23,6 @@ log = logs.get(__name__)
 _STOP_POLL_S = 0.1
 _HEALTH_S = 0.5
 _GARBAGE_THRESHOLDS = (20_000, 5, 1_000)
-_SPARE_CALLS = 100
-"""Calls beside the streams: health checks, and the streams that are just being refused."""
 
 
 def serve(config: Config, stop: threading.Event) -> None:
@@ -68,11 +67,9 @@ async def _serve(config: Config, stop: threading.Event) -> None:
 @contextlib.asynccontextmanager
 async def _listening(gateway: Gateway, healthy: health.aio.HealthServicer) -> AsyncIterator[grpc.aio.Server]:
     config = gateway.config
-    server = grpc.aio.server(
-        options=_options(config), maximum_concurrent_rpcs=config.streams_per_process + _SPARE_CALLS
-    )
-    server.add_generic_rpc_handlers((rpc.handlers(gateway),))
-    health_pb2_grpc.add_HealthServicer_to_server(healthy, server)
+    # Without `maximum_concurrent_rpcs`, which is one number for everybody: each method counts its own calls.
+    server = grpc.aio.server(options=_options(config))
+    server.add_generic_rpc_handlers((rpc.handlers(gateway), probes.handlers(healthy)))
     if config.reflection:
         _add_reflection(server)
     server.add_insecure_port(f"{config.host}:{config.port}")

@@ -25,9 +25,11 @@ class Config(ServiceConfig):
         "DRAIN_SECONDS", "how long streams may finish what is buffered when the process is asked to stop", default=6.0
     )
     buffer_events: int = setting("BUFFER_EVENTS", "newest events kept in memory per subscribed account", default=512)
-    streams_per_principal: int = setting("STREAMS_PER_PRINCIPAL", "open streams of one caller here", default=200)
+    streams_per_principal: int = setting(
+        "STREAMS_PER_PRINCIPAL", "streams of one caller here, open or waiting to be let in", default=200
+    )
     streams_per_organization: int = setting(
-        "STREAMS_PER_ORGANIZATION", "open streams of one organization here", default=6_000
+        "STREAMS_PER_ORGANIZATION", "streams of one organization here, open or waiting to be let in", default=6_000
     )
     streams_per_process: int = setting("STREAMS_PER_PROCESS", "open streams of all callers here", default=12_000)
     retention_days: int = setting(

@@ -1,9 +1,10 @@
 """Round-robin by key: whoever has much waiting gets no more at a time than whoever has little."""
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Hashable
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -16,6 +17,27 @@ WRITES_PER_PASS = 256
 
 class QueueFull(Exception):
     """Too much waits under this key already."""
+
+
+class ConcurrencyLimiter:
+    """At most so many at a time under each key."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held: Counter[Hashable] = Counter()
+
+    @contextmanager
+    def slot(self, key: Hashable) -> Iterator[None]:
+        """Held while the body runs; QueueFull if there is none left."""
+        if self._held[key] >= self._most:
+            raise QueueFull
+        self._held[key] += 1
+        try:
+            yield
+        finally:
+            self._held[key] -= 1
+            if not self._held[key]:
+                del self._held[key]
 
 
 class RoundRobin(Generic[Item]):

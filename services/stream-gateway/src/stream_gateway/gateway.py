@@ -14,11 +14,13 @@ from stream_gateway.hub import Stream
 from stream_gateway.log import Log
 from stream_gateway.model import Draining, Ending
 from stream_gateway.pump import Pump
+from stream_gateway.quota import Limits, StreamQuota
 from stream_gateway.recheck import Rechecks
 from stream_gateway.schemas import Entry
-from stream_gateway.streams import Limits, Streams
+from stream_gateway.streams import Streams
 from stream_gateway.watch import Watch
 
+Read = Callable[[], Awaitable[usecases.Request]]
 Start = Callable[[], Awaitable[object]]
 Form = Callable[[Entry], bytes]
 Broken = tuple[type[Exception], ...]
@@ -36,19 +38,22 @@ class Gateway:
         self.deps = usecases.Deps(engine, access.for_service(config, engine), config.retention_days)
         self.rechecks = Rechecks(self.deps, config.recheck_seconds)
         limits = Limits(config.streams_per_principal, config.streams_per_organization, config.streams_per_process)
-        self.streams = Streams(limits, self.rechecks, buffer_events=config.buffer_events)
+        quota = StreamQuota(limits)
+        self.streams = Streams(quota, self.rechecks, buffer_events=config.buffer_events)
         self.log = Log(engine)
         self.pump = Pump(self.streams, self.log, config.poll_seconds)
         self.watch = Watch(self.streams, config)
-        self._admission = Admission(config.rate_limit_per_minute)
+        self._admission = Admission(quota, config.rate_limit_per_minute)
 
-    async def subscribe(self, presented: Presented, request: usecases.Request, transport: str) -> Stream:
-        """Open a stream, or raise why not."""
+    async def subscribe(self, presented: Presented, read: Read, transport: str) -> Stream:
+        """Open a stream, or raise why not. `read` is for what is asked, which may be long in coming."""
         self.streams.check_room()
-        began = asyncio.get_running_loop().time()
-        caller, account, subscription = await self._admission.admit(
-            presented, partial(usecases.admit, self.deps, presented, request)
-        )
+        with self._admission.pending(presented), meters.PENDING.labels(transport).track_inprogress():
+            request = await read()
+            began = asyncio.get_running_loop().time()
+            caller, account, subscription = await self._admission.admit(
+                presented, partial(usecases.admit, self.deps, presented, request)
+            )
         return self.streams.open(caller, account, subscription, transport, began)
 
     async def run(self, stream: Stream, start: Start, write: Write, form: Form, broken: Broken) -> Ending:

@@ -3,6 +3,7 @@
 from prometheus_client import Counter, Gauge, Histogram
 
 STREAMS = Gauge("tip_stream_subscribers", "Open streams.", ["transport"])
+PENDING = Gauge("tip_stream_pending", "Calls that wait to be let in.", ["transport"])
 ACCOUNTS = Gauge("tip_stream_accounts", "Accounts with at least one open stream.")
 DELIVERED = Counter("tip_stream_events_delivered_total", "Events written to subscribers.", ["transport"])
 ENDED = Counter("tip_stream_ended_total", "Streams that ended or did not begin, by reason.", ["transport", "reason"])

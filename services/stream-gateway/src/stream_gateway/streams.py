@@ -1,8 +1,6 @@
-"""All open streams of this process, and how many a caller and an organization may have."""
+"""All open streams of this process."""
 
-from collections import Counter
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
 from uuid import UUID
 
 from stream_gateway import meters
@@ -10,38 +8,27 @@ from stream_gateway.callers import Caller
 from stream_gateway.credentials import Credential
 from stream_gateway.fairness import WriteScheduler
 from stream_gateway.hub import Hub, Stream
-from stream_gateway.model import Account, Draining, EpochEnded, Subscription, TooManyStreams, begin
+from stream_gateway.model import Account, Draining, EpochEnded, Subscription, begin
+from stream_gateway.quota import Owners, StreamQuota
 from stream_gateway.recheck import Rechecks
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How many streams may be open here."""
-
-    per_principal: int
-    per_organization: int
-    per_process: int
 
 
 class Streams:
     """Used by the event loop alone, so nothing is locked."""
 
-    def __init__(self, limits: Limits, rechecks: Rechecks, *, buffer_events: int) -> None:
+    def __init__(self, quota: StreamQuota, rechecks: Rechecks, *, buffer_events: int) -> None:
         self.hubs: dict[UUID, Hub] = {}
         self.draining = False
-        self._limits, self._rechecks, self._buffer = limits, rechecks, buffer_events
+        self._quota, self._rechecks, self._buffer = quota, rechecks, buffer_events
         self._write_scheduler = WriteScheduler()
         self._credentials: dict[Hashable, Credential] = {}
-        self._of: Counter[Hashable] = Counter()  # by principal, and by organization
-        self._count = 0
         self._epoch = ""
 
     def check_room(self) -> None:
         """Refuse before anything is asked of the database."""
         if self.draining:
             raise Draining
-        if self._count >= self._limits.per_process:
-            raise TooManyStreams
+        self._quota.check_process()
 
     def open(
         self, caller: Caller, account: Account, subscription: Subscription, transport: str, verified_at: float
@@ -51,10 +38,7 @@ class Streams:
         `verified_at` is from before the caller and the account were read.
         """
         self.check_room()
-        if self._of[caller.name] >= self._limits.per_principal:
-            raise TooManyStreams
-        if self._of[account.organization_id] >= self._limits.per_organization:
-            raise TooManyStreams
+        self._quota.check((caller.name, account.organization_id))
         position = begin(subscription, account)
         self.end_other_epochs(account.epoch)
         hub, credential = self._hub(account, verified_at), self._credential(caller, account, verified_at)
@@ -62,7 +46,7 @@ class Streams:
         stream = Stream(hub, credential, subscription.types, position, replay_until, transport)
         hub.streams.add(stream)
         credential.streams.add(stream)
-        self._add(stream, 1)
+        self._quota.take(_owners(stream))
         meters.STREAMS.labels(transport).inc()
         return stream
 
@@ -111,18 +95,15 @@ class Streams:
 
     def release(self, stream: Stream) -> None:
         """Its connection holds nothing of ours any more. Before that, whoever does not read gets no other instead."""
-        self._add(stream, -1)
-
-    def _add(self, stream: Stream, number: int) -> None:
-        self._count += number
-        for owner in (stream.credential.caller.name, stream.hub.organization_id):
-            self._of[owner] += number
-            if not self._of[owner]:
-                del self._of[owner]
+        self._quota.give_back(_owners(stream))
 
     def __iter__(self) -> Iterator[Stream]:
         for hub in list(self.hubs.values()):
             yield from list(hub.streams)
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._quota)
+
+
+def _owners(stream: Stream) -> Owners:
+    return stream.credential.caller.name, stream.hub.organization_id

@@ -17,6 +17,7 @@ CODES: Mapping[int, grpc.StatusCode] = {
     401: Code.UNAUTHENTICATED,
     403: Code.PERMISSION_DENIED,
     404: Code.NOT_FOUND,
+    408: Code.DEADLINE_EXCEEDED,
     429: Code.RESOURCE_EXHAUSTED,
     500: Code.INTERNAL,
     503: Code.UNAVAILABLE,

@@ -3,7 +3,6 @@
 import asyncio
 from operator import attrgetter
 from typing import Any, NoReturn
-from urllib.parse import unquote
 from uuid import UUID
 
 import grpc
@@ -15,6 +14,7 @@ from stream_gateway import gateway as gateways
 from stream_gateway.gateway import Gateway
 from stream_gateway.model import BadSubscription
 from stream_gateway.routes.callers import is_account_id, presented
+from stream_gateway.routes.calls import Context, address, message
 from stream_gateway.routes.refusals import refusal
 from stream_gateway.schemas import TYPES
 from stream_gateway.usecases import Request
@@ -28,16 +28,16 @@ _MESSAGE = attrgetter("message")
 _BROKEN = (grpc.aio.InternalError, grpc.aio.UsageError)
 _KNOWN = frozenset(TYPES.values())
 
-Context = grpc.aio.ServicerContext[bytes, bytes]
-
 
 def handlers(gateway: Gateway) -> grpc.GenericRpcHandler:
     """Bytes in, bytes out: an event is encoded before it is known who reads it."""
 
-    async def subscribe_events(data: bytes, context: Context) -> None:
+    async def subscribe_events(_messages: object, context: Context) -> None:
+        async def read() -> Request:
+            return _request(await message(context))
+
         try:
-            request = _request(data)
-            stream = await gateway.subscribe(_presented(context, gateway), request, TRANSPORT)
+            stream = await gateway.subscribe(_presented(context, gateway), read, TRANSPORT)
         except Exception as error:  # noqa: BLE001 - one place says every refusal
             await _end(context, error)
         try:
@@ -48,7 +48,7 @@ def handlers(gateway: Gateway) -> grpc.GenericRpcHandler:
         finally:
             gateway.streams.release(stream)
 
-    method: Any = grpc.unary_stream_rpc_method_handler(subscribe_events)
+    method: Any = grpc.stream_stream_rpc_method_handler(subscribe_events)
     return grpc.method_handlers_generic_handler(SERVICE, {"SubscribeEvents": method})
 
 
@@ -63,23 +63,18 @@ async def _end(context: Context, error: Exception) -> NoReturn:
 
 def _request(data: bytes) -> Request:
     try:
-        message = trading_pb2.SubscribeEventsRequest.FromString(data)
+        asked = trading_pb2.SubscribeEventsRequest.FromString(data)
     except DecodeError:
         raise problems.Problem(400, detail="The request is not a SubscribeEventsRequest.") from None
-    types = frozenset(message.subscriptions)
+    types = frozenset(asked.subscriptions)
     return Request(
-        UUID(message.trading_account_id) if is_account_id(message.trading_account_id) else None,
+        UUID(asked.trading_account_id) if is_account_id(asked.trading_account_id) else None,
         types,
-        message.resume_after_sequence if message.HasField("resume_after_sequence") else None,
-        message.resume_epoch or None,
+        asked.resume_after_sequence if asked.HasField("resume_after_sequence") else None,
+        asked.resume_epoch or None,
         None if types and types <= _KNOWN else BadSubscription(),
     )
 
 
 def _presented(context: Context, gateway: Gateway) -> Presented:
-    return presented(context.invocation_metadata() or (), _address(context.peer()), gateway.config.trusted_proxies)
-
-
-def _address(peer: str) -> str:
-    """`ipv4:127.0.0.1:4711` and `ipv6:%5B::1%5D:4711` without family and port."""
-    return unquote(peer).partition(":")[2].rpartition(":")[0].strip("[]") or peer
+    return presented(context.invocation_metadata() or (), address(context), gateway.config.trusted_proxies)

@@ -40,8 +40,11 @@ def create(gateway: Gateway) -> web.Application:
     app.on_response_prepare.append(_add_common_headers)
 
     async def events(request: web.Request) -> web.StreamResponse:
+        async def read() -> Request:
+            return _request(request)
+
         shown = presented(request.headers.items(), request.remote, gateway.config.trusted_proxies)
-        stream = await gateway.subscribe(shown, _request(request), TRANSPORT)
+        stream = await gateway.subscribe(shown, read, TRANSPORT)
         response = web.StreamResponse(headers=_HEADERS)
 
         async def start() -> None:
