@@ -128,11 +128,16 @@ class Gateway:
 
     environment: dict[str, str]
     log_path: Path
+    open_files: tuple[int, int] | None = None
+    """Soft and hard limit it is started with, if not ours."""
     process: subprocess.Popen[bytes] = field(init=False)
 
     def start(self) -> "Gateway":
         with self.log_path.open("ab") as log:
             command = [sys.executable, "-m", "stream_gateway"]
+            if self.open_files:
+                limits = [str(limit) for limit in self.open_files]
+                command = ["sh", "-c", 'ulimit -Sn "$1"; ulimit -Hn "$2"; shift 2; exec "$@"', "sh", *limits, *command]
             self.process = subprocess.Popen(command, env={**os.environ, **self.environment}, stderr=log)
         deadline = time.monotonic() + 60
         while not self._is_ready():
@@ -179,10 +184,10 @@ StartGateway = Callable[..., Gateway]
 def gateways(platform: Platform, folder: Path) -> Iterator[StartGateway]:
     started: list[Gateway] = []
 
-    def start(**settings: str) -> Gateway:
+    def start(open_files: tuple[int, int] | None = None, **settings: str) -> Gateway:
         ports = {name: str(free_port()) for name in ("PORT", "EVENTS_PORT", "HEALTH_PORT")}
         environment = {**platform.environment("stream_gateway"), **ports, **settings}
-        started.append(Gateway(environment, folder / f"gateway-{len(started)}.log"))
+        started.append(Gateway(environment, folder / f"gateway-{len(started)}.log", open_files))
         return started[-1].start()
 
     try:

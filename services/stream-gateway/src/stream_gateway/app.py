@@ -12,6 +12,7 @@ from aiohttp import web
 from grpc_health.v1 import health, health_pb2
 
 from chassis import hints, http_rules, logs
+from stream_gateway import files
 from stream_gateway.config import Config
 from stream_gateway.gateway import Gateway
 from stream_gateway.routes import health as probes
@@ -28,7 +29,7 @@ _GARBAGE_THRESHOLDS = (20_000, 5, 1_000)
 def serve(config: Config, stop: threading.Event) -> None:
     """Until asked to stop; then drained."""
     try:
-        asyncio.run(_serve(config, stop))
+        asyncio.run(_serve(files.fit(config), stop))
     except (OSError, RuntimeError) as error:
         log.error("cannot_serve", error=str(error))
         sys.exit(1)

@@ -186,7 +186,12 @@ def _refuse_query_of_pages(request: web.Request) -> None:
 def _problem(request: web.Request, said: Refusal) -> web.Response:
     problem = problems.Problem(said.status, said.code, said.detail, headers=said.headers)
     body = problems.document(problem, request.path, request["trace"].request_id)
-    return web.json_response(body, status=said.status, headers=said.headers, content_type="application/problem+json")
+    response = web.json_response(
+        body, status=said.status, headers=said.headers, content_type="application/problem+json"
+    )
+    if said.status == 429:  # whoever has too much must not hold a connection besides
+        response.force_close()
+    return response
 
 
 async def _add_common_headers(request: web.Request, response: web.StreamResponse) -> None:
