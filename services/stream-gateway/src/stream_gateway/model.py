@@ -48,7 +48,7 @@ class EpochEnded(Ending):
 
 
 class TooManyStreams(Ending):
-    """Too many streams are open."""
+    """Too many streams are open or waiting to be let in."""
 
 
 class Stuck(Ending):
