@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import grpc
 from attack_callers import Caller
-from attack_http import Answer, NoAnswer, Wire, written
+from attack_http import Answer, HttpConnection, NoAnswer, written
 from attack_platform import Platform
 from attack_rules import Rule
 from attack_targets import Target
@@ -53,7 +53,7 @@ class Prepared:
     account_id: str = ""
 
     @property
-    def told(self) -> str:
+    def known_already(self) -> str:
         """All that the caller knows already."""
         return f"{self.path} {self.headers} {json.dumps(self.body)} {self.account_id}"
 
@@ -73,8 +73,8 @@ class Sender:
     """The connections of one thread to all listeners."""
 
     def __init__(self, platform: Platform) -> None:
-        self._web, self._events = Wire(platform.web), platform.events
-        self._pages = Wire(platform.events)
+        self._web, self._events = HttpConnection(platform.web), platform.events
+        self._pages = HttpConnection(platform.events)
         self._channel = grpc.insecure_channel(platform.stream_target)
         self._stub = trading_pb2_grpc.TradingServiceStub(self._channel)
 
@@ -92,19 +92,19 @@ class Sender:
         data = None if request.body is None else json.dumps(request.body).encode()
         if request.listener == "events" and request.path.endswith("/events"):
             return self._as_stream(request)
-        wire = self._web if request.listener == "web" else self._pages
-        return wire.exchange(written(request.method, request.path, request.headers, data))
+        http = self._web if request.listener == "web" else self._pages
+        return http.exchange(written(request.method, request.path, request.headers, data))
 
     def _as_stream(self, request: Prepared) -> Answer:
         """From the beginning of the log, so that all there is to see is seen."""
-        with Wire(self._events, STREAM_SECONDS) as wire:
+        with HttpConnection(self._events, STREAM_SECONDS) as http:
             try:
-                wire.send(written("GET", f"{request.path}?resume_after_sequence=0", request.headers))
-                status, headers = wire.head()
+                http.send(written("GET", f"{request.path}?resume_after_sequence=0", request.headers))
+                status, headers = http.head()
                 if status == 200:
-                    return Answer(status, headers, wire.first_bytes(b"event: replay_complete"))
+                    return Answer(status, headers, http.first_bytes(b"event: replay_complete"))
                 length = int(dict(headers).get("content-length", "0"))
-                return Answer(status, headers, wire.exactly(length))
+                return Answer(status, headers, http.exactly(length))
             except OSError as problem:
                 raise NoAnswer(repr(problem)) from None
 

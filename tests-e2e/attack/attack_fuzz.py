@@ -11,7 +11,7 @@ import attack_schemathesis
 from attack_endpoints import document
 from attack_findings import Findings
 from attack_grammar import Grammar
-from attack_http import Answer, NoAnswer, Wire, written
+from attack_http import Answer, HttpConnection, NoAnswer, written
 from attack_judge import wrong
 from attack_options import Size
 from attack_platform import Platform
@@ -35,7 +35,7 @@ class Operation:
 
 
 @dataclass(frozen=True)
-class World:
+class FuzzTargets:
     """All that a process of requests needs to know."""
 
     web: tuple[str, int]
@@ -57,18 +57,18 @@ class Outcome:
 
 
 def run(platform: Platform, builder: Builder, size: Size, seed: int, case: str | None, findings: Findings) -> None:
-    world = prepared(platform, builder, seed)
+    targets = prepared(platform, builder, seed)
     if case is None or case.isdigit():
-        by_grammar(world, size, case, findings)
+        by_grammar(targets, size, case, findings)
     if case is None or not case.isdigit():
-        credentials = [each for group in world.credentials.values() for each in group]
-        attack_schemathesis.run(platform, credentials, world.ids, size, seed, case, findings)
+        credentials = [each for group in targets.credentials.values() for each in group]
+        attack_schemathesis.run(platform, credentials, targets.ids, size, seed, case, findings)
 
 
-def by_grammar(world: World, size: Size, case: str | None, findings: Findings) -> None:
+def by_grammar(targets: FuzzTargets, size: Size, case: str | None, findings: Findings) -> None:
     numbers = [range(int(case), int(case) + 1)] if case else shares(size.requests, size.processes)
     total, broken = Counter[str](), Counter[str]()
-    for outcome in in_processes(requests, [(world, share) for share in numbers]):
+    for outcome in in_processes(requests, [(targets, share) for share in numbers]):
         total += outcome.statuses
         broken += outcome.rules
         for rule, name, detail in outcome.wrong:
@@ -93,13 +93,13 @@ def shares(count: int, processes: int) -> list[range]:
     return [range(start, count, processes) for start in range(processes)]
 
 
-def requests(world: World, numbers: range) -> Outcome:
+def requests(targets: FuzzTargets, numbers: range) -> Outcome:
     outcome = Outcome(Counter(), [])
-    with Wire(world.web) as wire:
+    with HttpConnection(targets.web) as http:
         for number in numbers:
-            method, target, sent = request(world, number)
+            method, target, sent = request(targets, number)
             try:
-                answer = wire.exchange(sent)
+                answer = http.exchange(sent)
             except NoAnswer as problem:
                 outcome.statuses["none"] += 1
                 outcome.wrong.append(("no answer", str(number), f"{method} {target[:80]}: {problem}"))
@@ -118,20 +118,20 @@ def _note(outcome: Outcome, number: int, method: str, target: str, length: int, 
         outcome.wrong.append((problem, str(number), f"{method} {target[:80]}: {answer.status} {answer.text[:150]}"))
 
 
-def request(world: World, number: int) -> tuple[str, str, bytes]:
+def request(targets: FuzzTargets, number: int) -> tuple[str, str, bytes]:
     """The same for the same seed and number, whatever was sent before."""
-    grammar = Grammar(random.Random(f"{world.seed}:{number}"), world.schemas)
+    grammar = Grammar(random.Random(f"{targets.seed}:{number}"), targets.schemas)
     dice = grammar.dice
-    operation = dice.choice(world.operations)
+    operation = dice.choice(targets.operations)
     path = operation.path
     for parameter in operation.parameters:
         if parameter["in"] == "path":
-            known = world.ids.get(parameter["name"], ["word"])
+            known = targets.ids.get(parameter["name"], ["word"])
             turn = dice.random()
             value = dice.choice(known) if turn < 0.8 else grammar.segment()
             path = path.replace(f"{{{parameter['name']}}}", value)
     method = operation.method if dice.random() < 0.97 else dice.choice(("HEAD", "OPTIONS", "PUT", "DELETE", "FROB"))
-    headers = [*_credential(world, operation, dice), *grammar.headers()]
+    headers = [*_credential(targets, operation, dice), *grammar.headers()]
     body = None
     if operation.body is not None or dice.random() < 0.05:
         body = grammar.body(operation.body or {})
@@ -140,18 +140,18 @@ def request(world: World, number: int) -> tuple[str, str, bytes]:
     return method, target, written(method, target, headers, body)
 
 
-def _credential(world: World, operation: Operation, dice: random.Random) -> Headers:
+def _credential(targets: FuzzTargets, operation: Operation, dice: random.Random) -> Headers:
     """Mostly one that is suitable: a refused caller is refused before anything is read."""
-    suitable = [scheme for scheme in operation.schemes if scheme in world.credentials]
+    suitable = [scheme for scheme in operation.schemes if scheme in targets.credentials]
     if suitable and dice.random() < SUITABLE:
-        return dice.choice(world.credentials[dice.choice(suitable)])
-    return dice.choice(((), *(each for group in world.credentials.values() for each in group)))
+        return dice.choice(targets.credentials[dice.choice(suitable)])
+    return dice.choice(((), *(each for group in targets.credentials.values() for each in group)))
 
 
 FORM = "application/x-www-form-urlencoded"
 
 
-def prepared(platform: Platform, builder: Builder, seed: int) -> World:
+def prepared(platform: Platform, builder: Builder, seed: int) -> FuzzTargets:
     """Callers of every kind on objects that may be lost, beside others that are only read."""
     tenant = builder.tenant("fuzzed")
     found = document(platform.web)
@@ -163,7 +163,7 @@ def prepared(platform: Platform, builder: Builder, seed: int) -> World:
         "bearer": [bearer(tenant.tokens["admin"]), bearer(tenant.tokens["admin"]), bearer(tenant.tokens["member"])],
         "clientCredentials": [bearer(builder.operator.token, tenant.id), bearer(service.token, tenant.id)],
     }
-    return World(platform.web, list(operations(found)), found["components"]["schemas"], credentials,
+    return FuzzTargets(platform.web, list(operations(found)), found["components"]["schemas"], credentials,
                  ids(builder, tenant), seed)  # fmt: skip
 
 

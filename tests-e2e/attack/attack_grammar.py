@@ -74,11 +74,11 @@ class Grammar:
         properties = schema.get("properties", {})
         if depth > 6:
             return {}
-        one = self.dice.choice(sorted(properties)) if properties and not required else None
+        least = self.dice.choice(sorted(properties)) if properties and not required else None
         return {
             name: self.value(inner, depth + 1)
             for name, inner in properties.items()
-            if name in required or name == one or self.dice.random() < 0.3
+            if name in required or name == least or self.dice.random() < 0.3
         }
 
     def _array(self, schema: Mapping[str, Any], depth: int) -> list[Any]:

@@ -4,7 +4,7 @@ import json
 import time
 from dataclasses import dataclass, field
 
-from attack_http import NoAnswer, Wire, written
+from attack_http import HttpConnection, NoAnswer, written
 from attack_tenants import JSON, Tenant, create, keyed
 
 PAUSE_S = 0.02
@@ -29,21 +29,21 @@ def measured(address: tuple[str, int], tenant: Tenant, samples: int, within_s: f
     """The three by turns, on one connection each, as an application has them; fewer when time is over."""
     found, ends = Latencies(), time.monotonic() + within_s
     requests = _requests(tenant)
-    wires = {kind: Wire(address) for kind in requests}
+    connections = {kind: HttpConnection(address) for kind in requests}
     for number in range(samples):
         if number and time.monotonic() > ends:
             break
         for kind, request in requests.items():
             began = time.monotonic()
             try:
-                status = wires[kind].exchange(request).status
+                status = connections[kind].exchange(request).status
             except NoAnswer:
                 status = NO_ANSWER
             found.seconds.setdefault(kind, []).append(time.monotonic() - began)
             found.statuses.setdefault(kind, []).append(status)
             time.sleep(PAUSE_S)
-    for wire in wires.values():
-        wire.close()
+    for http in connections.values():
+        http.close()
     return found
 
 

@@ -83,10 +83,10 @@ class Matrix:
                 self.findings.add(PART, "what a cell needs could not be made", cell.name, str(problem))
                 continue
             self.findings.count("cells")
-            self._judge(cell, prepared.told, answer)
+            self._judge(cell, prepared.known_already, answer)
             self._compare_with_unknown(cell, answer, unknown)
 
-    def _judge(self, cell: Cell, told: str, answer: Answer) -> None:
+    def _judge(self, cell: Cell, known_already: str, answer: Answer) -> None:
         if answer.status not in cell.allowed:
             rule = "an answer is none of those allowed"
             if answer.status < 400:
@@ -95,14 +95,14 @@ class Matrix:
                 rule = "a caller was refused what it may have"
             wanted = "/".join(map(str, sorted(cell.allowed)))
             self.findings.add(PART, rule, cell.name, f"{answer.status} and not {wanted}: {answer.text[:200]}")
-        self._look_for_marks(cell, told, answer)
+        self._look_for_marks(cell, known_already, answer)
 
-    def _look_for_marks(self, cell: Cell, told: str, answer: Answer) -> None:
+    def _look_for_marks(self, cell: Cell, known_already: str, answer: Answer) -> None:
         if cell.caller.kind == "service" and cell.rule.operators:
             return  # operators see all organizations
         seen = answer.text + str(answer.headers)
         for mark in self.scenery.victim.marks:
-            if mark in seen and mark not in told:
+            if mark in seen and mark not in known_already:
                 self.findings.add(PART, "an answer holds something of another organization", cell.name, mark)
 
     def _compare_with_unknown(self, cell: Cell, answer: Answer, unknown: dict[tuple[str, str, bool], str]) -> None:

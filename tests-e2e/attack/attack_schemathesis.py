@@ -38,8 +38,8 @@ def run(
         chosen = random.Random(seed).sample(sorted(chosen), size.operations)
     for name in chosen:
         for mode in GenerationMode:
-            one = _Operation(named[name], name, mode, credentials, ids, platform.local["base_url"], findings)
-            one.play(size.examples, seed)
+            operation = _Operation(named[name], name, mode, credentials, ids, platform.local["base_url"], findings)
+            operation.play(size.examples, seed)
 
 
 class _Operation:

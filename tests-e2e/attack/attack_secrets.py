@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from urllib.parse import quote, urlsplit
 
 from attack_findings import Findings
-from attack_http import NoAnswer, Wire, written
+from attack_http import HttpConnection, NoAnswer, written
 from attack_options import Size
 from attack_places import environments, files, metrics, rows, valkey
 from attack_platform import Platform
@@ -96,9 +96,9 @@ def _planted(builder: Builder, tenant: Tenant) -> dict[str, str]:
     builder.call("PUT", f"{path}/{credential}/secret", admin, {"secret": {**pair, "secret_key": rotated}})
     service = builder.world.service_account(("account:read",))
     form = f"grant_type=client_credentials&client_id={service.client_id}&client_secret={service.client_secret}"
-    with Wire(builder.platform.web) as wire:
+    with HttpConnection(builder.platform.web) as http:
         kind = (("Content-Type", "application/x-www-form-urlencoded"),)
-        granted = wire.exchange(written("POST", "/oauth/token", kind, form.encode())).json()["access_token"]
+        granted = http.exchange(written("POST", "/oauth/token", kind, form.encode())).json()["access_token"]
     builder.call("GET", f"/v1/accounts/{account}", bearer(granted, tenant.id))
     return {
         "an API key": made["key"],
@@ -168,9 +168,9 @@ def _misused(platform: Platform, tenant: Tenant, planted: dict[str, str]) -> Ite
 def _answer(
     platform: Platform, method: str, path: str, headers: tuple[tuple[str, str], ...], body: bytes | None
 ) -> bytes:
-    with Wire(platform.web) as wire:
+    with HttpConnection(platform.web) as http:
         try:
-            answer = wire.exchange(written(method, path, headers, body))
+            answer = http.exchange(written(method, path, headers, body))
         except NoAnswer:
             return b""
     return str(answer.headers).encode() + answer.body

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from attack_findings import Findings
-from attack_http import Answer, NoAnswer, Wire, written
+from attack_http import Answer, HttpConnection, NoAnswer, written
 from attack_judge import wrong
 from attack_options import Size
 from attack_platform import Platform
@@ -27,7 +27,7 @@ def run(platform: Platform, builder: Builder, size: Size, seed: int, case: str |
     jobs: list[Callable[[], None]] = []
     for name, address in listeners.items():
         attacked = _Listener(name, address, tenant, findings)
-        jobs += [attacked.one(each) for each in CASES if attacked.chosen(each.name, case)]
+        jobs += [attacked.raw(each) for each in CASES if attacked.chosen(each.name, case)]
         if case is None:
             jobs += [attacked.pipelined(PIPELINED), attacked.half_closed()]
             jobs += [attacked.early_refusal(length) for length in ANNOUNCED]
@@ -58,7 +58,7 @@ class _Listener:
     def chosen(self, name: str, case: str | None) -> bool:
         return case in (None, f"{self.name} {name}")
 
-    def one(self, case: Case) -> Callable[[], None]:
+    def raw(self, case: Case) -> Callable[[], None]:
         def attack() -> None:
             self.findings.count("raw requests")
             answers, ended = self._all_answers(case.data)
@@ -69,14 +69,14 @@ class _Listener:
     def _all_answers(self, data: bytes) -> tuple[list[Answer], bool]:
         """Everything that is answered to the bytes, and whether the server ended the connection."""
         answers: list[Answer] = []
-        with Wire(self.address, ANSWER_S) as wire:
+        with HttpConnection(self.address, ANSWER_S) as http:
             with suppress(OSError):
-                wire.send(data)
-            wire.timeout_after(ANSWER_S)
+                http.send(data)
+            http.timeout_after(ANSWER_S)
             while True:
                 try:
-                    answers.append(wire.read())
-                    wire.timeout_after(1.0)  # what is answered a second time is answered soon
+                    answers.append(http.read())
+                    http.timeout_after(1.0)  # what is answered a second time is answered soon
                 except TimeoutError:
                     return answers, False
                 except (NoAnswer, OSError):
@@ -102,15 +102,15 @@ class _Listener:
         def attack() -> None:
             self.findings.count("raw requests", count)
             paths = [f"/v1/nowhere-{number}" for number in range(count)]
-            with Wire(self.address, ANSWER_S) as wire:
-                wire.send(b"".join(written("GET", path, self.key) for path in paths))
+            with HttpConnection(self.address, ANSWER_S) as http:
+                http.send(b"".join(written("GET", path, self.key) for path in paths))
                 try:
-                    told = [wire.read().json()["instance"] for _ in paths]
+                    instances = [http.read().json()["instance"] for _ in paths]
                 except (NoAnswer, OSError, ValueError, KeyError) as problem:
                     self.findings.add(PART, "pipelined requests are not all answered", self.name, repr(problem))
                     return
-            if told != paths:
-                self.findings.add(PART, "pipelined requests are answered out of order", self.name, str(told[:5]))
+            if instances != paths:
+                self.findings.add(PART, "pipelined requests are answered out of order", self.name, str(instances[:5]))
 
         return attack
 
@@ -120,11 +120,11 @@ class _Listener:
         def attack() -> None:
             for sent in (written("GET", "/health/live"), written("GET", "/health/live")[:-4], b""):
                 self.findings.count("raw requests")
-                with Wire(self.address, ANSWER_S) as wire:
-                    wire.open().sendall(sent)
-                    wire.open_socket().shutdown(socket.SHUT_WR)
+                with HttpConnection(self.address, ANSWER_S) as http:
+                    http.open().sendall(sent)
+                    http.open_socket().shutdown(socket.SHUT_WR)
                     try:
-                        wire.read()
+                        http.read()
                     except TimeoutError:
                         self.findings.add(PART, "a half-closed connection is kept open", self.name, repr(sent))
                     except (NoAnswer, OSError):
@@ -139,10 +139,10 @@ class _Listener:
             self.findings.count("raw requests")
             path, name = f"/v1/accounts/{self.account}/intents", f"{self.name} {length}"
             head = (("Content-Type", "application/json"), ("Content-Length", str(length)))
-            with Wire(self.address, ANSWER_S) as wire:
-                wire.send(written("POST", path, (*self.key, *head)))
+            with HttpConnection(self.address, ANSWER_S) as http:
+                http.send(written("POST", path, (*self.key, *head)))
                 try:
-                    answer = wire.read()
+                    answer = http.read()
                 except (NoAnswer, OSError) as problem:
                     self.findings.add(PART, "a huge Content-Length waits instead of 413", name, repr(problem))
                     return
@@ -160,8 +160,8 @@ class _Listener:
         def attack() -> None:
             self.findings.count("slow requests")
             began = time.monotonic()
-            with Wire(self.address, patience) as wire:
-                connection = wire.open()
+            with HttpConnection(self.address, patience) as http:
+                connection = http.open()
                 connection.sendall(case.begin)
                 connection.settimeout(1.0)
                 while time.monotonic() - began < patience:
@@ -212,8 +212,8 @@ def _still_serving(platform: Platform, builder: Builder, tenant: Tenant, finding
     """Afterwards everybody is served as before."""
     answer = builder.answer("GET", "/v1/accounts", bearer(tenant.tokens["admin"]))
     for address, path in ((platform.web, "/health/ready"), (platform.events, "/health/ready")):
-        with Wire(address) as wire:
-            status = wire.exchange(written("GET", path)).status
+        with HttpConnection(address) as http:
+            status = http.exchange(written("GET", path)).status
         if status != 200:
             findings.add(PART, "a listener does not serve any more", str(address), str(status))
     if answer.status != 200:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from attack_http import Answer, Wire, written
+from attack_http import Answer, HttpConnection, written
 from attack_platform import Platform
 
 from tip_local.world import ServiceAccount, World
@@ -83,8 +83,8 @@ class Builder:
 
     def answer(self, method: str, path: str, headers: Headers, body: Any = None) -> Answer:
         data = None if body is None else json.dumps(body).encode()
-        with Wire(self.platform.web) as wire:
-            return wire.exchange(written(method, path, (*headers, *((JSON,) if data else ())), data))
+        with HttpConnection(self.platform.web) as http:
+            return http.exchange(written(method, path, (*headers, *((JSON,) if data else ())), data))
 
     def tenant(self, name: str, entitlements: Iterable[str] = ENTITLEMENTS, *, trades: bool = True) -> Tenant:
         canary = f"cnry{secrets.token_hex(5)}"
@@ -131,8 +131,8 @@ class Builder:
             key = keyed(tenant.api_keys[environment])
             made = [self.call("POST", path, key, create()) for _ in range(2)]
             tenant.intents[environment] = made[0]["intent_id"]
-            for one in made:
-                self._wait_until_accepted(f"{path}/{one['intent_id']}", key)
+            for intent in made:
+                self._wait_until_accepted(f"{path}/{intent['intent_id']}", key)
 
     def _wait_until_accepted(self, path: str, key: Headers) -> None:
         deadline = time.monotonic() + SETTLE_SECONDS

@@ -10,7 +10,7 @@ import grpc
 from attack_cells import ALL_TYPES, STATUSES
 from attack_findings import Findings
 from attack_fuzz import in_processes, shares
-from attack_http import Answer, NoAnswer, Wire, written
+from attack_http import Answer, HttpConnection, NoAnswer, written
 from attack_mischief import MISCHIEF, mangled_key
 from attack_options import Size
 from attack_platform import Platform
@@ -66,9 +66,9 @@ def prepared(platform: Platform, builder: Builder, seed: int) -> Truth:
 
 def _good_ones_open(truth: Truth, findings: Findings) -> None:
     """Before and after: else refusing everything would pass."""
-    with Wire(truth.web) as wire:
+    with HttpConnection(truth.web) as http:
         for headers in (*map(bearer, truth.tokens), *map(keyed, truth.keys)):
-            answer = wire.exchange(written("GET", "/v1/auth/self", headers))
+            answer = http.exchange(written("GET", "/v1/auth/self", headers))
             if answer.status != 200:
                 findings.add(PART, "a good credential is refused", "0", f"{answer.status} {answer.text}")
 
@@ -78,11 +78,11 @@ def attempts(truth: Truth, numbers: range) -> tuple[Counter[str], list[tuple[str
     accepted = []
     channel = grpc.insecure_channel(truth.stream_target)
     stub = trading_pb2_grpc.TradingServiceStub(channel)
-    with Wire(truth.web) as wire:
+    with HttpConnection(truth.web) as http:
         for number in numbers:
             kind, headers = credential(truth, number)
             counted[kind] += 1
-            for place, status in _shown(truth, number, headers, wire, stub):
+            for place, status in _shown(truth, number, headers, http, stub):
                 counted[f"on {place}"] += 1
                 if status not in REFUSED:
                     accepted.append((str(number), f"{kind} on {place}: {status} {str(headers)[:300]}"))
@@ -90,13 +90,13 @@ def attempts(truth: Truth, numbers: range) -> tuple[Counter[str], list[tuple[str
     return counted, accepted
 
 
-def _shown(truth: Truth, number: int, headers: Headers, wire: Wire, stub: Any) -> list[tuple[str, int]]:
-    found = [("the web port", _status(wire, written("GET", "/v1/auth/self", headers)))]
+def _shown(truth: Truth, number: int, headers: Headers, http: HttpConnection, stub: Any) -> list[tuple[str, int]]:
+    found = [("the web port", _status(http, written("GET", "/v1/auth/self", headers)))]
     if number % 7 == 0:  # submits have a way of their own through the web process
         path = f"/v1/accounts/{truth.account_id}/intents"
-        found.append(("a submit", _status(wire, written("POST", path, (*headers, *JSON), b'{"command": 1}'))))
+        found.append(("a submit", _status(http, written("POST", path, (*headers, *JSON), b'{"command": 1}'))))
     if number % EVERY_STREAM == 0:
-        with Wire(truth.events) as events:
+        with HttpConnection(truth.events) as events:
             path = f"/v1/accounts/{truth.account_id}/events"
             found.append(("Server-Sent Events", _status(events, written("GET", path, headers))))
     if number % EVERY_STREAM == EVERY_STREAM // 2:
@@ -107,21 +107,21 @@ def _shown(truth: Truth, number: int, headers: Headers, wire: Wire, stub: Any) -
 JSON = (("Content-Type", "application/json"),)
 
 
-def _status(wire: Wire, request: bytes) -> int:
+def _status(http: HttpConnection, request: bytes) -> int:
     """Not a quota's word: whoever is limited waits and comes again."""
     for _ in range(WAITS):
         try:
-            wire.send(request)
-            status, headers = wire.head()
+            http.send(request)
+            status, headers = http.head()
         except (OSError, NoAnswer):
-            wire.close()
+            http.close()
             time.sleep(0.05)
             continue
         fields = dict(headers)
-        body = wire.exactly(int(fields.get("content-length", "0")))
+        body = http.exactly(int(fields.get("content-length", "0")))
         answer = Answer(status, headers, body)
         if answer.closes or status < 400:
-            wire.close()
+            http.close()
         if status != LIMITED:
             return status
         time.sleep(WAIT_S)

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from attack_callers import Caller
 from attack_endpoints import agree
 from attack_findings import Findings
-from attack_fuzz import World, operations, request
+from attack_fuzz import FuzzTargets, operations, request
 from attack_http import Answer
 from attack_judge import wrong
 from attack_mischief import MISCHIEF
@@ -139,10 +139,11 @@ def test_the_same_seed_and_number_make_the_same_request():
     found = {"paths": {"/v1/things/{id}": {"post": {"parameters": [{"name": "id", "in": "path"}], "requestBody": {
         "content": {"application/json": {"schema": {"type": "object", "required": ["a"],
                                                     "properties": {"a": {"type": "string"}}}}}}}}}}  # fmt: skip
-    world = World(("127.0.0.1", 1), list(operations(found)), {}, {}, {"id": ["1"]}, 7)
+    targets_of_fuzz = FuzzTargets(("127.0.0.1", 1), list(operations(found)), {}, {}, {"id": ["1"]}, 7)
+    made = [request(targets_of_fuzz, number) for number in range(200)]
 
-    assert [request(world, number) for number in range(200)] == [request(world, number) for number in range(200)]
-    assert len({request(world, number) for number in range(200)}) > 100
+    assert made == [request(targets_of_fuzz, number) for number in range(200)]
+    assert len(set(made)) > 100
 
 
 def test_a_secret_is_searched_as_it_is_in_hexadecimal_quoted_and_in_base64_at_any_place():
