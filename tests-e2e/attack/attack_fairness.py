@@ -57,8 +57,8 @@ def run(platform: Platform, builder: Builder, size: Size, seed: int, findings: F
     findings.note("p99 without load, ms", calm.shown())
     for number, name in enumerate(chosen, 1):
         with loads[name]() as attack:
-            time.sleep(SETTLE_S)
             began = time.monotonic()
+            time.sleep(SETTLE_S)
             under = probe.measured(samples, within_s)
             ended = time.monotonic()
             fills = [_seconds_to_fill(builder, quiet) for _ in range(QUIET_FILLS if size.samples else 0)]
@@ -73,7 +73,7 @@ def run(platform: Platform, builder: Builder, size: Size, seed: int, findings: F
 def judge_attack(name: str, attack: Attack, began: float, ended: float, findings: Findings) -> None:
     """An attack that was refused for the most part has shown nothing."""
     answers = attack.answers(began, ended)
-    findings.note(f"answers to {name} while measuring", {str(status): answers[status] for status in sorted(answers)})
+    findings.note(f"answers to {name} while measuring", dict(sorted(answers.items())))
     if not attack.took_place(answers):
         rule = "too few of the attack's requests were accepted while measuring"
         findings.add(PART, rule, name, str(dict(answers)))

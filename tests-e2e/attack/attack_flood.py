@@ -1,10 +1,11 @@
 """The process behind a load: started as a script, so that it has little to import.
 
-Until it is asked to stop it sends; then it prints how often each tenth of a second saw each status, as JSON.
+Until it is asked to stop it sends; then it prints how often each tenth of a second saw each answer, as JSON.
 """
 
 import json
 import pickle
+import re
 import signal
 import sys
 import threading
@@ -13,10 +14,11 @@ from collections import Counter
 
 from attack_http import HttpConnection, NoAnswer
 
-NO_ANSWER = 0
-Counts = Counter[tuple[int, int]]
-"""By tenth of a second of the monotonic clock, which processes share, and status."""
+NO_ANSWER = "none"
+Counts = Counter[tuple[int, str]]
+"""By tenth of a second of the monotonic clock, which processes share, and status; of a refusal with its code."""
 TENTHS = 10
+_CODE = re.compile(rb'"code": ?"([a-z_]+)"')
 
 
 def flood(address: tuple[str, int], requests: list[bytes], connections: int, streams: bool) -> list[Counts]:
@@ -37,18 +39,20 @@ def flood(address: tuple[str, int], requests: list[bytes], connections: int, str
     return counts
 
 
-def _whole(http: HttpConnection, request: bytes) -> int:
+def _whole(http: HttpConnection, request: bytes) -> str:
     try:
-        return http.exchange(request).status
+        answer = http.exchange(request)
     except NoAnswer:
         http.close()
         return NO_ANSWER
+    code = _CODE.search(answer.body) if answer.status >= 400 else None
+    return f"{answer.status} {code[1].decode()}" if code else str(answer.status)
 
 
-def _head(http: HttpConnection, request: bytes) -> int:
+def _head(http: HttpConnection, request: bytes) -> str:
     try:
         http.send(request)
-        return http.head()[0]
+        return str(http.head()[0])
     except (NoAnswer, OSError):
         return NO_ANSWER
     finally:

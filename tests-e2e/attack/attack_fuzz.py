@@ -22,7 +22,7 @@ from attack_workers import in_processes, in_threads, slices
 PART = "fuzz"
 SHOWN_PER_SLICE = 20
 """Findings of one rule that are shown one by one; all are counted."""
-SLICE = 4_000
+SLICE = 8_000
 """Requests until the objects they are about are renewed."""
 SUITABLE = 0.85
 SPARED_DELETIONS = 0.75

@@ -10,7 +10,7 @@ from attack_tenants import Builder, Headers, Tenant, bearer, create, keyed
 
 # The first would delete the callers themselves, the second every account.
 LEFT_OUT = frozenset({("delete", "/v1/users/me"), ("delete", "/v1/accounts/{account_id}")})
-TO_LOSE = 12
+TO_LOSE = 24
 """Keys, credentials and service accounts made for the deletions of one slice of requests."""
 SCOPES = ("account:read", "account:write", "credential:read", "credential:write", "intent:read", "control:read",
           "control:write", "organization:read", "api-key:write")  # fmt: skip

@@ -22,8 +22,14 @@ LONG_LOG = 15
 KEYS = 20
 """Of a loud tenant: no quota of one key ends the attack."""
 STOP_S = 20.0
+WORKED_ON = frozenset({"200", "429 too_many_requests"})
+"""The latter waited in vain for its tenant's share of the threads, which others of the same attack held. Who is refused
+by a quota takes nothing, and is not among them."""
 SERVED = 0.5
 """Of the requests that were answered while others were measured, at least so many must have been worked on."""
+
+
+STRANGERS = frozenset({"401 unauthenticated", "401 unknown_key", "429 too_many_requests"})
 
 
 @dataclass
@@ -31,12 +37,12 @@ class Attack:
     address: tuple[str, int]
     requests: list[bytes]
     connections: int
-    effective: frozenset[int] = frozenset({200})
-    """Statuses of requests that the platform worked on, as the attack intends."""
+    effective: frozenset[str] = WORKED_ON
+    """Answers of requests that took from the platform what the attack is meant to take."""
     streams: bool = False
     _process: Any = None
-    _seen: list[tuple[int, int, int]] = field(default_factory=list)
-    """Tenth of a second, status, how often."""
+    _seen: list[tuple[int, str, int]] = field(default_factory=list)
+    """Tenth of a second, answer, how often."""
 
     def start(self) -> None:
         self._process = subprocess.Popen([sys.executable, str(FLOOD)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -53,16 +59,16 @@ class Attack:
             self._process.kill()
             self._process.wait()
 
-    def answers(self, began: float, ended: float) -> Counter[int]:
-        """By status, between two moments of the monotonic clock; known once it has stopped."""
-        found: Counter[int] = Counter()
-        for tenth, status, number in self._seen:
+    def answers(self, began: float, ended: float) -> Counter[str]:
+        """Between two moments of the monotonic clock; known once it has stopped."""
+        found: Counter[str] = Counter()
+        for tenth, answer, number in self._seen:
             if began * TENTHS <= tenth <= ended * TENTHS:
-                found[status] += number
+                found[answer] += number
         return found
 
-    def took_place(self, answers: Counter[int]) -> bool:
-        effective = sum(answers[status] for status in self.effective)
+    def took_place(self, answers: Counter[str]) -> bool:
+        effective = sum(answers[answer] for answer in self.effective)
         return effective > 0 and effective >= SERVED * answers.total()
 
 
@@ -98,7 +104,7 @@ def accepted_batch(builder: Builder, account: str, key: str, command: dict[str, 
 def invented_keys(platform: Platform) -> Attack:
     """Refused, or told to wait: a stranger's requests are never more than that."""
     sent = [written("GET", "/v1/accounts", keyed(invented())) for _ in range(2_000)]
-    return Attack(platform.web, sent, 64, frozenset({401, 429}))
+    return Attack(platform.web, sent, 64, STRANGERS)
 
 
 def stream_openings(platform: Platform, builder: Builder) -> Attack:
@@ -107,4 +113,10 @@ def stream_openings(platform: Platform, builder: Builder) -> Attack:
     path = f"/v1/accounts/{loud.accounts['paper']}/events"
     users = [builder.world.user_token(loud.subject("admin"), loud.external_id, "admin") for _ in range(KEYS)]
     credentials = [*map(keyed, loud_keys(builder, loud)), *map(bearer, users)]
-    return Attack(platform.events, [written("GET", path, headers) for headers in credentials], 64, streams=True)
+    return Attack(
+        platform.events,
+        [written("GET", path, headers) for headers in credentials],
+        64,
+        frozenset({"200"}),
+        streams=True,
+    )

@@ -33,6 +33,9 @@ UNLIMITED = dict.fromkeys(
     ),
     "1000000000",
 )
+# Fuzzed orders stay open on hundreds of accounts. Comparing each with its broker every five seconds would be most of
+# the platform's work.
+SELDOM = {"RECONCILE_SECONDS": "60"}
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ import attack_streams
 import attack_tokens
 from attack_findings import Findings
 from attack_options import PARTS, Size, arguments, command, expected_s
-from attack_platform import UNLIMITED, Platform, platform
+from attack_platform import SELDOM, UNLIMITED, Platform, platform
 from attack_progress import Progress, duration, say
 from attack_report import paste, report, summary
 from attack_tenants import Builder
@@ -57,7 +57,7 @@ def main() -> int:
     progress = Progress(expected_s(given.size, [*unlimited, *limited]))
     run = Run(given, size, progress, Findings(only=given.case))
     say(f"make attack: {command(given, size)}; about {duration(sum(progress.expected_s.values()))}")
-    for parts, settings in ((unlimited, UNLIMITED), (limited, {})):
+    for parts, settings in ((unlimited, UNLIMITED | SELDOM), (limited, {})):
         if parts:
             run.attack(parts, settings)
     return run.conclude()

@@ -158,8 +158,8 @@ def test_requests_that_wear_out_what_they_test_are_a_finding():
 def test_an_attack_that_its_own_quota_ended_is_a_finding():
     findings = Findings()
     ended, served = Attack(("", 1), [], 20), Attack(("", 1), [], 20)
-    ended._seen = [(100, 200, 60), (300, 429, 5_000)]
-    served._seen = [(100, 200, 600), (300, 429, 50)]
+    ended._seen = [(100, "200", 60), (300, "429 rate_limited", 5_000)]
+    served._seen = [(100, "200", 60), (300, "429 too_many_requests", 500)]
 
     judge_attack("verify", ended, 9.0, 40.0, findings)
     judge_attack("batches", served, 9.0, 40.0, findings)
