@@ -58,7 +58,7 @@ def run(platform: Platform, builder: Builder, size: Size, seed: int, findings: F
     if findings.only is None or findings.only.isdigit():
         by_grammar(arsenal, size, findings, progress)
     if findings.only is None or not findings.only.isdigit():
-        attack_schemathesis.run(platform, arsenal.targets(), size, findings)
+        attack_schemathesis.run(platform, arsenal.targets(), size, findings, progress)
 
 
 def by_grammar(arsenal: Arsenal, size: Size, findings: Findings, progress: Progress) -> None:

@@ -142,6 +142,7 @@ def run(platform: Platform, builder: Builder, size: Size, seed: int, findings: F
     matrix = Matrix(platform, builder, scenery, everybody, findings, progress)
     cells = chosen(matrix.cells(), size.cells, seed, findings)
     matrix.total = len(cells)
+    progress.begin(PART)
     findings.note("kinds of caller", len(everybody))
     refused = [cell for cell in cells if min(cell.allowed) >= 400]
     _unchanged((own, bare, victim), refused, matrix, "a refused request changed something")

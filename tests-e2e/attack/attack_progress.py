@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 EVERY_S = 20.0
+FIRST = 0.005
+"""The part of the work from which on an estimate says something."""
 
 
 def say(line: str) -> None:
@@ -32,7 +34,7 @@ class Progress:
     def at(self, done: int, total: int) -> None:
         """Of the present part so many are done. Says so, unless it has just done that."""
         now = time.monotonic()
-        if not done or now - self._said < EVERY_S:
+        if not done or done < FIRST * total or now - self._said < EVERY_S:
             return
         self._said = now
         say(self.line(done, total, now - self._began))
@@ -44,4 +46,4 @@ class Progress:
         all_s = part_s + sum(self.expected_s[name] for name in later)
         counted = f"{done:,} of {total:,}".replace(",", " ")
         left = f"{duration(part_s)} left, {duration(all_s)} in all"
-        return f"  {self.part}: {counted}, {done / elapsed_s:.0f} a second; about {left}"
+        return f"  {self.part}: {counted}, {done / elapsed_s:.3g} a second; about {left}"

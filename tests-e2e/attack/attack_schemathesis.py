@@ -16,6 +16,7 @@ from attack_http import Answer
 from attack_judge import wrong
 from attack_options import Size
 from attack_platform import Platform
+from attack_progress import Progress
 from attack_tenants import Headers
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
@@ -28,7 +29,7 @@ PHASES = (Phase.generate,)
 TIMEOUT_S = 60
 
 
-def run(platform: Platform, targets: FuzzTargets, size: Size, findings: Findings) -> None:
+def run(platform: Platform, targets: FuzzTargets, size: Size, findings: Findings, progress: Progress) -> None:
     api = schemathesis.openapi.from_url(f"{platform.local['base_url']}/openapi.json", wait_for_schema=30)
     found = (result.ok() for result in api.get_all_operations())
     named = {f"{operation.method.upper()} {operation.path}": operation for operation in found}
@@ -36,7 +37,9 @@ def run(platform: Platform, targets: FuzzTargets, size: Size, findings: Findings
     chosen = [name for name in names if findings.chosen(name)]
     if findings.only is None and size.operations is not None:
         chosen = random.Random(targets.seed).sample(names, size.operations)
-    for name in chosen:
+    progress.begin(PART)
+    for number, name in enumerate(chosen):
+        progress.at(number, len(chosen))
         for mode in GenerationMode:
             _Operation(named[name], name, mode, targets, platform.local["base_url"], findings).play(size.examples)
 
