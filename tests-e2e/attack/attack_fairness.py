@@ -32,7 +32,9 @@ FEW_SAMPLES = 25
 ENOUGH = 300
 """Samples of each kind from which on a p99 is one."""
 QUIET_FILLS = 10
-LONG_S, SHORT_S = 150.0, 6.0
+LONG_S, SHORT_S = 150.0, 10.0
+ANSWERED_S = 6.0
+"""By then every connection of an attack was answered once: whoever waits for a thread is refused after five seconds."""
 QUICK = ("batches on 20 connections", "invented keys on 64 connections")
 """What the small size does: what leaves little behind."""
 Load = Callable[[], AbstractContextManager[Attack | None]]
@@ -59,7 +61,7 @@ def run(platform: Platform, builder: Builder, size: Size, seed: int, findings: F
         with loads[name]() as attack:
             began = time.monotonic()
             time.sleep(SETTLE_S)
-            under = probe.measured(samples, within_s)
+            under = probe.measured(samples, within_s, ANSWERED_S)
             ended = time.monotonic()
             fills = [_seconds_to_fill(builder, quiet) for _ in range(QUIET_FILLS if size.samples else 0)]
         if attack is not None:

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
 from uuid import UUID
 
 from attack_http import HttpConnection, NoAnswer, written
@@ -55,24 +56,26 @@ class Probe:
         }
         return cls({kind: platform.events if kind == "stream" else platform.web for kind in sends}, sends)
 
-    def measured(self, samples: int, within_s: float) -> Latencies:
-        """As many of each; fewer when time is over."""
-        found, ends = Latencies(), time.monotonic() + within_s
+    def measured(self, samples: int, within_s: float, at_least_s: float = 0.0) -> Latencies:
+        """As many of each; fewer when time is over, more while it is not yet time to end."""
+        found, began = Latencies(), time.monotonic()
+        times = began + at_least_s, began + within_s
         for kind in self.sends:
             found.seconds[kind], found.statuses[kind] = [], []
-        threads = [threading.Thread(target=self._measure, args=(kind, samples, ends, found)) for kind in self.sends]
+        threads = [threading.Thread(target=self._measure, args=(kind, samples, times, found)) for kind in self.sends]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         return found
 
-    def _measure(self, kind: str, samples: int, ends: float, found: Latencies) -> None:
+    def _measure(self, kind: str, samples: int, times: tuple[float, float], found: Latencies) -> None:
+        earliest, latest = times
         with HttpConnection(self.addresses[kind]) as http:
-            for number in range(samples):
-                if number and time.monotonic() > ends:
-                    return
+            for number in count():
                 began = time.monotonic()
+                if (number >= samples and began > earliest) or (number and began > latest):
+                    return
                 try:
                     status = self.sends[kind](http)
                 except (NoAnswer, OSError):

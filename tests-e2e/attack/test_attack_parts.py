@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import importlib.util
 import json
+import random
 import socketserver
 import sys
 import threading
@@ -121,9 +122,11 @@ def truth() -> Truth:
     numbers = rsa.generate_private_key(public_exponent=65537, key_size=2048).public_key().public_numbers()
     jwk = {"kty": "RSA", "e": "AQAB", "n": _coded(numbers.n.to_bytes(256, "big"))}
     head = _coded(json.dumps({"alg": "RS256", "kid": "0123456789abcdef"}).encode())
+    dice = random.Random(7)
     good = tuple(
-        f"{head}.{_coded(json.dumps({'sub': f'user-{number}', 'exp': 1, 'jti': 'a' * 32}).encode())}.{'A' * 342}"
-        for number in range(50)
+        f"{head}.{_coded(json.dumps({'sub': 'user', 'jti': dice.randbytes(16).hex()}).encode())}"
+        f".{_coded(dice.randbytes(256))}"
+        for _ in range(50)
     )
     return Truth(("", 1), ("", 1), "", "", good, (), jwk, 7)
 
