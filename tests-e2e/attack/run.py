@@ -117,12 +117,12 @@ class Run:
 
     def conclude(self) -> int:
         self._save()
+        if not self.findings.case_exists:
+            say(f"make attack: {self.given.part[0]} has no case {self.given.case!r}, so nothing was tested")
+            return 2
         lines = self.findings.lines(command(self.given, self.size))
         for line in (*lines, *summary(self.findings, time.monotonic() - self.began)):
             say(line)
-        if not self.findings.case_exists:
-            say(f"make attack: {self.given.part[0]} has no case {self.given.case!r}")
-            return 2
         return 1 if self.findings.found else 0
 
 
