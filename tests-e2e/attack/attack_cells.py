@@ -1,19 +1,21 @@
 """One cell of the matrix, and how it is sent: over HTTP, as Server-Sent Events, over gRPC."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 import grpc
 from attack_callers import Caller
-from attack_http import Answer, NoAnswer, Wire, written
+from attack_http import Answer, HttpConnection, NoAnswer, written
 from attack_platform import Platform
 from attack_rules import Rule
 from attack_targets import Target
 from attack_tenants import JSON, Headers, Tenant
+from grpc_health.v1 import health_pb2
 
-from trading_proto import trading_pb2, trading_pb2_grpc
+from trading_proto import trading_pb2
 
 STREAM_SECONDS = 30.0
 ALL_TYPES = tuple(number for number in trading_pb2.EventType.values() if number)
@@ -25,7 +27,24 @@ STATUSES = {
     grpc.StatusCode.PERMISSION_DENIED: 403,
     grpc.StatusCode.NOT_FOUND: 404,
     grpc.StatusCode.RESOURCE_EXHAUSTED: 429,
+    grpc.StatusCode.UNIMPLEMENTED: 501,
     grpc.StatusCode.UNAVAILABLE: 503,
+}
+
+
+def _subscription(request: "Prepared") -> trading_pb2.SubscribeEventsRequest:
+    """From the beginning of the log, so that all there is to see is seen."""
+    return trading_pb2.SubscribeEventsRequest(
+        trading_account_id=request.account_id, subscriptions=ALL_TYPES, resume_after_sequence=0
+    )
+
+
+# By method: its request, and the type of its answers.
+GRPC_METHODS: dict[str, tuple[Callable[["Prepared"], Any], Any]] = {
+    "trading.TradingService/SubscribeEvents": (_subscription, trading_pb2.TradingEvent),
+    "grpc.health.v1.Health/Check": (lambda _: health_pb2.HealthCheckRequest(), health_pb2.HealthCheckResponse),
+    "grpc.health.v1.Health/Watch": (lambda _: health_pb2.HealthCheckRequest(), health_pb2.HealthCheckResponse),
+    "grpc.health.v1.Health/List": (lambda _: health_pb2.HealthListRequest(), health_pb2.HealthListResponse),
 }
 
 
@@ -53,7 +72,7 @@ class Prepared:
     account_id: str = ""
 
     @property
-    def told(self) -> str:
+    def known_already(self) -> str:
         """All that the caller knows already."""
         return f"{self.path} {self.headers} {json.dumps(self.body)} {self.account_id}"
 
@@ -73,18 +92,21 @@ class Sender:
     """The connections of one thread to all listeners."""
 
     def __init__(self, platform: Platform) -> None:
-        self._web, self._events = Wire(platform.web), platform.events
-        self._pages = Wire(platform.events)
+        self._web, self._events = HttpConnection(platform.web), platform.events
+        self._pages = HttpConnection(platform.events)
         self._channel = grpc.insecure_channel(platform.stream_target)
-        self._stub = trading_pb2_grpc.TradingServiceStub(self._channel)
 
     def __enter__(self) -> "Sender":
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.reconnect()
+        self._channel.close()
+
+    def reconnect(self) -> None:
+        """After something went wrong: whatever is left of an answer must not be taken for the next one."""
         self._web.close()
         self._pages.close()
-        self._channel.close()
 
     def send(self, request: Prepared) -> Answer:
         if request.listener == "grpc":
@@ -92,33 +114,33 @@ class Sender:
         data = None if request.body is None else json.dumps(request.body).encode()
         if request.listener == "events" and request.path.endswith("/events"):
             return self._as_stream(request)
-        wire = self._web if request.listener == "web" else self._pages
-        return wire.exchange(written(request.method, request.path, request.headers, data))
+        http = self._web if request.listener == "web" else self._pages
+        return http.exchange(written(request.method, request.path, request.headers, data))
 
     def _as_stream(self, request: Prepared) -> Answer:
         """From the beginning of the log, so that all there is to see is seen."""
-        with Wire(self._events, STREAM_SECONDS) as wire:
+        with HttpConnection(self._events, STREAM_SECONDS) as http:
             try:
-                wire.send(written("GET", f"{request.path}?resume_after_sequence=0", request.headers))
-                status, headers = wire.head()
+                http.send(written("GET", f"{request.path}?resume_after_sequence=0", request.headers))
+                status, headers = http.head()
                 if status == 200:
-                    return Answer(status, headers, wire.first_bytes(b"event: replay_complete"))
+                    return Answer(status, headers, http.first_bytes(b"event: replay_complete"))
                 length = int(dict(headers).get("content-length", "0"))
-                return Answer(status, headers, wire.exactly(length))
+                return Answer(status, headers, http.exactly(length))
             except OSError as problem:
                 raise NoAnswer(repr(problem)) from None
 
     def _over_grpc(self, request: Prepared) -> Answer:
-        message = trading_pb2.SubscribeEventsRequest(
-            trading_account_id=request.account_id, subscriptions=ALL_TYPES, resume_after_sequence=0
-        )
+        """One answer, or all events up to the end of the replay. A single answer can be read as a stream of one."""
+        message, answers = GRPC_METHODS[request.path]
+        method = self._channel.unary_stream(f"/{request.path}", response_deserializer=answers.FromString)
         metadata = tuple((name.lower(), value) for name, value in request.headers)
-        call = self._stub.SubscribeEvents(message, metadata=metadata, timeout=STREAM_SECONDS)
+        call = method(message(request).SerializeToString(), metadata=metadata, timeout=STREAM_SECONDS)
         seen = []
         try:
-            for event in call:
-                seen.append(str(event))
-                if event.HasField("replay_complete"):
+            for answer in call:
+                seen.append(str(answer))
+                if not isinstance(answer, trading_pb2.TradingEvent) or answer.HasField("replay_complete"):
                     break
         except grpc.RpcError as error:
             status = STATUSES.get(error.code(), 500)

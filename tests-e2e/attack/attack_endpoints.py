@@ -1,16 +1,22 @@
 """What is served and what is documented: both must name the same endpoints, and each must have a rule."""
 
+import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 from attack_findings import Findings
-from attack_http import Wire, written
+from attack_http import HttpConnection, written
 from attack_platform import Platform
 from attack_rules import PAGES, RULES
+from grpc_health.v1 import health
 
 from chassis import config
+from stream_gateway import app
+from stream_gateway.config import Config
 from tip_local.process_table import WEB_SERVICES
 from trading_proto import trading_pb2
 
@@ -30,7 +36,9 @@ def agree(served: set[Endpoint], described: set[Endpoint], findings: Findings) -
     """Whatever is in one and not in the other, or has no rule, is a finding."""
     ruled = {(rule.listener, rule.method, rule.path) for rule in RULES}
     pages = {(rule.listener, rule.method, rule.path) for rule in PAGES}
-    for endpoint in sorted(served - described - pages - _over_grpc()):
+    for endpoint in served | described | ruled:
+        findings.chosen(" ".join(endpoint))
+    for endpoint in sorted(served - described - pages):
         findings.add(PART, "an endpoint is served and not documented", " ".join(endpoint), "")
     for endpoint in sorted(described - served):
         findings.add(PART, "an endpoint is documented and not served", " ".join(endpoint), "")
@@ -44,22 +52,45 @@ def routed(platform: Platform) -> Iterator[Endpoint]:
     """From the routing tables themselves."""
     for service in WEB_SERVICES:
         environment = {**platform.environment_of(service), "LOG_FORMAT": "json", "LOG_LEVEL": "error"}
-        app = import_module(f"{service}.app").create_app(config.scoped(environment, f"{service.upper()}_"))
-        for rule in app.url_map.iter_rules():
+        web = import_module(f"{service}.app").create_app(config.scoped(environment, f"{service.upper()}_"))
+        for rule in web.url_map.iter_rules():
             for method in (rule.methods or set()) - _QUIET:
                 yield "web", method, _template(rule.rule)
     events = import_module("stream_gateway.routes.sse").create(None)
     for route in events.router.routes():
         if route.method not in _QUIET and route.resource is not None:
             yield "events", route.method, route.resource.canonical
-    yield from _over_grpc()
+    for method in asyncio.run(_registered(platform)):
+        yield "grpc", "gRPC", method
 
 
-def _over_grpc() -> set[Endpoint]:
-    services = trading_pb2.DESCRIPTOR.services_by_name.values()
-    return {
-        ("grpc", "gRPC", f"{service.full_name}/{method.name}") for service in services for method in service.methods
-    }
+class _Recorder:
+    """In the place of the gateway's gRPC server: notes what is registered, and serves nothing."""
+
+    def __init__(self) -> None:
+        self.methods: set[str] = set()
+
+    def add_generic_rpc_handlers(self, handlers: Iterable[Any]) -> None:
+        for handler in handlers:
+            self.methods |= {method.removeprefix("/") for method in handler._method_handlers}
+
+    def add_registered_method_handlers(self, service: str, handlers: Iterable[str]) -> None:
+        self.methods |= {f"{service}/{name}" for name in handlers}
+
+    def add_insecure_port(self, address: str) -> None:
+        pass
+
+    async def start(self) -> None:
+        pass
+
+
+async def _registered(platform: Platform) -> set[str]:
+    """The gRPC methods that the gateway's own start registers, whatever file describes them."""
+    config = Config.from_env({**platform.environment_of("stream_gateway"), "EVENTS_PORT": "0", "LOG_LEVEL": "error"})
+    recorder, gateway = _Recorder(), SimpleNamespace(config=config)
+    with mock.patch("grpc.aio.server", return_value=recorder):
+        async with app._listening(gateway, health.aio.HealthServicer()):
+            return recorder.methods
 
 
 def _template(rule: str) -> str:
@@ -73,11 +104,14 @@ def documented(platform: Platform) -> Iterator[Endpoint]:
         yield ("events" if (method, path) in events["events"] else "web"), method, path
     for method, path in events["events"]:
         yield "events", method, path
+    for service in trading_pb2.DESCRIPTOR.services_by_name.values():
+        for rpc in service.methods:
+            yield "grpc", "gRPC", f"{service.full_name}/{rpc.name}"
 
 
 def document(address: tuple[str, int]) -> dict[str, Any]:
-    with Wire(address) as wire:
-        found: dict[str, Any] = wire.exchange(written("GET", "/openapi.json")).json()
+    with HttpConnection(address) as http:
+        found: dict[str, Any] = http.exchange(written("GET", "/openapi.json")).json()
     return found
 
 

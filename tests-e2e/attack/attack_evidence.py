@@ -38,8 +38,9 @@ def holdings(admin_url: str, tenant: Tenant) -> dict[str, Holding]:
                 continue
             cursor.execute(
                 f"""
-                SELECT count(*), coalesce(md5(string_agg(md5(told), '' ORDER BY md5(told))), '')
-                FROM (SELECT (to_jsonb(t) - %s::text[])::text AS told FROM {schema}.{table} t WHERE t::text ~ %s) rows
+                SELECT count(*), coalesce(md5(string_agg(md5(content), '' ORDER BY md5(content))), '')
+                FROM (SELECT (to_jsonb(t) - %s::text[])::text AS content
+                      FROM {schema}.{table} t WHERE t::text ~ %s) rows
                 """,
                 (list(VOLATILE), pattern),
             )

@@ -1,16 +1,25 @@
 """One tenant attacks, another trades: how much slower is it, by its own unloaded figures of the same run?"""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 from attack_crowd import Crowd
 from attack_findings import Findings
-from attack_http import Wire, written
-from attack_latency import ACCEPTED, Latencies, measured
-from attack_load import Attack, batches, invented_keys, verifications
+from attack_http import HttpConnection, written
+from attack_latency import ACCEPTED, Latencies, Probe
+from attack_load import (
+    Attack,
+    accepted_batch,
+    batches,
+    invented_keys,
+    loud_keys,
+    stream_openings,
+    verifications,
+)
 from attack_options import Size
 from attack_platform import Platform
+from attack_progress import Progress
 from attack_streams import fill
 from attack_tenants import Builder, Tenant, bearer, create, keyed
 
@@ -18,46 +27,72 @@ PART = "fairness"
 WORST_RATIO = 3.0
 FILL_S = 5.0
 SETTLE_S = 1.5
-ACCOUNTS, ORDERS = 6, 100
-FEW_SAMPLES = 15
+ACCOUNTS = 6
+FEW_SAMPLES = 25
+ENOUGH = 300
+"""Samples of each kind from which on a p99 is one."""
 QUIET_FILLS = 10
-LONG_S, SHORT_S = 120.0, 6.0
+LONG_S, SHORT_S = 150.0, 10.0
+ANSWERED_S = 6.0
+"""By then every connection of an attack was answered once: whoever waits for a thread is refused after five seconds."""
 QUICK = ("batches on 20 connections", "invented keys on 64 connections")
 """What the small size does: what leaves little behind."""
+Load = Callable[[], AbstractContextManager[Attack | None]]
 
 
-def run(platform: Platform, builder: Builder, size: Size, seed: int, case: str | None, findings: Findings) -> None:
-    quiet, loud = builder.tenant("quiet"), builder.tenant("loud", trades=False)
-    samples, within_s = (size.samples, LONG_S) if size.samples else (FEW_SAMPLES, SHORT_S)
-    attacks = {
-        "batches on 20 connections": lambda: _sent(batches(platform.web, loud)),
-        "verify on 20 connections": lambda: _sent(verifications(platform.web, builder, loud)),
-        "invented keys on 64 connections": lambda: _sent(invented_keys(platform.web)),
+def run(platform: Platform, builder: Builder, size: Size, seed: int, findings: Findings, progress: Progress) -> None:
+    loads: dict[str, Load] = {
+        "batches on 20 connections": lambda: _sent(batches(platform, builder)),
+        "verify on 20 connections": lambda: _sent(verifications(platform, builder)),
+        "invented keys on 64 connections": lambda: _sent(invented_keys(platform)),
+        "stream openings on 64 connections": lambda: _sent(stream_openings(platform, builder)),
         "streams": lambda: _crowd(platform, builder, size.streams, findings),
-        "orders whose answer never comes": lambda: _timeouts(builder, loud),
+        "orders whose answer never comes": lambda: _timeouts(builder),
     }
-    calm = measured(platform.web, quiet, samples, within_s)
+    chosen = [name for name in loads if findings.chosen(name) and (findings.only or size.samples or name in QUICK)]
+    if not chosen:
+        return
+    quiet = builder.tenant("quiet")
+    probe = Probe.of(platform, builder, quiet)
+    samples, within_s = (size.samples, LONG_S) if size.samples else (FEW_SAMPLES, SHORT_S)
+    calm = probe.measured(samples, within_s)
     findings.note("p99 without load, ms", calm.shown())
-    for name, attack in attacks.items():
-        if case == name or (case is None and (size.samples or name in QUICK)):
-            with attack():
-                time.sleep(SETTLE_S)
-                under = measured(platform.web, quiet, samples, within_s)
-                fills = [_seconds_to_fill(builder, quiet) for _ in range(QUIET_FILLS if size.samples else 0)]
-            _compare(name, calm, under, max(fills, default=0.0), size.samples > 0, findings)
-            if size.samples:
-                _until_calm(platform, builder, quiet)
+    for number, name in enumerate(chosen, 1):
+        with loads[name]() as attack:
+            began = time.monotonic()
+            time.sleep(SETTLE_S)
+            under = probe.measured(samples, within_s, ANSWERED_S)
+            ended = time.monotonic()
+            fills = [_seconds_to_fill(builder, quiet) for _ in range(QUIET_FILLS if size.samples else 0)]
+        if attack is not None:
+            judge_attack(name, attack, began, ended, findings)
+        _compare(name, calm, under, max(fills, default=0.0), size.samples > 0, findings)
+        progress.at(number, len(chosen))
+        if size.samples:
+            _until_calm(platform, builder, quiet)
+
+
+def judge_attack(name: str, attack: Attack, began: float, ended: float, findings: Findings) -> None:
+    """An attack that was refused for the most part has shown nothing."""
+    answers = attack.answers(began, ended)
+    findings.note(f"answers to {name} while measuring", dict(sorted(answers.items())))
+    if not attack.took_place(answers):
+        rule = "too few of the attack's requests were accepted while measuring"
+        findings.add(PART, rule, name, str(dict(answers)))
 
 
 def _compare(name: str, calm: Latencies, under: Latencies, fill_s: float, timed: bool, findings: Findings) -> None:
     findings.note(f"p99 under {name}, ms", under.shown())
-    findings.note(f"slowest fill under {name}, s", round(fill_s, 2))
     for kind, statuses in under.statuses.items():
         if bad := [status for status in statuses if status not in ACCEPTED]:
             detail = f"{len(bad)} of {len(statuses)}: {sorted(set(bad))}"
             findings.add(PART, f"another tenant's {kind} is refused under attack", name, detail)
     if not timed:
         return
+    findings.note(f"slowest fill under {name}, s", round(fill_s, 2))
+    findings.note(f"samples of each kind under {name}", under.fewest)
+    if min(calm.fewest, under.fewest) < ENOUGH:
+        findings.add(PART, "too few samples for a p99", name, f"{calm.fewest} and {under.fewest}, not {ENOUGH}")
     for kind in under.seconds:
         ratio = under.p99(kind) / calm.p99(kind)
         if ratio > WORST_RATIO:
@@ -68,34 +103,34 @@ def _compare(name: str, calm: Latencies, under: Latencies, fill_s: float, timed:
 
 
 @contextmanager
-def _sent(attack: Attack) -> Iterator[None]:
+def _sent(attack: Attack) -> Iterator[Attack]:
     attack.start()
     try:
-        yield
+        yield attack
     finally:
         attack.stop()
 
 
 @contextmanager
 def _crowd(platform: Platform, builder: Builder, streams: int, findings: Findings) -> Iterator[None]:
-    crowd = Crowd(platform.events)
+    crowd = Crowd(platform.events, platform.stream_target)
     try:
-        fill(crowd, builder, streams, findings)
-        yield
+        fill(crowd, builder, streams, PART, findings, Progress())
+        yield None
     finally:
         crowd.close()
 
 
 @contextmanager
-def _timeouts(builder: Builder, loud: Tenant) -> Iterator[None]:
+def _timeouts(builder: Builder) -> Iterator[None]:
     """Six accounts of one tenant with a hundred orders each that the broker takes and never answers."""
-    key, admin = keyed(loud.api_keys["paper"]), bearer(loud.tokens["admin"])
-    body = {"commands": [create("SIM.TIMEOUT_AFTER_ACCEPT")["command"]] * ORDERS}
+    loud = builder.tenant("loud", trades=False)
+    [key], admin = loud_keys(builder, loud, 1), bearer(loud.tokens["admin"])
     for number in range(ACCOUNTS):
         account = {"name": f"hanging {number}", "broker": "paper", "environment": "paper"}
         made = builder.call("POST", "/v1/accounts", admin, account)["id"]
-        builder.answer("POST", f"/v1/accounts/{made}/intents/batch", key, body)
-    yield
+        accepted_batch(builder, made, key, create("SIM.TIMEOUT_AFTER_ACCEPT")["command"])
+    yield None
 
 
 def _seconds_to_fill(builder: Builder, quiet: Tenant) -> float:
@@ -118,8 +153,8 @@ def _until_calm(platform: Platform, builder: Builder, quiet: Tenant) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         began = time.monotonic()
-        with Wire(platform.web) as wire:
-            wire.exchange(written("GET", "/v1/accounts", keyed(quiet.api_keys["paper"])))
+        with HttpConnection(platform.web) as http:
+            http.exchange(written("GET", "/v1/accounts", keyed(quiet.api_keys["paper"])))
         if time.monotonic() - began < 0.1 and _seconds_to_fill(builder, quiet) < 2:
             return
         time.sleep(0.5)

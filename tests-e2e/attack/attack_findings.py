@@ -15,8 +15,8 @@ class Finding:
     part: str
     rule: str
     """What is broken, as a sentence; findings are grouped by it."""
-    case: str
-    """Names the case within its part, for `--case`."""
+    case: str | None
+    """Names the case within its part, for `--case`; None: only the whole part shows it."""
     detail: str
 
 
@@ -24,9 +24,25 @@ class Finding:
 class Findings:
     found: list[Finding] = field(default_factory=list)
     counts: dict[str, Any] = field(default_factory=dict)
+    only: str | None = None
+    """The one case that this run is about."""
+    _met: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def add(self, part: str, rule: str, case: str, detail: str) -> None:
+    def chosen(self, case: str) -> bool:
+        """Whether this run is about the case. Whatever is tried asks, so that a case nobody knows is noticed."""
+        if self.only not in (None, case):
+            return False
+        self._met = True
+        return True
+
+    @property
+    def case_exists(self) -> bool:
+        return self.only is None or self._met
+
+    def add(self, part: str, rule: str, case: str | None, detail: str) -> None:
+        if case is not None and not self.chosen(case):
+            return
         with self._lock:
             self.found.append(Finding(part, rule, case, " ".join(detail.split())[:DETAIL]))
 
@@ -48,6 +64,7 @@ class Findings:
             shown.append(f"  {part}: {rule} ({count})")
             cases = [finding for finding in self.found if (finding.part, finding.rule) == (part, rule)]
             for finding in cases[:SHOWN_PER_RULE]:
-                shown.append(f"    {finding.case}: {finding.detail}")
-                shown.append(f"      {command} --part {part} --case {shlex.quote(finding.case)}")
+                shown.append(f"    {finding.case or 'the whole part'}: {finding.detail}")
+                repeated = f" --case {shlex.quote(finding.case)}" if finding.case is not None else ""
+                shown.append(f"      {command} --part {part}{repeated}")
         return shown

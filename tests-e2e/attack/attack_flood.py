@@ -1,28 +1,69 @@
-"""The process behind a load: started as a script, so that it has little to import."""
+"""The process behind a load: started as a script, so that it has little to import.
 
+Until it is asked to stop it sends; then it prints how often each tenth of a second saw each answer, as JSON.
+"""
+
+import json
 import pickle
+import re
+import signal
 import sys
 import threading
+import time
+from collections import Counter
 
-from attack_http import NoAnswer, Wire
+from attack_http import HttpConnection, NoAnswer
+
+NO_ANSWER = "none"
+Counts = Counter[tuple[int, str]]
+"""By tenth of a second of the monotonic clock, which processes share, and status; of a refusal with its code."""
+TENTHS = 10
+_CODE = re.compile(rb'"code": ?"([a-z_]+)"')
 
 
-def flood(address: tuple[str, int], requests: list[bytes], connections: int) -> None:
+def flood(address: tuple[str, int], requests: list[bytes], connections: int, streams: bool) -> list[Counts]:
+    """`streams`: of each answer only the head is read, since its end would not come."""
+    counts: list[Counts] = [Counter() for _ in range(connections)]
+    answer = _head if streams else _whole
+
     def send(number: int) -> None:
-        with Wire(address) as wire:
+        turn = number
+        with HttpConnection(address) as http:
             while True:
-                for request in requests[number % len(requests) :]:
-                    try:
-                        wire.exchange(request)
-                    except NoAnswer:
-                        wire.close()
+                status = answer(http, requests[turn % len(requests)])
+                counts[number][int(time.monotonic() * TENTHS), status] += 1
+                turn += 1
 
-    threads = [threading.Thread(target=send, args=(number,), daemon=True) for number in range(connections)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    for number in range(connections):
+        threading.Thread(target=send, args=(number,), daemon=True).start()
+    return counts
+
+
+def _whole(http: HttpConnection, request: bytes) -> str:
+    try:
+        answer = http.exchange(request)
+    except NoAnswer:
+        http.close()
+        return NO_ANSWER
+    code = _CODE.search(answer.body) if answer.status >= 400 else None
+    return f"{answer.status} {code[1].decode()}" if code else str(answer.status)
+
+
+def _head(http: HttpConnection, request: bytes) -> str:
+    try:
+        http.send(request)
+        return str(http.head()[0])
+    except (NoAnswer, OSError):
+        return NO_ANSWER
+    finally:
+        http.close()
 
 
 if __name__ == "__main__":
-    flood(*pickle.load(sys.stdin.buffer))
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    running = flood(*pickle.load(sys.stdin.buffer))
+    while not stop.wait(1.0):
+        pass
+    seen = sum((Counter(dict(each)) for each in running), Counter())
+    json.dump([[tenth, status, number] for (tenth, status), number in seen.items()], sys.stdout)

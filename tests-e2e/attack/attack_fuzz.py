@@ -1,112 +1,147 @@
 """Requests by chance against every documented operation: our own grammar at speed, and schemathesis."""
 
-import multiprocessing
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
 import attack_schemathesis
-from attack_endpoints import document
 from attack_findings import Findings
+from attack_fuzz_targets import LEFT_OUT, Arsenal, FuzzTargets, Operation
 from attack_grammar import Grammar
-from attack_http import Answer, NoAnswer, Wire, written
+from attack_http import Answer, HttpConnection, NoAnswer, written
 from attack_judge import wrong
 from attack_options import Size
 from attack_platform import Platform
-from attack_tenants import Builder, Headers, Tenant, bearer, keyed
+from attack_progress import Progress
+from attack_tenants import Builder, Headers
+from attack_workers import in_processes, in_threads, slices
 
 PART = "fuzz"
-SHOWN_PER_PROCESS = 20
-"""Findings of one rule that are told one by one; all are counted."""
-SUITABLE = 0.8
-
-
-@dataclass(frozen=True)
-class Operation:
-    method: str
-    path: str
-    parameters: list[dict[str, Any]]
-    body: dict[str, Any] | None
-    media_type: str
-    schemes: tuple[str, ...]
-    """Of the credentials that the document says it takes."""
-
-
-@dataclass(frozen=True)
-class World:
-    """All that a process of requests needs to know."""
-
-    web: tuple[str, int]
-    operations: list[Operation]
-    schemas: dict[str, Any]
-    credentials: dict[str, list[Headers]]
-    """By the document's name of the scheme."""
-    ids: dict[str, list[str]]
-    """By name of a path parameter: what may stand there and is known."""
-    seed: int
+SHOWN_PER_SLICE = 20
+"""Findings of one rule that are shown one by one; all are counted."""
+SLICE = 8_000
+"""Requests until the objects they are about are renewed."""
+SUITABLE = 0.85
+SPARED_DELETIONS = 0.75
+OTHER_METHODS = ("HEAD", "OPTIONS", "PUT", "DELETE", "FROB")
+NOT_REACHED = ("401", "404", "429")
+"""Refused before the operation itself is reached."""
+ENOUGH = 10_000
+"""Requests from which on shares say something."""
+TENTHS = 10
+FORM = "application/x-www-form-urlencoded"
 
 
 @dataclass
 class Outcome:
-    statuses: Counter[str]
-    wrong: list[tuple[str, str, str]]
-    """Rule, case, detail."""
+    statuses: Counter[str] = field(default_factory=Counter)
+    sent: Counter[int] = field(default_factory=Counter)
+    """By tenth of the run."""
+    accepted: Counter[int] = field(default_factory=Counter)
     rules: Counter[str] = field(default_factory=Counter)
+    wrong: list[tuple[str, str, str]] = field(default_factory=list)
+    """Rule, case, detail."""
+    longest_refusal: int = 0
+    """By how many bytes a refusal was longer than its request, at most."""
+
+    def add(self, other: "Outcome") -> None:
+        for name in ("statuses", "sent", "accepted", "rules"):
+            getattr(self, name).update(getattr(other, name))
+        self.longest_refusal = max(self.longest_refusal, other.longest_refusal)
 
 
-def run(platform: Platform, builder: Builder, size: Size, seed: int, case: str | None, findings: Findings) -> None:
-    world = prepared(platform, builder, seed)
-    if case is None or case.isdigit():
-        by_grammar(world, size, case, findings)
-    if case is None or not case.isdigit():
-        credentials = [each for group in world.credentials.values() for each in group]
-        attack_schemathesis.run(platform, credentials, world.ids, size, seed, case, findings)
+def run(platform: Platform, builder: Builder, size: Size, seed: int, findings: Findings, progress: Progress) -> None:
+    arsenal = Arsenal(platform, builder, seed)
+    if findings.only is None or findings.only.isdigit():
+        by_grammar(arsenal, size, findings, progress)
+    if findings.only is None or not findings.only.isdigit():
+        attack_schemathesis.run(platform, arsenal.targets(), size, findings, progress)
 
 
-def by_grammar(world: World, size: Size, case: str | None, findings: Findings) -> None:
-    numbers = [range(int(case), int(case) + 1)] if case else shares(size.requests, size.processes)
-    total, broken = Counter[str](), Counter[str]()
-    for outcome in in_processes(requests, [(world, share) for share in numbers]):
-        total += outcome.statuses
-        broken += outcome.rules
-        for rule, name, detail in outcome.wrong:
-            findings.add(PART, rule, name, detail)
-    findings.note("fuzzed requests", sum(total.values()))
-    findings.note("their answers", dict(sorted(total.items())))
-    if broken:
-        findings.note("fuzzed requests answered wrongly", dict(broken))
-    if case is None and not total.keys() & {"200", "201", "204"}:
-        findings.add(PART, "nothing was ever accepted, so nothing was tested", "0", str(total))
+def by_grammar(arsenal: Arsenal, size: Size, findings: Findings, progress: Progress) -> None:
+    numbers = slices(size.requests, SLICE)
+    if findings.only is not None:
+        findings.chosen(findings.only)
+        numbers = [range(int(findings.only), int(findings.only) + 1)]
+    arguments = ((arsenal.targets(), part, size.requests, size.connections) for part in numbers)
+    total = Outcome()
+    for future in in_processes(requests, arguments, size.processes):
+        _collect(future, total, findings)
+        progress.at(total.statuses.total(), size.requests)
+    if findings.only is None:
+        judge_shares(total, findings)
 
 
-def in_processes(function: Callable[..., Any], arguments: list[tuple[Any, ...]]) -> list[Any]:
-    """One process for each; a single one is not worth starting a process for."""
-    if len(arguments) == 1:
-        return [function(*arguments[0])]
-    with multiprocessing.get_context("spawn").Pool(len(arguments)) as pool:
-        return pool.starmap(function, arguments)
+def _collect(future: "Future[Outcome]", total: Outcome, findings: Findings) -> None:
+    """Each slice as soon as it has ended, so that one that breaks takes nothing else with it."""
+    try:
+        outcome = future.result()
+    except Exception as problem:  # noqa: BLE001 - a slice that broke has tested nothing
+        findings.add(PART, "a slice of fuzzed requests broke", None, repr(problem))
+        return
+    total.add(outcome)
+    for rule, case, detail in outcome.wrong:
+        findings.add(PART, rule, case, detail)
+    count = total.statuses.total()
+    findings.note("fuzzed requests", count)
+    findings.note("their answers", dict(sorted(total.statuses.items())))
+    shares = {status: f"{100 * number / count:.1f}" for status, number in sorted(total.statuses.items())}
+    findings.note("shares of their answers, %", shares)
+    findings.note("bytes by which a refusal was longer than its request, at most", total.longest_refusal)
+    if total.rules:
+        findings.note("fuzzed requests answered wrongly", dict(total.rules))
 
 
-def shares(count: int, processes: int) -> list[range]:
-    return [range(start, count, processes) for start in range(processes)]
+def judge_shares(total: Outcome, findings: Findings) -> None:
+    """Whether the requests reached what they were meant to test, to the end."""
+    count = total.statuses.total()
+    shares = {tenth: total.accepted[tenth] / total.sent[tenth] for tenth in (0, TENTHS - 1) if total.sent[tenth]}
+    if not total.accepted:
+        findings.add(PART, "nothing was ever accepted, so nothing was tested", None, str(total.statuses))
+    if count < ENOUGH:
+        return
+    if shares.get(TENTHS - 1, 0.0) < shares.get(0, 0.0) / 2:
+        findings.add(PART, "the requests wear out what they test", None, f"accepted by tenth: {shares}")
+    if sum(total.statuses[status] for status in NOT_REACHED) > count / 2:
+        findings.add(PART, "most requests do not reach the operation", None, str(total.statuses))
 
 
-def requests(world: World, numbers: range) -> Outcome:
-    outcome = Outcome(Counter(), [])
-    with Wire(world.web) as wire:
-        for number in numbers:
-            method, target, sent = request(world, number)
-            try:
-                answer = wire.exchange(sent)
-            except NoAnswer as problem:
-                outcome.statuses["none"] += 1
-                outcome.wrong.append(("no answer", str(number), f"{method} {target[:80]}: {problem}"))
-                continue
-            outcome.statuses[str(answer.status)] += 1
-            _note(outcome, number, method, target, len(sent), answer)
-    return outcome
+def requests(targets: FuzzTargets, numbers: range, total: int, connections: int) -> Outcome:
+    outcomes: list[Outcome] = []
+
+    def work(drawn: Iterator[int]) -> None:
+        outcome = Outcome()
+        outcomes.append(outcome)
+        with HttpConnection(targets.web) as http:
+            for number in drawn:
+                _play(http, targets, number, number * TENTHS // max(total, number + 1), outcome)
+
+    in_threads(work, numbers, min(connections, len(numbers)))
+    sum_of_all = Outcome()
+    for outcome in outcomes:
+        sum_of_all.add(outcome)
+        sum_of_all.wrong += outcome.wrong
+    return sum_of_all
+
+
+def _play(http: HttpConnection, targets: FuzzTargets, number: int, tenth: int, outcome: Outcome) -> None:
+    method, target, sent = request(targets, number)
+    outcome.sent[tenth] += 1
+    try:
+        answer = http.exchange(sent)
+    except NoAnswer as problem:
+        outcome.statuses["none"] += 1
+        outcome.wrong.append(("no answer", str(number), f"{method} {target[:80]}: {problem}"))
+        return
+    outcome.statuses[str(answer.status)] += 1
+    if answer.status < 300:
+        outcome.accepted[tenth] += 1
+    elif answer.status >= 400:
+        outcome.longest_refusal = max(outcome.longest_refusal, len(answer.body) - len(sent))
+    _note(outcome, number, method, target, len(sent), answer)
 
 
 def _note(outcome: Outcome, number: int, method: str, target: str, length: int, answer: Answer) -> None:
@@ -114,24 +149,20 @@ def _note(outcome: Outcome, number: int, method: str, target: str, length: int, 
     if problem is None:
         return
     outcome.rules[problem] += 1
-    if outcome.rules[problem] <= SHOWN_PER_PROCESS:
+    if outcome.rules[problem] <= SHOWN_PER_SLICE:
         outcome.wrong.append((problem, str(number), f"{method} {target[:80]}: {answer.status} {answer.text[:150]}"))
 
 
-def request(world: World, number: int) -> tuple[str, str, bytes]:
+def request(targets: FuzzTargets, number: int) -> tuple[str, str, bytes]:
     """The same for the same seed and number, whatever was sent before."""
-    grammar = Grammar(random.Random(f"{world.seed}:{number}"), world.schemas)
+    grammar = Grammar(random.Random(f"{targets.seed}:{number}"), targets.schemas)
     dice = grammar.dice
-    operation = dice.choice(world.operations)
-    path = operation.path
-    for parameter in operation.parameters:
-        if parameter["in"] == "path":
-            known = world.ids.get(parameter["name"], ["word"])
-            turn = dice.random()
-            value = dice.choice(known) if turn < 0.8 else grammar.segment()
-            path = path.replace(f"{{{parameter['name']}}}", value)
-    method = operation.method if dice.random() < 0.97 else dice.choice(("HEAD", "OPTIONS", "PUT", "DELETE", "FROB"))
-    headers = [*_credential(world, operation, dice), *grammar.headers()]
+    operation = dice.choice(targets.operations)
+    if operation.method == "DELETE" and dice.random() < SPARED_DELETIONS:
+        operation = dice.choice(targets.operations)  # else most of the others would find nothing any more
+    path = _path(targets, operation, grammar)
+    method = operation.method if dice.random() < 0.97 else _other_method(operation, dice)
+    headers = [*_credential(targets, operation, dice), *grammar.headers()]
     body = None
     if operation.body is not None or dice.random() < 0.05:
         body = grammar.body(operation.body or {})
@@ -140,62 +171,27 @@ def request(world: World, number: int) -> tuple[str, str, bytes]:
     return method, target, written(method, target, headers, body)
 
 
-def _credential(world: World, operation: Operation, dice: random.Random) -> Headers:
+def _path(targets: FuzzTargets, operation: Operation, grammar: Grammar) -> str:
+    path, account_id = operation.path, ""
+    for parameter in operation.parameters:
+        if parameter["in"] == "path":
+            name = parameter["name"]
+            good = grammar.dice.random() < 0.9
+            value = grammar.dice.choice(targets.known(operation, name, account_id)) if good else grammar.segment()
+            account_id = value if name == "account_id" else account_id
+            path = path.replace(f"{{{name}}}", value)
+    return path
+
+
+def _other_method(operation: Operation, dice: random.Random) -> str:
+    """Never one that is left out: its path may be that of an operation which is not."""
+    return dice.choice([method for method in OTHER_METHODS if (method.lower(), operation.path) not in LEFT_OUT])
+
+
+def _credential(targets: FuzzTargets, operation: Operation, dice: random.Random) -> Headers:
     """Mostly one that is suitable: a refused caller is refused before anything is read."""
-    suitable = [scheme for scheme in operation.schemes if scheme in world.credentials]
+    suitable = [scheme for scheme in operation.schemes if scheme in targets.credentials]
     if suitable and dice.random() < SUITABLE:
-        return dice.choice(world.credentials[dice.choice(suitable)])
-    return dice.choice(((), *(each for group in world.credentials.values() for each in group)))
-
-
-FORM = "application/x-www-form-urlencoded"
-
-
-def prepared(platform: Platform, builder: Builder, seed: int) -> World:
-    """Callers of every kind on objects that may be lost, beside others that are only read."""
-    tenant = builder.tenant("fuzzed")
-    found = document(platform.web)
-    scopes = ("account:read", "account:write", "credential:read", "credential:write", "intent:read", "control:read",
-              "control:write", "organization:read", "api-key:write")  # fmt: skip
-    service = builder.world.service_account(scopes)
-    credentials = {
-        "apiKey": [keyed(tenant.api_keys["paper"]), keyed(tenant.api_keys["live"])],
-        "bearer": [bearer(tenant.tokens["admin"]), bearer(tenant.tokens["admin"]), bearer(tenant.tokens["member"])],
-        "clientCredentials": [bearer(builder.operator.token, tenant.id), bearer(service.token, tenant.id)],
-    }
-    return World(platform.web, list(operations(found)), found["components"]["schemas"], credentials,
-                 ids(builder, tenant), seed)  # fmt: skip
-
-
-def ids(builder: Builder, tenant: Tenant) -> dict[str, list[str]]:
-    scratch = builder.world.organization(f"{tenant.canary}-scratch")
-    return {
-        "account_id": [*tenant.accounts.values()],
-        "credential_id": [*tenant.credentials.values()],
-        "intent_id": [*tenant.intents.values()],
-        "symbol": ["AAPL", "SIM.OPEN", "aapl", tenant.symbol, "BTC%2FUSD"],
-        "organization_id": [str(scratch.id)],
-        "subject": [f"{tenant.canary}-somebody", "a%2Fb"],
-        "key_id": [tenant.key_id],
-        "client_id": [builder.world.service_account(("account:read",)).client_id],
-        "name": ["controls_premium", "trading_live"],
-        "provider": ["local"],
-        "provider_id": [tenant.external_id],
-    }
-
-
-def operations(found: dict[str, Any]) -> Iterator[Operation]:
-    """All that the web port serves, but for the one that would end its own caller."""
-    for path, methods in found["paths"].items():
-        for method, operation in methods.items():
-            if (method, path) in LEFT_OUT or operation.get("servers"):
-                continue
-            content = operation.get("requestBody", {}).get("content", {})
-            media_type = next(iter(content), "")
-            body = content[media_type]["schema"] if content else None
-            schemes = tuple(name for each in operation.get("security", []) for name in each)
-            yield Operation(method.upper(), path, operation.get("parameters", []), body, media_type, schemes)
-
-
-# The first would delete the callers themselves, the second every account.
-LEFT_OUT = {("delete", "/v1/users/me"), ("delete", "/v1/accounts/{account_id}")}
+        return dice.choice(targets.credentials[dice.choice(suitable)])
+    every: tuple[Any, ...] = ((), *(each for group in targets.credentials.values() for each in group))
+    return dice.choice(every)

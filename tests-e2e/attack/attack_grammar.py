@@ -48,6 +48,19 @@ ODD_HEADERS = (
     ("Last-Event-ID", "1@x"), ("x-organization-id", "not-an-id"), ("Content-Encoding", "gzip"),
     ("If-None-Match", "*"), ("Host", "elsewhere.test"),
 )  # fmt: skip
+ODD_VALUES = (None, True, 0, -1, 2**63, 1.5, [], {}, [[]], "", *TEXTS)
+ODD_WORDS = (*TEXTS, *NUMBERS)
+
+
+def _quoted(value: Any) -> str:
+    return quote(str(value).encode("utf-8", "surrogatepass"), safe="")
+
+
+SEGMENTS = (
+    "..%2f..%2f", "%00", "%", "%zz", "%c0%ae", ";", "*", "%25", "@", "%0d%0aX:1", "%F0%9F%92%A3", "~", "a" * 3_000,
+    *(_quoted(text) for text in TEXTS if text),
+)  # fmt: skip
+STRINGS = ("AAPL", "SIM.OPEN", "word", "é", "UTC")
 
 
 class Grammar:
@@ -74,11 +87,11 @@ class Grammar:
         properties = schema.get("properties", {})
         if depth > 6:
             return {}
-        one = self.dice.choice(sorted(properties)) if properties and not required else None
+        least = self.dice.choice(sorted(properties)) if properties and not required else None
         return {
             name: self.value(inner, depth + 1)
             for name, inner in properties.items()
-            if name in required or name == one or self.dice.random() < 0.3
+            if name in required or name == least or self.dice.random() < 0.3
         }
 
     def _array(self, schema: Mapping[str, Any], depth: int) -> list[Any]:
@@ -98,15 +111,17 @@ class Grammar:
         return None
 
     def _string(self, schema: Mapping[str, Any], _depth: int) -> str:
-        words = {
-            "uuid": lambda: str(UUID(int=self.dice.getrandbits(128), version=4)),
-            "decimal": lambda: self.dice.choice(DECIMALS),
-            "time": lambda: f"{self.dice.randint(0, 23):02}:{self.dice.randint(0, 59):02}:00",
-            "date-time": lambda: f"20{self.dice.randint(27, 40)}-01-01T00:00:00Z",
-        }
-        made = words.get(
-            str(schema.get("format")), lambda: self.dice.choice(("AAPL", "SIM.OPEN", "word", "é", "UTC"))
-        )()
+        kind, dice = schema.get("format"), self.dice
+        if kind == "uuid":
+            made = str(UUID(int=dice.getrandbits(128), version=4))
+        elif kind == "decimal":
+            made = dice.choice(DECIMALS)
+        elif kind == "time":
+            made = f"{dice.randint(0, 23):02}:{dice.randint(0, 59):02}:00"
+        elif kind == "date-time":
+            made = f"20{dice.randint(27, 40)}-01-01T00:00:00Z"
+        else:
+            made = dice.choice(STRINGS)
         return made[: schema.get("maxLength", len(made))]
 
     def broken(self, value: Any) -> Any:
@@ -122,7 +137,7 @@ class Grammar:
         if isinstance(value, list) and value and self.dice.random() < 0.7:
             place = self.dice.randrange(len(value))
             return [*value[:place], self.broken(value[place]), *value[place + 1 :]]
-        return self.dice.choice((None, True, 0, -1, 2**63, 1.5, [], {}, [[]], "", *TEXTS))
+        return self.dice.choice(ODD_VALUES)
 
     def body(self, schema: Mapping[str, Any]) -> bytes:
         value = self.value(schema)
@@ -137,24 +152,25 @@ class Grammar:
         """What is no JSON any more, or not the JSON it seems."""
         place = self.dice.randrange(len(text) + 1)
         number = self.dice.choice(NUMBERS).encode()
-        return self.dice.choice((
-            text[:place],
-            text[:place] + bytes([self.dice.randrange(256)]) + text[place + 1 :],
-            b"\xef\xbb\xbf" + text,
-            text.decode().encode("utf-16"),
-            text + text,
-            text.replace(b"{", b'{"a":1,"a":2,', 1),
-            b'{"command":' + number + b"}",
-            number,
-            b"[" * self.dice.choice((31, 33, 1_000, 30_000)),
-            b'{"a":' * 40 + b"1" + b"}" * 40,
-            b'"' + b"a" * self.dice.choice((65_000, 66_000)) + b'"',
-            b"\x00" + text,
-            b'{"a":"\xff\xfe"}',
-            b'{"a":"\\ud800"}',
-            b"// comment\n" + text,
-            b"",
-        ))  # fmt: skip
+        makers = (
+            lambda: text[:place],
+            lambda: text[:place] + bytes([self.dice.randrange(256)]) + text[place + 1 :],
+            lambda: b"\xef\xbb\xbf" + text,
+            lambda: text.decode().encode("utf-16"),
+            lambda: text + text,
+            lambda: text.replace(b"{", b'{"a":1,"a":2,', 1),
+            lambda: b'{"command":' + number + b"}",
+            lambda: number,
+            lambda: b"[" * self.dice.choice((31, 33, 1_000, 30_000)),
+            lambda: b'{"a":' * 40 + b"1" + b"}" * 40,
+            lambda: b'"' + b"a" * self.dice.choice((65_000, 66_000)) + b'"',
+            lambda: b"\x00" + text,
+            lambda: b'{"a":"\xff\xfe"}',
+            lambda: b'{"a":"\\ud800"}',
+            lambda: b"// comment\n" + text,
+            lambda: b"",
+        )
+        return self.dice.choice(makers)()
 
     def query(self, parameters: list[Mapping[str, Any]]) -> str:
         """Of known and unknown parameters, good and bad, none most of the time."""
@@ -166,7 +182,7 @@ class Grammar:
             if known and self.dice.random() < 0.8:
                 chosen = self.dice.choice(known)
                 good = self.dice.random() < 0.5
-                value = self.value(chosen["schema"]) if good else self.dice.choice((*TEXTS, *NUMBERS))
+                value = self.value(chosen["schema"]) if good else self.dice.choice(ODD_WORDS)
                 pairs.append((chosen["name"], value))
             else:
                 pairs.append((self.dice.choice(TEXTS), self.dice.choice(TEXTS)))
@@ -174,22 +190,7 @@ class Grammar:
 
     def segment(self) -> str:
         """One path segment that is not what belongs there."""
-        odd = (
-            "..%2f..%2f",
-            "%00",
-            "%",
-            "%zz",
-            "%c0%ae",
-            ";",
-            "*",
-            "%25",
-            "@",
-            "%0d%0aX:1",
-            "%F0%9F%92%A3",
-            "~",
-            "a" * 3_000,
-        )
-        return self.dice.choice((*odd, *(_quoted(text) for text in TEXTS if text)))
+        return self.dice.choice(SEGMENTS)
 
     def headers(self) -> list[tuple[str, str]]:
         return [self.dice.choice(ODD_HEADERS)] if self.dice.random() < 0.25 else []
@@ -200,7 +201,3 @@ class Grammar:
 
 def _encoded(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=True).encode()
-
-
-def _quoted(value: Any) -> str:
-    return quote(str(value).encode("utf-8", "surrogatepass"), safe="")

@@ -50,7 +50,7 @@ def written(method: str, target: str, headers: Headers = (), body: bytes | None 
     return head.encode("utf-8", "surrogateescape") + (body or b"")
 
 
-class Wire:
+class HttpConnection:
     """One connection to one listener, kept open for as long as the server keeps it open."""
 
     def __init__(self, address: tuple[str, int], timeout_s: float = TIMEOUT_S) -> None:
@@ -58,7 +58,7 @@ class Wire:
         self._socket: socket.socket | None = None
         self._buffer = b""
 
-    def __enter__(self) -> "Wire":
+    def __enter__(self) -> "HttpConnection":
         return self
 
     def __exit__(self, *_: object) -> None:

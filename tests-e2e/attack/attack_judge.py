@@ -8,9 +8,9 @@ MEMBERS = ("type", "title", "status", "detail", "instance", "code", "request_id"
 # The specification has two endpoints with errors in plain text, RFC 6749 one with errors of its own.
 PLAIN_TEXT = ("/v1/accounts/outbox/health", "/v1/users/me")
 TOKENS = "/oauth/token"
-NO_DEFECT = (501, 503, 505)
-"""What HTTP has for a coding or a version that a server does not speak, and what we say of a dependency."""
-ECHO = 4_096
+NO_DEFECT = (501, 505)
+"""What HTTP has for a coding or a version that a server does not speak. A healthy platform never answers 503."""
+ECHO = 1_024
 """How much longer than its request a refusal may be."""
 
 

@@ -1,15 +1,21 @@
-"""How long a quiet tenant waits for what it does all day: submit, read, write a control."""
+"""How long a quiet tenant waits for what it does all day: submit, read, write a control, open a stream."""
 
 import json
+import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
+from uuid import UUID
 
-from attack_http import NoAnswer, Wire, written
-from attack_tenants import JSON, Tenant, create, keyed
+from attack_http import HttpConnection, NoAnswer, written
+from attack_platform import Platform
+from attack_tenants import JSON, Builder, Tenant, create, keyed
 
-PAUSE_S = 0.02
+PAUSE_S = 0.04
 ACCEPTED = frozenset({200, 201})
 NO_ANSWER = 0
+Send = Callable[[HttpConnection], int]
 
 
 @dataclass
@@ -24,34 +30,73 @@ class Latencies:
     def shown(self) -> dict[str, int]:
         return {kind: round(1000 * self.p99(kind)) for kind in self.seconds}
 
-
-def measured(address: tuple[str, int], tenant: Tenant, samples: int, within_s: float) -> Latencies:
-    """The three by turns, on one connection each, as an application has them; fewer when time is over."""
-    found, ends = Latencies(), time.monotonic() + within_s
-    requests = _requests(tenant)
-    wires = {kind: Wire(address) for kind in requests}
-    for number in range(samples):
-        if number and time.monotonic() > ends:
-            break
-        for kind, request in requests.items():
-            began = time.monotonic()
-            try:
-                status = wires[kind].exchange(request).status
-            except NoAnswer:
-                status = NO_ANSWER
-            found.seconds.setdefault(kind, []).append(time.monotonic() - began)
-            found.statuses.setdefault(kind, []).append(status)
-            time.sleep(PAUSE_S)
-    for wire in wires.values():
-        wire.close()
-    return found
+    @property
+    def fewest(self) -> int:
+        return min(map(len, self.seconds.values()))
 
 
-def _requests(tenant: Tenant) -> dict[str, bytes]:
-    account, key = tenant.accounts["paper"], keyed(tenant.api_keys["paper"])
-    submit, control = json.dumps(create()).encode(), json.dumps({"manually_disabled": False}).encode()
-    return {
-        "submit": written("POST", f"/v1/accounts/{account}/intents", (*key, JSON), submit),
-        "read": written("GET", f"/v1/accounts/{account}/intents/{tenant.intents['paper']}", key),
-        "control write": written("PUT", f"/v1/controls/accounts/{account}/symbols/QUIET", (*key, JSON), control),
-    }
+@dataclass(frozen=True)
+class Probe:
+    """What the quiet tenant does, each kind on a connection and with a key of its own, all at the same time."""
+
+    addresses: dict[str, tuple[str, int]]
+    sends: dict[str, Send]
+
+    @classmethod
+    def of(cls, platform: Platform, builder: Builder, quiet: Tenant) -> "Probe":
+        keys = (keyed(builder.world.key(UUID(quiet.id), "paper")) for _ in range(4))
+        account = quiet.accounts["paper"]
+        submit, control = json.dumps(create()).encode(), json.dumps({"manually_disabled": False}).encode()
+        path = f"/v1/controls/accounts/{account}/symbols/QUIET"
+        sends = {
+            "submit": _whole(written("POST", f"/v1/accounts/{account}/intents", (*next(keys), JSON), submit)),
+            "read": _whole(written("GET", f"/v1/accounts/{account}/intents/{quiet.intents['paper']}", next(keys))),
+            "control write": _whole(written("PUT", path, (*next(keys), JSON), control)),
+            "stream": _opening(written("GET", f"/v1/accounts/{account}/events", next(keys))),
+        }
+        return cls({kind: platform.events if kind == "stream" else platform.web for kind in sends}, sends)
+
+    def measured(self, samples: int, within_s: float, at_least_s: float = 0.0) -> Latencies:
+        """As many of each; fewer when time is over, more while it is not yet time to end."""
+        found, began = Latencies(), time.monotonic()
+        times = began + at_least_s, began + within_s
+        for kind in self.sends:
+            found.seconds[kind], found.statuses[kind] = [], []
+        threads = [threading.Thread(target=self._measure, args=(kind, samples, times, found)) for kind in self.sends]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return found
+
+    def _measure(self, kind: str, samples: int, times: tuple[float, float], found: Latencies) -> None:
+        earliest, latest = times
+        with HttpConnection(self.addresses[kind]) as http:
+            for number in count():
+                began = time.monotonic()
+                if (number >= samples and began > earliest) or (number and began > latest):
+                    return
+                try:
+                    status = self.sends[kind](http)
+                except (NoAnswer, OSError):
+                    http.close()
+                    status = NO_ANSWER
+                found.seconds[kind].append(time.monotonic() - began)
+                found.statuses[kind].append(status)
+                time.sleep(PAUSE_S)
+
+
+def _whole(request: bytes) -> Send:
+    return lambda http: http.exchange(request).status
+
+
+def _opening(request: bytes) -> Send:
+    """A new stream, until it is open."""
+
+    def send(http: HttpConnection) -> int:
+        http.send(request)
+        status, _ = http.head()
+        http.close()
+        return status
+
+    return send

@@ -4,17 +4,32 @@ import json
 import pickle
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
+from attack_flood import TENTHS
 from attack_http import written
-from attack_tenants import JSON, Builder, Tenant, create, invented, keyed
+from attack_platform import Platform
+from attack_tenants import JSON, Builder, Tenant, bearer, create, invented, keyed
 
 FLOOD = Path(__file__).with_name("attack_flood.py")
 BATCH = 100
 LONG_LOG = 15
 """Batches in the log that is verified."""
+KEYS = 20
+"""Of a loud tenant: no quota of one key ends the attack."""
+STOP_S = 20.0
+WORKED_ON = frozenset({"200", "429 too_many_requests"})
+"""The latter waited in vain for its tenant's share of the threads, which others of the same attack held. Who is refused
+by a quota takes nothing, and is not among them."""
+SERVED = 0.5
+"""Of the requests that were answered while others were measured, at least so many must have been worked on."""
+
+
+STRANGERS = frozenset({"401 unauthenticated", "401 unknown_key", "429 too_many_requests"})
 
 
 @dataclass
@@ -22,31 +37,86 @@ class Attack:
     address: tuple[str, int]
     requests: list[bytes]
     connections: int
+    effective: frozenset[str] = WORKED_ON
+    """Answers of requests that took from the platform what the attack is meant to take."""
+    streams: bool = False
     _process: Any = None
+    _seen: list[tuple[int, str, int]] = field(default_factory=list)
+    """Tenth of a second, answer, how often."""
 
     def start(self) -> None:
-        self._process = subprocess.Popen([sys.executable, str(FLOOD)], stdin=subprocess.PIPE)
-        pickle.dump((self.address, self.requests, self.connections), self._process.stdin)
+        self._process = subprocess.Popen([sys.executable, str(FLOOD)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        pickle.dump((self.address, self.requests, self.connections, self.streams), self._process.stdin)
         self._process.stdin.close()
+        self._process.stdin = None
 
     def stop(self) -> None:
-        self._process.kill()
-        self._process.wait()
+        self._process.terminate()
+        try:
+            said, _ = self._process.communicate(timeout=STOP_S)
+            self._seen = json.loads(said)
+        finally:
+            self._process.kill()
+            self._process.wait()
+
+    def answers(self, began: float, ended: float) -> Counter[str]:
+        """Between two moments of the monotonic clock; known once it has stopped."""
+        found: Counter[str] = Counter()
+        for tenth, answer, number in self._seen:
+            if began * TENTHS <= tenth <= ended * TENTHS:
+                found[answer] += number
+        return found
+
+    def took_place(self, answers: Counter[str]) -> bool:
+        effective = sum(answers[answer] for answer in self.effective)
+        return effective > 0 and effective >= SERVED * answers.total()
 
 
-def batches(address: tuple[str, int], loud: Tenant) -> Attack:
+def loud_keys(builder: Builder, loud: Tenant, count: int = KEYS) -> list[str]:
+    return [builder.world.key(UUID(loud.id), "paper") for _ in range(count)]
+
+
+def batches(platform: Platform, builder: Builder, keys: int = KEYS) -> Attack:
+    loud = builder.tenant("loud", trades=False)
     body = json.dumps({"commands": [create()["command"]] * BATCH}).encode()
     path = f"/v1/accounts/{loud.accounts['paper']}/intents/batch"
-    return Attack(address, [written("POST", path, (*keyed(loud.api_keys["paper"]), JSON), body)], 20)
+    sent = [written("POST", path, (*keyed(key), JSON), body) for key in loud_keys(builder, loud, keys)]
+    return Attack(platform.web, sent, 20)
 
 
-def verifications(address: tuple[str, int], builder: Builder, loud: Tenant) -> Attack:
-    account, key = loud.accounts["spare_paper"], keyed(loud.api_keys["paper"])
-    commands = {"commands": [create()["command"]] * BATCH}
-    for _ in range(LONG_LOG):
-        builder.answer("POST", f"/v1/accounts/{account}/intents/batch", key, commands)
-    return Attack(address, [written("GET", f"/v1/accounts/{account}/intents/verify", key)], 20)
+def verifications(platform: Platform, builder: Builder) -> Attack:
+    loud = builder.tenant("loud", trades=False)
+    keys, account = loud_keys(builder, loud), loud.accounts["paper"]
+    for number in range(LONG_LOG):
+        accepted_batch(builder, account, keys[number % len(keys)], create()["command"])
+    path = f"/v1/accounts/{account}/intents/verify"
+    return Attack(platform.web, [written("GET", path, keyed(key)) for key in keys], 20)
 
 
-def invented_keys(address: tuple[str, int]) -> Attack:
-    return Attack(address, [written("GET", "/v1/accounts", keyed(invented())) for _ in range(2_000)], 64)
+def accepted_batch(builder: Builder, account: str, key: str, command: dict[str, Any]) -> None:
+    """A hundred of the command, every one of them accepted: else what they prepare would be missing."""
+    body = {"commands": [command] * BATCH}
+    made = builder.call("POST", f"/v1/accounts/{account}/intents/batch", keyed(key), body)
+    if refused := [result for result in made["results"] if result["status"] != 201]:
+        raise RuntimeError(f"{len(refused)} of {BATCH} commands were refused: {refused[0]}")
+
+
+def invented_keys(platform: Platform) -> Attack:
+    """Refused, or told to wait: a stranger's requests are never more than that."""
+    sent = [written("GET", "/v1/accounts", keyed(invented())) for _ in range(2_000)]
+    return Attack(platform.web, sent, 64, STRANGERS)
+
+
+def stream_openings(platform: Platform, builder: Builder) -> Attack:
+    """Streams that are closed as soon as they are open."""
+    loud = builder.tenant("loud", trades=False)
+    path = f"/v1/accounts/{loud.accounts['paper']}/events"
+    users = [builder.world.user_token(loud.subject("admin"), loud.external_id, "admin") for _ in range(KEYS)]
+    credentials = [*map(keyed, loud_keys(builder, loud)), *map(bearer, users)]
+    return Attack(
+        platform.events,
+        [written("GET", path, headers) for headers in credentials],
+        64,
+        frozenset({"200"}),
+        streams=True,
+    )

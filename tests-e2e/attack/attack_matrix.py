@@ -5,7 +5,7 @@ import random
 import threading
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
 import attack_endpoints
@@ -18,12 +18,15 @@ from attack_fresh import Fresh
 from attack_http import Answer, NoAnswer
 from attack_options import Size
 from attack_platform import Platform
+from attack_progress import Progress
 from attack_rules import RULES
 from attack_targets import Scenery, expected, targets
 from attack_tenants import Builder, Tenant
 
 PART = "matrix"
 THREADS = 4
+FEWEST = 7_000
+"""Cells of the whole matrix."""
 _ORDER = ("GET", "gRPC", "POST", "PUT", "PATCH", "DELETE")
 _OF_ONE_REQUEST = ("instance", "request_id")
 
@@ -35,6 +38,9 @@ class Matrix:
     scenery: Scenery
     everybody: list[Caller]
     findings: Findings
+    progress: Progress = field(default_factory=Progress)
+    total: int = 0
+    """Cells of this run."""
 
     def cells(self) -> list[Cell]:
         made = []
@@ -60,6 +66,14 @@ class Matrix:
         for thread in threads:
             thread.join()
 
+    def conclude(self, size: Size) -> None:
+        """Whether all of them were played, and whether they are as many as they have to be."""
+        played = self.findings.counts.get("cells", 0)
+        if played < self.total:
+            self.findings.add(PART, "cells were not played", None, f"{self.total - played} of {self.total}")
+        if self.findings.only is None and size.cells is None and played < FEWEST:
+            self.findings.add(PART, "the matrix is too small", None, f"{played} cells and not {FEWEST}")
+
     def _work(self, waiting: "SimpleQueue[list[Cell]]") -> None:
         with Sender(self.platform) as sender:
             fresh = Fresh(self.builder, self.scenery)
@@ -76,17 +90,18 @@ class Matrix:
             try:
                 prepared = fresh.prepared(cell)
                 answer = sender.send(prepared)
+                self._judge(cell, prepared.known_already, answer)
+                self._compare_with_unknown(cell, answer, unknown)
             except NoAnswer as problem:
                 self.findings.add(PART, "no answer", cell.name, str(problem))
-                continue
-            except RuntimeError as problem:
-                self.findings.add(PART, "what a cell needs could not be made", cell.name, str(problem))
-                continue
-            self.findings.count("cells")
-            self._judge(cell, prepared.told, answer)
-            self._compare_with_unknown(cell, answer, unknown)
+            except Exception as problem:  # noqa: BLE001 - a cell that cannot be played has not passed, and others still are
+                self.findings.add(PART, "a cell could not be played", cell.name, repr(problem))
+                sender.reconnect()
+            else:
+                self.findings.count("cells")
+                self.progress.at(self.findings.counts["cells"], self.total)
 
-    def _judge(self, cell: Cell, told: str, answer: Answer) -> None:
+    def _judge(self, cell: Cell, known_already: str, answer: Answer) -> None:
         if answer.status not in cell.allowed:
             rule = "an answer is none of those allowed"
             if answer.status < 400:
@@ -95,48 +110,52 @@ class Matrix:
                 rule = "a caller was refused what it may have"
             wanted = "/".join(map(str, sorted(cell.allowed)))
             self.findings.add(PART, rule, cell.name, f"{answer.status} and not {wanted}: {answer.text[:200]}")
-        self._look_for_marks(cell, told, answer)
+        self._look_for_marks(cell, known_already, answer)
 
-    def _look_for_marks(self, cell: Cell, told: str, answer: Answer) -> None:
+    def _look_for_marks(self, cell: Cell, known_already: str, answer: Answer) -> None:
         if cell.caller.kind == "service" and cell.rule.operators:
             return  # operators see all organizations
         seen = answer.text + str(answer.headers)
         for mark in self.scenery.victim.marks:
-            if mark in seen and mark not in told:
+            if mark in seen and mark not in known_already:
                 self.findings.add(PART, "an answer holds something of another organization", cell.name, mark)
 
     def _compare_with_unknown(self, cell: Cell, answer: Answer, unknown: dict[tuple[str, str, bool], str]) -> None:
         """What is another's is answered like what does not exist, to the letter."""
-        if answer.status != 404 or cell.rule.listener == "grpc" or not answer.body.startswith(b"{"):
+        if answer.status != 404 or not (answer.body.startswith(b"{") or cell.rule.listener == "grpc"):
             return
-        body = {name: value for name, value in answer.json().items() if name not in _OF_ONE_REQUEST}
-        place = (cell.rule.name, cell.caller.name, cell.target.account)
-        first = unknown.setdefault(place, json.dumps(body))
-        if first != json.dumps(body):
-            self.findings.add(PART, "a 404 tells what exists from what does not", cell.name, f"{body} and {first}")
+        said = answer.text
+        if cell.rule.listener != "grpc":
+            members = {name: value for name, value in answer.json().items() if name not in _OF_ONE_REQUEST}
+            said = json.dumps(members)
+        first = unknown.setdefault((cell.rule.name, cell.caller.name, cell.target.account), said)
+        if first != said:
+            self.findings.add(PART, "a 404 tells what exists from what does not", cell.name, f"{said} and {first}")
 
 
-def run(platform: Platform, builder: Builder, size: Size, seed: int, case: str | None, findings: Findings) -> None:
+def run(platform: Platform, builder: Builder, size: Size, seed: int, findings: Findings, progress: Progress) -> None:
     attack_endpoints.compare(platform, findings)
     own, bare, victim = builder.tenant("own"), builder.tenant("bare", ()), builder.tenant("victim")
     scratch = builder.tenant("scratch", trades=False)
     scenery = Scenery(own, victim, scratch, builder.world.service_account(("organization:write",)).client_id)
     everybody = [caller for caller in callers(builder, own, bare, victim) if caller.usual or size.every_caller]
-    matrix = Matrix(platform, builder, scenery, everybody, findings)
-    cells = chosen(matrix.cells(), size.cells, seed, case)
+    matrix = Matrix(platform, builder, scenery, everybody, findings, progress)
+    cells = chosen(matrix.cells(), size.cells, seed, findings)
+    matrix.total = len(cells)
+    progress.begin(PART)
     findings.note("kinds of caller", len(everybody))
     refused = [cell for cell in cells if min(cell.allowed) >= 400]
     _unchanged((own, bare, victim), refused, matrix, "a refused request changed something")
     _unchanged((victim,), [cell for cell in cells if min(cell.allowed) < 400], matrix,
                "a request changed something of another organization")  # fmt: skip
-    if case is None:
-        attack_special.run(platform, builder, scenery, findings)
+    matrix.conclude(size)
+    attack_special.run(platform, builder, scenery, findings)
 
 
-def chosen(cells: list[Cell], count: int | None, seed: int, case: str | None) -> list[Cell]:
+def chosen(cells: list[Cell], count: int | None, seed: int, findings: Findings) -> list[Cell]:
     """All of them, or as many by chance, the same number of every endpoint."""
-    if case is not None:
-        return [cell for cell in cells if cell.name == case]
+    if findings.only is not None:
+        return [cell for cell in cells if findings.chosen(cell.name)]
     if count is None:
         return cells
     by_rule: dict[str, list[Cell]] = defaultdict(list)
@@ -155,9 +174,11 @@ def _some(group: list[Cell], count: int, dice: random.Random) -> list[Cell]:
 
 
 def _unchanged(tenants: tuple[Tenant, ...], cells: list[Cell], matrix: Matrix, rule: str) -> None:
+    if not cells:
+        return
     before = settled(matrix.platform.admin_url, tenants)
     matrix.run(cells)
     after = settled(matrix.platform.admin_url, tenants)
     for name in before:
         for change in changes(before[name], after[name]):
-            matrix.findings.add(PART, rule, name, change)
+            matrix.findings.add(PART, rule, None, f"{name}: {change}")

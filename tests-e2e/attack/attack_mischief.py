@@ -42,6 +42,15 @@ def _joined(head: Mapping[str, Any], claims: Mapping[str, Any], signature: str) 
     return f"{_coded(json.dumps(head).encode())}.{_coded(json.dumps(claims).encode())}.{signature}"
 
 
+def _nonce(dice: random.Random) -> str:
+    """Stands in a claim or a header that nobody reads, so that no two credentials are the same."""
+    return f"{dice.getrandbits(64):016x}"
+
+
+def _anew(dice: random.Random, claims: Mapping[str, Any]) -> dict[str, Any]:
+    return {**claims, "jti": _nonce(dice)}
+
+
 @cache
 def _stranger() -> rsa.RSAPrivateKey:
     return rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -57,7 +66,7 @@ def _signed(head: Mapping[str, Any], claims: Mapping[str, Any]) -> str:
 def _none(dice: random.Random, token: str, _key: Mapping[str, Any]) -> str:
     head, claims, signature = _parts(token)
     word = dice.choice(("none", "None", "NONE", "nOnE", "", None, ["none"], ["RS256"], 0, "RS256 ", "XRS256X"))
-    return _joined({**head, "alg": word}, claims, dice.choice(("", signature, "AA")))
+    return _joined({**head, "alg": word, "nonce": _nonce(dice)}, claims, dice.choice(("", signature, "AA")))
 
 
 def _confused(dice: random.Random, token: str, public: Mapping[str, Any]) -> str:
@@ -69,17 +78,16 @@ def _confused(dice: random.Random, token: str, public: Mapping[str, Any]) -> str
         str(public["n"]).encode(),
         _decoded(str(public["n"])),
         b"",
-        _pem(public),
+        _pem(str(public["e"]), str(public["n"])),
     )
-    unsigned = _joined({**head, "alg": name}, claims, "").rstrip(".")
+    unsigned = _joined({**head, "alg": name}, _anew(dice, claims), "").rstrip(".")
     digest = {"HS256": "sha256", "HS384": "sha384", "HS512": "sha512"}[name]
     return f"{unsigned}.{_coded(hmac.new(dice.choice(forms), unsigned.encode(), digest).digest())}"
 
 
-def _pem(public: Mapping[str, Any]) -> bytes:
-    numbers = rsa.RSAPublicNumbers(
-        int.from_bytes(_decoded(str(public["e"]))), int.from_bytes(_decoded(str(public["n"])))
-    )
+@cache
+def _pem(exponent: str, modulus: str) -> bytes:
+    numbers = rsa.RSAPublicNumbers(int.from_bytes(_decoded(exponent)), int.from_bytes(_decoded(modulus)))
     return numbers.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
@@ -98,7 +106,7 @@ def _strangers(dice: random.Random, token: str, _public: Mapping[str, Any]) -> s
         None,
         7,
     )
-    return _signed({**head, "kid": dice.choice(kids)}, claims)
+    return _signed({**head, "kid": dice.choice(kids)}, _anew(dice, claims))
 
 
 def _offered(dice: random.Random, token: str, _public: Mapping[str, Any]) -> str:
@@ -109,7 +117,7 @@ def _offered(dice: random.Random, token: str, _public: Mapping[str, Any]) -> str
     offer = dice.choice(({"jwk": jwk}, {"jku": "http://127.0.0.1:1/jwks.json"}, {"x5u": "http://127.0.0.1:1/c.pem"},
                          {"x5c": ["MIIB"]}, {"crit": ["exp"]}, {"zip": "DEF"},
                          {"enc": "A256GCM", "alg": "dir"}))  # fmt: skip
-    return _signed({**head, **offer}, claims)
+    return _signed({**head, **offer}, _anew(dice, claims))
 
 
 def _other_claims(dice: random.Random, token: str, _public: Mapping[str, Any]) -> str:
@@ -122,7 +130,7 @@ def _other_claims(dice: random.Random, token: str, _public: Mapping[str, Any]) -
         {"nbf": now + 10**6}, {"principal_type": "service_account"}, {"scope": "organization:write"}, {"sub": ["a"]},
         {"org_id": "acme"}, {"sub": {}}, {"exp": True}, {"principal_type": "api_key"},
     ))  # fmt: skip
-    forged = {**claims, **change}
+    forged = _anew(dice, {**claims, **change})
     return _signed(head, forged) if dice.random() < 0.3 else _joined(head, forged, signature)
 
 
@@ -134,26 +142,33 @@ def _flipped(dice: random.Random, token: str, _public: Mapping[str, Any]) -> str
 
 
 def _cut(dice: random.Random, token: str, _public: Mapping[str, Any]) -> str:
-    return token[: dice.randrange(1, len(token) - 1)]
+    """At its end, and mostly at its beginning, too: good tokens begin alike."""
+    start = dice.randrange(1, len(token) // 2) if dice.random() < 0.9 else 0
+    return token[start : dice.randrange(start + 1, len(token) - 1)]
 
 
 def _shuffled(dice: random.Random, token: str, _public: Mapping[str, Any]) -> str:
     head, payload, signature = token.split(".")
-    return dice.choice((f"{payload}.{head}.{signature}", f"{head}.{payload}.", f"{head}.{payload}",
-                        f"{token}.{signature}",
-                        f".{payload}.{signature}", f"{head}..{signature}", f"{token}.", f"{token}=", f"{token}AA",
-                        f"{head}.{payload}.{signature[::-1]}", token.replace(".", "/"), token[::-1], token * 4,
-                        f"{head}.{payload}.{'A' * 342}", "a.b.c", "...", f"{head}.{payload}.{signature}" + "A" * 9_000,
-                        f"{head}=.{payload}.{signature}"))  # fmt: skip
+    other, noise = _coded(json.dumps(_anew(dice, _parts(token)[1])).encode()), _nonce(dice)
+    return dice.choice((f"{other}.{head}.{signature}", f"{head}.{other}.", f"{head}.{other}",
+                        f"{token}.{noise}", f"{token}.{signature}{noise}",
+                        f".{other}.{signature}", f"{head}..{noise}{signature}", f"{token}{noise}", f"{noise}{token}",
+                        f"{token}{'=' * dice.randrange(1, 2_000)}", f"{token}{'.' * dice.randrange(1, 2_000)}",
+                        f"{head}.{other}.{signature[::-1]}", f"{head}/{other}/{signature}", f"{token[::-1]}{noise}",
+                        token * 2 + noise, f"{head}.{other}.{'A' * 342}", f"{noise}.b.c", f"...{noise}",
+                        f"{token}{'A' * dice.randrange(8_000, 9_000)}{noise}", f"{head}=.{other}.{signature}",
+                        f"{head}.{payload}.{noise}{signature[16:]}"))  # fmt: skip
 
 
 def _deep(dice: random.Random, token: str, _public: Mapping[str, Any]) -> str:
-    """JSON that hurts to read."""
-    head, payload, signature = token.split(".")
+    """JSON that hurts to read, in the head or in the claims."""
+    head, claims, signature = _parts(token)
     nested = _coded(
         dice.choice((b"[" * 3_000, b'{"a":' * 800, b'{"alg":"RS256","alg":"none"}', b"\xff\xfe", b"NaN", b"{}"))
     )
-    return f"{nested}.{payload}.{signature}" if dice.random() < 0.5 else f"{head}.{nested}.{signature}"
+    if dice.random() < 0.5:
+        return f"{nested}.{_coded(json.dumps(_anew(dice, claims)).encode())}.{signature}"
+    return f"{_coded(json.dumps({**head, 'nonce': _nonce(dice)}).encode())}.{nested}.{signature}"
 
 
 MISCHIEF: dict[str, Callable[[random.Random, str, Mapping[str, Any]], str]] = {

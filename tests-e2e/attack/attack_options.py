@@ -21,19 +21,33 @@ class Size:
     operations: int | None
     """How many operations schemathesis is given; None: all."""
     tokens: int
+    """Forged or mutated; API keys come beside them."""
     patience: float
     """Seconds to wait for a slow connection to be ended; cases that need longer are left out."""
     streams: int
+    revocations: int
     samples: int
     """Requests of each kind whose latency is compared; 0: orderings only."""
     processes: int
+    connections: int
+    """Of each process that fuzzes or tries tokens."""
 
 
 SIZES = {
-    "small": Size(900, False, 1_200, 2, 1, 400, 0.0, 40, 0, 1),
-    "ten-minutes": Size(9_000, True, 60_000, 10, None, 20_000, 75.0, 600, 150, 2),
-    "full": Size(None, True, 1_000_000, 100, None, 100_000, 75.0, 5_000, 400, 2),
+    "small": Size(900, False, 1_200, 2, 1, 400, 0.0, 40, 2, 0, 1, 8),
+    "ten-minutes": Size(9_000, True, 60_000, 10, None, 20_000, 75.0, 600, 4, 300, 2, 8),
+    "full": Size(None, True, 1_000_000, 50, None, 101_000, 75.0, 5_000, 10, 1_000, 2, 8),
 }
+# What each part takes on two cores, as far as smaller runs say; for the estimate of the time left.
+EXPECTED_S = {
+    "small": (30, 10, 5, 11, 8, 22, 10),
+    "ten-minutes": (100, 180, 80, 80, 30, 150, 20),
+    "full": (330, 2_700, 360, 80, 120, 540, 150),
+}
+
+
+def expected_s(size: str, parts: list[str]) -> dict[str, float]:
+    return {part: seconds for part, seconds in zip(PARTS, EXPECTED_S[size], strict=True) if part in parts}
 
 
 def arguments() -> tuple[argparse.Namespace, Size]:

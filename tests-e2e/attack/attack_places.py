@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psycopg2
 import redis
-from attack_http import Wire, written
+from attack_http import HttpConnection, written
 from attack_platform import Platform
 
 Place = tuple[str, bytes]
@@ -70,17 +70,17 @@ def _value(client: "redis.Redis", key: bytes) -> bytes:
 
 def metrics(platform: Platform) -> Iterator[Place]:
     for address, path in ((platform.web, "/metrics"), (platform.web, "/docs"), (platform.events, "/docs")):
-        with Wire(address) as wire:
-            yield f"{path} of port {address[1]}", wire.exchange(written("GET", path)).body
+        with HttpConnection(address) as http:
+            yield f"{path} of port {address[1]}", http.exchange(written("GET", path)).body
 
 
 def environments(platform: Platform) -> Iterator[tuple[str, bytes, bytes]]:
     """Name, environment and command line of every process of the platform and of all that these have started."""
     named = {each["pid"]: each["name"] for each in platform.stack.home.state()["processes"] if each["pid"]}
     for pid, name in named.items():
-        for one in (pid, *_descendants(pid)):
+        for process_id in (pid, *_descendants(pid)):
             with suppress(OSError):
-                folder = Path(f"/proc/{one}")
+                folder = Path(f"/proc/{process_id}")
                 environment = (folder / "environ").read_bytes().replace(b"\0", b"\n")
                 yield name, environment, (folder / "cmdline").read_bytes().replace(b"\0", b" ")
 

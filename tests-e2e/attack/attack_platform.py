@@ -20,11 +20,22 @@ from tip_local.stack import Stack, running_stack
 
 PORTS = ("TIP_PORT", "TIP_STREAM_PORT", "TIP_EVENTS_PORT", "TIP_PAPER_BROKER_PORT")
 # Quotas would answer instead of what is attacked. Fairness and streams are attacked with the settings as shipped.
-UNLIMITED = {
-    "RATE_LIMIT_PER_MINUTE": "1000000000",
-    "VALIDATE_RATE_LIMIT_PER_MINUTE": "1000000000",
-    "TOKEN_RATE_LIMIT_PER_MINUTE": "1000000000",
-}
+UNLIMITED = dict.fromkeys(
+    (
+        "RATE_LIMIT_PER_MINUTE",
+        "VALIDATE_RATE_LIMIT_PER_MINUTE",
+        "TOKEN_RATE_LIMIT_PER_MINUTE",
+        "API_KEYS_PER_ORGANIZATION",
+        "MEMBERS_PER_ORGANIZATION",
+        "SERVICE_ACCOUNTS_LIMIT",
+        "ACCOUNTS_PER_ORGANIZATION",
+        "CREDENTIALS_PER_ACCOUNT",
+    ),
+    "1000000000",
+)
+# Fuzzed orders stay open on hundreds of accounts. Comparing each with its broker every five seconds would be most of
+# the platform's work.
+SELDOM = {"RECONCILE_SECONDS": "60"}
 
 
 @dataclass(frozen=True)
@@ -59,7 +70,8 @@ class Platform:
         """What the service needs to run here in this process, whatever the platform's own processes are given of it."""
         secrets = self.stack.secrets
         keys = {name.upper(): secrets[name] for name in secrets if name.endswith("key_encryption_key")}
-        return {**self.stack.service_env(service), **keys}
+        limits = {name: self.environment[name] for name in UNLIMITED if name in self.environment}
+        return {**self.stack.service_env(service), **keys, **limits}
 
     def command(self, *words: str) -> None:
         done = subprocess.run(["tip", *words], env=self.environment, capture_output=True, text=True, check=False)

@@ -5,20 +5,24 @@ import json
 import re
 import secrets
 import stat
+import time
 from collections.abc import Collection, Iterator
+from itertools import chain
 from urllib.parse import quote, urlsplit
 
 from attack_findings import Findings
-from attack_http import NoAnswer, Wire, written
+from attack_http import HttpConnection, NoAnswer, written
 from attack_options import Size
 from attack_places import environments, files, metrics, rows, valkey
 from attack_platform import Platform
-from attack_tenants import JSON, Builder, Tenant, bearer, keyed, with_checksum
+from attack_progress import Progress
+from attack_tenants import JSON, Builder, Headers, Tenant, bearer, create, keyed, with_checksum
 
 PART = "secrets"
 CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 """What a log line never holds but its end and tabs."""
 PRIVATE_KEY = "PRIVATE KEY-----"
+REFUSED_S = 120.0
 # Which process may have which of the platform's own secrets in its environment: what it needs, and nothing else.
 WEB = ("web", "web-2")
 SEALS = (*WEB, "accounts-relay", "intents-executor", "intents-executor-2", "intents-reconciler")
@@ -33,19 +37,18 @@ NEEDED = {
 SERVICES = ("identity", "accounts", "controls", "intents", "stream_gateway")
 
 
-def run(platform: Platform, builder: Builder, size: Size, seed: int, case: str | None, findings: Findings) -> None:
+def run(platform: Platform, builder: Builder, size: Size, seed: int, findings: Findings, progress: Progress) -> None:
     tenant = builder.tenant("secretive")
-    planted = {**_planted(builder, tenant), "a private key": PRIVATE_KEY}
+    planted = {**_planted(builder, tenant), **_traded(platform, builder, tenant, findings)}
+    planted |= {f"the broker's secret of {place}": secret for place, secret in tenant.broker_secrets.items()}
+    planted["a private key"] = PRIVATE_KEY
     own = _own(platform)
     for name, answer in _misused(platform, tenant, planted):
         findings.count("error answers searched")
         _search(f"the answer to {name}", answer, planted, name, findings)
     everything = planted | own
-    for place, data in (
-        *files(platform, of_postgres=size.every_caller),
-        *rows(platform.admin_url),
-        *valkey(platform),
-        *metrics(platform),
+    for place, data in chain(
+        files(platform, of_postgres=size.every_caller), rows(platform.admin_url), valkey(platform), metrics(platform)
     ):
         findings.count("places searched")
         findings.count("bytes searched", len(data))
@@ -63,6 +66,7 @@ def run(platform: Platform, builder: Builder, size: Size, seed: int, case: str |
 
 
 def _search(place: str, data: bytes, hidden: dict[str, str], sent: str | None, findings: Findings) -> None:
+    findings.chosen(place)
     for name, secret in hidden.items():
         for form, written_so in _forms(secret):
             if written_so in data:
@@ -84,31 +88,72 @@ def _forms(secret: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _planted(builder: Builder, tenant: Tenant) -> dict[str, str]:
-    """Each really used: what is never used cannot leak."""
+    """Each used as it is meant to be: what is never used cannot leak."""
     admin, account = bearer(tenant.tokens["admin"]), tenant.accounts["paper"]
     made = builder.call("POST", "/v1/api-keys", admin, {
         "name": "planted", "environment": "paper", "permissions": ["intent:read", "account:read"]})  # fmt: skip
     builder.call("GET", f"/v1/accounts/{account}/intents", keyed(made["key"]))
-    secret, rotated = f"broker-{secrets.token_hex(16)}", f"rotated-{secrets.token_hex(16)}"
-    path = f"/v1/accounts/{tenant.accounts['spare_paper']}/credentials"
-    pair = {"key_id": "PKplanted", "secret_key": secret}
-    credential = builder.call("POST", path, admin, {"label": "planted", "secret": pair})["id"]
-    builder.call("PUT", f"{path}/{credential}/secret", admin, {"secret": {**pair, "secret_key": rotated}})
     service = builder.world.service_account(("account:read",))
     form = f"grant_type=client_credentials&client_id={service.client_id}&client_secret={service.client_secret}"
-    with Wire(builder.platform.web) as wire:
+    with HttpConnection(builder.platform.web) as http:
         kind = (("Content-Type", "application/x-www-form-urlencoded"),)
-        granted = wire.exchange(written("POST", "/oauth/token", kind, form.encode())).json()["access_token"]
+        granted = http.exchange(written("POST", "/oauth/token", kind, form.encode())).json()["access_token"]
     builder.call("GET", f"/v1/accounts/{account}", bearer(granted, tenant.id))
     return {
         "an API key": made["key"],
         "another API key": tenant.api_keys["paper"],
-        "a broker's secret": secret,
-        "a rotated broker's secret": rotated,
         "a client secret": service.client_secret,
         "a service account's token": granted.rpartition(".")[2],
         "a user's token": tenant.tokens["admin"].rpartition(".")[2],
     }
+
+
+def _traded(platform: Platform, builder: Builder, tenant: Tenant, findings: Findings) -> dict[str, str]:
+    """Broker secrets that the executor took to the broker: the first, the one after a rotation, a refused one."""
+    admin, key = bearer(tenant.tokens["admin"]), keyed(tenant.api_keys["paper"])
+    kinds = ("a broker's secret", "a rotated broker's secret", "a refused broker's secret")
+    planted = {name: f"broker-{secrets.token_hex(16)}" for name in kinds}
+    first, rotated, refused = planted.values()
+    account, credential = _with_credential(builder, admin, {"key_id": "PKplanted", "secret_key": first})
+    _order(builder, account, key)
+    secret = f"{account}/credentials/{credential}/secret"
+    builder.call("PUT", secret, admin, {"secret": {"key_id": "PKplanted", "secret_key": rotated}})
+    _order(builder, account, key)
+    for name, value in (("a broker's secret", first), ("a rotated broker's secret", rotated)):
+        if not _orders_at_broker(platform, "PKplanted", value):
+            findings.add(PART, f"{name} was planted and never used", None, "the broker has no order under it")
+    # The paper broker knows no key that begins so.
+    account, credential = _with_credential(builder, admin, {"key_id": "INVALIDplanted", "secret_key": refused})
+    builder.call("POST", f"{account}/intents", key, create())
+    _wait_for_status("invalid", builder, f"{account}/credentials/{credential}", admin)
+    return planted
+
+
+def _with_credential(builder: Builder, admin: Headers, pair: dict[str, str]) -> tuple[str, str]:
+    """The path of a new account, and the id of its only credential."""
+    body = {"name": "planted", "broker": "paper", "environment": "paper"}
+    path = f"/v1/accounts/{builder.call('POST', '/v1/accounts', admin, body)['id']}"
+    made = builder.call("POST", f"{path}/credentials", admin, {"label": "planted", "secret": pair})["id"]
+    return path, made
+
+
+def _order(builder: Builder, account: str, key: Headers) -> None:
+    made = builder.call("POST", f"{account}/intents", key, create())
+    builder.wait_for("ACCEPTED", f"{account}/intents/{made['intent_id']}", key)
+
+
+def _wait_for_status(status: str, builder: Builder, path: str, admin: Headers) -> None:
+    deadline = time.monotonic() + REFUSED_S
+    while (found := builder.call("GET", path, admin)["status"]) != status:
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{path} is {found} after {REFUSED_S:g} s")
+        time.sleep(0.05)
+
+
+def _orders_at_broker(platform: Platform, key_id: str, secret: str) -> int:
+    headers = (("APCA-API-KEY-ID", key_id), ("APCA-API-SECRET-KEY", secret))
+    with HttpConnection(platform.broker) as http:
+        return len(http.exchange(written("GET", "/v2/orders?status=all", headers)).json())
 
 
 def _own(platform: Platform) -> dict[str, str]:
@@ -168,9 +213,9 @@ def _misused(platform: Platform, tenant: Tenant, planted: dict[str, str]) -> Ite
 def _answer(
     platform: Platform, method: str, path: str, headers: tuple[tuple[str, str], ...], body: bytes | None
 ) -> bytes:
-    with Wire(platform.web) as wire:
+    with HttpConnection(platform.web) as http:
         try:
-            answer = wire.exchange(written(method, path, headers, body))
+            answer = http.exchange(written(method, path, headers, body))
         except NoAnswer:
             return b""
     return str(answer.headers).encode() + answer.body

@@ -3,14 +3,15 @@
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
 from attack_findings import Findings
-from attack_http import Answer, NoAnswer, Wire, written
+from attack_http import Answer, HttpConnection, NoAnswer, written
 from attack_judge import wrong
 from attack_options import Size
 from attack_platform import Platform
+from attack_progress import Progress
 from attack_socket_cases import CASES, GRPC_CASES, Case, Slow, slow_cases
 from attack_tenants import Builder, Tenant, bearer, keyed
 
@@ -21,28 +22,32 @@ PIPELINED = 40
 ANNOUNCED = (65_537, 10**9, 10**18, 2**64)
 
 
-def run(platform: Platform, builder: Builder, size: Size, seed: int, case: str | None, findings: Findings) -> None:
+Job = tuple[str, Callable[[], None]]
+"""A case, and what plays it."""
+
+
+def run(platform: Platform, builder: Builder, size: Size, seed: int, findings: Findings, progress: Progress) -> None:
     tenant = builder.tenant("smuggled", trades=False)
-    listeners = {"web": platform.web, "events": platform.events}
-    jobs: list[Callable[[], None]] = []
-    for name, address in listeners.items():
+    jobs: list[Job] = []
+    for name, address in (("web", platform.web), ("events", platform.events)):
         attacked = _Listener(name, address, tenant, findings)
-        jobs += [attacked.one(each) for each in CASES if attacked.chosen(each.name, case)]
-        if case is None:
-            jobs += [attacked.pipelined(PIPELINED), attacked.half_closed()]
-            jobs += [attacked.early_refusal(length) for length in ANNOUNCED]
-        slow = [each for each in slow_cases(tenant.accounts["paper"]) if attacked.chosen(each.name, case)]
-        jobs += [attacked.slow(each, size.patience) for each in slow if size.patience]
-    stream = platform.stream_target.partition(":")
-    address = (stream[0], int(stream[2]))
-    jobs += [_grpc(address, each, findings) for each in GRPC_CASES if case in (None, f"grpc {each[0]}")]
-    _together(jobs)
+        jobs += attacked.jobs(slow_cases(tenant.accounts["paper"]) if size.patience else (), size.patience)
+    host, _, port = platform.stream_target.partition(":")
+    jobs += [(f"grpc {case[0]}", _grpc((host, int(port)), case, findings)) for case in GRPC_CASES]
+    together([(name, job) for name, job in jobs if findings.chosen(name)], findings)
     _still_serving(platform, builder, tenant, findings)
 
 
-def _together(jobs: list[Callable[[], None]]) -> None:
-    """Most of them wait."""
-    threads = [threading.Thread(target=job) for job in jobs]
+def together(jobs: list[Job], findings: Findings) -> None:
+    """Most of them wait. One that breaks has not passed."""
+
+    def play(name: str, job: Callable[[], None]) -> None:
+        try:
+            job()
+        except Exception as problem:  # noqa: BLE001
+            findings.add(PART, "a raw request could not be played", name, repr(problem))
+
+    threads = [threading.Thread(target=play, args=job) for job in jobs]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -55,10 +60,17 @@ class _Listener:
         self.account = tenant.accounts["paper"]
         self.key = keyed(tenant.api_keys["paper"])
 
-    def chosen(self, name: str, case: str | None) -> bool:
-        return case in (None, f"{self.name} {name}")
+    def jobs(self, slow: Iterable[Slow], patience: float) -> Iterator[Job]:
+        for case in CASES:
+            yield f"{self.name} {case.name}", self.raw(case)
+        yield f"{self.name} pipelined", self.pipelined(PIPELINED)
+        yield f"{self.name} half-closed", self.half_closed()
+        for length in ANNOUNCED:
+            yield f"{self.name} {length}", self.early_refusal(length)
+        for drip in slow:
+            yield f"{self.name} {drip.name}", self.slow(drip, patience)
 
-    def one(self, case: Case) -> Callable[[], None]:
+    def raw(self, case: Case) -> Callable[[], None]:
         def attack() -> None:
             self.findings.count("raw requests")
             answers, ended = self._all_answers(case.data)
@@ -69,14 +81,14 @@ class _Listener:
     def _all_answers(self, data: bytes) -> tuple[list[Answer], bool]:
         """Everything that is answered to the bytes, and whether the server ended the connection."""
         answers: list[Answer] = []
-        with Wire(self.address, ANSWER_S) as wire:
+        with HttpConnection(self.address, ANSWER_S) as http:
             with suppress(OSError):
-                wire.send(data)
-            wire.timeout_after(ANSWER_S)
+                http.send(data)
+            http.timeout_after(ANSWER_S)
             while True:
                 try:
-                    answers.append(wire.read())
-                    wire.timeout_after(1.0)  # what is answered a second time is answered soon
+                    answers.append(http.read())
+                    http.timeout_after(1.0)  # what is answered a second time is answered soon
                 except TimeoutError:
                     return answers, False
                 except (NoAnswer, OSError):
@@ -101,16 +113,17 @@ class _Listener:
 
         def attack() -> None:
             self.findings.count("raw requests", count)
+            name = f"{self.name} pipelined"
             paths = [f"/v1/nowhere-{number}" for number in range(count)]
-            with Wire(self.address, ANSWER_S) as wire:
-                wire.send(b"".join(written("GET", path, self.key) for path in paths))
+            with HttpConnection(self.address, ANSWER_S) as http:
+                http.send(b"".join(written("GET", path, self.key) for path in paths))
                 try:
-                    told = [wire.read().json()["instance"] for _ in paths]
+                    instances = [http.read().json()["instance"] for _ in paths]
                 except (NoAnswer, OSError, ValueError, KeyError) as problem:
-                    self.findings.add(PART, "pipelined requests are not all answered", self.name, repr(problem))
+                    self.findings.add(PART, "pipelined requests are not all answered", name, repr(problem))
                     return
-            if told != paths:
-                self.findings.add(PART, "pipelined requests are answered out of order", self.name, str(told[:5]))
+            if instances != paths:
+                self.findings.add(PART, "pipelined requests are answered out of order", name, str(instances[:5]))
 
         return attack
 
@@ -120,13 +133,14 @@ class _Listener:
         def attack() -> None:
             for sent in (written("GET", "/health/live"), written("GET", "/health/live")[:-4], b""):
                 self.findings.count("raw requests")
-                with Wire(self.address, ANSWER_S) as wire:
-                    wire.open().sendall(sent)
-                    wire.open_socket().shutdown(socket.SHUT_WR)
+                with HttpConnection(self.address, ANSWER_S) as http:
+                    http.open().sendall(sent)
+                    http.open_socket().shutdown(socket.SHUT_WR)
                     try:
-                        wire.read()
+                        http.read()
                     except TimeoutError:
-                        self.findings.add(PART, "a half-closed connection is kept open", self.name, repr(sent))
+                        name = f"{self.name} half-closed"
+                        self.findings.add(PART, "a half-closed connection is kept open", name, repr(sent))
                     except (NoAnswer, OSError):
                         pass
 
@@ -139,10 +153,10 @@ class _Listener:
             self.findings.count("raw requests")
             path, name = f"/v1/accounts/{self.account}/intents", f"{self.name} {length}"
             head = (("Content-Type", "application/json"), ("Content-Length", str(length)))
-            with Wire(self.address, ANSWER_S) as wire:
-                wire.send(written("POST", path, (*self.key, *head)))
+            with HttpConnection(self.address, ANSWER_S) as http:
+                http.send(written("POST", path, (*self.key, *head)))
                 try:
-                    answer = wire.read()
+                    answer = http.read()
                 except (NoAnswer, OSError) as problem:
                     self.findings.add(PART, "a huge Content-Length waits instead of 413", name, repr(problem))
                     return
@@ -160,8 +174,8 @@ class _Listener:
         def attack() -> None:
             self.findings.count("slow requests")
             began = time.monotonic()
-            with Wire(self.address, patience) as wire:
-                connection = wire.open()
+            with HttpConnection(self.address, patience) as http:
+                connection = http.open()
                 connection.sendall(case.begin)
                 connection.settimeout(1.0)
                 while time.monotonic() - began < patience:
@@ -212,9 +226,9 @@ def _still_serving(platform: Platform, builder: Builder, tenant: Tenant, finding
     """Afterwards everybody is served as before."""
     answer = builder.answer("GET", "/v1/accounts", bearer(tenant.tokens["admin"]))
     for address, path in ((platform.web, "/health/ready"), (platform.events, "/health/ready")):
-        with Wire(address) as wire:
-            status = wire.exchange(written("GET", path)).status
+        with HttpConnection(address) as http:
+            status = http.exchange(written("GET", path)).status
         if status != 200:
-            findings.add(PART, "a listener does not serve any more", str(address), str(status))
+            findings.add(PART, "a listener does not serve any more", None, f"{address}: {status}")
     if answer.status != 200:
-        findings.add(PART, "a listener does not serve any more", "GET /v1/accounts", answer.text)
+        findings.add(PART, "a listener does not serve any more", None, f"GET /v1/accounts: {answer.text}")

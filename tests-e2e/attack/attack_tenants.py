@@ -6,12 +6,14 @@ import time
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
-from attack_http import Answer, Wire, written
+from attack_http import Answer, HttpConnection, written
 from attack_platform import Platform
 
+from identity import model, usecases
 from tip_local.world import ServiceAccount, World
 
 TOKEN_SECONDS = 6 * 3600
@@ -39,6 +41,8 @@ class Tenant:
     """By environment; those called `spare_...` are for what changes an account."""
     credentials: dict[str, str] = field(default_factory=dict)
     intents: dict[str, str] = field(default_factory=dict)
+    broker_secrets: dict[str, str] = field(default_factory=dict, repr=False)
+    """What the credentials seal, by account."""
     key_id: str = ""
     cursors: dict[str, str] = field(default_factory=dict)
     """By path of a list: the cursor of its second page."""
@@ -83,8 +87,13 @@ class Builder:
 
     def answer(self, method: str, path: str, headers: Headers, body: Any = None) -> Answer:
         data = None if body is None else json.dumps(body).encode()
-        with Wire(self.platform.web) as wire:
-            return wire.exchange(written(method, path, (*headers, *((JSON,) if data else ())), data))
+        with HttpConnection(self.platform.web) as http:
+            return http.exchange(written(method, path, (*headers, *((JSON,) if data else ())), data))
+
+    def expired_key(self, tenant: Tenant, permissions: Iterable[str]) -> str:
+        """Not over the API, which makes none that has ended."""
+        new = model.NewApiKey("expired", "paper", tuple(permissions), datetime.now(UTC) - timedelta(minutes=1))
+        return usecases.create_key(self.world.deps, UUID(tenant.id), new)[1]
 
     def tenant(self, name: str, entitlements: Iterable[str] = ENTITLEMENTS, *, trades: bool = True) -> Tenant:
         canary = f"cnry{secrets.token_hex(5)}"
@@ -109,6 +118,7 @@ class Builder:
         tenant.accounts[place] = made = self.call("POST", "/v1/accounts", admin, body)["id"]
         secret = {"key_id": f"PK{secrets.token_hex(6)}", "secret_key": f"{tenant.canary}{secrets.token_hex(12)}"}
         credential = {"label": f"{tenant.canary} label", "secret": secret}
+        tenant.broker_secrets[place] = secret["secret_key"]
         tenant.credentials[place] = self.call("POST", f"/v1/accounts/{made}/credentials", admin, credential)["id"]
 
     def _controls(self, tenant: Tenant, admin: Headers) -> None:
@@ -131,14 +141,15 @@ class Builder:
             key = keyed(tenant.api_keys[environment])
             made = [self.call("POST", path, key, create()) for _ in range(2)]
             tenant.intents[environment] = made[0]["intent_id"]
-            for one in made:
-                self._wait_until_accepted(f"{path}/{one['intent_id']}", key)
+            for intent in made:
+                self.wait_for("ACCEPTED", f"{path}/{intent['intent_id']}", key)
 
-    def _wait_until_accepted(self, path: str, key: Headers) -> None:
+    def wait_for(self, status: str, intent: str, key: Headers) -> None:
+        """Until the intent at this path has the status."""
         deadline = time.monotonic() + SETTLE_SECONDS
-        while (status := self.call("GET", path, key)["state"]["status"]) != "ACCEPTED":
+        while (found := self.call("GET", intent, key)["state"]["status"]) != status:
             if time.monotonic() > deadline:
-                raise RuntimeError(f"{path} is {status} after {SETTLE_SECONDS:g} s")
+                raise RuntimeError(f"{intent} is {found} after {SETTLE_SECONDS:g} s")
             time.sleep(0.05)
 
     def _cursors(self, tenant: Tenant, admin: Headers) -> None:

@@ -3,7 +3,8 @@
     python tests-e2e/attack/run.py --size ten-minutes
     python tests-e2e/attack/run.py --part matrix --seed 7
 
-Exit code 0 means that nothing was found. Whatever is found is printed with the command that reproduces it.
+Exit code 0 means that nothing was found, 1 that something was, 2 that no case has the name given. Whatever is found is
+printed with the command that reproduces it. Findings and report are written after every part, so that none is lost.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -25,14 +27,16 @@ import attack_sockets
 import attack_streams
 import attack_tokens
 from attack_findings import Findings
-from attack_options import PARTS, Size, arguments, command
-from attack_platform import UNLIMITED, Platform, platform
+from attack_options import PARTS, Size, arguments, command, expected_s
+from attack_platform import SELDOM, UNLIMITED, Platform, platform
+from attack_progress import Progress, duration, say
 from attack_report import paste, report, summary
 from attack_tenants import Builder
 
 AS_SHIPPED = ("streams", "fairness")
 """Parts that attack the limits themselves: where they measure, the platform has its limits as it is shipped."""
-Part = Callable[[Platform, Builder, Size, int, str | None, Findings], None]
+BROKE = "the attack itself broke"
+Part = Callable[[Platform, Builder, Size, int, Findings, Progress], None]
 ATTACKS: dict[str, Part] = {
     "matrix": attack_matrix.run,
     "fuzz": attack_fuzz.run,
@@ -44,57 +48,82 @@ ATTACKS: dict[str, Part] = {
 }
 
 
-def say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
 def main() -> int:
     given, size = arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the platform is stopped, too
-    began = time.monotonic()
-    findings = Findings()
     chosen = [part for part in PARTS if part in (given.part or PARTS)]
-    say(f"make attack: {command(given, size)}")
     limited = [part for part in chosen if part in AS_SHIPPED and size.samples]
-    for parts, settings in (([part for part in chosen if part not in limited], UNLIMITED), (limited, {})):
+    unlimited = [part for part in chosen if part not in limited]
+    progress = Progress(expected_s(given.size, [*unlimited, *limited]))
+    run = Run(given, size, progress, Findings(only=given.case))
+    say(f"make attack: {command(given, size)}; about {duration(sum(progress.expected_s.values()))}")
+    for parts, settings in ((unlimited, UNLIMITED | SELDOM), (limited, {})):
         if parts:
-            attacked(given, size, parts, settings, findings)
-    seconds = time.monotonic() - began
-    return conclude(given, size, chosen, findings, seconds)
+            run.attack(parts, settings)
+    return run.conclude()
 
 
-def attacked(
-    given: argparse.Namespace, size: Size, parts: list[str], settings: dict[str, str], findings: Findings
-) -> None:
-    with ExitStack() as opened:
-        # Text, as people read it: what reaches it reaches their terminals.
-        on = opened.enter_context(platform(keep=given.keep, LOG_FORMAT="text", **settings))
-        builder = Builder(on)
-        opened.callback(builder.close)
-        say(f"  the platform is up in {on.home}")
-        for part in parts:
-            started = time.monotonic()
+@dataclass
+class Run:
+    given: argparse.Namespace
+    size: Size
+    progress: Progress
+    findings: Findings
+    began: float = field(default_factory=time.monotonic)
+    ended: list[str] = field(default_factory=list)
+
+    def attack(self, parts: list[str], settings: dict[str, str]) -> None:
+        """Parts that share a platform. One that breaks has not passed, and the others still run."""
+        with ExitStack() as opened:
             try:
-                ATTACKS[part](on, builder, size, given.seed, given.case, findings)
-            except Exception:  # noqa: BLE001 - the other parts still run, and this one has not passed
-                findings.add(part, "the attack itself broke", "0", traceback.format_exc()[-400:])
-                say(traceback.format_exc())
-            found = sum(finding.part == part for finding in findings.found)
-            findings.note(f"seconds of {part}", round(time.monotonic() - started, 1))
-            say(
-                f"  {part}: {found or 'no'} finding{'' if found == 1 else 's'} after {time.monotonic() - started:.0f} s"
-            )
+                # Text, as people read it: what reaches it reaches their terminals.
+                on = opened.enter_context(platform(keep=self.given.keep, LOG_FORMAT="text", **settings))
+                builder = Builder(on)
+                opened.callback(builder.close)
+            except Exception:  # noqa: BLE001
+                for part in parts:
+                    self._broke(part)
+                return
+            say(f"  the platform is up in {on.home}")
+            for part in parts:
+                self._play(part, on, builder)
 
+    def _play(self, part: str, on: Platform, builder: Builder) -> None:
+        started = time.monotonic()
+        self.progress.begin(part)
+        try:
+            ATTACKS[part](on, builder, self.size, self.given.seed, self.findings, self.progress)
+        except Exception:  # noqa: BLE001
+            self._broke(part)
+        seconds = time.monotonic() - started
+        found = sum(finding.part == part for finding in self.findings.found)
+        self.findings.note(f"seconds of {part}", round(seconds, 1))
+        say(f"  {part}: {found or 'no'} finding{'' if found == 1 else 's'} after {seconds:.0f} s")
+        self.ended.append(part)
+        self._save()
 
-def conclude(given: argparse.Namespace, size: Size, parts: list[str], findings: Findings, seconds: float) -> int:
-    for line in (*findings.lines(command(given, size)), *summary(findings, seconds)):
-        say(line)
-    if given.findings:
-        given.findings.write_text(json.dumps([vars(finding) for finding in findings.found], indent=2))
-    if given.report:
-        paste(given.report, report(findings, command(given, size), parts, seconds))
-    return 1 if findings.found else 0
+    def _broke(self, part: str) -> None:
+        self.findings.add(part, BROKE, None, traceback.format_exc()[-400:])
+        say(traceback.format_exc())
+        self._save()
+
+    def _save(self) -> None:
+        """What there is so far."""
+        given, seconds = self.given, time.monotonic() - self.began
+        if given.findings:
+            given.findings.write_text(json.dumps([vars(finding) for finding in self.findings.found], indent=2))
+        if given.report:
+            paste(given.report, report(self.findings, command(given, self.size), self.ended, seconds))
+
+    def conclude(self) -> int:
+        self._save()
+        if not self.findings.case_exists:
+            say(f"make attack: {self.given.part[0]} has no case {self.given.case!r}, so nothing was tested")
+            return 2
+        lines = self.findings.lines(command(self.given, self.size))
+        for line in (*lines, *summary(self.findings, time.monotonic() - self.began)):
+            say(line)
+        return 1 if self.findings.found else 0
 
 
 if __name__ == "__main__":

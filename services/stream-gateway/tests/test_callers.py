@@ -169,3 +169,13 @@ def test_health_is_answered_without_a_credential(gateway: Gateway) -> None:
         }
 
     assert set(answers.values()) == {health_pb2.HealthCheckResponse.SERVING}
+
+
+def test_health_that_is_not_offered_is_unimplemented_and_not_an_exception(gateway: Gateway) -> None:
+    from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+    with grpc.insecure_channel(gateway.target) as channel, pytest.raises(grpc.RpcError) as refused:
+        health_pb2_grpc.HealthStub(channel).List(health_pb2.HealthListRequest())
+
+    assert refused.value.code() == Code.UNIMPLEMENTED
+    assert "Unexpected" not in refused.value.details()
