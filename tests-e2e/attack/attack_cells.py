@@ -44,7 +44,6 @@ GRPC_METHODS: dict[str, tuple[Callable[["Prepared"], Any], Any]] = {
     "trading.TradingService/SubscribeEvents": (_subscription, trading_pb2.TradingEvent),
     "grpc.health.v1.Health/Check": (lambda _: health_pb2.HealthCheckRequest(), health_pb2.HealthCheckResponse),
     "grpc.health.v1.Health/Watch": (lambda _: health_pb2.HealthCheckRequest(), health_pb2.HealthCheckResponse),
-    "grpc.health.v1.Health/List": (lambda _: health_pb2.HealthListRequest(), health_pb2.HealthListResponse),
 }
 
 

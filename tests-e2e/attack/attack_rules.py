@@ -66,10 +66,7 @@ PAGES = tuple(
         ("events", ("/health/live", "/health/ready", "/openapi.json", "/docs")),
     )
     for path in paths
-) + tuple(
-    _public("gRPC", f"grpc.health.v1.Health/{name}", status, listener="grpc")
-    for name, status in (("Check", 200), ("Watch", 200), ("List", 501))
-)
+) + tuple(_public("gRPC", f"grpc.health.v1.Health/{name}", 200, listener="grpc") for name in ("Check", "Watch"))
 """Served and not documented."""
 
 IDENTITY = (

@@ -26,12 +26,6 @@ _HEALTH_S = 0.5
 _GARBAGE_THRESHOLDS = (20_000, 5, 1_000)
 
 
-class Health(health.aio.HealthServicer):
-    async def List(self, _request: object, context: grpc.aio.ServicerContext[bytes, bytes]) -> None:  # noqa: N802
-        """Not offered. The library would raise for it, so that anybody could fill the log with stack traces."""
-        await context.abort(grpc.StatusCode.UNIMPLEMENTED, "Health.List is not offered: use Check.")
-
-
 def serve(config: Config, stop: threading.Event) -> None:
     """Until asked to stop; then drained."""
     try:
@@ -47,7 +41,7 @@ async def _serve(config: Config, stop: threading.Event) -> None:
     gc.freeze()
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
     gateway = Gateway(config)
-    healthy = Health()
+    healthy = health.aio.HealthServicer()
     async with _listening(gateway, healthy) as server:
         background = [
             asyncio.create_task(work)
