@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from intents.brokers import OrderStatus
-from intents.execution import operator
+from intents.execution import operator, recorder
 from intents.execution.credentials import derived
 
 from .conftest import PAPER_SECRET, give_credential
@@ -153,6 +153,27 @@ def test_an_operator_says_what_became_of_the_order(out_of_reach, paper, state):
     assert settled["broker_order_id"] == order["order_id"]
     with pytest.raises(operator.NotUnresolved):
         operator.resolve(desk.deps.engine, f"tip-{UUID(intent['id']).hex}", None, "again")
+
+
+def test_a_command_is_settled_also_if_its_order_waits_for_an_operator_at_once(out_of_reach, paper, monkeypatch, state):
+    """The reconciler may have found meanwhile that nobody can query the order that now works."""
+    desk, intent = out_of_reach
+    [order] = of_desk(desk, paper)
+    record = recorder.record
+
+    def record_and_look(*arguments: Any) -> Any:
+        recorded = record(*arguments)
+        desk.execute("UPDATE intents.intent SET reason_code = 'OPERATOR_REQUIRED' WHERE account_id = :account_id")
+        return recorded
+
+    monkeypatch.setattr(recorder, "record", record_and_look)
+    found = operator.Found(order["order_id"], OrderStatus.WORKING, Decimal(0), None)
+
+    resolved = operator.resolve(desk.deps.engine, f"tip-{UUID(intent['id']).hex}", found, "seen in the broker's list")
+
+    assert (resolved.type, state(desk, intent)["status"]) == ("CREATE", "ACCEPTED")
+    with pytest.raises(operator.StillUnresolved):
+        operator.resolve(desk.deps.engine, f"tip-{UUID(intent['id']).hex}", found, "the same again")
 
 
 def test_an_operator_says_that_there_is_no_order(out_of_reach, state):

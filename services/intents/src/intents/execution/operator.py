@@ -104,7 +104,8 @@ def resolve(engine: Engine, client_order_id: str, found: Found | None, note: str
     else:
         happening = Heard(command.account_id, _order(command, found), datetime.now(UTC))
     recorder.record(Direct(engine), [happening])
-    if any(other.client_order_id == client_order_id for other in unresolved(engine)):
+    # A command that has become an open order, which nobody can query either, is settled all the same.
+    if any((other.client_order_id, other.type) == (client_order_id, command.type) for other in unresolved(engine)):
         raise StillUnresolved
     return command
 
