@@ -98,8 +98,8 @@ def test_the_workflow_runs_the_two_commands_of_the_readme_on_linux_and_macos() -
 def test_what_commands_make_is_marked_as_generated() -> None:
     made = [*ROOT.glob("requirements*.lock"), *ROOT.glob("proto/src/trading_proto/*_pb2*")]
     names = [str(path.relative_to(ROOT)) for path in made]
-    asked = ["git", "check-attr", "linguist-generated", "--", *names]
-    answered = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    command = ["git", "check-attr", "linguist-generated", "--", *names]
+    attributes = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
 
     assert len(names) >= 7
-    assert [line for line in answered if not line.endswith(": true")] == []
+    assert [line for line in attributes if not line.endswith(": true")] == []
