@@ -7,8 +7,8 @@ CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11
 PYTHON ?= $(firstword $(foreach name,$(CANDIDATES),$(shell $(name) -c '$(SUPPORTED)' 2>/dev/null && echo $(name))) python3)
 
 BIN := .venv/bin
-PROJECTS := $(wildcard shared/pyproject.toml services/*/pyproject.toml services/*/*/pyproject.toml proto/pyproject.toml \
-                       deploy/local/pyproject.toml clients/pyproject.toml)
+PROJECTS := $(wildcard shared/*/pyproject.toml services/*/pyproject.toml proto/pyproject.toml deploy/local/pyproject.toml \
+                       clients/pyproject.toml)
 PACKAGES := $(patsubst %/pyproject.toml,%,$(PROJECTS))
 SOURCES := $(wildcard $(addsuffix /src,$(PACKAGES)))
 # Those that wait longest come first, so that at the end no worker waits for another.

@@ -64,7 +64,7 @@ def imported_from(checkout: str | None) -> dict[str, str]:
     """What makes a process run the gateway and the chassis of that checkout."""
     if checkout is None:
         return {}
-    return {"PYTHONPATH": ":".join(f"{checkout}/{path}/src" for path in ("services/stream-gateway", "shared"))}
+    return {"PYTHONPATH": ":".join(f"{checkout}/{path}/src" for path in ("services/stream-gateway", "shared/chassis"))}
 
 
 async def keep_open(target: str, account_id: str, count: int, tokens: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ import yaml
 from chassis import problems
 
 ROOT = Path(__file__).resolve().parents[3]
-SOURCES = [*ROOT.glob("shared/src/**/*.py"), *ROOT.glob("services/*/src/**/*.py")]
+SOURCES = [*ROOT.glob("shared/*/src/**/*.py"), *ROOT.glob("services/*/src/**/*.py")]
 PLAIN_TEXT_ONLY = {"queue_unreadable", "provider_unavailable", "deletion_unconfirmed"}
 """Of the two endpoints whose errors carry no code."""
 

@@ -19,12 +19,12 @@ from accounts.app import create_app, dependencies
 from accounts.config import Config
 from chassis import metrics
 from chassis.outbox.ddl import let_append
+from credential_vault import Place
 from tip_local.accounts_kit import Caller, bearer, column
 from tip_local.outbox_kit import statuses
 from tip_local.platform_plugin import Platform
 from tip_local.processes import wait_until
 from tip_local.world import World
-from vault import Place
 
 KEY_ID, SECRET_KEY = "CANARYKEYID4711", "canary-secret-value-0815"
 NEEDLES = [

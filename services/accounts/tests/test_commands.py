@@ -14,10 +14,10 @@ from accounts import usecases
 from accounts.app import dependencies
 from accounts.config import Config
 from chassis.outbox.relay import Relay
+from credential_vault import Place, UnknownKey
 from tip.cli import main
 from tip_local.accounts_kit import SECRET, Caller, drain
 from tip_local.platform_plugin import Platform
-from vault import Place, UnknownKey
 
 
 @pytest.fixture

@@ -17,11 +17,11 @@ from chassis import db
 from chassis.feed import Feed
 from chassis.outbox import Event, Outbox
 from chassis.outbox.relay import Relay
+from credential_vault import Destroyed, Envelope, Local, Place, Refused, Secret, Unavailable, open_object
 from tip_local.accounts_kit import SECRET, Caller, bearer, column, drain, events
 from tip_local.outbox_kit import age_claims
 from tip_local.platform_plugin import Platform
 from tip_local.world import World
-from vault import Destroyed, Envelope, Local, Place, Refused, Secret, Unavailable, open_object
 
 FIELDS = {
     "id",

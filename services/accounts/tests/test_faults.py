@@ -17,6 +17,7 @@ import redis
 from accounts import usecases
 from accounts.app import create_app, dependencies
 from accounts.config import Config
+from credential_vault import Destroyed, Missing, Place, Vault
 from tip_local.accounts_kit import SECRET, Caller, bearer, column
 from tip_local.kv2_server import TOKEN, Kv2Server
 from tip_local.outbox_kit import age_claims, rows, statuses
@@ -24,7 +25,6 @@ from tip_local.platform_plugin import Platform
 from tip_local.pytest_plugin import PostgresServer
 from tip_local.valkey import EmbeddedValkey
 from tip_local.world import World
-from vault import Destroyed, Missing, Place, Vault
 
 NEWER = {"key_id": "PK2", "secret_key": "a-newer-secret"}
 STEPS = [

@@ -282,10 +282,10 @@ def test_stale_order_millis_alone_is_no_window() -> None:
 
 
 def test_the_decision_table_document_says_what_the_rule_decides() -> None:
-    kept = Path(__file__).parents[2] / "docs" / "decision-table.md"
+    kept = Path(__file__).parents[1] / "docs" / "decision-table.md"
 
     assert kept.read_text() == document(), (
-        "run: python -m control_rules.document > services/controls/docs/decision-table.md"
+        "run: python -m control_rules.document > shared/control_rules/docs/decision-table.md"
     )
 
 

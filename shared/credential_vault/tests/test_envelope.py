@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vault import BrokenSeal, Envelope, Keyring, Place, Secret, UnknownKey, open_object
-from vault.envelope import BadKey, decode_key
+from credential_vault import BrokenSeal, Envelope, Keyring, Place, Secret, UnknownKey, open_object
+from credential_vault.envelope import BadKey, decode_key
 
 OLD, NEW = os.urandom(32), os.urandom(32)
 PLACE = Place(uuid4(), uuid4(), uuid4(), 2)

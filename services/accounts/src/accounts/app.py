@@ -12,7 +12,7 @@ from chassis import db, logs, sealing, web
 from chassis.config import BadConfiguration, stop_on_bad_configuration
 from chassis.cursors import Cursors
 from chassis.outbox import Outbox
-from vault import Hashicorp, Keyring, Local, Vault
+from credential_vault import Hashicorp, Keyring, Local, Vault
 
 
 def create_app(environment: Mapping[str, str] = os.environ) -> Flask:

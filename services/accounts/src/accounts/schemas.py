@@ -9,7 +9,7 @@ from marshmallow import Schema, fields, post_load, validates_schema
 
 from accounts import model
 from chassis.fields import Choice, Flag, Identifier, Instant, Text, Whole, refuse
-from vault import Secret
+from credential_vault import Secret
 
 _NAME: dict[str, Any] = {"longest": 120}
 _BROKER_ACCOUNT: dict[str, Any] = {"longest": 64, "pattern": r"[!-~]+"}

@@ -14,7 +14,7 @@ from chassis.feed import Feed
 from chassis.outbox import Row
 from chassis.outbox.relay import Failure, Handler, Relay
 from chassis.queues import Outage, Publisher
-from vault import Unavailable
+from credential_vault import Unavailable
 
 # Doorbells of those who hear from accounts. A doorbell that nobody answers would only pile up in the queue.
 LISTENERS = ("tip.controls",)

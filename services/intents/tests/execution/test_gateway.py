@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
 
-import vault
+import credential_vault
 from intents.brokers import Addresses, Brokers
 from intents.brokers.breaker import FAILURES, RETRIES_PER_SECOND
 from intents.brokers.conformance.hostile import BROKEN, Hostile
@@ -60,7 +60,7 @@ def gateway(desk: Any, scripted: Scripted) -> Gateway:
 def test_a_refused_key_pair_is_told_until_it_was_and_then_not_tried_again(desk, gateway, scripted, work):
     scripted.says(401, {"message": "request is not authorized"})
     give_credential(desk, "was-good-yesterday")
-    gateway.credentials.keyring = vault.Keyring.from_text(desk.platform.vault_key)
+    gateway.credentials.keyring = credential_vault.Keyring.from_text(desk.platform.vault_key)
     name = f"{uuid5(desk.account_id, 'credential')}:1"
     told: list[str] = []
 

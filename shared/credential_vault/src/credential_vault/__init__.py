@@ -6,11 +6,11 @@
 A `Place` says whose secret it is and which version; what was put in one place is never readable at another.
 """
 
-from vault.envelope import BrokenSeal, Envelope, Keyring, UnknownKey
-from vault.hashicorp import Hashicorp
-from vault.local import Local, Objects, open_object
-from vault.place import Place, Secret
-from vault.protocol import Destroyed, Missing, Refused, Unavailable, Vault
+from credential_vault.envelope import BrokenSeal, Envelope, Keyring, UnknownKey
+from credential_vault.hashicorp import Hashicorp
+from credential_vault.local import Local, Objects, open_object
+from credential_vault.place import Place, Secret
+from credential_vault.protocol import Destroyed, Missing, Refused, Unavailable, Vault
 
 __all__ = [
     "BrokenSeal",

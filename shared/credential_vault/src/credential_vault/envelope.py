@@ -15,8 +15,8 @@ from typing import Self
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from vault.place import Place, Secret
-from vault.protocol import Refused
+from credential_vault.place import Place, Secret
+from credential_vault.protocol import Refused
 
 _NONCE_BYTES = 12
 KEY_BYTES = 32

@@ -8,9 +8,9 @@ import hvac
 import requests
 from hvac import exceptions
 
-from vault.envelope import BrokenSeal
-from vault.place import Place, Secret
-from vault.protocol import Destroyed, Missing, Refused, Unavailable
+from credential_vault.envelope import BrokenSeal
+from credential_vault.place import Place, Secret
+from credential_vault.protocol import Destroyed, Missing, Refused, Unavailable
 
 TIMEOUT_S = 1.5  # several calls must fit into the five seconds of a claim
 _DOWN = (

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from vault.envelope import Envelope, Keyring
-from vault.place import Place, Secret
-from vault.protocol import Destroyed, Refused
+from credential_vault.envelope import Envelope, Keyring
+from credential_vault.place import Place, Secret
+from credential_vault.protocol import Destroyed, Refused
 
 PURPOSE = "vault"
 

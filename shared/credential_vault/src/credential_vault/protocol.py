@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from vault.place import Place, Secret
+from credential_vault.place import Place, Secret
 
 
 class Unavailable(Exception):

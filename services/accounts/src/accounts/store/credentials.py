@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Select, case, delete, func, insert, select, t
 from accounts import model
 from accounts.store.accounts import Position
 from accounts.store.tables import account, credential, sealed_secret
-from vault import Envelope, Place
+from credential_vault import Envelope, Place
 
 _SHOWN = (
     credential.c.id,

@@ -10,13 +10,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from accounts.store.tables import account, credential, sealed_secret, vault_object
 from chassis import db
-from vault import Envelope, Missing, Place, Unavailable
+from credential_vault import Envelope, Missing, Place, Unavailable
 
 _GONE = {"key_id": None, "wrapped_key": None, "ciphertext": None, "destroyed_at": func.now()}
 
 
 class VaultObjects:
-    """`vault.Objects` on our own table, in transactions of its own: a vault is not part of anybody's transaction."""
+    """`credential_vault.Objects` on our own table. Each call is a transaction of its own and joins no other."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

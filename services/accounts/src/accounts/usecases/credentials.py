@@ -8,7 +8,7 @@ from accounts import model, store
 from accounts.usecases.accounts import revoke, tell_credential, visible
 from accounts.usecases.deps import Deps
 from chassis.principals import Principal
-from vault import Place, Secret
+from credential_vault import Place, Secret
 
 REQUEST = "request"  # a secret sealed for this purpose does not open as an object of the vault
 

@@ -14,7 +14,7 @@ from accounts.usecases.credentials import REQUEST
 from accounts.usecases.deps import Deps
 from chassis import crashpoints
 from chassis.feed import Told
-from vault import Envelope, Place, Refused
+from credential_vault import Envelope, Place, Refused
 
 REWRAP_BATCH = 100
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import Engine
 
 from chassis.outbox import Outbox
-from vault import Keyring, Secret, Vault
+from credential_vault import Keyring, Secret, Vault
 
 
 @dataclass(frozen=True)

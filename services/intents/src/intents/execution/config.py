@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chassis.config import BadConfiguration, setting
+from credential_vault import Hashicorp, Keyring, Vault
 from intents.brokers import Addresses
 from intents.config import Config
 from intents.execution.held import Patience
-from vault import Hashicorp, Keyring, Vault
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
-import vault
+import credential_vault
 from chassis import db
 from intents.brokers import Broker
 from intents.execution.work import Work
@@ -88,8 +88,8 @@ class Credentials:
 
     engine: Engine
     paper_secret: str
-    keyring: vault.Keyring | None = None
-    remote: vault.Vault | None = None
+    keyring: credential_vault.Keyring | None = None
+    remote: credential_vault.Vault | None = None
     _known: dict[UUID, tuple[float, KeyPair]] = field(default_factory=dict, init=False)
     _logins: dict[tuple[UUID, str], str] = field(default_factory=dict, init=False)
 
@@ -193,15 +193,15 @@ class Credentials:
         return KeyPair(f"{row.id}:{row.vault_version}", row.id, self._secret(row))
 
     def _secret(self, row: Any) -> Mapping[str, str]:
-        place = vault.Place(row.organization_id, row.account_id, row.id, row.vault_version)
+        place = credential_vault.Place(row.organization_id, row.account_id, row.id, row.vault_version)
         try:
             if self.remote is not None:
                 return self.remote.get(place).reveal()
             if self.keyring is None or row.key_id is None:
                 raise NoCredential
-            envelope = vault.Envelope(row.key_id, bytes(row.wrapped_key), bytes(row.ciphertext))
-            return vault.open_object(self.keyring, place, envelope).reveal()
-        except vault.Unavailable:
+            envelope = credential_vault.Envelope(row.key_id, bytes(row.wrapped_key), bytes(row.ciphertext))
+            return credential_vault.open_object(self.keyring, place, envelope).reveal()
+        except credential_vault.Unavailable:
             raise VaultDown from None
-        except vault.Refused:
+        except credential_vault.Refused:
             raise NoCredential from None
