@@ -7,10 +7,10 @@ CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11
 PYTHON ?= $(firstword $(foreach name,$(CANDIDATES),$(shell $(name) -c '$(SUPPORTED)' 2>/dev/null && echo $(name))) python3)
 
 BIN := .venv/bin
-PROJECTS := $(wildcard shared/*/pyproject.toml services/*/pyproject.toml proto/pyproject.toml deploy/local/pyproject.toml \
-                       clients/pyproject.toml)
+PROJECTS := $(filter-out shared/testing/%,$(wildcard shared/*/pyproject.toml services/*/pyproject.toml proto/pyproject.toml \
+                                                     deploy/local/pyproject.toml clients/pyproject.toml))
 PACKAGES := $(patsubst %/pyproject.toml,%,$(PROJECTS))
-SOURCES := $(wildcard $(addsuffix /src,$(PACKAGES)))
+SOURCES := $(wildcard $(addsuffix /src,$(PACKAGES) shared/testing))
 # Those that wait longest come first, so that at the end no worker waits for another.
 TESTED := $(wildcard services/stream-gateway tests-e2e shared deploy services proto clients bench)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -42,9 +42,10 @@ install-dev: .venv/.installed-dev ## The same, with what the tests and checks ne
 	@$(PIP) install --no-deps --no-build-isolation $(addprefix -e ,$(PACKAGES))
 	@touch $@
 
-.venv/.installed-dev: .venv/.installed requirements-dev.lock
+.venv/.installed-dev: .venv/.installed requirements-dev.lock shared/testing/pyproject.toml
 	@echo "Installing what tests and checks need"
 	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@$(PIP) install --no-deps --no-build-isolation -e shared/testing
 	@touch $@
 
 up: install ## Run the whole platform here, until Ctrl-C
@@ -101,7 +102,7 @@ CHECKED := shared services clients deploy proto
 security: .venv/.installed-security ## Known kinds of security faults: bandit, semgrep with our own rules, pip-audit
 	@.venv/security/bin/bandit --quiet --recursive --configfile pyproject.toml $(CHECKED)
 	@$(SEMGREP) --test --config deploy/checks/semgrep deploy/checks/semgrep
-	@$(SEMGREP) --error --config deploy/checks/semgrep --exclude tests --exclude bench --exclude semgrep $(CHECKED)
+	@$(SEMGREP) --error --config deploy/checks/semgrep --exclude tests --exclude bench --exclude semgrep --exclude shared/testing $(CHECKED)
 	@.venv/security/bin/python deploy/checks/audit.py
 
 SBOM := build/sbom.cdx.json

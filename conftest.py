@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tip_local.platform_plugin"]
+pytest_plugins = ["tip_testing.platform_plugin"]
 
 # How long something takes says more about the machine than about the product.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -19,7 +19,8 @@ import grpc
 
 from bench.stream import STREAMS_A_CONNECTION, SUBSCRIBE, Ground, request
 from identity import usecases
-from tip_local.world import World, add_account
+from tip_local.identity_seed import add_account
+from tip_testing.identity_fixtures import IdentityFixtures
 
 STREAMS_A_USER = 200
 _AT_ONCE = 50
@@ -35,13 +36,13 @@ class Tenant:
 
 
 def tenant(on: Ground, users: int) -> Tenant:
-    world = World(on.platform.administrator_environment("identity"))
+    identity = IdentityFixtures(on.platform.administrator_environment("identity"))
     name = f"crowd-{uuid4().hex[:12]}"
-    made = usecases.create_organization(world.deps, world.provider, name, name)
+    made = usecases.create_organization(identity.deps, identity.provider, name, name)
     for number in range(users):
-        usecases.put_member(world.deps, made, f"{name}-{number}", "member")
-    tokens = [world.user_token(f"{name}-{number}", name, "member") for number in range(users)]
-    world.close()
+        usecases.put_member(identity.deps, made, f"{name}-{number}", "member")
+    tokens = [identity.user_token(f"{name}-{number}", name, "member") for number in range(users)]
+    identity.close()
     with on.platform.admin() as admin:
         return Tenant(made.id, add_account(admin, made.id), tokens)
 

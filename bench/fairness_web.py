@@ -23,9 +23,10 @@ from bench.flood import flood, request
 from bench.harness import Ratio, report
 from bench.submit_stage import Stage, stage
 from chassis import db, keys, migrations
+from tip_local.identity_seed import add_account
 from tip_local.process_table import WEB_SERVICES
 from tip_local.processes import free_port
-from tip_local.world import World, add_account
+from tip_testing.identity_fixtures import IdentityFixtures
 
 KINDS = ("read", "submit", "control write")
 LOG_BATCHES = 60
@@ -133,15 +134,15 @@ def _ratio(
 
 def tenants(on: Stage) -> list[Tenant]:
     """The quiet one and the loud one."""
-    world = World({**on.environment, **_scoped(on), "DATABASE_URL": on.admin_url})
+    identity = IdentityFixtures({**on.environment, **_scoped(on), "DATABASE_URL": on.admin_url})
     engine = create_engine(db.with_driver(on.admin_url), poolclass=NullPool)
     made = []
     for count in (1, 20):
-        organization = world.organization(entitlements=("trading_live", "controls_premium"))
+        organization = identity.organization(entitlements=("trading_live", "controls_premium"))
         with engine.begin() as connection:
             account = add_account(connection, organization.id, "live")
-        made.append(Tenant(account, tuple(world.key(organization.id, "live") for _ in range(count))))
-    world.close()
+        made.append(Tenant(account, tuple(identity.key(organization.id, "live") for _ in range(count))))
+    identity.close()
     return made
 
 

@@ -23,7 +23,7 @@ from bench.crowd import STREAMS_A_USER, crowd, imported_from, tenant
 from bench.harness import Ratio, report
 from bench.stream import QUICK, SUBSCRIBE, Ground, Server, gateway, ground, request
 from chassis import keys
-from tip_local.world import World
+from tip_testing.identity_fixtures import IdentityFixtures
 
 SIZES = (200,) if QUICK else (1_000, 5_000)
 REVOCATIONS = 2 if QUICK else 6
@@ -44,9 +44,9 @@ def loaded(on: Ground, streams: int, earlier: str | None = None) -> Iterator[Ser
         yield server
 
 
-async def revoke(on: Ground, server: Server, world: World) -> float:
+async def revoke(on: Ground, server: Server, identity: IdentityFixtures) -> float:
     """Seconds from the commit of the revocation to the end of the stream."""
-    key, account_id = world.key(on.organization_id, "paper"), on.account()
+    key, account_id = identity.key(on.organization_id, "paper"), on.account()
     async with grpc.aio.insecure_channel(server.target) as channel:
         call = channel.unary_stream(SUBSCRIBE)(request(account_id), metadata=(("x-api-key", key),))
         await call.read()
@@ -67,9 +67,9 @@ def _disable(on: Ground, key: str) -> None:
         admin.execute(text("UPDATE identity.api_key SET disabled = true WHERE prefix = :p"), {"p": keys.prefix(key)})
 
 
-def worst(on: Ground, world: World, streams: int, earlier: str | None = None) -> float:
+def worst(on: Ground, identity: IdentityFixtures, streams: int, earlier: str | None = None) -> float:
     with loaded(on, streams, earlier) as server:
-        found = [asyncio.run(revoke(on, server, world)) for _ in range(REVOCATIONS)]
+        found = [asyncio.run(revoke(on, server, identity)) for _ in range(REVOCATIONS)]
     shown = ", ".join(f"{seconds:.2f}" for seconds in found)
     print(f"  {streams:,} streams{' (earlier)' if earlier else ''}: median {statistics.median(found):.2f} s of {shown}")
     return max(found)
@@ -79,13 +79,15 @@ def main(sizes: Sequence[int]) -> None:
     earlier = os.environ.get("TIP_BENCH_EARLIER")
     ratios = []
     with ground() as on:
-        world = World(on.platform.administrator_environment("identity"))
+        identity = IdentityFixtures(on.platform.administrator_environment("identity"))
         for streams in (0, *sizes):
             if earlier:
-                before = worst(on, world, streams, earlier)
+                before = worst(on, identity, streams, earlier)
                 ratios.append(Ratio(f"earlier: {_name(streams)}", "s", PROMISE_S, before, 0.0))
-            ratios.append(Ratio(_name(streams), "s", PROMISE_S, worst(on, world, streams), 0.0, goal=1.0, at_most=True))
-        world.close()
+            ratios.append(
+                Ratio(_name(streams), "s", PROMISE_S, worst(on, identity, streams), 0.0, goal=1.0, at_most=True)
+            )
+        identity.close()
     if not QUICK:
         report(
             "Revocation",

@@ -27,11 +27,12 @@ from sqlalchemy import create_engine, text
 
 from bench.harness import Ratio, pairs, report
 from chassis import db, hints, migrations
-from tip_local.platform_plugin import ROLES, Platform
+from tip_local.identity_seed import add_account
 from tip_local.postgres import EmbeddedPostgres
 from tip_local.processes import free_port
 from tip_local.valkey import EmbeddedValkey
-from tip_local.world import World, add_account
+from tip_testing.identity_fixtures import IdentityFixtures
+from tip_testing.platform_plugin import ROLES, Platform
 from trading_proto import trading_pb2
 
 QUICK = bool(os.environ.get("TIP_BENCH_QUICK"))
@@ -104,10 +105,10 @@ def ground() -> Iterator[Ground]:
         connection.close()
         migrations.migrate(postgres.url_of("bench"), dict.fromkeys(ROLES, "for-tests-only"))
         platform = Platform(postgres.url_of("bench"), valkey.url)
-        world = World(platform.administrator_environment("identity"))
-        organization = world.organization()
+        identity = IdentityFixtures(platform.administrator_environment("identity"))
+        organization = identity.organization()
         yield Ground(platform, organization.id, organization.api_keys["paper"])
-        world.close()
+        identity.close()
 
 
 @dataclass

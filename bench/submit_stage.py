@@ -18,10 +18,11 @@ from sqlalchemy import NullPool, create_engine
 
 from chassis import db, migrations
 from tip_local.home import random_key
+from tip_local.identity_seed import add_account
 from tip_local.postgres import EmbeddedPostgres, create_database
 from tip_local.processes import free_port
 from tip_local.valkey import EmbeddedValkey
-from tip_local.world import World, add_account
+from tip_testing.identity_fixtures import IdentityFixtures
 
 ACCOUNTS = 256
 DATABASE = "bench"
@@ -142,11 +143,11 @@ def _populated(postgres: EmbeddedPostgres, redis_url: str, directory: Path) -> S
     def url(role: str) -> str:
         return f"postgresql://tip_{role}:{_PASSWORD}@127.0.0.1:{postgres.port}/{DATABASE}"
 
-    world = World({**environment, "DATABASE_URL": postgres.url_of(DATABASE)})
-    organization = world.organization(entitlements=("trading_live",))
+    identity = IdentityFixtures({**environment, "DATABASE_URL": postgres.url_of(DATABASE)})
+    organization = identity.organization(entitlements=("trading_live",))
     engine = create_engine(db.with_driver(postgres.url_of(DATABASE)), poolclass=NullPool)
     with engine.begin() as connection:
         accounts = tuple(add_account(connection, organization.id, "live") for _ in range(ACCOUNTS))
-    world.close()
+    identity.close()
     environment["DATABASE_URL"] = url("intents_web")
     return Stage(postgres, environment, directory, organization.api_keys["live"], accounts)

@@ -172,19 +172,19 @@ def main() -> int:
     options.add_argument("--seed", type=int, default=1)
     chosen = options.parse_args()
     from identity.app import create_app
-    from tip_local.world import World
+    from tip_testing.identity_fixtures import IdentityFixtures
 
     quiet = {"LOG_LEVEL": "error", "RATE_LIMIT_PER_MINUTE": "100000000"}
     with tempfile.TemporaryDirectory(prefix="tip-") as directory, _servers(Path(directory)) as platform:
-        world = World(platform.administrator_environment("identity"))
+        identity = IdentityFixtures(platform.administrator_environment("identity"))
         client = create_app(platform.web_environment("identity", **quiet)).test_client()
-        valid = [*world.organization().tokens.values(), world.service_account().token]
+        valid = [*identity.organization().tokens.values(), identity.service_account().token]
         assert all(client.get(PATH, headers={"Authorization": f"Bearer {one}"}).status_code == 200 for one in valid)
         keys = client.get("/.well-known/jwks.json").json["keys"]
         began = time.monotonic()
         statuses = attack(client, Forger(valid, keys, chosen.seed), chosen.count)
         seconds = time.monotonic() - began
-        world.close()
+        identity.close()
     accepted = sum(number for status, number in statuses.items() if status < 400)
     errors = sum(number for status, number in statuses.items() if status >= 500)
     print(f"{chosen.count} forged tokens in {seconds:.0f} s: {accepted} accepted, {errors} errors, {dict(statuses)}")
@@ -195,9 +195,9 @@ def _servers(directory: Path) -> Any:
     from contextlib import contextmanager
 
     from chassis import migrations
-    from tip_local.platform_plugin import ROLES, Platform
     from tip_local.postgres import EmbeddedPostgres, create_database
     from tip_local.valkey import EmbeddedValkey
+    from tip_testing.platform_plugin import ROLES, Platform
 
     @contextmanager
     def running() -> Iterator[Platform]:

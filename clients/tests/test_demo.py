@@ -3,11 +3,13 @@
 from uuid import uuid4
 
 from identity.app import create_app
-from tip_local.platform_plugin import Platform
-from tip_local.world import World
+from tip_testing.identity_fixtures import IdentityFixtures
+from tip_testing.platform_plugin import Platform
 
 
-def test_a_demo_user_who_deleted_himself_has_a_successor_at_the_next_start(platform: Platform, world: World) -> None:
+def test_a_demo_user_who_deleted_himself_has_a_successor_at_the_next_start(
+    platform: Platform, identity: IdentityFixtures
+) -> None:
     client = create_app(platform.web_environment("identity")).test_client()
     name, organization_id = f"demo-{uuid4().hex[:8]}", uuid4()
 
@@ -15,7 +17,7 @@ def test_a_demo_user_who_deleted_himself_has_a_successor_at_the_next_start(platf
         return client.open("/v1/users/me", method=method, headers={"authorization": f"Bearer {token}"}).status_code
 
     for _ in range(2):
-        tokens = world.ensure_organization(name, organization_id, ())
+        tokens = identity.ensure_organization(name, organization_id, ())
         assert {status("GET", token) for token in tokens.values()} == {200}
         assert status("DELETE", tokens["admin"]) == 204
         assert status("GET", tokens["admin"]) == 401

@@ -12,9 +12,9 @@ from chassis.access import local_keys
 from identity import usecases
 from tip import cli
 from tip_local.home import Home, random_key
-from tip_local.platform_plugin import Platform
 from tip_local.stack import Stack
-from tip_local.world import World
+from tip_testing.identity_fixtures import IdentityFixtures
+from tip_testing.platform_plugin import Platform
 
 
 @pytest.fixture
@@ -29,12 +29,12 @@ def home(tmp_path: Path, platform: Platform, monkeypatch: pytest.MonkeyPatch) ->
     return Home(tmp_path)
 
 
-def write_demo(home: Home, world: World) -> dict[str, str]:
-    organization = world.organization()
+def write_demo(home: Home, identity: IdentityFixtures) -> dict[str, str]:
+    organization = identity.organization()
     local = {
         "organizations": {"acme": {"tokens": dict(organization.tokens)}},
-        "service_accounts": {"full": {"token": world.service_account().token}},
-        "tokens": {"user_without_organization": world.user_without_organization()},
+        "service_accounts": {"full": {"token": identity.service_account().token}},
+        "tokens": {"user_without_organization": identity.user_without_organization()},
     }
     home.local_file.write_text(json.dumps(local))
     return dict(organization.tokens)
@@ -44,8 +44,8 @@ def run(*words: str) -> Result:
     return CliRunner().invoke(cli.main, words)
 
 
-def test_a_demo_token_is_printed_and_nothing_else(home: Home, world: World) -> None:
-    made = write_demo(home, world)
+def test_a_demo_token_is_printed_and_nothing_else(home: Home, identity: IdentityFixtures) -> None:
+    made = write_demo(home, identity)
 
     assert run("token").output == made["admin"] + "\n"
     assert run("token", "read_only").output == made["read_only"] + "\n"
@@ -54,11 +54,11 @@ def test_a_demo_token_is_printed_and_nothing_else(home: Home, world: World) -> N
 
 
 def test_a_new_token_is_issued_when_asked_for_or_when_the_old_one_has_run_out(
-    home: Home, world: World, platform: Platform
+    home: Home, identity: IdentityFixtures, platform: Platform
 ) -> None:
-    brief = World(platform.administrator_environment("identity"), token_lifetime_s=-100)
+    brief = IdentityFixtures(platform.administrator_environment("identity"), token_lifetime_s=-100)
     write_demo(home, brief)
-    verifier = tokens.Verifier(local_keys(world.deps.engine), issuer="https://identity.tip.local", audience="tip")
+    verifier = tokens.Verifier(local_keys(identity.deps.engine), issuer="https://identity.tip.local", audience="tip")
 
     renewed = verifier.claims(run("token", "member").output.strip())
     asked_for = verifier.claims(run("token", "member", "--lifetime", "60").output.strip())
@@ -75,32 +75,32 @@ def test_without_demo_data_one_line_says_so(home: Home) -> None:
     assert "there is no demo data" in answer.output
 
 
-def test_an_unknown_organization_is_named(home: Home, world: World) -> None:
-    write_demo(home, world)
+def test_an_unknown_organization_is_named(home: Home, identity: IdentityFixtures) -> None:
+    write_demo(home, identity)
 
     answer = run("token", "admin", "-o", "initech")
 
     assert (answer.exit_code, "initech" in answer.output) == (1, True)
 
 
-def test_a_new_signing_key_is_published_beside_the_old_one(home: Home, world: World) -> None:
-    world.user_token("somebody")
-    before = {key["kid"] for key in usecases.public_keys(world.deps)}
+def test_a_new_signing_key_is_published_beside_the_old_one(home: Home, identity: IdentityFixtures) -> None:
+    identity.user_token("somebody")
+    before = {key["kid"] for key in usecases.public_keys(identity.deps)}
 
     answer = run("signing-keys", "rotate")
 
-    after = {key["kid"] for key in usecases.public_keys(world.deps)}
+    after = {key["kid"] for key in usecases.public_keys(identity.deps)}
     assert answer.exit_code == 0
     assert before < after and (after - before).pop() in answer.output
 
 
 def test_signing_keys_are_put_under_a_new_key_encryption_key_or_named(
-    home: Home, world: World, platform: Platform, monkeypatch: pytest.MonkeyPatch
+    home: Home, identity: IdentityFixtures, platform: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.user_token("somebody")
+    identity.user_token("somebody")
     given = platform.administrator_environment("identity", SIGNING_KEY_ENCRYPTION_KEY=random_key())
     monkeypatch.setattr(Stack, "signing_env", given)
-    kids = [key["kid"] for key in usecases.public_keys(world.deps)]
+    kids = [key["kid"] for key in usecases.public_keys(identity.deps)]
 
     without = run("signing-keys", "reseal")
     given["EARLIER_SIGNING_KEY_ENCRYPTION_KEYS"] = platform.signing_key

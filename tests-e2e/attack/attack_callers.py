@@ -82,7 +82,7 @@ def _forged(builder: Builder, own: Tenant) -> Iterator[Caller]:
 
 
 def _switched_off(builder: Builder, own: Tenant) -> Iterator[Caller]:
-    admin, world = bearer(own.tokens["admin"]), builder.world
+    admin, identity = bearer(own.tokens["admin"]), builder.identity
     for word, body in (("disabled", {"disabled": True}), ("deleted", None)):
         made = builder.call("POST", "/v1/api-keys", admin, _new_key("paper", PERMISSIONS))
         builder.call("PATCH" if body else "DELETE", f"/v1/api-keys/{made['id']}", admin, body)
@@ -90,13 +90,13 @@ def _switched_off(builder: Builder, own: Tenant) -> Iterator[Caller]:
     yield Caller("expired key", keyed(builder.expired_key(own, PERMISSIONS)), "none", refused=401)
     operator = bearer(builder.operator.token)
     for word, body in (("disabled", {"disabled": True}), ("deleted", None)):
-        service = world.service_account()
+        service = identity.service_account()
         builder.call("PATCH" if body else "DELETE", f"/v1/service-accounts/{service.client_id}", operator, body)
         yield Caller(f"{word} service account", bearer(service.token, own.id), "none", refused=401)
     gone = _member(builder, own, "gone", "admin")
     builder.call("DELETE", "/v1/users/me", gone)
     yield Caller("deleted user", gone, "none", refused=401)
-    closed = world.organization(f"{own.canary}-closed", entitlements=("controls_premium", "trading_live"))
+    closed = identity.organization(f"{own.canary}-closed", entitlements=("controls_premium", "trading_live"))
     builder.call("PATCH", f"/v1/organizations/{closed.id}", operator, {"disabled": True})
     yield Caller("key of a disabled organization", keyed(closed.api_keys["paper"]), "none", refused=401)
     yield Caller("admin of a disabled organization", bearer(closed.tokens["admin"]), "user", role=None)
@@ -110,16 +110,16 @@ def _users(builder: Builder, own: Tenant, bare: Tenant, victim: Tenant) -> Itera
         yield Caller(f"{role} of bare", bearer(bare.tokens[role]), "user", bare, role, usual=role == "admin")
     named = bearer(own.tokens["admin"], victim.id)
     yield Caller("admin naming the victim", named, "user", own, "admin")
-    elsewhere = builder.world.user_token(own.subject("admin"), victim.external_id, "admin")
+    elsewhere = builder.identity.user_token(own.subject("admin"), victim.external_id, "admin")
     yield Caller("admin with a token for the victim", bearer(elsewhere), "user", belongs=own)
-    stronger = builder.world.user_token(own.subject("read_only"), own.external_id, "admin")
+    stronger = builder.identity.user_token(own.subject("read_only"), own.external_id, "admin")
     yield Caller("read_only with a token that says admin", bearer(stronger), "user", own, "read_only")
     removed = _member(builder, own, "removed", "admin")
     path = f"/v1/organizations/{own.id}/memberships/{own.canary}-removed"
     builder.call("DELETE", path, bearer(own.tokens["admin"]))
     yield Caller("removed admin", removed, "user")
-    yield Caller("user without organization", bearer(builder.world.user_without_organization()), "user")
-    unseen = builder.world.user_token(f"{own.canary}-never-seen", own.external_id, "admin")
+    yield Caller("user without organization", bearer(builder.identity.user_without_organization()), "user")
+    unseen = builder.identity.user_token(f"{own.canary}-never-seen", own.external_id, "admin")
     yield Caller("user nobody knows", bearer(unseen), "none", refused=401)
 
 
@@ -136,13 +136,13 @@ def _keys(builder: Builder, own: Tenant, bare: Tenant, victim: Tenant) -> Iterat
         for permission in PERMISSIONS:
             only, but = frozenset({permission}), everything - {permission}
             for words, grants in ((f"only {permission}", only), (f"all but {permission}", but)):
-                key = builder.world.key(UUID(own.id), environment, sorted(grants))
+                key = builder.identity.key(UUID(own.id), environment, sorted(grants))
                 name, usual = f"{environment} key with {words}", environment == "paper" and grants is only
                 yield Caller(name, keyed(key), "key", own, None, environment, grants, usual=usual)
 
 
 def _services(builder: Builder, own: Tenant, victim: Tenant) -> Iterator[Caller]:
-    token, everything, world = builder.operator.token, frozenset(SCOPES), builder.world
+    token, everything, identity = builder.operator.token, frozenset(SCOPES), builder.identity
     yield Caller("service account", bearer(token, own.id), "service", own, grants=everything)
     yield Caller("service account naming nobody", bearer(token), "service", grants=everything)
     unknown = bearer(token, unknown_id())
@@ -154,16 +154,16 @@ def _services(builder: Builder, own: Tenant, victim: Tenant) -> Iterator[Caller]
     yield Caller("service account naming two organizations", both, "service", grants=everything)
     for scope in SCOPES:
         for words, grants in ((f"only {scope}", frozenset({scope})), (f"all but {scope}", everything - {scope})):
-            made = world.service_account(sorted(grants))
+            made = identity.service_account(sorted(grants))
             usual = len(grants) == 1
             yield Caller(f"service account with {words}", bearer(made.token, own.id), "service", own, grants=grants,
                          usual=usual)  # fmt: skip
-    reduced = world.service_account()
+    reduced = identity.service_account()
     change = {"scopes": ["account:read"]}
     builder.call("PATCH", f"/v1/service-accounts/{reduced.client_id}", bearer(token), change)
     kept = frozenset({"account:read"})
     yield Caller("service account whose scopes were taken", bearer(reduced.token, own.id), "service", own, grants=kept)
-    narrow = world.service_token(world.service_account().client_id, ("account:read",))
+    narrow = identity.service_token(identity.service_account().client_id, ("account:read",))
     yield Caller("token with fewer scopes than its account", bearer(narrow, own.id), "service", own, grants=kept)
 
 
@@ -171,7 +171,7 @@ def _member(builder: Builder, own: Tenant, word: str, role: str) -> Headers:
     subject = f"{own.canary}-{word}"
     path = f"/v1/organizations/{own.id}/memberships/{subject}"
     builder.call("PUT", path, bearer(own.tokens["admin"]), {"role": role})
-    return bearer(builder.world.user_token(subject, own.external_id, role))
+    return bearer(builder.identity.user_token(subject, own.external_id, role))
 
 
 def _new_key(environment: str, permissions: tuple[str, ...]) -> dict[str, Any]:

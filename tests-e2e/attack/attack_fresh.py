@@ -24,7 +24,7 @@ class Fresh:
 
     def _user(self, cell: Cell) -> tuple[dict[str, str], Headers]:
         subject = self._added(cell.tenant, cell.caller.role or "member")
-        token = self._builder.world.user_token(subject, cell.tenant.external_id, cell.caller.role)
+        token = self._builder.identity.user_token(subject, cell.tenant.external_id, cell.caller.role)
         return {}, bearer(token)
 
     def _subject(self, cell: Cell) -> tuple[dict[str, str], Headers]:
@@ -45,7 +45,7 @@ class Fresh:
         return {"key_id": made["id"]}, ()
 
     def _client(self, _cell: Cell) -> tuple[dict[str, str], Headers]:
-        return {"client_id": self._builder.world.service_account(("organization:write",)).client_id}, ()
+        return {"client_id": self._builder.identity.service_account(("organization:write",)).client_id}, ()
 
     def _entitlement(self, cell: Cell) -> tuple[dict[str, str], Headers]:
         path = f"/v1/organizations/{cell.target.values['organization_id']}/entitlements/{cell.target.values['name']}"

@@ -70,11 +70,11 @@ class Arsenal:
         self._platform, self._builder, self._seed = platform, builder, seed
         self._document = document(platform.web)
         self._operations = list(operations(self._document))
-        self._clients = [builder.world.service_account(SCOPES), builder.operator]
+        self._clients = [builder.identity.service_account(SCOPES), builder.operator]
 
     def targets(self) -> FuzzTargets:
         tenant = self._builder.tenant("fuzzed", trades=False)
-        scratch = self._builder.world.organization(f"{tenant.canary}-scratch")
+        scratch = self._builder.identity.organization(f"{tenant.canary}-scratch")
         admin = bearer(tenant.tokens["admin"])
         credentials = {
             "apiKey": [keyed(tenant.api_keys[name]) for name in ("paper", "paper", "live")],
@@ -94,7 +94,7 @@ class Arsenal:
         )
 
     def _ids(self, tenant: Tenant, accounts: list[str], scratch: str) -> dict[str, list[str]]:
-        call, world, admin = self._builder.call, self._builder.world, bearer(tenant.tokens["admin"])
+        call, identity, admin = self._builder.call, self._builder.identity, bearer(tenant.tokens["admin"])
         key = {"name": "to be lost", "environment": "paper", "permissions": ["intent:read"]}
         subject = f"{tenant.canary}-somebody"
         call("PUT", f"/v1/organizations/{tenant.id}/memberships/{subject}", admin, {"role": "member"})
@@ -104,7 +104,7 @@ class Arsenal:
             "organization_id": [tenant.id, tenant.id, scratch],
             "subject": [subject, subject, tenant.subject("read_only"), "a%2Fb"],
             "key_id": [call("POST", "/v1/api-keys", admin, key)["id"] for _ in range(TO_LOSE)],
-            "client_id": [world.service_account(("account:read",)).client_id for _ in range(TO_LOSE)],
+            "client_id": [identity.service_account(("account:read",)).client_id for _ in range(TO_LOSE)],
             "name": ["controls_premium", "trading_live"],
             "provider": ["local"],
             "provider_id": [tenant.external_id],

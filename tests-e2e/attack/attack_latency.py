@@ -44,7 +44,7 @@ class Probe:
 
     @classmethod
     def of(cls, platform: Platform, builder: Builder, quiet: Tenant) -> "Probe":
-        keys = (keyed(builder.world.key(UUID(quiet.id), "paper")) for _ in range(4))
+        keys = (keyed(builder.identity.key(UUID(quiet.id), "paper")) for _ in range(4))
         account = quiet.accounts["paper"]
         submit, control = json.dumps(create()).encode(), json.dumps({"manually_disabled": False}).encode()
         path = f"/v1/controls/accounts/{account}/symbols/QUIET"

@@ -73,7 +73,7 @@ class Attack:
 
 
 def loud_keys(builder: Builder, loud: Tenant, count: int = KEYS) -> list[str]:
-    return [builder.world.key(UUID(loud.id), "paper") for _ in range(count)]
+    return [builder.identity.key(UUID(loud.id), "paper") for _ in range(count)]
 
 
 def batches(platform: Platform, builder: Builder, keys: int = KEYS) -> Attack:
@@ -111,7 +111,7 @@ def stream_openings(platform: Platform, builder: Builder) -> Attack:
     """Streams that are closed as soon as they are open."""
     loud = builder.tenant("loud", trades=False)
     path = f"/v1/accounts/{loud.accounts['paper']}/events"
-    users = [builder.world.user_token(loud.subject("admin"), loud.external_id, "admin") for _ in range(KEYS)]
+    users = [builder.identity.user_token(loud.subject("admin"), loud.external_id, "admin") for _ in range(KEYS)]
     credentials = [*map(keyed, loud_keys(builder, loud)), *map(bearer, users)]
     return Attack(
         platform.events,

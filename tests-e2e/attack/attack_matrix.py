@@ -137,7 +137,7 @@ def run(platform: Platform, builder: Builder, size: Size, seed: int, findings: F
     attack_endpoints.compare(platform, findings)
     own, bare, victim = builder.tenant("own"), builder.tenant("bare", ()), builder.tenant("victim")
     scratch = builder.tenant("scratch", trades=False)
-    scenery = Scenery(own, victim, scratch, builder.world.service_account(("organization:write",)).client_id)
+    scenery = Scenery(own, victim, scratch, builder.identity.service_account(("organization:write",)).client_id)
     everybody = [caller for caller in callers(builder, own, bare, victim) if caller.usual or size.every_caller]
     matrix = Matrix(platform, builder, scenery, everybody, findings, progress)
     cells = chosen(matrix.cells(), size.cells, seed, findings)

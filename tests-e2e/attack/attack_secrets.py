@@ -93,7 +93,7 @@ def _planted(builder: Builder, tenant: Tenant) -> dict[str, str]:
     made = builder.call("POST", "/v1/api-keys", admin, {
         "name": "planted", "environment": "paper", "permissions": ["intent:read", "account:read"]})  # fmt: skip
     builder.call("GET", f"/v1/accounts/{account}/intents", keyed(made["key"]))
-    service = builder.world.service_account(("account:read",))
+    service = builder.identity.service_account(("account:read",))
     form = f"grant_type=client_credentials&client_id={service.client_id}&client_secret={service.client_secret}"
     with HttpConnection(builder.platform.web) as http:
         kind = (("Content-Type", "application/x-www-form-urlencoded"),)

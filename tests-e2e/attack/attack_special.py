@@ -121,7 +121,7 @@ class _Special:
         subject = f"{self.scratch.canary}-deleted"
         path = f"/v1/organizations/{self.scratch.id}/memberships/{subject}"
         self.builder.call("PUT", path, bearer(self.scratch.tokens["admin"]), {"role": "member"})
-        token = self.builder.world.user_token(subject, self.scratch.external_id, "member")
+        token = self.builder.identity.user_token(subject, self.scratch.external_id, "member")
         self.builder.call("DELETE", "/v1/users/me", bearer(token))
         ours = f"/v1/organizations/{self.own.id}/memberships"
         gone = self.builder.answer("PUT", f"{ours}/{subject}", self.admin, {"role": "member"})
@@ -130,7 +130,7 @@ class _Special:
                      gone.text)  # fmt: skip
 
     def admins_by_one_scope(self) -> None:
-        service = self.builder.world.service_account(("organization:write",))
+        service = self.builder.identity.service_account(("organization:write",))
         path = f"/v1/organizations/{self.scratch.id}/memberships/{self.scratch.canary}-promoted"
         answer = self.builder.answer("PUT", path, bearer(service.token), {"role": "admin"})
         self._expect("organization:write alone makes an admin of any organization", "PUT membership", answer.status,
@@ -192,7 +192,7 @@ class _Special:
         subject = f"{self.own.canary}-{secrets.token_hex(4)}"
         path = f"/v1/organizations/{self.own.id}/memberships/{subject}"
         self.builder.call("PUT", path, self.admin, {"role": "member"})
-        return bearer(self.builder.world.user_token(subject, self.own.external_id, "member"))
+        return bearer(self.builder.identity.user_token(subject, self.own.external_id, "member"))
 
     def strict_json(self) -> None:
         """The contract's list of what is no JSON here: 400, wherever a body is read."""

@@ -72,7 +72,7 @@ def _subscribers(builder: Builder, loud: Tenant, wanted: int) -> Iterator[list[S
         if builder.answer("PUT", path, admin, {"role": "read_only"}).status >= 400:
             return  # no more users: another tenant goes on
         tokens = [
-            builder.world.user_token(subject, loud.external_id, "read_only") for _ in range(min(PER_CALLER, wanted))
+            builder.identity.user_token(subject, loud.external_id, "read_only") for _ in range(min(PER_CALLER, wanted))
         ]
         yield [
             # The organization named changes nothing: a user's token says which it is.
@@ -117,7 +117,7 @@ def _credential(builder: Builder, quiet: Tenant, kind: str) -> tuple[Headers, st
     subject = f"{quiet.canary}-leaving-{unknown_id()[:8]}"
     path = f"/v1/organizations/{quiet.id}/memberships/{subject}"
     builder.call("PUT", path, admin, {"role": "member"})
-    return bearer(builder.world.user_token(subject, quiet.external_id, "member")), path
+    return bearer(builder.identity.user_token(subject, quiet.external_id, "member")), path
 
 
 def _all_ended(streams: list[Stream], began: float) -> float:

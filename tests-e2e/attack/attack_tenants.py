@@ -14,7 +14,8 @@ from attack_http import Answer, HttpConnection, written
 from attack_platform import Platform
 
 from identity import model, usecases
-from tip_local.world import ServiceAccount, World
+from tip_local.identity_seed import ServiceAccount
+from tip_testing.identity_fixtures import IdentityFixtures
 
 TOKEN_SECONDS = 6 * 3600
 SETTLE_SECONDS = 120.0
@@ -71,12 +72,12 @@ class Builder:
 
     def __init__(self, platform: Platform) -> None:
         self.platform = platform
-        self.world = World(platform.stack.signing_env, token_lifetime_s=TOKEN_SECONDS)
-        self.short = World(platform.stack.signing_env, token_lifetime_s=-120)
-        self.operator: ServiceAccount = self.world.service_account()
+        self.identity = IdentityFixtures(platform.stack.signing_env, token_lifetime_s=TOKEN_SECONDS)
+        self.short = IdentityFixtures(platform.stack.signing_env, token_lifetime_s=-120)
+        self.operator: ServiceAccount = self.identity.service_account()
 
     def close(self) -> None:
-        self.world.close()
+        self.identity.close()
         self.short.close()
 
     def call(self, method: str, path: str, headers: Headers, body: Any = None) -> Any:
@@ -93,11 +94,11 @@ class Builder:
     def expired_key(self, tenant: Tenant, permissions: Iterable[str]) -> str:
         """Not over the API, which makes none that has ended."""
         new = model.NewApiKey("expired", "paper", tuple(permissions), datetime.now(UTC) - timedelta(minutes=1))
-        return usecases.create_key(self.world.deps, UUID(tenant.id), new)[1]
+        return usecases.create_key(self.identity.deps, UUID(tenant.id), new)[1]
 
     def tenant(self, name: str, entitlements: Iterable[str] = ENTITLEMENTS, *, trades: bool = True) -> Tenant:
         canary = f"cnry{secrets.token_hex(5)}"
-        made = self.world.organization(f"{canary}-{name}", entitlements=entitlements)
+        made = self.identity.organization(f"{canary}-{name}", entitlements=entitlements)
         tenant = Tenant(name, str(made.id), made.external_id, canary, f"CN{secrets.token_hex(4).upper()}",
                         frozenset(entitlements), made.tokens, made.api_keys)  # fmt: skip
         admin = bearer(tenant.tokens["admin"])

@@ -108,7 +108,7 @@ def prepared(platform: Platform, builder: Builder, seed: int) -> Truth:
     keys = builder.answer("GET", "/.well-known/jwks.json", ()).json()["keys"]
     roles = sorted(tenant.tokens)
     users = (
-        builder.world.user_token(tenant.subject(role), tenant.external_id, role)
+        builder.identity.user_token(tenant.subject(role), tenant.external_id, role)
         for role in (roles[number % len(roles)] for number in range(GOOD_TOKENS))
     )
     return Truth(platform.web, platform.events, platform.stream_target, tenant.accounts["paper"],

@@ -214,7 +214,7 @@ class Refuser:
 
 def builder() -> Any:
     made = SimpleNamespace(answer=lambda *_: Answer(200, (), b""), call=lambda *_: {"key": "k", "id": "i"})
-    made.world = SimpleNamespace(user_token=lambda *_: "token")
+    made.identity = SimpleNamespace(user_token=lambda *_: "token")
     made.tenant = lambda *_, **__: Tenant(
         "loud", "id", "loud", "canary", "LOUD", frozenset(), {"admin": ""}, {}, {"paper": "account"}
     )
@@ -231,7 +231,7 @@ def test_fewer_streams_than_wanted_are_a_finding():
 
 def test_every_stream_has_a_token_of_its_own_and_half_of_them_are_over_grpc():
     made, tokens = builder(), iter(range(10_000))
-    made.world.user_token = lambda *_: f"token {next(tokens)}"
+    made.identity.user_token = lambda *_: f"token {next(tokens)}"
     [subscribers, *_] = attack_streams._subscribers(made, made.tenant(), 5_000)
 
     shown = {dict(subscriber.headers)["Authorization"] for subscriber in subscribers}

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from tip_local import raw_http
+from tip_testing import raw_http
 
 HOST = b"Host: tip\r\n"
 

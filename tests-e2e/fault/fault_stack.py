@@ -20,10 +20,11 @@ from sqlalchemy import NullPool, create_engine, text
 from chassis import db, migrations
 from tip_local.datastore import Datastore
 from tip_local.home import random_key
+from tip_local.identity_seed import add_account
 from tip_local.postgres import EmbeddedPostgres, create_database
 from tip_local.processes import free_port
 from tip_local.valkey import EmbeddedValkey
-from tip_local.world import Organization, World, add_account
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
 
 WEB_SERVICES = ("identity", "accounts", "controls", "intents")
 DATABASE = "fault"
@@ -259,9 +260,9 @@ def _populated(
     directory: Path, postgres: EmbeddedPostgres, valkey: EmbeddedValkey, common: dict[str, str], accounts: int,
     seed: int,
 ) -> Stack:  # fmt: skip
-    world = World({**common, "DATABASE_URL": postgres.url_of(DATABASE)}, token_lifetime_s=TOKEN_SECONDS)
-    organization = world.organization(entitlements=("controls_premium", "trading_live"))
-    world.close()
+    identity = IdentityFixtures({**common, "DATABASE_URL": postgres.url_of(DATABASE)}, token_lifetime_s=TOKEN_SECONDS)
+    organization = identity.organization(entitlements=("controls_premium", "trading_live"))
+    identity.close()
     engine = create_engine(db.with_driver(postgres.url_of(DATABASE)), poolclass=NullPool)
     with engine.begin() as connection:
         made = tuple(add_account(connection, organization.id, "paper") for _ in range(accounts))

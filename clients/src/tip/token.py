@@ -55,12 +55,12 @@ def expires_at(token: str) -> float:
 def issue(settings: Settings, like: str, lifetime: int) -> str:
     """A new token that says the same."""
     from identity import usecases
+    from tip_local.identity_seed import IdentitySeed
     from tip_local.stack import running_stack
-    from tip_local.world import World
 
     said = {name: value for name, value in claims(like).items() if name not in ("iss", "aud", "iat", "exp", "jti")}
-    world = World(running_stack(settings).signing_env)
+    identity = IdentitySeed(running_stack(settings).signing_env)
     try:
-        return usecases.issue_token(world.deps, said, lifetime_s=lifetime)
+        return usecases.issue_token(identity.deps, said, lifetime_s=lifetime)
     finally:
-        world.close()
+        identity.close()

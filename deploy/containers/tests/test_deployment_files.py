@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -150,3 +151,26 @@ def test_the_image_is_locked_like_everything_else_without_the_embedded_servers(a
     assert "\nflask==" in kept
     assert len(re.findall(r"^\S+==", kept, re.M)) > 40
     assert all("--hash" in block for block in re.split(r"\n(?=\S)", kept.strip()))
+
+
+def in_the_image(path: Path) -> bool:
+    """Whether `.dockerignore` lets the file through: the last pattern that matches it or a folder above it decides."""
+    kept = False
+    for pattern in (REPOSITORY / ".dockerignore").read_text().splitlines():
+        if pattern and not pattern.startswith("#") and _matches(path, pattern.removeprefix("!")):
+            kept = pattern.startswith("!")
+    return kept
+
+
+def _matches(path: Path, pattern: str) -> bool:
+    places = [path, *path.parents][:-1]
+    return any(place.match(pattern) if pattern.startswith("**/") else fnmatch(str(place), pattern) for place in places)
+
+
+def test_nothing_that_only_tests_need_is_in_the_image() -> None:
+    listed = subprocess.run(["git", "ls-files", "*.py"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    kept = [Path(name) for name in listed.stdout.splitlines() if in_the_image(Path(name))]
+    testing = re.compile(r"^\s*(from|import) (pytest|hypothesis|tip_testing)\b", re.MULTILINE)
+
+    assert Path("shared/chassis/src/chassis/web.py") in kept
+    assert [str(path) for path in kept if testing.search((REPOSITORY / path).read_text())] == []

@@ -10,9 +10,9 @@ from accounts.app import create_app, dependencies
 from accounts.config import Config
 from chassis.outbox.relay import Relay
 from chassis.queues import Publisher
-from tip_local.accounts_kit import Caller, bearer, drain
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization, World
+from tip_testing.accounts_caller import Caller, bearer, drain
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +29,8 @@ def deps(platform: Platform) -> Iterator[usecases.Deps]:
 
 
 @pytest.fixture
-def organization(world: World) -> Organization:
-    return world.organization()
+def organization(identity: IdentityFixtures) -> Organization:
+    return identity.organization()
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from sqlalchemy import text
 from accounts import usecases
 from accounts.app import create_app
 from chassis.outbox.ddl import let_append
-from tip_local.accounts_kit import Caller, bearer, events
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization, World
+from tip_testing.accounts_caller import Caller, bearer, events
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform
 
 FIELDS = {
     "id",
@@ -210,9 +210,9 @@ def test_pages_hold_every_account_once_in_order(admin: Caller) -> None:
 
 
 def test_a_cursor_means_nothing_to_another_organization_or_list(
-    admin: Caller, client: FlaskClient, world: World
+    admin: Caller, client: FlaskClient, identity: IdentityFixtures
 ) -> None:
-    other = Caller(client, bearer(world.organization().tokens["admin"]))
+    other = Caller(client, bearer(identity.organization().tokens["admin"]))
     account_id = admin.account()["id"]
     admin.account()
     cursor = admin.get("/v1/accounts?limit=1").json["next_cursor"]

@@ -20,11 +20,11 @@ from accounts.config import Config
 from chassis import metrics
 from chassis.outbox.ddl import let_append
 from credential_vault import Place
-from tip_local.accounts_kit import Caller, bearer, column
-from tip_local.outbox_kit import statuses
-from tip_local.platform_plugin import Platform
 from tip_local.processes import wait_until
-from tip_local.world import World
+from tip_testing.accounts_caller import Caller, bearer, column
+from tip_testing.identity_fixtures import IdentityFixtures
+from tip_testing.outbox import statuses
+from tip_testing.platform_plugin import Platform
 
 KEY_ID, SECRET_KEY = "CANARYKEYID4711", "canary-secret-value-0815"
 NEEDLES = [
@@ -38,12 +38,12 @@ SECRET = {"key_id": KEY_ID, "secret_key": SECRET_KEY}
 class Everything:
     """What was answered, logged, stored, queued and measured."""
 
-    def __init__(self, platform: Platform, world: World) -> None:
+    def __init__(self, platform: Platform, identity: IdentityFixtures) -> None:
         self.log = io.StringIO()
         with redirect_stderr(self.log):
             self.client: FlaskClient = create_app(platform.web_environment("accounts", LOG_LEVEL="debug")).test_client()
         self.platform = platform
-        self.admin = Caller(self.client, bearer(world.organization().tokens["admin"]))
+        self.admin = Caller(self.client, bearer(identity.organization().tokens["admin"]))
         self.deps = dependencies(Config.from_env(platform.environment("accounts")))
         self.answers: list[str] = []
 
@@ -56,8 +56,8 @@ class Everything:
 
 
 @pytest.fixture(scope="module")
-def everything(platform: Platform, world: World) -> Iterator[Everything]:
-    everything = Everything(platform, world)
+def everything(platform: Platform, identity: IdentityFixtures) -> Iterator[Everything]:
+    everything = Everything(platform, identity)
     saved = logging.getLogger().handlers[:], logging.getLogger().level
     yield everything
     logging.getLogger().handlers, logging.getLogger().level = saved[0], saved[1]

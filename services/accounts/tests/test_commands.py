@@ -16,8 +16,8 @@ from accounts.config import Config
 from chassis.outbox.relay import Relay
 from credential_vault import Place, UnknownKey
 from tip.cli import main
-from tip_local.accounts_kit import SECRET, Caller, drain
-from tip_local.platform_plugin import Platform
+from tip_testing.accounts_caller import SECRET, Caller, drain
+from tip_testing.platform_plugin import Platform
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from flask.testing import FlaskClient
 from accounts.app import create_app, dependencies
 from accounts.config import Config
 from chassis.config import BadConfiguration
-from tip_local.platform_plugin import Platform
+from tip_testing.platform_plugin import Platform
 
 README = Path(__file__).parents[1] / "README.md"
 

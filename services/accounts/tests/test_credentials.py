@@ -18,10 +18,10 @@ from chassis.feed import Feed
 from chassis.outbox import Event, Outbox
 from chassis.outbox.relay import Relay
 from credential_vault import Destroyed, Envelope, Local, Place, Refused, Secret, Unavailable, open_object
-from tip_local.accounts_kit import SECRET, Caller, bearer, column, drain, events
-from tip_local.outbox_kit import age_claims
-from tip_local.platform_plugin import Platform
-from tip_local.world import World
+from tip_testing.accounts_caller import SECRET, Caller, bearer, column, drain, events
+from tip_testing.identity_fixtures import IdentityFixtures
+from tip_testing.outbox import age_claims
+from tip_testing.platform_plugin import Platform
 
 FIELDS = {
     "id",
@@ -117,9 +117,9 @@ def test_a_secret_of_the_wrong_shape_is_refused_without_being_quoted(
 
 
 def test_a_fingerprint_tells_the_same_secret_within_an_organization_only(
-    admin: Caller, account_id: str, client: FlaskClient, world: World
+    admin: Caller, account_id: str, client: FlaskClient, identity: IdentityFixtures
 ) -> None:
-    other = Caller(client, bearer(world.organization().tokens["admin"]))
+    other = Caller(client, bearer(identity.organization().tokens["admin"]))
 
     first, again = admin.credential(account_id), admin.credential(account_id)
     changed = admin.credential(account_id, NEWER)
@@ -340,11 +340,11 @@ def test_a_vault_that_is_down_burns_no_attempts_and_holds_up_nobody_else(
 
 
 def test_a_vault_that_refuses_one_object_fails_that_row_at_the_limit_and_says_so(
-    admin: Caller, account_id: str, relay: Relay, deps: usecases.Deps, client: FlaskClient, world: World
+    admin: Caller, account_id: str, relay: Relay, deps: usecases.Deps, client: FlaskClient, identity: IdentityFixtures
 ) -> None:
     vault = Broken(deps.vault, Refused("policy"))  # type: ignore[arg-type]
     broken = _with_vault(relay, deps, vault)
-    operator = bearer(world.service_account(["credential:read"]).token)
+    operator = bearer(identity.service_account(["credential:read"]).token)
     with deps.engine.begin() as tx:
         tx.execute(text("DELETE FROM accounts.outbox WHERE status = 'failed'"))  # of other tests
     credential = admin.credential(account_id)

@@ -18,13 +18,13 @@ from accounts import usecases
 from accounts.app import create_app, dependencies
 from accounts.config import Config
 from credential_vault import Destroyed, Missing, Place, Vault
-from tip_local.accounts_kit import SECRET, Caller, bearer, column
-from tip_local.kv2_server import TOKEN, Kv2Server
-from tip_local.outbox_kit import age_claims, rows, statuses
-from tip_local.platform_plugin import Platform
-from tip_local.pytest_plugin import PostgresServer
 from tip_local.valkey import EmbeddedValkey
-from tip_local.world import World
+from tip_testing.accounts_caller import SECRET, Caller, bearer, column
+from tip_testing.identity_fixtures import IdentityFixtures
+from tip_testing.kv2_server import TOKEN, Kv2Server
+from tip_testing.outbox import age_claims, rows, statuses
+from tip_testing.platform_plugin import Platform
+from tip_testing.servers_plugin import PostgresServer
 
 NEWER = {"key_id": "PK2", "secret_key": "a-newer-secret"}
 STEPS = [
@@ -135,13 +135,13 @@ def kv2() -> Iterator[Kv2Server]:
 
 
 def test_a_relay_stopped_for_longer_than_its_claim_changes_nothing_when_it_comes_back(
-    world: World, platform: Platform, kv2: Kv2Server
+    identity: IdentityFixtures, platform: Platform, kv2: Kv2Server
 ) -> None:
     vault = {"VAULT": "hashicorp", "VAULT_ADDR": kv2.address, "VAULT_TOKEN": TOKEN}
     environment = platform.environment("accounts", **vault)
     client = create_app(platform.web_environment("accounts", **vault)).test_client()
     deps = dependencies(Config.from_env(environment))
-    admin = Caller(client, bearer(world.organization().tokens["admin"]))
+    admin = Caller(client, bearer(identity.organization().tokens["admin"]))
     relays = Relays(environment)
     try:
         kv2.open.clear()

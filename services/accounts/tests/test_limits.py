@@ -6,9 +6,9 @@ import pytest
 from flask.testing import FlaskClient
 
 from accounts.app import create_app
-from tip_local.accounts_kit import SECRET, Caller, bearer
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization, World
+from tip_testing.accounts_caller import SECRET, Caller, bearer
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform
 
 ACCOUNT = {"name": "Main", "broker": "paper", "environment": "paper"}
 CREDENTIAL = {"label": "Trading", "secret": SECRET}
@@ -47,11 +47,11 @@ def test_accounts_made_at_the_same_time_never_exceed_the_limit(caller: Caller) -
     assert statuses.count(201) == MOST and set(statuses) <= {201, 409, 503}  # 503: a lock waited for too long
 
 
-def test_another_organization_has_its_own_limit(caller: Caller, world: World) -> None:
+def test_another_organization_has_its_own_limit(caller: Caller, identity: IdentityFixtures) -> None:
     for _ in range(MOST):
         caller.account()
 
-    other = Caller(caller.client, bearer(world.organization().tokens["admin"]))
+    other = Caller(caller.client, bearer(identity.organization().tokens["admin"]))
     assert other.post("/v1/accounts", ACCOUNT).status_code == 201
 
 

@@ -16,9 +16,9 @@ from accounts.app import create_app
 from chassis import db
 from chassis.outbox import Event, Outbox
 from chassis.outbox.store import BACKLOG
-from tip_local.accounts_kit import Caller, bearer
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization, World
+from tip_testing.accounts_caller import Caller, bearer
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform
 
 PATH = "/v1/accounts/outbox/health"
 TOTALS = ("pending", "processing", "failed", "completed")
@@ -35,8 +35,8 @@ UNCOUNTED = text("""
 
 
 @pytest.fixture(scope="module")
-def internal(world: World) -> Organization:
-    return world.organization()
+def internal(identity: IdentityFixtures) -> Organization:
+    return identity.organization()
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +46,8 @@ def client(platform: Platform, internal: Organization) -> FlaskClient:
 
 
 @pytest.fixture(scope="module")
-def operator(client: FlaskClient, world: World) -> Caller:
-    return Caller(client, bearer(world.service_account(["credential:read"]).token))
+def operator(client: FlaskClient, identity: IdentityFixtures) -> Caller:
+    return Caller(client, bearer(identity.service_account(["credential:read"]).token))
 
 
 @pytest.fixture
@@ -88,22 +88,24 @@ def test_an_api_key_is_refused_with_401_even_of_an_internal_organization(
     assert _refused(client, {"x-api-key": internal.api_keys[key]})[0] == 401
 
 
-def test_a_user_without_organization_is_refused_with_401(client: FlaskClient, world: World) -> None:
-    assert _refused(client, bearer(world.user_without_organization()))[0] == 401
+def test_a_user_without_organization_is_refused_with_401(client: FlaskClient, identity: IdentityFixtures) -> None:
+    assert _refused(client, bearer(identity.user_without_organization()))[0] == 401
 
 
 def test_no_credential_and_a_bad_one_are_refused_with_401(client: FlaskClient) -> None:
     assert _refused(client, {})[0] == _refused(client, bearer("x.y.z"))[0] == 401
 
 
-def test_a_client_credential_without_the_scope_is_refused_with_403(client: FlaskClient, world: World) -> None:
-    others = world.service_account(["account:read", "account:write", "credential:write", "intent:read"])
+def test_a_client_credential_without_the_scope_is_refused_with_403(
+    client: FlaskClient, identity: IdentityFixtures
+) -> None:
+    others = identity.service_account(["account:read", "account:write", "credential:write", "intent:read"])
 
     assert _refused(client, bearer(others.token))[0] == 403
 
 
-def test_an_admin_of_another_organization_is_refused_with_403(client: FlaskClient, world: World) -> None:
-    assert _refused(client, bearer(world.organization().tokens["admin"]))[0] == 403
+def test_an_admin_of_another_organization_is_refused_with_403(client: FlaskClient, identity: IdentityFixtures) -> None:
+    assert _refused(client, bearer(identity.organization().tokens["admin"]))[0] == 403
 
 
 @pytest.mark.parametrize("role", ["member", "read_only"])
@@ -112,14 +114,14 @@ def test_whoever_is_no_admin_is_refused_with_403(client: FlaskClient, internal: 
 
 
 def test_an_internal_organization_named_in_a_header_helps_nobody(
-    client: FlaskClient, world: World, internal: Organization
+    client: FlaskClient, identity: IdentityFixtures, internal: Organization
 ) -> None:
-    assert _refused(client, bearer(world.organization().tokens["admin"], internal.id))[0] == 403
+    assert _refused(client, bearer(identity.organization().tokens["admin"], internal.id))[0] == 403
 
 
-def test_too_many_requests_are_refused_with_429(platform: Platform, world: World) -> None:
+def test_too_many_requests_are_refused_with_429(platform: Platform, identity: IdentityFixtures) -> None:
     strict = create_app(platform.web_environment("accounts", RATE_LIMIT_PER_MINUTE="2")).test_client()
-    token = world.service_account(["credential:read"]).token
+    token = identity.service_account(["credential:read"]).token
 
     statuses = [strict.get(PATH, headers=bearer(token)).status_code for _ in range(2)]
     status, _ = _refused(strict, bearer(token))

@@ -14,8 +14,8 @@ from chassis.feed import Feed, Told
 from chassis.outbox import Outbox
 from chassis.outbox.relay import PRUNE_BATCH, Relay
 from chassis.queues import Publisher
-from tip_local.outbox_kit import age_claims, append, make_due, rows, statuses
-from tip_local.platform_plugin import Platform
+from tip_testing.outbox import age_claims, append, make_due, rows, statuses
+from tip_testing.platform_plugin import Platform
 
 LIMIT = 4
 

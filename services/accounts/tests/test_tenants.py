@@ -6,10 +6,10 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import ProgrammingError
 
 from chassis import tenancy
-from tip_local.accounts_kit import Caller, bearer
-from tip_local.forgetful import forgetting
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization, World
+from tip_testing.accounts_caller import Caller, bearer
+from tip_testing.forgetting import forgetting
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform
 
 
 @pytest.fixture
@@ -20,9 +20,9 @@ def engine(client: FlaskClient) -> Engine:
 
 
 @pytest.fixture
-def stranger(client: FlaskClient, world: World) -> Caller:
+def stranger(client: FlaskClient, identity: IdentityFixtures) -> Caller:
     """An admin of another organization, which has an account and a credential."""
-    caller = Caller(client, bearer(world.organization().tokens["admin"]))
+    caller = Caller(client, bearer(identity.organization().tokens["admin"]))
     caller.credential(caller.account(name="Theirs")["id"])
     return caller
 

@@ -9,8 +9,8 @@ from flask.testing import FlaskClient
 
 from accounts import model, routes, usecases
 from chassis.principals import Kind, Principal
-from tip_local.accounts_kit import SECRET, Caller, bearer
-from tip_local.world import Organization, World
+from tip_testing.accounts_caller import SECRET, Caller, bearer
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
 
 PERMISSIONS = ("account:read", "account:edit", "credential:read", "credential:edit")
 SCOPES = ("account:read", "account:write", "credential:read", "credential:write")
@@ -57,17 +57,17 @@ class People:
 
 
 @pytest.fixture(scope="module")
-def people(world: World) -> People:
-    organization = world.organization()
+def people(identity: IdentityFixtures) -> People:
+    organization = identity.organization()
     headers = {f"user {role}": bearer(organization.tokens[role]) for role in ("admin", "member", "read_only")}
     for permission in PERMISSIONS:
-        headers[f"key {permission}"] = {"x-api-key": world.key(organization.id, "paper", [permission])}
+        headers[f"key {permission}"] = {"x-api-key": identity.key(organization.id, "paper", [permission])}
     for scope in SCOPES:
-        token = world.service_account([scope]).token
+        token = identity.service_account([scope]).token
         headers[f"service {scope}"] = bearer(token, organization.id)
         headers[f"service without organization {scope}"] = bearer(token)
-    headers["service of an unknown organization"] = bearer(world.service_account(SCOPES).token, uuid4())
-    headers["user without organization"] = bearer(world.user_without_organization())
+    headers["service of an unknown organization"] = bearer(identity.service_account(SCOPES).token, uuid4())
+    headers["user without organization"] = bearer(identity.user_without_organization())
     headers["stranger"] = {}
     return People(organization, headers)
 
@@ -99,8 +99,8 @@ def owner(client: FlaskClient, people: People) -> Caller:
 
 
 @pytest.fixture(scope="module")
-def foreign(client: FlaskClient, world: World) -> Caller:
-    return Caller(client, bearer(world.organization().tokens["admin"]))
+def foreign(client: FlaskClient, identity: IdentityFixtures) -> Caller:
+    return Caller(client, bearer(identity.organization().tokens["admin"]))
 
 
 def _call(client: FlaskClient, headers: dict[str, str], endpoint: Endpoint, account: str, credential: str) -> Any:

@@ -13,8 +13,9 @@ from werkzeug.test import TestResponse
 
 from controls import store
 from controls.app import create_app
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization, World, add_account
+from tip_local.identity_seed import add_account
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Setting:
     """One module's platform with the service on it."""
 
     platform: Platform
-    world: World
+    identity: IdentityFixtures
     client: FlaskClient
 
     def account(self, organization: Organization, environment: str = "paper", time_zone: str = "UTC") -> UUID:
@@ -72,15 +73,15 @@ class Setting:
 
 
 @pytest.fixture(scope="module")
-def setting(platform: Platform, world: World) -> Iterator[Setting]:
+def setting(platform: Platform, identity: IdentityFixtures) -> Iterator[Setting]:
     app = create_app(platform.web_environment("controls"))
-    yield Setting(platform, world, app.test_client())
+    yield Setting(platform, identity, app.test_client())
     app.extensions["deps"].engine.dispose()
 
 
 @pytest.fixture(scope="module")
-def organization(world: World) -> Organization:
-    return world.organization(entitlements=["controls_premium"])
+def organization(identity: IdentityFixtures) -> Organization:
+    return identity.organization(entitlements=["controls_premium"])
 
 
 @pytest.fixture

@@ -54,20 +54,20 @@ EXPECTED = {
 @pytest.fixture(scope="module")
 def callers(setting: Any, organization: Any) -> dict[str, tuple[dict[str, str], Any]]:
     """Each caller's headers, and the paper account they ask about."""
-    world = setting.world
+    identity = setting.identity
     account = setting.account(organization)
-    elsewhere = world.organization(entitlements=["controls_premium"])
-    poor = world.organization()
+    elsewhere = identity.organization(entitlements=["controls_premium"])
+    poor = identity.organization()
     poor_account = setting.account(poor)
 
     def bearer(token: str, **more: str) -> dict[str, str]:
         return {"Authorization": f"Bearer {token}"} | more
 
     def key(*permissions: str) -> dict[str, str]:
-        return {"x-api-key": world.key(organization.id, "paper", permissions)}
+        return {"x-api-key": identity.key(organization.id, "paper", permissions)}
 
     def service(scopes: list[str] | None, of: Any = organization) -> dict[str, str]:
-        made = world.service_account(scopes) if scopes is not None else world.service_account()
+        made = identity.service_account(scopes) if scopes is not None else identity.service_account()
         return bearer(made.token, **({"x-organization-id": str(of.id)} if of else {}))
 
     mine: dict[str, dict[str, str]] = {
@@ -77,7 +77,7 @@ def callers(setting: Any, organization: Any) -> dict[str, tuple[dict[str, str], 
         "admin": bearer(organization.tokens["admin"]),
         "member": bearer(organization.tokens["member"]),
         "read_only": bearer(organization.tokens["read_only"]),
-        "user without organization": bearer(world.user_without_organization()),
+        "user without organization": bearer(identity.user_without_organization()),
         "admin elsewhere": bearer(elsewhere.tokens["admin"]),
         "paper key": {"x-api-key": organization.api_keys["paper"]},
         "paper key that reads controls": key("control:read"),
@@ -146,7 +146,7 @@ def test_a_refusal_says_what_is_missing(ask: Callable[..., Any], caller: str, co
 
 
 def test_an_unknown_account_and_a_foreign_one_look_the_same(setting: Any, organization: Any) -> None:
-    foreign = setting.account(setting.world.organization(entitlements=["controls_premium"]))
+    foreign = setting.account(setting.identity.organization(entitlements=["controls_premium"]))
     mine = setting.controls(organization, foreign)
     bodies = []
     for account in (str(foreign), "00000000-0000-4000-8000-000000000000"):
@@ -157,7 +157,7 @@ def test_an_unknown_account_and_a_foreign_one_look_the_same(setting: Any, organi
 
 
 def test_the_account_is_looked_at_before_the_plan_and_the_plan_before_the_body(setting: Any, organization: Any) -> None:
-    poor = setting.world.organization()
+    poor = setting.identity.organization()
     stranger = setting.controls(poor, setting.account(organization))
     owner = setting.controls(poor, setting.account(poor))
     nonsense = {"manually_disabled": "yes"}

@@ -35,8 +35,8 @@ def test_the_switch_of_an_account_is_put_read_and_removed(controls: Any) -> None
 
 
 def test_the_switch_of_the_organization_stops_every_account_of_it_and_no_other(setting: Any) -> None:
-    mine = setting.world.organization(entitlements=["controls_premium"])
-    theirs = setting.world.organization(entitlements=["controls_premium"])
+    mine = setting.identity.organization(entitlements=["controls_premium"])
+    theirs = setting.identity.organization(entitlements=["controls_premium"])
     one, two = (setting.controls(mine, setting.account(mine, kind)) for kind in ("paper", "live"))
     other = setting.controls(theirs, setting.account(theirs))
 

@@ -8,8 +8,8 @@ from sqlalchemy.exc import ProgrammingError
 
 from chassis import tenancy
 from controls import store
-from tip_local.forgetful import forgetting
-from tip_local.world import Organization
+from tip_testing.forgetting import forgetting
+from tip_testing.identity_fixtures import Organization
 
 from .conftest import Controls, Setting
 
@@ -24,7 +24,7 @@ def engine(setting: Setting) -> Engine:
 @pytest.fixture
 def stranger(setting: Setting) -> Controls:
     """An admin of another organization, whose account has a control."""
-    other = setting.world.organization(entitlements=["controls_premium"])
+    other = setting.identity.organization(entitlements=["controls_premium"])
     theirs = setting.controls(other, setting.account(other))
     assert theirs.symbol("PUT", "THEIRS", body={"manually_disabled": True}).status_code == 201
     return theirs

@@ -17,8 +17,8 @@ from sqlalchemy import text
 
 from chassis.outbox import Outbox
 from identity.app import create_app
-from tip_local.platform_plugin import Platform
-from tip_local.world import World
+from tip_testing.identity_fixtures import IdentityFixtures
+from tip_testing.platform_plugin import Platform
 
 HERE = Path(__file__).parent
 PATIENCE_S = 60  # with a process that has to share a busy machine
@@ -30,9 +30,9 @@ def client(platform: Platform) -> FlaskClient:
 
 
 @pytest.fixture(scope="module")
-def operator(world: World) -> dict[str, str]:
+def operator(identity: IdentityFixtures) -> dict[str, str]:
     """The headers of a service account that may do everything."""
-    return bearer(world.service_account().token)
+    return bearer(identity.service_account().token)
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -65,8 +65,8 @@ def events(platform: Platform) -> Events:
 
 
 @pytest.fixture
-def outbox(world: World) -> Outbox:
-    return world.deps.outbox
+def outbox(identity: IdentityFixtures) -> Outbox:
+    return identity.deps.outbox
 
 
 @contextmanager

@@ -20,8 +20,9 @@ from identity import model, usecases
 from identity.app import create_app, dependencies
 from identity.config import Config, RelayConfig
 from identity.worker import chores
-from tip_local.platform_plugin import Platform
-from tip_local.world import ROLES, Organization, World
+from tip_local.identity_seed import ROLES
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform
 
 Bearer = Callable[[str], dict[str, str]]
 Headers = dict[str, str]
@@ -29,8 +30,8 @@ KEY = {"name": "Desk", "environment": "paper", "permissions": ["intent:read", "i
 
 
 @pytest.fixture
-def organization(world: World) -> Organization:
-    return world.organization()
+def organization(identity: IdentityFixtures) -> Organization:
+    return identity.organization()
 
 
 @pytest.fixture
@@ -110,9 +111,9 @@ def test_an_impossible_provider_id_names_nothing(client: FlaskClient, operator: 
 
 
 def test_organizations_are_listed_page_by_page_without_gap_or_repetition(
-    client: FlaskClient, world: World, operator: Headers
+    client: FlaskClient, identity: IdentityFixtures, operator: Headers
 ) -> None:
-    made = {str(usecases.create_organization(world.deps, "local", uuid4().hex, "x").id) for _ in range(7)}
+    made = {str(usecases.create_organization(identity.deps, "local", uuid4().hex, "x").id) for _ in range(7)}
 
     seen: list[str] = []
     cursor = None
@@ -128,12 +129,12 @@ def test_organizations_are_listed_page_by_page_without_gap_or_repetition(
 
 
 def test_the_lists_of_an_organization_have_pages_too(
-    client: FlaskClient, world: World, organization: Organization, operator: Headers
+    client: FlaskClient, identity: IdentityFixtures, organization: Organization, operator: Headers
 ) -> None:
     for name in ("trading_live", "controls_premium"):
-        usecases.put_entitlement(world.deps, organization.id, name)
+        usecases.put_entitlement(identity.deps, organization.id, name)
     for path, name, expected in (
-        ("memberships", "subject", [world.subject(organization.external_id, role) for role in ROLES]),
+        ("memberships", "subject", [identity.subject(organization.external_id, role) for role in ROLES]),
         ("entitlements", "name", ["trading_live", "controls_premium"]),
     ):
         at, seen = f"/v1/organizations/{organization.id}/{path}", []
@@ -156,10 +157,10 @@ def test_a_bad_page_is_refused(client: FlaskClient, operator: Headers, query: st
 
 
 def test_a_cursor_of_one_organization_means_nothing_in_another(
-    client: FlaskClient, world: World, admin: Headers, as_bearer: Bearer
+    client: FlaskClient, identity: IdentityFixtures, admin: Headers, as_bearer: Bearer
 ) -> None:
     cursor = client.get("/v1/api-keys?limit=1", headers=admin).json["next_cursor"]
-    stranger = as_bearer(world.organization().tokens["admin"])
+    stranger = as_bearer(identity.organization().tokens["admin"])
 
     assert client.get(f"/v1/api-keys?next_cursor={cursor}", headers=admin).status_code == 200
     assert client.get(f"/v1/api-keys?next_cursor={cursor}", headers=stranger).status_code == 400
@@ -167,12 +168,12 @@ def test_a_cursor_of_one_organization_means_nothing_in_another(
 
 @pytest.mark.parametrize("provider", ["auth0|", "https://provider.example/users/"])
 def test_an_admin_makes_members_and_changes_and_takes_their_roles(
-    client: FlaskClient, world: World, organization: Organization, admin: Headers, as_bearer: Bearer, events: Any,
-    provider: str,
+    client: FlaskClient, identity: IdentityFixtures, organization: Organization, admin: Headers, as_bearer: Bearer,
+    events: Any, provider: str,
 ) -> None:  # fmt: skip
     path = f"/v1/organizations/{organization.id}/memberships"
     subject = f"{provider}{uuid4().hex[:8]} ü"
-    token = as_bearer(world.user_token(subject, organization.external_id))
+    token = as_bearer(identity.user_token(subject, organization.external_id))
     assert client.get("/v1/auth/self", headers=token).status_code == 401
 
     first = client.put(f"{path}/{quote(subject)}", json={"role": "member"}, headers=admin)
@@ -197,16 +198,16 @@ def test_an_admin_makes_members_and_changes_and_takes_their_roles(
 
 
 def test_an_organization_keeps_its_last_admin_unless_it_is_taken_away_by_hand(
-    client: FlaskClient, world: World, organization: Organization, admin: Headers, operator: Headers
+    client: FlaskClient, identity: IdentityFixtures, organization: Organization, admin: Headers, operator: Headers
 ) -> None:
-    subject = world.subject(organization.external_id, "admin")
+    subject = identity.subject(organization.external_id, "admin")
     path = f"/v1/organizations/{organization.id}/memberships/{subject}"
 
     demoted = client.put(path, json={"role": "member"}, headers=admin)
     removed = client.delete(path, headers=admin)
 
     assert [(answer.status_code, answer.json["code"]) for answer in (demoted, removed)] == [(409, "last_admin")] * 2
-    usecases.remove_member(world.deps, None, organization.id, subject)
+    usecases.remove_member(identity.deps, None, organization.id, subject)
     assert client.get(path, headers=operator).status_code == 404
 
 
@@ -290,9 +291,9 @@ def test_a_key_is_changed_disabled_and_deleted(client: FlaskClient, admin: Heade
 
 
 def test_a_service_account_puts_into_a_key_only_what_its_own_scopes_cover(
-    client: FlaskClient, world: World, organization: Organization, as_bearer: Bearer
+    client: FlaskClient, identity: IdentityFixtures, organization: Organization, as_bearer: Bearer
 ) -> None:
-    narrow = as_bearer(world.service_account(["api-key:write", "account:read"]).token)
+    narrow = as_bearer(identity.service_account(["api-key:write", "account:read"]).token)
     narrow |= {"x-organization-id": str(organization.id)}
 
     def ask(*permissions: str) -> tuple[int, str | None]:
@@ -324,12 +325,17 @@ LATER, SOONER = ((datetime.now(UTC) + timedelta(days=days)).isoformat().replace(
     ids=lambda value: "-".join(value) if isinstance(value, dict) else str(value),
 )
 def test_a_key_stronger_than_its_scopes_a_service_account_may_weaken_and_not_bring_back(
-    client: FlaskClient, world: World, organization: Organization, as_bearer: Bearer, changes: Any, status: int
+    client: FlaskClient,
+    identity: IdentityFixtures,
+    organization: Organization,
+    as_bearer: Bearer,
+    changes: Any,
+    status: int,
 ) -> None:
-    narrow = as_bearer(world.service_account(["api-key:write", "account:read"]).token)
+    narrow = as_bearer(identity.service_account(["api-key:write", "account:read"]).token)
     in_60_days = datetime.now(UTC) + timedelta(days=60)
     new = model.NewApiKey("Desk", "paper", ("account:read", "credential:edit"), in_60_days)
-    key, _ = usecases.create_key(world.deps, organization.id, new)
+    key, _ = usecases.create_key(identity.deps, organization.id, new)
     path, headers = f"/v1/api-keys/{key.id}", narrow | {"x-organization-id": str(organization.id)}
     assert client.patch(path, json={"disabled": True}, headers=headers).status_code == 200
 
@@ -338,7 +344,7 @@ def test_a_key_stronger_than_its_scopes_a_service_account_may_weaken_and_not_bri
 
 
 def test_a_service_account_must_name_an_organization_that_is_there(
-    client: FlaskClient, world: World, organization: Organization, operator: Headers
+    client: FlaskClient, identity: IdentityFixtures, organization: Organization, operator: Headers
 ) -> None:
     for value, status in ((None, 403), (str(uuid4()), 403), ("x", 403), (str(organization.id), 200)):
         headers = operator | ({"x-organization-id": value} if value else {})
@@ -371,10 +377,10 @@ def test_a_service_accounts_secret_is_shown_once_and_can_be_replaced(
 
 
 def test_nobody_makes_or_takes_over_a_service_account_stronger_than_themselves(
-    client: FlaskClient, world: World, as_bearer: Bearer
+    client: FlaskClient, identity: IdentityFixtures, as_bearer: Bearer
 ) -> None:
-    weak = as_bearer(world.service_account(["organization:write", "intent:read"]).token)
-    strong = f"/v1/service-accounts/{world.service_account().client_id}"
+    weak = as_bearer(identity.service_account(["organization:write", "intent:read"]).token)
+    strong = f"/v1/service-accounts/{identity.service_account().client_id}"
     wide = {"name": "x", "scopes": ["intent:read", "credential:write"]}
 
     refused = [
@@ -389,7 +395,12 @@ def test_nobody_makes_or_takes_over_a_service_account_stronger_than_themselves(
 
 
 def test_an_entitlement_lasts_until_its_date(
-    client: FlaskClient, world: World, organization: Organization, operator: Headers, events: Any, platform: Platform
+    client: FlaskClient,
+    identity: IdentityFixtures,
+    organization: Organization,
+    operator: Headers,
+    events: Any,
+    platform: Platform,
 ) -> None:
     path = f"/v1/organizations/{organization.id}/entitlements"
     key = {"x-api-key": organization.api_keys["live"]}
@@ -472,8 +483,8 @@ class Statements:
         self.seen.append(statement)
 
 
-def test_an_organization_without_redis_still_knows_its_keys(platform: Platform, world: World) -> None:
-    organization = world.organization()
+def test_an_organization_without_redis_still_knows_its_keys(platform: Platform, identity: IdentityFixtures) -> None:
+    organization = identity.organization()
     client = create_app(platform.web_environment("identity", REDIS_URL="redis://127.0.0.1:9/0")).test_client()
 
     assert client.get("/v1/auth/self", headers={"x-api-key": organization.api_keys["live"]}).status_code == 200
@@ -531,7 +542,7 @@ def test_the_first_operator_is_made_by_hand(
 
 
 def test_the_first_admin_of_an_organization_is_made_by_hand(
-    client: FlaskClient, platform: Platform, world: World, operator: Headers, as_bearer: Bearer,
+    client: FlaskClient, platform: Platform, identity: IdentityFixtures, operator: Headers, as_bearer: Bearer,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     for name, value in platform.web_environment("identity").items():
@@ -539,7 +550,7 @@ def test_the_first_admin_of_an_organization_is_made_by_hand(
     external_id, subject = uuid4().hex, f"founder-{uuid4().hex[:8]}"
     made = client.post("/v1/organizations", json={"external_id": external_id, "name": "New"}, headers=operator).json
     member = ["--organization", made["id"], "--subject", subject]
-    founder = as_bearer(world.user_token(subject, external_id))
+    founder = as_bearer(identity.user_token(subject, external_id))
 
     do_by_hand("put-member", *member, "--role", "admin")
     assert json.loads(capsys.readouterr().out)["role"] == "admin"

@@ -11,8 +11,8 @@ import redis
 import requests
 from sqlalchemy import Connection, text
 
-from tip_local.platform_plugin import Platform
-from tip_local.world import World
+from tip_testing.identity_fixtures import IdentityFixtures
+from tip_testing.platform_plugin import Platform
 
 KEY = {"name": "canary", "environment": "live", "permissions": ["intent:read"]}
 
@@ -26,18 +26,18 @@ def test_a_key_a_secret_and_a_token_are_in_no_log_no_table_and_no_message(
     fresh_platform: Platform, log_file: Path, serve: Any, run_process: Any, eventually: Any
 ) -> None:
     """identity's web and its relay with debug logs, so that nothing is left unsaid."""
-    world = World(fresh_platform.administrator_environment("identity"))
+    identity = IdentityFixtures(fresh_platform.administrator_environment("identity"))
     web = {**os.environ, **fresh_platform.web_environment("identity", LOG_LEVEL="debug")}
     relay = {**os.environ, **fresh_platform.environment("identity", LOG_LEVEL="debug")}
-    canaries = [fresh_platform.signing_key, world.deps.signer.key_encryption_keys[0].hex()]
+    canaries = [fresh_platform.signing_key, identity.deps.signer.key_encryption_keys[0].hex()]
     with (
         log_file.open("ab") as log,
         serve(web, log=log) as (base, _),
         run_process("-m", "identity.worker", "relay", environment=relay, log=log),
     ):
-        canaries += list(_exercise(base, world))
+        canaries += list(_exercise(base, identity))
         eventually(lambda: _all_delivered(fresh_platform), 60)
-    world.close()
+    identity.close()
 
     everything = {
         "the logs": log_file.read_text(),
@@ -56,11 +56,11 @@ def _all_delivered(platform: Platform) -> bool:
         return int(left.scalar_one()) == 0
 
 
-def _exercise(base: str, world: World) -> Iterator[str]:
+def _exercise(base: str, identity: IdentityFixtures) -> Iterator[str]:
     """Use and misuse each secret: rightly, in the wrong place, and where it causes an error."""
-    organization = world.organization()
+    organization = identity.organization()
     admin = {"Authorization": f"Bearer {organization.tokens['admin']}"}
-    operator = {"Authorization": f"Bearer {world.service_account().token}"}
+    operator = {"Authorization": f"Bearer {identity.service_account().token}"}
     key = requests.post(f"{base}/v1/api-keys", json=KEY, headers=admin, timeout=60).json()["key"]
     body = {"name": "canary", "scopes": ["intent:read"]}
     account = requests.post(f"{base}/v1/service-accounts", json=body, headers=operator, timeout=60).json()

@@ -16,32 +16,32 @@ from sqlalchemy import text
 from identity import model, usecases
 from identity.app import create_app, dependencies
 from identity.config import Config, RelayConfig
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization, World
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform
 
 AT_ONCE = timedelta(0)
 Bearer = Callable[[str], dict[str, str]]
 
 
 @pytest.fixture(scope="module")
-def organization(world: World) -> Organization:
-    return world.organization()
+def organization(identity: IdentityFixtures) -> Organization:
+    return identity.organization()
 
 
 @pytest.fixture
-def subject(world: World, organization: Organization) -> str:
+def subject(identity: IdentityFixtures, organization: Organization) -> str:
     """A member who may be deleted."""
-    return new_member(world, organization)
+    return new_member(identity, organization)
 
 
-def new_member(world: World, organization: Organization) -> str:
+def new_member(identity: IdentityFixtures, organization: Organization) -> str:
     subject = f"user-{uuid4().hex[:12]}"
-    with world.deps.engine.connect() as tx:
+    with identity.deps.engine.connect() as tx:
         from identity.store import organizations
 
         found = organizations.find(tx, organization.id)
     assert found
-    usecases.put_member(world.deps, found, subject, "member")
+    usecases.put_member(identity.deps, found, subject, "member")
     return subject
 
 
@@ -58,9 +58,14 @@ def is_marked(platform: Platform, subject: str) -> tuple[bool, bool]:
 
 
 def test_a_deleted_user_is_gone_for_ever_and_told_of_once(
-    client: FlaskClient, world: World, organization: Organization, subject: str, events: Any, as_bearer: Bearer
+    client: FlaskClient,
+    identity: IdentityFixtures,
+    organization: Organization,
+    subject: str,
+    events: Any,
+    as_bearer: Bearer,
 ) -> None:
-    token = as_bearer(world.user_token(subject, organization.external_id))
+    token = as_bearer(identity.user_token(subject, organization.external_id))
 
     answer = client.delete("/v1/users/me", headers=token)
 
@@ -74,9 +79,9 @@ def test_a_deleted_user_is_gone_for_ever_and_told_of_once(
 
 
 def test_a_deleted_user_stays_out_although_an_admin_makes_them_a_member_again(
-    client: FlaskClient, world: World, organization: Organization, subject: str, as_bearer: Bearer
+    client: FlaskClient, identity: IdentityFixtures, organization: Organization, subject: str, as_bearer: Bearer
 ) -> None:
-    token = as_bearer(world.user_token(subject, organization.external_id))
+    token = as_bearer(identity.user_token(subject, organization.external_id))
     client.delete("/v1/users/me", headers=token)
 
     path = f"/v1/organizations/{organization.id}/memberships/{subject}"
@@ -87,11 +92,11 @@ def test_a_deleted_user_stays_out_although_an_admin_makes_them_a_member_again(
 
 
 def test_an_admin_cannot_tell_a_user_deleted_elsewhere_from_an_unknown_one(
-    client: FlaskClient, world: World, organization: Organization, subject: str, as_bearer: Bearer
+    client: FlaskClient, identity: IdentityFixtures, organization: Organization, subject: str, as_bearer: Bearer
 ) -> None:
-    deleted_token = as_bearer(world.user_token(subject, organization.external_id))
+    deleted_token = as_bearer(identity.user_token(subject, organization.external_id))
     client.delete("/v1/users/me", headers=deleted_token)
-    elsewhere = world.organization()
+    elsewhere = identity.organization()
     admin, members = as_bearer(elsewhere.tokens["admin"]), f"/v1/organizations/{elsewhere.id}/memberships"
 
     def told(name: str) -> list[Any]:
@@ -111,10 +116,10 @@ def test_an_admin_cannot_tell_a_user_deleted_elsewhere_from_an_unknown_one(
 
 
 def test_a_deleted_user_whom_an_admin_makes_a_member_still_may_do_nothing(
-    client: FlaskClient, world: World, organization: Organization, subject: str, as_bearer: Bearer
+    client: FlaskClient, identity: IdentityFixtures, organization: Organization, subject: str, as_bearer: Bearer
 ) -> None:
-    client.delete("/v1/users/me", headers=as_bearer(world.user_token(subject, organization.external_id)))
-    elsewhere = world.organization()
+    client.delete("/v1/users/me", headers=as_bearer(identity.user_token(subject, organization.external_id)))
+    elsewhere = identity.organization()
 
     put = client.put(
         f"/v1/organizations/{elsewhere.id}/memberships/{subject}",
@@ -123,15 +128,20 @@ def test_a_deleted_user_whom_an_admin_makes_a_member_still_may_do_nothing(
     )
 
     assert put.status_code == 201
-    token = as_bearer(world.user_token(subject, elsewhere.external_id, "admin"))
+    token = as_bearer(identity.user_token(subject, elsewhere.external_id, "admin"))
     assert client.get("/v1/api-keys", headers=token).status_code == 401
 
 
 def test_deleting_at_the_same_moment_from_many_places_tells_once(
-    platform: Platform, world: World, organization: Organization, subject: str, events: Any, as_bearer: Bearer
+    platform: Platform,
+    identity: IdentityFixtures,
+    organization: Organization,
+    subject: str,
+    events: Any,
+    as_bearer: Bearer,
 ) -> None:
     app = create_app(platform.web_environment("identity"))
-    token = as_bearer(world.user_token(subject, organization.external_id))
+    token = as_bearer(identity.user_token(subject, organization.external_id))
 
     with ThreadPoolExecutor(8) as threads:
         statuses = list(
@@ -142,8 +152,10 @@ def test_deleting_at_the_same_moment_from_many_places_tells_once(
     assert len(deletions(events, subject)) == 1
 
 
-def test_every_error_of_this_endpoint_is_plain_text(client: FlaskClient, world: World, as_bearer: Bearer) -> None:
-    both = as_bearer(world.user_without_organization()) | {"x-api-key": "x"}
+def test_every_error_of_this_endpoint_is_plain_text(
+    client: FlaskClient, identity: IdentityFixtures, as_bearer: Bearer
+) -> None:
+    both = as_bearer(identity.user_without_organization()) | {"x-api-key": "x"}
     for answer, status in (
         (client.delete("/v1/users/me"), 401),
         (client.delete("/v1/users/me", headers=both), 400),
@@ -171,12 +183,12 @@ def deleting(platform: Platform, scripted_provider: Any) -> Deleting:
 
 @pytest.mark.parametrize("answer", [204, 404, 410])
 def test_gone_at_the_provider_is_gone_also_if_it_was_before(
-    platform: Platform, world: World, organization: Organization, subject: str, deleting: Deleting,
+    platform: Platform, identity: IdentityFixtures, organization: Organization, subject: str, deleting: Deleting,
     scripted_provider: Any, events: Any, as_bearer: Bearer, answer: int,
 ) -> None:  # fmt: skip
     scripted_provider.answer = answer
 
-    token = as_bearer(world.user_token(subject, organization.external_id))
+    token = as_bearer(identity.user_token(subject, organization.external_id))
 
     assert deleting.app.test_client().delete("/v1/users/me", headers=token).status_code == 204
     assert is_marked(platform, subject) == (True, True)
@@ -185,13 +197,13 @@ def test_gone_at_the_provider_is_gone_also_if_it_was_before(
 
 @pytest.mark.parametrize("answer", [401, 403, 429, 503, "down"])
 def test_a_provider_that_has_certainly_not_deleted_leaves_everything_as_it_was(
-    platform: Platform, world: World, organization: Organization, subject: str, deleting: Deleting,
+    platform: Platform, identity: IdentityFixtures, organization: Organization, subject: str, deleting: Deleting,
     scripted_provider: Any, events: Any, as_bearer: Bearer, answer: int | str,
 ) -> None:  # fmt: skip
     if answer == "down":
         scripted_provider.close()
     scripted_provider.answer = answer
-    client, token = deleting.app.test_client(), as_bearer(world.user_token(subject, organization.external_id))
+    client, token = deleting.app.test_client(), as_bearer(identity.user_token(subject, organization.external_id))
 
     refused = client.delete("/v1/users/me", headers=token)
 
@@ -206,11 +218,11 @@ def test_a_provider_that_has_certainly_not_deleted_leaves_everything_as_it_was(
 
 @pytest.mark.parametrize("answer", [500, "drop after deleting"])
 def test_a_provider_that_may_have_deleted_is_asked_again_by_the_worker(
-    platform: Platform, world: World, organization: Organization, subject: str, deleting: Deleting,
+    platform: Platform, identity: IdentityFixtures, organization: Organization, subject: str, deleting: Deleting,
     scripted_provider: Any, events: Any, as_bearer: Bearer, answer: int | str,
 ) -> None:  # fmt: skip
     scripted_provider.answer = answer
-    client, token = deleting.app.test_client(), as_bearer(world.user_token(subject, organization.external_id))
+    client, token = deleting.app.test_client(), as_bearer(identity.user_token(subject, organization.external_id))
 
     unclear = client.delete("/v1/users/me", headers=token)
 
@@ -225,11 +237,11 @@ def test_a_provider_that_may_have_deleted_is_asked_again_by_the_worker(
 
 
 def test_the_worker_leaves_a_deletion_alone_that_is_still_under_way(
-    platform: Platform, world: World, organization: Organization, subject: str, deleting: Deleting,
+    platform: Platform, identity: IdentityFixtures, organization: Organization, subject: str, deleting: Deleting,
     scripted_provider: Any, as_bearer: Bearer,
 ) -> None:  # fmt: skip
     scripted_provider.answer = 500
-    token = as_bearer(world.user_token(subject, organization.external_id))
+    token = as_bearer(identity.user_token(subject, organization.external_id))
     deleting.app.test_client().delete("/v1/users/me", headers=token)
     scripted_provider.answer = 204
 
@@ -237,14 +249,16 @@ def test_the_worker_leaves_a_deletion_alone_that_is_still_under_way(
     assert usecases.finish_deletions(deleting.relay, AT_ONCE) == 1
 
 
-def test_one_attempt_does_not_withdraw_another(world: World, organization: Organization, subject: str) -> None:
+def test_one_attempt_does_not_withdraw_another(
+    identity: IdentityFixtures, organization: Organization, subject: str
+) -> None:
     from identity.store import people
 
-    with world.deps.engine.begin() as tx:
-        user = people.ensure_user(tx, uuid4(), world.provider, subject)
+    with identity.deps.engine.begin() as tx:
+        user = people.ensure_user(tx, uuid4(), identity.provider, subject)
         first = people.begin_deletion(tx, user.id)
     assert first
-    with world.deps.engine.begin() as tx:
+    with identity.deps.engine.begin() as tx:
         assert people.begin_deletion(tx, user.id) is None, "there is an open one, so this one cannot be withdrawn"
         assert not people.withdraw_deletion(tx, user.id, first)
         assert people.take_unfinished_deletion(tx, timedelta(days=-1)) == user
@@ -257,11 +271,11 @@ BEGUN = "The deletion has begun and is not confirmed yet; it will be completed w
 
 @pytest.mark.parametrize("refusal", [429, 503])
 def test_a_refused_retry_does_not_make_an_unconfirmed_deletion_forgotten(
-    platform: Platform, world: World, organization: Organization, subject: str, deleting: Deleting,
+    platform: Platform, identity: IdentityFixtures, organization: Organization, subject: str, deleting: Deleting,
     scripted_provider: Any, events: Any, as_bearer: Bearer, refusal: int,
 ) -> None:  # fmt: skip
     """The provider deletes and its answer is lost; the user asks again and now the provider is too busy."""
-    client, token = deleting.app.test_client(), as_bearer(world.user_token(subject, organization.external_id))
+    client, token = deleting.app.test_client(), as_bearer(identity.user_token(subject, organization.external_id))
     scripted_provider.answer = "drop after deleting"
     lost = client.delete("/v1/users/me", headers=token)
     scripted_provider.answer = refusal
@@ -278,11 +292,11 @@ def test_a_refused_retry_does_not_make_an_unconfirmed_deletion_forgotten(
 
 @pytest.mark.parametrize(("outer", "inner"), [(429, "drop after deleting"), ("drop after deleting", 429), (429, 429)])
 def test_of_two_deletions_at_the_same_time_the_refused_one_does_not_make_the_other_forgotten(
-    platform: Platform, world: World, organization: Organization, subject: str, deleting: Deleting,
+    platform: Platform, identity: IdentityFixtures, organization: Organization, subject: str, deleting: Deleting,
     scripted_provider: Any, events: Any, as_bearer: Bearer, outer: int | str, inner: int | str,
 ) -> None:  # fmt: skip
     """While the provider holds the first request, a second comes and is answered."""
-    token = as_bearer(world.user_token(subject, organization.external_id))
+    token = as_bearer(identity.user_token(subject, organization.external_id))
     answers: list[str] = []
 
     def delete() -> None:
@@ -304,10 +318,10 @@ def test_of_two_deletions_at_the_same_time_the_refused_one_does_not_make_the_oth
 
 
 def test_a_refused_deletion_is_a_success_if_another_one_succeeded_meanwhile(
-    world: World, organization: Organization, subject: str, deleting: Deleting, scripted_provider: Any, events: Any,
-    as_bearer: Bearer,
+    identity: IdentityFixtures, organization: Organization, subject: str, deleting: Deleting, scripted_provider: Any,
+    events: Any, as_bearer: Bearer,
 ) -> None:  # fmt: skip
-    token = as_bearer(world.user_token(subject, organization.external_id))
+    token = as_bearer(identity.user_token(subject, organization.external_id))
     statuses: list[int] = []
 
     def delete() -> None:
@@ -325,10 +339,10 @@ def test_a_refused_deletion_is_a_success_if_another_one_succeeded_meanwhile(
 
 
 def test_after_a_refusal_the_user_may_ask_again_as_if_for_the_first_time(
-    platform: Platform, world: World, organization: Organization, subject: str, deleting: Deleting,
+    platform: Platform, identity: IdentityFixtures, organization: Organization, subject: str, deleting: Deleting,
     scripted_provider: Any, as_bearer: Bearer,
 ) -> None:  # fmt: skip
-    client, token = deleting.app.test_client(), as_bearer(world.user_token(subject, organization.external_id))
+    client, token = deleting.app.test_client(), as_bearer(identity.user_token(subject, organization.external_id))
     scripted_provider.answer = 429
     for _ in range(2):
         assert client.delete("/v1/users/me", headers=token).get_data(as_text=True) == NOT_DELETED
@@ -340,14 +354,14 @@ def test_after_a_refusal_the_user_may_ask_again_as_if_for_the_first_time(
 
 @pytest.mark.parametrize("answer", [204, 429])
 def test_a_database_lost_on_the_way_does_not_say_that_nothing_was_written(
-    platform: Platform, world: World, organization: Organization, subject: str, deleting: Deleting,
+    platform: Platform, identity: IdentityFixtures, organization: Organization, subject: str, deleting: Deleting,
     scripted_provider: Any, events: Any, as_bearer: Bearer, answer: int,
 ) -> None:  # fmt: skip
     """Somebody holds the user's row from the provider's answer on, for longer than we wait."""
-    token = as_bearer(world.user_token(subject, organization.external_id))
+    token = as_bearer(identity.user_token(subject, organization.external_id))
     row = text("SELECT id FROM identity.app_user WHERE subject = :subject FOR UPDATE")
     scripted_provider.answer = answer
-    with world.deps.engine.begin() as tx:
+    with identity.deps.engine.begin() as tx:
         scripted_provider.meanwhile = lambda: tx.execute(row, {"subject": subject})
         unclear = deleting.app.test_client().delete("/v1/users/me", headers=token)
 

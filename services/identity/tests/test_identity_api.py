@@ -9,8 +9,8 @@ from sqlalchemy.exc import ProgrammingError
 
 from chassis import db, keys, migrations
 from identity import usecases
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization, World
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform
 
 COLUMNS = {
     "organization": {
@@ -58,8 +58,8 @@ def reader(platform: Platform) -> Iterator[Connection]:
 
 
 @pytest.fixture
-def organization(world: World) -> Organization:
-    return world.organization(entitlements=["trading_live"])
+def organization(identity: IdentityFixtures) -> Organization:
+    return identity.organization(entitlements=["trading_live"])
 
 
 def one(reader: Connection, query: str, **values: Any) -> Any:
@@ -121,9 +121,9 @@ def test_a_key_is_found_by_its_prefix_with_all_a_decision_needs(reader: Connecti
 
 
 def test_a_disabled_organization_is_told_with_each_of_its_keys(
-    reader: Connection, world: World, organization: Organization
+    reader: Connection, identity: IdentityFixtures, organization: Organization
 ) -> None:
-    usecases.change_organization(world.deps, organization.id, {"disabled": True})
+    usecases.change_organization(identity.deps, organization.id, {"disabled": True})
 
     rows = reader.execute(
         text("SELECT organization_disabled, disabled FROM identity_api.api_key WHERE organization_id = :id"),
@@ -134,10 +134,10 @@ def test_a_disabled_organization_is_told_with_each_of_its_keys(
 
 
 def test_only_entitlements_that_have_not_ended_are_entitlements(
-    reader: Connection, world: World, platform: Platform, organization: Organization
+    reader: Connection, identity: IdentityFixtures, platform: Platform, organization: Organization
 ) -> None:
     query = "SELECT entitlements FROM identity_api.organization WHERE provider = 'local' AND external_id = :id"
-    usecases.put_entitlement(world.deps, organization.id, "controls_premium")
+    usecases.put_entitlement(identity.deps, organization.id, "controls_premium")
     assert sorted(one(reader, query, id=organization.external_id).entitlements) == ["controls_premium", "trading_live"]
 
     with platform.admin() as connection:
@@ -147,9 +147,9 @@ def test_only_entitlements_that_have_not_ended_are_entitlements(
 
 
 def test_a_membership_taken_away_and_a_deleted_user_stay_known_as_such(
-    reader: Connection, world: World, platform: Platform, organization: Organization
+    reader: Connection, identity: IdentityFixtures, platform: Platform, organization: Organization
 ) -> None:
-    subject = world.subject(organization.external_id, "member")
+    subject = identity.subject(organization.external_id, "member")
     query = """
         SELECT u.deleted, m.role FROM identity_api.app_user u JOIN identity_api.membership m ON m.user_id = u.id
         WHERE u.provider = 'local' AND u.subject = :subject AND m.organization_id = :id
@@ -166,8 +166,10 @@ def test_a_membership_taken_away_and_a_deleted_user_stay_known_as_such(
     assert one(reader, query, subject=subject, id=organization.id) == (True, None)
 
 
-def test_a_service_account_is_shown_without_anything_to_guess_from(reader: Connection, world: World) -> None:
-    account = world.service_account(["intent:read"])
+def test_a_service_account_is_shown_without_anything_to_guess_from(
+    reader: Connection, identity: IdentityFixtures
+) -> None:
+    account = identity.service_account(["intent:read"])
 
     row = one(reader, "SELECT * FROM identity_api.service_account WHERE client_id = :id", id=account.client_id)
 
@@ -175,9 +177,9 @@ def test_a_service_account_is_shown_without_anything_to_guess_from(reader: Conne
 
 
 def test_only_public_halves_of_accepted_signing_keys_are_shown(
-    reader: Connection, world: World, platform: Platform
+    reader: Connection, identity: IdentityFixtures, platform: Platform
 ) -> None:
-    world.user_token("somebody")
+    identity.user_token("somebody")
     row = one(reader, "SELECT * FROM identity_api.signing_key")
     assert set(row.public_jwk) == {"alg", "kty", "n", "e", "kid", "use"}
 

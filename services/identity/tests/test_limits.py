@@ -10,8 +10,8 @@ from flask.testing import FlaskClient
 
 from identity.app import create_app
 from identity.config import Config
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization, World
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform
 
 Headers = dict[str, str]
 KEY = {"name": "Desk", "environment": "paper", "permissions": ["intent:read"]}
@@ -25,8 +25,8 @@ def limited(platform: Platform) -> FlaskClient:
 
 
 @pytest.fixture
-def organization(world: World) -> Organization:
-    return world.organization()
+def organization(identity: IdentityFixtures) -> Organization:
+    return identity.organization()
 
 
 @pytest.fixture
@@ -64,10 +64,12 @@ def test_keys_made_at_the_same_time_never_exceed_the_limit(
     assert statuses.count(201) == 2 and set(statuses) <= {201, 409, 503}  # 503: a lock waited for too long
 
 
-def test_another_organization_has_its_own_limit(limited: FlaskClient, world: World, admin: Headers) -> None:
+def test_another_organization_has_its_own_limit(
+    limited: FlaskClient, identity: IdentityFixtures, admin: Headers
+) -> None:
     while add_key(limited, admin).status_code == 201:
         pass
-    other = {"Authorization": f"Bearer {world.organization().tokens['admin']}"}
+    other = {"Authorization": f"Bearer {identity.organization().tokens['admin']}"}
 
     assert add_key(limited, other).status_code == 201
 

@@ -16,8 +16,8 @@ from werkzeug.test import TestResponse
 
 from identity import model, usecases
 from identity.app import create_app
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization, World
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform
 
 CALLERS = (
     "none",
@@ -95,7 +95,7 @@ token                   own    200 400 400 400 400     400 400   200 200  200   
 class Stage:
     """Two organizations, and a thing of each kind to act on, made anew where acting uses it up."""
 
-    world: World
+    identity: IdentityFixtures
     own: Organization
     other: Organization
     callers: dict[str, dict[str, str]]
@@ -110,25 +110,25 @@ class Stage:
         organization = self.organization(whose)
         subject = f"member-{self.made}"
         record = model.Organization(
-            organization.id, organization.external_id, "", self.world.provider, False, datetime.now(UTC)
+            organization.id, organization.external_id, "", self.identity.provider, False, datetime.now(UTC)
         )
-        usecases.put_member(self.world.deps, record, subject, "member")
+        usecases.put_member(self.identity.deps, record, subject, "member")
         return subject
 
     def new_key(self, whose: str) -> str:
         new = model.NewApiKey("to act on", "paper", ("intent:read",))
-        return str(usecases.create_key(self.world.deps, self.organization(whose).id, new)[0].id)
+        return str(usecases.create_key(self.identity.deps, self.organization(whose).id, new)[0].id)
 
     def new_service_account(self) -> str:
-        return usecases.create_service_account(self.world.deps, "to act on", ("intent:read",))[0].client_id
+        return usecases.create_service_account(self.identity.deps, "to act on", ("intent:read",))[0].client_id
 
     def with_entitlement(self, whose: str) -> str:
-        usecases.put_entitlement(self.world.deps, self.organization(whose).id, "controls_premium")
+        usecases.put_entitlement(self.identity.deps, self.organization(whose).id, "controls_premium")
         return f"{self.at(whose)}/entitlements/controls_premium"
 
     def without_entitlement(self, whose: str) -> str:
         path = self.with_entitlement(whose)
-        usecases.remove_entitlement(self.world.deps, self.organization(whose).id, "controls_premium")
+        usecases.remove_entitlement(self.identity.deps, self.organization(whose).id, "controls_premium")
         return path
 
     def at(self, whose: str) -> str:
@@ -217,65 +217,67 @@ def client(platform: Platform) -> FlaskClient:
 
 
 @pytest.fixture(scope="module")
-def stage(world: World) -> Stage:
-    own, other, off = world.organization(), world.organization(), world.organization()
+def stage(identity: IdentityFixtures) -> Stage:
+    own, other, off = identity.organization(), identity.organization(), identity.organization()
     callers = {role: _bearer(own.tokens[role]) for role in ("admin", "member", "read_only")}
     callers |= {
         "none": {},
-        "no_organization": _bearer(world.user_without_organization()),
+        "no_organization": _bearer(identity.user_without_organization()),
         "key_paper": {"x-api-key": own.api_keys["paper"]},
         "key_live": {"x-api-key": own.api_keys["live"]},
         "key_read_only": {"x-api-key": own.api_keys["paper_read_only"]},
-        "deleted_user": _bearer(_deleted_user(world, own)),
+        "deleted_user": _bearer(_deleted_user(identity, own)),
         "disabled_organization_user": _bearer(off.tokens["admin"]),
         "disabled_organization_key": {"x-api-key": off.api_keys["paper"]},
-        "disabled_service_account": _bearer(_disabled_service_account(world)),
-        "disabled_key": {"x-api-key": _changed_key(world, own, "disabled = true")},
-        "expired_key": {"x-api-key": _changed_key(world, own, "expires_at = now() - interval '1 second'")},
+        "disabled_service_account": _bearer(_disabled_service_account(identity)),
+        "disabled_key": {"x-api-key": _changed_key(identity, own, "disabled = true")},
+        "expired_key": {"x-api-key": _changed_key(identity, own, "expires_at = now() - interval '1 second'")},
     }
     for scope in {*SCOPES.values(), "organization:write"}:
         needed = {scope, "intent:read"}  # the second one is not asked for, only given away by some
         header = {"x-organization-id": str(own.id)}
-        callers[f"scoped:{scope}"] = _bearer(world.service_account(sorted(needed)).token) | header
+        callers[f"scoped:{scope}"] = _bearer(identity.service_account(sorted(needed)).token) | header
         rest = [one for one in model.SCOPES if one != scope]
-        callers[f"unscoped:{scope}"] = _bearer(world.service_account(rest).token) | header
-    usecases.change_organization(world.deps, off.id, {"disabled": True})
-    return Stage(world, own, other, callers, world.service_account(("intent:read",)))
+        callers[f"unscoped:{scope}"] = _bearer(identity.service_account(rest).token) | header
+    usecases.change_organization(identity.deps, off.id, {"disabled": True})
+    return Stage(identity, own, other, callers, identity.service_account(("intent:read",)))
 
 
 def _bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-def _deleted_user(world: World, organization: Organization) -> str:
-    subject = _fresh_user(world, organization, "admin")
-    with world.deps.engine.begin() as tx:
+def _deleted_user(identity: IdentityFixtures, organization: Organization) -> str:
+    subject = _fresh_user(identity, organization, "admin")
+    with identity.deps.engine.begin() as tx:
         tx.exec_driver_sql("UPDATE identity.app_user SET deleted_at = now() WHERE subject = %s", (subject[0],))
     return subject[1]
 
 
-def _fresh_user(world: World, organization: Organization, role: str) -> tuple[str, str]:
+def _fresh_user(identity: IdentityFixtures, organization: Organization, role: str) -> tuple[str, str]:
     subject = f"user-{uuid4().hex[:12]}"
-    record = model.Organization(organization.id, organization.external_id, "", world.provider, False, datetime.now(UTC))
-    usecases.put_member(world.deps, record, subject, role)
-    return subject, world.user_token(subject, organization.external_id, role)
+    record = model.Organization(
+        organization.id, organization.external_id, "", identity.provider, False, datetime.now(UTC)
+    )
+    usecases.put_member(identity.deps, record, subject, role)
+    return subject, identity.user_token(subject, organization.external_id, role)
 
 
-def _disabled_service_account(world: World) -> str:
-    account = world.service_account()
-    with world.deps.engine.begin() as tx:
+def _disabled_service_account(identity: IdentityFixtures) -> str:
+    account = identity.service_account()
+    with identity.deps.engine.begin() as tx:
         tx.exec_driver_sql(
             "UPDATE identity.service_account SET disabled = true WHERE client_id = %s", (account.client_id,)
         )
     return account.token
 
 
-def _changed_key(world: World, organization: Organization, change: str) -> str:
+def _changed_key(identity: IdentityFixtures, organization: Organization, change: str) -> str:
     expires_at = datetime.now(UTC) + timedelta(hours=1)
     record, key = usecases.create_key(
-        world.deps, organization.id, model.NewApiKey("changed", "paper", model.PERMISSIONS, expires_at)
+        identity.deps, organization.id, model.NewApiKey("changed", "paper", model.PERMISSIONS, expires_at)
     )
-    with world.deps.engine.begin() as tx:
+    with identity.deps.engine.begin() as tx:
         tx.exec_driver_sql(f"UPDATE identity.api_key SET {change} WHERE id = %s", (record.id,))
     return key
 
@@ -284,7 +286,7 @@ def headers_of(stage: Stage, endpoint: str, caller: str) -> dict[str, str]:
     if caller in ("scoped", "unscoped"):
         return stage.callers[f"{caller}:{SCOPES.get(endpoint, 'organization:write')}"]
     if endpoint == "delete_me" and caller in ("admin", "member", "read_only"):
-        return _bearer(_fresh_user(stage.world, stage.own, caller)[1])  # this one will be gone
+        return _bearer(_fresh_user(stage.identity, stage.own, caller)[1])  # this one will be gone
     return stage.callers[caller]
 
 
@@ -348,7 +350,7 @@ def test_what_is_foreign_looks_exactly_like_what_does_not_exist(client: FlaskCli
 
 
 def test_a_service_account_without_any_scope_looks_up_any_organization(client: FlaskClient, stage: Stage) -> None:
-    account = stage.world.service_account(())
+    account = stage.identity.service_account(())
     header = _bearer(account.token)
 
     assert client.get("/v1/auth/self", headers=header).json["scopes"] == []

@@ -22,8 +22,8 @@ from identity import model, usecases
 from identity.app import create_app
 from identity.providers import NotDeleted
 from identity.providers.oidc import OidcProvider
-from tip_local.platform_plugin import Platform
-from tip_local.world import World
+from tip_testing.identity_fixtures import IdentityFixtures
+from tip_testing.platform_plugin import Platform
 
 Bearer = Callable[[str], dict[str, str]]
 
@@ -34,15 +34,15 @@ def client(platform: Platform, canaille: Any) -> FlaskClient:
 
 
 @pytest.fixture(scope="module")
-def world(platform: Platform, canaille: Any) -> Iterator[World]:
-    world = World(platform.administrator_environment("identity", **canaille.environment()))
-    yield world
-    world.close()
+def identity(platform: Platform, canaille: Any) -> Iterator[IdentityFixtures]:
+    identity = IdentityFixtures(platform.administrator_environment("identity", **canaille.environment()))
+    yield identity
+    identity.close()
 
 
 @pytest.fixture(scope="module")
-def desk(world: World) -> model.Organization:
-    return usecases.create_organization(world.deps, "canaille", f"desk-{uuid4().hex[:8]}", "Desk")
+def desk(identity: IdentityFixtures) -> model.Organization:
+    return usecases.create_organization(identity.deps, "canaille", f"desk-{uuid4().hex[:8]}", "Desk")
 
 
 @pytest.fixture
@@ -69,23 +69,33 @@ def test_a_providers_user_is_known_by_the_token_alone(
 
 
 def test_a_membership_here_decides_over_the_providers_claim(
-    client: FlaskClient, canaille: Any, world: World, desk: model.Organization, name: str, as_bearer: Bearer
+    client: FlaskClient,
+    canaille: Any,
+    identity: IdentityFixtures,
+    desk: model.Organization,
+    name: str,
+    as_bearer: Bearer,
 ) -> None:
     subject = canaille.add_user(name, desk.external_id, "desk-leads")
     token = as_bearer(canaille.user_token(name))
-    usecases.put_member(world.deps, desk, subject, "read_only")
+    usecases.put_member(identity.deps, desk, subject, "read_only")
 
     assert client.get("/v1/auth/self", headers=token).json["role"] == "read_only"
 
 
 def test_a_membership_taken_away_here_counts_more_than_the_claim_from_the_next_request_on(
-    client: FlaskClient, canaille: Any, world: World, desk: model.Organization, name: str, as_bearer: Bearer
+    client: FlaskClient,
+    canaille: Any,
+    identity: IdentityFixtures,
+    desk: model.Organization,
+    name: str,
+    as_bearer: Bearer,
 ) -> None:
     subject = canaille.add_user(name, desk.external_id, "desk")
     token = as_bearer(canaille.user_token(name))
     assert client.get("/v1/auth/self", headers=token).json["role"] == "member"
 
-    usecases.remove_member(world.deps, None, desk.id, subject)
+    usecases.remove_member(identity.deps, None, desk.id, subject)
 
     after = client.get("/v1/auth/self", headers=token)
     assert (after.status_code, after.json["role"], after.json["organization_id"]) == (200, None, None)
@@ -128,9 +138,14 @@ def test_a_user_deletes_themself_at_the_provider_and_stays_deleted_with_a_valid_
 
 
 def test_an_organization_is_found_by_its_members_and_by_nobody_else(
-    client: FlaskClient, canaille: Any, world: World, desk: model.Organization, name: str, as_bearer: Bearer
+    client: FlaskClient,
+    canaille: Any,
+    identity: IdentityFixtures,
+    desk: model.Organization,
+    name: str,
+    as_bearer: Bearer,
 ) -> None:
-    other = usecases.create_organization(world.deps, "canaille", f"other-{name}", "Other")
+    other = usecases.create_organization(identity.deps, "canaille", f"other-{name}", "Other")
     canaille.add_user(name, desk.external_id, "desk")
     token = as_bearer(canaille.user_token(name))
 
@@ -142,13 +157,18 @@ def test_an_organization_is_found_by_its_members_and_by_nobody_else(
 
 
 def test_what_the_provider_signs_is_never_a_service_account_and_what_we_sign_never_a_user(
-    client: FlaskClient, canaille: Any, world: World, desk: model.Organization, name: str, as_bearer: Bearer
+    client: FlaskClient,
+    canaille: Any,
+    identity: IdentityFixtures,
+    desk: model.Organization,
+    name: str,
+    as_bearer: Bearer,
 ) -> None:
     subject = canaille.add_user(name, desk.external_id, "desk-leads")
-    ours = world.user_token(subject, desk.external_id, "admin")
+    ours = identity.user_token(subject, desk.external_id, "admin")
 
     assert client.get("/v1/auth/self", headers=as_bearer(ours)).status_code == 401
-    assert client.get("/v1/auth/self", headers=as_bearer(world.service_account().token)).status_code == 200
+    assert client.get("/v1/auth/self", headers=as_bearer(identity.service_account().token)).status_code == 200
     theirs = client.get("/v1/auth/self", headers=as_bearer(canaille.user_token(name)))
     assert theirs.json["principal_type"] == "user"
 

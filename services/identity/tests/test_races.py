@@ -11,8 +11,8 @@ from sqlalchemy import Connection, event, text
 from chassis.principals import Kind, Principal, Role
 from identity import model, usecases
 from identity.store import api_keys, organizations, people
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization, World
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform
 
 PATIENCE_S = 30
 WAITING = text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
@@ -38,101 +38,103 @@ def beside(platform: Platform) -> Beside:
 
 
 @pytest.fixture(autouse=True)
-def patient_locks(world: World) -> Iterator[None]:
+def patient_locks(identity: IdentityFixtures) -> Iterator[None]:
     """Who waits here waits until it is its turn, and not only as long as in life: a busy machine is slow."""
 
     def wait_long(connection: Connection) -> None:
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{PATIENCE_S}s'")
 
-    event.listen(world.deps.engine, "begin", wait_long)
+    event.listen(identity.deps.engine, "begin", wait_long)
     yield
-    event.remove(world.deps.engine, "begin", wait_long)
+    event.remove(identity.deps.engine, "begin", wait_long)
 
 
 def operator(*scopes: str) -> Principal:
     return Principal(Kind.SERVICE_ACCOUNT, "operator", grants=frozenset(scopes))
 
 
-def admin_of(organization: Organization, world: World) -> Principal:
-    subject = world.subject(organization.external_id, "admin")
+def admin_of(organization: Organization, identity: IdentityFixtures) -> Principal:
+    subject = identity.subject(organization.external_id, "admin")
     return Principal(Kind.USER, subject, organization.id, role=Role.ADMIN)
 
 
-def a_user(tx: Connection, world: World) -> model.User:
-    return people.ensure_user(tx, uuid4(), world.provider, f"user-{uuid4().hex[:12]}")
+def a_user(tx: Connection, identity: IdentityFixtures) -> model.User:
+    return people.ensure_user(tx, uuid4(), identity.provider, f"user-{uuid4().hex[:12]}")
 
 
-def test_a_user_who_is_being_deleted_does_not_become_a_member(world: World, beside: Beside) -> None:
-    organization = world.organization()
-    with world.deps.engine.begin() as tx:
-        user = a_user(tx, world)
+def test_a_user_who_is_being_deleted_does_not_become_a_member(identity: IdentityFixtures, beside: Beside) -> None:
+    organization = identity.organization()
+    with identity.deps.engine.begin() as tx:
+        user = a_user(tx, identity)
 
-    with world.deps.engine.begin() as tx:
+    with identity.deps.engine.begin() as tx:
         people.mark_deleted(tx, user.id)
-        added = beside(lambda: usecases.change_member(world.deps, None, organization.id, user.subject, "admin"))
+        added = beside(lambda: usecases.change_member(identity.deps, None, organization.id, user.subject, "admin"))
 
     with pytest.raises(model.UserDeleted):
         added.result(PATIENCE_S)
 
 
-def test_a_user_who_is_becoming_a_member_is_no_member_once_deleted(world: World, beside: Beside) -> None:
-    organization = world.organization()
-    with world.deps.engine.begin() as tx:
-        user = a_user(tx, world)
+def test_a_user_who_is_becoming_a_member_is_no_member_once_deleted(identity: IdentityFixtures, beside: Beside) -> None:
+    organization = identity.organization()
+    with identity.deps.engine.begin() as tx:
+        user = a_user(tx, identity)
 
     def delete() -> bool:
-        with world.deps.engine.begin() as tx:
+        with identity.deps.engine.begin() as tx:
             return people.mark_deleted(tx, user.id)
 
     with ThreadPoolExecutor(1) as threads:
-        with world.deps.engine.begin() as tx:
+        with identity.deps.engine.begin() as tx:
             tx.execute(text("LOCK TABLE identity.outbox IN EXCLUSIVE MODE"))  # the last step of adding has to wait
-            added = beside(lambda: usecases.change_member(world.deps, None, organization.id, user.subject, "admin"))
+            added = beside(lambda: usecases.change_member(identity.deps, None, organization.id, user.subject, "admin"))
             assert not added.done()
             deleted = threads.submit(delete)
             wait([deleted], timeout=0.2)
         assert added.result(PATIENCE_S) and deleted.result(PATIENCE_S)
 
-    with world.deps.engine.connect() as tx:
+    with identity.deps.engine.connect() as tx:
         assert people.member(tx, organization.id, user.subject) is None
 
 
 @pytest.mark.parametrize("taken", ["demoted", "removed"])
 def test_an_admin_whose_role_is_taken_away_at_the_same_moment_makes_no_other_admin(
-    world: World, beside: Beside, taken: str
+    identity: IdentityFixtures, beside: Beside, taken: str
 ) -> None:
-    organization = world.organization()
-    caller = admin_of(organization, world)
-    with world.deps.engine.begin() as tx:
-        user, itself = a_user(tx, world), people.member(tx, organization.id, caller.id)
+    organization = identity.organization()
+    caller = admin_of(organization, identity)
+    with identity.deps.engine.begin() as tx:
+        user, itself = a_user(tx, identity), people.member(tx, organization.id, caller.id)
     assert itself is not None
 
-    with world.deps.engine.begin() as tx:
+    with identity.deps.engine.begin() as tx:
         organizations.lock(tx, organization.id)
         if taken == "demoted":
             people.put_member(tx, organization.id, itself.user_id, "member")
         else:
             people.remove_member(tx, organization.id, itself.user_id)
-        added = beside(lambda: usecases.change_member(world.deps, caller, organization.id, user.subject, "admin"))
+        added = beside(lambda: usecases.change_member(identity.deps, caller, organization.id, user.subject, "admin"))
 
     with pytest.raises(model.GrantTooWide):
         added.result(PATIENCE_S)
-    with world.deps.engine.connect() as tx:
+    with identity.deps.engine.connect() as tx:
         assert people.member(tx, organization.id, user.subject) is None
 
 
-def test_a_permission_taken_away_at_the_same_moment_is_not_given_back(world: World, beside: Beside) -> None:
+def test_a_permission_taken_away_at_the_same_moment_is_not_given_back(
+    identity: IdentityFixtures, beside: Beside
+) -> None:
     """A service account may keep in a key what it could not put there, but only while it is there."""
-    organization = world.organization()
+    organization = identity.organization()
     new = model.NewApiKey("Desk", "paper", ("intent:read", "control:edit"))
-    key = usecases.create_key(world.deps, organization.id, new)[0]
+    key = usecases.create_key(identity.deps, organization.id, new)[0]
     narrow = operator("api-key:write", "intent:read")
     changes = {"permissions": ["intent:read", "control:edit"]}
 
-    with world.deps.engine.begin() as tx:
+    with identity.deps.engine.begin() as tx:
         api_keys.change(tx, organization.id, key.id, {"permissions": ["intent:read"]})
-        changed = beside(lambda: usecases.change_key(world.deps, narrow, organization.id, key.id, changes))
+        changed = beside(lambda: usecases.change_key(identity.deps, narrow, organization.id, key.id, changes))
 
     with pytest.raises(model.GrantTooWide):
         changed.result(PATIENCE_S)
-    assert usecases.get_key(world.deps, organization.id, key.id).permissions == ("intent:read",)
+    assert usecases.get_key(identity.deps, organization.id, key.id).permissions == ("intent:read",)

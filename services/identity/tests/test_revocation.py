@@ -19,8 +19,8 @@ from chassis.access import allow
 from chassis.config import ServiceConfig
 from chassis.principals import api_key, service_account, user
 from identity.app import create_app
-from tip_local.platform_plugin import Platform
-from tip_local.world import World
+from tip_testing.identity_fixtures import IdentityFixtures
+from tip_testing.platform_plugin import Platform
 
 LIMIT_S = 1.0
 Bearer = Callable[[str], dict[str, str]]
@@ -88,17 +88,17 @@ def assert_gone_everywhere(everywhere: list[FlaskClient], headers: dict[str, str
     ],
 )
 def test_what_is_taken_away_stops_working_everywhere_within_a_second(
-    everywhere: list[FlaskClient], world: World, platform: Platform, operator: dict[str, str], as_bearer: Bearer,
-    what: str, expected: tuple[int, None],
+    everywhere: list[FlaskClient], identity: IdentityFixtures, platform: Platform, operator: dict[str, str],
+    as_bearer: Bearer, what: str, expected: tuple[int, None],
 ) -> None:  # fmt: skip
-    organization, account = world.organization(), world.service_account(["intent:read"])
+    organization, account = identity.organization(), identity.service_account(["intent:read"])
     member = as_bearer(organization.tokens["member"])
     key = {"x-api-key": organization.api_keys["paper"]}
     bot = as_bearer(account.token)
     at = f"/v1/organizations/{organization.id}"
     as_operator = operator | {"x-organization-id": str(organization.id)}
     key_id = everywhere[0].get("/v1/auth/self", headers=key).json["id"]
-    subject = world.subject(organization.external_id, "member")
+    subject = identity.subject(organization.external_id, "member")
     headers, method, path, body = {
         "deleted user": (member, "DELETE", "/v1/users/me", None),
         "removed role": (member, "DELETE", f"{at}/memberships/{subject}", None),
@@ -126,8 +126,10 @@ def test_what_is_taken_away_stops_working_everywhere_within_a_second(
             assert validation(client, organization.api_keys["paper"]) == (401 if what == "deleted key" else "disabled")
 
 
-def test_a_key_stops_at_the_moment_it_expires(everywhere: list[FlaskClient], world: World, platform: Platform) -> None:
-    key = world.key(world.organization().id, "paper")
+def test_a_key_stops_at_the_moment_it_expires(
+    everywhere: list[FlaskClient], identity: IdentityFixtures, platform: Platform
+) -> None:
+    key = identity.key(identity.organization().id, "paper")
     assert [worth(client, {"x-api-key": key})[0] for client in everywhere] == [200, 200, 200]
     assert [validation(client, key) for client in everywhere[:2]] == ["good", "good"]
     with platform.admin() as connection:
@@ -142,9 +144,9 @@ def test_a_key_stops_at_the_moment_it_expires(everywhere: list[FlaskClient], wor
 
 
 def test_an_entitlement_taken_away_is_gone_with_the_next_request(
-    everywhere: list[FlaskClient], world: World, operator: dict[str, str]
+    everywhere: list[FlaskClient], identity: IdentityFixtures, operator: dict[str, str]
 ) -> None:
-    organization = world.organization(entitlements=["trading_live"])
+    organization = identity.organization(entitlements=["trading_live"])
     key = {"x-api-key": organization.api_keys["live"]}
     assert everywhere[2].get("/v1/auth/self", headers=key).json["entitlements"] == ["trading_live"]
 
@@ -155,9 +157,9 @@ def test_an_entitlement_taken_away_is_gone_with_the_next_request(
 
 
 def test_an_organization_that_is_enabled_again_works_again(
-    everywhere: list[FlaskClient], world: World, operator: dict[str, str]
+    everywhere: list[FlaskClient], identity: IdentityFixtures, operator: dict[str, str]
 ) -> None:
-    organization = world.organization()
+    organization = identity.organization()
     key = {"x-api-key": organization.api_keys["live"]}
     for disabled, status in ((True, 401), (False, 200)):
         everywhere[0].patch(f"/v1/organizations/{organization.id}", json={"disabled": disabled}, headers=operator)
@@ -166,17 +168,21 @@ def test_an_organization_that_is_enabled_again_works_again(
         assert said == ["disabled" if disabled else "good"] * 2
 
 
-def test_a_token_for_one_organization_gives_nothing_in_another(world: World, everywhere: list[FlaskClient]) -> None:
-    mine, other = world.organization(), world.organization()
-    subject = world.subject(mine.external_id, "admin")
-    stretched = world.user_token(subject, other.external_id, "admin")
+def test_a_token_for_one_organization_gives_nothing_in_another(
+    identity: IdentityFixtures, everywhere: list[FlaskClient]
+) -> None:
+    mine, other = identity.organization(), identity.organization()
+    subject = identity.subject(mine.external_id, "admin")
+    stretched = identity.user_token(subject, other.external_id, "admin")
 
     for client in everywhere:
         assert worth(client, {"Authorization": f"Bearer {stretched}"}) == (200, None)
 
 
-def test_an_unknown_user_with_a_well_signed_token_is_nobody(world: World, everywhere: list[FlaskClient]) -> None:
-    organization = replace(world.organization())
-    token = world.user_token(f"unknown-{uuid4().hex}", organization.external_id, "admin")
+def test_an_unknown_user_with_a_well_signed_token_is_nobody(
+    identity: IdentityFixtures, everywhere: list[FlaskClient]
+) -> None:
+    organization = replace(identity.organization())
+    token = identity.user_token(f"unknown-{uuid4().hex}", organization.external_id, "admin")
 
     assert [worth(client, {"Authorization": f"Bearer {token}"})[0] for client in everywhere] == [401] * 3

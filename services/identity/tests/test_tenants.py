@@ -12,19 +12,19 @@ from sqlalchemy.exc import ProgrammingError
 from chassis import tenancy
 from identity import model
 from identity.store import api_keys
-from tip_local.forgetful import forgetting
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization, World
+from tip_testing.forgetting import forgetting
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform
 
 
 @pytest.fixture
-def ours(world: World) -> Organization:
-    return world.organization(entitlements=["trading_live"])
+def ours(identity: IdentityFixtures) -> Organization:
+    return identity.organization(entitlements=["trading_live"])
 
 
 @pytest.fixture
-def theirs(world: World) -> Organization:
-    return world.organization(entitlements=["trading_live"])
+def theirs(identity: IdentityFixtures) -> Organization:
+    return identity.organization(entitlements=["trading_live"])
 
 
 @pytest.fixture
@@ -143,9 +143,9 @@ def test_the_web_process_writes_nothing_of_whom_it_does_not_serve(
 
 
 def test_an_operator_sees_all_organizations_and_a_user_only_their_own(
-    client: FlaskClient, world: World, ours: Organization, theirs: Organization
+    client: FlaskClient, identity: IdentityFixtures, ours: Organization, theirs: Organization
 ) -> None:
-    token = world.service_account(["organization:read"]).token
+    token = identity.service_account(["organization:read"]).token
 
     def status(bearer: str, organization: Organization) -> int:
         path = f"/v1/organizations/{organization.id}"

@@ -21,8 +21,8 @@ from chassis.config import BadConfiguration, ServiceConfig
 from identity import usecases
 from identity.app import create_app
 from identity.store import signing_keys
-from tip_local.platform_plugin import Platform
-from tip_local.world import World
+from tip_testing.identity_fixtures import IdentityFixtures
+from tip_testing.platform_plugin import Platform
 
 PATH = "/v1/auth/self"
 MISSING = object()
@@ -31,10 +31,10 @@ MISSING = object()
 class Mint:
     """Signs whatever it is asked to with identity's real key, as only identity itself could."""
 
-    def __init__(self, world: World) -> None:
-        self._deps = world.deps
-        self.subject, self.organization = "", world.organization()
-        self.subject = world.subject(self.organization.external_id, "admin")
+    def __init__(self, identity: IdentityFixtures) -> None:
+        self._deps = identity.deps
+        self.subject, self.organization = "", identity.organization()
+        self.subject = identity.subject(self.organization.external_id, "admin")
         with self._deps.engine.connect() as tx:
             [self.key] = signing_keys.accepted(tx)
         self.header = {"alg": "RS256", "kid": self.key.kid, "typ": "JWT"}
@@ -72,8 +72,8 @@ def encoded(value: bytes) -> str:
 
 
 @pytest.fixture(scope="module")
-def mint(world: World) -> Mint:
-    return Mint(world)
+def mint(identity: IdentityFixtures) -> Mint:
+    return Mint(identity)
 
 
 def status(client: FlaskClient, token: str) -> int:
@@ -235,21 +235,23 @@ def test_two_credentials_at_once_are_refused(client: FlaskClient, mint: Mint) ->
     assert client.get(PATH, headers=headers).status_code == 400
 
 
-def test_a_service_accounts_token_gives_no_scope_the_account_has_not(client: FlaskClient, world: World) -> None:
-    account = world.service_account(["intent:read"])
-    wide = world.service_token(account.client_id, ["intent:read", "organization:write"])
+def test_a_service_accounts_token_gives_no_scope_the_account_has_not(
+    client: FlaskClient, identity: IdentityFixtures
+) -> None:
+    account = identity.service_account(["intent:read"])
+    wide = identity.service_token(account.client_id, ["intent:read", "organization:write"])
 
     answer = client.get(PATH, headers={"Authorization": f"Bearer {wide}"})
 
     assert answer.json["scopes"] == ["intent:read"]
 
 
-def test_forged_tokens_are_all_refused(platform: Platform, world: World) -> None:
+def test_forged_tokens_are_all_refused(platform: Platform, identity: IdentityFixtures) -> None:
     """The small edition of `python -m bench.token_fuzz`."""
     fuzz = _load(Path(__file__).parents[3] / "bench" / "token_fuzz.py")
     client = create_app(platform.web_environment("identity", LOG_LEVEL="error")).test_client()
-    valid = [*world.organization().tokens.values(), world.service_account().token]
-    keys = usecases.public_keys(world.deps)
+    valid = [*identity.organization().tokens.values(), identity.service_account().token]
+    keys = usecases.public_keys(identity.deps)
 
     seed = time.time_ns()
 

@@ -20,8 +20,9 @@ from werkzeug.test import TestResponse
 from chassis.sealing import BrokenSeal
 from identity import model, usecases
 from identity.app import create_app
-from tip_local.platform_plugin import Platform
-from tip_local.world import ServiceAccount, World
+from tip_local.identity_seed import ServiceAccount
+from tip_testing.identity_fixtures import IdentityFixtures
+from tip_testing.platform_plugin import Platform
 
 PATH = "/oauth/token"
 Bearer = Callable[[str], dict[str, str]]
@@ -33,8 +34,8 @@ def client(platform: Platform) -> FlaskClient:
 
 
 @pytest.fixture(scope="module")
-def account(world: World) -> ServiceAccount:
-    return world.service_account(["intent:read", "account:read"])
+def account(identity: IdentityFixtures) -> ServiceAccount:
+    return identity.service_account(["intent:read", "account:read"])
 
 
 def basic(client_id: str, secret: str) -> dict[str, str]:
@@ -141,9 +142,9 @@ def test_the_document_says_what_the_endpoint_takes_and_how_it_refuses(client: Fl
 
 
 def test_a_disabled_account_gets_no_token_and_its_tokens_stop_working(
-    client: FlaskClient, world: World, operator: dict[str, str], as_bearer: Bearer
+    client: FlaskClient, identity: IdentityFixtures, operator: dict[str, str], as_bearer: Bearer
 ) -> None:
-    account = world.service_account(["intent:read"])
+    account = identity.service_account(["intent:read"])
 
     client.patch(f"/v1/service-accounts/{account.client_id}", json={"disabled": True}, headers=operator)
 
@@ -152,9 +153,9 @@ def test_a_disabled_account_gets_no_token_and_its_tokens_stop_working(
 
 
 @pytest.mark.usefixtures("patient_redis")
-def test_guessing_secrets_is_limited_per_client_and_per_address(platform: Platform, world: World) -> None:
+def test_guessing_secrets_is_limited_per_client_and_per_address(platform: Platform, identity: IdentityFixtures) -> None:
     client = create_app(platform.web_environment("identity", TOKEN_RATE_LIMIT_PER_MINUTE="5")).test_client()
-    account = world.service_account(["intent:read"])
+    account = identity.service_account(["intent:read"])
 
     def guess(address: str, client_id: str) -> int:
         form = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": "guess"}
@@ -186,69 +187,69 @@ def test_the_published_keys_verify_our_tokens_and_hold_nothing_private(
 def test_a_rotated_key_signs_only_after_everyone_can_have_seen_it_and_refuses_no_valid_token(
     fresh_platform: Platform, as_bearer: Bearer
 ) -> None:
-    world = World(fresh_platform.administrator_environment("identity"))
+    identity = IdentityFixtures(fresh_platform.administrator_environment("identity"))
     verifiers = [create_app(fresh_platform.web_environment(name)).test_client() for name in ("identity", "identity")]
-    account = world.service_account(["intent:read"])
+    account = identity.service_account(["intent:read"])
     before = account.token
     assert all(_status(client, before, as_bearer) == 200 for client in verifiers)  # the old keys are in the cache
 
-    new_kid = usecases.rotate_signing_keys(world.deps)
-    at_once = world.service_token(account.client_id, ["intent:read"])
+    new_kid = usecases.rotate_signing_keys(identity.deps)
+    at_once = identity.service_token(account.client_id, ["intent:read"])
     _age_keys(fresh_platform, seconds=10)
-    later = world.service_token(account.client_id, ["intent:read"])
+    later = identity.service_token(account.client_id, ["intent:read"])
 
     assert jwt.get_unverified_header(at_once)["kid"] == jwt.get_unverified_header(before)["kid"] != new_kid
     assert jwt.get_unverified_header(later)["kid"] == new_kid
     time.sleep(1.1)  # the verifiers' cooldown; in life it passes before the new key first signs
     for client in verifiers:
         assert [_status(client, token, as_bearer) for token in (before, at_once, later)] == [200, 200, 200]
-    world.close()
+    identity.close()
 
 
 def test_an_old_key_goes_when_nothing_signed_with_it_can_still_be_valid(fresh_platform: Platform) -> None:
-    world = World(fresh_platform.administrator_environment("identity"), token_lifetime_s=7 * 24 * 3600)
-    usecases.issue_token(world.deps, {"sub": "short"})
-    [old] = usecases.public_keys(world.deps)
-    usecases.rotate_signing_keys(world.deps)
+    identity = IdentityFixtures(fresh_platform.administrator_environment("identity"), token_lifetime_s=7 * 24 * 3600)
+    usecases.issue_token(identity.deps, {"sub": "short"})
+    [old] = usecases.public_keys(identity.deps)
+    usecases.rotate_signing_keys(identity.deps)
 
     _age_keys(fresh_platform, seconds=3_000)
-    assert usecases.retire_signing_keys(world.deps) == []
+    assert usecases.retire_signing_keys(identity.deps) == []
     _age_keys(fresh_platform, seconds=1_000)
-    assert usecases.retire_signing_keys(world.deps) == [old["kid"]]
+    assert usecases.retire_signing_keys(identity.deps) == [old["kid"]]
 
-    assert old not in usecases.public_keys(world.deps)
-    world.close()
+    assert old not in usecases.public_keys(identity.deps)
+    identity.close()
 
 
 def test_a_key_stays_as_long_as_its_longest_token(fresh_platform: Platform) -> None:
-    world = World(fresh_platform.administrator_environment("identity"), token_lifetime_s=7 * 24 * 3600)
-    world.user_token("somebody")
-    usecases.rotate_signing_keys(world.deps)
+    identity = IdentityFixtures(fresh_platform.administrator_environment("identity"), token_lifetime_s=7 * 24 * 3600)
+    identity.user_token("somebody")
+    usecases.rotate_signing_keys(identity.deps)
     _age_keys(fresh_platform, seconds=6 * 24 * 3600)
 
-    assert usecases.retire_signing_keys(world.deps) == []
-    world.close()
+    assert usecases.retire_signing_keys(identity.deps) == []
+    identity.close()
 
 
 def test_two_processes_that_find_no_key_make_one(fresh_platform: Platform) -> None:
-    worlds = [World(fresh_platform.administrator_environment("identity")) for _ in range(2)]
+    identities = [IdentityFixtures(fresh_platform.administrator_environment("identity")) for _ in range(2)]
     with ThreadPoolExecutor(2) as threads:
-        list(threads.map(lambda world: world.user_token("somebody"), worlds))
+        list(threads.map(lambda identity: identity.user_token("somebody"), identities))
 
-    assert len(usecases.public_keys(worlds[0].deps)) == 1
-    for world in worlds:
-        world.close()
+    assert len(usecases.public_keys(identities[0].deps)) == 1
+    for identity in identities:
+        identity.close()
 
 
 def test_after_a_change_of_key_and_reseal_the_old_key_opens_nothing_and_the_new_one_everything(
     fresh_platform: Platform,
 ) -> None:
-    def world(*keys: str) -> World:
+    def identity(*keys: str) -> IdentityFixtures:
         change = {"SIGNING_KEY_ENCRYPTION_KEY": keys[0], "EARLIER_SIGNING_KEY_ENCRYPTION_KEYS": ",".join(keys[1:])}
-        return World(fresh_platform.administrator_environment("identity", **change))
+        return IdentityFixtures(fresh_platform.administrator_environment("identity", **change))
 
     old, new = fresh_platform.signing_key, base64.b64encode(secrets.token_bytes(32)).decode()
-    with closing(world(old)) as before, closing(world(new, old)) as between:
+    with closing(identity(old)) as before, closing(identity(new, old)) as between:
         token = before.user_token("somebody")
         retired = usecases.rotate_signing_keys(before.deps)
         with fresh_platform.admin() as connection:  # a retired key is sealed, too
@@ -259,7 +260,7 @@ def test_after_a_change_of_key_and_reseal_the_old_key_opens_nothing_and_the_new_
         assert usecases.reseal_signing_keys(between.deps) == model.Resealed(2, ())
         assert usecases.reseal_signing_keys(between.deps) == model.Resealed(0, ())
 
-    with closing(world(new)) as after, closing(world(old)) as late:
+    with closing(identity(new)) as after, closing(identity(old)) as late:
         assert _kid(after.user_token("somebody")) == _kid(token)
         with pytest.raises(BrokenSeal):
             late.user_token("somebody")

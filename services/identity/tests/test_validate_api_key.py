@@ -8,14 +8,16 @@ from sqlalchemy import event, text
 
 from chassis import keys
 from identity.app import create_app
-from tip_local.platform_plugin import Platform
-from tip_local.world import World
+from tip_testing.identity_fixtures import IdentityFixtures
+from tip_testing.platform_plugin import Platform
 
 PATH = "/api/v1/auth/api-key/validate"
 
 
-def test_a_known_key_is_described_by_exactly_the_specified_fields(client: FlaskClient, world: World) -> None:
-    organization = world.organization()
+def test_a_known_key_is_described_by_exactly_the_specified_fields(
+    client: FlaskClient, identity: IdentityFixtures
+) -> None:
+    organization = identity.organization()
 
     answer = client.post(PATH, json={"api_key": organization.api_keys["live"]})
 
@@ -27,9 +29,9 @@ def test_a_known_key_is_described_by_exactly_the_specified_fields(client: FlaskC
     assert answer.json["created_at"].endswith("Z")
 
 
-def test_a_disabled_key_is_still_known_and_says_so(client: FlaskClient, world: World) -> None:
-    organization = world.organization()
-    with world.deps.engine.begin() as tx:
+def test_a_disabled_key_is_still_known_and_says_so(client: FlaskClient, identity: IdentityFixtures) -> None:
+    organization = identity.organization()
+    with identity.deps.engine.begin() as tx:
         tx.execute(
             text("UPDATE identity.api_key SET disabled = true WHERE organization_id = :id"), {"id": organization.id}
         )
@@ -48,9 +50,9 @@ def test_a_disabled_key_is_still_known_and_says_so(client: FlaskClient, world: W
     ],
 )
 def test_a_key_that_opens_nothing_is_known_as_disabled(
-    client: FlaskClient, world: World, platform: Platform, change: str, disabled: bool
+    client: FlaskClient, identity: IdentityFixtures, platform: Platform, change: str, disabled: bool
 ) -> None:
-    organization = world.organization()
+    organization = identity.organization()
     with platform.admin() as connection:
         connection.execute(text(f"UPDATE identity.{change}"), {"id": organization.id})
 
@@ -99,9 +101,9 @@ def test_guessing_is_limited_per_address(platform: Platform) -> None:
 
 
 @pytest.mark.usefixtures("patient_redis")
-def test_guessing_is_limited_per_key_prefix_from_any_address(platform: Platform, world: World) -> None:
+def test_guessing_is_limited_per_key_prefix_from_any_address(platform: Platform, identity: IdentityFixtures) -> None:
     client = create_app(platform.web_environment("identity", VALIDATE_RATE_LIMIT_PER_MINUTE="5")).test_client()
-    known = world.organization().api_keys["paper"]
+    known = identity.organization().api_keys["paper"]
 
     statuses = [
         client.post(
@@ -115,10 +117,10 @@ def test_guessing_is_limited_per_key_prefix_from_any_address(platform: Platform,
 
 @pytest.mark.usefixtures("patient_redis")
 def test_guessing_by_header_is_limited_per_prefix_and_leaves_the_keys_owner_alone(
-    platform: Platform, world: World
+    platform: Platform, identity: IdentityFixtures
 ) -> None:
     client = create_app(platform.web_environment("identity", RATE_LIMIT_PER_MINUTE="5")).test_client()
-    known = world.organization().api_keys["paper"]
+    known = identity.organization().api_keys["paper"]
 
     def ask(key: str, number: int) -> int:
         address = {"REMOTE_ADDR": f"127.9.7.{number}"}
@@ -140,13 +142,13 @@ def _another_with_prefix_of(known: str) -> str:
     "change", [lambda key: key[:-1] + ("A" if key[-1] != "A" else "B"), lambda key: key[:-1], str.upper]
 )
 def test_a_key_whose_checksum_is_wrong_is_refused_without_asking_the_database(
-    platform: Platform, world: World, change: Callable[[str], str]
+    platform: Platform, identity: IdentityFixtures, change: Callable[[str], str]
 ) -> None:
     client = create_app(platform.web_environment("identity")).test_client()
     statements: list[str] = []
     engine = client.application.extensions["deps"].engine
     event.listen(engine, "before_cursor_execute", lambda _c, _k, statement, *_: statements.append(statement))
-    good = world.organization().api_keys["paper"]
+    good = identity.organization().api_keys["paper"]
 
     validated = client.post(PATH, json={"api_key": change(good)})
     used = client.get("/v1/auth/self", headers={"x-api-key": change(good)})
@@ -157,8 +159,10 @@ def test_a_key_whose_checksum_is_wrong_is_refused_without_asking_the_database(
     assert len(statements) == 1, "and a good one costs exactly one"
 
 
-def test_a_key_with_a_known_beginning_and_another_end_is_unknown(client: FlaskClient, world: World) -> None:
-    known = world.organization().api_keys["paper"]
+def test_a_key_with_a_known_beginning_and_another_end_is_unknown(
+    client: FlaskClient, identity: IdentityFixtures
+) -> None:
+    known = identity.organization().api_keys["paper"]
 
     assert client.post(PATH, json={"api_key": _another_with_prefix_of(known)}).status_code == 401
     assert client.post(PATH, json={"api_key": known}).status_code == 200

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from identity import model, usecases
-from tip_local.world import OPERATOR, ROLES, World
+from tip_local.identity_seed import OPERATOR, ROLES
+from tip_testing.identity_fixtures import IdentityFixtures
 
 Headers = dict[str, str]
 Bearer = Callable[[str], Headers]
@@ -36,7 +37,7 @@ STEPS = st.tuples(
 class Stage:
     """Two new organizations, each founded by one admin, and what the rules say of their members so far."""
 
-    world: World
+    identity: IdentityFixtures
     as_bearer: Bearer
     ids: dict[str, UUID] = field(default_factory=dict)
     external_ids: dict[str, str] = field(default_factory=dict)
@@ -45,20 +46,20 @@ class Stage:
 
     def found(self, organization: str, founder: str) -> None:
         external_id = self.external_ids[organization] = uuid4().hex
-        made = usecases.create_organization(self.world.deps, self.world.provider, external_id, organization)
+        made = usecases.create_organization(self.identity.deps, self.identity.provider, external_id, organization)
         self.ids[organization] = made.id
-        usecases.put_member(self.world.deps, made, self.subjects[founder], "admin")
+        usecases.put_member(self.identity.deps, made, self.subjects[founder], "admin")
         self.members[organization, founder] = "admin"
 
     def headers(self, caller: tuple[str, Any, str]) -> Headers:
         kind, who, organization = caller
         if kind == "key":
-            return {"x-api-key": self.world.key(self.ids[organization], "paper")}
+            return {"x-api-key": self.identity.key(self.ids[organization], "paper")}
         if kind == "service account":
-            token = self.world.service_account(sorted(who)).token
+            token = self.identity.service_account(sorted(who)).token
             return self.as_bearer(token) | {"x-organization-id": str(self.ids[organization])}
         # The token claims the strongest role; what is recorded has to decide.
-        return self.as_bearer(self.world.user_token(self.subjects[who], self.external_ids[organization], "admin"))
+        return self.as_bearer(self.identity.user_token(self.subjects[who], self.external_ids[organization], "admin"))
 
     def path(self, organization: str, who: str) -> str:
         return f"/v1/organizations/{self.ids[organization]}/memberships/{self.subjects[who]}"
@@ -84,20 +85,20 @@ class Stage:
         return {
             (organization, names[member.subject]): member.role
             for organization, organization_id in self.ids.items()
-            for member in usecases.list_members(self.world.deps, OPERATOR, organization_id, None, 100)
+            for member in usecases.list_members(self.identity.deps, OPERATOR, organization_id, None, 100)
         }
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(steps=st.lists(STEPS, min_size=1, max_size=8))
 def test_a_role_is_given_and_taken_by_an_admin_of_that_organization_and_by_nobody_else(
-    client: FlaskClient, world: World, as_bearer: Bearer, steps: Sequence[Any]
+    client: FlaskClient, identity: IdentityFixtures, as_bearer: Bearer, steps: Sequence[Any]
 ) -> None:
-    stage = Stage(world, as_bearer)
+    stage = Stage(identity, as_bearer)
     stage.found("x", "ann")
     stage.found("y", "bob")
     # Everybody is known, also who belongs nowhere yet: else a token of theirs is nobody's.
-    usecases.put_user(world.deps, world.provider, stage.subjects["cid"])
+    usecases.put_user(identity.deps, identity.provider, stage.subjects["cid"])
 
     for caller, organization, who, role in steps:
         expected = stage.expected(caller, organization, who, role)
@@ -113,11 +114,13 @@ def test_a_role_is_given_and_taken_by_an_admin_of_that_organization_and_by_nobod
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_no_scope_is_worth_a_role(client: FlaskClient, world: World, as_bearer: Bearer, role: str) -> None:
-    organization, subject = world.organization(), f"mallory-{uuid4().hex[:12]}"
-    everything = as_bearer(world.service_account().token) | {"x-organization-id": str(organization.id)}
+def test_no_scope_is_worth_a_role(
+    client: FlaskClient, identity: IdentityFixtures, as_bearer: Bearer, role: str
+) -> None:
+    organization, subject = identity.organization(), f"mallory-{uuid4().hex[:12]}"
+    everything = as_bearer(identity.service_account().token) | {"x-organization-id": str(organization.id)}
     path = f"/v1/organizations/{organization.id}/memberships/{subject}"
 
     assert client.put(path, json={"role": role}, headers=everything).status_code == 403
-    mallory = as_bearer(world.user_token(subject, organization.external_id, role))
+    mallory = as_bearer(identity.user_token(subject, organization.external_id, role))
     assert client.get("/v1/auth/self", headers=mallory).status_code == 401

@@ -16,8 +16,9 @@ from intents.app import dependencies
 from intents.config import Config
 from intents.store.direct import Statement
 from intents.usecases import Deps
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization, World, add_account
+from tip_local.identity_seed import add_account
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform
 
 from .serving import create_app, introduce
 
@@ -112,16 +113,16 @@ def admin(platform: Platform) -> Iterator[Connection]:
 
 
 @pytest.fixture(scope="module")
-def organization(world: World) -> Organization:
-    return world.organization(entitlements=("trading_live",))
+def organization(identity: IdentityFixtures) -> Organization:
+    return identity.organization(entitlements=("trading_live",))
 
 
 @pytest.fixture(scope="module")
-def new_desk(app: Flask, platform: Platform, world: World, admin: Connection) -> Callable[..., Desk]:
+def new_desk(app: Flask, platform: Platform, identity: IdentityFixtures, admin: Connection) -> Callable[..., Desk]:
     """Makes a desk, in an organization of its own if none is given."""
 
     def make(environment: str = "paper", organization: Organization | None = None, **account: str) -> Desk:
-        of = organization or world.organization(entitlements=("trading_live",))
+        of = organization or identity.organization(entitlements=("trading_live",))
         introduce(app, of.api_keys[environment])
         return Desk(app, platform, of, add_account(admin, of.id, environment, **account), admin, environment)
 

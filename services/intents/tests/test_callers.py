@@ -8,7 +8,8 @@ from flask.testing import FlaskClient
 from sqlalchemy import Connection, text
 
 from chassis import keys
-from tip_local.world import Organization, World, add_account
+from tip_local.identity_seed import add_account
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
 
 from .conftest import Desk, cancel, create, limit
 
@@ -18,14 +19,14 @@ BATCH = {"commands": [create()["command"]]}
 
 
 @pytest.fixture(scope="module")
-def credentials(world: World, organization: Organization) -> dict[str, dict[str, str]]:
+def credentials(identity: IdentityFixtures, organization: Organization) -> dict[str, dict[str, str]]:
     """Every kind of caller, by name."""
-    other = world.organization()
+    other = identity.organization()
     bearer = {role: {"Authorization": f"Bearer {token}"} for role, token in organization.tokens.items()}
-    service = {"Authorization": f"Bearer {world.service_account(['intent:read']).token}"}
-    wrong_scope = {"Authorization": f"Bearer {world.service_account(['account:read']).token}"}
+    service = {"Authorization": f"Bearer {identity.service_account(['intent:read']).token}"}
+    wrong_scope = {"Authorization": f"Bearer {identity.service_account(['account:read']).token}"}
     mine, theirs = {"x-organization-id": str(organization.id)}, {"x-organization-id": str(other.id)}
-    edit_only = world.key(organization.id, "paper", ["intent:edit"])
+    edit_only = identity.key(organization.id, "paper", ["intent:edit"])
     return {
         "nobody": {},
         "forged key": {"x-api-key": "tip_paper_" + "A" * 36},
@@ -42,7 +43,7 @@ def credentials(world: World, organization: Organization) -> dict[str, dict[str,
         "read-only user": bearer["read_only"],
         "foreign admin": {"Authorization": f"Bearer {other.tokens['admin']}"},
         "foreign admin naming us": {"Authorization": f"Bearer {other.tokens['admin']}", **mine},
-        "user without organization": {"Authorization": f"Bearer {world.user_without_organization()}"},
+        "user without organization": {"Authorization": f"Bearer {identity.user_without_organization()}"},
         "service account": {**service, **mine},
         "service account of another": {**service, **theirs},
         "service account naming none": service,
@@ -133,9 +134,9 @@ def live(admin: Connection, organization: Organization) -> str:
 
 
 def test_a_live_account_needs_the_trading_live_entitlement_before_anything_in_the_body_matters(
-    world: World, admin: Connection, client: FlaskClient
+    identity: IdentityFixtures, admin: Connection, client: FlaskClient
 ) -> None:
-    organization = world.organization()
+    organization = identity.organization()
     path, headers = live(admin, organization), {"x-api-key": organization.api_keys["live"]}
 
     for body in (create(), {"nonsense": True}, limit(), cancel("8f6a4a3e-0000-4000-8000-000000000000")):
@@ -147,9 +148,9 @@ def test_a_live_account_needs_the_trading_live_entitlement_before_anything_in_th
 
 @pytest.mark.parametrize(("ends", "status"), [("1 hour", 201), ("-1 second", 403)])
 def test_an_entitlement_counts_until_its_end(
-    world: World, admin: Connection, client: FlaskClient, ends: str, status: int
+    identity: IdentityFixtures, admin: Connection, client: FlaskClient, ends: str, status: int
 ) -> None:
-    organization = world.organization(entitlements=("trading_live",))
+    organization = identity.organization(entitlements=("trading_live",))
     admin.execute(
         text(
             "UPDATE identity.entitlement SET expires_at = now() + CAST(:ends AS interval) WHERE organization_id = :id"

@@ -13,7 +13,7 @@ from chassis import db
 from intents import store, usecases
 from intents.usecases import reads
 from tip import cli
-from tip_local.platform_plugin import Platform
+from tip_testing.platform_plugin import Platform
 
 from .conftest import Desk, create, limit, replace
 

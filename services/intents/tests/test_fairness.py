@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from tip_local.world import World
+from tip_testing.identity_fixtures import IdentityFixtures
 
 from .conftest import Desk, create, limit, replace
 from .test_lanes_at_random import counting
@@ -151,9 +151,9 @@ def test_a_new_key_that_waits_for_its_intent_does_not_keep_other_new_keys_waitin
 
 
 def test_the_first_request_of_a_key_is_authenticated_twice_but_counted_and_charged_once(
-    loud: Desk, world: World
+    loud: Desk, identity: IdentityFixtures
 ) -> None:
-    headers = {"x-api-key": world.key(loud.organization.id, "paper")}
+    headers = {"x-api-key": identity.key(loud.organization.id, "paper")}
     with counting() as counts:
         answer = loud.client.get(loud.path, headers=headers)
 

@@ -18,8 +18,9 @@ from chassis.asgi import Bridge
 from chassis.strict_json import MAX_BYTES
 from intents.app import create_app
 from intents.express import Express
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization, World, add_account
+from tip_local.identity_seed import add_account
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform
 
 from .conftest import Desk, cancel, create, limit, replace
 from .test_controls import disable
@@ -144,9 +145,11 @@ def plain_app(platform: Platform) -> Iterator[Flask]:
 
 
 @pytest.fixture(scope="module")
-def sides(plain_app: Flask, platform: Platform, world: World, admin: Any) -> Callable[[], tuple[Side, Side]]:
+def sides(
+    plain_app: Flask, platform: Platform, identity: IdentityFixtures, admin: Any
+) -> Callable[[], tuple[Side, Side]]:
     """Makes the two ways into one app, with equal accounts."""
-    organization: Organization = world.organization(entitlements=("trading_live",))
+    organization: Organization = identity.organization(entitlements=("trading_live",))
     express, ordinary = (front.start(threads=8) for front in (Express(plain_app), Bridge(plain_app.wsgi_app)))
 
     def make() -> tuple[Side, Side]:

@@ -15,11 +15,11 @@ from sqlalchemy.exc import DBAPIError, OperationalError, ProgrammingError
 
 from chassis import db
 from intents import store
-from tip_local.platform_plugin import Platform, migrate
-from tip_local.point_in_time import ArchivingPostgres
 from tip_local.postgres import EmbeddedPostgres, create_database
 from tip_local.processes import wait_until
-from tip_local.pytest_plugin import PostgresServer, drop_database
+from tip_testing.platform_plugin import Platform, migrate
+from tip_testing.point_in_time import ArchivingPostgres
+from tip_testing.servers_plugin import PostgresServer, drop_database
 
 NOTICED_AT_ONCE = 8
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 from werkzeug.test import TestResponse
 
-from tip_local.wire import Wire
+from tip_testing.cuttable_proxy import CuttableProxy
 
 from .conftest import Desk, cancel, create, limit
 from .serving import create_app, send_together
@@ -15,16 +15,16 @@ from .test_together import request
 
 
 @pytest.fixture
-def wire(desk: Desk) -> Iterator[Wire]:
+def wire(desk: Desk) -> Iterator[CuttableProxy]:
     address = urlsplit(desk.platform.database_url("intents_web"))
     assert address.hostname and address.port
-    wire = Wire(address.hostname, address.port)
+    wire = CuttableProxy(address.hostname, address.port)
     yield wire
     wire.close()
 
 
 @pytest.fixture
-def wired(desk: Desk, wire: Wire) -> Iterator[Desk]:
+def wired(desk: Desk, wire: CuttableProxy) -> Iterator[Desk]:
     """The desk, with a service that reaches its database over the wire."""
     address = urlsplit(desk.platform.database_url("intents_web"))
     moved = address._replace(netloc=f"{address.username}:{address.password}@127.0.0.1:{wire.port}")
@@ -64,7 +64,9 @@ WRITES: dict[str, tuple[bytes, Callable[[Desk], TestResponse], int, int]] = {
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_what_was_done_although_the_answer_was_lost_is_told_as_done(wired: Desk, wire: Wire, write: str) -> None:
+def test_what_was_done_although_the_answer_was_lost_is_told_as_done(
+    wired: Desk, wire: CuttableProxy, write: str
+) -> None:
     words, send, status, actions = WRITES[write]
     wired.created(limit())
     wire.cut(words, deliver=True)
@@ -80,7 +82,7 @@ def test_what_was_done_although_the_answer_was_lost_is_told_as_done(wired: Desk,
 
 @pytest.mark.parametrize("for_good", [False, True])
 @pytest.mark.parametrize("write", WRITES)
-def test_what_nobody_knows_is_told_as_unknown(wired: Desk, wire: Wire, write: str, for_good: bool) -> None:
+def test_what_nobody_knows_is_told_as_unknown(wired: Desk, wire: CuttableProxy, write: str, for_good: bool) -> None:
     words, send, _, _ = WRITES[write]
     wired.created(limit())
     wire.cut(words, deliver=False, for_good=for_good)
@@ -103,7 +105,7 @@ LOTS: dict[str, tuple[bytes, int]] = {
 @pytest.mark.parametrize("lot", LOTS)
 @pytest.mark.parametrize("deliver", [True, False])
 def test_each_of_a_lot_is_told_what_is_known_of_it(
-    wired: Desk, wire: Wire, new_desk: Callable[..., Desk], lot: str, deliver: bool
+    wired: Desk, wire: CuttableProxy, new_desk: Callable[..., Desk], lot: str, deliver: bool
 ) -> None:
     words, accounts = LOTS[lot]
     desks = [wired, *(new_desk(organization=wired.organization) for _ in range(accounts - 1))]
@@ -128,7 +130,7 @@ def test_each_of_a_lot_is_told_what_is_known_of_it(
     assert all(desk.get("/verify").json["valid"] for desk in desks)
 
 
-def test_what_was_lost_before_its_commit_was_not_written_and_is_told_so(wired: Desk, wire: Wire) -> None:
+def test_what_was_lost_before_its_commit_was_not_written_and_is_told_so(wired: Desk, wire: CuttableProxy) -> None:
     wired.created(limit())
     wire.cut(b"EXECUTE intents_amend", deliver=True)
 
@@ -138,7 +140,7 @@ def test_what_was_lost_before_its_commit_was_not_written_and_is_told_so(wired: D
     assert len(wired.rows("action")) == 1
 
 
-def test_a_database_that_cannot_be_reached_is_an_outage_and_no_fault_of_ours(wired: Desk, wire: Wire) -> None:
+def test_a_database_that_cannot_be_reached_is_an_outage_and_no_fault_of_ours(wired: Desk, wire: CuttableProxy) -> None:
     wire.refuse()
 
     answers = [created(wired), wired.submit(create(), query="?dry_run=false"), batched(wired), wired.get()]

@@ -7,7 +7,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from tip_local.platform_plugin import Platform
+from tip_testing.platform_plugin import Platform
 
 from .conftest import Desk, create
 from .serving import create_app

@@ -9,10 +9,11 @@ from uuid import UUID
 
 import pytest
 
-from tip_local import raw_http
-from tip_local.platform_plugin import Platform
+from tip_local.identity_seed import add_account
 from tip_local.processes import free_port, wait_until
-from tip_local.world import Organization, World, add_account
+from tip_testing import raw_http
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform
 
 from .conftest import create
 
@@ -40,8 +41,8 @@ def _answers(port: int) -> bool:
 
 
 @pytest.fixture(scope="module")
-def organization(world: World) -> Organization:
-    return world.organization()
+def organization(identity: IdentityFixtures) -> Organization:
+    return identity.organization()
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from intents.signing import HeadSigner
 from intents.store import page
 from intents.usecases import SigningDeps, sign_heads
 from tip.verify import command
-from tip_local.platform_plugin import Platform
+from tip_testing.platform_plugin import Platform
 
 from .conftest import Desk, create
 

@@ -13,8 +13,8 @@ from werkzeug.test import EnvironBuilder
 
 from chassis import tenancy
 from intents.store.direct import Statement
-from tip_local.forgetful import forgetting
-from tip_local.platform_plugin import Platform
+from tip_testing.forgetting import forgetting
+from tip_testing.platform_plugin import Platform
 
 from .conftest import Desk, cancel, create
 from .serving import send_together

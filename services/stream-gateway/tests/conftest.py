@@ -21,8 +21,9 @@ import requests
 from sqlalchemy import create_engine, text
 
 from chassis import db, hints
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization, World, add_account
+from tip_local.identity_seed import add_account
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform
 from trading_proto import trading_pb2, trading_pb2_grpc
 
 from .proxy import Proxy
@@ -233,8 +234,8 @@ def writer(platform: Platform) -> Iterator[Writer]:
 
 
 @pytest.fixture(scope="module")
-def acme(world: World) -> Organization:
-    return world.organization()
+def acme(identity: IdentityFixtures) -> Organization:
+    return identity.organization()
 
 
 @pytest.fixture

@@ -18,8 +18,9 @@ from stream_gateway.admission import STRANGERS_PENDING, Admission, Refusals
 from stream_gateway.callers import Caller
 from stream_gateway.model import AccountNotFound, TooManyStreams
 from stream_gateway.quota import Limits, StreamQuota
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization, World, add_account
+from tip_local.identity_seed import add_account
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform
 
 from .conftest import (
     Gateway,
@@ -88,10 +89,10 @@ def test_an_address_that_was_refused_too_often_is_refused_without_asking_the_dat
 
 
 def test_an_organization_has_only_so_many_streams_whoever_opens_them(
-    start_gateway: StartGateway, platform: Platform, world: World, acme: Organization, account_id: UUID
+    start_gateway: StartGateway, platform: Platform, identity: IdentityFixtures, acme: Organization, account_id: UUID
 ) -> None:
     gateway = start_gateway(STREAMS_PER_ORGANIZATION="3")
-    other = world.organization()
+    other = identity.organization()
     with platform.admin() as admin:
         others_account = add_account(admin, other.id)
 
@@ -117,7 +118,7 @@ def test_an_organization_has_only_so_many_streams_whoever_opens_them(
 def test_a_crowd_that_waits_to_be_let_in_keeps_out_neither_another_tenant_nor_a_health_check(
     start_gateway: StartGateway,
     platform: Platform,
-    world: World,
+    identity: IdentityFixtures,
     acme: Organization,
     account_id: UUID,
     writer: Writer,
@@ -125,7 +126,7 @@ def test_a_crowd_that_waits_to_be_let_in_keeps_out_neither_another_tenant_nor_a_
 ) -> None:
     """More of them than the process may have streams; the table of keys is locked, and so none is let in."""
     gateway = start_gateway(STREAMS_PER_PROCESS="20")
-    other = world.organization()
+    other = identity.organization()
     with platform.admin() as admin:
         others_account = add_account(admin, other.id)
     crowds = key(acme.api_keys["paper"])

@@ -8,8 +8,9 @@ import grpc
 import pytest
 import requests
 
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization, World, add_account
+from tip_local.identity_seed import add_account
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform
 
 from .conftest import Gateway, Metadata, bearer, connected, gateways, key, outcome, run, subscribe
 
@@ -32,8 +33,8 @@ def narrow_gateway(platform: Platform, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(scope="module")
-def other(world: World) -> Organization:
-    return world.organization()
+def other(identity: IdentityFixtures) -> Organization:
+    return identity.organization()
 
 
 def http_status(gateway: Gateway, metadata: Metadata, account_id: object) -> int:
@@ -43,13 +44,13 @@ def http_status(gateway: Gateway, metadata: Metadata, account_id: object) -> int
         return answer.status_code
 
 
-def cases(world: World, acme: Organization, other: Organization) -> dict[str, tuple[Metadata, object]]:
-    reader = world.service_account(["intent:read"])
-    stranger = world.service_account(["account:read"])
+def cases(identity: IdentityFixtures, acme: Organization, other: Organization) -> dict[str, tuple[Metadata, object]]:
+    reader = identity.service_account(["intent:read"])
+    stranger = identity.service_account(["account:read"])
     return {
         "paper key": (key(acme.api_keys["paper"]), "streaming"),
         "read-only key": (key(acme.api_keys["paper_read_only"]), "streaming"),
-        "key without intent:read": (key(world.key(acme.id, "paper", ["control:read"])), Code.PERMISSION_DENIED),
+        "key without intent:read": (key(identity.key(acme.id, "paper", ["control:read"])), Code.PERMISSION_DENIED),
         "live key on a paper account": (key(acme.api_keys["live"]), Code.PERMISSION_DENIED),
         "key of another organization": (key(other.api_keys["paper"]), Code.NOT_FOUND),
         "user admin": (bearer(acme.tokens["admin"]), "streaming"),
@@ -57,7 +58,7 @@ def cases(world: World, acme: Organization, other: Organization) -> dict[str, tu
         "user read_only": (bearer(acme.tokens["read_only"]), "streaming"),
         "user of another organization": (bearer(other.tokens["admin"]), Code.NOT_FOUND),
         "user naming another organization": (bearer(other.tokens["admin"], acme.id), Code.NOT_FOUND),
-        "user without organization": (bearer(world.user_without_organization()), Code.PERMISSION_DENIED),
+        "user without organization": (bearer(identity.user_without_organization()), Code.PERMISSION_DENIED),
         "service account": (bearer(reader.token, acme.id), "streaming"),
         "service account for another organization": (bearer(reader.token, other.id), Code.NOT_FOUND),
         "service account without organization": (bearer(reader.token), Code.PERMISSION_DENIED),
@@ -74,9 +75,9 @@ def cases(world: World, acme: Organization, other: Organization) -> dict[str, tu
 
 
 def test_every_kind_of_caller_gets_the_same_answer_on_both_transports(
-    gateway: Gateway, world: World, acme: Organization, other: Organization, account_id: UUID
+    gateway: Gateway, identity: IdentityFixtures, acme: Organization, other: Organization, account_id: UUID
 ) -> None:
-    expected = cases(world, acme, other)
+    expected = cases(identity, acme, other)
 
     found = {
         name: (run(outcome(gateway, metadata, account_id)), http_status(gateway, metadata, account_id))

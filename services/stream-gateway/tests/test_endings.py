@@ -9,8 +9,9 @@ import grpc
 import pytest
 
 from chassis import keys
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization, World, add_account
+from tip_local.identity_seed import add_account
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform
 
 from .conftest import (
     Gateway,
@@ -42,9 +43,9 @@ async def ending_after(gateway: Gateway, metadata: Metadata, account_id: UUID, a
 
 
 def test_a_disabled_key_ends_its_streams_within_five_seconds(
-    gateway: Gateway, world: World, acme: Organization, account_id: UUID, writer: Writer
+    gateway: Gateway, identity: IdentityFixtures, acme: Organization, account_id: UUID, writer: Writer
 ) -> None:
-    doomed, spared = world.key(acme.id, "paper"), acme.api_keys["paper"]
+    doomed, spared = identity.key(acme.id, "paper"), acme.api_keys["paper"]
 
     async def scenario() -> tuple[tuple[Code, float], list[int]]:
         async with connected(gateway.target) as channel:
@@ -83,10 +84,10 @@ TAKEN_AWAY = {
 
 @pytest.mark.parametrize("what", TAKEN_AWAY)
 def test_what_is_taken_away_ends_the_stream(
-    gateway: Gateway, platform: Platform, world: World, writer: Writer, what: str
+    gateway: Gateway, platform: Platform, identity: IdentityFixtures, writer: Writer, what: str
 ) -> None:
     statement, expected = TAKEN_AWAY[what]
-    organization = world.organization()
+    organization = identity.organization()
     with platform.admin() as admin:
         account_id = add_account(admin, organization.id)
     metadata = bearer(organization.tokens["member"]) if what == "role" else key(organization.api_keys["paper"])
@@ -105,15 +106,15 @@ def test_what_is_taken_away_ends_the_stream(
 def test_an_expired_token_ends_its_stream_and_begins_no_other(
     gateway: Gateway, platform: Platform, acme: Organization, account_id: UUID
 ) -> None:
-    world = World(platform.administrator_environment("identity"), token_lifetime_s=2)
+    identity = IdentityFixtures(platform.administrator_environment("identity"), token_lifetime_s=2)
     try:
-        token = world.tokens(acme.external_id)["member"]
+        token = identity.tokens(acme.external_id)["member"]
         code, took = run(ending_after(gateway, bearer(token), account_id, lambda: None))
 
         assert code == Code.UNAUTHENTICATED and took <= 2 + 5
         assert run(outcome(gateway, bearer(token), account_id)) == Code.UNAUTHENTICATED
     finally:
-        world.close()
+        identity.close()
 
 
 def test_a_slow_subscriber_loses_nothing_and_slows_nobody(

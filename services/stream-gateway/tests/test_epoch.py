@@ -13,8 +13,8 @@ from stream_gateway.fairness import WriteScheduler
 from stream_gateway.hub import Hub, Stream
 from stream_gateway.log import Log
 from stream_gateway.model import EpochEnded
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization
+from tip_testing.identity_fixtures import Organization
+from tip_testing.platform_plugin import Platform
 
 from .conftest import Gateway, Writer, connected, key, outcome, run, subscribe
 from .sse_client import events, opened

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from uuid import UUID
 
-from tip_local import raw_http
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization, World, add_account
+from tip_local.identity_seed import add_account
+from tip_testing import raw_http
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform
 
 from .conftest import Gateway, StartGateway
 
@@ -36,10 +37,10 @@ def keys_of(organization: Organization) -> list[str]:
 
 
 def test_with_few_files_a_tenant_that_wants_all_of_them_leaves_a_stream_for_another(
-    start_gateway: StartGateway, platform: Platform, world: World, acme: Organization, account_id: UUID
+    start_gateway: StartGateway, platform: Platform, identity: IdentityFixtures, acme: Organization, account_id: UUID
 ) -> None:
     gateway = start_gateway(open_files=(256, 256))
-    other = world.organization()
+    other = identity.organization()
     with platform.admin() as admin:
         others_account = add_account(admin, other.id)
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from chassis import hints
-from tip_local.pytest_plugin import ValkeyServer
+from tip_testing.servers_plugin import ValkeyServer
 
 from .proxy import Proxy
 

@@ -19,7 +19,7 @@ from google.protobuf import json_format
 
 from chassis import keys
 from stream_gateway.routes.refusals import STATUSES
-from tip_local.world import Organization, World
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from trading_proto import trading_pb2
 
 from .conftest import Gateway, StartGateway, Writer, connected, key, run, subscribe
@@ -138,9 +138,9 @@ def test_other_paths_and_methods_are_problems_too(gateway: Gateway, acme: Organi
 
 
 def test_a_disabled_key_is_told_why_its_stream_ends(
-    gateway: Gateway, world: World, acme: Organization, account_id: UUID, writer: Writer
+    gateway: Gateway, identity: IdentityFixtures, acme: Organization, account_id: UUID, writer: Writer
 ) -> None:
-    doomed = world.key(acme.id, "paper")
+    doomed = identity.key(acme.id, "paper")
 
     with opened(gateway, doomed, account_id) as answer:
         began = time.monotonic()
@@ -167,11 +167,11 @@ def test_whoever_leaves_or_does_not_read_is_let_go(
 
 
 def test_whoever_is_revoked_and_does_not_read_is_let_go_too(
-    start_gateway: StartGateway, world: World, acme: Organization, account_id: UUID, writer: Writer
+    start_gateway: StartGateway, identity: IdentityFixtures, acme: Organization, account_id: UUID, writer: Writer
 ) -> None:
     """It is told why, but nobody waits for ever until it has read that."""
     gateway = start_gateway(STUCK_SECONDS="4", RECHECK_SECONDS="0.2")
-    doomed = world.key(acme.id, "paper")
+    doomed = identity.key(acme.id, "paper")
 
     with not_reading(gateway, doomed, account_id):
         append_more_than_fits(writer, account_id)
@@ -212,10 +212,10 @@ def until(condition: Callable[[], object], seconds: float = 30) -> None:
 
 
 def test_the_document_describes_what_really_comes(
-    gateway: Gateway, world: World, acme: Organization, account_id: UUID, writer: Writer
+    gateway: Gateway, identity: IdentityFixtures, acme: Organization, account_id: UUID, writer: Writer
 ) -> None:
     """Every type with a payload, the words about the stream, and its end; no field that the document does not know."""
-    doomed = world.key(acme.id, "paper")
+    doomed = identity.key(acme.id, "paper")
     for kind in ("BROKER_ORDER", "BROKER_TRADE", "BROKER_POSITION", "CONTROL", "ACCOUNT"):
         writer.append(account_id, kind=kind, traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
     controls = '{"decision": "allowed", "checks": [{"control": "symbol_manual", "version": 3, "outcome": "passed"}]}'

@@ -10,8 +10,8 @@ import grpc
 import pytest
 import requests
 
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization
+from tip_testing.identity_fixtures import Organization
+from tip_testing.platform_plugin import Platform
 
 from .conftest import Gateway, StartGateway, Writer, connected, gateway_behind_proxy, key, outcome, run, subscribe
 from .proxy import Proxy

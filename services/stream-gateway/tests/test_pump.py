@@ -9,8 +9,9 @@ from stream_gateway.gateway import Gateway
 from stream_gateway.hub import BATCH
 from stream_gateway.model import Account, Subscription
 from stream_gateway.pump import READ_EVENTS
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization, World, add_account
+from tip_local.identity_seed import add_account
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform
 
 from .conftest import Writer, run
 
@@ -18,9 +19,9 @@ ACCOUNTS = 20
 
 
 def test_a_read_is_bounded_and_has_something_for_every_organization(
-    platform: Platform, world: World, acme: Organization, writer: Writer
+    platform: Platform, identity: IdentityFixtures, acme: Organization, writer: Writer
 ) -> None:
-    crowd = world.organization()
+    crowd = identity.organization()
     with platform.admin() as admin:
         of_crowd = [add_account(admin, crowd.id) for _ in range(ACCOUNTS)]
         of_acme = add_account(admin, acme.id)

@@ -6,8 +6,8 @@ from uuid import UUID
 import pytest
 import requests
 
-from tip_local import raw_http
-from tip_local.world import Organization
+from tip_testing import raw_http
+from tip_testing.identity_fixtures import Organization
 
 from .conftest import Gateway
 

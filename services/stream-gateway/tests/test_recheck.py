@@ -21,8 +21,9 @@ from stream_gateway.gateway import Gateway as InProcess
 from stream_gateway.hub import Stream
 from stream_gateway.model import CredentialEnded, PermissionEnded
 from stream_gateway.usecases import Request
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization, World, add_account
+from tip_local.identity_seed import add_account
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform
 
 from .conftest import (
     ALL_TYPES,
@@ -43,8 +44,8 @@ DISABLE_KEY = "UPDATE identity.api_key SET disabled = true WHERE prefix = :prefi
 
 
 @pytest.fixture(scope="module")
-def crowd(world: World) -> Organization:
-    return world.organization()
+def crowd(identity: IdentityFixtures) -> Organization:
+    return identity.organization()
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def crowd_account(platform: Platform, crowd: Organization) -> UUID:
 def test_two_hundred_headers_on_one_token_are_one_question_and_anothers_key_ends_in_time(
     start_gateway: StartGateway,
     platform: Platform,
-    world: World,
+    identity: IdentityFixtures,
     acme: Organization,
     account_id: UUID,
     crowd: Organization,
@@ -64,7 +65,7 @@ def test_two_hundred_headers_on_one_token_are_one_question_and_anothers_key_ends
     writer: Writer,
 ) -> None:
     """Counted on the way to the database. Half of the streams are gRPC, half Server-Sent Events."""
-    doomed = world.key(acme.id, "paper")
+    doomed = identity.key(acme.id, "paper")
 
     async def scenario() -> tuple[int, int, Code, float]:
         behind = gateway_behind_proxy(platform, start_gateway, "DATABASE_URL", RECHECK_SECONDS="0.5")
@@ -151,7 +152,7 @@ async def opened(gateway: InProcess, metadata: Metadata, account_id: UUID) -> St
 
 def test_a_thousand_streams_are_verified_again_by_one_read_of_each_kind_and_no_signature(
     configuration: Config,
-    world: World,
+    identity: IdentityFixtures,
     acme: Organization,
     account_id: UUID,
     crowd: Organization,
@@ -159,8 +160,8 @@ def test_a_thousand_streams_are_verified_again_by_one_read_of_each_kind_and_no_s
     writer: Writer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    reader = world.service_account(["intent:read"])
-    doomed = world.key(acme.id, "paper")
+    reader = identity.service_account(["intent:read"])
+    doomed = identity.key(acme.id, "paper")
     signatures, statements = [], []
     decode = tokens.jwt.decode
     monkeypatch.setattr(tokens.jwt, "decode", lambda *args, **more: signatures.append(1) or decode(*args, **more))
@@ -216,18 +217,18 @@ TAKEN_FROM = {
 
 @pytest.mark.parametrize("case", TAKEN_FROM)
 def test_a_token_is_judged_again_with_many_others_as_it_would_be_alone(
-    configuration: Config, world: World, crowd: Organization, writer: Writer, case: str
+    configuration: Config, identity: IdentityFixtures, crowd: Organization, writer: Writer, case: str
 ) -> None:
     statement, expected = TAKEN_FROM[case]
-    organization, reader = world.organization(), world.service_account(["intent:read"])
+    organization, reader = identity.organization(), identity.service_account(["intent:read"])
     names = {
         "organization": organization.id,
-        "subject": world.subject(organization.external_id, "member"),
+        "subject": identity.subject(organization.external_id, "member"),
         "client": reader.client_id,
     }
     kind = Kind(case.partition("-")[0])
     token = organization.tokens["member"] if kind is Kind.USER else reader.token
-    others = crowd.tokens["admin"] if kind is Kind.USER else world.service_account(["intent:read"]).token
+    others = crowd.tokens["admin"] if kind is Kind.USER else identity.service_account(["intent:read"]).token
     engine = db.engine(configuration.database_url, pool_size=2, name="test")
     door = access.for_service(configuration, engine)
     recheck = callers.recheck_users if kind is Kind.USER else callers.recheck_service_accounts
@@ -258,7 +259,9 @@ def may_read(principal: Principal) -> bool:
     return True
 
 
-def test_a_token_ends_with_the_key_that_signed_it(configuration: Config, world: World, acme: Organization) -> None:
+def test_a_token_ends_with_the_key_that_signed_it(
+    configuration: Config, identity: IdentityFixtures, acme: Organization
+) -> None:
     engine = db.engine(configuration.database_url, pool_size=2, name="test")
     door = access.for_service(configuration, engine)
     caller = admitted(door, acme.tokens["member"], acme)

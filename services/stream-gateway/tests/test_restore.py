@@ -10,11 +10,12 @@ import grpc
 import pytest
 import requests
 
-from tip_local.platform_plugin import Platform, migrate
-from tip_local.point_in_time import ArchivingPostgres
+from tip_local.identity_seed import add_account
 from tip_local.postgres import create_database
-from tip_local.pytest_plugin import ValkeyServer
-from tip_local.world import Organization, World, add_account
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.platform_plugin import Platform, migrate
+from tip_testing.point_in_time import ArchivingPostgres
+from tip_testing.servers_plugin import ValkeyServer
 
 from .conftest import Gateway, Subscriber, Writer, connected, gateways, key, outcome, run, subscribe
 
@@ -43,9 +44,9 @@ def platform(postgres: ArchivingPostgres, valkey_server: ValkeyServer) -> Platfo
 
 @pytest.fixture
 def acme(platform: Platform) -> Iterator[Organization]:
-    world = World(platform.administrator_environment("identity"))
-    yield world.organization()
-    world.close()
+    identity = IdentityFixtures(platform.administrator_environment("identity"))
+    yield identity.organization()
+    identity.close()
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from uuid import UUID
 
 import grpc
 
-from tip_local.world import Organization
+from tip_testing.identity_fixtures import Organization
 from trading_proto import trading_pb2
 
 from .conftest import ALL_TYPES, Gateway, Metadata, StartGateway, Writer, connected, key, run, subscribe

@@ -8,8 +8,8 @@ from uuid import UUID
 import grpc
 import pytest
 
-from tip_local.platform_plugin import Platform
-from tip_local.world import Organization
+from tip_testing.identity_fixtures import Organization
+from tip_testing.platform_plugin import Platform
 from trading_proto import trading_pb2
 
 from .conftest import (

@@ -7,7 +7,7 @@ from sqlalchemy import Engine
 
 from chassis import db
 from chassis.outbox import Outbox
-from tip_local.platform_plugin import Platform
+from tip_testing.platform_plugin import Platform
 
 SCHEMA = "identity"
 ATTEMPT_LIMIT = 3

@@ -7,8 +7,8 @@ import sys
 import time
 from pathlib import Path
 
-from tip_local import raw_http
 from tip_local.processes import free_port
+from tip_testing import raw_http
 
 
 class Server:

@@ -9,7 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from identity.app import create_app
-from tip_local.platform_plugin import Platform
+from tip_testing.platform_plugin import Platform
 
 PATH = "/api/v1/auth/api-key/validate"
 BODIES = {

@@ -12,9 +12,9 @@ from sqlalchemy.exc import ProgrammingError
 from chassis import db, feed, queues
 from chassis.feed import Feed, Told
 from chassis.outbox import Outbox
-from tip_local.outbox_kit import append
-from tip_local.platform_plugin import Platform
-from tip_local.pytest_plugin import ValkeyServer
+from tip_testing.outbox import append
+from tip_testing.platform_plugin import Platform
+from tip_testing.servers_plugin import ValkeyServer
 
 
 @pytest.fixture

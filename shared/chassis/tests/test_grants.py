@@ -6,7 +6,7 @@ from pathlib import Path
 from sqlalchemy import Connection, text
 
 from chassis import migrations
-from tip_local.platform_plugin import Platform
+from tip_testing.platform_plugin import Platform
 
 LIST = Path(__file__).with_name("grants.txt")
 SCHEMAS = [

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import requests
 
-from tip_local import raw_http
 from tip_local.processes import free_port
+from tip_testing import raw_http
 
 WORKER = """
 import sys, threading, time

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from kombu import Producer
 
 from chassis import hints, queues
-from tip_local.pytest_plugin import ValkeyServer
+from tip_testing.servers_plugin import ValkeyServer
 
 NOWHERE = "redis://127.0.0.1:1/0"
 

@@ -14,8 +14,8 @@ import pytest
 
 from chassis.http_connection import MAX_CHUNKS
 from chassis.strict_json import MAX_BYTES
-from tip_local import raw_http
 from tip_local.processes import wait_until
+from tip_testing import raw_http
 
 from .served import Server
 

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from chassis import migrations
 from tip_local import home
-from tip_local.platform_plugin import Platform
+from tip_testing.platform_plugin import Platform
 
 WITH_TABLES = [service for service in migrations.services() if migrations.scripts(service)]
 

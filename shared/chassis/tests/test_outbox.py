@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from chassis.outbox import CLAIM_SECONDS, Claim, Event, Outbox
-from tip_local.outbox_kit import age_claims, append, make_due, rows, statuses, wait_for_a_lock_waiter
+from tip_testing.outbox import age_claims, append, make_due, rows, statuses, wait_for_a_lock_waiter
 
 
 def claim(outbox: Outbox, batch: int = 100) -> Claim:

@@ -13,7 +13,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 from sqlalchemy import text
 
 from chassis.outbox import Claim, Event, Outbox
-from tip_local.outbox_kit import (
+from tip_testing.outbox import (
     age_claims,
     append,
     inversions,

@@ -15,8 +15,8 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from chassis.principals import Alternative, Kind, Role
-from tip_local.platform_plugin import Platform
-from tip_local.world import World
+from tip_testing.identity_fixtures import IdentityFixtures
+from tip_testing.platform_plugin import Platform
 
 SERVICES = ("identity", "accounts", "controls", "intents")
 WRITTEN = ("identity.outbox", "accounts.outbox", "controls.outbox", "intents.outbox")
@@ -60,10 +60,10 @@ def _endpoints(app: Flask) -> Iterator[Endpoint]:
 
 
 @pytest.fixture(scope="module")
-def callers(world: World) -> Callers:
-    organization = world.organization(entitlements=("controls_premium", "trading_live"))
+def callers(identity: IdentityFixtures) -> Callers:
+    organization = identity.organization(entitlements=("controls_premium", "trading_live"))
     service = {
-        "Authorization": f"Bearer {world.service_account().token}",
+        "Authorization": f"Bearer {identity.service_account().token}",
         "x-organization-id": str(organization.id),
     }
     return {

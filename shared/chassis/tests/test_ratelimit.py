@@ -10,8 +10,8 @@ import pytest
 from chassis.problems import Problem
 from chassis.ratelimit import _ASK_AGAIN_AFTER_S, RateLimit
 from identity.app import create_app
-from tip_local.platform_plugin import Platform
-from tip_local.pytest_plugin import ValkeyServer
+from tip_testing.platform_plugin import Platform
+from tip_testing.servers_plugin import ValkeyServer
 
 
 def count_until_refused(*limits: RateLimit, caller: str, most: int) -> int:

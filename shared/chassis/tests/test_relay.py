@@ -16,8 +16,8 @@ from chassis import metrics, queues
 from chassis.outbox import CLAIM_SECONDS, Claim, Event, Outbox, Row
 from chassis.outbox.relay import Relay
 from chassis.queues import Outage, Publisher
-from tip_local.outbox_kit import age_claims, append, make_due, rows, statuses
-from tip_local.pytest_plugin import ValkeyServer
+from tip_testing.outbox import age_claims, append, make_due, rows, statuses
+from tip_testing.servers_plugin import ValkeyServer
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ import redis
 from sqlalchemy import text
 
 from chassis.outbox import Outbox
-from tip_local.outbox_kit import append, inversions, rows, statuses
-from tip_local.platform_plugin import Platform
-from tip_local.pytest_plugin import PostgresServer, ValkeyServer
 from tip_local.valkey import EmbeddedValkey
+from tip_testing.outbox import append, inversions, rows, statuses
+from tip_testing.platform_plugin import Platform
+from tip_testing.servers_plugin import PostgresServer, ValkeyServer
 
 Start = Callable[..., subprocess.Popen[bytes]]
 

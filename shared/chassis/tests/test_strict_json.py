@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from chassis import strict_json
 from identity.app import create_app
-from tip_local.platform_plugin import Platform
+from tip_testing.platform_plugin import Platform
 
 PATH = "/api/v1/auth/api-key/validate"
 HOSTILE = {

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, text
 
 from chassis import migrations, tenancy
 from chassis.db import TIME_LIMITS_MS as LIMITS
-from tip_local.platform_plugin import Platform
+from tip_testing.platform_plugin import Platform
 
 SCHEMAS = [service for service in migrations.services() if migrations.scripts(service)]
 # Of no organization: what is about the platform itself.

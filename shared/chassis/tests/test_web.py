@@ -10,10 +10,10 @@ from sqlalchemy import text
 
 from chassis import tracing
 from identity.app import create_app
-from tip_local.platform_plugin import Platform
-from tip_local.pytest_plugin import PostgresServer
-from tip_local.wire import Wire
-from tip_local.world import World
+from tip_testing.cuttable_proxy import CuttableProxy
+from tip_testing.identity_fixtures import IdentityFixtures
+from tip_testing.platform_plugin import Platform
+from tip_testing.servers_plugin import PostgresServer
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +63,8 @@ def test_what_is_not_there_is_a_problem_with_a_code(
     assert body["request_id"] == answer.headers["X-Request-Id"]
 
 
-def test_nothing_has_no_content_type(client: FlaskClient, world: World) -> None:
-    headers = {"Authorization": f"Bearer {world.organization().tokens['member']}"}
+def test_nothing_has_no_content_type(client: FlaskClient, identity: IdentityFixtures) -> None:
+    headers = {"Authorization": f"Bearer {identity.organization().tokens['member']}"}
 
     answer = client.delete("/v1/users/me", headers=headers)
 
@@ -72,9 +72,9 @@ def test_nothing_has_no_content_type(client: FlaskClient, world: World) -> None:
 
 
 def test_a_path_that_leads_nowhere_and_an_unknown_parameter_are_told_what_there_is(
-    client: FlaskClient, world: World
+    client: FlaskClient, identity: IdentityFixtures
 ) -> None:
-    headers = {"Authorization": f"Bearer {world.organization().tokens['admin']}"}
+    headers = {"Authorization": f"Bearer {identity.organization().tokens['admin']}"}
 
     assert "/docs" in client.get("/v1/nowhere").json["detail"]
     assert "limit" in client.get("/v1/api-keys?size=7", headers=headers).json["detail"]
@@ -142,12 +142,12 @@ def test_the_document_is_openapi_3_1_and_the_page_needs_no_other_host(client: Fl
     ("words", "code"), [(b"COMMIT", "outcome_unknown"), (b"INSERT INTO identity.api_key", "unavailable")]
 )
 def test_what_was_lost_with_the_commit_is_not_said_to_be_undone(
-    platform: Platform, world: World, words: bytes, code: str
+    platform: Platform, identity: IdentityFixtures, words: bytes, code: str
 ) -> None:
-    organization = world.organization()
+    organization = identity.organization()
     address = urlsplit(platform.database_url("identity_web"))
     assert address.hostname and address.port
-    wire = Wire(address.hostname, address.port)
+    wire = CuttableProxy(address.hostname, address.port)
     moved = address._replace(netloc=f"{address.username}:{address.password}@127.0.0.1:{wire.port}")
     app = create_app({**platform.web_environment("identity"), "DATABASE_URL": urlunsplit(moved)})
     admin = {"Authorization": f"Bearer {organization.tokens['admin']}"}

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from credential_vault import BrokenSeal, Hashicorp, Place, Refused, Secret, Unavailable
-from tip_local.kv2_server import TOKEN, Kv2Server
+from tip_testing.kv2_server import TOKEN, Kv2Server
 
 SECRET = Secret({"key_id": "PK1", "secret_key": "s3cret"})
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from credential_vault import Destroyed, Envelope, Hashicorp, Keyring, Local, Missing, Place, Refused, Secret, Vault
-from tip_local.kv2_server import TOKEN, Kv2Server
+from tip_testing.kv2_server import TOKEN, Kv2Server
 
 SECRET = Secret({"key_id": "PK1", "secret_key": "s3cret"})
 OTHER = Secret({"key_id": "PK2", "secret_key": "s3cret"})

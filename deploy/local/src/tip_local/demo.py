@@ -11,8 +11,8 @@ from sqlalchemy import NullPool, create_engine
 
 from chassis import db
 from tip_local.demo_ids import demo_id
+from tip_local.identity_seed import IdentitySeed, add_account
 from tip_local.stack import Stack
-from tip_local.world import World, add_account
 
 TOKEN_LIFETIME_S = 12 * 3600
 ENTITLEMENTS = {"acme": ("controls_premium", "trading_live"), "globex": ()}
@@ -21,18 +21,18 @@ SERVICE_ACCOUNTS: dict[str, tuple[str, ...] | None] = {"full": None, "no_scopes"
 
 def seed(stack: Stack) -> dict[str, Any]:
     known = _earlier(stack)
-    world = World(stack.signing_env, token_lifetime_s=TOKEN_LIFETIME_S)
+    identity = IdentitySeed(stack.signing_env, token_lifetime_s=TOKEN_LIFETIME_S)
     try:
-        organizations = {name: _organization(world, stack, name, known) for name in ENTITLEMENTS}
+        organizations = {name: _organization(identity, stack, name, known) for name in ENTITLEMENTS}
         return {
             "organizations": organizations,
-            "tokens": {"user_without_organization": world.user_without_organization("wanderer")},
+            "tokens": {"user_without_organization": identity.user_without_organization("wanderer")},
             "service_accounts": {
-                name: _service_account(world, name, scopes, known) for name, scopes in SERVICE_ACCOUNTS.items()
+                name: _service_account(identity, name, scopes, known) for name, scopes in SERVICE_ACCOUNTS.items()
             },
         }
     finally:
-        world.close()
+        identity.close()
 
 
 def _earlier(stack: Stack) -> dict[str, Any]:
@@ -42,15 +42,15 @@ def _earlier(stack: Stack) -> dict[str, Any]:
         return {}
 
 
-def _organization(world: World, stack: Stack, name: str, known: dict[str, Any]) -> dict[str, Any]:
-    tokens = world.ensure_organization(name, demo_id(name), ENTITLEMENTS[name])
+def _organization(identity: IdentitySeed, stack: Stack, name: str, known: dict[str, Any]) -> dict[str, Any]:
+    tokens = identity.ensure_organization(name, demo_id(name), ENTITLEMENTS[name])
     kept = known.get("organizations", {}).get(name, {}).get("api_keys", {})
     return {
         "id": str(demo_id(name)),
         "external_id": name,
-        "provider": world.provider,
+        "provider": identity.provider,
         "accounts": _accounts(stack, name),
-        "api_keys": world.ensure_keys(demo_id(name), kept),
+        "api_keys": identity.ensure_keys(demo_id(name), kept),
         "tokens": tokens,
     }
 
@@ -64,7 +64,9 @@ def _accounts(stack: Stack, name: str) -> dict[str, str]:
     return {environment: str(account_id) for environment, account_id in accounts.items()}
 
 
-def _service_account(world: World, name: str, scopes: tuple[str, ...] | None, known: dict[str, Any]) -> dict[str, str]:
+def _service_account(
+    identity: IdentitySeed, name: str, scopes: tuple[str, ...] | None, known: dict[str, Any]
+) -> dict[str, str]:
     kept = known.get("service_accounts", {}).get(name, {})
-    account = world.ensure_service_account(kept, scopes)
+    account = identity.ensure_service_account(kept, scopes)
     return {"client_id": account.client_id, "client_secret": account.client_secret, "token": account.token}

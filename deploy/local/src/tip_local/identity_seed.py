@@ -1,4 +1,4 @@
-"""Organizations, people and keys made directly through identity, for demo data and for every suite's tests."""
+"""Organizations, people and keys made directly through identity, for the demo data and for operators' tokens."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,24 +18,13 @@ READ_PERMISSIONS = tuple(permission for permission in model.PERMISSIONS if permi
 
 
 @dataclass(frozen=True)
-class Organization:
-    """An organization with a user of every role and a few keys, and the credentials of all of them."""
-
-    id: UUID
-    external_id: str
-    provider: str
-    tokens: Mapping[str, str] = field(repr=False)
-    api_keys: Mapping[str, str] = field(repr=False)
-
-
-@dataclass(frozen=True)
 class ServiceAccount:
     client_id: str
     client_secret: str = field(repr=False)
     token: str = field(repr=False)
 
 
-class World:
+class IdentitySeed:
     """Makes things in identity, with identity's own use cases."""
 
     def __init__(self, environment: Mapping[str, str], *, token_lifetime_s: int = 3600) -> None:
@@ -43,20 +32,6 @@ class World:
         self.deps = dependencies(config)
         self.provider = config.identity_provider
         self._lifetime_s = token_lifetime_s
-
-    def organization(self, external_id: str | None = None, *, entitlements: Iterable[str] = ()) -> Organization:
-        external_id = external_id or f"org-{uuid4().hex[:12]}"
-        made = usecases.create_organization(self.deps, self.provider, external_id, external_id.capitalize())
-        for name in entitlements:
-            usecases.put_entitlement(self.deps, made.id, name)
-        for role in ROLES:
-            usecases.put_member(self.deps, made, self.subject(external_id, role), role)
-        api_keys = {
-            "paper": self.key(made.id, "paper"),
-            "live": self.key(made.id, "live"),
-            "paper_read_only": self.key(made.id, "paper", READ_PERMISSIONS),
-        }
-        return Organization(made.id, external_id, self.provider, self.tokens(external_id), api_keys)
 
     def ensure_organization(
         self, external_id: str, organization_id: UUID, entitlements: Iterable[str]

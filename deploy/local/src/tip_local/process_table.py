@@ -5,15 +5,11 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 from tip_local.demo_ids import demo_id
 from tip_local.home import BROKER_OPERATOR, SIGNING_KEY, VAULT_KEY
 from tip_local.probes import Probe, answers, listens
-
-if TYPE_CHECKING:
-    from tip_local.stack import Stack
-
+from tip_local.stack import Stack
 
 WEB_SERVICES = ("identity", "accounts", "controls", "intents")
 
@@ -23,9 +19,9 @@ class ProcessSpec:
     name: str
     needs: tuple[str, ...]
     """Modules that must be importable."""
-    command: Callable[["Stack"], tuple[str, ...]]
-    env: Callable[["Stack"], dict[str, str]] = lambda _: {}
-    ready: Callable[["Stack"], Probe] | None = None
+    command: Callable[[Stack], tuple[str, ...]]
+    env: Callable[[Stack], dict[str, str]] = lambda _: {}
+    ready: Callable[[Stack], Probe] | None = None
     after: tuple[str, ...] = ()
     port_variables: tuple[str, ...] = ()
     """The settings that hold the ports it listens on."""
@@ -44,11 +40,11 @@ def module_exists(name: str) -> bool:
         return False
 
 
-def python(*arguments: str) -> Callable[["Stack"], tuple[str, ...]]:
+def python(*arguments: str) -> Callable[[Stack], tuple[str, ...]]:
     return lambda _: (sys.executable, "-m", *arguments)
 
 
-def web_command(stack: "Stack") -> tuple[str, ...]:
+def web_command(stack: Stack) -> tuple[str, ...]:
     # The name is for us: it tells this process from another platform's.
     address = f"127.0.0.1:{stack.settings.port}"
     bind = address if stack.front is None else f"fd://{stack.front}"
@@ -56,11 +52,11 @@ def web_command(stack: "Stack") -> tuple[str, ...]:
     return (sys.executable, "-m", "gunicorn", *options, "tip_local.web:create_front()")
 
 
-def service_env(service: str) -> Callable[["Stack"], dict[str, str]]:
+def service_env(service: str) -> Callable[[Stack], dict[str, str]]:
     return lambda stack: stack.service_env(service)
 
 
-def web_env(stack: "Stack") -> dict[str, str]:
+def web_env(stack: Stack) -> dict[str, str]:
     """Four services in one process: each finds its own database URL under its own name."""
     urls = {f"{service.upper()}_DATABASE_URL": stack.web_database_url(service) for service in WEB_SERVICES}
     return {
@@ -93,7 +89,7 @@ def web(name: str) -> ProcessSpec:
 
 
 def worker(
-    service: str, job: str, env: Callable[["Stack"], dict[str, str]] = lambda _: {}, suffix: str = ""
+    service: str, job: str, env: Callable[[Stack], dict[str, str]] = lambda _: {}, suffix: str = ""
 ) -> ProcessSpec:
     """A process of a service beside its web; `env` is what it needs more than the service itself."""
     return ProcessSpec(
@@ -104,27 +100,27 @@ def worker(
     )
 
 
-def vault_keys(stack: "Stack") -> dict[str, str]:
+def vault_keys(stack: Stack) -> dict[str, str]:
     return stack.sealing_keys(VAULT_KEY)
 
 
-def execution_env(stack: "Stack") -> dict[str, str]:
+def execution_env(stack: Stack) -> dict[str, str]:
     """Who talks to brokers opens their secrets."""
     return {"PAPER_BROKER_URL": stack.paper_broker_url, **vault_keys(stack)}
 
 
-def signer_env(stack: "Stack") -> dict[str, str]:
+def signer_env(stack: Stack) -> dict[str, str]:
     """Its own key and its own way into the database, and nothing of what the others have."""
     secrets = {"LOG_SIGNING_KEY": stack.secrets["log_signing_key"]}
     return {**secrets, "DATABASE_URL": stack.database_url("intents_signer")}
 
 
-def gateway_env(stack: "Stack") -> dict[str, str]:
+def gateway_env(stack: Stack) -> dict[str, str]:
     ports = {"PORT": str(stack.settings.stream_port), "EVENTS_PORT": str(stack.settings.events_port)}
     return {**stack.service_env("stream_gateway"), **ports}
 
 
-def broker_env(stack: "Stack") -> dict[str, str]:
+def broker_env(stack: Stack) -> dict[str, str]:
     return {
         "PAPER_BROKER_PORT": str(stack.settings.paper_broker_port),
         "PAPER_BROKER_DATA": str(stack.home.path / "paper-broker"),

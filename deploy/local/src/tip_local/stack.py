@@ -10,9 +10,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from tip_local.errors import Fault
 from tip_local.home import BROKER_OPERATOR, KEYS, ROLES, SIGNING_KEY, VAULT_KEY, Home
 from tip_local.postgres import EmbeddedPostgres
-from tip_local.process_table import ProcessSpec
 from tip_local.settings import Settings
-from tip_local.supervisor import Process
 from tip_local.valkey import EmbeddedValkey
 
 DATABASE = "tip"
@@ -95,16 +93,6 @@ class Stack:
             "paper_broker_url": self.paper_broker_url,
             "paper_broker_operator_token": self.secrets[BROKER_OPERATOR],
         }
-
-    def process(self, spec: ProcessSpec) -> Process:
-        return Process(
-            name=spec.name,
-            argv=spec.command(self),
-            env={**inherited_environment(), **spec.env(self)},
-            ready=spec.ready(self) if spec.ready else None,
-            after=("postgres", "valkey", *spec.after),
-            descriptors=(self.front,) if spec.shares_front and self.front is not None else (),
-        )
 
 
 def inherited_environment() -> dict[str, str]:

@@ -23,7 +23,7 @@ from tip_local.postgres import create_database
 from tip_local.process_table import PROCESSES, ProcessSpec, module_exists
 from tip_local.processes import end_leftover, port_is_free, wait_until
 from tip_local.settings import Settings
-from tip_local.stack import DATABASE, Stack, embedded_postgres, embedded_valkey
+from tip_local.stack import DATABASE, Stack, embedded_postgres, embedded_valkey, inherited_environment
 from tip_local.supervisor import Child, Process, StopRequested, Supervisor
 
 LEFTOVER_PORT_SECONDS = 5.0
@@ -116,7 +116,7 @@ def up(
             if any(spec.shares_front for spec in installed):
                 front = open_front(settings.port)
                 stack = replace(stack, front=front.fileno())
-            supervisor.start([stack.process(spec) for spec in installed])
+            supervisor.start([supervised(stack, spec) for spec in installed])
             write_private(home.local_file, json.dumps(local, indent=2))
             record.finish()
             supervisor.log.show(banner(local, time.monotonic() - began))
@@ -130,6 +130,18 @@ def up(
             supervisor.stop()
             supervisor.log.close()
             home.forget_state()
+
+
+def supervised(stack: Stack, spec: ProcessSpec) -> Process:
+    """A process of the table as the supervisor starts it in this platform."""
+    return Process(
+        name=spec.name,
+        argv=spec.command(stack),
+        env={**inherited_environment(), **spec.env(stack)},
+        ready=spec.ready(stack) if spec.ready else None,
+        after=("postgres", "valkey", *spec.after),
+        descriptors=(stack.front,) if spec.shares_front and stack.front is not None else (),
+    )
 
 
 def open_front(port: int) -> socket.socket:
@@ -166,7 +178,7 @@ def start_datastores(settings: Settings, home: Home, supervisor: Supervisor) -> 
         probes.require_redis(settings.redis_url)
     if postgres and postgres.notice:
         supervisor.log.say(postgres.notice)
-    supervisor.start([supervised(store) for store in (postgres, valkey) if store])
+    supervisor.start([supervised_store(store) for store in (postgres, valkey) if store])
     if postgres:
         create_database(postgres.url, DATABASE)
     admin_url = postgres.url_of(DATABASE) if postgres else settings.database_url or ""
@@ -174,7 +186,7 @@ def start_datastores(settings: Settings, home: Home, supervisor: Supervisor) -> 
     return Stack(settings, home, home.secrets(), admin_url, redis_url)
 
 
-def supervised(store: Datastore) -> Process:
+def supervised_store(store: Datastore) -> Process:
     def before() -> Mapping[str, str]:
         store.prepare()
         return store.environment()

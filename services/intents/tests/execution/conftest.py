@@ -18,7 +18,7 @@ import pytest
 import requests
 
 import credential_vault
-from tip_local.platform_plugin import Platform
+from tip_testing.platform_plugin import Platform
 
 from .scripted import Scripted
 

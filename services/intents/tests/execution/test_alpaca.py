@@ -21,10 +21,10 @@ from intents.brokers import (
     Update,
 )
 from intents.brokers.alpaca import Alpaca, Connection
-from intents.brokers.conformance.bounds import ends
 from intents.execution import recorder, store, work
 from intents.execution.work import Answer
 from tip_local.processes import free_port
+from tip_testing.broker_conformance.bounds import ends
 
 from ..conftest import create
 from .scripted import SHOWN, Scripted

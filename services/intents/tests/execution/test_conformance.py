@@ -12,7 +12,7 @@ import pytest
 from intents.brokers import Broker
 from intents.brokers.alpaca import Connection, account
 from intents.brokers.alpaca.account import ACTIVITY_PAGE, PAGE
-from intents.brokers.conformance import Conformance
+from tip_testing.broker_conformance import Conformance
 
 from .scripted import SHOWN
 

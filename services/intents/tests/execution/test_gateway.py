@@ -15,13 +15,13 @@ from sqlalchemy.exc import OperationalError
 import credential_vault
 from intents.brokers import Addresses, Brokers
 from intents.brokers.breaker import FAILURES, RETRIES_PER_SECOND
-from intents.brokers.conformance.hostile import BROKEN, Hostile
 from intents.execution.clock import elapsed
 from intents.execution.credentials import Credentials
 from intents.execution.gateway import Gateway
 from intents.execution.work import Claimed, Decided, Later, Unknown, Work
 from intents.model import Spec, Status
 from tip_local.processes import free_port
+from tip_testing.broker_conformance.hostile import BROKEN, Hostile
 
 from .conftest import give_credential
 from .scripted import Scripted

@@ -1,14 +1,17 @@
 """The credentials of open streams, each verified again as one, however many streams it has."""
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING
+from typing import Protocol
 from uuid import UUID
 
 from stream_gateway.callers import Caller
 from stream_gateway.model import Ending
 
-if TYPE_CHECKING:
-    from stream_gateway.hub import Stream
+
+class Stream(Protocol):
+    """What a credential knows of the streams that it opened: they end with it."""
+
+    def end(self, ending: Ending) -> None: ...
 
 
 class Credential:

@@ -10,7 +10,7 @@ from werkzeug.test import TestResponse
 
 from accounts import usecases
 from chassis.outbox.relay import Relay
-from tip_local.outbox_kit import make_due
+from tip_testing.outbox import make_due
 
 SECRET = {"key_id": "PK0123456789", "secret_key": "correct-horse-battery-staple"}  # for tests - opens nothing # nosec B105
 

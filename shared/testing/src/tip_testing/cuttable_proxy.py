@@ -1,12 +1,12 @@
-"""For tests: a line that is cut in the middle of what is said over it."""
+"""A TCP proxy that cuts a connection in the middle of a conversation."""
 
 import select
 import socket
 import threading
 
 
-class Wire:
-    """A line to the database that is cut at the next question with certain words in it."""
+class CuttableProxy:
+    """A proxy in front of the database that cuts the connection at the next query with certain words in it."""
 
     def __init__(self, host: str, port: int) -> None:
         self._target = (host, port)
@@ -19,7 +19,7 @@ class Wire:
         self._threads[0].start()
 
     def cut(self, words: bytes, *, deliver: bool, for_good: bool = False) -> None:
-        """`deliver` lets the question through, so that only its answer is lost; `for_good` takes nobody any more."""
+        """`deliver` lets the query through and loses only its answer; `for_good` refuses every connection after it."""
         self.words, self._deliver, self._for_good = words, deliver, for_good
 
     def refuse(self) -> None:
@@ -45,26 +45,26 @@ class Wire:
             self._threads[-1].start()
 
     def _carry(self, near: socket.socket) -> None:
-        """Until one end hangs up or the line is cut; a cut line has delivered its question or not."""
+        """Until one end hangs up or the connection is cut, with or without the query delivered."""
         with near, socket.create_connection(self._target) as far:
             while True:
                 if self._hang_up.is_set():
                     return
-                for one in select.select([near, far], [], [], 0.05)[0]:
-                    data = _received(one)
-                    cut = bool(one is near and self.words and self.words in data)
+                for end in select.select([near, far], [], [], 0.05)[0]:
+                    data = _received(end)
+                    cut = bool(end is near and self.words and self.words in data)
                     if not data or (cut and not self._deliver):
                         self.words = None if cut else self.words
                         return
-                    (far if one is near else near).sendall(data)
+                    (far if end is near else near).sendall(data)
                     if cut:
                         _received(far)
                         self.words = None
                         return
 
 
-def _received(one: socket.socket) -> bytes:
+def _received(end: socket.socket) -> bytes:
     try:
-        return one.recv(65536)
+        return end.recv(65536)
     except OSError:
         return b""

@@ -10,7 +10,7 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-TOKEN = "test-token"  # noqa: S105 - it opens nothing but this # nosec B105
+TOKEN = "test-token"
 
 
 class Kv2Server:

@@ -12,11 +12,11 @@ from sqlalchemy import Connection, NullPool, create_engine
 
 from chassis import db, migrations
 from tip_local.home import SIGNING_KEY, VAULT_KEY, random_key
-from tip_local.pytest_plugin import PostgresServer, ValkeyServer, drop_database
-from tip_local.world import World
+from tip_testing.identity_fixtures import IdentityFixtures
+from tip_testing.servers_plugin import PostgresServer, ValkeyServer, drop_database
 
 ROLES = migrations.ROLES
-_PASSWORD = "for-tests-only"  # noqa: S105 - the server is thrown away with the tests # nosec B105
+_PASSWORD = "for-tests-only"
 
 
 @dataclass(frozen=True)
@@ -107,10 +107,10 @@ def fresh_platform(
 
 
 @pytest.fixture(scope="module")
-def world(platform: Platform) -> Iterator[World]:
-    world = World(platform.administrator_environment("identity"))
-    yield world
-    world.close()
+def identity(platform: Platform) -> Iterator[IdentityFixtures]:
+    identity = IdentityFixtures(platform.administrator_environment("identity"))
+    yield identity
+    identity.close()
 
 
 def _execute(url: str, statement: str) -> None:

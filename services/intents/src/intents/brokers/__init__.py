@@ -1,4 +1,4 @@
-"""Brokers, by name. What they have in common is `protocol`; how a new one is proven is `conformance`."""
+"""Brokers, by name. What they have in common is `protocol`; `tip_testing.broker_conformance` proves a new one."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -2,7 +2,8 @@
 
 An adapter bounds what it reads, in bytes, time and pages, by its own limits: an answer beyond them is a broken one.
 
-A new broker is one file that speaks these words, a line in `brokers.CONNECTORS`, and a pass of `brokers.conformance`.
+A new broker is one file that speaks these words, a line in `brokers.CONNECTORS`, and a pass of
+`tip_testing.broker_conformance`.
 """
 
 import threading

@@ -1,6 +1,6 @@
 """What every broker adapter must pass before an executor may use it.
 
-    from intents.brokers.conformance import Conformance
+    from tip_testing.broker_conformance import Conformance
 
     class TestMyBroker(Conformance):
         @pytest.fixture
@@ -12,9 +12,9 @@ hostile broker of its own (`hostile`) gives the adapter answers that no broker s
 It needs pytest and Hypothesis, which nothing else here does: only tests import it.
 """
 
-from intents.brokers.conformance.facts import Conformance
-from intents.brokers.conformance.hostile import Hostile
-from intents.brokers.conformance.machine import machine
-from intents.brokers.conformance.market import Listener, Market, limit, order
+from tip_testing.broker_conformance.facts import Conformance
+from tip_testing.broker_conformance.hostile import Hostile
+from tip_testing.broker_conformance.machine import machine
+from tip_testing.broker_conformance.market import Listener, Market, limit, order
 
 __all__ = ["Conformance", "Hostile", "Listener", "Market", "limit", "machine", "order"]

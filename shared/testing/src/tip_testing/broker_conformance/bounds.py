@@ -1,5 +1,4 @@
 """Facts about answers that no broker should give: each is a broken one, which says nothing about what was done."""
-# ruff: noqa: S101 - these are tests
 
 import threading
 import tracemalloc
@@ -10,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from intents.brokers.conformance.hostile import BROKEN, Hostile, huge_when_decompressed, whole
-from intents.brokers.conformance.market import SOON_SECONDS, Market, order
 from intents.brokers.protocol import Broker, ListingTooLong, OutcomeUnknown
+from tip_testing.broker_conformance.hostile import BROKEN, Hostile, huge_when_decompressed, whole
+from tip_testing.broker_conformance.market import SOON_SECONDS, Market, order
 
 _MOST_MEMORY = 48 * 2**20
 _EPOCH = datetime(2020, 1, 1, tzinfo=UTC)

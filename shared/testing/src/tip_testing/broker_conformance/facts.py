@@ -1,5 +1,4 @@
 """Plain facts about every broker."""
-# ruff: noqa: S101 - these are tests
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -10,9 +9,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from intents.brokers.conformance.bounds import BoundedAnswers
-from intents.brokers.conformance.machine import machine
-from intents.brokers.conformance.market import Listener, Market, eventually, limit, order
 from intents.brokers.protocol import (
     OPEN,
     Broker,
@@ -25,6 +21,9 @@ from intents.brokers.protocol import (
     OutcomeUnknown,
     Refused,
 )
+from tip_testing.broker_conformance.bounds import BoundedAnswers
+from tip_testing.broker_conformance.machine import machine
+from tip_testing.broker_conformance.market import Listener, Market, eventually, limit, order
 
 _ZERO = Decimal(0)
 

@@ -1,5 +1,4 @@
 """Whatever may be done to orders, in any order."""
-# ruff: noqa: S101 - these are tests
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -10,7 +9,6 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
 
-from intents.brokers.conformance.market import Listener, Market, eventually, limit, order
 from intents.brokers.protocol import (
     OPEN,
     Change,
@@ -20,6 +18,7 @@ from intents.brokers.protocol import (
     Refused,
     Told,
 )
+from tip_testing.broker_conformance.market import Listener, Market, eventually, limit, order
 
 
 @dataclass

@@ -1,5 +1,4 @@
 """What the suite needs of a broker under test, and how it listens to it."""
-# ruff: noqa: S101 - these are tests
 
 import threading
 import time
