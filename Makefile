@@ -11,15 +11,16 @@ PROJECTS := $(filter-out shared/testing/%,$(wildcard shared/*/pyproject.toml ser
                                                      deploy/local/pyproject.toml clients/pyproject.toml))
 PACKAGES := $(patsubst %/pyproject.toml,%,$(PROJECTS))
 SOURCES := $(wildcard $(addsuffix /src,$(PACKAGES) shared/testing))
-# Those that wait longest come first, so that at the end no worker waits for another.
-TESTED := $(wildcard services/stream-gateway tests-e2e shared deploy services proto clients bench)
+# Those that take longest come first, so that at the end no worker waits for another. No folder contains another: pytest would drop it.
+LONGEST := tests-e2e services/stream-gateway services/intents shared deploy
+TESTED := $(LONGEST) $(filter-out $(LONGEST),$(wildcard services/*) proto clients)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 # Another active virtual environment, or settings that send packages elsewhere, must not leak into ours.
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev up start stop status logs lock proto fmt lint types imports security sbom test e2e-containers chaos attack bench clean
+.PHONY: help install install-dev up start stop status logs lock proto fmt lint types imports security checks pytest sbom test e2e-containers chaos attack bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -110,10 +111,16 @@ SBOM := build/sbom.cdx.json
 sbom: .venv/.installed-security ## The software bill of materials, CycloneDX, as build/sbom.cdx.json
 	@.venv/security/bin/python deploy/checks/sbom.py $(SBOM)
 
+checks: lint types imports security
+
 # Three at once, also on two cores: many tests wait, for a claim to run out or a process to come back. Each has its own servers.
-test: install-dev ## Everything that must pass: lint, types, imports, security, all tests on real servers
-	@began=$$(date +%s); \
-		$(MAKE) --no-print-directory lint types imports security && $(BIN)/pytest -n 3 --no-loadscope-reorder $(TESTED); code=$$?; \
+pytest:
+	@$(BIN)/pytest -n 3 --no-loadscope-reorder $(TESTED) $(ARGS)
+
+# The checks run beside the tests and say what they found when they have ended.
+test: install-dev .venv/.installed-security ## Everything that must pass: lint, types, imports, security, all tests on real servers
+	@began=$$(date +%s); said=$$(mktemp); $(MAKE) --no-print-directory checks >"$$said" 2>&1 & checks=$$!; \
+		$(MAKE) --no-print-directory pytest; code=$$?; wait $$checks || code=$$?; cat "$$said"; rm -f "$$said"; \
 		echo "make test: $$([ $$code = 0 ] && echo passed || echo FAILED) after $$(( $$(date +%s) - began )) s"; exit $$code
 
 e2e-containers: install-dev ## The journeys and the deployment's own tests on containers (needs Docker and Compose)
