@@ -16,7 +16,7 @@ import grpc
 import pytest
 import requests
 
-from tip_local.processes import free_port
+from tip_testing.ports import reserved_port
 
 TIMEOUT_S = 30
 """Longer than the ingress waits for a service, so that every caller hears what became of its request."""
@@ -126,7 +126,7 @@ def stack() -> Iterator[Stack]:
         yield described_stack(Path(described))
         return
     home = Path(tempfile.mkdtemp(prefix="tip-e2e-"))
-    ports = {name: str(free_port()) for name in PORTS}
+    ports = {name: str(reserved_port()) for name in PORTS}
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     settings = {**ports, **ATTEMPTS, "TIP_HOME": str(home), "PATH": path}
     operator = ("env", *(f"{name}={value}" for name, value in settings.items()))

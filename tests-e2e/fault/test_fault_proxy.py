@@ -3,11 +3,9 @@
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -15,7 +13,7 @@ import requests
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from tip_local.processes import free_port
+from tip_testing.ports import reserved_port
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fault_proxy import (
@@ -31,21 +29,14 @@ from fault_proxy import (
     rewrite,
 )
 
+from tip_testing.waiting import eventually
+
 ORDERS = path_is("/v2/orders")
-
-
-def eventually(found: Callable[[], Any], seconds: float = 30.0) -> Any:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if answer := found():
-            return answer
-        time.sleep(0.02)
-    raise AssertionError(f"not within {seconds} s: {found()!r}")
 
 
 @pytest.fixture(scope="module")
 def broker_port() -> Iterator[int]:
-    port = free_port()
+    port = reserved_port()
     environment = {"PAPER_BROKER_PORT": str(port), "PAPER_BROKER_DATA": ":memory:", "PAPER_BROKER_PRICES": "fixed"}
     process = subprocess.Popen([sys.executable, "-m", "paper_broker"], env=environment, stderr=subprocess.DEVNULL)
     try:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tip_local.home import Home
-from tip_local.processes import free_port, wait_until
+from tip_testing.ports import reserved_port
+from tip_testing.waiting import eventually
 
 PLATFORM = """
 import sys
@@ -35,6 +36,9 @@ except Fault as fault:
 """
 
 
+PORTS = ("TIP_PORT", "TIP_STREAM_PORT", "TIP_EVENTS_PORT", "TIP_PAPER_BROKER_PORT")
+
+
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """Short, so that a Unix socket fits in it."""
@@ -48,12 +52,16 @@ class Platform:
     """Embedded datastores and one small web server, run by the code behind `tip up`."""
 
     home: Home
-    port: int = field(default_factory=free_port)
+    ports: dict[str, int] = field(default_factory=lambda: {name: reserved_port() for name in PORTS})
+    """Of every server whose port is fixed, so that a platform with the default ports may run beside it."""
     process: subprocess.Popen[str] | None = None
 
     def environment(self, **more: str) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")}
-        return {**kept, "TIP_HOME": str(self.home.path), "TIP_PORT": str(self.port), **more}
+        return {**kept, "TIP_HOME": str(self.home.path), **self._ports(), **more}
+
+    def _ports(self) -> dict[str, str]:
+        return {name: str(port) for name, port in self.ports.items()}
 
     def begin(self, **more: str) -> None:
         self.process = subprocess.Popen(
@@ -66,7 +74,7 @@ class Platform:
 
     def start(self) -> None:
         self.begin()
-        assert wait_until(lambda: self.is_ready() or self.process.poll() is not None, 20)
+        eventually(lambda: self.is_ready() or self.process.poll() is not None, 20)
         assert self.process.poll() is None, self.process.communicate()
 
     def is_ready(self) -> bool:

@@ -11,9 +11,10 @@ import pytest
 from tip_local.errors import Fault
 from tip_local.logbook import LogBook
 from tip_local.process_table import web_workers
-from tip_local.processes import free_port, wait_until
 from tip_local.supervisor import Process, Supervisor
 from tip_local.up import open_front
+from tip_testing.ports import reserved_port
+from tip_testing.waiting import eventually
 
 SERVE = """
 import os, socket, sys
@@ -32,7 +33,7 @@ def who_answers(port):
 
 @pytest.fixture
 def port():
-    return free_port()
+    return reserved_port()
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ def test_a_caller_who_comes_while_none_runs_is_answered_after_the_restart(pair, 
         pair.tick()
         return bool(answered)
 
-    assert wait_until(tick, 30)
+    eventually(tick, 30)
     caller.join()
     assert answered[0] in pids(pair) - killed
 

@@ -12,7 +12,8 @@ import pytest
 from tip_local import rootless
 from tip_local.errors import Fault
 from tip_local.postgres import EmbeddedPostgres, create_database
-from tip_local.processes import command_line, wait_until
+from tip_local.processes import command_line
+from tip_testing.waiting import eventually
 
 START_POSTGRES = """
 import sys, time
@@ -62,9 +63,9 @@ def test_postgres_killed_hard_comes_back_with_its_data(server):
 def test_postgres_killed_while_a_session_is_busy_comes_back(server):
     query(server, "CREATE TABLE kept (number int)")
     busy = psycopg2.connect(server.url, async_=True)
-    assert wait_until(lambda: busy.poll() == psycopg2.extensions.POLL_OK, 5)
+    eventually(lambda: busy.poll() == psycopg2.extensions.POLL_OK, 5)
     busy.cursor().execute("SELECT sum(sqrt(number)) FROM generate_series(1, 1000000000) AS number")
-    assert wait_until(lambda: query(server, "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%sqrt(%000)%'") != [], 5)
+    eventually(lambda: query(server, "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%sqrt(%000)%'") != [], 5)
 
     server.kill()
     server.start()
@@ -134,7 +135,7 @@ def test_a_server_left_running_is_taken_over_with_its_data(server):
 
 def test_an_interrupted_initdb_is_started_over(folder):
     starter = subprocess.Popen([sys.executable, "-c", START_POSTGRES, str(folder / "postgres")])
-    assert wait_until(lambda: list(folder.glob("postgres/data.new-*/base/1")) != [], 10)
+    eventually(lambda: list(folder.glob("postgres/data.new-*/base/1")) != [], 10)
     starter.kill()
     starter.wait()
     assert not (folder / "postgres" / "data").exists()
@@ -179,7 +180,7 @@ def test_postgres_ends_when_the_one_who_started_it_is_killed(folder):
     starter.kill()
     starter.communicate()
 
-    assert wait_until(lambda: gone(pid), 10)
+    eventually(lambda: gone(pid), 10)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has to become somebody else")

@@ -2,7 +2,7 @@ import json
 import os
 import signal
 import socket
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
 
 import psycopg2
 import pytest
@@ -12,11 +12,13 @@ from tip_local.errors import Fault
 from tip_local.home import BROKER_OPERATOR, KEYS, PASSWORDS, Home
 from tip_local.logbook import LogBook
 from tip_local.process_table import PROCESSES
-from tip_local.processes import command_line, free_port, wait_until
+from tip_local.processes import command_line
 from tip_local.settings import Settings
 from tip_local.stack import inherited_environment, running_stack
 from tip_local.supervisor import StopRequested, Supervisor
 from tip_local.up import Step, check_ports, take
+from tip_testing.ports import reserved_port
+from tip_testing.waiting import eventually
 
 
 def settings_of(platform):
@@ -41,6 +43,16 @@ def taken_port():
         yield listener.getsockname()[1]
 
 
+@pytest.fixture
+def default_ports_taken():
+    """As if a platform ran here with its usual settings."""
+    with ExitStack() as held:
+        for port in Settings.from_env({}).ports().values():
+            with suppress(OSError):  # one does
+                held.enter_context(socket.create_server(("127.0.0.1", port)))
+        yield
+
+
 def test_ctrl_c_stops_everything_and_the_data_is_there_next_time(platform):
     platform.start()
     query(platform, "DROP TABLE IF EXISTS kept; CREATE TABLE kept AS SELECT 7 AS number")
@@ -58,7 +70,7 @@ def test_ctrl_c_stops_everything_and_the_data_is_there_next_time(platform):
 
 def test_ctrl_c_while_starting_stops_everything(platform):
     platform.begin()
-    assert wait_until(lambda: bool(platform.home.state().get("processes")), 10)
+    eventually(lambda: bool(platform.home.state().get("processes")), 10)
 
     code, _, err = platform.interrupt()
 
@@ -86,8 +98,8 @@ def test_a_killed_postgres_is_restarted_with_its_data_and_it_says_so(platform):
 
     os.kill(first, signal.SIGKILL)
 
-    assert wait_until(lambda: platform.pids()["postgres"] not in (first, None), 10)
-    assert wait_until(lambda: {each.state for each in control.status(settings_of(platform)).processes} == {"ready"}, 10)
+    eventually(lambda: platform.pids()["postgres"] not in (first, None), 10)
+    eventually(lambda: {each.state for each in control.status(settings_of(platform)).processes} == {"ready"}, 10)
     assert query(platform, "SELECT number FROM kept") == [(7,)]
     _, out, _ = platform.interrupt()
     assert "postgres died (killed by SIGKILL), restarting at once" in out
@@ -102,7 +114,7 @@ def test_nothing_is_left_running_when_the_supervisor_is_killed(platform):
     platform.process.kill()
     platform.outcome()
 
-    assert wait_until(lambda: gone(pids), 10)
+    eventually(lambda: gone(pids), 10)
 
 
 def test_a_start_right_after_a_kill_recovers(platform):
@@ -117,7 +129,7 @@ def test_a_start_right_after_a_kill_recovers(platform):
 
 
 def test_a_taken_port_is_named_in_one_line(platform, taken_port):
-    platform.port = taken_port
+    platform.ports["TIP_PORT"] = taken_port
     platform.begin()
 
     code, out, err = platform.outcome()
@@ -150,7 +162,7 @@ def test_a_second_one_in_the_same_home_is_refused(platform):
     ],
 )
 def test_a_datastore_that_cannot_be_used_is_one_line(platform, variable, url, said):
-    platform.begin(**{variable: url.format(port=free_port())})
+    platform.begin(**{variable: url.format(port=reserved_port())})
 
     code, _, err = platform.outcome()
 
@@ -163,7 +175,7 @@ def test_a_datastore_that_cannot_be_used_is_one_line(platform, variable, url, sa
 def test_given_datastores_are_used_and_none_is_started(platform, postgres_server, valkey_server):
     platform.begin(DATABASE_URL=postgres_server.url, REDIS_URL=valkey_server.url)
 
-    assert wait_until(platform.is_ready, 10)
+    eventually(platform.is_ready, 10)
     assert set(platform.pids()) == {"web"}
 
 
@@ -197,7 +209,7 @@ def test_local_json_says_where_everything_is(platform):
 
     local = json.loads(platform.home.local_file.read_text())
 
-    assert local["base_url"] == f"http://127.0.0.1:{platform.port}"
+    assert local["base_url"] == f"http://127.0.0.1:{platform.ports['TIP_PORT']}"
     assert set(local) == {
         *("base_url", "stream_target", "events_url", "paper_broker_url"),
         "paper_broker_operator_token",
@@ -213,7 +225,7 @@ def test_stop_returns_when_everything_has_ended(platform):
     assert control.stop(settings_of(platform)) is False
 
 
-def test_start_that_cannot_start_gives_the_reason(platform, taken_port, monkeypatch):
+def test_start_that_cannot_start_gives_the_reason(platform, taken_port, default_ports_taken, monkeypatch):
     for name, value in platform.environment(TIP_POSTGRES_PORT=str(taken_port)).items():
         monkeypatch.setenv(name, value)
 

@@ -1,10 +1,8 @@
 """identity as its callers meet it: a client per module, and short ways to say who is calling."""
 
-import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +17,8 @@ from chassis.outbox import Outbox
 from identity.app import create_app
 from tip_testing.identity_fixtures import IdentityFixtures
 from tip_testing.platform_plugin import Platform
+from tip_testing.ports import reserved_port
+from tip_testing.waiting import eventually
 
 HERE = Path(__file__).parent
 PATIENCE_S = 60  # with a process that has to share a busy machine
@@ -69,15 +69,6 @@ def outbox(identity: IdentityFixtures) -> Outbox:
     return identity.deps.outbox
 
 
-@contextmanager
-def reserved_port() -> Iterator[int]:
-    """A port that nobody else is given: bound here and not listening, so that a server of ours can listen on it."""
-    with socket.socket() as kept:
-        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        kept.bind(("127.0.0.1", 0))
-        yield int(kept.getsockname()[1])
-
-
 class Canaille:
     """A running canaille: a real OpenID Connect and SCIM 2.0 provider."""
 
@@ -91,7 +82,7 @@ class Canaille:
     def start(self) -> None:
         command = [sys.executable, "-W", "ignore", str(HERE / "canaille_server.py"), str(self.port)]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for(lambda: answers(f"{self.issuer}/.well-known/openid-configuration"), PATIENCE_S)
+        eventually(lambda: answers(f"{self.issuer}/.well-known/openid-configuration"), PATIENCE_S)
 
     def stop(self) -> None:
         if self._process:
@@ -160,11 +151,10 @@ class Canaille:
 
 @pytest.fixture(scope="session")
 def canaille() -> Iterator[Canaille]:
-    with reserved_port() as port:
-        provider = Canaille(port)
-        provider.start()
-        yield provider
-        provider.stop()
+    provider = Canaille(reserved_port())
+    provider.start()
+    yield provider
+    provider.stop()
 
 
 def answers(url: str) -> bool:
@@ -172,18 +162,6 @@ def answers(url: str) -> bool:
         return requests.get(url, timeout=2).status_code < 500
     except requests.RequestException:
         return False
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
-
-
-@pytest.fixture(scope="session")
-def eventually() -> Callable[..., None]:
-    return wait_for
 
 
 _SERVE = """
@@ -212,9 +190,10 @@ def served(
     environment: Mapping[str, str], log: int | IO[bytes] = subprocess.DEVNULL
 ) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """identity in a process of its own: its address and the process."""
-    with reserved_port() as port, process("-c", _SERVE, str(port), environment=environment, log=log) as child:
+    port = reserved_port()
+    with process("-c", _SERVE, str(port), environment=environment, log=log) as child:
         base = f"http://127.0.0.1:{port}"
-        wait_for(lambda: answers(f"{base}/health/live"), PATIENCE_S)
+        eventually(lambda: answers(f"{base}/health/live"), PATIENCE_S)
         yield base, child
 
 

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, text
 
 from tip_testing.identity_fixtures import IdentityFixtures
 from tip_testing.platform_plugin import Platform
+from tip_testing.waiting import eventually
 
 KEY = {"name": "canary", "environment": "live", "permissions": ["intent:read"]}
 
@@ -23,7 +24,7 @@ def log_file(tmp_path: Path) -> Path:
 
 
 def test_a_key_a_secret_and_a_token_are_in_no_log_no_table_and_no_message(
-    fresh_platform: Platform, log_file: Path, serve: Any, run_process: Any, eventually: Any
+    fresh_platform: Platform, log_file: Path, serve: Any, run_process: Any
 ) -> None:
     """identity's web and its relay with debug logs, so that nothing is left unsaid."""
     identity = IdentityFixtures(fresh_platform.administrator_environment("identity"))

@@ -18,6 +18,7 @@ from identity.app import create_app, dependencies
 from identity.config import Config, RelayConfig
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
+from tip_testing.waiting import eventually
 
 AT_ONCE = timedelta(0)
 Bearer = Callable[[str], dict[str, str]]
@@ -383,7 +384,7 @@ CRASHES = {
 
 @pytest.mark.parametrize("step", CRASHES)
 def test_a_kill_at_any_step_is_finished_by_the_worker_and_told_once(
-    platform: Platform, canaille: Any, serve: Any, run_process: Any, eventually: Any, as_bearer: Bearer, step: str
+    platform: Platform, canaille: Any, serve: Any, run_process: Any, as_bearer: Bearer, step: str
 ) -> None:
     """A real provider, real processes, real kill -9: by the crash point, as hard as a power cut."""
     web = {**os.environ, **platform.web_environment("identity", **canaille.environment())}

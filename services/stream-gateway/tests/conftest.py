@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -24,6 +23,7 @@ from chassis import db, hints
 from tip_local.identity_seed import add_account
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
+from tip_testing.ports import reserved_port
 from trading_proto import trading_pb2, trading_pb2_grpc
 
 from .proxy import Proxy
@@ -117,12 +117,6 @@ class Writer:
         self._engine.dispose()
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @dataclass
 class Gateway:
     """A running gateway process."""
@@ -186,7 +180,7 @@ def gateways(platform: Platform, folder: Path) -> Iterator[StartGateway]:
     started: list[Gateway] = []
 
     def start(open_files: tuple[int, int] | None = None, **settings: str) -> Gateway:
-        ports = {name: str(free_port()) for name in ("PORT", "EVENTS_PORT", "HEALTH_PORT")}
+        ports = {name: str(reserved_port()) for name in ("PORT", "EVENTS_PORT", "HEALTH_PORT")}
         environment = {**platform.environment("stream_gateway"), **ports, **settings}
         started.append(Gateway(environment, folder / f"gateway-{len(started)}.log", open_files))
         return started[-1].start()

@@ -7,13 +7,13 @@ import sys
 import time
 from pathlib import Path
 
-from tip_local.processes import free_port
 from tip_testing import raw_http
+from tip_testing.ports import reserved_port
 
 
 class Server:
     def __init__(self, *options: str, workers: int = 1, threads: int = 8, **environment: str) -> None:
-        self.port = free_port()
+        self.port = reserved_port()
         settings = ("-c", "python:chassis.gunicorn_conf", *options)
         command = [sys.executable, "-m", "gunicorn", *settings, "served_app:create_app()"]
         settings_of_web = {

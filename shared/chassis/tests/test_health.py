@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 import requests
 
-from tip_local.processes import free_port
 from tip_testing import raw_http
+from tip_testing.ports import reserved_port
+from tip_testing.waiting import eventually
 
 WORKER = """
 import sys, threading, time
@@ -43,7 +44,7 @@ process.run("worker", loop, log_format="json", ready=ready)
 @pytest.fixture
 def ask(tmp_path: Path) -> Iterator[Any]:
     """Asks a worker that counts a turn of half a second as hanging."""
-    environment = {**os.environ, "HEALTH_PORT": str(free_port()), "HEALTH_TURN_SECONDS": "0.5"}
+    environment = {**os.environ, "HEALTH_PORT": str(reserved_port()), "HEALTH_TURN_SECONDS": "0.5"}
     worker = subprocess.Popen([sys.executable, "-c", WORKER, str(tmp_path)], env=environment)
 
     def answer(path: str) -> tuple[int, Any]:
@@ -51,7 +52,7 @@ def ask(tmp_path: Path) -> Iterator[Any]:
         return answered.status_code, answered.json() if path.startswith("/health") else answered.text
 
     answer.port = int(environment["HEALTH_PORT"])
-    _until(lambda: _reachable(answer), 20)
+    eventually(lambda: _reachable(answer), 20)
     yield answer
     worker.kill()
     worker.wait(10)
@@ -64,21 +65,14 @@ def _reachable(answer: Callable[[str], Any]) -> bool:
         return False
 
 
-def _until(holds: Callable[[], bool], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.05)
-
-
 def test_a_worker_whose_loop_hangs_is_not_live_until_it_turns_again(ask, tmp_path):
     assert ask("/health/live") == (200, {"status": "live"})
 
     (tmp_path / "hang").touch()
-    _until(lambda: ask("/health/live") == (503, {"status": "not live", "hung": ["MainThread"]}))
+    eventually(lambda: ask("/health/live") == (503, {"status": "not live", "hung": ["MainThread"]}))
 
     (tmp_path / "hang").unlink()
-    _until(lambda: ask("/health/live")[0] == 200)
+    eventually(lambda: ask("/health/live")[0] == 200)
 
 
 def test_a_worker_that_rests_is_live(ask, tmp_path):

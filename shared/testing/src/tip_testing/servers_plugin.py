@@ -17,7 +17,38 @@ import pytest
 from psycopg2 import sql
 
 from tip_local.postgres import EmbeddedPostgres, create_database
+from tip_local.settings import default_home
 from tip_local.valkey import EmbeddedValkey
+
+_CHECKOUT = pytest.StashKey[object]()
+_HOME = pytest.StashKey[str]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Commands under test use a home of their own: the checkout's may be that of a running platform."""
+    config.stash[_CHECKOUT] = _trace_of_use(default_home())
+    config.stash[_HOME] = os.environ["TIP_HOME"] = tempfile.mkdtemp(prefix="tip-home-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    shutil.rmtree(config.stash[_HOME], ignore_errors=True)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A test that used the checkout's own home fails the run, whatever else passed."""
+    if _trace_of_use(default_home()) != session.config.stash[_CHECKOUT]:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if _trace_of_use(default_home()) != config.stash[_CHECKOUT]:
+        terminalreporter.write_line(f"a test wrote to {default_home()}: commands under test need TIP_HOME", red=True)
+
+
+def _trace_of_use(home: Path) -> object:
+    """What the first use of a home leaves behind, and a platform that runs in it leaves alone."""
+    secrets = home / "secrets.json"
+    return home.exists(), secrets.stat().st_mtime_ns if secrets.exists() else None
 
 
 @dataclass(frozen=True)
