@@ -1,12 +1,12 @@
 """What the platform's users do, through the front door: REST and the stream, against a whole running platform."""
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
+from tip_testing.waiting import eventually
 from trading_proto import trading_pb2, trading_pb2_grpc
 
 TERMINAL = {"FILLED", "CANCELED", "REJECTED", "DENIED", "EXPIRED", "FAILED"}
@@ -15,15 +15,6 @@ TERMINAL = {"FILLED", "CANCELED", "REJECTED", "DENIED", "EXPIRED", "FAILED"}
 def create(symbol: str, kind: str = "Market", **spec: str) -> dict[str, Any]:
     payload = {"symbol": symbol, "order_side": "BUY", "spec": {kind: {"quantity": "1", **spec}}}
     return {"command": {"type": "CREATE", "payload": payload}}
-
-
-def until(condition: Callable[[], Any], seconds: float = 60) -> Any:
-    """The first truthy answer; fails the test when there is none."""
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
-    return found
 
 
 def new_symbol() -> str:
@@ -130,16 +121,16 @@ def test_an_open_order_is_replaced_and_canceled(stack: Any) -> None:
     path = f"/v1/accounts/{account}/intents"
     made = caller("POST", path, create("SIM.OPEN", "Limit", limit_price="1.00")).json()
     one = f"{path}/{made['intent_id']}"
-    until(lambda: caller("GET", one).json()["state"]["status"] == "ACCEPTED")
+    eventually(lambda: caller("GET", one).json()["state"]["status"] == "ACCEPTED")
 
     replacement = {"ref_intent_id": made["intent_id"], "spec": {"Limit": {"quantity": "2", "limit_price": "1.10"}}}
     assert caller("POST", path, {"command": {"type": "REPLACE", "payload": replacement}}).status_code == 201
-    until(lambda: caller("GET", one).json()["state"]["status"] == "ACCEPTED")
+    eventually(lambda: caller("GET", one).json()["state"]["status"] == "ACCEPTED")
     assert caller("GET", one).json()["state"]["leaves_quantity"] == "2"
 
     cancel = {"type": "CANCEL", "payload": {"ref_intent_id": made["intent_id"]}}
     assert caller("POST", path, {"command": cancel}).status_code == 201
-    until(lambda: caller("GET", one).json()["state"]["status"] == "CANCELED")
+    eventually(lambda: caller("GET", one).json()["state"]["status"] == "CANCELED")
     history = [action["command"]["type"] for action in _all(caller, f"{one}/actions")]
     assert history == ["CREATE", "REPLACE", "CANCEL"]
 
@@ -179,7 +170,7 @@ def test_an_account_and_its_credential_live_and_end(stack: Any) -> None:
     assert made.status_code == 201
     assert secret not in made.text
     one = f"{path}/credentials/{made.json()['id']}"
-    until(lambda: admin("GET", one).json()["status"] == "active")
+    eventually(lambda: admin("GET", one).json()["status"] == "active")
 
     assert admin("POST", f"{path}/disable", {"reason": "audit"}).json()["disabled_reason"] == "audit"
     refused = stack.key("acme")("POST", f"{path}/intents", create("AAPL"))
@@ -204,7 +195,7 @@ def test_a_failed_outbox_row_is_driven_again_when_its_cause_is_repaired(stack: A
     try:
         made = admin("POST", path, {"label": "first", "secret": {"key_id": "K1", "secret_key": uuid4().hex}}).json()
         one = f"{path}/{made['id']}"
-        until(lambda: admin("GET", one).json()["status"] == "invalid")
+        eventually(lambda: admin("GET", one).json()["status"] == "invalid")
         assert failed() == before + 1
     finally:
         stack.execute("GRANT INSERT ON accounts.vault_object TO tip_accounts")
@@ -213,7 +204,7 @@ def test_a_failed_outbox_row_is_driven_again_when_its_cause_is_repaired(stack: A
     assert "never tried again" in stack.operate("tip", "outbox", "explain", "accounts", row)
     stack.operate("tip", "outbox", "redrive", "accounts", row)
 
-    until(lambda: admin("GET", one).json()["status"] == "active")
+    eventually(lambda: admin("GET", one).json()["status"] == "active")
     assert failed() == before + 1, "the failed row stays as it is"
     assert "It was driven again as row" in stack.operate("tip", "outbox", "explain", "accounts", row)
 

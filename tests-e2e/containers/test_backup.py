@@ -4,8 +4,7 @@ import os
 import re
 import shlex
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -14,6 +13,7 @@ import pytest
 import requests
 
 from tip_local.processes import free_port
+from tip_testing.waiting import eventually
 
 pytestmark = pytest.mark.timeout(1_200)  # a second platform starts, beside the first
 
@@ -56,17 +56,10 @@ def restored(stack: Any, containers: Any, tmp_path_factory: pytest.TempPathFacto
         address = f"localhost:{ports['INGRESS_PORT']}"
         local = {**stack.local, "base_url": f"https://{address}", "stream_target": address, "ca": "ca.crt"}
         elsewhere_stack = type(stack)(local, folder / "ca.crt")
-        until(lambda: answers(elsewhere_stack))
+        eventually(lambda: answers(elsewhere_stack), 120)
         yield elsewhere_stack
     finally:
         carry_out(containers, ["docker-compose down --volumes --timeout 10"], folder, **elsewhere)
-
-
-def until(condition: Callable[[], bool], seconds: float = 120) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.1)
 
 
 def answers(stack: Any) -> bool:
@@ -81,7 +74,7 @@ def trade(stack: Any) -> None:
     """An order, filled."""
     path, caller = f"/v1/accounts/{stack.account('acme')}/intents", stack.key("acme")
     made = caller("POST", path, create()).json()["intent_id"]
-    until(lambda: caller("GET", f"{path}/{made}").json()["state"]["status"] == "FILLED")
+    eventually(lambda: caller("GET", f"{path}/{made}").json()["state"]["status"] == "FILLED", 120)
 
 
 def create() -> dict[str, Any]:

@@ -5,7 +5,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ import grpc
 import pytest
 import requests
 
+from tip_testing.waiting import eventually
 from trading_proto import trading_pb2, trading_pb2_grpc
 
 ROLLING_RESTART = Path(__file__).resolve().parents[2] / "deploy" / "containers" / "rolling_restart.sh"
@@ -163,12 +164,6 @@ def in_turn(service: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def until(condition: Callable[[], Any], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.2)
-
-
 @pytest.fixture(scope="module")
 def restarted(stack: Any, containers: Any) -> Iterator[Restarted]:
     account = new_account(stack)
@@ -192,8 +187,8 @@ def restarted(stack: Any, containers: Any) -> Iterator[Restarted]:
             with ThreadPoolExecutor(AT_ONCE) as pool:
                 restarts = [line for lines in pool.map(in_turn, services) for line in lines]
             time.sleep(1)
-        until(lambda: not unfilled(stack, trader), 180)
-        until(lambda: len({tuple(one.sequences[-1:]) for one in subscribers}) == 1)
+        eventually(lambda: not unfilled(stack, trader), 180)
+        eventually(lambda: len({tuple(one.sequences[-1:]) for one in subscribers}) == 1)
         yield Restarted(readers, trader, subscribers, restarts)
 
 
@@ -251,7 +246,7 @@ def test_all_processes_together_end_by_themselves(stack: Any, containers: Any) -
     left_out = ONE_SHOTS | NOT_OURS - {"ingress"}
     asked = [one for one in containers.docker() if one.labels["com.docker.compose.service"] not in left_out]
     with Subscriber(stack, stack.account("acme")) as subscriber:
-        until(lambda: subscriber.sequences)
+        eventually(lambda: subscriber.sequences)
         with ThreadPoolExecutor(len(asked)) as pool:
             results = list(pool.map(stop, asked))
         for container in asked:

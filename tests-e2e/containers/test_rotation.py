@@ -1,8 +1,7 @@
 """Keys, passwords and the certificate are replaced as docs/operations.md says, and callers notice nothing."""
 
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import pytest
 import requests
 from jose import jwt
 
+from tip_testing.waiting import eventually
 from trading_proto import trading_pb2, trading_pb2_grpc
 
 pytestmark = pytest.mark.timeout(1_200)  # many containers restart, and a machine may have more to do than that
@@ -38,14 +38,6 @@ def restart(*services: str) -> None:
         list(pool.map(one, services))
 
 
-def until(condition: Callable[[], Any], seconds: float = 120) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.1)
-    return found
-
-
 def log_in(containers: Any, address: str) -> bool:
     """Whether the database lets someone in at this address."""
     script = "import sys, psycopg2; psycopg2.connect(sys.argv[1]).close()"
@@ -64,7 +56,7 @@ def account_with_a_secret(stack: Any) -> str:
     path = f"/v1/accounts/{account}/credentials"
     secret = {"key_id": f"K{uuid4().hex[:8]}", "secret_key": uuid4().hex}
     one = f"{path}/{admin('POST', path, {'label': 'first', 'secret': secret}).json()['id']}"
-    until(lambda: admin("GET", one).json()["status"] == "active")
+    eventually(lambda: admin("GET", one).json()["status"] == "active", 120)
     return str(account)
 
 
@@ -74,7 +66,7 @@ def trade(stack: Any, account: str) -> str:
     path, caller = f"/v1/accounts/{account}/intents", stack.key("acme")
     made = caller("POST", path, {"command": {"type": "CREATE", "payload": payload}}).json()["intent_id"]
     ended = ("FILLED", "REJECTED", "FAILED", "EXPIRED", "DENIED")
-    return str(until(lambda: (s := caller("GET", f"{path}/{made}").json()["state"]["status"]) in ended and s))
+    return str(eventually(lambda: (s := caller("GET", f"{path}/{made}").json()["state"]["status"]) in ended and s, 120))
 
 
 @dataclass(frozen=True)
@@ -164,7 +156,7 @@ def test_signing_keys_outlive_the_key_they_are_sealed_with(stack: Any, container
 def test_new_tokens_are_signed_with_a_new_key_and_old_ones_go_on(stack: Any) -> None:
     old = issue(stack)
     stack.operate("tip", "signing-keys", "rotate")
-    new = until(lambda: (token := issue(stack)) and kid(token) != kid(old) and token)
+    new = eventually(lambda: (token := issue(stack)) and kid(token) != kid(old) and token, 120)
 
     published = {key["kid"] for key in stack.nobody()("GET", "/.well-known/jwks.json").json()["keys"]}
     assert {kid(old), kid(new)} <= published
@@ -185,7 +177,7 @@ def test_a_new_certificate_is_shown_to_the_next_caller_and_open_streams_miss_not
         containers.docker("ingress")[0].exec_run(["nginx", "-c", "/etc/tip-ingress/nginx.conf", "-s", "reload"])
         containers.copy_out(tmp_path)
         stack.ca.write_text((tmp_path / "ca.crt").read_text())
-        until(lambda: believes(stack, stack.ca))
+        eventually(lambda: believes(stack, stack.ca), 120)
         (tmp_path / "before.crt").write_text(before)
         assert not believes(stack, tmp_path / "before.crt")
 

@@ -18,13 +18,14 @@ from sqlalchemy import text
 from accounts.app import create_app, dependencies
 from accounts.config import Config
 from chassis import metrics
+from chassis.outbox import Outbox
 from chassis.outbox.ddl import let_append
 from credential_vault import Place
-from tip_local.processes import wait_until
 from tip_testing.accounts_caller import Caller, bearer, column
 from tip_testing.identity_fixtures import IdentityFixtures
 from tip_testing.outbox import statuses
 from tip_testing.platform_plugin import Platform
+from tip_testing.waiting import eventually
 
 KEY_ID, SECRET_KEY = "CANARYKEYID4711", "canary-secret-value-0815"
 NEEDLES = [
@@ -80,14 +81,18 @@ def relay_log(everything: Everything, platform: Platform) -> str:
     command = [sys.executable, "-m", "accounts.worker", "relay"]
     relay = subprocess.Popen(command, env={**os.environ, **environment}, stderr=subprocess.PIPE)
     try:
-        settled = wait_until(lambda: not {"pending", "processing"} & set(statuses(everything.deps.outbox)), 60)
+        eventually(lambda: settled(everything.deps.outbox))
         everything.call("DELETE", f"{path}/{made[1]['id']}")
-        settled &= wait_until(lambda: not {"pending", "processing"} & set(statuses(everything.deps.outbox)), 60)
+        eventually(lambda: settled(everything.deps.outbox))
     finally:
         relay.terminate()
         log = relay.communicate()[1].decode()
-    assert settled and statuses(everything.deps.outbox)["failed"] == 1
+    assert statuses(everything.deps.outbox)["failed"] == 1
     return log
+
+
+def settled(outbox: Outbox) -> bool:
+    return not {"pending", "processing"} & set(statuses(outbox))
 
 
 def _wrongly(everything: Everything, path: str, credential_id: str) -> None:

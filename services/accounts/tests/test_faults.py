@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -25,6 +25,7 @@ from tip_testing.kv2_server import TOKEN, Kv2Server
 from tip_testing.outbox import age_claims, rows, statuses
 from tip_testing.platform_plugin import Platform
 from tip_testing.servers_plugin import PostgresServer
+from tip_testing.waiting import eventually
 
 NEWER = {"key_id": "PK2", "secret_key": "a-newer-secret"}
 STEPS = [
@@ -73,13 +74,6 @@ def new_rows(deps: usecases.Deps, earlier: int) -> list[Any]:
     return [row for row in rows(deps.outbox) if row.id > earlier]
 
 
-def until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
-
-
 def all_done(deps: usecases.Deps) -> bool:
     return set(statuses(deps.outbox)) == {"completed"}
 
@@ -117,7 +111,7 @@ def test_a_relay_killed_at_any_step_leaves_work_that_the_next_one_finishes(
     age_claims(deps.outbox, 6)
     relays.start()
 
-    until(lambda: all_done(deps))
+    eventually(lambda: all_done(deps))
     assert max(row.attempts for row in new_rows(deps, earlier)) <= 2
     assert deps.vault.get(_place(kept, 2)).reveal() == NEWER
     assert _gone(deps.vault, _place(kept, 1)) and _gone(deps.vault, _place(dropped, 1))
@@ -151,11 +145,11 @@ def test_a_relay_stopped_for_longer_than_its_claim_changes_nothing_when_it_comes
         sleeper.send_signal(signal.SIGSTOP)  # in the middle of its call to the vault
         kv2.open.set()
         relays.start()
-        until(lambda: all_done(deps))
+        eventually(lambda: all_done(deps))
         [row] = [row for row in rows(deps.outbox) if row.payload.get("credential_id") == credential["id"]]
         assert row.attempts == 2  # taken back from the one that stopped
         _rotate(admin, credential, NEWER)
-        until(lambda: all_done(deps))
+        eventually(lambda: all_done(deps))
         before = [(row.id, row.attempts, row.settled_at) for row in rows(deps.outbox)]
 
         sleeper.send_signal(signal.SIGCONT)
@@ -179,17 +173,17 @@ def test_without_its_queue_accounts_takes_every_change_and_fails_none(
     queue.stop()
     relays.start(QUEUE_URL=address, OUTBOX_ATTEMPT_LIMIT="2")
     credentials = [admin.credential(admin.account()["id"]) for _ in range(5)]
-    until(lambda: any(row.last_error for row in new_rows(deps, earlier)))  # it has tried in vain
+    eventually(lambda: any(row.last_error for row in new_rows(deps, earlier)))  # it has tried in vain
     time.sleep(3)
     waiting = {(row.status, row.attempts) for row in new_rows(deps, earlier)}
 
     queue.start()
     try:
         with redis.Redis.from_url(address) as server:
-            until(lambda: all_done(deps))
+            eventually(lambda: all_done(deps))
             server.flushall()
             admin.account()
-            until(lambda: all_done(deps))
+            eventually(lambda: all_done(deps))
             told = int(server.llen("tip.controls"))
     finally:
         queue.stop()
@@ -213,7 +207,7 @@ def test_a_database_restarted_under_it_loses_nothing_that_was_answered(
     postgres_server.embedded.start()
     after = [admin.credential(account_id) for _ in range(10)]
 
-    until(lambda: all_done(deps))
+    eventually(lambda: all_done(deps))
 
     assert (during.status_code, during.json["code"]) == (503, "unavailable")
     assert all(deps.vault.get(_place(each, 1)).reveal() == SECRET for each in before + after)

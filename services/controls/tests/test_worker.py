@@ -5,8 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +17,7 @@ from chassis.outbox import Event, Outbox
 from chassis.outbox.relay import Relay
 from chassis.queues import Publisher
 from controls import store, usecases
+from tip_testing.waiting import eventually
 
 TABLES = ("account_switch", "account_limits", "symbol_manual", "symbol_time", "symbol_limits")
 
@@ -114,15 +113,6 @@ def test_a_put_under_way_while_the_account_is_deleted_leaves_nothing_behind(
     assert controls.symbol("PUT", "AAPL", body={"manually_disabled": True}).status_code == 404
 
 
-def until(condition: Callable[[], bool], seconds: float = 60) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
-
-
 @pytest.fixture
 def worker(platform: Any) -> Any:
     """Starts `python -m controls.worker <job>`, and ends what it started."""
@@ -148,14 +138,14 @@ def test_the_listening_process_catches_up_after_being_killed_and_ends_cleanly(
     furnish(second)
     listening = worker("listen")
     delete_account(setting.platform, accounts, first.account_id)
-    assert until(lambda: kept(setting, first) == 0)
+    eventually(lambda: kept(setting, first) == 0)
     listening.kill()
     listening.wait()
 
     delete_account(setting.platform, accounts, second.account_id)
     assert kept(setting, second) == 6
     again = worker("listen")
-    assert until(lambda: kept(setting, second) == 0)
+    eventually(lambda: kept(setting, second) == 0)
 
     again.send_signal(signal.SIGTERM)
     assert again.wait(60) == 0
@@ -177,7 +167,7 @@ def test_the_relay_tells_every_change_in_order_on_the_feed(setting: Any, control
             )
             return list(found.scalars())
 
-    assert until(lambda: len(told()) == 3)
+    eventually(lambda: len(told()) == 3)
     assert told() == [1, 2, 3]
     relay.send_signal(signal.SIGTERM)
     assert relay.wait(60) == 0

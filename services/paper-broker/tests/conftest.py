@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
@@ -18,6 +17,8 @@ from typing import Any
 
 import pytest
 import requests
+
+from tip_testing.waiting import eventually
 
 with warnings.catch_warnings():
     # alpaca-py 0.44 still imports the legacy client of websockets, which says so on import.
@@ -37,16 +38,6 @@ QUICK = {
     "PAPER_BROKER_SLOW_MILLIS": "300",
     "PAPER_BROKER_SETTLE_MILLIS": "100",
 }
-
-
-def eventually(found: Callable[[], Any], seconds: float = 30.0) -> Any:
-    """The first true answer; what must happen soon but not at once."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if answer := found():
-            return answer
-        time.sleep(0.01)
-    raise AssertionError(f"not within {seconds} s: {found()!r}")
 
 
 class Client(TradingClient):
@@ -145,11 +136,6 @@ def shared_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     yield broker
     assert broker.stop() == 0
     assert "Traceback" not in broker.log.read_text()
-
-
-@pytest.fixture(name="eventually")
-def _eventually() -> Callable[..., Any]:
-    return eventually
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ from decimal import Decimal
 import pytest
 import requests
 
+from tip_testing.waiting import eventually
+
 
 def status(client, client_order_id):
     return client.by_client_id(client_order_id)["status"]
@@ -192,9 +194,7 @@ def test_senseless_fault_settings_are_refused(shared_broker, bad):
 
 
 @pytest.mark.parametrize(("side", "price"), [("buy", "100.01"), ("sell", "99.99")])
-def test_trickle_fills_by_one_at_its_own_rate_and_a_replacement_goes_on_alike(
-    client, shared_broker, eventually, side, price
-):
+def test_trickle_fills_by_one_at_its_own_rate_and_a_replacement_goes_on_alike(client, shared_broker, side, price):
     client.order("SIM.TRICKLE50", qty="40", side=side, client_order_id=f"slow-{side}")
     eventually(lambda: status(client, f"slow-{side}") == "partially_filled")
     order_id = client.by_client_id(f"slow-{side}")["id"]
@@ -213,7 +213,7 @@ def test_trickle_fills_by_one_at_its_own_rate_and_a_replacement_goes_on_alike(
     ]
 
 
-def test_trickle_waits_for_its_limit_and_ends_when_canceled(client, eventually):
+def test_trickle_waits_for_its_limit_and_ends_when_canceled(client):
     client.order("SIM.TRICKLE100", qty="9", type="limit", limit_price="100", client_order_id="dear")
     client.order("SIM.TRICKLE100", qty="900", client_order_id="long")
     eventually(lambda: Decimal(client.by_client_id("long")["filled_qty"]) >= 3)
@@ -227,7 +227,7 @@ def test_trickle_waits_for_its_limit_and_ends_when_canceled(client, eventually):
     assert client.by_client_id("long")["filled_qty"] == filled
 
 
-def test_trickle_goes_on_after_a_kill(start, eventually):
+def test_trickle_goes_on_after_a_kill(start):
     broker = start()
     broker.client("mine").order("SIM.TRICKLE5", qty="4", client_order_id="slow")
     eventually(lambda: Decimal(broker.client("mine").by_client_id("slow")["filled_qty"]) > 0)

@@ -14,6 +14,7 @@ import websockets.exceptions
 import websockets.sync.client
 
 from paper_broker.config import BadConfig, Config
+from tip_testing.waiting import eventually
 
 
 def place_until_dead(client, answered):
@@ -26,7 +27,7 @@ def place_until_dead(client, answered):
             return
 
 
-def test_every_acknowledged_order_survives_kill_nine(start, eventually):
+def test_every_acknowledged_order_survives_kill_nine(start):
     answered = []
     for _ in range(2):
         broker = start()
@@ -103,7 +104,7 @@ def test_without_a_seed_two_brokers_never_share_ids(start):
     assert ids[0] != ids[1]
 
 
-def test_market_moves_by_itself_when_ticks_are_on(start, eventually):
+def test_market_moves_by_itself_when_ticks_are_on(start):
     client = start(PAPER_BROKER_TICK_MILLIS="10").client()
     first = client.raw("GET", "/sim/quotes/AAPL").json()
 

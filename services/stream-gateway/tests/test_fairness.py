@@ -17,6 +17,7 @@ from stream_gateway.hub import Hub, Stream
 from stream_gateway.model import CredentialEnded
 from stream_gateway.recheck import BATCH, RecheckQueue
 from stream_gateway.schemas import Entry
+from tip_testing.waiting import eventually_async
 
 A, B = uuid4(), uuid4()
 EVENT = b"event"
@@ -124,10 +125,10 @@ def test_an_event_for_one_is_not_written_after_the_events_for_a_thousand_of_anot
         crowd = [Subscriber(crowded, written) for _ in range(1000)]
         single = Subscriber(quiet, written)
         for subscriber in (*crowd, single):
-            await until(lambda subscriber=subscriber: subscriber.stream.waiting)
+            await eventually_async(lambda subscriber=subscriber: subscriber.stream.waiting)
         crowded.append([Entry(number, 1, EVENT) for number in range(1, events + 1)])
         quiet.append([Entry(1, 1, EVENT)])
-        await until(lambda: len(written) == 1000 * events + 1)
+        await eventually_async(lambda: len(written) == 1000 * events + 1)
         for subscriber in (*crowd, single):
             subscriber.stream.end(CredentialEnded())
         await asyncio.gather(*(subscriber.task for subscriber in (*crowd, single)), return_exceptions=True)
@@ -217,9 +218,3 @@ def test_what_has_no_stream_any_more_is_forgotten() -> None:
 
     assert queue.take(2.0, BATCH) == [open_one]
     assert queue.take(2.0, BATCH) == []
-
-
-async def until(condition: Any, seconds: float = 60) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0)

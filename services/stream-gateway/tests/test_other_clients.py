@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from google.protobuf import json_format
 from chassis import keys
 from stream_gateway.routes.refusals import STATUSES
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.waiting import eventually
 from trading_proto import trading_pb2
 
 from .conftest import Gateway, StartGateway, Writer, connected, key, run, subscribe
@@ -160,7 +161,7 @@ def test_whoever_leaves_or_does_not_read_is_let_go(
 
     with not_reading(gateway, acme.api_keys["paper"], account_id):
         append_more_than_fits(writer, account_id)
-        until(lambda: not connections(gateway))
+        eventually(lambda: not connections(gateway))
 
     assert gateway.metric("tip_stream_subscribers") == 0
     assert gateway.metric('tip_stream_ended_total{reason="stuck",transport="sse"') == 1
@@ -176,8 +177,8 @@ def test_whoever_is_revoked_and_does_not_read_is_let_go_too(
     with not_reading(gateway, doomed, account_id):
         append_more_than_fits(writer, account_id)
         writer.execute("UPDATE identity.api_key SET disabled = true WHERE prefix = :prefix", prefix=keys.prefix(doomed))
-        until(lambda: gateway.metric('tip_stream_ended_total{reason="credential_ended",transport="sse"'))
-        until(lambda: not connections(gateway))
+        eventually(lambda: gateway.metric('tip_stream_ended_total{reason="credential_ended",transport="sse"'))
+        eventually(lambda: not connections(gateway))
         assert gateway.metric("tip_stream_subscribers") == 0
 
 
@@ -202,13 +203,6 @@ def connections(gateway: Gateway) -> list[str]:
     port, established = f":{int(gateway.environment['EVENTS_PORT']):04X}", "01"
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return [row[2] for row in rows if row[1].endswith(port) and row[3] == established]
-
-
-def until(condition: Callable[[], object], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.1)
 
 
 def test_the_document_describes_what_really_comes(

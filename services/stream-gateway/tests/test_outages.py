@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import time
 from collections.abc import Callable
 from uuid import UUID
 
@@ -12,6 +11,7 @@ import requests
 
 from tip_testing.identity_fixtures import Organization
 from tip_testing.platform_plugin import Platform
+from tip_testing.waiting import eventually_async
 
 from .conftest import Gateway, StartGateway, Writer, connected, gateway_behind_proxy, key, outcome, run, subscribe
 from .proxy import Proxy
@@ -75,10 +75,10 @@ def test_streams_end_when_their_callers_could_not_be_looked_at_for_too_long(
             assert "cannot be verified" in words and "Resume" in words
             assert len(subscriber.words) > 3, "it went on for a while, with heartbeats"
             assert await outcome(gateway, metadata, account_id) == Code.UNAVAILABLE
-            await until(lambda: readiness(gateway) == 503)
+            await eventually_async(lambda: readiness(gateway) == 503)
 
             proxy.resume()
-            await until(lambda: readiness(gateway) == 200)
+            await eventually_async(lambda: readiness(gateway) == 200)
             await until_streaming(gateway, metadata, account_id)
             resumed = await subscribe(channel, metadata, account_id, after=0)
             await resumed.received(3)
@@ -141,13 +141,6 @@ def test_without_redis_streams_begin_and_events_come(
 
 def readiness(gateway: Gateway) -> int:
     return requests.get(f"{gateway.events_url}/health/ready", timeout=5).status_code
-
-
-async def until(condition: Callable[[], bool], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not await asyncio.to_thread(condition):
-        assert time.monotonic() < deadline, "waited in vain"
-        await asyncio.sleep(0.1)
 
 
 async def until_streaming(gateway: Gateway, metadata, account_id: UUID) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from uuid import UUID, uuid4
@@ -24,6 +24,7 @@ from stream_gateway.usecases import Request
 from tip_local.identity_seed import add_account
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
+from tip_testing.waiting import eventually_async
 
 from .conftest import (
     ALL_TYPES,
@@ -74,7 +75,7 @@ def test_two_hundred_headers_on_one_token_are_one_question_and_anothers_key_ends
             async with crowded(gateway, crowd_token, crowd_account, 100):
                 subscriber = await subscribe(channel, key(doomed), account_id)
                 proxy.asked.clear()
-                await until(lambda: proxy.asked.count(b"identity_api.api_key") >= 4)
+                await eventually_async(lambda: proxy.asked.count(b"identity_api.api_key") >= 4)
                 of_keys = proxy.asked.count(b"identity_api.api_key")
                 of_users = proxy.asked.count(b"identity_api.app_user")
                 await asyncio.to_thread(writer.execute, DISABLE_KEY, prefix=keys.prefix(doomed))
@@ -273,9 +274,3 @@ def test_a_token_ends_with_the_key_that_signed_it(
     engine.dispose()
 
     assert endings[0] is None and isinstance(endings[1], CredentialEnded)
-
-
-async def until(condition: Callable[[], bool], seconds: float = 30) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.02)

@@ -14,8 +14,8 @@ import pytest
 
 from chassis.http_connection import MAX_CHUNKS
 from chassis.strict_json import MAX_BYTES
-from tip_local.processes import wait_until
 from tip_testing import raw_http
+from tip_testing.waiting import eventually
 
 from .served import Server
 
@@ -183,7 +183,7 @@ def test_a_caller_that_does_not_read_its_answer_is_let_go(hasty: Server) -> None
         connection.connect(("127.0.0.1", hasty.port))
         connection.sendall(b"GET /large HTTP/1.1\r\nHost: tip\r\n\r\n")
 
-        assert wait_until(lambda: not _is_established(hasty.port, connection.getsockname()[1]), raw_http.PATIENCE_S)
+        eventually(lambda: not _is_established(hasty.port, connection.getsockname()[1]), raw_http.PATIENCE_S)
 
 
 def _is_established(server: int, client: int) -> bool:

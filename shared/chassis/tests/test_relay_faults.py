@@ -18,6 +18,7 @@ from tip_local.valkey import EmbeddedValkey
 from tip_testing.outbox import append, inversions, rows, statuses
 from tip_testing.platform_plugin import Platform
 from tip_testing.servers_plugin import PostgresServer, ValkeyServer
+from tip_testing.waiting import eventually
 
 Start = Callable[..., subprocess.Popen[bytes]]
 
@@ -44,14 +45,6 @@ def start(fresh_platform: Platform, valkey_server: ValkeyServer) -> Iterator[Sta
         process.wait()
 
 
-def until(condition: Callable[[], bool], seconds: float = 30) -> float:
-    """Wait for it; fails the test when it never comes true."""
-    started = time.monotonic()
-    while not condition():
-        assert time.monotonic() - started < seconds, "waited in vain"
-        time.sleep(0.05)
-
-
 def all_completed(outbox: Outbox) -> Callable[[], bool]:
     return lambda: set(statuses(outbox)) == {"completed"}
 
@@ -64,7 +57,7 @@ def test_two_relays_share_the_work_and_complete_each_row_once(outbox: Outbox, st
     append(outbox, *["a.created"] * 300)
     start(), start()
 
-    until(all_completed(outbox))
+    eventually(all_completed(outbox))
 
     assert [row.attempts for row in rows(outbox)] == [1] * 300
     assert sorted(row.position for row in rows(outbox)) == list(range(1, 301))
@@ -77,7 +70,7 @@ def test_a_relay_killed_in_the_middle_is_replaced_after_five_seconds(outbox: Out
     assert statuses(outbox) == {"processing": 3}
     start()
 
-    until(all_completed(outbox))
+    eventually(all_completed(outbox))
 
     waited = [row.settled_at - row.created_at for row in rows(outbox)]
     assert [row.attempts for row in rows(outbox)] == [2] * 3
@@ -94,7 +87,7 @@ def test_a_row_that_kills_its_worker_is_failed_at_the_limit_and_its_neighbours_p
     append(outbox, "a.created")
     start(attempt_limit=2)
 
-    until(lambda: statuses(outbox) == {"failed": 1, "completed": 1})
+    eventually(lambda: statuses(outbox) == {"failed": 1, "completed": 1})
 
     assert rows(outbox)[0].last_error == "worker_lost"
 
@@ -102,10 +95,10 @@ def test_a_row_that_kills_its_worker_is_failed_at_the_limit_and_its_neighbours_p
 def test_a_stopped_relay_that_comes_back_settles_nothing_it_has_lost(outbox: Outbox, start: Start) -> None:
     append(outbox, "a.created")
     sleeper = start(stop_at="relay.after_publish")
-    until(lambda: _is_stopped(sleeper))
+    eventually(lambda: _is_stopped(sleeper))
     assert statuses(outbox) == {"processing": 1}
     start()
-    until(all_completed(outbox))
+    eventually(all_completed(outbox))
     settled = rows(outbox)[0].settled_at
 
     os.kill(sleeper.pid, signal.SIGCONT)
@@ -120,17 +113,17 @@ def test_relays_that_die_and_freeze_over_the_same_rows_leave_the_feed_in_order(o
     assert dies(start(crash_at="relay.after_claim", attempt_limit=10))
     _forget_the_wait(outbox)
     holds_both = start(stop_at="relay.after_publish", attempt_limit=10)
-    until(lambda: _is_stopped(holds_both))
+    eventually(lambda: _is_stopped(holds_both))
     _forget_the_wait(outbox)
     holds_the_first = start(stop_at="relay.after_claim", attempt_limit=10)
-    until(lambda: _is_stopped(holds_the_first))
+    eventually(lambda: _is_stopped(holds_the_first))
     assert len({row.claim_token for row in rows(outbox)}) == 2
 
     os.kill(holds_both.pid, signal.SIGCONT)
     [later] = append(outbox, "b.created")
-    until(lambda: rows(outbox)[-1].status == "completed")  # so it has settled what it held, and gone on
+    eventually(lambda: rows(outbox)[-1].status == "completed")  # so it has settled what it held, and gone on
     os.kill(holds_the_first.pid, signal.SIGCONT)
-    until(all_completed(outbox))
+    eventually(all_completed(outbox))
 
     assert rows(outbox)[-1].id == later
     assert inversions(outbox) == []
@@ -151,7 +144,7 @@ def test_a_queue_flushed_and_restarted_during_the_work_loses_no_row(
         valkey_server.embedded.start()
     server.close()
 
-    until(all_completed(outbox))
+    eventually(all_completed(outbox))
 
     assert {row.status for row in rows(outbox)} == {"completed"}
     assert max(row.attempts for row in rows(outbox)) <= 2
@@ -163,7 +156,7 @@ def test_a_queue_that_accepts_and_never_answers_burns_no_attempts(
     with EmbeddedValkey(server_directory / f"mute-{uuid4().hex}", fast=True) as server:
         append(outbox, "a.created")
         start(attempt_limit=2, queues=server.url), start(attempt_limit=2, queues=server.url)
-        until(all_completed(outbox))
+        eventually(all_completed(outbox))
         os.kill(server.pid or 0, signal.SIGSTOP)  # the kernel still accepts for it
         try:
             append(outbox, *["a.created"] * 30)
@@ -173,7 +166,7 @@ def test_a_queue_that_accepts_and_never_answers_burns_no_attempts(
                 time.sleep(0.05)
         finally:
             os.kill(server.pid or 0, signal.SIGCONT)
-        until(all_completed(outbox))
+        eventually(all_completed(outbox))
 
     assert seen == {("pending", 0), ("processing", 1)}
     assert [row.attempts for row in rows(outbox)] == [1] * 31
@@ -191,7 +184,7 @@ def test_a_database_restarted_during_the_work_loses_no_row(
     outbox.engine.dispose()
     append(outbox, *["a.created"] * 100)
 
-    until(all_completed(outbox))
+    eventually(all_completed(outbox))
 
     assert len(rows(outbox)) == 200
 

@@ -23,7 +23,8 @@ from intents.brokers.protocol import (
 )
 from tip_testing.broker_conformance.bounds import BoundedAnswers
 from tip_testing.broker_conformance.machine import machine
-from tip_testing.broker_conformance.market import Listener, Market, eventually, limit, order
+from tip_testing.broker_conformance.market import Listener, Market, limit, order
+from tip_testing.waiting import eventually
 
 _ZERO = Decimal(0)
 

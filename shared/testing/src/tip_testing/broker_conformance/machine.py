@@ -18,7 +18,8 @@ from intents.brokers.protocol import (
     Refused,
     Told,
 )
-from tip_testing.broker_conformance.market import Listener, Market, eventually, limit, order
+from tip_testing.broker_conformance.market import Listener, Market, limit, order
+from tip_testing.waiting import eventually
 
 
 @dataclass

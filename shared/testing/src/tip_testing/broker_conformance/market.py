@@ -1,7 +1,6 @@
 """What the suite needs of a broker under test, and how it listens to it."""
 
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -51,15 +50,6 @@ def order(symbol: str, quantity: str = "10", **more: Any) -> NewOrder:
 
 def limit(symbol: str, price: str = "1", quantity: str = "10") -> NewOrder:
     return NewOrder(f"tip-{uuid4().hex}", symbol, "BUY", "Limit", Decimal(quantity), "GTC", Decimal(price))
-
-
-def eventually(found: Callable[[], Any], seconds: float = SOON_SECONDS) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (answer := found()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {seconds} s")
-        time.sleep(0.02)
-    return answer
 
 
 @dataclass
