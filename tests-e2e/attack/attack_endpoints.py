@@ -1,7 +1,6 @@
 """What is served and what is documented: both must name the same endpoints, and each must have a rule."""
 
 import asyncio
-import re
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from types import SimpleNamespace
@@ -18,6 +17,7 @@ from chassis import config
 from stream_gateway import app
 from stream_gateway.config import Config
 from tip_local.process_table import WEB_SERVICES
+from tip_testing.caller_matrix import template
 from trading_proto import trading_pb2
 
 PART = "matrix"
@@ -55,7 +55,7 @@ def routed(platform: Platform) -> Iterator[Endpoint]:
         web = import_module(f"{service}.app").create_app(config.scoped(environment, f"{service.upper()}_"))
         for rule in web.url_map.iter_rules():
             for method in (rule.methods or set()) - _QUIET:
-                yield "web", method, _template(rule.rule)
+                yield "web", method, template(rule.rule)
     events = import_module("stream_gateway.routes.sse").create(None)
     for route in events.router.routes():
         if route.method not in _QUIET and route.resource is not None:
@@ -91,10 +91,6 @@ async def _registered(platform: Platform) -> set[str]:
     with mock.patch("grpc.aio.server", return_value=recorder):
         async with app._listening(gateway, health.aio.HealthServicer()):
             return recorder.methods
-
-
-def _template(rule: str) -> str:
-    return re.sub(r"<(?:[^:<>]+:)?([^<>]+)>", r"{\1}", rule)
 
 
 def documented(platform: Platform) -> Iterator[Endpoint]:

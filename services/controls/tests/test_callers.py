@@ -5,23 +5,26 @@ from typing import Any
 
 import pytest
 
+from tip_testing.caller_matrix import Row, differences, uncovered
+
 READ = [
-    ("GET", "/symbols/AAPL", None),
-    ("GET", "/symbols/AAPL/time", None),
-    ("GET", "/symbols/AAPL/limits", None),
+    ("GET", "/symbols/{symbol}", None),
+    ("GET", "/symbols/{symbol}/time", None),
+    ("GET", "/symbols/{symbol}/limits", None),
     ("GET", "/symbols", None),
     ("GET", "", None),
     ("GET", "/limits", None),
     ("POST", "/preview", {"command": {"type": "CANCEL", "payload": {}}}),
 ]
 WRITE = [
-    ("PUT", "/symbols/AAPL", {"manually_disabled": False}),
-    ("PATCH", "/symbols/AAPL/time", {"trading_start": "09:30:00"}),
-    ("PUT", "/symbols/AAPL/limits", {"max_quantity": "1"}),
+    ("PUT", "/symbols/{symbol}", {"manually_disabled": False}),
+    ("PATCH", "/symbols/{symbol}/time", {"trading_start": "09:30:00"}),
+    ("PUT", "/symbols/{symbol}/limits", {"max_quantity": "1"}),
     ("PUT", "", {"trading_state": "ACTIVE"}),
     ("PUT", "/limits", {"max_quantity": "1"}),
 ]
 DELETE = [("DELETE", path, None) for _, path, _ in WRITE]
+ORGANIZATION_PATH = "/v1/controls/organization"
 
 # What the caller gets on a paper account: (reading, writing).
 EXPECTED = {
@@ -33,20 +36,23 @@ EXPECTED = {
     "read_only": (200, 403),
     "user without organization": (403, 403),
     "admin elsewhere": (404, 404),
-    "admin of the same organization without premium": (403, 403),
     "paper key": (200, 200),
     "paper key that reads controls": (200, 403),
     "paper key that edits controls": (403, 200),
     "paper key for intents only": (403, 403),
     "live key": (403, 403),
     "key elsewhere": (404, 404),
-    "key without premium": (403, 403),
     "service account": (200, 200),
     "service account that reads": (200, 403),
     "service account that writes": (403, 200),
     "service account without scope": (403, 403),
     "service account without organization": (403, 403),
     "service account for another organization": (404, 404),
+}
+# The same for callers of an organization that does not pay for controls, about its own account.
+WITHOUT_PREMIUM = {
+    "admin of the same organization without premium": (403, 403),
+    "key without premium": (403, 403),
     "service account of an organization without premium": (403, 403),
 }
 
@@ -106,26 +112,48 @@ def callers(setting: Any, organization: Any) -> dict[str, tuple[dict[str, str], 
 def ask(setting: Any, callers: Any) -> Callable[..., Any]:
     def asking(caller: str, method: str, path: str, body: Any) -> Any:
         headers, account = callers[caller]
-        return setting.client.open(f"/v1/controls/accounts/{account}{path}", method=method, json=body, headers=headers)
+        whole = f"/v1/controls/accounts/{account}{path.format(symbol='AAPL')}"
+        return setting.client.open(whole, method=method, json=body, headers=headers)
 
     return asking
 
 
-@pytest.mark.parametrize("caller", EXPECTED)
-def test_every_endpoint_answers_every_caller_as_the_matrix_says(ask: Callable[..., Any], caller: str) -> None:
-    reading, writing = EXPECTED[caller]
-    for method, path, body in WRITE:  # something to read and to delete
-        ask("admin", method, path, body)
+def account_rows(ask: Callable[..., Any], account: Any, expected: dict[str, tuple[int, int]]) -> list[Row]:
+    """A row per endpoint about an account. Before each try there is something to read and to delete."""
+    reading = {caller: statuses[0] for caller, statuses in expected.items()}
+    writing = {caller: statuses[1] for caller, statuses in expected.items()}
+    deleting = {caller: 204 if status == 200 else status for caller, status in writing.items()}
 
-    got = {(method, path): ask(caller, method, path, body) for method, path, body in READ + WRITE + DELETE}
+    def row(method: str, path: str, body: Any, statuses: dict[str, int]) -> Row:
+        whole = f"/v1/controls/accounts/{{account_id}}{path}"
 
-    expected = {(method, path): reading for method, path, _ in READ}
-    expected |= {(method, path): writing for method, path, _ in WRITE}
-    expected |= {(method, path): 204 if writing == 200 else writing for method, path, _ in DELETE}
-    assert {call: answer.status_code for call, answer in got.items()} == expected
-    for answer in got.values():
-        assert answer.status_code < 400 or answer.content_type == "application/problem+json"
-        assert answer.status_code != 401 or "WWW-Authenticate" in answer.headers
+        def request() -> dict[str, Any]:
+            for write in WRITE:
+                ask("admin", *write)
+            return {"path": whole.format(account_id=account, symbol="AAPL"), "json": body}
+
+        return Row(method, whole, statuses, request)
+
+    kinds = ((READ, reading), (WRITE, writing), (DELETE, deleting))
+    return [row(*endpoint, statuses) for endpoints, statuses in kinds for endpoint in endpoints]
+
+
+@pytest.fixture(scope="module")
+def headers(callers: Any) -> Callable[[str], dict[str, str]]:
+    return lambda caller: dict(callers[caller][0])
+
+
+@pytest.mark.parametrize(
+    ("asking", "expected"),
+    [("admin", EXPECTED), ("admin of the same organization without premium", WITHOUT_PREMIUM)],
+    ids=["with premium", "without premium"],
+)
+def test_every_endpoint_answers_every_caller_as_the_matrix_says(
+    setting: Any, ask: Callable[..., Any], callers: Any, headers: Any, asking: str, expected: Any
+) -> None:
+    rows = account_rows(ask, callers[asking][1], expected)
+
+    assert {str(row): found for row in rows if (found := differences(setting.client, headers, row))} == {}
 
 
 @pytest.mark.parametrize(
@@ -195,19 +223,30 @@ ORGANIZATION = {
 }
 
 
-@pytest.mark.parametrize("caller", ORGANIZATION)
+def organization_rows(setting: Any, headers: Callable[[str], dict[str, str]]) -> list[Row]:
+    body = {"trading_state": "ACTIVE"}
+
+    def row(method: str, place: int, success: int) -> Row:
+        def request() -> dict[str, Any]:
+            setting.client.put(ORGANIZATION_PATH, json=body, headers=headers("admin"))
+            return {"path": ORGANIZATION_PATH, "json": body if method == "PUT" else None}
+
+        statuses = {caller: expected[place] for caller, expected in ORGANIZATION.items()}
+        succeeding = {caller: success if status == 200 else status for caller, status in statuses.items()}
+        return Row(method, ORGANIZATION_PATH, succeeding, request)
+
+    return [row("GET", 0, 200), row("PUT", 1, 200), row("DELETE", 1, 204)]
+
+
 def test_the_organizations_switch_is_written_only_by_those_who_are_above_environments(
-    setting: Any, callers: Any, caller: str
+    setting: Any, headers: Callable[[str], dict[str, str]]
 ) -> None:
-    path, body = "/v1/controls/organization", {"trading_state": "ACTIVE"}
-    setting.client.put(path, json=body, headers=callers["admin"][0])
-    headers = callers[caller][0]
+    rows = organization_rows(setting, headers)
 
-    got = (
-        setting.client.get(path, headers=headers).status_code,
-        setting.client.put(path, json=body, headers=headers).status_code,
-        setting.client.delete(path, headers=headers).status_code,
-    )
+    assert {str(row): found for row in rows if (found := differences(setting.client, headers, row))} == {}
 
-    reading, writing = ORGANIZATION[caller]
-    assert got == (reading, writing, 204 if writing == 200 else writing)
+
+def test_the_matrix_has_every_endpoint(setting: Any, ask: Any, headers: Any) -> None:
+    rows = account_rows(ask, None, EXPECTED) + organization_rows(setting, headers)
+
+    assert uncovered(setting.client.application, rows) == set()

@@ -9,12 +9,14 @@ from sqlalchemy import Connection, text
 
 from chassis import keys
 from tip_local.identity_seed import add_account
+from tip_testing.caller_matrix import Row, differences, uncovered
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 
 from .conftest import Desk, cancel, create, limit
 
 READS = ["", "/stats", "/verify", "/{intent_id}", "/{intent_id}/actions"]
-SUBMITS = ["", "/batch"]
+INTENTS = "/v1/accounts/{account_id}/intents"
+HOLDINGS = ["/v1/accounts/{account_id}/positions", "/v1/accounts/{account_id}/balances"]
 BATCH = {"commands": [create()["command"]]}
 
 
@@ -78,18 +80,42 @@ MAY = {
 }
 
 
-@pytest.mark.parametrize("caller", MAY)
-def test_submitting_is_for_keys_with_intent_edit_of_the_accounts_organization(
-    desk: Desk, credentials: dict[str, dict[str, str]], caller: str
-) -> None:
-    allowed = MAY[caller][0]
-    statuses = [
-        desk.client.post(desk.path, json=create(), headers=credentials[caller]).status_code,
-        desk.client.post(desk.path + "/batch", json=BATCH, headers=credentials[caller]).status_code,
-    ]
+def rows(desk: Desk | None = None, intent_id: str = "") -> list[Row]:
+    """A row per endpoint, tried on the desk's account and on an intent of it."""
 
-    assert statuses == [allowed, 200 if allowed == 201 else allowed]
-    assert len(desk.rows("action")) == len(desk.outbox()) == (2 if allowed == 201 else 0)
+    def row(method: str, path: str, place: int, success: int, body: Any = None) -> Row:
+        def request() -> dict[str, Any]:
+            assert desk
+            return {"path": path.format(account_id=desk.account_id, intent_id=intent_id), "json": body}
+
+        expected = {caller: success if may[place] < 300 else may[place] for caller, may in MAY.items()}
+        return Row(method, path, expected, request)
+
+    submits = [row("POST", INTENTS, 0, 201, create()), row("POST", f"{INTENTS}/batch", 0, 200, BATCH)]
+    return submits + [row("GET", path, 1, 200) for path in (*(INTENTS + read for read in READS), *HOLDINGS)]
+
+
+def test_submitting_is_for_keys_with_intent_edit_of_the_accounts_organization(
+    desk: Desk, credentials: dict[str, dict[str, str]]
+) -> None:
+    for row in rows(desk)[:2]:
+        before, allowed = len(desk.rows("action")), sum(status < 300 for status in row.expected.values())
+
+        assert differences(desk.client, credentials.__getitem__, row) == {}, row
+        assert len(desk.rows("action")) == len(desk.outbox()) == before + allowed
+
+
+def test_reading_is_for_the_accounts_organization_and_its_service_accounts(
+    desk: Desk, credentials: dict[str, dict[str, str]]
+) -> None:
+    intent_id = desk.created(create())["intent_id"]
+
+    for row in rows(desk, intent_id)[2:]:
+        assert differences(desk.client, credentials.__getitem__, row) == {}, row
+
+
+def test_the_table_above_has_every_endpoint(desk: Desk) -> None:
+    assert uncovered(desk.app, rows()) == set()
 
 
 @pytest.mark.parametrize("caller", ["read-only key", "admin"])
@@ -97,20 +123,6 @@ def test_a_refusal_says_who_may(desk: Desk, credentials: dict[str, dict[str, str
     refused = desk.client.post(desk.path, json=create(), headers=credentials[caller])
 
     assert "API key with `intent:edit`" in refused.json["detail"]
-
-
-@pytest.mark.parametrize("caller", MAY)
-def test_reading_is_for_the_accounts_organization_and_its_service_accounts(
-    desk: Desk, credentials: dict[str, dict[str, str]], caller: str
-) -> None:
-    intent_id = desk.created(create())["intent_id"]
-
-    statuses = {
-        read: desk.client.get(desk.path + read.format(intent_id=intent_id), headers=credentials[caller]).status_code
-        for read in READS
-    }
-
-    assert statuses == dict.fromkeys(READS, MAY[caller][1])
 
 
 def test_foreign_and_unknown_accounts_and_intents_look_alike(desk: Desk, new_desk: Callable[..., Desk]) -> None:
