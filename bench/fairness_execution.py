@@ -20,6 +20,7 @@ import requests
 
 from bench.harness import keep, machine
 from bench.recovery import Platform, platform
+from tip_testing.commands import batch, create
 
 ATTACKER, OTHER = "acme", "globex"
 ACCOUNTS, ORDERS, PROBES = 6, 100, 20
@@ -47,13 +48,13 @@ class Trader:
         return {"x-api-key": self.api_key}
 
     def submit(self, symbol: str) -> str:
-        answer = requests.post(self.path, json=_create(symbol), headers=self.headers, timeout=30)
+        answer = requests.post(self.path, json=create(symbol, "1"), headers=self.headers, timeout=30)
         answer.raise_for_status()
         return str(answer.json()["intent_id"])
 
     def submit_many(self, symbol: str, count: int) -> None:
         for begin in range(0, count, BATCH):
-            body = {"commands": [_create(symbol)["command"]] * min(BATCH, count - begin)}
+            body = batch(*[create(symbol, "1")] * min(BATCH, count - begin))
             answer = requests.post(f"{self.path}/batch", json=body, headers=self.headers, timeout=60)
             answer.raise_for_status()
             assert all("problem" not in result for result in answer.json()["results"]), answer.text[:500]
@@ -74,11 +75,6 @@ class Trader:
         answer = requests.post(f"{self.base_url}/v1/accounts", json=body, headers=self.headers, timeout=30)
         answer.raise_for_status()
         return Trader(self.base_url, self.api_key, answer.json()["id"])
-
-
-def _create(symbol: str) -> dict[str, object]:
-    payload = {"symbol": symbol, "order_side": "BUY", "spec": {"Market": {"quantity": "1"}}}
-    return {"command": {"type": "CREATE", "payload": payload}}
 
 
 class Found(NamedTuple):

@@ -26,16 +26,14 @@ from chassis import db, keys, migrations
 from tip_local.identity_seed import add_account
 from tip_local.process_table import WEB_SERVICES
 from tip_local.processes import free_port
+from tip_testing.commands import batch, limit
 from tip_testing.identity_fixtures import IdentityFixtures
 
 KINDS = ("read", "submit", "control write")
 LOG_BATCHES = 60
 GOAL = 3.0
-ORDER = {
-    "type": "CREATE",
-    "payload": {"symbol": "AAPL", "order_side": "BUY", "spec": {"Limit": {"quantity": "1", "limit_price": "9"}}},
-}
-BATCH = json.dumps({"commands": [ORDER] * 100})
+ORDER = limit("AAPL", "1", "9")
+BATCH = json.dumps(batch(*[ORDER] * 100))
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ class Probe:
         control = f"/v1/controls/accounts/{tenant.account}/symbols/MSFT"
         self._requests = {
             "read": ("GET", tenant.intents, None, headers),
-            "submit": ("POST", tenant.intents, json.dumps({"command": ORDER}), headers),
+            "submit": ("POST", tenant.intents, json.dumps(ORDER), headers),
             "control write": ("PUT", control, json.dumps({"manually_disabled": False}), headers),
         }
         self.refused = 0

@@ -32,6 +32,7 @@ import requests
 from bench.harness import keep, machine
 from tip_local.home import Home
 from tip_local.processes import free_port
+from tip_testing.commands import create
 
 PER_SECOND = 20
 KILLS = 10
@@ -102,13 +103,11 @@ class Load:
         return self._here.session  # type: ignore[no-any-return]
 
     def _submit(self, number: int) -> None:
-        payload = {"symbol": "AAPL", "order_side": ("BUY", "SELL")[number % 2], "spec": {"Market": {"quantity": "1"}}}
+        body = create("AAPL", "1", ("BUY", "SELL")[number % 2])
         path = f"/v1/accounts/{self.account_id}/intents"
         at = time.monotonic()
         try:
-            answer = self.session.post(
-                self.base_url + path, json={"command": {"type": "CREATE", "payload": payload}}, timeout=SUBMIT_SECONDS
-            )
+            answer = self.session.post(self.base_url + path, json=body, timeout=SUBMIT_SECONDS)
             answer.raise_for_status()
         except requests.RequestException:
             self.refused += 1

@@ -41,6 +41,7 @@ from intents.execution.processes import credentials_of, engine_of
 from intents.store import SCHEMA
 from intents.store.direct import Direct
 from tip_local.processes import free_port
+from tip_testing.commands import create
 from trading_proto import trading_pb2, trading_pb2_grpc
 
 QUICK = bool(os.environ.get("BENCH_QUICK"))
@@ -221,11 +222,10 @@ def latencies(on: Stage, base: str, broker: str, subscriber: Subscriber) -> tupl
     """Milliseconds from the answer of a POST to the broker's acceptance, and until a subscriber has been told."""
     session, sent = requests.Session(), {}
     told: list[float] = []
-    body = {"symbol": "SIM.OPEN", "order_side": "BUY", "spec": {"Market": {"quantity": "1"}}}
     for _ in range(SAMPLES):
         answer = session.post(
             f"{base}/v1/accounts/{on.accounts[0]}/intents",
-            json={"command": {"type": "CREATE", "payload": body}},
+            json=create("SIM.OPEN", "1"),
             headers={"x-api-key": on.api_key},
             timeout=5,
         )

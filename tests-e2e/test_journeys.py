@@ -6,15 +6,11 @@ from uuid import uuid4
 
 import pytest
 
+from tip_testing.commands import cancel, create, limit, replace
 from tip_testing.waiting import eventually
 from trading_proto import trading_pb2, trading_pb2_grpc
 
 TERMINAL = {"FILLED", "CANCELED", "REJECTED", "DENIED", "EXPIRED", "FAILED"}
-
-
-def create(symbol: str, kind: str = "Market", **spec: str) -> dict[str, Any]:
-    payload = {"symbol": symbol, "order_side": "BUY", "spec": {kind: {"quantity": "1", **spec}}}
-    return {"command": {"type": "CREATE", "payload": payload}}
 
 
 def new_symbol() -> str:
@@ -46,7 +42,7 @@ def test_a_key_an_intent_an_order_and_its_updates_on_the_stream(stack: Any, subs
     account, symbol = stack.account("acme"), new_symbol()
     stream = subscribe(stack.organization("acme")["api_keys"]["paper"], account, "BROKER_ORDER", after=0)
 
-    answer = stack.key("acme")("POST", f"/v1/accounts/{account}/intents", create(symbol))
+    answer = stack.key("acme")("POST", f"/v1/accounts/{account}/intents", create(symbol, "1"))
     assert answer.status_code == 201
     intent_id = answer.json()["intent_id"]
 
@@ -67,7 +63,7 @@ def test_a_stream_resumed_after_a_sequence_has_neither_gap_nor_duplicate(
 ) -> None:
     account, key = stack.account("acme", "live"), stack.organization("acme")["api_keys"]["live"]
     for _ in range(3):
-        sent = stack.key("acme", "live")("POST", f"/v1/accounts/{account}/intents", create(new_symbol()))
+        sent = stack.key("acme", "live")("POST", f"/v1/accounts/{account}/intents", create(new_symbol(), "1"))
         assert sent.status_code == 201
 
     def read(after: int, count: int) -> list[int]:
@@ -87,7 +83,7 @@ def test_an_intent_against_a_disabled_symbol_is_refused_and_leaves_no_trace(stac
     disabled = {"manually_disabled": True, "manual_reason": "earnings"}
     assert stack.user("acme")("PUT", f"/v1/controls/accounts/{account}/symbols/{symbol}", disabled).status_code == 201
 
-    refused = stack.key("acme")("POST", f"/v1/accounts/{account}/intents", create(symbol))
+    refused = stack.key("acme")("POST", f"/v1/accounts/{account}/intents", create(symbol, "1"))
 
     assert (refused.status_code, refused.json()["code"]) == (422, "control_rejected")
     assert [reason["code"] for reason in refused.json()["reasons"]] == ["SYMBOL_DISABLED"]
@@ -96,13 +92,13 @@ def test_an_intent_against_a_disabled_symbol_is_refused_and_leaves_no_trace(stac
 
     enabled = {"manually_disabled": False}
     assert stack.user("acme")("PUT", f"/v1/controls/accounts/{account}/symbols/{symbol}", enabled).status_code == 200
-    assert stack.key("acme")("POST", f"/v1/accounts/{account}/intents", create(symbol)).status_code == 201
+    assert stack.key("acme")("POST", f"/v1/accounts/{account}/intents", create(symbol, "1")).status_code == 201
 
 
 def test_a_live_account_needs_the_trading_live_entitlement(stack: Any) -> None:
     path = f"/v1/accounts/{stack.account('globex', 'live')}/intents"
 
-    refused = stack.key("globex", "live")("POST", path, create("AAPL"))
+    refused = stack.key("globex", "live")("POST", path, create("AAPL", "1"))
 
     assert (refused.status_code, refused.json()["code"]) == (403, "entitlement_required")
     assert refused.json()["entitlement"] == "trading_live"
@@ -119,17 +115,16 @@ def test_controls_need_the_controls_premium_entitlement(stack: Any) -> None:
 def test_an_open_order_is_replaced_and_canceled(stack: Any) -> None:
     account, caller = stack.account("acme"), stack.key("acme")
     path = f"/v1/accounts/{account}/intents"
-    made = caller("POST", path, create("SIM.OPEN", "Limit", limit_price="1.00")).json()
+    made = caller("POST", path, limit("SIM.OPEN", "1", "1.00")).json()
     one = f"{path}/{made['intent_id']}"
     eventually(lambda: caller("GET", one).json()["state"]["status"] == "ACCEPTED")
 
-    replacement = {"ref_intent_id": made["intent_id"], "spec": {"Limit": {"quantity": "2", "limit_price": "1.10"}}}
-    assert caller("POST", path, {"command": {"type": "REPLACE", "payload": replacement}}).status_code == 201
+    replacement = replace(made["intent_id"], Limit={"quantity": "2", "limit_price": "1.10"})
+    assert caller("POST", path, replacement).status_code == 201
     eventually(lambda: caller("GET", one).json()["state"]["status"] == "ACCEPTED")
     assert caller("GET", one).json()["state"]["leaves_quantity"] == "2"
 
-    cancel = {"type": "CANCEL", "payload": {"ref_intent_id": made["intent_id"]}}
-    assert caller("POST", path, {"command": cancel}).status_code == 201
+    assert caller("POST", path, cancel(made["intent_id"])).status_code == 201
     eventually(lambda: caller("GET", one).json()["state"]["status"] == "CANCELED")
     history = [action["command"]["type"] for action in _all(caller, f"{one}/actions")]
     assert history == ["CREATE", "REPLACE", "CANCEL"]
@@ -173,7 +168,7 @@ def test_an_account_and_its_credential_live_and_end(stack: Any) -> None:
     eventually(lambda: admin("GET", one).json()["status"] == "active")
 
     assert admin("POST", f"{path}/disable", {"reason": "audit"}).json()["disabled_reason"] == "audit"
-    refused = stack.key("acme")("POST", f"{path}/intents", create("AAPL"))
+    refused = stack.key("acme")("POST", f"{path}/intents", create("AAPL", "1"))
     assert [reason["code"] for reason in refused.json()["reasons"]] == ["ACCOUNT_DISABLED"]
 
     assert admin("DELETE", one).status_code == 204
@@ -225,7 +220,7 @@ def test_the_same_idempotency_key_makes_one_action(stack: Any) -> None:
     account, symbol = stack.account("acme"), new_symbol()
     path, key = f"/v1/accounts/{account}/intents", uuid4().hex
 
-    first, second = (stack.key("acme")("POST", path, create(symbol), **{"Idempotency-Key": key}) for _ in range(2))
+    first, second = (stack.key("acme")("POST", path, create(symbol, "1"), **{"Idempotency-Key": key}) for _ in range(2))
 
     assert (first.status_code, second.status_code) == (201, 201)
     assert first.json()["id"] == second.json()["id"]

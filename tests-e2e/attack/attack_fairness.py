@@ -23,6 +23,8 @@ from attack_progress import Progress
 from attack_streams import fill
 from attack_tenants import Builder, Tenant, bearer, create, keyed
 
+from tip_testing.commands import create as market
+
 PART = "fairness"
 WORST_RATIO = 3.0
 FILL_S = 5.0
@@ -135,9 +137,8 @@ def _timeouts(builder: Builder) -> Iterator[None]:
 
 def _seconds_to_fill(builder: Builder, quiet: Tenant) -> float:
     key, path = keyed(quiet.api_keys["paper"]), f"/v1/accounts/{quiet.accounts['paper']}/intents"
-    payload = {"symbol": "AAPL", "order_side": "BUY", "spec": {"Market": {"quantity": "1"}}}
     began = time.monotonic()
-    answer = builder.answer("POST", path, key, {"command": {"type": "CREATE", "payload": payload}})
+    answer = builder.answer("POST", path, key, market("AAPL", "1"))
     if answer.status != 201:
         return float("inf")
     intent = f"{path}/{answer.json()['intent_id']}"

@@ -15,6 +15,7 @@ from attack_platform import Platform
 
 from identity import model, usecases
 from tip_local.identity_seed import ServiceAccount
+from tip_testing.commands import Body, limit
 from tip_testing.identity_fixtures import IdentityFixtures
 
 TOKEN_SECONDS = 6 * 3600
@@ -161,10 +162,9 @@ class Builder:
             tenant.cursors[path] = self.call("GET", f"{path}?limit=1", admin)["next_cursor"]
 
 
-def create(symbol: str = "SIM.OPEN", quantity: str = "1") -> dict[str, Any]:
-    spec = {"Limit": {"quantity": quantity, "limit_price": "1.00", "time_in_force": "GTC"}}
-    payload = {"symbol": symbol, "order_side": "BUY", "spec": spec}
-    return {"command": {"type": "CREATE", "payload": payload}}
+def create(symbol: str = "SIM.OPEN", quantity: str = "1") -> Body:
+    """An order that stays open."""
+    return limit(symbol, quantity, "1.00", time_in_force="GTC")
 
 
 def invented(environment: str = "paper") -> str:

@@ -13,6 +13,7 @@ import pytest
 import requests
 
 from tip_local.processes import free_port
+from tip_testing.commands import create
 from tip_testing.waiting import eventually
 
 pytestmark = pytest.mark.timeout(1_200)  # a second platform starts, beside the first
@@ -73,13 +74,12 @@ def answers(stack: Any) -> bool:
 def trade(stack: Any) -> None:
     """An order, filled."""
     path, caller = f"/v1/accounts/{stack.account('acme')}/intents", stack.key("acme")
-    made = caller("POST", path, create()).json()["intent_id"]
+    made = caller("POST", path, create(new_symbol(), "1")).json()["intent_id"]
     eventually(lambda: caller("GET", f"{path}/{made}").json()["state"]["status"] == "FILLED", 120)
 
 
-def create() -> dict[str, Any]:
-    payload = {"symbol": f"Z{uuid4().hex[:8].upper()}", "order_side": "BUY", "spec": {"Market": {"quantity": "1"}}}
-    return {"command": {"type": "CREATE", "payload": payload}}
+def new_symbol() -> str:
+    return f"Z{uuid4().hex[:8].upper()}"
 
 
 def history(stack: Any, account: str) -> list[Any]:

@@ -11,6 +11,7 @@ import pytest
 import requests
 
 from tip_testing import raw_http
+from tip_testing.commands import create
 
 HOST = b"Host: tip\r\n"
 
@@ -160,9 +161,7 @@ def test_paths_reach_the_service_that_has_them(stack: Any, path: str, code: str 
 
 def test_the_stream_comes_through_as_server_sent_events_without_delay(stack: Any) -> None:
     account = stack.account("acme")
-    payload = {"symbol": "SSE", "order_side": "BUY", "spec": {"Market": {"quantity": "0.1"}}}
-    command = {"command": {"type": "CREATE", "payload": payload}}
-    assert stack.key("acme")("POST", f"/v1/accounts/{account}/intents", command).status_code == 201
+    assert stack.key("acme")("POST", f"/v1/accounts/{account}/intents", create("SSE", "0.1")).status_code == 201
 
     url = f"{stack.local['events_url']}/v1/accounts/{account}/events?resume_after_sequence=0"
     headers = {"x-api-key": stack.organization("acme")["api_keys"]["paper"]}

@@ -12,6 +12,8 @@ from uuid import uuid4
 
 import pytest
 
+from tip_testing.commands import create
+
 PROTO = Path(__file__).resolve().parents[2] / "proto"
 BUF = Path(sys.executable).with_name("buf")
 QUEUE_URL = os.environ.get("QUEUE_URL", "")
@@ -31,10 +33,7 @@ def buf_curl(stack: Any, body: dict[str, Any], key: str) -> subprocess.Popen[str
 def test_buf_curl_reads_a_filled_order_from_the_stream_through_tls(stack: Any) -> None:
     account = stack.account("acme")
     symbol = f"B{uuid4().hex[:8].upper()}"
-    payload = {"symbol": symbol, "order_side": "BUY", "spec": {"Market": {"quantity": "1"}}}
-    made = stack.key("acme")(
-        "POST", f"/v1/accounts/{account}/intents", {"command": {"type": "CREATE", "payload": payload}}
-    )
+    made = stack.key("acme")("POST", f"/v1/accounts/{account}/intents", create(symbol, "1"))
     assert made.status_code == 201
 
     wanted = {"tradingAccountId": account, "subscriptions": ["EVENT_TYPE_BROKER_ORDER"], "resumeAfterSequence": "0"}
@@ -114,9 +113,8 @@ def test_no_process_dies_of_a_broker_that_closes_every_connection(containers: An
 
     before = restarts()
     rabbitmqctl(containers, "close_all_connections", "maintenance")
-    payload = {"symbol": "AAPL", "order_side": "BUY", "spec": {"Market": {"quantity": "1"}}}
     intents = f"/v1/accounts/{stack.account('acme')}/intents"
-    made = stack.key("acme")("POST", intents, {"command": {"type": "CREATE", "payload": payload}}).json()
+    made = stack.key("acme")("POST", intents, create("AAPL", "1")).json()
 
     deadline = time.monotonic() + 60
     while stack.key("acme")("GET", f"{intents}/{made['intent_id']}").json()["state"]["status"] != "FILLED":

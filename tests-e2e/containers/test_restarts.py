@@ -17,6 +17,7 @@ import grpc
 import pytest
 import requests
 
+from tip_testing.commands import create
 from tip_testing.waiting import eventually
 from trading_proto import trading_pb2, trading_pb2_grpc
 
@@ -96,9 +97,8 @@ class Trader(InBackground):
         self.repeated: Counter[Any] = Counter()
 
     def once(self) -> None:
-        payload = {"symbol": self.symbol, "order_side": "BUY", "spec": {"Market": {"quantity": "0.001"}}}
         key = uuid4().hex
-        while (answer := self._submit({"command": {"type": "CREATE", "payload": payload}}, key)).status_code != 201:
+        while (answer := self._submit(create(self.symbol, "0.001"), key)).status_code != 201:
             assert answer.status_code in (409, 502, 503, 504), answer.text
             self.repeated[answer.status_code] += 1
             time.sleep(0.2)

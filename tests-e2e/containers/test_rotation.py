@@ -14,6 +14,7 @@ import pytest
 import requests
 from jose import jwt
 
+from tip_testing.commands import create
 from tip_testing.waiting import eventually
 from trading_proto import trading_pb2, trading_pb2_grpc
 
@@ -62,9 +63,8 @@ def account_with_a_secret(stack: Any) -> str:
 
 def trade(stack: Any, account: str) -> str:
     """Submit an order; the status it ends with. Its executor has to open the account's secret."""
-    payload = {"symbol": "AAPL", "order_side": "BUY", "spec": {"Market": {"quantity": "1"}}}
     path, caller = f"/v1/accounts/{account}/intents", stack.key("acme")
-    made = caller("POST", path, {"command": {"type": "CREATE", "payload": payload}}).json()["intent_id"]
+    made = caller("POST", path, create("AAPL", "1")).json()["intent_id"]
     ended = ("FILLED", "REJECTED", "FAILED", "EXPIRED", "DENIED")
     return str(eventually(lambda: (s := caller("GET", f"{path}/{made}").json()["state"]["status"]) in ended and s, 120))
 

@@ -5,15 +5,11 @@ from typing import Any
 
 import pytest
 
-MARKET = {"Market": {"quantity": "10"}}
+from tip_testing.commands import Body, cancel, create, limit
 
 
-def create(side: str = "BUY", spec: dict[str, Any] | None = None, symbol: str = "AAPL") -> dict[str, Any]:
-    return {"type": "CREATE", "payload": {"symbol": symbol, "order_side": side, "spec": spec or MARKET}}
-
-
-def codes(controls: Any, command: dict[str, Any] | None = None, **more: Any) -> list[str]:
-    answer = controls.call("POST", "/preview", {"command": command or create(), **more})
+def codes(controls: Any, body: Body | None = None, **more: Any) -> list[str]:
+    answer = controls.call("POST", "/preview", {**(body or create()), **more})
     assert answer.status_code == 200, answer.json
     assert answer.json["decision"] == ("REFUSED" if answer.json["reasons"] else "ALLOWED")
     return [reason["code"] for reason in answer.json["reasons"]]
@@ -70,7 +66,7 @@ def test_limits_are_replaced_whole_and_kept_to_the_last_digit(controls: Any, pat
 
 
 @pytest.mark.parametrize(
-    ("path", "limits", "facts", "command", "code"),
+    ("path", "limits", "facts", "body", "code"),
     [
         ("/limits", {"max_quantity": "9"}, {}, create(), "QUANTITY_ABOVE_LIMIT"),
         ("/symbols/AAPL/limits", {"max_quantity": "9.99"}, {}, create(), "QUANTITY_ABOVE_LIMIT"),
@@ -79,7 +75,7 @@ def test_limits_are_replaced_whole_and_kept_to_the_last_digit(controls: Any, pat
             "/symbols/AAPL/limits",
             {"price_collar_bps": 100},
             {"reference_price": "100"},
-            create(spec={"Limit": {"quantity": "1", "limit_price": "101.01"}}),
+            limit(quantity="1", price="101.01"),
             "PRICE_OUTSIDE_COLLAR",
         ),
         (
@@ -99,16 +95,16 @@ def test_limits_are_replaced_whole_and_kept_to_the_last_digit(controls: Any, pat
     ],
 )
 def test_each_limit_refuses_by_its_code_and_only_where_it_is_set(
-    controls: Any, path: str, limits: dict[str, Any], facts: dict[str, Any], command: dict[str, Any], code: str
+    controls: Any, path: str, limits: dict[str, Any], facts: dict[str, Any], body: Body, code: str
 ) -> None:
-    assert codes(controls, command, facts=facts) == []
+    assert codes(controls, body, facts=facts) == []
     controls.call("PUT", path, limits)
 
-    assert codes(controls, command, facts=facts) == [code]
-    elsewhere = {**command, "payload": {**command["payload"], "symbol": "MSFT"}}
+    assert codes(controls, body, facts=facts) == [code]
+    elsewhere = {"command": {**body["command"], "payload": {**body["command"]["payload"], "symbol": "MSFT"}}}
     assert codes(controls, elsewhere, facts=facts) == ([] if "symbols" in path else [code])
     controls.call("DELETE", path)
-    assert codes(controls, command, facts=facts) == []
+    assert codes(controls, body, facts=facts) == []
 
 
 def test_a_preview_tells_every_control_its_version_and_outcome(controls: Any) -> None:
@@ -118,7 +114,7 @@ def test_a_preview_tells_every_control_its_version_and_outcome(controls: Any) ->
     controls.call("PUT", "", {"trading_state": "ACTIVE"})
 
     at = "2026-07-01T12:00:00Z"
-    answer = controls.call("POST", "/preview", {"command": create(), "at": at})
+    answer = controls.call("POST", "/preview", {**create(), "at": at})
 
     assert answer.json["at"] == "2026-07-01T12:00:00.000000Z"
     assert answer.json["account_id"] == str(controls.account_id)
@@ -160,24 +156,23 @@ def test_a_preview_of_a_later_moment_reads_the_clock_on_the_accounts_wall(
 
 def test_a_preview_supposes_no_position_it_was_not_told(controls: Any) -> None:
     controls.call("PUT", "", {"trading_state": "REDUCING"})
-    sell = create("SELL")
+    sell = create(side="SELL")
 
-    answer = controls.call("POST", "/preview", {"command": sell})
+    answer = controls.call("POST", "/preview", sell)
 
     assert answer.json["decision"] == "REFUSED"
     assert answer.json["checks"][-1] == {"control": "account_switch", "version": 1, "outcome": "NOT_EVALUATED"}
     assert codes(controls, sell, facts={"position_quantity": "10"}) == []
     assert codes(controls, sell, facts={"position_quantity": "9.9"}) == ["TRADING_REDUCING"]
-    assert codes(controls, create("BUY"), facts={"position_quantity": "-10"}) == []
+    assert codes(controls, create(), facts={"position_quantity": "-10"}) == []
     assert codes(controls, sell, facts={"position_quantity": "10", "open_quantity": "0.1"}) == ["TRADING_REDUCING"]
 
 
 def test_a_cancel_always_passes_and_a_replace_is_judged_like_a_create(controls: Any) -> None:
     controls.call("PUT", "", {"trading_state": "HALTED"})
-    cancel = {"type": "CANCEL", "payload": {"ref_intent_id": "00000000-0000-4000-8000-000000000000"}}
-    replace = {**create(), "type": "REPLACE"}
+    replace = {"command": {**create()["command"], "type": "REPLACE"}}
 
-    assert codes(controls, cancel) == []
+    assert codes(controls, cancel("00000000-0000-4000-8000-000000000000")) == []
     assert codes(controls, replace) == ["TRADING_HALTED"]
 
 
@@ -202,7 +197,7 @@ def test_every_kind_of_order_can_be_previewed(controls: Any, spec: dict[str, Any
     facts = {"reference_price": "20"}
     expected = [] if "Market" in spec else ["PRICE_OUTSIDE_COLLAR"]
 
-    assert codes(controls, create(spec=spec), facts=facts) == expected
+    assert codes(controls, create(**spec), facts=facts) == expected
 
 
 def test_a_preview_writes_nothing(setting: Any, controls: Any) -> None:
