@@ -1,7 +1,6 @@
 """The proxy does to a real paper broker's requests what a scenario relies on, and nothing else."""
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,6 +13,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from tip_testing.ports import reserved_port
+from tip_testing.processes import running
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fault_proxy import (
@@ -38,13 +38,8 @@ ORDERS = path_is("/v2/orders")
 def broker_port() -> Iterator[int]:
     port = reserved_port()
     environment = {"PAPER_BROKER_PORT": str(port), "PAPER_BROKER_DATA": ":memory:", "PAPER_BROKER_PRICES": "fixed"}
-    process = subprocess.Popen([sys.executable, "-m", "paper_broker"], env=environment, stderr=subprocess.DEVNULL)
-    try:
-        eventually(lambda: _ready(port))
+    with running("-m", "paper_broker", environment=environment, ready=lambda _: _ready(port)):
         yield port
-    finally:
-        process.terminate()
-        process.wait(10)
 
 
 def _ready(port: int) -> bool:

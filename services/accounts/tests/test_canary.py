@@ -3,9 +3,7 @@
 import base64
 import io
 import logging
-import os
-import subprocess
-import sys
+import signal
 from collections.abc import Iterator
 from contextlib import redirect_stderr
 from typing import Any
@@ -25,6 +23,7 @@ from tip_testing.accounts_caller import Caller, bearer, column
 from tip_testing.identity_fixtures import IdentityFixtures
 from tip_testing.outbox import statuses
 from tip_testing.platform_plugin import Platform
+from tip_testing.processes import running
 from tip_testing.waiting import eventually
 
 KEY_ID, SECRET_KEY = "CANARYKEYID4711", "canary-secret-value-0815"
@@ -78,17 +77,13 @@ def relay_log(everything: Everything, platform: Platform) -> str:
             text("UPDATE accounts.sealed_secret SET wrapped_key = '\\x00' WHERE credential_id = :id"),
             {"id": made[2]["id"]},
         )
-    command = [sys.executable, "-m", "accounts.worker", "relay"]
-    relay = subprocess.Popen(command, env={**os.environ, **environment}, stderr=subprocess.PIPE)
-    try:
+    with running("-m", "accounts.worker", "relay", environment=environment) as relay:
         eventually(lambda: settled(everything.deps.outbox))
         everything.call("DELETE", f"{path}/{made[1]['id']}")
         eventually(lambda: settled(everything.deps.outbox))
-    finally:
-        relay.terminate()
-        log = relay.communicate()[1].decode()
+        relay.end(signal.SIGTERM)
     assert statuses(everything.deps.outbox)["failed"] == 1
-    return log
+    return relay.output()
 
 
 def settled(outbox: Outbox) -> bool:

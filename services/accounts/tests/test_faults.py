@@ -1,10 +1,7 @@
 """accounts' relay killed at every step, stopped and woken, without queue and without database: nothing is lost,
 nothing falsely failed, and the vault ends up as if nothing had happened."""
 
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +21,7 @@ from tip_testing.identity_fixtures import IdentityFixtures
 from tip_testing.kv2_server import TOKEN, Kv2Server
 from tip_testing.outbox import age_claims, rows, statuses
 from tip_testing.platform_plugin import Platform
+from tip_testing.processes import Running, start
 from tip_testing.servers_plugin import PostgresServer
 from tip_testing.waiting import eventually
 
@@ -42,19 +40,16 @@ class Relays:
 
     def __init__(self, environment: dict[str, str]) -> None:
         self.environment = environment
-        self.running: list[subprocess.Popen[bytes]] = []
+        self.running: list[Running] = []
 
-    def start(self, **more: str) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, **self.environment, **more}
-        command = [sys.executable, "-m", "accounts.worker", "relay"]
-        process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
-        self.running.append(process)
-        return process
+    def start(self, **more: str) -> Running:
+        started = start("-m", "accounts.worker", "relay", environment={**self.environment, **more})
+        self.running.append(started)
+        return started
 
     def end(self) -> None:
-        for process in self.running:
-            process.kill()
-            process.wait()
+        for relay in self.running:
+            relay.end()
 
 
 @pytest.fixture
@@ -106,7 +101,7 @@ def test_a_relay_killed_at_any_step_leaves_work_that_the_next_one_finishes(
     admin.call("DELETE", f"/v1/accounts/{account_id}/credentials/{dropped['id']}")
 
     killed = relays.start(TIP_CRASH_AT=step)
-    assert killed.wait(timeout=60) == -signal.SIGKILL
+    assert killed.wait() == -signal.SIGKILL
     assert "processing" in statuses(deps.outbox)
     age_claims(deps.outbox, 6)
     relays.start()
@@ -142,7 +137,7 @@ def test_a_relay_stopped_for_longer_than_its_claim_changes_nothing_when_it_comes
         credential = admin.credential(admin.account()["id"])
         sleeper = relays.start()
         assert kv2.asked.wait(timeout=60)
-        sleeper.send_signal(signal.SIGSTOP)  # in the middle of its call to the vault
+        sleeper.freeze()  # in the middle of its call to the vault
         kv2.open.set()
         relays.start()
         eventually(lambda: all_done(deps))
@@ -152,7 +147,7 @@ def test_a_relay_stopped_for_longer_than_its_claim_changes_nothing_when_it_comes
         eventually(lambda: all_done(deps))
         before = [(row.id, row.attempts, row.settled_at) for row in rows(deps.outbox)]
 
-        sleeper.send_signal(signal.SIGCONT)
+        sleeper.thaw()
         time.sleep(1.5)
 
         assert [(row.id, row.attempts, row.settled_at) for row in rows(deps.outbox)] == before

@@ -1,39 +1,28 @@
 """Paths as a real server hands them on: gunicorn, and requests written byte by byte."""
 
-import os
 import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tip_testing.ports import reserved_port
+from tip_testing.processes import running
+
 
 @pytest.fixture(scope="module")
 def port(platform: Any) -> Iterator[int]:
+    number = reserved_port()
+    web = {"WEB_PORT": str(number), "WEB_WORKERS": "1", "WEB_THREADS": "2"}
+    command = ("-m", "gunicorn", "-c", "python:chassis.gunicorn_conf", "controls.app:create_app()")
+    environment = {**platform.web_environment("controls"), **web}
+    with running(*command, environment=environment, ready=lambda _: listens(number)):
+        yield number
+
+
+def listens(port: int) -> bool:
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        number = int(probe.getsockname()[1])
-    environment = {
-        **os.environ,
-        **platform.web_environment("controls"),
-        "WEB_PORT": str(number),
-        "WEB_WORKERS": "1",
-        "WEB_THREADS": "2",
-    }
-    command = [sys.executable, "-m", "gunicorn", "-c", "python:chassis.gunicorn_conf", "controls.app:create_app()"]
-    server = subprocess.Popen(command, env=environment)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", number)) == 0:
-                break
-        time.sleep(0.05)
-    yield number
-    server.terminate()
-    server.wait(60)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def put(port: int, target: str, token: str) -> tuple[int, str]:

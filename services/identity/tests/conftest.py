@@ -1,12 +1,10 @@
 """identity as its callers meet it: a client per module, and short ways to say who is calling."""
 
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 import requests
@@ -18,7 +16,7 @@ from identity.app import create_app
 from tip_testing.identity_fixtures import IdentityFixtures
 from tip_testing.platform_plugin import Platform
 from tip_testing.ports import reserved_port
-from tip_testing.waiting import eventually
+from tip_testing.processes import Running, running
 
 HERE = Path(__file__).parent
 PATIENCE_S = 60  # with a process that has to share a busy machine
@@ -77,17 +75,12 @@ class Canaille:
     def __init__(self, port: int) -> None:
         self.port = port
         self.issuer = f"http://127.0.0.1:{self.port}"
-        self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        command = [sys.executable, "-W", "ignore", str(HERE / "canaille_server.py"), str(self.port)]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        eventually(lambda: answers(f"{self.issuer}/.well-known/openid-configuration"), PATIENCE_S)
-
-    def stop(self) -> None:
-        if self._process:
-            self._process.kill()
-            self._process.wait()
+    def running(self) -> AbstractContextManager[Running]:
+        command = ("-W", "ignore", str(HERE / "canaille_server.py"), str(self.port))
+        return running(
+            *command, environment={}, ready=lambda _: answers(f"{self.issuer}/.well-known/openid-configuration")
+        )
 
     def environment(self) -> dict[str, str]:
         return {
@@ -152,9 +145,8 @@ class Canaille:
 @pytest.fixture(scope="session")
 def canaille() -> Iterator[Canaille]:
     provider = Canaille(reserved_port())
-    provider.start()
-    yield provider
-    provider.stop()
+    with provider.running():
+        yield provider
 
 
 def answers(url: str) -> bool:
@@ -173,38 +165,21 @@ make_server("127.0.0.1", int(sys.argv[1]), create_app(), threaded=True).serve_fo
 
 
 @contextmanager
-def process(
-    *arguments: str, environment: Mapping[str, str], log: int | IO[bytes] = subprocess.DEVNULL
-) -> Iterator[subprocess.Popen[bytes]]:
-    """A real process of ours with exactly this environment, ended with the block."""
-    child = subprocess.Popen([sys.executable, *arguments], env=dict(environment), stdout=log, stderr=log)
-    try:
-        yield child
-    finally:
-        child.kill()
-        child.wait()
-
-
-@contextmanager
-def served(
-    environment: Mapping[str, str], log: int | IO[bytes] = subprocess.DEVNULL
-) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def served(environment: Mapping[str, str], log: Path | None = None) -> Iterator[tuple[str, Running]]:
     """identity in a process of its own: its address and the process."""
     port = reserved_port()
-    with process("-c", _SERVE, str(port), environment=environment, log=log) as child:
-        base = f"http://127.0.0.1:{port}"
-        eventually(lambda: answers(f"{base}/health/live"), PATIENCE_S)
-        yield base, child
+    base = f"http://127.0.0.1:{port}"
+
+    def ready(_: Running) -> bool:
+        return answers(f"{base}/health/live")
+
+    with running("-c", _SERVE, str(port), environment=environment, log=log, ready=ready) as web:
+        yield base, web
 
 
 @pytest.fixture(scope="session")
 def serve() -> Any:
     return served
-
-
-@pytest.fixture(scope="session")
-def run_process() -> Any:
-    return process
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Secrets of known value, used in every way there is: afterwards they are nowhere but with their owner."""
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from sqlalchemy import Connection, text
 
 from tip_testing.identity_fixtures import IdentityFixtures
 from tip_testing.platform_plugin import Platform
+from tip_testing.processes import running
 from tip_testing.waiting import eventually
 
 KEY = {"name": "canary", "environment": "live", "permissions": ["intent:read"]}
@@ -24,17 +24,16 @@ def log_file(tmp_path: Path) -> Path:
 
 
 def test_a_key_a_secret_and_a_token_are_in_no_log_no_table_and_no_message(
-    fresh_platform: Platform, log_file: Path, serve: Any, run_process: Any
+    fresh_platform: Platform, log_file: Path, serve: Any
 ) -> None:
     """identity's web and its relay with debug logs, so that nothing is left unsaid."""
     identity = IdentityFixtures(fresh_platform.administrator_environment("identity"))
-    web = {**os.environ, **fresh_platform.web_environment("identity", LOG_LEVEL="debug")}
-    relay = {**os.environ, **fresh_platform.environment("identity", LOG_LEVEL="debug")}
+    web = fresh_platform.web_environment("identity", LOG_LEVEL="debug")
+    relay = fresh_platform.environment("identity", LOG_LEVEL="debug")
     canaries = [fresh_platform.signing_key, identity.deps.signer.key_encryption_keys[0].hex()]
     with (
-        log_file.open("ab") as log,
-        serve(web, log=log) as (base, _),
-        run_process("-m", "identity.worker", "relay", environment=relay, log=log),
+        serve(web, log=log_file) as (base, _),
+        running("-m", "identity.worker", "relay", environment=relay, log=log_file),
     ):
         canaries += list(_exercise(base, identity))
         eventually(lambda: _all_delivered(fresh_platform), 60)

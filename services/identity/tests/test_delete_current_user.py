@@ -1,6 +1,5 @@
 """DELETE /v1/users/me: at the provider first, then here, and whole whatever happens in between."""
 
-import os
 import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from identity.app import create_app, dependencies
 from identity.config import Config, RelayConfig
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
+from tip_testing.processes import running
 from tip_testing.waiting import eventually
 
 AT_ONCE = timedelta(0)
@@ -384,11 +384,11 @@ CRASHES = {
 
 @pytest.mark.parametrize("step", CRASHES)
 def test_a_kill_at_any_step_is_finished_by_the_worker_and_told_once(
-    platform: Platform, canaille: Any, serve: Any, run_process: Any, as_bearer: Bearer, step: str
+    platform: Platform, canaille: Any, serve: Any, as_bearer: Bearer, step: str
 ) -> None:
     """A real provider, real processes, real kill -9: by the crash point, as hard as a power cut."""
-    web = {**os.environ, **platform.web_environment("identity", **canaille.environment())}
-    relay = {**os.environ, **platform.environment("identity", **canaille.environment())}
+    web = platform.web_environment("identity", **canaille.environment())
+    relay = platform.environment("identity", **canaille.environment())
     name = f"ada-{uuid4().hex[:8]}"
     organization = _organization(platform, canaille)
     user_id = canaille.add_user(name, organization.external_id, "desk")
@@ -405,7 +405,7 @@ def test_a_kill_at_any_step_is_finished_by_the_worker_and_told_once(
     assert len(_told(platform, user_id)) == told
 
     _age_deletions(platform)  # instead of waiting the ten seconds after which an attempt counts as abandoned
-    with run_process("-m", "identity.worker", "relay", environment=relay):
+    with running("-m", "identity.worker", "relay", environment=relay):
         eventually(lambda: is_marked(platform, user_id) == (True, True), 60)
     assert not canaille.has_user(user_id)
     assert len(_told(platform, user_id)) == 1
@@ -423,7 +423,7 @@ def test_a_kill_before_a_refusal_is_taken_back_ends_in_a_whole_deletion_too(
     user_id = canaille.add_user(name, _organization(platform, canaille).external_id, "desk")
     scripted_provider.answer = 503
 
-    with serve({**os.environ, **web, "TIP_CRASH_AT": "identity.deletion_refused"}) as (base, served):
+    with serve({**web, "TIP_CRASH_AT": "identity.deletion_refused"}) as (base, served):
         with pytest.raises(requests.ConnectionError):
             requests.delete(f"{base}/v1/users/me", headers=as_bearer(canaille.user_token(name)), timeout=60)
         assert served.wait(30) == -signal.SIGKILL

@@ -3,11 +3,8 @@
 import asyncio
 import itertools
 import json
-import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 import uuid
 import warnings
@@ -18,6 +15,8 @@ from typing import Any
 import pytest
 import requests
 
+from tip_testing.processes import Running
+from tip_testing.processes import start as start_process
 from tip_testing.waiting import eventually
 
 with warnings.catch_warnings():
@@ -100,15 +99,13 @@ class Broker:
     def __init__(self, folder: Path, **settings: str) -> None:
         self.log = folder / "broker.log"
         folder.mkdir(parents=True, exist_ok=True)
-        environ = {**os.environ, **QUICK, "PAPER_BROKER_DATA": str(folder / "data"), **settings}
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen([sys.executable, "-m", "paper_broker"], env=environ, stderr=log)
-        match = eventually(self._started)
-        self.url = f"http://127.0.0.1:{match.group(1)}"
+        environment = {**QUICK, "PAPER_BROKER_DATA": str(folder / "data"), **settings}
+        self.process = start_process("-m", "paper_broker", environment=environment, log=self.log, ready=self._port)
+        self.url = f"http://127.0.0.1:{self._port(self.process)}"
 
-    def _started(self) -> re.Match[str] | None:
-        assert self.process.poll() is None, self.log.read_text()
-        return STARTED.search(self.log.read_text())
+    def _port(self, process: Running) -> str | None:
+        started = STARTED.search(process.output())
+        return started and started.group(1)
 
     def client(self, key: str | None = None) -> Client:
         return Client(self.url, key or f"key-{uuid.uuid4()}")
@@ -124,9 +121,7 @@ class Broker:
         return self.sim("PUT", "/faults", json=settings)
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
-        if self.process.poll() is None:
-            self.process.send_signal(how)
-        return self.process.wait(30)
+        return self.process.end(how, 30)
 
 
 @pytest.fixture(scope="session")

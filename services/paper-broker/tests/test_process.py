@@ -165,7 +165,7 @@ def test_terminate_stops_cleanly_with_callers_hanging_and_listening(start):
     with websockets.sync.client.connect(broker.url.replace("http", "ws") + "/stream") as socket:
         while not broker.ledger():
             pass
-        broker.process.send_signal(signal.SIGTERM)
+        broker.process.send(signal.SIGTERM)
         with pytest.raises(websockets.exceptions.ConnectionClosedOK):
             socket.recv(timeout=30)
 

@@ -1,11 +1,7 @@
 """A gateway as its own process, somebody who writes to the logs, and subscribers."""
 
 import asyncio
-import os
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +20,7 @@ from tip_local.identity_seed import add_account
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
 from tip_testing.ports import reserved_port
+from tip_testing.processes import Running, start
 from trading_proto import trading_pb2, trading_pb2_grpc
 
 from .proxy import Proxy
@@ -125,22 +122,17 @@ class Gateway:
     log_path: Path
     open_files: tuple[int, int] | None = None
     """Soft and hard limit it is started with, if not ours."""
-    process: subprocess.Popen[bytes] = field(init=False)
+    process: Running = field(init=False)
 
     def start(self) -> "Gateway":
-        with self.log_path.open("ab") as log:
-            command = [sys.executable, "-m", "stream_gateway"]
-            if self.open_files:
-                limits = [str(limit) for limit in self.open_files]
-                command = ["sh", "-c", 'ulimit -Sn "$1"; ulimit -Hn "$2"; shift 2; exec "$@"', "sh", *limits, *command]
-            self.process = subprocess.Popen(command, env={**os.environ, **self.environment}, stderr=log)
-        deadline = time.monotonic() + 60
-        while not self._is_ready():
-            assert self.process.poll() is None and time.monotonic() < deadline, self.log
-            time.sleep(0.02)
+        limits = [str(limit) for limit in self.open_files or ()]
+        limited = ("sh", "-c", 'ulimit -Sn "$1"; ulimit -Hn "$2"; shift 2; exec "$@"', "sh", *limits)
+        before = limited if self.open_files else ()
+        command, environment = ("-m", "stream_gateway"), self.environment
+        self.process = start(*command, environment=environment, log=self.log_path, ready=self._is_ready, before=before)
         return self
 
-    def _is_ready(self) -> bool:
+    def _is_ready(self, _: Running) -> bool:
         try:
             return requests.get(f"{self.events_url}/health/ready", timeout=1).status_code == 200
         except requests.RequestException:
@@ -164,12 +156,10 @@ class Gateway:
         return sum(float(line.rpartition(" ")[2]) for line in exposed.splitlines() if line.startswith(name))
 
     def send(self, number: int) -> None:
-        self.process.send_signal(number)
+        self.process.send(number)
 
     def stop(self, number: int = signal.SIGTERM) -> int:
-        if self.process.poll() is None:
-            self.process.send_signal(number)
-        return self.process.wait(20)
+        return self.process.end(number, 20)
 
 
 StartGateway = Callable[..., Gateway]
@@ -179,14 +169,14 @@ StartGateway = Callable[..., Gateway]
 def gateways(platform: Platform, folder: Path) -> Iterator[StartGateway]:
     started: list[Gateway] = []
 
-    def start(open_files: tuple[int, int] | None = None, **settings: str) -> Gateway:
+    def started_gateway(open_files: tuple[int, int] | None = None, **settings: str) -> Gateway:
         ports = {name: str(reserved_port()) for name in ("PORT", "EVENTS_PORT", "HEALTH_PORT")}
         environment = {**platform.environment("stream_gateway"), **ports, **settings}
         started.append(Gateway(environment, folder / f"gateway-{len(started)}.log", open_files))
         return started[-1].start()
 
     try:
-        yield start
+        yield started_gateway
     finally:
         for gateway in started:
             gateway.stop(signal.SIGKILL)

@@ -237,7 +237,7 @@ def test_draining_ends_in_time_although_somebody_does_not_read(
             return time.monotonic() - began
 
     assert run(scenario()) < 10
-    assert gateway.process.returncode == 0
+    assert gateway.process.returncode() == 0
 
 
 def test_streams_outlive_a_restart_of_the_database_connections(

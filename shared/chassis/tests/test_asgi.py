@@ -52,9 +52,9 @@ def test_a_server_told_to_stop_answers_what_it_was_asked_and_does_not_wait_for_i
         while server.ask(idle, "GET /slow/begun HTTP/1.1") != "200 1":
             time.sleep(0.05)
 
-        server.process.send_signal(signal.SIGTERM)
+        server.process.send(signal.SIGTERM)
 
-        assert server.process.wait(timeout=45) == 0  # long before gunicorn would have ended its worker
+        assert server.process.wait(45) == 0  # long before gunicorn would have ended its worker
         asking.join()
         assert told == ["200 GET /slow 0"]
         for line in (idle, busy):

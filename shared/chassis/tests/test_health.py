@@ -1,8 +1,5 @@
 """A worker whose loop hangs is not live, whatever else in it still turns."""
 
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -14,6 +11,7 @@ import requests
 
 from tip_testing import raw_http
 from tip_testing.ports import reserved_port
+from tip_testing.processes import running
 from tip_testing.waiting import eventually
 
 WORKER = """
@@ -44,18 +42,15 @@ process.run("worker", loop, log_format="json", ready=ready)
 @pytest.fixture
 def ask(tmp_path: Path) -> Iterator[Any]:
     """Asks a worker that counts a turn of half a second as hanging."""
-    environment = {**os.environ, "HEALTH_PORT": str(reserved_port()), "HEALTH_TURN_SECONDS": "0.5"}
-    worker = subprocess.Popen([sys.executable, "-c", WORKER, str(tmp_path)], env=environment)
+    environment = {"HEALTH_PORT": str(reserved_port()), "HEALTH_TURN_SECONDS": "0.5"}
 
     def answer(path: str) -> tuple[int, Any]:
         answered = requests.get(f"http://127.0.0.1:{environment['HEALTH_PORT']}{path}", timeout=5)
         return answered.status_code, answered.json() if path.startswith("/health") else answered.text
 
     answer.port = int(environment["HEALTH_PORT"])
-    eventually(lambda: _reachable(answer), 20)
-    yield answer
-    worker.kill()
-    worker.wait(10)
+    with running("-c", WORKER, str(tmp_path), environment=environment, ready=lambda _: _reachable(answer)):
+        yield answer
 
 
 def _reachable(answer: Callable[[str], Any]) -> bool:

@@ -205,7 +205,7 @@ def test_a_slow_reader_gets_the_whole_of_the_last_answer_on_its_connection(stopp
             connection.sendall(b"GET /page HTTP/1.1\r\nHost: tip\r\nConnection: close\r\n\r\n")
             select.select([connection], [], [])  # the answer is there
             if stopped:
-                server.process.send_signal(signal.SIGTERM)
+                server.process.send(signal.SIGTERM)
             time.sleep(3.0)  # and is not read
             received = b"".join(_pieces(connection))
     finally:

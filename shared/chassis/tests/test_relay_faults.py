@@ -2,10 +2,9 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from uuid import uuid4
 
@@ -17,40 +16,36 @@ from chassis.outbox import Outbox
 from tip_local.valkey import EmbeddedValkey
 from tip_testing.outbox import append, inversions, rows, statuses
 from tip_testing.platform_plugin import Platform
+from tip_testing.processes import Running, running
 from tip_testing.servers_plugin import PostgresServer, ValkeyServer
 from tip_testing.waiting import eventually
 
-Start = Callable[..., subprocess.Popen[bytes]]
+Start = Callable[..., Running]
 
 
 @pytest.fixture
 def start(fresh_platform: Platform, valkey_server: ValkeyServer) -> Iterator[Start]:
     """Starts relay processes; `crash_at` names the step at which one kills itself, `stop_at` where one freezes."""
-    running: list[subprocess.Popen[bytes]] = []
     queue = f"tip.test.{uuid4().hex}"
+    with ExitStack() as started:
 
-    def start(
-        crash_at: str = "", stop_at: str = "", attempt_limit: int = 3, queues: str = valkey_server.url
-    ) -> subprocess.Popen[bytes]:
-        script = str(Path(__file__).with_name("relay_process.py"))
-        arguments = [fresh_platform.database_url("identity"), queues, queue, str(attempt_limit)]
-        environment = {**os.environ, "TIP_CRASH_AT": crash_at, "TIP_STOP_AT": stop_at}
-        process = subprocess.Popen([sys.executable, script, *arguments], env=environment, stderr=subprocess.DEVNULL)
-        running.append(process)
-        return process
+        def start(
+            crash_at: str = "", stop_at: str = "", attempt_limit: int = 3, queues: str = valkey_server.url
+        ) -> Running:
+            script = str(Path(__file__).with_name("relay_process.py"))
+            arguments = [fresh_platform.database_url("identity"), queues, queue, str(attempt_limit)]
+            environment = {"TIP_CRASH_AT": crash_at, "TIP_STOP_AT": stop_at}
+            return started.enter_context(running(script, *arguments, environment=environment))
 
-    yield start
-    for process in running:
-        process.kill()
-        process.wait()
+        yield start
 
 
 def all_completed(outbox: Outbox) -> Callable[[], bool]:
     return lambda: set(statuses(outbox)) == {"completed"}
 
 
-def dies(process: subprocess.Popen[bytes]) -> bool:
-    return process.wait(timeout=60) == -signal.SIGKILL
+def dies(process: Running) -> bool:
+    return process.wait() == -signal.SIGKILL
 
 
 def test_two_relays_share_the_work_and_complete_each_row_once(outbox: Outbox, start: Start) -> None:
@@ -95,15 +90,15 @@ def test_a_row_that_kills_its_worker_is_failed_at_the_limit_and_its_neighbours_p
 def test_a_stopped_relay_that_comes_back_settles_nothing_it_has_lost(outbox: Outbox, start: Start) -> None:
     append(outbox, "a.created")
     sleeper = start(stop_at="relay.after_publish")
-    eventually(lambda: _is_stopped(sleeper))
+    eventually(sleeper.is_frozen)
     assert statuses(outbox) == {"processing": 1}
     start()
     eventually(all_completed(outbox))
     settled = rows(outbox)[0].settled_at
 
-    os.kill(sleeper.pid, signal.SIGCONT)
+    sleeper.thaw()
     time.sleep(1.5)
-    assert sleeper.poll() is None  # it is alive and has had its turn
+    assert sleeper.returncode() is None  # it is alive and has had its turn
 
     assert (rows(outbox)[0].settled_at, rows(outbox)[0].attempts) == (settled, 2)
 
@@ -113,16 +108,16 @@ def test_relays_that_die_and_freeze_over_the_same_rows_leave_the_feed_in_order(o
     assert dies(start(crash_at="relay.after_claim", attempt_limit=10))
     _forget_the_wait(outbox)
     holds_both = start(stop_at="relay.after_publish", attempt_limit=10)
-    eventually(lambda: _is_stopped(holds_both))
+    eventually(holds_both.is_frozen)
     _forget_the_wait(outbox)
     holds_the_first = start(stop_at="relay.after_claim", attempt_limit=10)
-    eventually(lambda: _is_stopped(holds_the_first))
+    eventually(holds_the_first.is_frozen)
     assert len({row.claim_token for row in rows(outbox)}) == 2
 
-    os.kill(holds_both.pid, signal.SIGCONT)
+    holds_both.thaw()
     [later] = append(outbox, "b.created")
     eventually(lambda: rows(outbox)[-1].status == "completed")  # so it has settled what it held, and gone on
-    os.kill(holds_the_first.pid, signal.SIGCONT)
+    holds_the_first.thaw()
     eventually(all_completed(outbox))
 
     assert rows(outbox)[-1].id == later
@@ -192,7 +187,3 @@ def test_a_database_restarted_during_the_work_loses_no_row(
 def _forget_the_wait(outbox: Outbox) -> None:
     with outbox.engine.begin() as tx:
         tx.execute(text("UPDATE identity.outbox SET claimed_at = claimed_at - interval '6 seconds'"))
-
-
-def _is_stopped(process: subprocess.Popen[bytes]) -> bool:
-    return os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
