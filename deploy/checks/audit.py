@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,9 +28,12 @@ class Report:
     """What the service could not be asked about, and why."""
 
 
-def report(requirements: Path, service: tuple[str, ...]) -> Report | None:
-    """What the service knows against these pins; None if it gave no answer."""
-    asked = subprocess.run(
+Ask = Callable[[Path, tuple[str, ...]], str]
+"""What pip-audit writes about these pins after asking this service."""
+
+
+def pip_audit(requirements: Path, service: tuple[str, ...]) -> str:
+    return subprocess.run(
         [
             *(str(Path(sys.executable).with_name("pip-audit")), "--progress-spinner", "off", "--format", "json"),
             *("--disable-pip", "--no-deps", "--timeout", TIMEOUT_S, "--requirement", str(requirements)),
@@ -38,9 +42,13 @@ def report(requirements: Path, service: tuple[str, ...]) -> Report | None:
         capture_output=True,
         text=True,
         check=False,
-    )
+    ).stdout
+
+
+def report(written: str) -> Report | None:
+    """What the service knows against the pins; None if it gave no answer."""
     try:
-        dependencies = json.loads(asked.stdout)["dependencies"]
+        dependencies = json.loads(written)["dependencies"]
     except (ValueError, KeyError):
         return None
     vulnerable = [
@@ -56,20 +64,20 @@ def report(requirements: Path, service: tuple[str, ...]) -> Report | None:
     return Report(vulnerable, skipped)
 
 
-def believable(service: tuple[str, ...]) -> bool:
+def believable(service: tuple[str, ...], ask: Ask) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         known = Path(folder) / "known.txt"
         known.write_text(KNOWN + "\n")
-        found = report(known, service)
+        found = report(ask(known, service))
         return found is not None and bool(found.vulnerable)
 
 
-def main(locks: list[Path], services: tuple[tuple[str, ...], ...] = SERVICES) -> int:
-    service = next((service for service in services if believable(service)), None)
+def main(locks: list[Path], services: tuple[tuple[str, ...], ...] = SERVICES, ask: Ask = pip_audit) -> int:
+    service = next((service for service in services if believable(service, ask)), None)
     if service is None:
         sys.stdout.write(f"{NOT_CHECKED}\n")
         return 0
-    reports = {lock: report(lock, service) for lock in locks}
+    reports = {lock: report(ask(lock, service)) for lock in locks}
     for lock, found in reports.items():
         for line in _said(found, service[0]):
             sys.stdout.write(f"{lock.name}: {line}\n")
