@@ -14,8 +14,8 @@ from fault_trial import SetUpFailed, Trial, client_order_id
 
 OPEN = "SIM.OPEN"
 LONG_LEASE = {"EXECUTOR_LEASE_SECONDS": "20"}
-PAUSE_SECONDS = 8.0
-"""Less than that lease, so that the lease is not what stops the order; four times what HALT promises."""
+PAUSE_SECONDS = 3.0
+"""Less than that lease, so that the lease is not what stops the order; half again what HALT promises."""
 
 
 @contextmanager
@@ -60,7 +60,7 @@ def _claims_waiting(trial: Trial) -> int:
 
 @scenario(alone=True)
 def halt_while_frozen(trial: Trial) -> None:
-    """An executor freezes between its claim and its send, HALT is answered, 8 s later it goes on: nothing leaves."""
+    """An executor freezes between its claim and its send, HALT is answered, 3 s later it goes on: nothing leaves."""
     with _one_executor(trial, **LONG_LEASE) as executor:
         intent_id = trial.create(OPEN, "2")
         with _claim_unfinished(trial, intent_id):

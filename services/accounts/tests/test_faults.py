@@ -2,7 +2,6 @@
 nothing falsely failed, and the vault ends up as if nothing had happened."""
 
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -139,18 +138,20 @@ def test_a_relay_stopped_for_longer_than_its_claim_changes_nothing_when_it_comes
         assert kv2.asked.wait(timeout=60)
         sleeper.freeze()  # in the middle of its call to the vault
         kv2.open.set()
-        relays.start()
+        other = relays.start()
         eventually(lambda: all_done(deps))
         [row] = [row for row in rows(deps.outbox) if row.payload.get("credential_id") == credential["id"]]
         assert row.attempts == 2  # taken back from the one that stopped
         _rotate(admin, credential, NEWER)
         eventually(lambda: all_done(deps))
         before = [(row.id, row.attempts, row.settled_at) for row in rows(deps.outbox)]
+        other.end()
 
         sleeper.thaw()
-        time.sleep(1.5)
+        admin.account()
+        eventually(lambda: all_done(deps))  # so it has ended what it was at, and gone on
 
-        assert [(row.id, row.attempts, row.settled_at) for row in rows(deps.outbox)] == before
+        assert [(row.id, row.attempts, row.settled_at) for row in rows(deps.outbox)][: len(before)] == before
         assert deps.vault.get(_place(credential, 2)).reveal() == NEWER
         assert _gone(deps.vault, _place(credential, 1))
         held = "SELECT status FROM accounts.credential WHERE id = :id"
@@ -166,10 +167,9 @@ def test_without_its_queue_accounts_takes_every_change_and_fails_none(
     queue.start()
     address = queue.url
     queue.stop()
-    relays.start(QUEUE_URL=address, OUTBOX_ATTEMPT_LIMIT="2")
+    relay = relays.start(QUEUE_URL=address, OUTBOX_ATTEMPT_LIMIT="2")
     credentials = [admin.credential(admin.account()["id"]) for _ in range(5)]
-    eventually(lambda: any(row.last_error for row in new_rows(deps, earlier)))  # it has tried in vain
-    time.sleep(3)
+    eventually(lambda: relay.output().count("outbox_rows_released") >= 3)  # it has tried in vain, again and again
     waiting = {(row.status, row.attempts) for row in new_rows(deps, earlier)}
 
     queue.start()

@@ -206,7 +206,7 @@ def test_a_slow_reader_gets_the_whole_of_the_last_answer_on_its_connection(stopp
             select.select([connection], [], [])  # the answer is there
             if stopped:
                 server.process.send(signal.SIGTERM)
-            time.sleep(3.0)  # and is not read
+            time.sleep(1.0)  # five times the linger, and is not read
             received = b"".join(_pieces(connection))
     finally:
         server.end()
