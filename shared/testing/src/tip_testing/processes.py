@@ -9,17 +9,29 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
+from tip_testing.forked import ForkedProcess, can_fork
 from tip_testing.waiting import eventually
 
 READY_SECONDS = 60.0
+
+
+class Process(Protocol):
+    """What `subprocess.Popen` and `ForkedProcess` have in common."""
+
+    pid: int
+
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float) -> int: ...
+    def send_signal(self, sig: int, /) -> None: ...
 
 
 @dataclass(frozen=True)
 class Running:
     """A process of ours. Whoever starts it ends it."""
 
-    process: subprocess.Popen[bytes]
+    process: Process
     log: Path
 
     @property
@@ -50,10 +62,19 @@ class Running:
         self.send(signal.SIGCONT)
 
     def is_frozen(self) -> bool:
-        return os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+        return _state(self.pid) == "T"
 
     def output(self) -> str:
         return self.log.read_text()
+
+
+def _state(pid: int) -> str:
+    """The letter that `ps` shows for it; empty if there is none."""
+    if sys.platform == "linux":
+        stat = Path(f"/proc/{pid}/stat")
+        return stat.read_text().rpartition(")")[2].split()[0] if stat.exists() else ""
+    shown = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], check=False, capture_output=True, text=True)
+    return shown.stdout.strip()[:1]
 
 
 Ready = Callable[[Running], object]
@@ -71,14 +92,19 @@ def start(
     It writes to the end of `log`. Returns when `ready` is true of it; fails with the log when it ends before that.
     `before` is put in front of the command.
     """
-    log = log or _new_log()
-    with log.open("ab") as file:
-        command = [*before, sys.executable, *arguments]
-        process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=file, stderr=file)
-    running = Running(process, log)
+    log, environment = log or _new_log(), {**os.environ, **environment}
+    if not before and can_fork(arguments, environment):
+        running = Running(ForkedProcess(arguments[1], arguments[2:], environment, log), log)
+    else:
+        running = Running(_executed([*before, sys.executable, *arguments], environment, log), log)
     if ready:
         _wait(running, ready)
     return running
+
+
+def _executed(command: Sequence[str], environment: Mapping[str, str], log: Path) -> Process:
+    with log.open("ab") as file:
+        return subprocess.Popen(command, env=environment, stdout=file, stderr=file)
 
 
 def _wait(running: Running, ready: Ready) -> None:

@@ -1,0 +1,97 @@
+"""Starts copies of one module without importing it anew: `python -m tip_testing.fork_server MODULE DESCRIPTOR`.
+
+Most of the processor time of a process under test goes into its imports. This server has them done and forks for each
+order; it imports nothing but that module, so its copies have what `python -m MODULE` would have, and no more.
+"""
+
+import gc
+import importlib
+import json
+import os
+import runpy
+import signal
+import socket
+import sys
+import threading
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import NoReturn
+
+from tip_local.child import die_with
+
+
+@dataclass(frozen=True)
+class Order:
+    arguments: list[str]
+    environment: dict[str, str]
+    log: str
+
+
+def main(module: str, descriptor: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for pytest, which ends us
+    code = _code_of(module)
+    importlib.import_module(code)
+    if threading.active_count() > 1:
+        sys.exit(f"{module} starts a thread when it is imported, so it cannot be forked")
+    gc.freeze()  # what is shared with the copies is not written to
+    channel = socket.socket(fileno=descriptor)
+    order = serve(channel)
+    channel.close()
+    become(module, code, order)
+
+
+def _code_of(module: str) -> str:
+    """Where the code is that `python -m` runs."""
+    spec = find_spec(module)
+    return f"{module}.__main__" if spec and spec.submodule_search_locations else module
+
+
+def serve(channel: socket.socket) -> Order:
+    """Answers orders and questions until the other side ends; returns in the copies alone."""
+    ended: dict[int, int] = {}
+    with channel.makefile("rw", encoding="utf-8") as lines:
+        for line in lines:
+            request = json.loads(line)
+            if "poll" in request:
+                answer = _exit_code(request["poll"], ended)
+            elif (answer := os.fork()) == 0:
+                return Order(**request)
+            lines.write(json.dumps(answer) + "\n")
+            lines.flush()
+    os._exit(0)  # and the copies with us: see `die_with`
+
+
+def _exit_code(pid: int, ended: dict[int, int]) -> int | None:
+    """None while it runs. Only here is it collected, so that its number means nothing else before it was asked for."""
+    if pid not in ended:
+        found, status = os.waitpid(pid, os.WNOHANG)
+        if not found:
+            return None
+        ended[pid] = os.waitstatus_to_exitcode(status)
+    return ended[pid]
+
+
+def become(module: str, code: str, order: Order) -> NoReturn:
+    """Run the module as `python -m` would, with exactly this environment."""
+    die_with(os.getppid(), signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.clear()
+    os.environ.update(order.environment)
+    _redirect(order.log)
+    importlib.reload(importlib.import_module("chassis.crashpoints"))  # it reads its variables when it is imported
+    del sys.modules[code]
+    sys.argv = [module, *order.arguments]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    sys.exit(0)
+
+
+def _redirect(log: str) -> None:
+    nothing, file = os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    for descriptor, place in ((nothing, 0), (file, 1), (file, 2)):
+        os.dup2(descriptor, place)
+    os.close(nothing)
+    os.close(file)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

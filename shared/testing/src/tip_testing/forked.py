@@ -1,0 +1,72 @@
+"""Processes that are copies of one that has imported their module already."""
+
+import atexit
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tip_testing.waiting import eventually
+
+MODULES = ("accounts.worker", "controls.worker", "identity.worker", "intents.worker", "paper_broker", "stream_gateway")
+EXEC_FOR = ("PROMETHEUS_MULTIPROC_DIR", "PYTHONPATH")
+"""Variables that count only when Python starts, or when a module of somebody else's is imported."""
+
+
+def can_fork(arguments: Sequence[str], environment: Mapping[str, str]) -> bool:
+    if sys.platform != "linux" or arguments[0] != "-m" or arguments[1] not in MODULES:
+        return False
+    return not any(environment.get(name) != os.environ.get(name) for name in EXEC_FOR)
+
+
+class ForkServer:
+    """One for each module and pytest worker, from its first use to the end of the run."""
+
+    def __init__(self, module: str) -> None:
+        self._channel, theirs = socket.socketpair()
+        command = [sys.executable, "-m", "tip_testing.fork_server", module, str(theirs.fileno())]
+        self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()])
+        theirs.close()
+        self._lines = self._channel.makefile("rw", encoding="utf-8")
+        self._lock = threading.Lock()
+        atexit.register(self.close)
+
+    def ask(self, request: Mapping[str, Any]) -> Any:
+        with self._lock:
+            self._lines.write(json.dumps(request) + "\n")
+            self._lines.flush()
+            return json.loads(self._lines.readline())
+
+    def close(self) -> None:
+        self._lines.close()
+        self._channel.close()
+        self._process.wait()
+
+
+server_of = cache(ForkServer)
+
+
+class ForkedProcess:
+    """What `subprocess.Popen` is for a process that was executed."""
+
+    def __init__(self, module: str, arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+        self._server = server_of(module)
+        order = {"arguments": list(arguments), "environment": dict(environment), "log": str(log)}
+        self.pid = int(self._server.ask(order))
+
+    def poll(self) -> int | None:
+        code: int | None = self._server.ask({"poll": self.pid})
+        return code
+
+    def wait(self, timeout: float) -> int:
+        return eventually(lambda: None if (code := self.poll()) is None else (code,), timeout, 0.005)[0]
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
