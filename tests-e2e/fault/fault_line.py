@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fault_journal import Journal
 from fault_proxy import BrokerProxy, Exchange, Fault, cut_after, cut_before, delay, half_close, late, passing
 
-from tip_local.processes import bound, free_port
+from tip_local.processes import free_port, with_parent_death_signal
 
 CHANGES = ("POST", "PATCH", "DELETE")
 CUT_STREAMS_EVERY = 25.0
@@ -88,7 +88,7 @@ class Line:
 
     def open(self, upstream: int) -> int:
         options = ["--upstream", upstream, "--listen", self.port, "--seed", self._seed, "--journal", self.journal]
-        program = bound([sys.executable, __file__, *map(str, options)], signal.SIGKILL)
+        program = with_parent_death_signal([sys.executable, __file__, *map(str, options)], signal.SIGKILL)
         with self.journal.with_suffix(".log").open("w") as log:
             self._process = subprocess.Popen(
                 program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True

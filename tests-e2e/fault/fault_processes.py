@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tip_local.processes import bound
+from tip_local.processes import with_parent_death_signal
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Child:
         self.doomed = "TIP_CRASH_AT" in more
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                bound(self.command, signal.SIGKILL),
+                with_parent_death_signal(self.command, signal.SIGKILL),
                 env={**os.environ, **self.environment, **more},
                 stdout=log,
                 stderr=log,

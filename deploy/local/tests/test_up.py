@@ -16,7 +16,7 @@ from tip_local.processes import command_line
 from tip_local.settings import Settings
 from tip_local.stack import inherited_environment, running_stack
 from tip_local.supervisor import StopRequested, Supervisor
-from tip_local.up import Step, check_ports, take
+from tip_local.up import Step, check_ports, run_step
 from tip_testing.ports import reserved_port
 from tip_testing.waiting import eventually
 
@@ -88,7 +88,7 @@ def test_a_stop_in_the_middle_of_a_step_is_a_stop_whatever_the_step_made_of_it(f
             raise ValueError("as libraries do") from interruption
 
     with pytest.raises(StopRequested):
-        take(Step("seeding", "json", seeding), None, supervisor)
+        run_step(Step("seeding", "json", seeding), None, supervisor)
 
 
 def test_a_killed_postgres_is_restarted_with_its_data_and_it_says_so(platform):

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import IO, ClassVar, Self
 
 from tip_local.errors import Fault
-from tip_local.processes import bound, free_port, wait_until
+from tip_local.processes import free_port, wait_until, with_parent_death_signal
 
 START_SECONDS = 30.0
 STOP_SECONDS = 20.0
@@ -90,7 +90,7 @@ class Datastore:
         self.start()
 
     def _spawn(self, log: IO[bytes]) -> subprocess.Popen[bytes]:
-        command = bound(self.command(), self.stop_signal, self.identity)
+        command = with_parent_death_signal(self.command(), self.stop_signal, self.identity)
         environment = {**SYSTEM_ENVIRONMENT, **self.environment()}
         return subprocess.Popen(
             command,

@@ -21,7 +21,7 @@ from psycopg2 import sql
 from tip_local import rootless
 from tip_local.datastore import SYSTEM_ENVIRONMENT, Datastore, private_directory, reason
 from tip_local.errors import Fault
-from tip_local.processes import bound, end_leftover, pids_working_in, wait_until
+from tip_local.processes import end_leftover, pids_working_in, wait_until, with_parent_death_signal
 
 VERSION = "18"
 SUPERUSER = "postgres"
@@ -127,7 +127,7 @@ class EmbeddedPostgres(Datastore):
             options = [*INITDB, f"--pwfile={password_file}", *(["--no-sync", "--wal-segsize=4"] if self.fast else [])]
             command = [str(self.binary("initdb")), "-D", str(draft), *options]
             done = subprocess.run(
-                bound(command, signal.SIGKILL, self.identity),
+                with_parent_death_signal(command, signal.SIGKILL, self.identity),
                 env=SYSTEM_ENVIRONMENT,
                 cwd=self.directory,
                 check=False,

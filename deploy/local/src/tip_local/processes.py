@@ -15,7 +15,7 @@ CHILD = Path(__file__).with_name("child.py")
 POLL_SECONDS = 0.02
 
 
-def bound(argv: list[str], death_signal: signal.Signals, identity: str = "same") -> list[str]:
+def with_parent_death_signal(argv: list[str], death_signal: signal.Signals, identity: str = "same") -> list[str]:
     """The command that runs `argv` so that it gets `death_signal` when this process ends, however it ends.
 
     Linux sends that signal when the *thread* that started the child ends: start children from the main thread.
@@ -28,7 +28,7 @@ def unprivileged_identity() -> str:
     """The least intrusive way for a child not to be root: `same` unless we are root ourselves."""
     if os.geteuid() != 0:
         return "same"
-    probe = bound(["true"], signal.SIGKILL, "namespace")
+    probe = with_parent_death_signal(["true"], signal.SIGKILL, "namespace")
     allowed = subprocess.run(probe, check=False, capture_output=True).returncode == 0
     return "namespace" if allowed else "nobody"
 

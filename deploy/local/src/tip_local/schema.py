@@ -19,12 +19,12 @@ def migrate_only(settings: Settings, *, down: bool) -> None:
         raise Fault("there are no migrations: the package tip-chassis is not installed")
     with database(settings) as stack:
         if down:
-            take_back(stack)
+            downgrade_all(stack)
         else:
             migrate(stack)
 
 
-def take_back(stack: Stack) -> None:
+def downgrade_all(stack: Stack) -> None:
     migrations = import_module("chassis.migrations")
     for service in reversed(migrations.services()):
         migrations.downgrade(stack.admin_url, service)

@@ -20,7 +20,7 @@ from types import FrameType
 
 from tip_local.errors import Fault
 from tip_local.logbook import LogBook
-from tip_local.processes import bound
+from tip_local.processes import with_parent_death_signal
 
 CONFIGURATION_ERROR = 2
 BACKOFF_FIRST_SECONDS = 0.5
@@ -178,7 +178,7 @@ class Supervisor:
             self._back_off(child, str(fault))
             return
         child.popen = subprocess.Popen(
-            bound(list(process.argv), process.death_signal, process.identity),
+            with_parent_death_signal(list(process.argv), process.death_signal, process.identity),
             env={**process.env, **extra},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

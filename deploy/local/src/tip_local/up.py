@@ -112,7 +112,7 @@ def up(
             stack = start_datastores(settings, home, supervisor)
             local = stack.addresses()
             for step in steps:
-                local |= take(step, stack, supervisor)
+                local |= run_step(step, stack, supervisor)
             if any(spec.shares_front for spec in installed):
                 front = open_front(settings.port)
                 stack = replace(stack, front=front.fileno())
@@ -152,7 +152,7 @@ def open_front(port: int) -> socket.socket:
         raise Fault(f"port {port} cannot be listened on: {error.strerror}; choose another with TIP_PORT") from error
 
 
-def take(step: Step, stack: Stack, supervisor: Supervisor) -> dict[str, Any]:
+def run_step(step: Step, stack: Stack, supervisor: Supervisor) -> dict[str, Any]:
     """Any failure of a step is one line to the person; the stack trace is in the log file."""
     if not module_exists(step.needs):
         return {}

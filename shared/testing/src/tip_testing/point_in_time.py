@@ -11,7 +11,7 @@ from tip_local import rootless
 from tip_local.datastore import SYSTEM_ENVIRONMENT, private_directory
 from tip_local.errors import Fault
 from tip_local.postgres import EmbeddedPostgres
-from tip_local.processes import bound, wait_until
+from tip_local.processes import wait_until, with_parent_death_signal
 
 RECOVERY_SECONDS = 60.0
 ARCHIVING = {
@@ -47,7 +47,7 @@ class ArchivingPostgres(EmbeddedPostgres):
 
     def take_base_backup(self) -> None:
         options = ["--checkpoint=fast", "--no-sync", f"--pgdata={self.backup}", f"--dbname={self.url}"]
-        command = bound([str(self.binary("pg_basebackup")), *options], signal.SIGKILL, self.identity)
+        command = with_parent_death_signal([str(self.binary("pg_basebackup")), *options], signal.SIGKILL, self.identity)
         subprocess.run(command, env=SYSTEM_ENVIRONMENT, cwd=self.directory, check=True, capture_output=True)
 
     def mark(self, point: str) -> None:
