@@ -2,8 +2,8 @@
 
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg2
@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import Connection, NullPool, create_engine
 
 from chassis import db, migrations
+from identity import usecases
 from tip_local.home import SIGNING_KEY, VAULT_KEY, random_key
 from tip_testing.identity_fixtures import IdentityFixtures
 from tip_testing.servers_plugin import PostgresServer, ValkeyServer, drop_database
@@ -27,6 +28,10 @@ class Platform:
     redis_url: str
     signing_key: str = field(default_factory=random_key, repr=False)
     vault_key: str = field(default_factory=random_key, repr=False)
+
+    @property
+    def database(self) -> str:
+        return urlsplit(self.admin_url).path.removeprefix("/")
 
     def database_url(self, name: str) -> str:
         """As the worker processes of a service connect; by the name of its web process, as that one does."""
@@ -73,44 +78,52 @@ def migrate(admin_url: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def template_database(postgres_server: PostgresServer) -> Iterator[str]:
+def template(postgres_server: PostgresServer, valkey_server: ValkeyServer) -> Iterator[Platform]:
+    """Migrated, with a key that signs tokens: making one for each module takes longer than making its database."""
     name = f"tip_template_{secrets.token_hex(4)}"
     _execute(postgres_server.url, f'CREATE DATABASE "{name}"')
-    migrate(postgres_server.url_of(name))
-    yield name
+    made = Platform(postgres_server.url_of(name), valkey_server.url)
+    migrate(made.admin_url)
+    with closing(IdentityFixtures(made.administrator_environment("identity"))) as identity:
+        usecases.public_keys(identity.deps)
+    yield made
     drop_database(postgres_server.url, name)
 
 
-def _clone(postgres_server: PostgresServer, valkey_server: ValkeyServer, template: str) -> Iterator[Platform]:
+@pytest.fixture(scope="session")
+def template_database(template: Platform) -> str:
+    return template.database
+
+
+@contextmanager
+def _clone(postgres_server: PostgresServer, template: Platform) -> Iterator[Platform]:
     name = f"tip_test_{secrets.token_hex(6)}"
-    _execute(postgres_server.url, f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+    _execute(postgres_server.url, f'CREATE DATABASE "{name}" TEMPLATE "{template.database}"')
     # A copy is a log of its own: its epoch begins here, and not in the middle of a test.
     _execute(postgres_server.url_of(name), "SELECT intents_api.current_log_epoch()")
-    yield Platform(postgres_server.url_of(name), valkey_server.url)
+    yield replace(template, admin_url=postgres_server.url_of(name), vault_key=random_key())
     drop_database(postgres_server.url, name)
 
 
 @pytest.fixture(scope="module")
-def platform(
-    postgres_server: PostgresServer, valkey_server: ValkeyServer, template_database: str
-) -> Iterator[Platform]:
+def platform(postgres_server: PostgresServer, template: Platform) -> Iterator[Platform]:
     """Shared by the tests of one module: make your own organization and leave the others alone."""
-    yield from _clone(postgres_server, valkey_server, template_database)
+    with _clone(postgres_server, template) as made:
+        yield made
 
 
 @pytest.fixture
-def fresh_platform(
-    postgres_server: PostgresServer, valkey_server: ValkeyServer, template_database: str
-) -> Iterator[Platform]:
-    """For one test alone."""
-    yield from _clone(postgres_server, valkey_server, template_database)
+def fresh_platform(postgres_server: PostgresServer, template: Platform) -> Iterator[Platform]:
+    """For one test alone; nothing has been signed in it yet."""
+    with _clone(postgres_server, template) as made:
+        _execute(made.admin_url, "DELETE FROM identity.signing_key")
+        yield replace(made, signing_key=random_key())
 
 
 @pytest.fixture(scope="module")
 def identity(platform: Platform) -> Iterator[IdentityFixtures]:
-    identity = IdentityFixtures(platform.administrator_environment("identity"))
-    yield identity
-    identity.close()
+    with closing(IdentityFixtures(platform.administrator_environment("identity"))) as identity:
+        yield identity
 
 
 def _execute(url: str, statement: str) -> None:
