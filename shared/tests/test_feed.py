@@ -7,7 +7,6 @@ from uuid import uuid4
 import pytest
 import redis
 from sqlalchemy import Connection, Engine, text
-from sqlalchemy.exc import ProgrammingError
 
 from chassis import db, feed, queues
 from chassis.feed import Feed, Told
@@ -89,15 +88,6 @@ def test_a_listener_far_behind_stops_when_asked_and_goes_on_where_it_stopped(out
     assert listener.catch_up(asked_to_stop, stop) == 2 * feed.BATCH
     assert listener.catch_up(note) == 350 - 2 * feed.BATCH
     assert heard(outbox.engine) == 350
-
-
-def test_a_listener_bears_a_database_out_of_reach_and_nothing_else(listener: Feed) -> None:
-    nowhere = db.engine("postgresql://nobody@127.0.0.1:1/none", pool_size=1, name="nowhere")
-    Feed(nowhere, "listener", "identity").hear(note, threading.Event())
-    nowhere.dispose()
-
-    with pytest.raises(ProgrammingError):
-        Feed(listener.engine, "listener", "nobody").hear(note, threading.Event())
 
 
 def test_two_listeners_of_one_service_do_not_repeat_each_other(

@@ -11,9 +11,8 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import BigInteger, Column, Connection, Engine, MetaData, Table, Text, text
-from sqlalchemy.exc import SQLAlchemyError
 
-from chassis import db, logs, tracing
+from chassis import logs, tracing
 
 log = logs.get(__name__)
 
@@ -63,15 +62,6 @@ class Feed:
     source: str
     batch: int = BATCH
     """How many events share a transaction, and so the locks that handling them takes."""
-
-    def hear(self, handle: Handle, stop: threading.Event) -> None:
-        """A turn of a listening process: catch up, or leave it to the next turn if the database is out of reach."""
-        try:
-            self.catch_up(handle, stop)
-        except SQLAlchemyError as error:
-            if not db.is_unavailable(error):
-                raise
-            log.warning("listener_database_unavailable", source=self.source, error=type(error).__name__)
 
     def catch_up(self, handle: Handle, stop: threading.Event | None = None) -> int:
         """Handle everything not heard yet, in order, or until asked to stop; how much it was."""

@@ -3,6 +3,7 @@
 import sys
 import threading
 from collections.abc import Mapping
+from functools import partial
 from uuid import UUID
 
 from accounts import model, store, usecases
@@ -14,6 +15,7 @@ from chassis.feed import Feed
 from chassis.outbox import Row
 from chassis.outbox.relay import Failure, Handler, Relay
 from chassis.queues import Outage, Publisher
+from chassis.worker.outage import unless_unavailable
 from vault import Unavailable
 
 # Doorbells of those who hear from accounts. A doorbell that nobody answers would only pile up in the queue.
@@ -51,7 +53,7 @@ def listen() -> None:
     def loop(stop: threading.Event) -> None:
         # Without a doorbell: intents tell much, and little of it is for us.
         while not stop.is_set():
-            feed.hear(usecases.hear_intents, stop)
+            unless_unavailable("accounts-listen", partial(feed.catch_up, usecases.hear_intents, stop), 0)
             stop.wait(LISTEN_EVERY_S)
 
     process.run("accounts-listen", loop, log_format=config.log_format, level=config.log_level)

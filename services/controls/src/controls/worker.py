@@ -2,12 +2,14 @@
 
 import sys
 import threading
+from functools import partial
 
 from chassis import process, queues
 from chassis.config import stop_on_bad_configuration
 from chassis.feed import Feed
 from chassis.outbox.relay import Relay
 from chassis.queues import Publisher
+from chassis.worker.outage import unless_unavailable
 from controls import store, usecases
 from controls.app import dependencies
 from controls.config import Config
@@ -33,7 +35,8 @@ def listen() -> None:
     feed = Feed(dependencies(config).engine, store.SCHEMA, "accounts")
 
     def loop(stop: threading.Event) -> None:
-        queues.listen(config.queues, QUEUE, lambda _messages: feed.hear(usecases.hear_account, stop), stop)
+        drain = partial(feed.catch_up, usecases.hear_account, stop)
+        queues.listen(config.queues, QUEUE, lambda _messages: unless_unavailable("controls-listen", drain, 0), stop)
 
     process.run("controls-listen", loop, log_format=config.log_format, level=config.log_level)
 

@@ -3,15 +3,13 @@
 import sys
 import threading
 import time
-from collections.abc import Callable
 from functools import partial
-
-from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import db, logs, process, sealing
 from chassis.config import stop_on_bad_configuration
 from chassis.outbox.relay import Relay
 from chassis.queues import Publisher
+from chassis.worker.outage import unless_unavailable
 from intents import usecases
 from intents.app import dependencies
 from intents.config import Config, SignerConfig
@@ -41,8 +39,8 @@ def housekeeper() -> None:
     def loop(stop: threading.Event) -> None:
         due = 0.0
         while not stop.is_set():
-            _unless_unavailable("housekeeper", lambda: usecases.hear(deps, stop))
-            if time.monotonic() >= due and not _unless_unavailable("housekeeper", keep_house):
+            unless_unavailable("intents-housekeeper", lambda: usecases.hear(deps, stop), 0)
+            if time.monotonic() >= due and not unless_unavailable("intents-housekeeper", keep_house, 0):
                 due = time.monotonic() + config.statistics_every_seconds
             stop.wait(max(0.0, min(LISTEN_EVERY_S, due - time.monotonic())))
 
@@ -59,20 +57,10 @@ def signer() -> None:
         # For `tip verify --public-key`: whoever distrusts the database must not have to take the key from it.
         log.info("log_signing_key", key_id=deps.signer.key_id, public_key=deps.signer.public_key.hex())
         while not stop.is_set():
-            if _unless_unavailable("signer", lambda: usecases.sign_heads(deps)) < usecases.SIGNED_AT_ONCE:
+            if unless_unavailable("intents-signer", lambda: usecases.sign_heads(deps), 0) < usecases.SIGNED_AT_ONCE:
                 stop.wait(config.sign_every_seconds)
 
     process.run("intents-signer", loop, log_format=config.log_format, level=config.log_level)
-
-
-def _unless_unavailable(name: str, work: Callable[[], int]) -> int:
-    try:
-        return work()
-    except SQLAlchemyError as error:
-        if not db.is_unavailable(error):
-            raise
-        log.warning("worker_database_unavailable", worker=name, error=type(error).__name__)
-        return 0
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from chassis import crashpoints, db, logs, metrics, tracing
 from chassis.outbox.bell import Ear
 from chassis.outbox.store import BATCH, Claim, Outbox, Row
 from chassis.queues import Outage, Publisher
+from chassis.worker.outage import unless_unavailable
 
 log = logs.get(__name__)
 
@@ -58,16 +59,10 @@ class Relay:
         """Drain until asked to stop; rest when there is nothing."""
         ear = Ear(self._engine, self.outbox.schema)
         while not stop.is_set():
-            try:
-                busy = self.drain_once()
-            except SQLAlchemyError as error:
-                if not db.is_unavailable(error):
-                    raise
-                log.warning("relay_database_unavailable", error=type(error).__name__)
-                busy = 0
-            else:
+            drained = unless_unavailable(f"{self.outbox.schema}-relay", self.drain_once, None)
+            if drained is not None:
                 self._keep_house()
-            if not busy:
+            if not drained:
                 ear.wait(SWEEP_S)
 
     def drain_once(self) -> int:

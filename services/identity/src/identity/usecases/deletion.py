@@ -7,15 +7,12 @@ the beginning is what the worker finds. So only an attempt that found no note ma
 or beside it may have got through without hearing so.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
-from sqlalchemy.exc import SQLAlchemyError
-
-from chassis import crashpoints, db, logs, tenancy
+from chassis import crashpoints, logs, tenancy
 from chassis.principals import Principal
+from chassis.worker.outage import outage_as
 from identity import model
 from identity.providers import NotDeleted, Unconfirmed
 from identity.store import people as store
@@ -41,7 +38,7 @@ def delete_user(deps: Deps, principal: Principal) -> None:
     except Unconfirmed:
         raise model.DeletionUnconfirmed from None
     crashpoints.reach("identity.deleted_at_provider")
-    with _left_to_the_worker():
+    with outage_as(model.DeletionUnconfirmed):  # the note of the beginning stays: the worker finishes it
         _finish(deps, user)
     crashpoints.reach("identity.deletion_finished")
 
@@ -68,25 +65,13 @@ def _begin(deps: Deps, principal: Principal) -> tuple[model.User, datetime | Non
 
 def _withdraw(deps: Deps, user_id: UUID, begun_at: datetime | None) -> None:
     """After a refusal: raise what is true of the user now, or return if another attempt has deleted them meanwhile."""
-    with _left_to_the_worker(), deps.engine.begin() as tx:
+    with outage_as(model.DeletionUnconfirmed), deps.engine.begin() as tx:
         withdrawn = begun_at is not None and store.withdraw_deletion(tx, user_id, begun_at)
         deleted = store.is_deleted(tx, user_id)
     if withdrawn:
         raise model.ProviderUnavailable
     if not deleted:
         raise model.DeletionUnconfirmed
-
-
-@contextmanager
-def _left_to_the_worker() -> Iterator[None]:
-    """Without the database here the note of the beginning stays, so that "nothing was written" would be wrong."""
-    try:
-        yield
-    except SQLAlchemyError as error:
-        if not db.is_unavailable(error):
-            raise
-        log.warning("deletion_left_to_the_worker", error=type(error).__name__)
-        raise model.DeletionUnconfirmed from error
 
 
 def _take(deps: Deps, abandoned_after: timedelta) -> model.User | None:

@@ -14,8 +14,9 @@ from uuid import UUID
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from chassis import crashpoints, db, logs, queues
+from chassis import crashpoints, logs, queues
 from chassis.outbox.bell import Ear
+from chassis.worker.outage import unless_unavailable
 from intents.execution import store
 from intents.execution.gateway import Gateway
 from intents.execution.held import Patience
@@ -126,12 +127,9 @@ class Executor:
             if now < self._busy_until:
                 return False
             self._busy_until = now + NEWCOMER_SECONDS
-        try:
-            claimed = self._claim(room, [*blocked, *self.gateway.resting()])
-        except SQLAlchemyError as error:
-            if not db.is_unavailable(error):
-                raise
-            log.warning("executor_database_unavailable", error=type(error).__name__)
+        resting = [*blocked, *self.gateway.resting()]
+        claimed = unless_unavailable("intents-executor", lambda: self._claim(room, resting), None)
+        if claimed is None:
             self._watchful_until = time.monotonic() + WATCHFUL_SECONDS
             return False
         self._begin(claimed)
