@@ -30,7 +30,7 @@ from celery import Celery
 from bench.harness import Ratio, pairs, report
 from bench.submit_stage import Stage, stage
 from chassis import process
-from chassis.outbox.bell import Ear, channel
+from chassis.outbox.notify import NotifyListener, channel
 from intents.brokers import Brokers, ClientIds, NewOrder, Order, OrderStatus
 from intents.execution import executor as executing
 from intents.execution.config import ExecutionConfig
@@ -120,7 +120,7 @@ def run_executor() -> None:
     executor = Executor(direct, gateway, config.executor_threads, config.executor_lease_seconds, liveness=liveness)
 
     def loop(stop: threading.Event) -> None:
-        executing.listen(executor, Ear(engine, SCHEMA), config.queues, stop)
+        executing.listen(executor, NotifyListener(engine, SCHEMA), config.queues, stop)
         executor.run(stop)
 
     process.run("bench-executor", loop)

@@ -266,10 +266,10 @@ def test_what_cannot_be_done_before_the_claim_runs_out_is_given_back(
     assert [(row.status, row.attempts) for row in rows(outbox)] == [("completed", 1), ("pending", 0), ("pending", 0)]
 
 
-def test_a_committed_event_is_delivered_without_waiting_for_the_sweep(
+def test_a_committed_event_is_delivered_without_waiting_for_the_poll(
     outbox: Outbox, publisher: Publisher, queue: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chassis.outbox.relay.SWEEP_S", 600.0)
+    monkeypatch.setattr("chassis.outbox.relay.POLL_S", 600.0)
     stop = threading.Event()
     relay = threading.Thread(target=Relay(outbox, publisher, (queue,)).run, args=(stop,))
     relay.start()
@@ -281,7 +281,7 @@ def test_a_committed_event_is_delivered_without_waiting_for_the_sweep(
             _until_completed(outbox)
     finally:
         stop.set()
-        outbox.bell.ring()
+        outbox.notifier.notify()
         relay.join()
 
     assert statuses(outbox) == {"completed": 3}

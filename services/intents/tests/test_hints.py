@@ -90,7 +90,7 @@ def test_what_the_executor_records_is_told_with_its_last_event(desk: Desk, heard
     order = Order(
         "by-hand", "b-9", OrderStatus.WORKING, "AAPL", "BUY", "Market", Decimal(1), Decimal(0), None, moment, moment
     )
-    recorder = Recorder(desk.deps.direct, tell=desk.deps.hints.tell)
+    recorder = Recorder(desk.deps.direct, tell=desk.deps.hints.publish)
     recorder.start()
     for one in (*answers, OfOrder(desk.account_id, order, moment)):
         recorder.put(one)

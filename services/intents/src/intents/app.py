@@ -8,7 +8,7 @@ from flask import Flask
 from chassis import db, logs, web
 from chassis.config import stop_on_bad_configuration
 from chassis.cursors import Cursors
-from chassis.hints import Hints
+from chassis.hints import LogHeadHints
 from chassis.outbox import Outbox
 from intents import holdings, routes, store, usecases
 from intents.config import Config
@@ -38,4 +38,4 @@ def create_front(environment: Mapping[str, str] = os.environ) -> Express:
 def dependencies(config: Config) -> usecases.Deps:
     engine = db.engine(config.database_url, pool_size=config.database_pool_size, name="intents")
     outbox = Outbox(engine, store.SCHEMA, attempt_limit=config.outbox_attempt_limit)
-    return usecases.Deps(engine, store.Direct(engine), outbox, Hints(config.queues))
+    return usecases.Deps(engine, store.Direct(engine), outbox, LogHeadHints(config.queues))

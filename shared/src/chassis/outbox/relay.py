@@ -14,14 +14,14 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import crashpoints, db, logs, metrics, tracing
-from chassis.outbox.bell import Ear
+from chassis.outbox.notify import NotifyListener
 from chassis.outbox.store import BATCH, Claim, Outbox, Row
 from chassis.queues import Outage, Publisher
 from chassis.worker.outage import unless_unavailable
 
 log = logs.get(__name__)
 
-SWEEP_S = 1.0  # how long a lost ring can go unnoticed
+POLL_S = 1.0  # how long a lost NOTIFY can go unnoticed
 WORK_BUDGET_S = 3.0  # a claim is taken back after five seconds: give back in time what could not be done
 OUTAGE_DELAY_S = 1.0
 BURY_EVERY_S = 1.0
@@ -57,13 +57,13 @@ class Relay:
 
     def run(self, stop: threading.Event) -> None:
         """Drain until asked to stop; rest when there is nothing."""
-        ear = Ear(self._engine, self.outbox.schema)
+        listener = NotifyListener(self._engine, self.outbox.schema)
         while not stop.is_set():
             drained = unless_unavailable(f"{self.outbox.schema}-relay", self.drain_once, None)
             if drained is not None:
                 self._keep_house()
             if not drained:
-                ear.wait(SWEEP_S)
+                listener.wait(POLL_S)
 
     def drain_once(self) -> int:
         """Claim a batch, do its work, tell the listeners, settle it; the number of rows claimed."""

@@ -14,7 +14,7 @@ from sqlalchemy.types import BigInteger
 
 from chassis import logs, tracing
 from chassis.outbox import statements as sql
-from chassis.outbox.bell import Bell
+from chassis.outbox.notify import Notifier
 
 log = logs.get(__name__)
 
@@ -85,14 +85,14 @@ class Outbox:
 
     def __init__(self, engine: Engine, schema: str, *, attempt_limit: int = 10) -> None:
         self.engine, self.schema, self.attempt_limit = engine, schema, attempt_limit
-        self.bell = Bell(engine, schema)
+        self.notifier = Notifier(engine, schema)
 
     @contextmanager
     def begin(self) -> Iterator[Connection]:
         """A transaction whose events the relay is woken for as soon as it has committed."""
         with self.engine.begin() as tx:
             yield tx
-        self.bell.ring()
+        self.notifier.notify()
 
     def append(self, tx: Connection, event: Event) -> UUID:
         """Queue an event in the caller's transaction. Its payload holds ids, never a secret."""

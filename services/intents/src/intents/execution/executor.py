@@ -15,7 +15,7 @@ from uuid import UUID
 from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import crashpoints, logs, queues
-from chassis.outbox.bell import Ear
+from chassis.outbox.notify import NotifyListener
 from chassis.worker.outage import unless_unavailable
 from intents.execution import store
 from intents.execution.gateway import Gateway
@@ -197,12 +197,14 @@ class Executor:
             self._wake.set()
 
 
-def listen(executor: Executor, ear: Ear, queue_url: str, stop: threading.Event) -> list[threading.Thread]:
+def listen(
+    executor: Executor, listener: NotifyListener, queue_url: str, stop: threading.Event
+) -> list[threading.Thread]:
     """The doorbells: Postgres tells of a commit at once, the queue a little later; a sweep replaces both."""
 
     def hear() -> None:
         while not stop.is_set():
-            ear.wait(SWEEP_SECONDS)
+            listener.wait(SWEEP_SECONDS)
             executor.ring()
 
     threads = [

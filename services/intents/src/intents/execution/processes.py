@@ -10,9 +10,9 @@ from sqlalchemy import Engine, event, text
 from chassis import db, process
 from chassis.config import stop_on_bad_configuration
 from chassis.health import Report
-from chassis.hints import Hints
+from chassis.hints import LogHeadHints
 from chassis.outbox import Event, Outbox
-from chassis.outbox.bell import Ear
+from chassis.outbox.notify import NotifyListener
 from intents.brokers import Brokers
 from intents.execution import executor as executing
 from intents.execution import store
@@ -44,7 +44,7 @@ def executor() -> None:
         running = build_executor(config, engine)
 
     def loop(stop: threading.Event) -> None:
-        bells = executing.listen(running, Ear(engine, SCHEMA), config.queues, stop)
+        bells = executing.listen(running, NotifyListener(engine, SCHEMA), config.queues, stop)
         running.run(stop)
         executing.wait_for_end(bells)
 
@@ -84,7 +84,7 @@ def build_executor(config: ExecutionConfig, engine: Engine) -> Executor:
         config.executor_threads,
         config.executor_lease_seconds,
         config.patience,
-        deps.hints.tell,
+        deps.hints.publish,
         config.executor_account_calls,
         partial(reduce_overordered, deps),
         liveness,
@@ -93,7 +93,7 @@ def build_executor(config: ExecutionConfig, engine: Engine) -> Executor:
 
 def deps_of(config: ExecutionConfig, engine: Engine) -> Deps:
     outbox = Outbox(engine, SCHEMA, attempt_limit=config.outbox_attempt_limit)
-    return Deps(engine, Direct(engine), outbox, Hints(config.queues))
+    return Deps(engine, Direct(engine), outbox, LogHeadHints(config.queues))
 
 
 def gateway_of(config: ExecutionConfig, deps: Deps, liveness: Liveness) -> Gateway:
@@ -141,7 +141,7 @@ def build_reconciler(config: ExecutionConfig, engine: Engine) -> Reconciler:
         engine,
         Brokers(config.addresses),
         credentials_of(config, engine),
-        Recorder(deps.direct, patience=config.patience, tell=deps.hints.tell),
+        Recorder(deps.direct, patience=config.patience, tell=deps.hints.publish),
         chore,
         config.reconcile_seconds,
         config.streams,

@@ -33,7 +33,7 @@ def _hear(deps: Deps, source: str, event: str, shown: Sequence[str], stop: threa
     # own, so that the two could wait for each other.
     heard = Feed(deps.engine, store.SCHEMA, source, batch=1).catch_up(handle, stop)
     for account_id, sequence in ends.items():
-        deps.hints.tell(account_id, sequence)
+        deps.hints.publish(account_id, sequence)
     return heard
 
 
