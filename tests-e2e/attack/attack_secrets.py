@@ -178,7 +178,7 @@ def _holders(name: str, known: Collection[str]) -> tuple[str, ...]:
     return ()
 
 
-JOBS = ("relay", "listen", "housekeeper", "executor", "executor-2", "reconciler", "consumer", "scheduler", "anchor")
+JOBS = ("relay", "consumer", "scheduler", "executor", "executor-2", "reconciler")
 
 
 def _misused(platform: Platform, tenant: Tenant, planted: dict[str, str]) -> Iterator[tuple[str, bytes]]:

@@ -291,11 +291,11 @@ def _children(
     web = ("gunicorn", "-c", "python:chassis.gunicorn_conf", "tip_local.web:create_front()")
     child("web", *web, environment=common | _web_environment(made))
     child("gateway", "stream_gateway", environment=common | _gateway_environment(made))
-    workers("intents", *["executor"] * executors, "relay", "relay", "reconciler", "housekeeper")
+    workers("intents", *["executor"] * executors, "relay", "relay", "reconciler", "consumer", "scheduler")
     child("signer", "intents.worker", "signer", environment=common | _signer_environment(made))
-    workers("accounts", "relay", "listen")
-    workers("controls", "relay", "listen")
-    workers("identity", "relay")
+    workers("accounts", "relay", "consumer")
+    workers("controls", "relay", "consumer")
+    workers("identity", "relay", "scheduler")
     return children
 
 

@@ -413,14 +413,14 @@ def test_a_credential_that_the_broker_refuses_is_invalid_until_it_is_rotated(
     refused, other = admin.credential(account_id), admin.credential(account_id)
     drain(relay)
     _tell_refused(intents, refused, 1)
-    feed.catch_up(usecases.hear_intents)
+    feed.drain(usecases.apply_intents_event)
     seen = [admin.get(_path(each)).json["status"] for each in (refused, other)]
 
     admin.call("PUT", f"{_path(refused)}/secret", json={"secret": NEWER})
     drain(relay)
     seen.append(admin.get(_path(refused)).json["status"])
     _tell_refused(intents, refused, 1)  # late: the version before
-    feed.catch_up(usecases.hear_intents)
+    feed.drain(usecases.apply_intents_event)
     seen.append(admin.get(_path(refused)).json["status"])
 
     assert seen == ["invalid", "active", "active", "active"]
@@ -432,18 +432,18 @@ def test_the_listening_process_hears_of_a_refused_credential_and_ends_cleanly(
     credential = admin.credential(account_id)
     drain(relay)
     environment = {**os.environ, **platform.environment("accounts")}
-    listening = subprocess.Popen([sys.executable, "-m", "accounts.worker", "listen"], env=environment)
+    consumer = subprocess.Popen([sys.executable, "-m", "accounts.worker", "consumer"], env=environment)
     try:
         _tell_refused(intents, credential, 1)
         deadline = time.monotonic() + 60
         while admin.get(_path(credential)).json["status"] != "invalid":
             assert time.monotonic() < deadline
             time.sleep(0.1)
-        listening.terminate()
-        assert listening.wait(60) == 0
+        consumer.terminate()
+        assert consumer.wait(60) == 0
     finally:
-        listening.kill()
-        listening.wait()
+        consumer.kill()
+        consumer.wait()
 
 
 def test_a_sealed_request_that_was_tampered_with_is_that_rows_fault(

@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from accounts import model, worker
 from chassis import db
-from chassis.feed import Feed, Told
+from chassis.feed import Feed, FeedEvent
 from chassis.outbox import Outbox
 from chassis.outbox.relay import PRUNE_BATCH, Relay
 from chassis.queues import Publisher
@@ -168,7 +168,7 @@ def test_a_listener_hears_everything_once_although_every_message_was_lost(
 ) -> None:
     heard: list[str] = []
 
-    def hear(_tx: object, event: Told) -> None:
+    def note(_tx: object, event: FeedEvent) -> None:
         heard.append(event.event_type)
 
     listener = db.engine(fresh_platform.database_url("intents"), pool_size=1, name="tests")
@@ -176,8 +176,8 @@ def test_a_listener_hears_everything_once_although_every_message_was_lost(
     for event_type in model.EVENT_TYPES:
         append(outbox, event_type)
         Relay(outbox, publisher, ()).drain_once()
-        feed.catch_up(hear)
-    feed.catch_up(hear)
+        feed.drain(note)
+    feed.drain(note)
     listener.dispose()
 
     assert heard == list(model.EVENT_TYPES)

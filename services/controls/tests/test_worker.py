@@ -69,7 +69,7 @@ def test_an_account_deleted_takes_its_controls_along_and_no_others(
     furnish(other)
 
     delete_account(setting.platform, accounts, controls.account_id)
-    feed.catch_up(usecases.hear_account)
+    feed.drain(usecases.apply_account_event)
 
     assert (kept(setting, controls), kept(setting, other)) == (0, 6)
     assert controls.symbol("GET", "AAPL").status_code == 404
@@ -78,7 +78,7 @@ def test_an_account_deleted_takes_its_controls_along_and_no_others(
 def test_what_was_told_while_nobody_listened_is_heard_once_and_in_full(
     setting: Any, organization: Any, accounts: Any, feed: Any
 ) -> None:
-    feed.catch_up(usecases.hear_account)
+    feed.drain(usecases.apply_account_event)
     gone = [setting.controls(organization, setting.account(organization)) for _ in range(3)]
     for each in gone:
         furnish(each)
@@ -86,8 +86,8 @@ def test_what_was_told_while_nobody_listened_is_heard_once_and_in_full(
     delete_account(setting.platform, accounts, gone[0].account_id)
     delete_account(setting.platform, accounts, gone[2].account_id)
 
-    assert feed.catch_up(usecases.hear_account) == 5
-    assert feed.catch_up(usecases.hear_account) == 0
+    assert feed.drain(usecases.apply_account_event) == 5
+    assert feed.drain(usecases.apply_account_event) == 0
     assert [kept(setting, each) for each in gone] == [0, 6, 0]
 
 
@@ -102,7 +102,7 @@ def test_a_put_under_way_while_the_account_is_deleted_leaves_nothing_behind(
             store.lock(late, usecases.model.SymbolManual, scope)
             store.write(late, usecases.model.SymbolManual, scope, {"manually_disabled": True})
             delete_account(setting.platform, accounts, controls.account_id)
-            listener = threading.Thread(target=feed.catch_up, args=(usecases.hear_account,))
+            listener = threading.Thread(target=feed.drain, args=(usecases.apply_account_event,))
             listener.start()
             listener.join(0.3)
             waited = listener.is_alive()
@@ -140,21 +140,21 @@ def worker(platform: Any) -> Any:
         process.wait()
 
 
-def test_the_listening_process_catches_up_after_being_killed_and_ends_cleanly(
+def test_the_consumer_catches_up_after_being_killed_and_ends_cleanly(
     setting: Any, organization: Any, accounts: Any, worker: Any
 ) -> None:
     first, second = (setting.controls(organization, setting.account(organization)) for _ in range(2))
     furnish(first)
     furnish(second)
-    listening = worker("listen")
+    killed = worker("consumer")
     delete_account(setting.platform, accounts, first.account_id)
     assert until(lambda: kept(setting, first) == 0)
-    listening.kill()
-    listening.wait()
+    killed.kill()
+    killed.wait()
 
     delete_account(setting.platform, accounts, second.account_id)
     assert kept(setting, second) == 6
-    again = worker("listen")
+    again = worker("consumer")
     assert until(lambda: kept(setting, second) == 0)
 
     again.send_signal(signal.SIGTERM)
@@ -187,7 +187,7 @@ def test_a_worker_without_configuration_stops_with_one_clear_line() -> None:
     environment = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")}
     started = [
         subprocess.Popen([sys.executable, "-m", "controls.worker", job], env=environment, stderr=subprocess.PIPE)
-        for job in ("listen", "relay")
+        for job in ("consumer", "relay")
     ]
 
     for process in started:

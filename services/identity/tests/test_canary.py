@@ -25,15 +25,16 @@ def log_file(tmp_path: Path) -> Path:
 def test_a_key_a_secret_and_a_token_are_in_no_log_no_table_and_no_message(
     fresh_platform: Platform, log_file: Path, serve: Any, run_process: Any, eventually: Any
 ) -> None:
-    """identity's web and its relay with debug logs, so that nothing is left unsaid."""
+    """identity's web and its workers with debug logs, so that nothing is left unsaid."""
     world = World(fresh_platform.administrator_environment("identity"))
     web = {**os.environ, **fresh_platform.web_environment("identity", LOG_LEVEL="debug")}
-    relay = {**os.environ, **fresh_platform.environment("identity", LOG_LEVEL="debug")}
+    worker = {**os.environ, **fresh_platform.environment("identity", LOG_LEVEL="debug")}
     canaries = [fresh_platform.signing_key, world.deps.signer.key_encryption_keys[0].hex()]
     with (
         log_file.open("ab") as log,
         serve(web, log=log) as (base, _),
-        run_process("-m", "identity.worker", "relay", environment=relay, log=log),
+        run_process("-m", "identity.worker", "relay", environment=worker, log=log),
+        run_process("-m", "identity.worker", "scheduler", environment=worker, log=log),
     ):
         canaries += list(_exercise(base, world))
         eventually(lambda: _all_delivered(fresh_platform), 60)

@@ -13,6 +13,7 @@ from uuid import UUID
 import redis
 
 from chassis import logs
+from chassis.queues import Outage
 
 log = logs.get(__name__)
 
@@ -53,8 +54,15 @@ class KeyUses:
 
     def collect(self) -> Mapping[UUID, datetime]:
         """All uses noted since the last time; taken away in one step, so that none is lost between two."""
+        try:
+            noted = self._take()
+        except (redis.RedisError, OSError) as error:
+            raise Outage(type(error).__name__) from error
+        return {UUID(key.decode()): datetime.fromtimestamp(int(moment), UTC) for key, moment in noted.items()}
+
+    def _take(self) -> Mapping[bytes, bytes]:
         with self._redis.pipeline(transaction=True) as both:
             both.hgetall(_NAME)
             both.delete(_NAME)
-            noted, _ = both.execute()
-        return {UUID(key.decode()): datetime.fromtimestamp(int(moment), UTC) for key, moment in noted.items()}
+            noted: Mapping[bytes, bytes] = both.execute()[0]
+        return noted

@@ -30,8 +30,8 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
     )
 
 
-def dependencies(config: Config) -> usecases.Deps:
-    engine = db.engine(config.database_url, pool_size=config.database_pool_size, name="accounts")
+def dependencies(config: Config, name: str = "accounts") -> usecases.Deps:
+    engine = db.engine(config.database_url, pool_size=config.database_pool_size, name=name)
     keyring = _keyring(config)
     return usecases.Deps(
         engine,

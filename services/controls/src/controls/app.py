@@ -31,6 +31,6 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
     return app
 
 
-def dependencies(config: Config) -> usecases.Deps:
-    engine = db.engine(config.database_url, pool_size=config.database_pool_size, name="controls")
+def dependencies(config: Config, name: str = "controls") -> usecases.Deps:
+    engine = db.engine(config.database_url, pool_size=config.database_pool_size, name=name)
     return usecases.Deps(engine, Outbox(engine, store.SCHEMA, attempt_limit=config.outbox_attempt_limit))

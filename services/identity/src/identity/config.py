@@ -8,8 +8,8 @@ from identity.model import Limits
 
 
 @dataclass(frozen=True)
-class RelayConfig(ServiceConfig):
-    """What every process of identity reads. The relay reads no more: it signs nothing, so it never holds the key."""
+class WorkerConfig(ServiceConfig):
+    """What the scheduler reads: it signs nothing, so it never holds the key. The relay reads even less."""
 
     public_url: str = setting(
         "PUBLIC_URL", "where callers reach this service, for discovery; TOKEN_ISSUER when empty", default=""
@@ -67,7 +67,7 @@ class RelayConfig(ServiceConfig):
 
 
 @dataclass(frozen=True)
-class Config(RelayConfig):
+class Config(WorkerConfig):
     signing_key_encryption_key: str = setting(
         "SIGNING_KEY_ENCRYPTION_KEY", "32 random bytes in base64; seals the signing keys at rest", secret=True
     )

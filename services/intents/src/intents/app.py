@@ -35,7 +35,7 @@ def create_front(environment: Mapping[str, str] = os.environ) -> Express:
     return Express(create_app(environment))
 
 
-def dependencies(config: Config) -> usecases.Deps:
-    engine = db.engine(config.database_url, pool_size=config.database_pool_size, name="intents")
+def dependencies(config: Config, name: str = "intents") -> usecases.Deps:
+    engine = db.engine(config.database_url, pool_size=config.database_pool_size, name=name)
     outbox = Outbox(engine, store.SCHEMA, attempt_limit=config.outbox_attempt_limit)
     return usecases.Deps(engine, store.Direct(engine), outbox, LogHeadHints(config.queues))

@@ -7,12 +7,12 @@ from uuid import UUID
 
 from sqlalchemy import Engine, event, text
 
-from chassis import db, process
-from chassis.config import stop_on_bad_configuration
+from chassis import db
 from chassis.health import Report
 from chassis.hints import LogHeadHints
 from chassis.outbox import Event, Outbox
 from chassis.outbox.notify import NotifyListener
+from chassis.worker.main import Prepared
 from intents.brokers import Brokers
 from intents.execution import executor as executing
 from intents.execution import store
@@ -37,11 +37,9 @@ _NOTE_REFUSED = text("""
 """)
 
 
-def executor() -> None:
-    with stop_on_bad_configuration("intents-executor"):
-        config = ExecutionConfig.from_env()
-        engine = engine_of(config, "intents-executor")
-        running = build_executor(config, engine)
+def prepare_executor(config: ExecutionConfig, name: str) -> Prepared:
+    engine = engine_of(config, name)
+    running = build_executor(config, engine)
 
     def loop(stop: threading.Event) -> None:
         bells = executing.listen(running, NotifyListener(engine, SCHEMA), config.queues, stop)
@@ -52,7 +50,7 @@ def executor() -> None:
         db.ping(engine)
         return readiness(running.gateway)
 
-    process.run("intents-executor", loop, log_format=config.log_format, level=config.log_level, ready=ready)
+    return Prepared(loop, ready)
 
 
 def readiness(gateway: Gateway) -> Report:
@@ -122,12 +120,8 @@ def tell_refused(outbox: Outbox, account_id: UUID, pair: KeyPair) -> None:
             outbox.append(tx, Event("credential.invalid", payload))
 
 
-def reconciler() -> None:
-    with stop_on_bad_configuration("intents-reconciler"):
-        config = ExecutionConfig.from_env()
-        engine = engine_of(config, "intents-reconciler")
-        running = build_reconciler(config, engine)
-    process.run("intents-reconciler", running.run, log_format=config.log_format, level=config.log_level)
+def prepare_reconciler(config: ExecutionConfig, name: str) -> Prepared:
+    return Prepared(build_reconciler(config, engine_of(config, name)).run)
 
 
 def build_reconciler(config: ExecutionConfig, engine: Engine) -> Reconciler:
