@@ -109,7 +109,7 @@ def drain(made: Stage, publisher: Any, *, batch: int = 100, rows: int = ROWS) ->
     made.empty()
     made.fill("pending", rows)
     made.sql("VACUUM ANALYZE accounts.outbox")
-    relay = Relay(made.outbox, publisher, QUEUES, batch=batch)
+    relay = Relay(made.outbox, publisher, dict.fromkeys(QUEUES, model.EVENT_TYPES), batch=batch)
     began = time.perf_counter()
     while relay.drain_once():
         pass
@@ -184,7 +184,7 @@ def _one_row(made: Stage) -> float:
     with made.outbox.begin() as tx:
         made.outbox.append(tx, Event("account.created", {"account_id": "0"}))
     began = time.perf_counter()
-    heard = made.redis.blpop(["tip.controls"], timeout=10)
+    heard = made.redis.blpop(["tip.intents.consumer"], timeout=10)
     if heard is None:
         sys.exit("bench: no message came")
     return (time.perf_counter() - began) * 1000

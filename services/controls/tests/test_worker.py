@@ -1,4 +1,4 @@
-"""What controls hears and tells: an account deleted takes its controls along, whenever it is heard of."""
+"""What controls consumes and publishes: an account deleted takes its controls along, whenever that is learnt of."""
 
 import os
 import signal
@@ -13,21 +13,24 @@ from uuid import UUID
 import pytest
 from sqlalchemy import create_engine, text
 
-from chassis import db
+from accounts import worker as accounts_worker
+from chassis import db, queues
 from chassis.feed import Feed
 from chassis.outbox import Event, Outbox
 from chassis.outbox.relay import Relay
 from chassis.queues import Publisher
-from controls import store, usecases
+from controls import store, usecases, worker
+from controls.config import Config
+from tip_local.outbox_kit import consuming
 
 TABLES = ("account_switch", "account_limits", "symbol_manual", "symbol_time", "symbol_limits")
 
 
 @pytest.fixture(scope="module")
 def accounts(platform: Any) -> Any:
-    """The accounts service as far as it is heard: its outbox, relayed."""
+    """The accounts service as far as it is consumed: its outbox, relayed."""
     engine = create_engine(db.with_driver(platform.admin_url))
-    yield Relay(Outbox(engine, "accounts"), Publisher(platform.redis_url), ())
+    yield Relay(Outbox(engine, "accounts"), Publisher(platform.redis_url), {})
     engine.dispose()
 
 
@@ -124,29 +127,44 @@ def until(condition: Callable[[], bool], seconds: float = 60) -> bool:
 
 
 @pytest.fixture
-def worker(platform: Any) -> Any:
+def start(platform: Any) -> Any:
     """Starts `python -m controls.worker <job>`, and ends what it started."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(job: str, **more: str) -> subprocess.Popen[bytes]:
+    def run(job: str, **more: str) -> subprocess.Popen[bytes]:
         environment = {**os.environ, **platform.environment("controls"), **more}
         process = subprocess.Popen([sys.executable, "-m", "controls.worker", job], env=environment)
         started.append(process)
         return process
 
-    yield start
+    yield run
     for process in started:
         process.kill()
         process.wait()
 
 
+def test_a_deleted_account_wakes_the_consumer(
+    setting: Any, organization: Any, accounts: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queues, "POLL_S", 600.0)
+    queue_url = f"{setting.platform.redis_url.rpartition('/')[0]}/7"  # where no other test leaves messages
+    config = Config.from_env(setting.platform.environment("controls", QUEUE_URL=queue_url))
+    relay = Relay(accounts.outbox, Publisher(queue_url), accounts_worker.ROUTES)
+    with consuming(worker.consumer(config, "controls-consumer"), worker.QUEUE, queue_url):
+        for _ in range(3):
+            controls = setting.controls(organization, setting.account(organization))
+            furnish(controls)
+            delete_account(setting.platform, relay, controls.account_id)
+            assert until(lambda controls=controls: kept(setting, controls) == 0)
+
+
 def test_the_consumer_catches_up_after_being_killed_and_ends_cleanly(
-    setting: Any, organization: Any, accounts: Any, worker: Any
+    setting: Any, organization: Any, accounts: Any, start: Any
 ) -> None:
     first, second = (setting.controls(organization, setting.account(organization)) for _ in range(2))
     furnish(first)
     furnish(second)
-    killed = worker("consumer")
+    killed = start("consumer")
     delete_account(setting.platform, accounts, first.account_id)
     assert until(lambda: kept(setting, first) == 0)
     killed.kill()
@@ -154,17 +172,17 @@ def test_the_consumer_catches_up_after_being_killed_and_ends_cleanly(
 
     delete_account(setting.platform, accounts, second.account_id)
     assert kept(setting, second) == 6
-    again = worker("consumer")
+    again = start("consumer")
     assert until(lambda: kept(setting, second) == 0)
 
     again.send_signal(signal.SIGTERM)
     assert again.wait(60) == 0
 
 
-def test_the_relay_tells_every_change_in_order_on_the_feed(setting: Any, controls: Any, worker: Any) -> None:
+def test_the_relay_tells_every_change_in_order_on_the_feed(setting: Any, controls: Any, start: Any) -> None:
     for state in ("HALTED", "REDUCING", "ACTIVE"):
         controls.call("PUT", "", {"trading_state": state})
-    relay = worker("relay")
+    relay = start("relay")
 
     def told() -> list[int]:
         with setting.platform.admin() as admin:

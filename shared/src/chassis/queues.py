@@ -46,6 +46,11 @@ class Outage(Exception):
     """Something the work depends on is down; the work itself is not at fault."""
 
 
+def name(service: str, process: str) -> str:
+    """The queue that wakes one kind of process."""
+    return f"tip.{service}.{process}"
+
+
 def connection(url: str, options: Mapping[str, Any] = _LISTENING) -> Any:
     usable = dict(options) if url.startswith(("redis", "valkey")) else {}
     return Connection(url, transport_options=usable, connect_timeout=1, heartbeat=0)

@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 
 from accounts import routes, store, usecases
 from accounts.config import Config
+from accounts.model import EVENT_TYPES
 from chassis import db, logs, sealing, web
 from chassis.config import BadConfiguration, stop_on_bad_configuration
 from chassis.cursors import Cursors
@@ -35,7 +36,7 @@ def dependencies(config: Config, name: str = "accounts") -> usecases.Deps:
     keyring = _keyring(config)
     return usecases.Deps(
         engine,
-        Outbox(engine, store.SCHEMA, attempt_limit=config.outbox_attempt_limit),
+        Outbox(engine, store.SCHEMA, event_types=EVENT_TYPES, attempt_limit=config.outbox_attempt_limit),
         keyring,
         _vault(config, engine, keyring),
         _fingerprint_key(config, keyring),

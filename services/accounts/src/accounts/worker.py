@@ -7,18 +7,21 @@ from uuid import UUID
 from accounts import model, store, usecases
 from accounts.app import dependencies
 from accounts.config import Config
-from chassis import db
+from chassis import db, queues
 from chassis.config import ServiceConfig
 from chassis.feed import Feed, Handle
 from chassis.outbox import Row
-from chassis.outbox.relay import Failure, Handler, Relay
+from chassis.outbox.relay import Failure, Handler, Relay, Routes
 from chassis.queues import Outage, Publisher
 from chassis.worker.consumer import FeedConsumer
 from chassis.worker.main import Job, Prepared, main
 from vault import Unavailable
 
-QUEUE = "tip.accounts"
-LISTENERS = ("tip.controls",)
+QUEUE = queues.name("accounts", "consumer")
+ROUTES: Routes = {
+    queues.name("controls", "consumer"): {model.ACCOUNT_DELETED},
+    queues.name("intents", "consumer"): model.EVENT_TYPES,
+}
 SOURCES: Mapping[str, Handle] = {"intents": usecases.apply_intents_event}
 FAILURES: Mapping[str, Failure] = dict.fromkeys(model.CREDENTIAL_EVENTS, usecases.give_up)
 
@@ -37,7 +40,7 @@ def handlers(deps: usecases.Deps) -> Mapping[str, Handler]:
 def relay(config: Config, name: str) -> Prepared:
     deps = dependencies(config, name)
     publisher = Publisher(config.queues)
-    runner = Relay(deps.outbox, publisher, LISTENERS, handlers(deps), FAILURES, keep_days=config.outbox_keep_days)
+    runner = Relay(deps.outbox, publisher, ROUTES, handlers(deps), FAILURES, keep_days=config.outbox_keep_days)
     return Prepared(runner.run)
 
 

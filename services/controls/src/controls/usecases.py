@@ -187,7 +187,7 @@ def _updated(kind: type[model.Control], scope: model.Scope, version: int, *, del
     ids = {"organization_id": scope.organization_id, "account_id": scope.account_id, "symbol": scope.symbol}
     payload = {name: str(value) for name, value in ids.items() if value is not None}
     return Event(
-        "control.updated",
+        model.CONTROL_UPDATED,
         {**payload, "control": store.name(kind), "version": version, "deleted": deleted},
         ordering_key=str(scope.account_id or scope.organization_id),
     )

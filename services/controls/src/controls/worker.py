@@ -3,23 +3,25 @@
 from collections.abc import Mapping
 from functools import partial
 
+from chassis import queues
 from chassis.feed import Feed, Handle
-from chassis.outbox.relay import Relay
+from chassis.outbox.relay import Relay, Routes
 from chassis.queues import Publisher
 from chassis.worker.consumer import FeedConsumer
 from chassis.worker.main import Job, Prepared, main
 from controls import store, usecases
 from controls.app import dependencies
 from controls.config import Config
+from controls.model import EVENT_TYPES
 
-QUEUE = "tip.controls"
-LISTENERS: tuple[str, ...] = ()
+QUEUE = queues.name("controls", "consumer")
+ROUTES: Routes = {queues.name("intents", "consumer"): EVENT_TYPES}
 SOURCES: Mapping[str, Handle] = {"accounts": usecases.apply_account_event}
 
 
 def relay(config: Config, name: str) -> Prepared:
     outbox = dependencies(config, name).outbox
-    return Prepared(Relay(outbox, Publisher(config.queues), LISTENERS, keep_days=config.outbox_keep_days).run)
+    return Prepared(Relay(outbox, Publisher(config.queues), ROUTES, keep_days=config.outbox_keep_days).run)
 
 
 def consumer(config: Config, name: str) -> Prepared:

@@ -6,15 +6,17 @@ from chassis import db
 from chassis.config import ServiceConfig
 from chassis.keyuse import KeyUses
 from chassis.outbox import Outbox
-from chassis.outbox.relay import Relay
+from chassis.outbox.relay import Relay, Routes
 from chassis.queues import Publisher
 from chassis.worker.main import Job, Prepared, main
 from chassis.worker.periodic import PeriodicTask, run_tasks
 from identity import store, usecases
 from identity.app import dependencies
 from identity.config import WorkerConfig
+from identity.model import EVENT_TYPES
 
-LISTENERS: tuple[str, ...] = ()
+# Nobody consumes identity's feed: callers are read at every request (docs/decisions/0003).
+ROUTES: Routes = {}
 DELETIONS_EVERY_S = 1.0
 KEY_USES_EVERY_S = 10.0
 RETIREMENT_EVERY_S = 60.0
@@ -22,8 +24,8 @@ RETIREMENT_EVERY_S = 60.0
 
 def relay(config: ServiceConfig, name: str) -> Prepared:
     engine = db.engine(config.database_url, pool_size=config.database_pool_size, name=name)
-    outbox = Outbox(engine, store.SCHEMA, attempt_limit=config.outbox_attempt_limit)
-    return Prepared(Relay(outbox, Publisher(config.queues), LISTENERS, keep_days=config.outbox_keep_days).run)
+    outbox = Outbox(engine, store.SCHEMA, event_types=EVENT_TYPES, attempt_limit=config.outbox_attempt_limit)
+    return Prepared(Relay(outbox, Publisher(config.queues), ROUTES, keep_days=config.outbox_keep_days).run)
 
 
 def scheduler(config: WorkerConfig, name: str) -> Prepared:

@@ -13,6 +13,7 @@ from chassis.outbox import Outbox
 from intents import holdings, routes, store, usecases
 from intents.config import Config
 from intents.express import Express
+from intents.model.events import EVENT_TYPES
 
 
 def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
@@ -37,5 +38,5 @@ def create_front(environment: Mapping[str, str] = os.environ) -> Express:
 
 def dependencies(config: Config, name: str = "intents") -> usecases.Deps:
     engine = db.engine(config.database_url, pool_size=config.database_pool_size, name=name)
-    outbox = Outbox(engine, store.SCHEMA, attempt_limit=config.outbox_attempt_limit)
+    outbox = Outbox(engine, store.SCHEMA, event_types=EVENT_TYPES, attempt_limit=config.outbox_attempt_limit)
     return usecases.Deps(engine, store.Direct(engine), outbox, LogHeadHints(config.queues))

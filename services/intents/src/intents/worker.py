@@ -3,8 +3,8 @@
 from functools import partial
 from threading import Event
 
-from chassis import db, logs, sealing
-from chassis.outbox.relay import Relay
+from chassis import db, logs, queues, sealing
+from chassis.outbox.relay import Relay, Routes
 from chassis.queues import Publisher
 from chassis.worker.consumer import FeedConsumer
 from chassis.worker.main import Job, Prepared, main
@@ -14,18 +14,22 @@ from intents.app import dependencies
 from intents.config import Config, SignerConfig
 from intents.execution import executor, processes
 from intents.execution.config import ExecutionConfig
+from intents.model.events import CREDENTIAL_INVALID, INTENT_SUBMITTED
 from intents.signing import HeadSigner
 
 log = logs.get(__name__)
 
-QUEUE = "tip.intents"
-LISTENERS: tuple[str, ...] = (executor.QUEUE,)
+QUEUE = queues.name("intents", "consumer")
+ROUTES: Routes = {
+    executor.QUEUE: {INTENT_SUBMITTED},
+    queues.name("accounts", "consumer"): {CREDENTIAL_INVALID},
+}
 SOURCES = usecases.FEEDS
 
 
 def relay(config: Config, name: str) -> Prepared:
     outbox = dependencies(config, name).outbox
-    return Prepared(Relay(outbox, Publisher(config.queues), LISTENERS, keep_days=config.outbox_keep_days).run)
+    return Prepared(Relay(outbox, Publisher(config.queues), ROUTES, keep_days=config.outbox_keep_days).run)
 
 
 def consumer(config: Config, name: str) -> Prepared:

@@ -5,7 +5,7 @@ Crash-only: whatever a killed relay held is claimed again after five seconds, so
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -32,15 +32,17 @@ MEASURE_EVERY_S = 15.0
 
 Handler = Callable[[Row], None]
 Failure = Callable[[Connection, Mapping[str, Any]], None]
+Routes = Mapping[str, Container[str]]
 
 
 @dataclass
 class Relay:
-    """Delivers one service's outbox to the queues of those who listen to it."""
+    """Delivers one service's outbox, and wakes those who consume it."""
 
     outbox: Outbox
     publisher: Publisher
-    queues: tuple[str, ...]
+    routes: Routes
+    """Which event types wake the process behind which queue."""
     handlers: Mapping[str, Handler] = field(default_factory=dict)
     failures: Mapping[str, Failure] = field(default_factory=dict)
     """What a row's failure means, by event type; called with its payload in the transaction that fails the row."""
@@ -66,13 +68,13 @@ class Relay:
                 listener.wait(POLL_S)
 
     def drain_once(self) -> int:
-        """Claim a batch, do its work, tell the listeners, settle it; the number of rows claimed."""
+        """Claim a batch, do its work, publish it, settle it; the number of rows claimed."""
         claim = self._claim()
         if not claim.rows:
             return 0
         crashpoints.reach("relay.after_claim")
         done = self._work(claim)
-        if done and self._tell(claim, done):
+        if done and self._publish(claim, done):
             crashpoints.reach("relay.after_publish")
             self._complete(claim, done)
         return len(claim.rows)
@@ -134,15 +136,12 @@ class Relay:
         finally:
             tracing.current.reset(token)
 
-    def _tell(self, claim: Claim, rows: list[Row]) -> bool:
-        """Ring every listener once for the whole batch; False if the broker is down and the rows went back."""
-        events = [
-            {"event_id": str(row.event_id), "event_type": row.event_type, "traceparent": row.traceparent}
-            for row in rows
-        ]
+    def _publish(self, claim: Claim, rows: list[Row]) -> bool:
+        """Wake every consumer of these rows once; False if the broker is down and the rows went back."""
         try:
-            for queue in self.queues:
-                self.publisher.publish(queue, {"source": self.outbox.schema, "events": events})
+            for queue, event_types in self.routes.items():
+                if events := [_message(row) for row in rows if row.event_type in event_types]:
+                    self.publisher.publish(queue, {"source": self.outbox.schema, "events": events})
         except Outage as outage:
             self._release(claim, tuple(rows), delay=OUTAGE_DELAY_S, error=str(outage))
             return False
@@ -245,3 +244,7 @@ class Relay:
 
     def _count(self, event_type: str, result: str) -> None:
         metrics.OUTBOX_SETTLED.labels(self.outbox.schema, event_type, result).inc()
+
+
+def _message(row: Row) -> dict[str, Any]:
+    return {"event_id": str(row.event_id), "event_type": row.event_type, "traceparent": row.traceparent}

@@ -1,6 +1,6 @@
 """The outbox of one service. Every moment is the database's, so a worker's wrong clock changes nothing."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -81,10 +81,13 @@ class Entry:
 
 
 class Outbox:
-    """One service's outbox."""
+    """One service's outbox; `event_types` are those it publishes, None any."""
 
-    def __init__(self, engine: Engine, schema: str, *, attempt_limit: int = 10) -> None:
+    def __init__(
+        self, engine: Engine, schema: str, *, event_types: Collection[str] | None = None, attempt_limit: int = 10
+    ) -> None:
         self.engine, self.schema, self.attempt_limit = engine, schema, attempt_limit
+        self._event_types = event_types
         self.notifier = Notifier(engine, schema)
 
     @contextmanager
@@ -96,6 +99,8 @@ class Outbox:
 
     def append(self, tx: Connection, event: Event) -> UUID:
         """Queue an event in the caller's transaction. Its payload holds ids, never a secret."""
+        if self._event_types is not None and event.event_type not in self._event_types:
+            raise ValueError(f"{event.event_type} is not among the event types of {self.schema}")
         event_id = uuid4()
         payload = {"event_id": str(event_id), "event_type": event.event_type}
         values = {

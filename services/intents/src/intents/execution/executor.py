@@ -37,7 +37,7 @@ NEWCOMER_SECONDS = 0.1  # how often an executor that is busy looks for organizat
 MOST_IN_HAND = 1_000
 RECORDERS = 4  # some prepare what they write while what others wrote is being committed
 BACKLOG_SECONDS = 0.05  # how long a command in hand may have to wait for a thread
-QUEUE = "tip.intents.execute"
+QUEUE = queues.name("intents", "executor")
 
 
 @dataclass

@@ -25,6 +25,7 @@ from intents.execution.overfill import reduce_overordered
 from intents.execution.reconciler import Reconciler
 from intents.execution.recorder import Recorder
 from intents.execution.stale import cancel_stale
+from intents.model.events import CREDENTIAL_INVALID, EVENT_TYPES
 from intents.store import SCHEMA
 from intents.store.direct import Direct
 from intents.usecases import Deps
@@ -90,7 +91,7 @@ def build_executor(config: ExecutionConfig, engine: Engine) -> Executor:
 
 
 def deps_of(config: ExecutionConfig, engine: Engine) -> Deps:
-    outbox = Outbox(engine, SCHEMA, attempt_limit=config.outbox_attempt_limit)
+    outbox = Outbox(engine, SCHEMA, event_types=EVENT_TYPES, attempt_limit=config.outbox_attempt_limit)
     return Deps(engine, Direct(engine), outbox, LogHeadHints(config.queues))
 
 
@@ -117,7 +118,7 @@ def tell_refused(outbox: Outbox, account_id: UUID, pair: KeyPair) -> None:
                 "credential_id": str(pair.credential_id),
                 "version": int(pair.reference.rpartition(":")[2]),
             }
-            outbox.append(tx, Event("credential.invalid", payload))
+            outbox.append(tx, Event(CREDENTIAL_INVALID, payload))
 
 
 def prepare_reconciler(config: ExecutionConfig, name: str) -> Prepared:
