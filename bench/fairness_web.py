@@ -23,7 +23,7 @@ from bench.flood import flood, request
 from bench.harness import Ratio, report
 from bench.submit_stage import Stage, stage
 from chassis import db, keys, migrations
-from tip_local.process_table import WEB_SERVICES
+from chassis.services import WEB_SERVICES
 from tip_local.processes import free_port
 from tip_local.world import World, add_account
 

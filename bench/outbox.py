@@ -28,6 +28,7 @@ from chassis.outbox import Event, Outbox
 from chassis.outbox.relay import Relay
 from chassis.outbox.store import COUNTED_AT_ONCE
 from chassis.queues import Publisher
+from chassis.services import ROLES
 from tip_local.postgres import EmbeddedPostgres, create_database
 from tip_local.valkey import EmbeddedValkey
 
@@ -69,7 +70,7 @@ class Stage:
     def __init__(self, postgres: EmbeddedPostgres, valkey: EmbeddedValkey) -> None:
         create_database(postgres.url, "bench")
         self.url, self.redis_url = postgres.url_of("bench"), valkey.url
-        migrations.migrate(self.url, dict.fromkeys(migrations.ROLES, PASSWORD))
+        migrations.migrate(self.url, dict.fromkeys(ROLES, PASSWORD))
         self.engine = db.engine(self.url, pool_size=4, name="bench")
         self.outbox = Outbox(self.engine, "accounts")
         self.connection = psycopg2.connect(self.url)

@@ -6,8 +6,8 @@ from werkzeug.test import Client
 
 from chassis import migrations
 from chassis.config import scoped
+from chassis.services import WEB_SERVICES
 from tip_local.platform_plugin import Platform
-from tip_local.process_table import WEB_SERVICES
 from tip_local.web import create_app, service_of
 
 

@@ -18,6 +18,8 @@ from attack_platform import Platform
 from attack_progress import Progress
 from attack_tenants import JSON, Builder, Headers, Tenant, bearer, create, keyed, with_checksum
 
+from chassis.services import SERVICES
+
 PART = "secrets"
 CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 """What a log line never holds but its end and tabs."""
@@ -34,7 +36,6 @@ NEEDED = {
     "intents_signer": ("intents-signer",),
     "paper_broker_operator_token": ("paper-broker",),
 }
-SERVICES = ("identity", "accounts", "controls", "intents", "stream_gateway")
 
 
 def run(platform: Platform, builder: Builder, size: Size, seed: int, findings: Findings, progress: Progress) -> None:

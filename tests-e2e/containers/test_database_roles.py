@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from chassis import migrations
-
-SERVICES = ("identity", "accounts", "controls", "intents", "stream_gateway")
+from chassis.services import SERVICES
 
 # Runs inside the service's container, with the service's own address of the database.
 SCRIPT = """

@@ -18,6 +18,7 @@ from fault_processes import Child, Freezer, children_of, send
 from sqlalchemy import NullPool, create_engine, text
 
 from chassis import db, migrations
+from chassis.services import ROLES, WEB_SERVICES
 from tip_local.datastore import Datastore
 from tip_local.home import random_key
 from tip_local.postgres import EmbeddedPostgres, create_database
@@ -25,7 +26,6 @@ from tip_local.processes import free_port
 from tip_local.valkey import EmbeddedValkey
 from tip_local.world import Organization, World, add_account
 
-WEB_SERVICES = ("identity", "accounts", "controls", "intents")
 DATABASE = "fault"
 READY_SECONDS = 300.0
 TOKEN_SECONDS = 4 * 3600
@@ -223,7 +223,7 @@ def stack(
         valkey = opened.enter_context(EmbeddedValkey(directory / "valkey", fast=quick))
         _vacuum_between_restarts(postgres)
         create_database(postgres.url, DATABASE)
-        migrations.migrate(postgres.url_of(DATABASE), dict.fromkeys(migrations.ROLES, _PASSWORD))
+        migrations.migrate(postgres.url_of(DATABASE), dict.fromkeys(ROLES, _PASSWORD))
         common = {
             "REDIS_URL": valkey.url,
             "SIGNING_KEY_ENCRYPTION_KEY": random_key(),

@@ -11,9 +11,9 @@ import yaml
 
 from chassis import http_rules, problems, strict_json
 from chassis.openapi import PAGE_HEADERS
+from chassis.services import ROLES, WEB_SERVICES
 from stream_gateway.config import Config as GatewayConfig
-from tip_local.home import ROLES
-from tip_local.process_table import PROCESSES, WEB_SERVICES
+from tip_local.process_table import PROCESSES
 from tip_local.web import ROUTES
 
 REPOSITORY = Path(__file__).resolve().parents[3]

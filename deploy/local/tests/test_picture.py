@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import yaml
 
 from chassis import queues
+from chassis.services import WEB_SERVICES
 from intents.execution import executor
-from tip_local.process_table import PROCESSES, WEB_SERVICES
+from tip_local.process_table import PROCESSES
 
 ROOT = Path(__file__).resolve().parents[3]
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.exc import ProgrammingError
 
 from chassis import db, keys, migrations
+from chassis.services import ROLES
 from identity import usecases
 from tip_local.platform_plugin import Platform
 from tip_local.world import Organization, World
@@ -75,7 +76,7 @@ def test_the_views_have_exactly_the_promised_columns(platform: Platform) -> None
     assert found == COLUMNS
 
 
-@pytest.mark.parametrize("role", migrations.ROLES)
+@pytest.mark.parametrize("role", ROLES)
 def test_nobody_changes_anything_through_the_views(platform: Platform, role: str) -> None:
     with platform.admin() as connection:
         for view in COLUMNS:

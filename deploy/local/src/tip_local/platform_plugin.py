@@ -10,12 +10,12 @@ import psycopg2
 import pytest
 from sqlalchemy import Connection, NullPool, create_engine
 
-from chassis import db, migrations
+from chassis import db, migrations, services
 from tip_local.home import SIGNING_KEY, VAULT_KEY, random_key
 from tip_local.pytest_plugin import PostgresServer, ValkeyServer, drop_database
 from tip_local.world import World
 
-ROLES = migrations.ROLES
+ROLES = services.ROLES
 _PASSWORD = "for-tests-only"  # noqa: S105 - the server is thrown away with the tests # nosec B105
 
 

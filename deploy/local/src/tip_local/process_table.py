@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from chassis.services import WEB_SERVICES
 from tip_local.demo_ids import demo_id
 from tip_local.home import BROKER_OPERATOR, SIGNING_KEY, VAULT_KEY
 from tip_local.probes import Probe, answers, listens
 
 if TYPE_CHECKING:
     from tip_local.stack import Stack
-
-
-WEB_SERVICES = ("identity", "accounts", "controls", "intents")
 
 
 @dataclass(frozen=True)
