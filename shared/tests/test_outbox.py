@@ -171,11 +171,11 @@ def test_a_row_whose_worker_died_on_its_last_attempt_is_buried(outbox: Outbox) -
     append(outbox, "a.created")
     claim(outbox)
     with outbox.engine.begin() as tx:
-        assert outbox.bury(tx) == []  # the worker may still be at it
+        assert outbox.fail_abandoned(tx) == []  # the worker may still be at it
     age_claims(outbox, 6)
 
     with outbox.engine.begin() as tx:
-        assert [row.event_type for row in outbox.bury(tx)] == ["a.created"]
+        assert [row.event_type for row in outbox.fail_abandoned(tx)] == ["a.created"]
     assert [(row.status, row.last_error) for row in rows(outbox)] == [("failed", "worker_lost")]
 
 

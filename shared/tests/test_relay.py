@@ -187,7 +187,7 @@ def test_what_was_told_and_could_not_be_settled_is_settled_again_or_keeps_its_at
     assert [(row.status, row.attempts) for row in rows(outbox)] == [now]
 
 
-def test_housekeeping_that_fails_does_not_hold_up_delivery(
+def test_maintenance_that_fails_does_not_hold_up_delivery(
     outbox: Outbox, publisher: Publisher, queue: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried = []
@@ -234,7 +234,7 @@ def test_whoever_cares_is_told_of_a_row_that_failed_by_a_fault_or_a_lost_worker(
     if trouble == "a lost worker":
         relay._claim()
         age_claims(outbox, 6)
-        relay._bury_at = 0.0
+        relay._abandoned_at = 0.0
     relay.drain_once()
 
     assert statuses(outbox) == {"failed": 1}

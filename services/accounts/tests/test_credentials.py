@@ -384,7 +384,7 @@ def test_a_credential_whose_row_failed_is_shown_as_invalid(
     if trouble == "a lost worker":
         broken._claim()
         age_claims(deps.outbox, 6)
-        broken._bury_at = 0.0
+        broken._abandoned_at = 0.0
     broken.drain_once()
 
     [_, row] = events(deps, account_id)

@@ -96,9 +96,9 @@ def test_failed_is_never_claimed_again(outbox: Outbox) -> None:
     make_due(outbox)
 
     with outbox.engine.begin() as tx:
-        buried = outbox.bury(tx)
+        abandoned = outbox.fail_abandoned(tx)
 
-    assert (_claimed(outbox), buried, statuses(outbox)) == ([], [], {"failed": 1})
+    assert (_claimed(outbox), abandoned, statuses(outbox)) == ([], [], {"failed": 1})
 
 
 @pytest.mark.parametrize("key", [None, "in one line"])
@@ -112,7 +112,7 @@ def test_a_row_that_kills_its_workers_fails_alone(outbox: Outbox, publisher: Pub
         if poison not in [row.id for row in claim.rows]:
             relay._complete(claim, list(claim.rows))
         age_claims(outbox, 6)  # a worker that had the poison is gone, and five seconds have passed
-        relay._bury_at = 0.0
+        relay._abandoned_at = 0.0
 
     assert {row.id: row.status for row in rows(outbox) if row.status != "completed"} == {poison: "failed"}
     assert max(row.attempts for row in rows(outbox) if row.id != poison) < LIMIT

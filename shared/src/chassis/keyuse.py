@@ -1,4 +1,4 @@
-"""When an API key was last used, told at most once a minute per key and process, and never to the database.
+"""When an API key was last used, noted at most once a minute per key and process, and never to the database.
 
 Every service sees keys; only their owner may write to their table. So the moment is left in Redis, where the owner's
 worker collects it. What Redis loses is a minute's precision.
@@ -25,7 +25,7 @@ _ASK_AGAIN_AFTER_S = 5.0
 
 
 class KeyUses:
-    """Notes uses of keys, and gives all that was noted to whoever keeps the record."""
+    """Notes uses of keys, and gives all that was noted to the process that records it."""
 
     def __init__(self, redis_url: str) -> None:
         self._redis = redis.Redis.from_url(redis_url, socket_timeout=_PATIENCE_S, socket_connect_timeout=_PATIENCE_S)

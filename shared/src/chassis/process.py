@@ -23,7 +23,7 @@ def run(
 ) -> None:
     """Run the loop until SIGTERM or SIGINT. HEALTH_PORT, when set, serves health and metrics.
 
-    Live means that the loop, and whoever else asks for `stop`, still turns; ready is what `ready` says, else the same.
+    Live means that every loop that polls `stop` still turns; ready is what `ready` says, else the same.
     """
     logs.configure(name, log_format=log_format, level=level)
     with config.stop_on_bad_configuration(name):

@@ -24,7 +24,7 @@ log = logs.get(__name__)
 POLL_S = 1.0  # how long a lost NOTIFY can go unnoticed
 WORK_BUDGET_S = 3.0  # a claim is taken back after five seconds: give back in time what could not be done
 OUTAGE_DELAY_S = 1.0
-BURY_EVERY_S = 1.0
+ABANDONED_EVERY_S = 1.0
 PRUNE_EVERY_S = 60.0
 PRUNE_BATCH = 1_000
 COUNT_EVERY_S = 1.0
@@ -48,7 +48,7 @@ class Relay:
     """What a row's failure means, by event type; called with its payload in the transaction that fails the row."""
     keep_days: int = 7
     batch: int = BATCH
-    _bury_at: float = field(default=0.0, init=False)
+    _abandoned_at: float = field(default=0.0, init=False)
     _prune_at: float = field(default=0.0, init=False)
     _count_at: float = field(default=0.0, init=False)
     _measure_at: float = field(default=0.0, init=False)
@@ -63,7 +63,7 @@ class Relay:
         while not stop.is_set():
             drained = unless_unavailable(f"{self.outbox.schema}-relay", self.drain_once, None)
             if drained is not None:
-                self._keep_house()
+                self._maintain()
             if not drained:
                 listener.wait(POLL_S)
 
@@ -81,16 +81,16 @@ class Relay:
 
     def _claim(self) -> Claim:
         with self._engine.begin() as tx:
-            if time.monotonic() >= self._bury_at:
-                self._bury(tx)
+            if time.monotonic() >= self._abandoned_at:
+                self._fail_abandoned(tx)
             return self.outbox.claim(tx, self.batch)
 
-    def _bury(self, tx: Connection) -> None:
-        for row in self.outbox.bury(tx):
+    def _fail_abandoned(self, tx: Connection) -> None:
+        for row in self.outbox.fail_abandoned(tx):
             self._failed(tx, row.event_type, row.payload)
             log.error("outbox_row_failed", outbox_id=row.id, event_type=row.event_type, error="worker_lost")
             self._count(row.event_type, "failed")
-        self._bury_at = time.monotonic() + BURY_EVERY_S
+        self._abandoned_at = time.monotonic() + ABANDONED_EVERY_S
 
     def _work(self, claim: Claim) -> list[Row]:
         """The rows whose work is done. The others are put back here, with or without their attempt."""
@@ -203,7 +203,7 @@ class Relay:
             self.outbox.release(tx, claim, [row.id for row in rows], delay=delay, error=error)
         log.warning("outbox_rows_released", rows=len(rows), error=error)
 
-    def _keep_house(self) -> None:
+    def _maintain(self) -> None:
         """Between batches, a little at a time: prune what is old, count a backlog, measure.
 
         Each is due again before it is tried, and its failure is its own: delivery goes on.
@@ -211,20 +211,20 @@ class Relay:
         now = time.monotonic()
         if now >= self._prune_at:
             self._prune_at = now + PRUNE_EVERY_S
-            self._tidy(self._prune)
+            self._attempt(self._prune)
         if now >= self._count_at:
             self._count_at = now + COUNT_EVERY_S
-            self._tidy(self.outbox.roll_up)
+            self._attempt(self.outbox.roll_up)
         if now >= self._measure_at:
             self._measure_at = now + MEASURE_EVERY_S
-            self._tidy(self._measure)
+            self._attempt(self._measure)
 
-    def _tidy(self, work: Callable[[Connection], object]) -> None:
+    def _attempt(self, work: Callable[[Connection], object]) -> None:
         try:
             with self._engine.begin() as tx:
                 work(tx)
         except SQLAlchemyError as error:
-            log.warning("relay_housekeeping_failed", work=work.__name__, error=type(error).__name__)
+            log.warning("relay_maintenance_failed", work=work.__name__, error=type(error).__name__)
 
     def _prune(self, tx: Connection) -> None:
         if self.outbox.prune(tx, days=self.keep_days, batch=PRUNE_BATCH) == PRUNE_BATCH:

@@ -27,7 +27,7 @@ COUNTED_AT_ONCE = 100_000  # claims wait meanwhile, for far less than the lock t
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened. Those with the same ordering key are told in the order of their transactions."""
+    """Something that happened. Those with the same ordering key are published in the order of their transactions."""
 
     event_type: str
     payload: Mapping[str, Any]
@@ -49,8 +49,8 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Buried:
-    """A row that was failed because its worker vanished."""
+class AbandonedRow:
+    """A row that was failed because its worker died."""
 
     id: int
     event_type: str
@@ -117,12 +117,12 @@ class Outbox:
         token = uuid4()
         tx.execute(self._sql(sql.CLAIMING))
         values = {"batch": batch, "claim_token": token, **self._limits()}
-        rows = tx.execute(self._sql(sql.CLAIM, line=sql.LINE.format(schema=self.schema)), values).all()
+        rows = tx.execute(self._sql(sql.CLAIM, group=sql.ORDERING_GROUP.format(schema=self.schema)), values).all()
         return Claim(token, tuple(sorted((Row(*row) for row in rows), key=lambda row: row.id)))
 
-    def bury(self, tx: Connection) -> list[Buried]:
-        """Fail the rows whose worker vanished during their last attempt."""
-        return [Buried(*row) for row in tx.execute(self._sql(sql.BURY), self._limits())]
+    def fail_abandoned(self, tx: Connection) -> list[AbandonedRow]:
+        """Fail the rows whose worker died during their last attempt."""
+        return [AbandonedRow(*row) for row in tx.execute(self._sql(sql.FAIL_ABANDONED), self._limits())]
 
     def complete(self, tx: Connection, claim: Claim, ids: Sequence[int]) -> frozenset[int]:
         """The rows that are now completed.
@@ -174,7 +174,7 @@ class Outbox:
         return [dict(row._mapping) for row in tx.execute(self._sql(sql.FAILED), {"batch": batch})]
 
     def report(self) -> list[Entry]:
-        """The health for whoever asks, however often: without a relay too, a backlog is not counted anew each time."""
+        """The health report. A backlog is not counted anew each time, also when no relay runs."""
         self._count_backlog()
         with self.engine.begin() as tx:
             return self.health(tx)
