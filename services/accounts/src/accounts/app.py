@@ -9,8 +9,8 @@ from sqlalchemy import Engine
 from accounts import routes, store, usecases
 from accounts.config import Config
 from accounts.model import EVENT_TYPES
-from chassis import db, logs, sealing, web
-from chassis.config import BadConfiguration, stop_on_bad_configuration
+from chassis import db, logs, web
+from chassis.config import BadConfiguration, decode_key, stop_on_bad_configuration
 from chassis.cursors import Cursors
 from chassis.outbox import Outbox
 from vault import Hashicorp, Keyring, Local, Vault
@@ -64,5 +64,5 @@ def _vault(config: Config, engine: Engine, keyring: Keyring) -> Vault:
 
 def _fingerprint_key(config: Config, keyring: Keyring) -> bytes:
     if config.fingerprint_key:
-        return sealing.decode_key(config.fingerprint_key, "FINGERPRINT_KEY")
+        return decode_key(config.fingerprint_key, "FINGERPRINT_KEY")
     return keyring.derive("fingerprint")

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from chassis import sealing
-from chassis.config import BadConfiguration, ServiceConfig, setting
+from chassis.config import BadConfiguration, ServiceConfig, decode_key, setting
 from identity.model import Limits
 
 
@@ -81,6 +80,6 @@ class Config(WorkerConfig):
     @property
     def signing_key_encryption_keys(self) -> tuple[bytes, ...]:
         """The current one first."""
-        current = sealing.decode_key(self.signing_key_encryption_key, "SIGNING_KEY_ENCRYPTION_KEY")
+        current = decode_key(self.signing_key_encryption_key, "SIGNING_KEY_ENCRYPTION_KEY")
         earlier = self.earlier_signing_key_encryption_keys
-        return current, *(sealing.decode_key(key, "EARLIER_SIGNING_KEY_ENCRYPTION_KEYS") for key in earlier)
+        return current, *(decode_key(key, "EARLIER_SIGNING_KEY_ENCRYPTION_KEYS") for key in earlier)

@@ -3,7 +3,8 @@
 from functools import partial
 from threading import Event
 
-from chassis import db, logs, queues, sealing
+from chassis import db, logs, queues
+from chassis.config import decode_key
 from chassis.outbox.relay import Relay, Routes
 from chassis.queues import Publisher
 from chassis.worker.consumer import FeedConsumer
@@ -49,7 +50,7 @@ def scheduler(config: Config, name: str) -> Prepared:
 
 
 def signer(config: SignerConfig, name: str) -> Prepared:
-    key = sealing.decode_key(config.log_signing_key, "LOG_SIGNING_KEY")
+    key = decode_key(config.log_signing_key, "LOG_SIGNING_KEY")
     deps = usecases.SigningDeps(db.engine(config.database_url, pool_size=1, name=name), HeadSigner(key))
 
     def sign_heads() -> bool:
