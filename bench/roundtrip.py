@@ -2,7 +2,7 @@
 
 Throughput is measured against Celery's rate of no-op tasks over the same Valkey in the same run, with a broker that
 answers from memory, so that what is compared is our own part: claiming, keeping order per intent, recording the answer
-and its event durably. Latency is measured over the whole way: gunicorn, doorbell, executor, HTTP, the paper broker, and
+and its event durably. Latency is measured over the whole way: gunicorn, NOTIFY, executor, HTTP, the paper broker, and
 back through the stream gateway to a subscriber.
 BENCH_QUICK=1 is a trial with few rows.
 """

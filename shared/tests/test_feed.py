@@ -19,24 +19,24 @@ from tip_local.pytest_plugin import ValkeyServer
 
 
 @pytest.fixture
-def listener(fresh_platform: Platform, engine: Engine) -> Feed:
-    """A listener with its own tables; any schema will do, so it borrows the one under test."""
+def consumer(fresh_platform: Platform, engine: Engine) -> Feed:
+    """A consumer with its own tables; any schema will do, so it borrows the one under test."""
     with fresh_platform.admin() as admin:
-        admin.execute(text("CREATE SCHEMA listener"))
-        admin.execute(text(feed.create_v1("listener")))
-        admin.execute(text("CREATE TABLE listener.heard (event_id uuid)"))
-        admin.execute(text("GRANT USAGE ON SCHEMA listener TO tip_identity"))
-        admin.execute(text("GRANT ALL ON ALL TABLES IN SCHEMA listener TO tip_identity"))
-    return Feed(engine, "listener", "identity")
+        admin.execute(text("CREATE SCHEMA consumer"))
+        admin.execute(text(feed.create_v1("consumer")))
+        admin.execute(text("CREATE TABLE consumer.applied (event_id uuid)"))
+        admin.execute(text("GRANT USAGE ON SCHEMA consumer TO tip_identity"))
+        admin.execute(text("GRANT ALL ON ALL TABLES IN SCHEMA consumer TO tip_identity"))
+    return Feed(engine, "consumer", "identity")
 
 
 def note(tx: Connection, event: FeedEvent) -> None:
-    tx.execute(text("INSERT INTO listener.heard VALUES (:event_id)"), {"event_id": event.event_id})
+    tx.execute(text("INSERT INTO consumer.applied VALUES (:event_id)"), {"event_id": event.event_id})
 
 
-def heard(engine: Engine) -> int:
+def applied(engine: Engine) -> int:
     with engine.connect() as tx:
-        return int(tx.execute(text("SELECT count(*) FROM listener.heard")).scalar_one())
+        return int(tx.execute(text("SELECT count(*) FROM consumer.applied")).scalar_one())
 
 
 def settle_all(outbox: Outbox) -> None:
@@ -45,22 +45,22 @@ def settle_all(outbox: Outbox) -> None:
         outbox.complete(tx, held, [row.id for row in held.rows])
 
 
-def test_what_was_told_while_the_listener_was_down_is_heard_once(outbox: Outbox, listener: Feed) -> None:
+def test_events_published_while_the_consumer_was_down_are_applied_once(outbox: Outbox, consumer: Feed) -> None:
     append(outbox, *["a.created"] * 250)
     settle_all(outbox)
 
-    assert listener.drain(note) == 250
-    assert listener.drain(note) == 0
-    assert heard(outbox.engine) == 250
+    assert consumer.drain(note) == 250
+    assert consumer.drain(note) == 0
+    assert applied(outbox.engine) == 250
 
 
-def test_nothing_is_heard_before_its_owner_has_finished_with_it(outbox: Outbox, listener: Feed) -> None:
+def test_no_event_is_in_the_feed_before_its_relay_has_completed_it(outbox: Outbox, consumer: Feed) -> None:
     append(outbox, "a.created")
 
-    assert listener.drain(note) == 0
+    assert consumer.drain(note) == 0
 
 
-def test_an_effect_that_fails_is_done_again_and_not_twice(outbox: Outbox, listener: Feed) -> None:
+def test_an_effect_that_fails_is_applied_again_and_not_twice(outbox: Outbox, consumer: Feed) -> None:
     append(outbox, *["a.created"] * 5)
     settle_all(outbox)
     seen: list[int] = []
@@ -72,12 +72,12 @@ def test_an_effect_that_fails_is_done_again_and_not_twice(outbox: Outbox, listen
             raise RuntimeError("killed here")
 
     with pytest.raises(RuntimeError):
-        listener.drain(fails_once)
-    assert listener.drain(fails_once) == 5
-    assert (seen, heard(outbox.engine)) == ([1, 2, 3, 1, 2, 3, 4, 5], 5)
+        consumer.drain(fails_once)
+    assert consumer.drain(fails_once) == 5
+    assert (seen, applied(outbox.engine)) == ([1, 2, 3, 1, 2, 3, 4, 5], 5)
 
 
-def test_a_listener_far_behind_stops_when_asked_and_goes_on_where_it_stopped(outbox: Outbox, listener: Feed) -> None:
+def test_a_consumer_far_behind_stops_when_asked_and_goes_on_where_it_stopped(outbox: Outbox, consumer: Feed) -> None:
     append(outbox, *["a.created"] * 350)
     settle_all(outbox)
     stop = threading.Event()
@@ -87,19 +87,19 @@ def test_a_listener_far_behind_stops_when_asked_and_goes_on_where_it_stopped(out
         if event.position > feed.BATCH:
             stop.set()
 
-    assert listener.drain(asked_to_stop, stop) == 2 * feed.BATCH
-    assert listener.drain(note) == 350 - 2 * feed.BATCH
-    assert heard(outbox.engine) == 350
+    assert consumer.drain(asked_to_stop, stop) == 2 * feed.BATCH
+    assert consumer.drain(note) == 350 - 2 * feed.BATCH
+    assert applied(outbox.engine) == 350
 
 
-def test_two_listeners_of_one_service_do_not_repeat_each_other(
-    outbox: Outbox, listener: Feed, fresh_platform: Platform
+def test_two_consumers_of_one_service_do_not_repeat_each_other(
+    outbox: Outbox, consumer: Feed, fresh_platform: Platform
 ) -> None:
     append(outbox, *["a.created"] * 300)
     settle_all(outbox)
     other = db.engine(fresh_platform.database_url("identity"), pool_size=2, name="other")
     threads = [
-        threading.Thread(target=Feed(engine, "listener", "identity").drain, args=(note,))
+        threading.Thread(target=Feed(engine, "consumer", "identity").drain, args=(note,))
         for engine in (outbox.engine, other)
     ]
     for thread in threads:
@@ -108,7 +108,7 @@ def test_two_listeners_of_one_service_do_not_repeat_each_other(
         thread.join()
     other.dispose()
 
-    assert heard(outbox.engine) == 300
+    assert applied(outbox.engine) == 300
 
 
 class Calls:

@@ -151,15 +151,15 @@ def test_all_events_reach_the_queues_they_are_routed_to_and_the_feed_in_order(
 
     with redis.Redis.from_url(fresh_platform.redis_url) as server:
         assert [server.llen(queue) for queue in queues] == [1, 1, 1]
-    listener = db.engine(fresh_platform.database_url("intents"), pool_size=1, name="tests")
-    with listener.connect() as tx:
+    consumer = db.engine(fresh_platform.database_url("intents"), pool_size=1, name="tests")
+    with consumer.connect() as tx:
         heard = tx.execute(text("SELECT position, event_type FROM accounts_api.feed ORDER BY position")).all()
-    listener.dispose()
+    consumer.dispose()
     assert [tuple(row) for row in heard] == list(enumerate(model.EVENT_TYPES, start=1))
     assert [row.position for row in rows(outbox)] == list(range(1, len(ids) + 1))
 
 
-def test_a_listener_hears_everything_once_although_every_message_was_lost(
+def test_a_consumer_reads_every_event_once_although_every_message_was_lost(
     outbox: Outbox, publisher: Publisher, fresh_platform: Platform
 ) -> None:
     heard: list[str] = []
@@ -167,14 +167,14 @@ def test_a_listener_hears_everything_once_although_every_message_was_lost(
     def note(_tx: object, event: FeedEvent) -> None:
         heard.append(event.event_type)
 
-    listener = db.engine(fresh_platform.database_url("intents"), pool_size=1, name="tests")
-    feed = Feed(listener, "intents", "accounts")
+    consumer = db.engine(fresh_platform.database_url("intents"), pool_size=1, name="tests")
+    feed = Feed(consumer, "intents", "accounts")
     for event_type in model.EVENT_TYPES:
         append(outbox, event_type)
         Relay(outbox, publisher, {}).drain_once()
         feed.drain(note)
     feed.drain(note)
-    listener.dispose()
+    consumer.dispose()
 
     assert heard == list(model.EVENT_TYPES)
 

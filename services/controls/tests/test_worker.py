@@ -78,7 +78,7 @@ def test_an_account_deleted_takes_its_controls_along_and_no_others(
     assert controls.symbol("GET", "AAPL").status_code == 404
 
 
-def test_what_was_told_while_nobody_listened_is_heard_once_and_in_full(
+def test_events_published_while_no_consumer_ran_are_applied_once_and_in_full(
     setting: Any, organization: Any, accounts: Any, feed: Any
 ) -> None:
     feed.drain(usecases.apply_account_event)
@@ -105,14 +105,14 @@ def test_a_put_under_way_while_the_account_is_deleted_leaves_nothing_behind(
             store.lock(late, usecases.model.SymbolManual, scope)
             store.write(late, usecases.model.SymbolManual, scope, {"manually_disabled": True})
             delete_account(setting.platform, accounts, controls.account_id)
-            listener = threading.Thread(target=feed.drain, args=(usecases.apply_account_event,))
-            listener.start()
-            listener.join(0.3)
-            waited = listener.is_alive()
-        listener.join()
+            consumer = threading.Thread(target=feed.drain, args=(usecases.apply_account_event,))
+            consumer.start()
+            consumer.join(0.3)
+            waited = consumer.is_alive()
+        consumer.join()
     engine.dispose()
 
-    assert waited, "the listener must not overtake the writer"
+    assert waited, "the consumer must not overtake the writer"
     assert kept(setting, controls) == 0
     assert controls.symbol("PUT", "AAPL", body={"manually_disabled": True}).status_code == 404
 

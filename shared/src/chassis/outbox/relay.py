@@ -5,7 +5,7 @@ Crash-only: whatever a killed relay held is claimed again after five seconds, so
 
 import threading
 import time
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -94,37 +94,30 @@ class Relay:
 
     def _work(self, claim: Claim) -> list[Row]:
         """The rows whose work is done. The others are put back here, with or without their attempt."""
-        deadline = time.monotonic() + WORK_BUDGET_S
-        done: list[Row] = []
-        held: list[Row] = []
-        not_done: set[str] = set()  # ordering keys: whatever comes behind such a row waits for it
-        stopped_by = ""
+        progress = _Progress(time.monotonic() + WORK_BUDGET_S)
         for row in claim.rows:
-            # Once something is down or time is up, only rows without work of their own go on.
-            stopped_by = stopped_by or ("out_of_time" if time.monotonic() > deadline else "")
-            if row.ordering_key in not_done or (stopped_by and row.event_type in self.handlers):
-                held.append(row)
+            if progress.must_wait(row, has_work=row.event_type in self.handlers):
+                progress.hold(row)
             else:
-                try:
-                    self._handle(row)
-                except Outage as outage:
-                    stopped_by = str(outage)
-                    held.append(row)
-                except Exception as error:  # noqa: BLE001 - one bad row must not stop its neighbours
-                    if db.is_unavailable(error):
-                        stopped_by = "database_unavailable"
-                        held.append(row)
-                    else:
-                        self._retry(claim, row, error)
-                else:
-                    done.append(row)
-                    continue
-            if row.ordering_key is not None:
-                not_done.add(row.ordering_key)
-        if held:
-            delay = 0 if stopped_by in ("", "out_of_time") else OUTAGE_DELAY_S
-            self._release(claim, tuple(held), delay=delay, error=stopped_by or "behind_another")
-        return done
+                self._work_on(claim, row, progress)
+        if progress.held:
+            delay = 0 if progress.stopped_by in ("", "out_of_time") else OUTAGE_DELAY_S
+            self._release(claim, progress.held, delay=delay, error=progress.stopped_by or "behind_another")
+        return progress.done
+
+    def _work_on(self, claim: Claim, row: Row, progress: "_Progress") -> None:
+        try:
+            self._handle(row)
+        except Outage as outage:
+            progress.hold(row, str(outage))
+        except Exception as error:  # noqa: BLE001 - one bad row must not stop its neighbours
+            if db.is_unavailable(error):
+                progress.hold(row, "database_unavailable")
+            else:
+                self._retry(claim, row, error)
+                progress.block(row)
+        else:
+            progress.done.append(row)
 
     def _handle(self, row: Row) -> None:
         handler = self.handlers.get(row.event_type)
@@ -143,7 +136,7 @@ class Relay:
                 if events := [_message(row) for row in rows if row.event_type in event_types]:
                     self.publisher.publish(queue, {"source": self.outbox.schema, "events": events})
         except Outage as outage:
-            self._release(claim, tuple(rows), delay=OUTAGE_DELAY_S, error=str(outage))
+            self._release(claim, rows, delay=OUTAGE_DELAY_S, error=str(outage))
             return False
         return True
 
@@ -163,7 +156,7 @@ class Relay:
         try:
             return self._settle(claim, rows)
         except SQLAlchemyError:
-            self._release(claim, tuple(rows), delay=OUTAGE_DELAY_S, error="database_unavailable")
+            self._release(claim, rows, delay=OUTAGE_DELAY_S, error="database_unavailable")
             raise
 
     def _settle(self, claim: Claim, rows: list[Row]) -> frozenset[int]:
@@ -198,7 +191,7 @@ class Relay:
                 raise
             log.error("outbox_failure_unhandled", event_type=event_type, error=type(error).__name__)
 
-    def _release(self, claim: Claim, rows: tuple[Row, ...], *, delay: float, error: str) -> None:
+    def _release(self, claim: Claim, rows: Sequence[Row], *, delay: float, error: str) -> None:
         with self._engine.begin() as tx:
             self.outbox.release(tx, claim, [row.id for row in rows], delay=delay, error=error)
         log.warning("outbox_rows_released", rows=len(rows), error=error)
@@ -244,6 +237,33 @@ class Relay:
 
     def _count(self, event_type: str, result: str) -> None:
         metrics.OUTBOX_SETTLED.labels(self.outbox.schema, event_type, result).inc()
+
+
+@dataclass
+class _Progress:
+    """How far a claim has been worked through."""
+
+    deadline: float
+    done: list[Row] = field(default_factory=list)
+    held: list[Row] = field(default_factory=list)
+    """To be given back with their attempt."""
+    stopped_by: str = ""
+    """What is down, or that time is up: then only rows without work of their own go on."""
+    _blocked: set[str] = field(default_factory=set)
+    """Ordering keys: whatever comes behind a row that is not done waits for it."""
+
+    def must_wait(self, row: Row, *, has_work: bool) -> bool:
+        self.stopped_by = self.stopped_by or ("out_of_time" if time.monotonic() > self.deadline else "")
+        return row.ordering_key in self._blocked or bool(self.stopped_by and has_work)
+
+    def hold(self, row: Row, stopped_by: str = "") -> None:
+        self.stopped_by = stopped_by or self.stopped_by
+        self.held.append(row)
+        self.block(row)
+
+    def block(self, row: Row) -> None:
+        if row.ordering_key is not None:
+            self._blocked.add(row.ordering_key)
 
 
 def _message(row: Row) -> dict[str, Any]:

@@ -200,7 +200,7 @@ class Executor:
 def listen(
     executor: Executor, listener: NotifyListener, queue_url: str, stop: threading.Event
 ) -> list[threading.Thread]:
-    """The doorbells: Postgres tells of a commit at once, the queue a little later; a sweep replaces both."""
+    """The wake-ups: NOTIFY right after a commit, the queue a little later; polling replaces both."""
 
     def hear() -> None:
         while not stop.is_set():
