@@ -1,10 +1,10 @@
-"""Deleting a user: at the provider, then here, so that a crash anywhere between is finished by the worker.
+"""Deleting a user: at the provider, then here, so that a crash anywhere between is finished by the scheduler.
 
     begun here -> deleted at the provider -> marked and told here
 
 Until the mark the user is a user: what only began can be asked for again. Once the provider has deleted, the note of
-the beginning is what the worker finds. So only an attempt that found no note may take its own back: an attempt before
-or beside it may have got through without hearing so.
+the beginning is what the scheduler finds. So only an attempt that found no note may take its own back: an attempt
+before or beside it may have succeeded without an answer.
 """
 
 from datetime import datetime, timedelta
@@ -20,7 +20,7 @@ from identity.usecases.deps import Deps
 
 log = logs.get(__name__)
 
-# Longer than a provider usually takes. With a slower one the worker runs beside the request, which changes nothing:
+# Longer than a provider usually takes. With a slower one the scheduler runs beside the request, which changes nothing:
 # asking twice is safe, only one of them tells, and neither can withdraw what the other has begun.
 ABANDONED_AFTER = timedelta(seconds=10)
 
@@ -38,7 +38,7 @@ def delete_user(deps: Deps, principal: Principal) -> None:
     except Unconfirmed:
         raise model.DeletionUnconfirmed from None
     crashpoints.reach("identity.deleted_at_provider")
-    with outage_as(model.DeletionUnconfirmed):  # the note of the beginning stays: the worker finishes it
+    with outage_as(model.DeletionUnconfirmed):  # the note of the beginning stays: the scheduler finishes it
         _finish(deps, user)
     crashpoints.reach("identity.deletion_finished")
 
