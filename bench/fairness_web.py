@@ -23,8 +23,8 @@ from bench.flood import flood, request
 from bench.harness import Ratio, report
 from bench.submit_stage import Stage, stage
 from chassis import db, keys, migrations
+from chassis.services import WEB_SERVICES
 from tip_local.identity_seed import add_account
-from tip_local.process_table import WEB_SERVICES
 from tip_local.processes import free_port
 from tip_testing.commands import batch, limit
 from tip_testing.identity_fixtures import IdentityFixtures

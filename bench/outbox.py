@@ -28,6 +28,7 @@ from chassis.outbox import Event, Outbox
 from chassis.outbox.relay import Relay
 from chassis.outbox.store import COUNTED_AT_ONCE
 from chassis.queues import Publisher
+from chassis.services import ROLES
 from tip_local.postgres import EmbeddedPostgres, create_database
 from tip_local.valkey import EmbeddedValkey
 
@@ -69,7 +70,7 @@ class Stage:
     def __init__(self, postgres: EmbeddedPostgres, valkey: EmbeddedValkey) -> None:
         create_database(postgres.url, "bench")
         self.url, self.redis_url = postgres.url_of("bench"), valkey.url
-        migrations.migrate(self.url, dict.fromkeys(migrations.ROLES, PASSWORD))
+        migrations.migrate(self.url, dict.fromkeys(ROLES, PASSWORD))
         self.engine = db.engine(self.url, pool_size=4, name="bench")
         self.outbox = Outbox(self.engine, "accounts")
         self.connection = psycopg2.connect(self.url)
@@ -109,7 +110,7 @@ def drain(made: Stage, publisher: Any, *, batch: int = 100, rows: int = ROWS) ->
     made.empty()
     made.fill("pending", rows)
     made.sql("VACUUM ANALYZE accounts.outbox")
-    relay = Relay(made.outbox, publisher, QUEUES, batch=batch)
+    relay = Relay(made.outbox, publisher, dict.fromkeys(QUEUES, model.EVENT_TYPES), batch=batch)
     began = time.perf_counter()
     while relay.drain_once():
         pass
@@ -184,7 +185,7 @@ def _one_row(made: Stage) -> float:
     with made.outbox.begin() as tx:
         made.outbox.append(tx, Event("account.created", {"account_id": "0"}))
     began = time.perf_counter()
-    heard = made.redis.blpop(["tip.controls"], timeout=10)
+    heard = made.redis.blpop(["tip.intents.consumer"], timeout=10)
     if heard is None:
         sys.exit("bench: no message came")
     return (time.perf_counter() - began) * 1000

@@ -65,8 +65,8 @@ KINDS = (
     Kind("reconciler", ("intents-reconciler",), 0.5, 1.0),
     Kind("stream gateway", ("stream-gateway",), 0.5, 1.0),
     Kind("Valkey", ("valkey",), 0.5, 1.0),
-    Kind("housekeeper", ("intents-housekeeper",), 0.5, 1.0),
-    Kind("listeners", ("accounts-listen", "controls-listen"), 0.5, 1.0),
+    Kind("scheduler", ("identity-scheduler", "intents-scheduler"), 0.5, 1.0),
+    Kind("consumer", ("accounts-consumer", "controls-consumer", "intents-consumer"), 0.5, 1.0),
 )
 
 

@@ -2,7 +2,7 @@
 
 Throughput is measured against Celery's rate of no-op tasks over the same Valkey in the same run, with a broker that
 answers from memory, so that what is compared is our own part: claiming, keeping order per intent, recording the answer
-and its event durably. Latency is measured over the whole way: gunicorn, doorbell, executor, HTTP, the paper broker, and
+and its event durably. Latency is measured over the whole way: gunicorn, NOTIFY, executor, HTTP, the paper broker, and
 back through the stream gateway to a subscriber.
 BENCH_QUICK=1 is a trial with few rows.
 """
@@ -30,7 +30,7 @@ from celery import Celery
 from bench.harness import Ratio, pairs, report
 from bench.submit_stage import Stage, stage
 from chassis import process
-from chassis.outbox.bell import Ear, channel
+from chassis.outbox.notify import NotifyListener, channel
 from intents.brokers import Brokers, ClientIds, NewOrder, Order, OrderStatus
 from intents.execution import executor as executing
 from intents.execution.config import ExecutionConfig
@@ -121,7 +121,7 @@ def run_executor() -> None:
     executor = Executor(direct, gateway, config.executor_threads, config.executor_lease_seconds, liveness=liveness)
 
     def loop(stop: threading.Event) -> None:
-        executing.listen(executor, Ear(engine, SCHEMA), config.queues, stop)
+        executing.listen(executor, NotifyListener(engine, SCHEMA), config.queues, stop)
         executor.run(stop)
 
     process.run("bench-executor", loop)

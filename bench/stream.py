@@ -78,7 +78,7 @@ class Ground:
 
     def __post_init__(self) -> None:
         self._engine = create_engine(db.with_driver(self.platform.admin_url), pool_size=2)
-        self._hints = hints.Hints(self.platform.redis_url)
+        self._hints = hints.LogHeadHints(self.platform.redis_url)
 
     def account(self) -> UUID:
         with self.platform.admin() as admin:
@@ -88,7 +88,7 @@ class Ground:
         with self._engine.begin() as tx:
             values = {"account_id": account_id, "count": count, "payload": dumps(payload or ORDER)}
             last = max(row[0] for row in tx.execute(_APPEND, values))
-        self._hints.tell(account_id, last)
+        self._hints.publish(account_id, last)
         return last
 
 

@@ -21,9 +21,8 @@ CONNECTIONS = (16, 64)
 TRANSACTION = """
 \\set n random(1, {accounts})
 BEGIN;
-SELECT id, key_digest, organization_id, environment, permissions, entitlements FROM identity_api.api_key
-WHERE prefix = '{prefix}' AND NOT disabled AND NOT organization_disabled
-  AND (expires_at IS NULL OR expires_at > now());
+SELECT id, key_digest, organization_id, environment, permissions, entitlements FROM identity_api.usable_api_key
+WHERE prefix = '{prefix}';
 SELECT id AS account_id, organization_id, environment, time_zone, disabled, version, gen_random_uuid() AS intent_id,
     gen_random_uuid() AS action_id
 FROM accounts_api.account WHERE id = (SELECT id FROM bench_account WHERE n = :n) \\gset

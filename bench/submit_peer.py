@@ -26,8 +26,8 @@ DECLARE
     new_intent uuid := gen_random_uuid(); new_action uuid := gen_random_uuid(); moment timestamptz := clock_timestamp();
     checks json; digest bytea;
 BEGIN
-    SELECT * INTO found_key FROM identity_api.api_key k WHERE k.prefix = of_prefix AND k.key_digest = of_digest
-        AND NOT k.disabled AND NOT k.organization_disabled AND (k.expires_at IS NULL OR k.expires_at > now());
+    SELECT * INTO found_key FROM identity_api.usable_api_key k
+    WHERE k.prefix = of_prefix AND k.key_digest = of_digest;
     IF NOT FOUND THEN RETURN '{"status": 401}'; END IF;
     IF NOT 'intent:edit' = ANY(found_key.permissions) THEN RETURN '{"status": 403}'; END IF;
     SELECT * INTO found_account FROM accounts_api.account a WHERE a.id = of_account;

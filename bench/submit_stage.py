@@ -17,6 +17,7 @@ from uuid import UUID
 from sqlalchemy import NullPool, create_engine
 
 from chassis import db, migrations
+from chassis.services import ROLES
 from tip_local.home import random_key
 from tip_local.identity_seed import add_account
 from tip_local.postgres import EmbeddedPostgres, create_database
@@ -127,7 +128,7 @@ def stage() -> Iterator[Stage]:
         postgres = stack.enter_context(EmbeddedPostgres(directory / "postgres", fast=False))
         valkey = stack.enter_context(EmbeddedValkey(directory / "valkey"))
         create_database(postgres.url, DATABASE)
-        migrations.migrate(postgres.url_of(DATABASE), dict.fromkeys(migrations.ROLES, _PASSWORD))
+        migrations.migrate(postgres.url_of(DATABASE), dict.fromkeys(ROLES, _PASSWORD))
         yield _populated(postgres, valkey.url, directory)
 
 

@@ -6,7 +6,7 @@ from werkzeug.test import Client
 
 from chassis import migrations
 from chassis.config import scoped
-from tip_local.process_table import WEB_SERVICES
+from chassis.services import WEB_SERVICES
 from tip_local.web import create_app, service_of
 from tip_testing.platform_plugin import Platform
 

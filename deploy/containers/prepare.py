@@ -10,7 +10,8 @@ from pathlib import Path
 import certificate
 from container_stack import FOLDER, container_stack
 
-from tip_local.home import BROKER_OPERATOR, ROLES, SIGNING_KEY, VAULT_KEY
+from chassis.services import ROLES
+from tip_local.home import BROKER_OPERATOR, SIGNING_KEY, VAULT_KEY
 from tip_local.stack import Stack
 
 

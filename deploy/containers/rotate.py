@@ -14,8 +14,9 @@ import certificate
 import prepare
 from container_stack import FOLDER
 
+from chassis.services import ROLES
 from tip_local.datastore import write_private
-from tip_local.home import BROKER_OPERATOR, ROLES, SIGNING_KEY, VAULT_KEY, Home, random_key
+from tip_local.home import BROKER_OPERATOR, SIGNING_KEY, VAULT_KEY, Home, random_key
 from tip_local.settings import Settings
 
 USAGE = f"""WHAT is one of

@@ -14,9 +14,9 @@ from attack_rules import PAGES, RULES
 from grpc_health.v1 import health
 
 from chassis import config
+from chassis.services import WEB_SERVICES
 from stream_gateway import app
 from stream_gateway.config import Config
-from tip_local.process_table import WEB_SERVICES
 from tip_testing.caller_matrix import template
 from trading_proto import trading_pb2
 

@@ -18,6 +18,8 @@ from attack_platform import Platform
 from attack_progress import Progress
 from attack_tenants import JSON, Builder, Headers, Tenant, bearer, create, keyed, with_checksum
 
+from chassis.services import SERVICES
+
 PART = "secrets"
 CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 """What a log line never holds but its end and tabs."""
@@ -34,7 +36,6 @@ NEEDED = {
     "intents_signer": ("intents-signer",),
     "paper_broker_operator_token": ("paper-broker",),
 }
-SERVICES = ("identity", "accounts", "controls", "intents", "stream_gateway")
 
 
 def run(platform: Platform, builder: Builder, size: Size, seed: int, findings: Findings, progress: Progress) -> None:
@@ -178,7 +179,7 @@ def _holders(name: str, known: Collection[str]) -> tuple[str, ...]:
     return ()
 
 
-JOBS = ("relay", "listen", "housekeeper", "executor", "executor-2", "reconciler", "consumer", "scheduler", "anchor")
+JOBS = ("relay", "consumer", "scheduler", "executor", "executor-2", "reconciler")
 
 
 def _misused(platform: Platform, tenant: Tenant, planted: dict[str, str]) -> Iterator[tuple[str, bytes]]:

@@ -27,7 +27,7 @@ from tip_local.processes import free_port
 REPOSITORY = Path(__file__).resolve().parents[2]
 START_SECONDS = 480
 COMPOSE_V2 = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode == 0
-SCALE = {"identity": 2, "accounts": 2, "controls": 2, "intents": 2, "executor": 3, "stream-gateway": 2}
+SCALE = {"identity": 2, "accounts": 2, "controls": 2, "intents": 2, "intents-executor": 3, "stream-gateway": 2}
 
 
 class Platform(DockerCompose):

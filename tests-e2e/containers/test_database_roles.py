@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from chassis import migrations
-
-SERVICES = ("identity", "accounts", "controls", "intents", "stream_gateway")
+from chassis.services import SERVICES
 
 # Runs inside the service's container, with the service's own address of the database.
 SCRIPT = """
@@ -85,7 +84,7 @@ def test_every_service_has_a_password_of_its_own(containers: Any) -> None:
 
 def test_the_secrets_of_another_service_are_not_in_the_container(containers: Any) -> None:
     others = ("identity_web", "accounts_web", "custody", "execution", "intents_signer")
-    for service in ("controls", "intents", "stream-gateway", "identity-relay", "accounts-listen"):
+    for service in ("controls", "intents", "stream-gateway", "identity-relay", "accounts-consumer"):
         folders = ("/run/tip/environment", *(f"/run/tip/{other}" for other in others), "/var/lib/tip")
         listed = containers.run_in(service, "ls", *folders)[1].split()
         assert "DATABASE_URL" in listed and not [name for name in listed if "KEY_ENCRYPTION_KEY" in name]

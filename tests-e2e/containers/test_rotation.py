@@ -22,9 +22,9 @@ pytestmark = pytest.mark.timeout(1_200)  # many containers restart, and a machin
 
 ROLLING_RESTART = Path(__file__).resolve().parents[2] / "deploy" / "containers" / "rolling_restart.sh"
 # Those who open a secret before those who seal one, so that nobody meets a key they have not heard of.
-OPENING, SEALING = ("executor", "reconciler", "accounts-relay"), ("accounts",)
+OPENING, SEALING = ("intents-executor", "intents-reconciler", "accounts-relay"), ("accounts",)
 EVERY_TYPE = [value for value in trading_pb2.EventType.values() if value]
-CONTROLS = ("controls", "controls-relay", "controls-listen")
+CONTROLS = ("controls", "controls-relay", "controls-consumer")
 
 
 def rotate(containers: Any, *what: str) -> None:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from fault_evidence import AccountLog, Entry, Evidence, Findings, Json, Lazily
 from fault_subscribers import Subscriber
 
-OUTBOXES = ("identity", "accounts", "controls", "intents")
+from chassis.services import WEB_SERVICES
 
 
 def check_streams(log: AccountLog, subscribers: list[Subscriber], findings: Findings) -> int:
@@ -81,7 +81,7 @@ def check_told_once(evidence: Evidence, log: AccountLog, findings: Findings) -> 
 
 
 def check_outboxes(evidence: Evidence, findings: Findings) -> None:
-    for schema in OUTBOXES:
+    for schema in WEB_SERVICES:
         rows = evidence.rows(
             f"SELECT id, ordering_key, status, position, event_type, last_error FROM {schema}.outbox ORDER BY id"
         )

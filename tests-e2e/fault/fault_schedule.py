@@ -10,14 +10,14 @@ from fault_stack import WEB_WORKER, Stack
 
 # How often each is chosen; Postgres is killed by `restarts`.
 KILLS = {
-    "executor": 26, "relay": 10, WEB_WORKER: 10, "web": 2, "reconciler": 10, "gateway": 8, "housekeeper": 6, "paper": 7,
-    "valkey": 5, "accounts-relay": 3, "accounts-listen": 2, "controls-relay": 3, "controls-listen": 1,
-    "identity-relay": 1, "signer": 2,
+    "executor": 26, "relay": 10, WEB_WORKER: 10, "web": 2, "reconciler": 10, "gateway": 8, "consumer": 4, "paper": 7,
+    "valkey": 5, "accounts-relay": 3, "accounts-consumer": 2, "controls-relay": 3, "controls-consumer": 1,
+    "identity-relay": 1, "identity-scheduler": 1, "scheduler": 2, "signer": 2,
 }  # fmt: skip
 PAUSES = {
-    "executor": 30, "relay": 10, "web": 3, WEB_WORKER: 8, "reconciler": 12, "gateway": 6, "housekeeper": 4, "paper": 9,
-    "valkey": 6, "postgres": 5, "accounts-relay": 3, "accounts-listen": 1, "controls-relay": 2, "controls-listen": 1,
-    "signer": 2,
+    "executor": 30, "relay": 10, "web": 3, WEB_WORKER: 8, "reconciler": 12, "gateway": 6, "consumer": 2, "paper": 9,
+    "valkey": 6, "postgres": 5, "accounts-relay": 3, "accounts-consumer": 1, "controls-relay": 2,
+    "controls-consumer": 1, "scheduler": 2, "signer": 2,
 }  # fmt: skip
 STOPS_EVERYTHING = ("postgres", "web")
 SHORTEST_PAUSE, LONGEST_PAUSE = 3.0, 20.0

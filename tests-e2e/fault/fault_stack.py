@@ -18,6 +18,7 @@ from fault_processes import Child, Freezer, children_of, send
 from sqlalchemy import NullPool, create_engine, text
 
 from chassis import db, migrations
+from chassis.services import ROLES, WEB_SERVICES
 from tip_local.datastore import Datastore
 from tip_local.home import random_key
 from tip_local.identity_seed import add_account
@@ -26,7 +27,6 @@ from tip_local.processes import free_port
 from tip_local.valkey import EmbeddedValkey
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 
-WEB_SERVICES = ("identity", "accounts", "controls", "intents")
 DATABASE = "fault"
 READY_SECONDS = 300.0
 TOKEN_SECONDS = 4 * 3600
@@ -224,7 +224,7 @@ def stack(
         valkey = opened.enter_context(EmbeddedValkey(directory / "valkey", fast=quick))
         _vacuum_between_restarts(postgres)
         create_database(postgres.url, DATABASE)
-        migrations.migrate(postgres.url_of(DATABASE), dict.fromkeys(migrations.ROLES, _PASSWORD))
+        migrations.migrate(postgres.url_of(DATABASE), dict.fromkeys(ROLES, _PASSWORD))
         common = {
             "REDIS_URL": valkey.url,
             "SIGNING_KEY_ENCRYPTION_KEY": random_key(),
@@ -292,11 +292,11 @@ def _children(
     web = ("gunicorn", "-c", "python:chassis.gunicorn_conf", "tip_local.web:create_front()")
     child("web", *web, environment=common | _web_environment(made))
     child("gateway", "stream_gateway", environment=common | _gateway_environment(made))
-    workers("intents", *["executor"] * executors, "relay", "relay", "reconciler", "housekeeper")
+    workers("intents", *["executor"] * executors, "relay", "relay", "reconciler", "consumer", "scheduler")
     child("signer", "intents.worker", "signer", environment=common | _signer_environment(made))
-    workers("accounts", "relay", "listen")
-    workers("controls", "relay", "listen")
-    workers("identity", "relay")
+    workers("accounts", "relay", "consumer")
+    workers("controls", "relay", "consumer")
+    workers("identity", "relay", "scheduler")
     return children
 
 

@@ -12,9 +12,9 @@ import yaml
 
 from chassis import http_rules, problems, strict_json
 from chassis.openapi import PAGE_HEADERS
+from chassis.services import ROLES, WEB_SERVICES
 from stream_gateway.config import Config as GatewayConfig
-from tip_local.home import ROLES
-from tip_local.process_table import PROCESSES, WEB_SERVICES
+from tip_local.process_table import PROCESSES
 from tip_local.web import ROUTES
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -86,16 +86,16 @@ def test_a_callers_requests_are_counted_against_the_same_limit_wherever_they_go(
 
 
 def test_every_process_of_the_embedded_runtime_has_a_container() -> None:
-    commands = {" ".join(found.get("command", [])) for found in COMPOSE["services"].values()}
+    commands = {name: " ".join(found.get("command", [])) for name, found in COMPOSE["services"].items()}
     names = {re.sub(r"-\d+$", "", spec.name) for spec in PROCESSES}  # the second of a kind is the same container
     wanted = [name.split("-", 1) for name in names if name.split("-")[0] in WEB_SERVICES]
 
     assert wanted
     for owner, job in wanted:
-        assert f"python -m {owner}.worker {job}" in commands
+        assert commands[f"{owner}-{job}"] == f"python -m {owner}.worker {job}"
     for name in WEB_SERVICES:
         made = "create_front()" if name == "intents" else "create_app()"
-        assert f"gunicorn -c python:chassis.gunicorn_conf {name}.app:{made}" in commands
+        assert commands[name] == f"gunicorn -c python:chassis.gunicorn_conf {name}.app:{made}"
 
 
 def test_every_service_gets_its_own_secrets_and_nobody_elses() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import yaml
 
 from chassis import problems
+from chassis.services import WEB_SERVICES
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCES = [*ROOT.glob("shared/*/src/**/*.py"), *ROOT.glob("services/*/src/**/*.py")]
@@ -27,7 +28,7 @@ def codes_in_the_contract() -> set[str]:
 
 
 def codes_in_the_code() -> set[str]:
-    tables = [import_module(f"{name}.routes").STATUSES for name in ("identity", "accounts", "controls", "intents")]
+    tables = [import_module(f"{name}.routes").STATUSES for name in WEB_SERVICES]
     domain = {problems.code_of(error) for table in tables for error in table}
     said = {code for source in SOURCES for code in re.findall(_SAID, source.read_text())}
     return domain | said | set(problems._CODES.values())

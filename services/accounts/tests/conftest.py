@@ -42,7 +42,7 @@ def admin(client: FlaskClient, organization: Organization) -> Caller:
 def relay(platform: Platform, deps: usecases.Deps) -> Iterator[Relay]:
     """Starts with nothing left to do."""
     publisher = Publisher(platform.redis_url)
-    relay = Relay(deps.outbox, publisher, worker.LISTENERS, worker.handlers(deps), worker.FAILURES)
+    relay = Relay(deps.outbox, publisher, worker.ROUTES, worker.handlers(deps), worker.FAILURES)
     drain(relay)
     yield relay
     publisher.close()

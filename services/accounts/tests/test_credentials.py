@@ -13,14 +13,17 @@ from flask.testing import FlaskClient
 from sqlalchemy import text
 
 from accounts import usecases, worker
-from chassis import db
+from chassis import db, queues
+from chassis.config import ServiceConfig
 from chassis.feed import Feed
 from chassis.outbox import Event, Outbox
 from chassis.outbox.relay import Relay
+from chassis.queues import Publisher
 from credential_vault import Destroyed, Envelope, Local, Place, Refused, Secret, Unavailable, open_object
+from intents import worker as intents_worker
 from tip_testing.accounts_caller import SECRET, Caller, bearer, column, drain, events
 from tip_testing.identity_fixtures import IdentityFixtures
-from tip_testing.outbox import age_claims
+from tip_testing.outbox import age_claims, consuming
 from tip_testing.platform_plugin import Platform
 
 FIELDS = {
@@ -315,7 +318,7 @@ class Broken:
 
 def _with_vault(relay: Relay, deps: usecases.Deps, vault: Any) -> Relay:
     changed = usecases.Deps(deps.engine, deps.outbox, deps.keyring, vault, deps.fingerprint_key)
-    return Relay(deps.outbox, relay.publisher, worker.LISTENERS, worker.handlers(changed), worker.FAILURES)
+    return Relay(deps.outbox, relay.publisher, worker.ROUTES, worker.handlers(changed), worker.FAILURES)
 
 
 def test_a_vault_that_is_down_burns_no_attempts_and_holds_up_nobody_else(
@@ -381,22 +384,33 @@ def test_a_credential_whose_row_failed_is_shown_as_invalid(
     if trouble == "a lost worker":
         broken._claim()
         age_claims(deps.outbox, 6)
-        broken._bury_at = 0.0
+        broken._abandoned_at = 0.0
     broken.drain_once()
 
     [_, row] = events(deps, account_id)
     assert (row.status, admin.get(_path(credential)).json["status"]) == ("failed", "invalid")
 
 
-def _tell_refused(intents: Outbox, credential: dict[str, Any], version: int) -> None:
+def _append_refused(intents: Outbox, credential: dict[str, Any], version: int) -> None:
     """As intents do when a broker refuses a credential."""
     payload = {"account_id": credential["account_id"], "credential_id": credential["id"], "version": version}
     with intents.begin() as tx:
         intents.append(tx, Event("intent.accepted", {}))
         intents.append(tx, Event("credential.invalid", payload))
+
+
+def _tell_refused(intents: Outbox, credential: dict[str, Any], version: int) -> None:
+    _append_refused(intents, credential, version)
     with intents.engine.begin() as tx:
         claim = intents.claim(tx)
         intents.complete(tx, claim, [row.id for row in claim.rows])
+
+
+def _until_invalid(admin: Caller, credential: dict[str, Any]) -> None:
+    deadline = time.monotonic() + 60
+    while admin.get(_path(credential)).json["status"] != "invalid":
+        assert time.monotonic() < deadline, "nobody was woken"
+        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -413,37 +427,50 @@ def test_a_credential_that_the_broker_refuses_is_invalid_until_it_is_rotated(
     refused, other = admin.credential(account_id), admin.credential(account_id)
     drain(relay)
     _tell_refused(intents, refused, 1)
-    feed.catch_up(usecases.hear_intents)
+    feed.drain(usecases.apply_intents_event)
     seen = [admin.get(_path(each)).json["status"] for each in (refused, other)]
 
     admin.call("PUT", f"{_path(refused)}/secret", json={"secret": NEWER})
     drain(relay)
     seen.append(admin.get(_path(refused)).json["status"])
     _tell_refused(intents, refused, 1)  # late: the version before
-    feed.catch_up(usecases.hear_intents)
+    feed.drain(usecases.apply_intents_event)
     seen.append(admin.get(_path(refused)).json["status"])
 
     assert seen == ["invalid", "active", "active", "active"]
 
 
-def test_the_listening_process_hears_of_a_refused_credential_and_ends_cleanly(
+def test_a_refused_credential_wakes_the_consumer(
+    admin: Caller, account_id: str, relay: Relay, platform: Platform, intents: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queues, "POLL_S", 600.0)
+    queue_url = f"{platform.redis_url.rpartition('/')[0]}/7"  # where no other test leaves messages
+    config = ServiceConfig.from_env(platform.environment("accounts", QUEUE_URL=queue_url))
+    intents_relay = Relay(intents, Publisher(queue_url), intents_worker.ROUTES)
+    with consuming(worker.consumer(config, "accounts-consumer"), worker.QUEUE, queue_url):
+        for _ in range(3):
+            credential = admin.credential(account_id)
+            drain(relay)
+            _append_refused(intents, credential, 1)
+            intents_relay.drain_once()
+            _until_invalid(admin, credential)
+
+
+def test_the_consumer_process_marks_a_refused_credential_and_ends_cleanly(
     admin: Caller, account_id: str, relay: Relay, platform: Platform, intents: Outbox
 ) -> None:
     credential = admin.credential(account_id)
     drain(relay)
     environment = {**os.environ, **platform.environment("accounts")}
-    listening = subprocess.Popen([sys.executable, "-m", "accounts.worker", "listen"], env=environment)
+    consumer = subprocess.Popen([sys.executable, "-m", "accounts.worker", "consumer"], env=environment)
     try:
         _tell_refused(intents, credential, 1)
-        deadline = time.monotonic() + 60
-        while admin.get(_path(credential)).json["status"] != "invalid":
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        listening.terminate()
-        assert listening.wait(60) == 0
+        _until_invalid(admin, credential)
+        consumer.terminate()
+        assert consumer.wait(60) == 0
     finally:
-        listening.kill()
-        listening.wait()
+        consumer.kill()
+        consumer.wait()
 
 
 def test_a_sealed_request_that_was_tampered_with_is_that_rows_fault(

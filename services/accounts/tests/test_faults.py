@@ -179,7 +179,7 @@ def test_without_its_queue_accounts_takes_every_change_and_fails_none(
             server.flushall()
             admin.account()
             eventually(lambda: all_done(deps))
-            told = int(server.llen("tip.controls"))
+            told = int(server.llen("tip.intents.consumer"))
     finally:
         queue.stop()
 

@@ -267,7 +267,7 @@ def _do(outbox: Outbox, tx: Connection, step: str, claims: list[Any], data: st.D
         claims.append(outbox.claim(tx, batch=data.draw(st.integers(1, 5))))
     elif step == "bury":
         tx.execute(text("UPDATE accounts.outbox SET claimed_at = claimed_at - interval '6 s'"))
-        outbox.bury(tx)
+        outbox.fail_abandoned(tx)
     elif step == "prune":
         outbox.prune(tx, days=0, batch=data.draw(st.integers(1, 5)))
     elif step == "roll_up":

@@ -1,4 +1,4 @@
-"""The specification's table of outbox states, row by row, on the accounts outbox; and who hears of it."""
+"""The specification's table of outbox states, row by row, on the accounts outbox; and who learns of it."""
 
 import threading
 from collections.abc import Iterator
@@ -8,13 +8,13 @@ import pytest
 import redis
 from sqlalchemy import text
 
-from accounts import model, worker
+from accounts import model
 from chassis import db
-from chassis.feed import Feed, Told
+from chassis.feed import Feed, FeedEvent
 from chassis.outbox import Outbox
 from chassis.outbox.relay import PRUNE_BATCH, Relay
 from chassis.queues import Publisher
-from tip_testing.outbox import age_claims, append, make_due, rows, statuses
+from tip_testing.outbox import age_claims, append, every_event, make_due, rows, statuses
 from tip_testing.platform_plugin import Platform
 
 LIMIT = 4
@@ -64,7 +64,7 @@ def test_a_row_that_is_at_fault_every_time_fails_at_the_limit_and_not_before(
         raise ValueError("with a text that must not be kept")
 
     append(outbox, "credential.created")
-    relay = Relay(outbox, publisher, (), {"credential.created": at_fault})
+    relay = Relay(outbox, publisher, {}, {"credential.created": at_fault})
     seen = []
     for _ in range(LIMIT + 3):
         relay.drain_once()
@@ -82,7 +82,7 @@ def test_a_row_whose_worker_vanishes_every_time_fails_at_the_limit(outbox: Outbo
         _claimed(outbox)
         age_claims(outbox, 6)
         seen.append(rows(outbox)[0].status)
-    Relay(outbox, publisher, ()).drain_once()
+    Relay(outbox, publisher, {}).drain_once()
 
     assert seen == ["processing"] * LIMIT
     assert (rows(outbox)[0].status, rows(outbox)[0].attempts) == ("failed", LIMIT)
@@ -96,9 +96,9 @@ def test_failed_is_never_claimed_again(outbox: Outbox) -> None:
     make_due(outbox)
 
     with outbox.engine.begin() as tx:
-        buried = outbox.bury(tx)
+        abandoned = outbox.fail_abandoned(tx)
 
-    assert (_claimed(outbox), buried, statuses(outbox)) == ([], [], {"failed": 1})
+    assert (_claimed(outbox), abandoned, statuses(outbox)) == ([], [], {"failed": 1})
 
 
 @pytest.mark.parametrize("key", [None, "in one line"])
@@ -106,13 +106,13 @@ def test_a_row_that_kills_its_workers_fails_alone(outbox: Outbox, publisher: Pub
     """Claimed together, a hundred rows lose their worker because of one of them: only that one may fail for it."""
     ids = append(outbox, *["account.created"] * 40, key=key)
     poison = ids[20]
-    relay = Relay(outbox, publisher, ())
+    relay = Relay(outbox, publisher, {})
     for _ in range(100):
         claim = relay._claim()
         if poison not in [row.id for row in claim.rows]:
             relay._complete(claim, list(claim.rows))
         age_claims(outbox, 6)  # a worker that had the poison is gone, and five seconds have passed
-        relay._bury_at = 0.0
+        relay._abandoned_at = 0.0
 
     assert {row.id: row.status for row in rows(outbox) if row.status != "completed"} == {poison: "failed"}
     assert max(row.attempts for row in rows(outbox) if row.id != poison) < LIMIT
@@ -141,44 +141,40 @@ def test_a_worker_that_comes_late_settles_nothing(outbox: Outbox) -> None:
 # What was told
 
 
-def test_all_events_reach_the_queues_of_the_listeners_and_the_feed_in_order(
+def test_all_events_reach_the_queues_they_are_routed_to_and_the_feed_in_order(
     outbox: Outbox, publisher: Publisher, fresh_platform: Platform
 ) -> None:
-    queues = tuple(f"tip.listener.{uuid4().hex}" for _ in range(3))
+    queues = tuple(f"tip.test.{uuid4().hex}" for _ in range(3))
     ids = append(outbox, *model.EVENT_TYPES)
 
-    Relay(outbox, publisher, queues).drain_once()
+    Relay(outbox, publisher, every_event(*queues)).drain_once()
 
     with redis.Redis.from_url(fresh_platform.redis_url) as server:
         assert [server.llen(queue) for queue in queues] == [1, 1, 1]
-    listener = db.engine(fresh_platform.database_url("intents"), pool_size=1, name="tests")
-    with listener.connect() as tx:
+    consumer = db.engine(fresh_platform.database_url("intents"), pool_size=1, name="tests")
+    with consumer.connect() as tx:
         heard = tx.execute(text("SELECT position, event_type FROM accounts_api.feed ORDER BY position")).all()
-    listener.dispose()
+    consumer.dispose()
     assert [tuple(row) for row in heard] == list(enumerate(model.EVENT_TYPES, start=1))
     assert [row.position for row in rows(outbox)] == list(range(1, len(ids) + 1))
 
 
-def test_only_those_who_answer_are_rung() -> None:
-    assert worker.LISTENERS == ("tip.controls",)
-
-
-def test_a_listener_hears_everything_once_although_every_message_was_lost(
+def test_a_consumer_reads_every_event_once_although_every_message_was_lost(
     outbox: Outbox, publisher: Publisher, fresh_platform: Platform
 ) -> None:
     heard: list[str] = []
 
-    def hear(_tx: object, event: Told) -> None:
+    def note(_tx: object, event: FeedEvent) -> None:
         heard.append(event.event_type)
 
-    listener = db.engine(fresh_platform.database_url("intents"), pool_size=1, name="tests")
-    feed = Feed(listener, "intents", "accounts")
+    consumer = db.engine(fresh_platform.database_url("intents"), pool_size=1, name="tests")
+    feed = Feed(consumer, "intents", "accounts")
     for event_type in model.EVENT_TYPES:
         append(outbox, event_type)
-        Relay(outbox, publisher, ()).drain_once()
-        feed.catch_up(hear)
-    feed.catch_up(hear)
-    listener.dispose()
+        Relay(outbox, publisher, {}).drain_once()
+        feed.drain(note)
+    feed.drain(note)
+    consumer.dispose()
 
     assert heard == list(model.EVENT_TYPES)
 
@@ -195,7 +191,7 @@ def test_completed_rows_are_pruned_by_age_however_many_there_are(outbox: Outbox,
         )
         tx.execute(text("UPDATE accounts.outbox_head SET last_position = :n"), {"n": old + young})
         tx.execute(text("INSERT INTO accounts.outbox_completed VALUES ('account.created', 0, :n)"), {"n": old + young})
-    relay = Relay(outbox, publisher, (), keep_days=7)
+    relay = Relay(outbox, publisher, {}, keep_days=7)
     stop = threading.Event()
     thread = threading.Thread(target=relay.run, args=(stop,))
     thread.start()

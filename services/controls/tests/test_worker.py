@@ -1,4 +1,4 @@
-"""What controls hears and tells: an account deleted takes its controls along, whenever it is heard of."""
+"""What controls consumes and publishes: an account deleted takes its controls along, whenever that is learnt of."""
 
 import os
 import signal
@@ -11,12 +11,15 @@ from uuid import UUID
 import pytest
 from sqlalchemy import create_engine, text
 
-from chassis import db
+from accounts import worker as accounts_worker
+from chassis import db, queues
 from chassis.feed import Feed
 from chassis.outbox import Event, Outbox
 from chassis.outbox.relay import Relay
 from chassis.queues import Publisher
-from controls import store, usecases
+from controls import store, usecases, worker
+from controls.config import Config
+from tip_testing.outbox import consuming
 from tip_testing.waiting import eventually
 
 TABLES = ("account_switch", "account_limits", "symbol_manual", "symbol_time", "symbol_limits")
@@ -24,9 +27,9 @@ TABLES = ("account_switch", "account_limits", "symbol_manual", "symbol_time", "s
 
 @pytest.fixture(scope="module")
 def accounts(platform: Any) -> Any:
-    """The accounts service as far as it is heard: its outbox, relayed."""
+    """The accounts service as far as it is consumed: its outbox, relayed."""
     engine = create_engine(db.with_driver(platform.admin_url))
-    yield Relay(Outbox(engine, "accounts"), Publisher(platform.redis_url), ())
+    yield Relay(Outbox(engine, "accounts"), Publisher(platform.redis_url), {})
     engine.dispose()
 
 
@@ -68,16 +71,16 @@ def test_an_account_deleted_takes_its_controls_along_and_no_others(
     furnish(other)
 
     delete_account(setting.platform, accounts, controls.account_id)
-    feed.catch_up(usecases.hear_account)
+    feed.drain(usecases.apply_account_event)
 
     assert (kept(setting, controls), kept(setting, other)) == (0, 6)
     assert controls.symbol("GET", "AAPL").status_code == 404
 
 
-def test_what_was_told_while_nobody_listened_is_heard_once_and_in_full(
+def test_events_published_while_no_consumer_ran_are_applied_once_and_in_full(
     setting: Any, organization: Any, accounts: Any, feed: Any
 ) -> None:
-    feed.catch_up(usecases.hear_account)
+    feed.drain(usecases.apply_account_event)
     gone = [setting.controls(organization, setting.account(organization)) for _ in range(3)]
     for each in gone:
         furnish(each)
@@ -85,8 +88,8 @@ def test_what_was_told_while_nobody_listened_is_heard_once_and_in_full(
     delete_account(setting.platform, accounts, gone[0].account_id)
     delete_account(setting.platform, accounts, gone[2].account_id)
 
-    assert feed.catch_up(usecases.hear_account) == 5
-    assert feed.catch_up(usecases.hear_account) == 0
+    assert feed.drain(usecases.apply_account_event) == 5
+    assert feed.drain(usecases.apply_account_event) == 0
     assert [kept(setting, each) for each in gone] == [0, 6, 0]
 
 
@@ -101,60 +104,75 @@ def test_a_put_under_way_while_the_account_is_deleted_leaves_nothing_behind(
             store.lock(late, usecases.model.SymbolManual, scope)
             store.write(late, usecases.model.SymbolManual, scope, {"manually_disabled": True})
             delete_account(setting.platform, accounts, controls.account_id)
-            listener = threading.Thread(target=feed.catch_up, args=(usecases.hear_account,))
-            listener.start()
-            listener.join(0.3)
-            waited = listener.is_alive()
-        listener.join()
+            consumer = threading.Thread(target=feed.drain, args=(usecases.apply_account_event,))
+            consumer.start()
+            consumer.join(0.3)
+            waited = consumer.is_alive()
+        consumer.join()
     engine.dispose()
 
-    assert waited, "the listener must not overtake the writer"
+    assert waited, "the consumer must not overtake the writer"
     assert kept(setting, controls) == 0
     assert controls.symbol("PUT", "AAPL", body={"manually_disabled": True}).status_code == 404
 
 
 @pytest.fixture
-def worker(platform: Any) -> Any:
+def start(platform: Any) -> Any:
     """Starts `python -m controls.worker <job>`, and ends what it started."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(job: str, **more: str) -> subprocess.Popen[bytes]:
+    def run(job: str, **more: str) -> subprocess.Popen[bytes]:
         environment = {**os.environ, **platform.environment("controls"), **more}
         process = subprocess.Popen([sys.executable, "-m", "controls.worker", job], env=environment)
         started.append(process)
         return process
 
-    yield start
+    yield run
     for process in started:
         process.kill()
         process.wait()
 
 
-def test_the_listening_process_catches_up_after_being_killed_and_ends_cleanly(
-    setting: Any, organization: Any, accounts: Any, worker: Any
+def test_a_deleted_account_wakes_the_consumer(
+    setting: Any, organization: Any, accounts: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queues, "POLL_S", 600.0)
+    queue_url = f"{setting.platform.redis_url.rpartition('/')[0]}/7"  # where no other test leaves messages
+    config = Config.from_env(setting.platform.environment("controls", QUEUE_URL=queue_url))
+    relay = Relay(accounts.outbox, Publisher(queue_url), accounts_worker.ROUTES)
+    with consuming(worker.consumer(config, "controls-consumer"), worker.QUEUE, queue_url):
+        for _ in range(3):
+            controls = setting.controls(organization, setting.account(organization))
+            furnish(controls)
+            delete_account(setting.platform, relay, controls.account_id)
+            eventually(lambda controls=controls: kept(setting, controls) == 0)
+
+
+def test_the_consumer_catches_up_after_being_killed_and_ends_cleanly(
+    setting: Any, organization: Any, accounts: Any, start: Any
 ) -> None:
     first, second = (setting.controls(organization, setting.account(organization)) for _ in range(2))
     furnish(first)
     furnish(second)
-    listening = worker("listen")
+    killed = start("consumer")
     delete_account(setting.platform, accounts, first.account_id)
     eventually(lambda: kept(setting, first) == 0)
-    listening.kill()
-    listening.wait()
+    killed.kill()
+    killed.wait()
 
     delete_account(setting.platform, accounts, second.account_id)
     assert kept(setting, second) == 6
-    again = worker("listen")
+    again = start("consumer")
     eventually(lambda: kept(setting, second) == 0)
 
     again.send_signal(signal.SIGTERM)
     assert again.wait(60) == 0
 
 
-def test_the_relay_tells_every_change_in_order_on_the_feed(setting: Any, controls: Any, worker: Any) -> None:
+def test_the_relay_tells_every_change_in_order_on_the_feed(setting: Any, controls: Any, start: Any) -> None:
     for state in ("HALTED", "REDUCING", "ACTIVE"):
         controls.call("PUT", "", {"trading_state": state})
-    relay = worker("relay")
+    relay = start("relay")
 
     def told() -> list[int]:
         with setting.platform.admin() as admin:
@@ -177,7 +195,7 @@ def test_a_worker_without_configuration_stops_with_one_clear_line() -> None:
     environment = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")}
     started = [
         subprocess.Popen([sys.executable, "-m", "controls.worker", job], env=environment, stderr=subprocess.PIPE)
-        for job in ("listen", "relay")
+        for job in ("consumer", "relay")
     ]
 
     for process in started:

@@ -90,10 +90,10 @@ CREATE VIEW identity_api.organization AS
            ARRAY(SELECT e.name FROM identity.entitlement e
                  WHERE e.organization_id = o.id AND (e.expires_at IS NULL OR e.expires_at > now())) AS entitlements
     FROM identity.organization o;
-CREATE VIEW identity_api.api_key AS
-    SELECT k.id, k.prefix, k.key_digest, k.organization_id, k.environment, k.permissions, k.disabled, k.expires_at,
-           o.disabled AS organization_disabled, o.entitlements
-    FROM identity.api_key k JOIN identity_api.organization o ON o.id = k.organization_id;
+CREATE VIEW identity_api.usable_api_key AS
+    SELECT k.id, k.prefix, k.key_digest, k.organization_id, k.environment, k.permissions, o.entitlements
+    FROM identity.api_key k JOIN identity_api.organization o ON o.id = k.organization_id
+    WHERE NOT k.disabled AND NOT o.disabled AND (k.expires_at IS NULL OR k.expires_at > now());
 CREATE VIEW identity_api.app_user AS
     SELECT id, provider, subject, deleted_at IS NOT NULL AS deleted FROM identity.app_user;
 CREATE VIEW identity_api.membership AS
@@ -123,9 +123,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER ROWS 1 SET search_path = pg_catalog, pg
 #variable_conflict use_column
 BEGIN
     RETURN QUERY SELECT k.id, k.key_digest, k.organization_id, k.environment, k.permissions, k.entitlements
-    FROM identity_api.api_key k
-    WHERE k.key_digest = of_digest AND NOT k.disabled AND NOT k.organization_disabled
-      AND (k.expires_at IS NULL OR k.expires_at > now());
+    FROM identity_api.usable_api_key k WHERE k.key_digest = of_digest;
 END $$
 """,
     "identified_user(text, text, text)": """
@@ -156,7 +154,7 @@ END $$
 """,
 }
 
-# The relay delivers the outbox, finishes deletions, notes when a key was used and retires signing keys. It makes
+# The workers deliver the outbox, finish deletions, note when a key was used and retire signing keys. They make
 # nothing, no credential above all.
 WORKER = role("identity")
 UNNEEDED = f"""
@@ -165,7 +163,7 @@ REVOKE ALL ON identity.organization, identity.app_user, identity.membership, ide
 REVOKE INSERT ON identity.outbox_head FROM {WORKER};
 REVOKE DELETE ON identity.outbox_head, identity.outbox_completed FROM {WORKER};
 """
-CHORES = f"""
+TASKS = f"""
 GRANT SELECT, UPDATE (deletion_begun_at, deleted_at) ON identity.app_user TO {WORKER};
 GRANT SELECT (user_id, removed_at), UPDATE (removed_at) ON identity.membership TO {WORKER};
 GRANT SELECT (id, last_used_at), UPDATE (last_used_at) ON identity.api_key TO {WORKER};
@@ -192,7 +190,7 @@ CREATE POLICY users ON identity.app_user TO {WEB} USING (true);
 # The stream gateway looks at the callers of all its streams together, a submit at the key and all else in one read.
 PUBLISHED = {
     "organization": ("stream_gateway",),
-    "api_key": ("stream_gateway", "intents", "intents_web"),
+    "usable_api_key": ("stream_gateway", "intents", "intents_web"),
     "app_user": ("stream_gateway",),
     "membership": ("stream_gateway",),
     "service_account": ("stream_gateway",),
@@ -209,7 +207,7 @@ def upgrade() -> None:
     op.execute(TABLES)
     op.execute(ddl.create_v1("identity"))
     op.execute(UNNEEDED)
-    op.execute(CHORES)
+    op.execute(TASKS)
     op.execute(tenancy.protect("identity.organization", "id"))
     for table in ("membership", "entitlement", "api_key"):
         op.execute(tenancy.protect(f"identity.{table}"))
@@ -229,7 +227,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     for function in IDENTIFYING:
         op.execute(f"DROP FUNCTION identity_api.{function}")
-    for view in ("signing_key", "service_account", "membership", "app_user", "api_key", "organization"):
+    for view in ("signing_key", "service_account", "membership", "app_user", "usable_api_key", "organization"):
         op.execute(f"DROP VIEW identity_api.{view}")
     op.execute(ddl.drop_v1("identity"))
     for table in ("signing_key", "service_account", "api_key", "entitlement", "membership", "app_user", "organization"):

@@ -15,11 +15,12 @@ from flask.testing import FlaskClient
 
 from chassis.config import BadConfiguration
 from chassis.keyuse import KeyUses
+from chassis.worker.periodic import run_task
 from identity import admin as by_hand
 from identity import model, usecases
 from identity.app import create_app, dependencies
-from identity.config import Config, RelayConfig
-from identity.worker import chores
+from identity.config import Config, WorkerConfig
+from identity.worker import tasks
 from tip_local.identity_seed import ROLES
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
@@ -463,9 +464,9 @@ def test_a_keys_last_use_is_noted_without_a_write_per_request(
     assert [sql for sql in statements.seen if not sql.lstrip().startswith("SELECT")] == []
     key_id = UUID(client.get("/v1/auth/self", headers=key).json["id"])
     assert client.get(f"/v1/api-keys/{key_id}", headers=admin).json["last_used_at"] is None
-    relay = dependencies(RelayConfig.from_env(platform.environment("identity")))
-    for chore in chores(relay, KeyUses(platform.redis_url)):
-        chore.run_if_due()
+    scheduler = dependencies(WorkerConfig.from_env(platform.environment("identity")))
+    for task in tasks(scheduler, KeyUses(platform.redis_url)):
+        run_task("identity-scheduler", task)
     used = datetime.fromisoformat(client.get(f"/v1/api-keys/{key_id}", headers=admin).json["last_used_at"])
     assert timedelta(0) <= datetime.now(UTC) - used < timedelta(seconds=10)
 

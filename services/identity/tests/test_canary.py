@@ -26,14 +26,15 @@ def log_file(tmp_path: Path) -> Path:
 def test_a_key_a_secret_and_a_token_are_in_no_log_no_table_and_no_message(
     fresh_platform: Platform, log_file: Path, serve: Any
 ) -> None:
-    """identity's web and its relay with debug logs, so that nothing is left unsaid."""
+    """identity's web and its workers with debug logs, so that nothing is left unsaid."""
     identity = IdentityFixtures(fresh_platform.administrator_environment("identity"))
     web = fresh_platform.web_environment("identity", LOG_LEVEL="debug")
-    relay = fresh_platform.environment("identity", LOG_LEVEL="debug")
+    worker = fresh_platform.environment("identity", LOG_LEVEL="debug")
     canaries = [fresh_platform.signing_key, identity.deps.signer.key_encryption_keys[0].hex()]
     with (
         serve(web, log=log_file) as (base, _),
-        running("-m", "identity.worker", "relay", environment=relay, log=log_file),
+        running("-m", "identity.worker", "relay", environment=worker, log=log_file),
+        running("-m", "identity.worker", "scheduler", environment=worker, log=log_file),
     ):
         canaries += list(_exercise(base, identity))
         eventually(lambda: _all_delivered(fresh_platform), 60)

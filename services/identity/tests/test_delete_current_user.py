@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from identity import model, usecases
 from identity.app import create_app, dependencies
-from identity.config import Config, RelayConfig
+from identity.config import Config, WorkerConfig
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
 from tip_testing.processes import running
@@ -174,7 +174,7 @@ class Deleting:
         relay = platform.environment("identity", **provider.environment())
         self.app = create_app(platform.web_environment("identity"))
         self.app.extensions["deps"] = dependencies(Config.from_env(web))
-        self.relay = dependencies(RelayConfig.from_env(relay))
+        self.relay = dependencies(WorkerConfig.from_env(relay))
 
 
 @pytest.fixture
@@ -388,7 +388,7 @@ def test_a_kill_at_any_step_is_finished_by_the_worker_and_told_once(
 ) -> None:
     """A real provider, real processes, real kill -9: by the crash point, as hard as a power cut."""
     web = platform.web_environment("identity", **canaille.environment())
-    relay = platform.environment("identity", **canaille.environment())
+    worker = platform.environment("identity", **canaille.environment())
     name = f"ada-{uuid4().hex[:8]}"
     organization = _organization(platform, canaille)
     user_id = canaille.add_user(name, organization.external_id, "desk")
@@ -405,7 +405,7 @@ def test_a_kill_at_any_step_is_finished_by_the_worker_and_told_once(
     assert len(_told(platform, user_id)) == told
 
     _age_deletions(platform)  # instead of waiting the ten seconds after which an attempt counts as abandoned
-    with running("-m", "identity.worker", "relay", environment=relay):
+    with running("-m", "identity.worker", "scheduler", environment=worker):
         eventually(lambda: is_marked(platform, user_id) == (True, True), 60)
     assert not canaille.has_user(user_id)
     assert len(_told(platform, user_id)) == 1
@@ -429,7 +429,7 @@ def test_a_kill_before_a_refusal_is_taken_back_ends_in_a_whole_deletion_too(
         assert served.wait(30) == -signal.SIGKILL
     assert (is_marked(platform, user_id), _told(platform, user_id)) == ((True, False), [])
 
-    deps = dependencies(RelayConfig.from_env(relay))
+    deps = dependencies(WorkerConfig.from_env(relay))
     assert usecases.finish_deletions(deps, AT_ONCE) == 0, "the provider still refuses"
     scripted_provider.answer = 204
     assert usecases.finish_deletions(deps, AT_ONCE) == 1

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.exc import ProgrammingError
 
 from chassis import db, keys, migrations
+from chassis.services import ROLES
 from identity import usecases
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
@@ -21,16 +22,13 @@ COLUMNS = {
         "disabled": "boolean",
         "entitlements": "ARRAY",
     },
-    "api_key": {
+    "usable_api_key": {
         "id": "uuid",
         "prefix": "text",
         "key_digest": "bytea",
         "organization_id": "uuid",
         "environment": "text",
         "permissions": "ARRAY",
-        "disabled": "boolean",
-        "expires_at": "timestamp with time zone",
-        "organization_disabled": "boolean",
         "entitlements": "ARRAY",
     },
     "app_user": {"id": "uuid", "provider": "text", "subject": "text", "deleted": "boolean"},
@@ -78,7 +76,7 @@ def test_the_views_have_exactly_the_promised_columns(platform: Platform) -> None
     assert found == COLUMNS
 
 
-@pytest.mark.parametrize("role", migrations.ROLES)
+@pytest.mark.parametrize("role", ROLES)
 def test_nobody_changes_anything_through_the_views(platform: Platform, role: str) -> None:
     with platform.admin() as connection:
         for view in COLUMNS:
@@ -101,7 +99,7 @@ def test_a_web_process_reads_no_list_of_callers(platform: Platform, name: str) -
         }
 
     # intents reads keys together with all else that a submit needs, after saying whose they are.
-    assert views == ({"signing_key", "api_key"} if name == "intents_web" else {"signing_key"})
+    assert views == ({"signing_key", "usable_api_key"} if name == "intents_web" else {"signing_key"})
 
 
 def test_nothing_behind_the_views_can_be_read(reader: Connection) -> None:
@@ -112,25 +110,33 @@ def test_nothing_behind_the_views_can_be_read(reader: Connection) -> None:
 def test_a_key_is_found_by_its_prefix_with_all_a_decision_needs(reader: Connection, organization: Organization) -> None:
     key = organization.api_keys["live"]
 
-    row = one(reader, "SELECT * FROM identity_api.api_key WHERE prefix = :prefix", prefix=keys.prefix(key))
+    row = one(reader, "SELECT * FROM identity_api.usable_api_key WHERE prefix = :prefix", prefix=keys.prefix(key))
 
     assert bytes(row.key_digest) == keys.digest(key)
-    assert (row.organization_id, row.environment, row.disabled) == (organization.id, "live", False)
-    assert (row.organization_disabled, row.entitlements, row.expires_at) == (False, ["trading_live"], None)
+    assert (row.organization_id, row.environment, row.entitlements) == (organization.id, "live", ["trading_live"])
     assert "intent:edit" in row.permissions
 
 
-def test_a_disabled_organization_is_told_with_each_of_its_keys(
-    reader: Connection, identity: IdentityFixtures, organization: Organization
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE identity.api_key SET disabled = true WHERE organization_id = :id",
+        "UPDATE identity.api_key SET expires_at = now() WHERE organization_id = :id",
+        "UPDATE identity.organization SET disabled = true WHERE id = :id",
+    ],
+    ids=["disabled", "expired", "organization_disabled"],
+)
+def test_a_key_that_is_not_usable_is_not_shown(
+    reader: Connection, platform: Platform, organization: Organization, change: str
 ) -> None:
-    usecases.change_organization(identity.deps, organization.id, {"disabled": True})
+    shown = text("SELECT count(*) FROM identity_api.usable_api_key WHERE organization_id = :id")
+    before = reader.execute(shown, {"id": organization.id}).scalar_one()
 
-    rows = reader.execute(
-        text("SELECT organization_disabled, disabled FROM identity_api.api_key WHERE organization_id = :id"),
-        {"id": organization.id},
-    ).all()
+    with platform.admin() as connection:
+        connection.execute(text(change), {"id": organization.id})
 
-    assert set(rows) == {(True, False)}
+    assert before > 0
+    assert reader.execute(shown, {"id": organization.id}).scalar_one() == 0
 
 
 def test_only_entitlements_that_have_not_ended_are_entitlements(

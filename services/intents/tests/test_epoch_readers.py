@@ -1,4 +1,4 @@
-"""Who reads the log epoch of intents: cursors, `verify`, the housekeeper, and the operator's `tip epoch`."""
+"""Who reads the log epoch of intents: cursors, `verify`, the scheduler, and the operator's `tip epoch`."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -92,12 +92,12 @@ def test_a_reader_that_notices_a_restore_begins_the_epoch_for_good(desk: Desk, p
     assert desk.get("/verify").json["log_epoch"] == str(begun)
 
 
-def test_the_housekeeper_notices_a_restore_for_those_who_read_the_view(desk: Desk) -> None:
+def test_the_scheduler_notices_a_restore_for_those_who_read_the_view(desk: Desk) -> None:
     before, _ = view(desk)
     seem_restored(desk)
     assert view(desk)[0] == before
 
-    usecases.keep_house(desk.deps)
+    usecases.run_maintenance(desk.deps)
 
     assert view(desk)[0] != before and view(desk)[1] == "RESTORED"
 

@@ -11,7 +11,6 @@ from kombu import Consumer, Queue
 
 from chassis import queues
 from chassis.hints import EXCHANGE
-from intents import usecases
 from intents.brokers.protocol import Order, OrderStatus
 from intents.execution.recorder import Recorder
 from intents.execution.stale import cancel_stale
@@ -20,7 +19,7 @@ from intents.execution.work import Answer, Refused
 from intents.execution.work import Heard as OfOrder
 
 from .conftest import Desk, create, limit
-from .test_hearing import tell
+from .test_feed_consumer import drain, tell
 from .test_log import accepted
 
 Heard = Callable[[int], bool]
@@ -62,7 +61,7 @@ def test_an_atomic_batch_is_told_with_its_last_action(desk: Desk, heard: Heard) 
 def test_what_controls_tell_is_told(desk: Desk, heard: Heard) -> None:
     about = {"account_id": str(desk.account_id), "control": "account_switch"}
     tell(desk, "controls", "control.updated", **about, version=1, deleted=False)
-    usecases.hear(desk.deps)
+    drain(desk)
     assert heard(1)
 
 
@@ -90,7 +89,7 @@ def test_what_the_executor_records_is_told_with_its_last_event(desk: Desk, heard
     order = Order(
         "by-hand", "b-9", OrderStatus.WORKING, "AAPL", "BUY", "Market", Decimal(1), Decimal(0), None, moment, moment
     )
-    recorder = Recorder(desk.deps.direct, tell=desk.deps.hints.tell)
+    recorder = Recorder(desk.deps.direct, tell=desk.deps.hints.publish)
     recorder.start()
     for one in (*answers, OfOrder(desk.account_id, order, moment)):
         recorder.put(one)

@@ -205,7 +205,7 @@ def test_the_signer_cannot_write_the_log_nor_read_what_is_in_it(signing: Signing
         "UPDATE intents.account_head SET last_sequence = 1",
         "SELECT payload FROM intents.action",
         "SELECT * FROM intents.intent",
-        "SELECT * FROM identity_api.api_key",
+        "SELECT * FROM identity_api.usable_api_key",
         "DELETE FROM intents.signed_head",
     )
 

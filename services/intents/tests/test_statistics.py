@@ -48,7 +48,7 @@ def test_the_statistics_follow_the_log_and_stay_the_same_when_it_is_rolled_up(de
     report(desk, cancelled, Update.CANCELED)
 
     fresh = {window: stats(desk, window) for window in model.WINDOWS}
-    usecases.keep_house(desk.deps)
+    usecases.run_maintenance(desk.deps)
     desk.execute("UPDATE intents.intent SET status = status WHERE account_id = :account_id")
     rolled = {window: stats(desk, window) for window in model.WINDOWS}
 
@@ -94,7 +94,7 @@ def test_each_window_counts_what_is_young_enough_for_it(desk: Desk, roll: bool) 
         )
         desk.execute("ALTER TABLE intents.action ENABLE TRIGGER ALL")
     if roll:
-        usecases.keep_house(desk.deps)
+        usecases.run_maintenance(desk.deps)
 
     counted = [stats(desk, window)["total_actions"] for window in AGES]
     statuses = [stats(desk, window)["by_status"]["PENDING"] for window in AGES]
@@ -118,14 +118,14 @@ def test_rolling_up_in_any_portions_agrees_with_counting_the_intents(
             update = chance.choice([Update.SUBMITTED, Update.ACCEPTED, Update.FILLED, Update.CANCELED])
             report(desk, chance.choice(intents), update, **(more if update is Update.FILLED else {}))
         if chance.random() < 0.2:
-            usecases.keep_house(desk.deps)
+            usecases.run_maintenance(desk.deps)
 
     found = stats(desk, "all")
 
     naive = Counter(row["status"] for row in desk.rows("intent"))
     assert {name: count for name, count in found["by_status"].items() if count} == dict(naive)
     assert found["total_actions"] == len(desk.rows("action"))
-    while usecases.keep_house(desk.deps):
+    while usecases.run_maintenance(desk.deps):
         pass
     assert {**stats(desk, "all"), "to": 0} == {**found, "to": 0}
 
@@ -141,16 +141,16 @@ def test_only_the_twenty_busiest_symbols_are_listed(desk: Desk) -> None:
     assert symbols[:2] == ["S21", "S00"]
 
 
-def test_old_minutes_and_old_keys_are_forgotten_by_the_housekeeper(desk: Desk) -> None:
+def test_old_minutes_and_old_keys_are_forgotten_by_the_scheduler(desk: Desk) -> None:
     desk.submit(create(), Idempotency_Key="old")
-    usecases.keep_house(desk.deps)
+    usecases.run_maintenance(desk.deps)
     desk.execute("UPDATE intents.statistic SET bucket = bucket - interval '3 days' WHERE account_id = :account_id")
     desk.execute(
         "UPDATE intents.idempotency SET created_at = now() - interval '25 hours' WHERE account_id = :account_id"
     )
     desk.created(create())
 
-    usecases.keep_house(desk.deps)
+    usecases.run_maintenance(desk.deps)
 
     assert desk.rows("idempotency") == []
     ages = {(row["width"], row["bucket"] < datetime.now(UTC) - timedelta(days=1)) for row in desk.rows("statistic")}
@@ -168,13 +168,13 @@ def test_old_refusals_and_the_minutes_of_an_account_that_only_refuses_are_forgot
     )
     desk.execute("UPDATE intents.statistic SET bucket = bucket - interval '31 days' WHERE account_id = :account_id")
 
-    usecases.keep_house(desk.deps)
+    usecases.run_maintenance(desk.deps)
 
     assert len(desk.rows("refusal")) == 1
     assert {row["width"] for row in desk.rows("statistic")} == {"hour", "day"}
     assert stats(desk, "all")["refusals"] == {"SYMBOL_DISABLED": 2}
 
-    usecases.keep_house(desk.deps, refusals_kept_days=1)
+    usecases.run_maintenance(desk.deps, refusals_kept_days=1)
     assert len(desk.rows("refusal")) == 1
 
 

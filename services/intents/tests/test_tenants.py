@@ -225,7 +225,7 @@ def test_a_key_that_nobody_has_opens_nothing(platform: Platform) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SELECT identity_api.organizations_of_keys(ARRAY['\\x00'::bytea])")
             assert cursor.fetchone() == ("{}",)
-            cursor.execute("SELECT count(*) FROM identity_api.api_key")
+            cursor.execute("SELECT count(*) FROM identity_api.usable_api_key")
             assert cursor.fetchone() == (0,)
     finally:
         connection.close()

@@ -66,7 +66,7 @@ class Writer:
 
     def __init__(self, platform: Platform) -> None:
         self._engine = create_engine(db.with_driver(platform.admin_url), pool_size=4, pool_pre_ping=True)
-        self._hints = hints.Hints(platform.redis_url)
+        self._hints = hints.LogHeadHints(platform.redis_url)
 
     def append(
         self,
@@ -89,14 +89,14 @@ class Writer:
             said = {"payload": dumps(payload or ORDER), "traceparent": traceparent, "occurred_at": moment}
             tx.execute(_EVENTS, values | said)
         if hint:
-            self._hints.tell(account_id, last)
+            self._hints.publish(account_id, last)
         return last
 
     def append_action(self, account_id: UUID, spec: str, controls: str = "{}") -> int:
         with self._engine.begin() as tx:
             last = int(tx.execute(_BUMP, {"account_id": account_id, "count": 1}).scalar_one())
             tx.execute(_ACTION, {"account_id": account_id, "sequence": last, "spec": spec, "controls": controls})
-        self._hints.tell(account_id, last)
+        self._hints.publish(account_id, last)
         return last
 
     def execute(self, statement: str, **values: Any) -> Any:

@@ -22,7 +22,7 @@ def test_hints_are_heard_again_after_their_connection_died(
     async def hears_of(log_id: str) -> None:
         async with asyncio.timeout(20):
             while log_id not in heard:
-                writer.tell(log_id, 1)
+                writer.publish(log_id, 1)
                 await asyncio.sleep(0.05)
 
     async def listen() -> None:
@@ -34,7 +34,7 @@ def test_hints_are_heard_again_after_their_connection_died(
             await hears_of("after")
             listening.cancel()
 
-    writer = hints.Hints(valkey_server.url)
+    writer = hints.LogHeadHints(valkey_server.url)
     asyncio.run(listen())
 
     assert heard == {"before": 1, "after": 1}

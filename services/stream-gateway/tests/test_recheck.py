@@ -75,8 +75,8 @@ def test_two_hundred_headers_on_one_token_are_one_question_and_anothers_key_ends
             async with crowded(gateway, crowd_token, crowd_account, 100):
                 subscriber = await subscribe(channel, key(doomed), account_id)
                 proxy.asked.clear()
-                await eventually_async(lambda: proxy.asked.count(b"identity_api.api_key") >= 4)
-                of_keys = proxy.asked.count(b"identity_api.api_key")
+                await eventually_async(lambda: proxy.asked.count(b"identity_api.usable_api_key") >= 4)
+                of_keys = proxy.asked.count(b"identity_api.usable_api_key")
                 of_users = proxy.asked.count(b"identity_api.app_user")
                 await asyncio.to_thread(writer.execute, DISABLE_KEY, prefix=keys.prefix(doomed))
                 code, _ = await subscriber.ending()

@@ -1,16 +1,17 @@
-"""Hearing another service: told at least once, done exactly once, whatever happens to the messages."""
+"""Consuming another service's feed: delivered at least once, applied exactly once, whatever happens to the messages."""
 
 import threading
 import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from uuid import uuid4
 
 import pytest
 import redis
 from sqlalchemy import Connection, Engine, text
-from sqlalchemy.exc import ProgrammingError
 
 from chassis import db, feed, queues
-from chassis.feed import Feed, Told
+from chassis.feed import Feed, FeedEvent
 from chassis.outbox import Outbox
 from tip_testing.outbox import append
 from tip_testing.platform_plugin import Platform
@@ -18,24 +19,24 @@ from tip_testing.servers_plugin import ValkeyServer
 
 
 @pytest.fixture
-def listener(fresh_platform: Platform, engine: Engine) -> Feed:
-    """A listener with its own tables; any schema will do, so it borrows the one under test."""
+def consumer(fresh_platform: Platform, engine: Engine) -> Feed:
+    """A consumer with its own tables; any schema will do, so it borrows the one under test."""
     with fresh_platform.admin() as admin:
-        admin.execute(text("CREATE SCHEMA listener"))
-        admin.execute(text(feed.create_v1("listener")))
-        admin.execute(text("CREATE TABLE listener.heard (event_id uuid)"))
-        admin.execute(text("GRANT USAGE ON SCHEMA listener TO tip_identity"))
-        admin.execute(text("GRANT ALL ON ALL TABLES IN SCHEMA listener TO tip_identity"))
-    return Feed(engine, "listener", "identity")
+        admin.execute(text("CREATE SCHEMA consumer"))
+        admin.execute(text(feed.create_v1("consumer")))
+        admin.execute(text("CREATE TABLE consumer.applied (event_id uuid)"))
+        admin.execute(text("GRANT USAGE ON SCHEMA consumer TO tip_identity"))
+        admin.execute(text("GRANT ALL ON ALL TABLES IN SCHEMA consumer TO tip_identity"))
+    return Feed(engine, "consumer", "identity")
 
 
-def note(tx: Connection, event: Told) -> None:
-    tx.execute(text("INSERT INTO listener.heard VALUES (:event_id)"), {"event_id": event.event_id})
+def note(tx: Connection, event: FeedEvent) -> None:
+    tx.execute(text("INSERT INTO consumer.applied VALUES (:event_id)"), {"event_id": event.event_id})
 
 
-def heard(engine: Engine) -> int:
+def applied(engine: Engine) -> int:
     with engine.connect() as tx:
-        return int(tx.execute(text("SELECT count(*) FROM listener.heard")).scalar_one())
+        return int(tx.execute(text("SELECT count(*) FROM consumer.applied")).scalar_one())
 
 
 def settle_all(outbox: Outbox) -> None:
@@ -44,70 +45,61 @@ def settle_all(outbox: Outbox) -> None:
         outbox.complete(tx, held, [row.id for row in held.rows])
 
 
-def test_what_was_told_while_the_listener_was_down_is_heard_once(outbox: Outbox, listener: Feed) -> None:
+def test_events_published_while_the_consumer_was_down_are_applied_once(outbox: Outbox, consumer: Feed) -> None:
     append(outbox, *["a.created"] * 250)
     settle_all(outbox)
 
-    assert listener.catch_up(note) == 250
-    assert listener.catch_up(note) == 0
-    assert heard(outbox.engine) == 250
+    assert consumer.drain(note) == 250
+    assert consumer.drain(note) == 0
+    assert applied(outbox.engine) == 250
 
 
-def test_nothing_is_heard_before_its_owner_has_finished_with_it(outbox: Outbox, listener: Feed) -> None:
+def test_no_event_is_in_the_feed_before_its_relay_has_completed_it(outbox: Outbox, consumer: Feed) -> None:
     append(outbox, "a.created")
 
-    assert listener.catch_up(note) == 0
+    assert consumer.drain(note) == 0
 
 
-def test_an_effect_that_fails_is_done_again_and_not_twice(outbox: Outbox, listener: Feed) -> None:
+def test_an_effect_that_fails_is_applied_again_and_not_twice(outbox: Outbox, consumer: Feed) -> None:
     append(outbox, *["a.created"] * 5)
     settle_all(outbox)
     seen: list[int] = []
 
-    def fails_once(tx: Connection, event: Told) -> None:
+    def fails_once(tx: Connection, event: FeedEvent) -> None:
         note(tx, event)
         seen.append(event.position)
         if len(seen) == 3:
             raise RuntimeError("killed here")
 
     with pytest.raises(RuntimeError):
-        listener.catch_up(fails_once)
-    assert listener.catch_up(fails_once) == 5
-    assert (seen, heard(outbox.engine)) == ([1, 2, 3, 1, 2, 3, 4, 5], 5)
+        consumer.drain(fails_once)
+    assert consumer.drain(fails_once) == 5
+    assert (seen, applied(outbox.engine)) == ([1, 2, 3, 1, 2, 3, 4, 5], 5)
 
 
-def test_a_listener_far_behind_stops_when_asked_and_goes_on_where_it_stopped(outbox: Outbox, listener: Feed) -> None:
+def test_a_consumer_far_behind_stops_when_asked_and_goes_on_where_it_stopped(outbox: Outbox, consumer: Feed) -> None:
     append(outbox, *["a.created"] * 350)
     settle_all(outbox)
     stop = threading.Event()
 
-    def asked_to_stop(tx: Connection, event: Told) -> None:
+    def asked_to_stop(tx: Connection, event: FeedEvent) -> None:
         note(tx, event)
         if event.position > feed.BATCH:
             stop.set()
 
-    assert listener.catch_up(asked_to_stop, stop) == 2 * feed.BATCH
-    assert listener.catch_up(note) == 350 - 2 * feed.BATCH
-    assert heard(outbox.engine) == 350
+    assert consumer.drain(asked_to_stop, stop) == 2 * feed.BATCH
+    assert consumer.drain(note) == 350 - 2 * feed.BATCH
+    assert applied(outbox.engine) == 350
 
 
-def test_a_listener_bears_a_database_out_of_reach_and_nothing_else(listener: Feed) -> None:
-    nowhere = db.engine("postgresql://nobody@127.0.0.1:1/none", pool_size=1, name="nowhere")
-    Feed(nowhere, "listener", "identity").hear(note, threading.Event())
-    nowhere.dispose()
-
-    with pytest.raises(ProgrammingError):
-        Feed(listener.engine, "listener", "nobody").hear(note, threading.Event())
-
-
-def test_two_listeners_of_one_service_do_not_repeat_each_other(
-    outbox: Outbox, listener: Feed, fresh_platform: Platform
+def test_two_consumers_of_one_service_do_not_repeat_each_other(
+    outbox: Outbox, consumer: Feed, fresh_platform: Platform
 ) -> None:
     append(outbox, *["a.created"] * 300)
     settle_all(outbox)
     other = db.engine(fresh_platform.database_url("identity"), pool_size=2, name="other")
     threads = [
-        threading.Thread(target=Feed(engine, "listener", "identity").catch_up, args=(note,))
+        threading.Thread(target=Feed(engine, "consumer", "identity").drain, args=(note,))
         for engine in (outbox.engine, other)
     ]
     for thread in threads:
@@ -116,46 +108,80 @@ def test_two_listeners_of_one_service_do_not_repeat_each_other(
         thread.join()
     other.dispose()
 
-    assert heard(outbox.engine) == 300
+    assert applied(outbox.engine) == 300
 
 
-def test_a_message_wakes_the_listener_and_without_any_it_looks_by_itself(valkey_server: ValkeyServer) -> None:
-    queue, stop, calls = f"tip.test.{uuid4().hex}", threading.Event(), []
+class Calls:
+    """What `queues.listen` is given to call: counts, and says so."""
 
-    def work(messages: object) -> None:
-        calls.append((time.monotonic(), bool(messages)))
+    def __init__(self) -> None:
+        self.made = threading.Semaphore(0)
 
-    thread = threading.Thread(target=queues.listen, args=(valkey_server.url, queue, work, stop))
+    def __call__(self) -> None:
+        self.made.release()
+
+    def wait_for(self, count: int, seconds: float = 30.0) -> bool:
+        deadline = time.monotonic() + seconds
+        return all(self.made.acquire(timeout=max(0.0, deadline - time.monotonic())) for _ in range(count))
+
+
+@contextmanager
+def listening(url: str, work: Callable[[], object], follow_up: Sequence[float] = ()) -> Iterator[str]:
+    """A thread that listens to a queue of its own; a last message ends its wait."""
+    queue, stop, publisher = f"tip.test.{uuid4().hex}", threading.Event(), queues.Publisher(url)
+    thread = threading.Thread(
+        target=queues.listen, args=(url, queue, work, stop), kwargs={"follow_up": follow_up}, daemon=True
+    )
     thread.start()
     try:
-        time.sleep(1.3)
-        looked = len(calls)
-        publisher = queues.Publisher(valkey_server.url)
-        sent = time.monotonic()
-        publisher.publish(queue, {"events": []})
-        while not any(woken for _, woken in calls):
-            time.sleep(0.005)
-            assert time.monotonic() - sent < 5
-        publisher.close()
+        yield queue
     finally:
         stop.set()
+        publisher.publish(queue, {})
+        publisher.close()
         thread.join()
 
-    assert looked >= 2
-    assert next(moment for moment, woken in calls if woken) - sent < 0.9
+
+def publish(url: str, queue: str) -> None:
+    publisher = queues.Publisher(url)
+    publisher.publish(queue, {"events": []})
+    publisher.close()
 
 
-def test_a_listener_works_on_while_the_queue_is_down() -> None:
+def test_without_a_message_the_consumer_polls(valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queues, "POLL_S", 0.01)
+    calls = Calls()
+
+    with listening(valkey_server.url, calls):
+        assert calls.wait_for(5)
+
+
+@pytest.mark.parametrize("follow_up", [(), (0.001, 0.001)], ids=["once", "with_follow_ups"])
+def test_a_message_wakes_the_consumer_without_waiting_for_the_poll(
+    valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch, follow_up: tuple[float, ...]
+) -> None:
+    monkeypatch.setattr(queues, "POLL_S", 600.0)
+    calls = Calls()
+
+    with listening(valkey_server.url, calls, follow_up) as queue:
+        assert calls.wait_for(1)  # what was there before
+        publish(valkey_server.url, queue)
+        assert calls.wait_for(1 + len(follow_up))
+        assert not calls.wait_for(1, seconds=0.3)
+
+
+def test_a_consumer_polls_on_while_the_queue_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queues, "POLL_S", 0.01)
     stop, calls = threading.Event(), []
 
-    def work(messages: object) -> None:
-        calls.append(messages)
+    def work() -> None:
+        calls.append(1)
         if len(calls) == 2:
             stop.set()
 
     queues.listen("redis://127.0.0.1:1/0", "tip.test", work, stop)
 
-    assert calls == [[], []]
+    assert len(calls) == 2
 
 
 def test_a_queue_that_nobody_empties_stops_growing(

@@ -30,15 +30,15 @@ def heard_while(url: str, act: Callable[[], object], listeners: int = 1) -> list
 
 
 def test_every_listener_hears_how_far_a_log_has_come(valkey_server: ValkeyServer) -> None:
-    writer = hints.Hints(valkey_server.url)
+    writer = hints.LogHeadHints(valkey_server.url)
 
-    heard = heard_while(valkey_server.url, lambda: writer.tell("a-log", 7), listeners=3)
+    heard = heard_while(valkey_server.url, lambda: writer.publish("a-log", 7), listeners=3)
 
     assert heard == [{"a-log": 7}] * 3
 
 
 def test_noise_is_not_a_hint(valkey_server: ValkeyServer) -> None:
-    writer = hints.Hints(valkey_server.url)
+    writer = hints.LogHeadHints(valkey_server.url)
 
     def act() -> None:
         with queues.connection(valkey_server.url) as opened:
@@ -47,16 +47,16 @@ def test_noise_is_not_a_hint(valkey_server: ValkeyServer) -> None:
                 producer.publish(noise, serializer="json")
             producer.publish(b"\xff", content_type="application/octet-stream", content_encoding="binary")
             producer.publish("{", content_type="application/json", content_encoding="utf-8")
-        writer.tell("log-after-noise", 7)
+        writer.publish("log-after-noise", 7)
 
     assert heard_while(valkey_server.url, act) == [{"log-after-noise": 7}]
 
 
 def test_telling_takes_no_time_while_the_broker_is_down() -> None:
-    writer = hints.Hints(NOWHERE)
+    writer = hints.LogHeadHints(NOWHERE)
     began = time.monotonic()
 
     for position in range(1_000):
-        writer.tell("a-log", position)
+        writer.publish("a-log", position)
 
     assert time.monotonic() - began < 0.2

@@ -8,7 +8,6 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import text
 
 from chassis import migrations
-from tip_local import home
 from tip_testing.platform_plugin import Platform
 
 WITH_TABLES = [service for service in migrations.services() if migrations.scripts(service)]
@@ -62,7 +61,3 @@ def _tables(platform: Platform, schema: str) -> set[str]:
             text("SELECT table_name FROM information_schema.tables WHERE table_schema = :schema"), {"schema": schema}
         )
         return set(found.scalars())
-
-
-def test_every_role_of_the_database_has_a_password_at_home() -> None:
-    assert home.ROLES == migrations.ROLES

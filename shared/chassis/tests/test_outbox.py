@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Engine, text
 
 from chassis.outbox import CLAIM_SECONDS, Claim, Event, Outbox
 from tip_testing.outbox import age_claims, append, make_due, rows, statuses, wait_for_a_lock_waiter
@@ -171,11 +171,11 @@ def test_a_row_whose_worker_died_on_its_last_attempt_is_buried(outbox: Outbox) -
     append(outbox, "a.created")
     claim(outbox)
     with outbox.engine.begin() as tx:
-        assert outbox.bury(tx) == []  # the worker may still be at it
+        assert outbox.fail_abandoned(tx) == []  # the worker may still be at it
     age_claims(outbox, 6)
 
     with outbox.engine.begin() as tx:
-        assert [row.event_type for row in outbox.bury(tx)] == ["a.created"]
+        assert [row.event_type for row in outbox.fail_abandoned(tx)] == ["a.created"]
     assert [(row.status, row.last_error) for row in rows(outbox)] == [("failed", "worker_lost")]
 
 
@@ -435,3 +435,14 @@ def test_that_a_failed_row_was_redriven_is_not_forgotten_with_the_days(outbox: O
     with outbox.engine.begin() as tx:
         outbox.prune(tx, days=0)
         assert (outbox.copy_of(tx, failed_id), outbox.redrive(tx, failed_id)) == (copy, None)
+
+
+def test_an_event_of_a_type_that_is_not_declared_is_refused(engine: Engine) -> None:
+    outbox = Outbox(engine, "identity", event_types=("a.created",))
+
+    with outbox.begin() as tx:
+        outbox.append(tx, Event("a.created", {}))
+        with pytest.raises(ValueError, match=r"a\.deleted"):
+            outbox.append(tx, Event("a.deleted", {}))
+
+    assert statuses(outbox) == {"pending": 1}

@@ -44,7 +44,7 @@ def drain(outbox: Outbox) -> None:
     while {"pending", "processing"} & set(statuses(outbox)):
         make_due(outbox), freeze(outbox)
         with outbox.engine.begin() as tx:
-            failed = outbox.bury(tx)
+            failed = outbox.fail_abandoned(tx)
         assert complete(outbox, claim(outbox)) or failed, "an open row is claimed by nobody"
 
 
@@ -267,7 +267,7 @@ def machine(outbox: Outbox) -> type[RuleBasedStateMachine]:
         def wait(self) -> None:
             make_due(outbox)
             with outbox.engine.begin() as tx:
-                outbox.bury(tx)
+                outbox.fail_abandoned(tx)
                 [outbox.redrive(tx, row["id"]) for row in outbox.failed(tx)]
 
         @invariant()

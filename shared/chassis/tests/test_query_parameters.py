@@ -15,10 +15,10 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from chassis.principals import Alternative, Kind, Role
+from chassis.services import WEB_SERVICES
 from tip_testing.identity_fixtures import IdentityFixtures
 from tip_testing.platform_plugin import Platform
 
-SERVICES = ("identity", "accounts", "controls", "intents")
 WRITTEN = ("identity.outbox", "accounts.outbox", "controls.outbox", "intents.outbox")
 
 Callers = Mapping[Kind | None, Mapping[str, str]]
@@ -49,7 +49,7 @@ def _kind(alternatives: tuple[Alternative, ...]) -> Kind | None:
 
 @pytest.fixture(scope="module")
 def endpoints(platform: Platform) -> list[Endpoint]:
-    apps = [import_module(f"{name}.app").create_app(platform.web_environment(name)) for name in SERVICES]
+    apps = [import_module(f"{name}.app").create_app(platform.web_environment(name)) for name in WEB_SERVICES]
     return list(chain.from_iterable(_endpoints(app) for app in apps))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+import redis
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
@@ -16,7 +17,7 @@ from chassis import metrics, queues
 from chassis.outbox import CLAIM_SECONDS, Claim, Event, Outbox, Row
 from chassis.outbox.relay import Relay
 from chassis.queues import Outage, Publisher
-from tip_testing.outbox import age_claims, append, make_due, rows, statuses
+from tip_testing.outbox import age_claims, append, every_event, make_due, rows, statuses
 from tip_testing.servers_plugin import ValkeyServer
 
 
@@ -49,7 +50,7 @@ def test_every_row_is_told_once_and_completed(
     outbox: Outbox, publisher: Publisher, queue: str, valkey_server: ValkeyServer
 ) -> None:
     append(outbox, *["a.created"] * 25)
-    relay = Relay(outbox, publisher, (queue,), batch=10)
+    relay = Relay(outbox, publisher, every_event(queue), batch=10)
 
     assert [relay.drain_once() for _ in range(4)] == [10, 10, 5, 0]
 
@@ -62,7 +63,7 @@ def test_a_row_that_fails_does_not_stop_its_neighbours(outbox: Outbox, publisher
         raise ValueError("a secret that must not be stored")
 
     append(outbox, "good.created", "bad.created", "good.created")
-    relay = Relay(outbox, publisher, (queue,), {"bad.created": refuse})
+    relay = Relay(outbox, publisher, every_event(queue), {"bad.created": refuse})
     for _ in range(outbox.attempt_limit):
         relay.drain_once()
         make_due(outbox)
@@ -83,7 +84,7 @@ def test_what_comes_behind_a_row_that_is_not_done_waits_for_it_and_nothing_else_
 
     first, *behind = append(outbox, "a.created", "b.updated", "a.deleted", key="account-1")
     [other] = append(outbox, "b.created", key="account-2")
-    relay = Relay(outbox, publisher, (queue,), {"a.created": troubled})
+    relay = Relay(outbox, publisher, every_event(queue), {"a.created": troubled})
     relay.drain_once()
     seen = {row.id: (row.status, row.attempts) for row in rows(outbox)}
     well.append(True)
@@ -98,7 +99,7 @@ def test_what_comes_behind_a_row_that_is_not_done_waits_for_it_and_nothing_else_
 
 def test_many_rows_of_one_key_are_delivered_by_the_batch(outbox: Outbox, publisher: Publisher, queue: str) -> None:
     append(outbox, *["a.updated"] * 25, key="account-1")
-    relay = Relay(outbox, publisher, (queue,), batch=10)
+    relay = Relay(outbox, publisher, every_event(queue), batch=10)
 
     assert [relay.drain_once() for _ in range(4)] == [10, 10, 5, 0]
 
@@ -108,7 +109,7 @@ def test_an_outage_of_what_a_handler_needs_burns_no_attempts(outbox: Outbox, pub
         raise Outage("vault")
 
     append(outbox, "a.created", "a.created")
-    relay = Relay(outbox, publisher, (queue,), {"a.created": unreachable})
+    relay = Relay(outbox, publisher, every_event(queue), {"a.created": unreachable})
     for _ in range(outbox.attempt_limit * 2):
         relay.drain_once()
         make_due(outbox)
@@ -120,13 +121,13 @@ def test_a_queue_that_is_down_burns_no_attempts_and_loses_nothing(
     outbox: Outbox, publisher: Publisher, queue: str, valkey_server: ValkeyServer
 ) -> None:
     append(outbox, "a.created")
-    nowhere = Relay(outbox, Publisher("redis://127.0.0.1:1/0"), (queue,))
+    nowhere = Relay(outbox, Publisher("redis://127.0.0.1:1/0"), every_event(queue))
     for _ in range(outbox.attempt_limit + 1):
         assert nowhere.drain_once() == 1
         make_due(outbox)
     assert [(row.status, row.attempts) for row in rows(outbox)] == [("pending", 0)]
 
-    assert Relay(outbox, publisher, (queue,)).drain_once() == 1
+    assert Relay(outbox, publisher, every_event(queue)).drain_once() == 1
     assert len(heard(valkey_server.url, queue)) == 1
 
 
@@ -149,7 +150,7 @@ def test_rows_lost_to_another_relay_are_not_counted_as_completed(
 ) -> None:
     kind = f"lost.{uuid4().hex}"
     append(outbox, kind, kind)
-    relay = Relay(outbox, publisher, (queue,))
+    relay = Relay(outbox, publisher, every_event(queue))
     late = relay._claim()
     age_claims(outbox, 6)
     current = relay._claim()
@@ -181,12 +182,12 @@ def test_what_was_told_and_could_not_be_settled_is_settled_again_or_keeps_its_at
     append(outbox, "a.created")
 
     with suppress(OperationalError):
-        Relay(unlucky, publisher, (queue,)).drain_once()
+        Relay(unlucky, publisher, every_event(queue)).drain_once()
 
     assert [(row.status, row.attempts) for row in rows(outbox)] == [now]
 
 
-def test_housekeeping_that_fails_does_not_hold_up_delivery(
+def test_maintenance_that_fails_does_not_hold_up_delivery(
     outbox: Outbox, publisher: Publisher, queue: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried = []
@@ -199,7 +200,7 @@ def test_housekeeping_that_fails_does_not_hold_up_delivery(
     monkeypatch.setattr(Outbox, "prune", fail)
     append(outbox, *["a.created"] * 40)
     stop = threading.Event()
-    relay = threading.Thread(target=Relay(outbox, publisher, (queue,), batch=1).run, args=(stop,))
+    relay = threading.Thread(target=Relay(outbox, publisher, every_event(queue), batch=1).run, args=(stop,))
     began = time.monotonic()
     relay.start()
     try:
@@ -225,7 +226,7 @@ def test_whoever_cares_is_told_of_a_row_that_failed_by_a_fault_or_a_lost_worker(
     relay = Relay(
         outbox,
         publisher,
-        (queue,),
+        every_event(queue),
         {"a.created": refuse},
         {"a.created": lambda _tx, payload: heard.append(payload["event_id"])},
     )
@@ -233,7 +234,7 @@ def test_whoever_cares_is_told_of_a_row_that_failed_by_a_fault_or_a_lost_worker(
     if trouble == "a lost worker":
         relay._claim()
         age_claims(outbox, 6)
-        relay._bury_at = 0.0
+        relay._abandoned_at = 0.0
     relay.drain_once()
 
     assert statuses(outbox) == {"failed": 1}
@@ -250,7 +251,7 @@ def test_a_failure_that_cannot_be_told_leaves_the_row_failed(outbox: Outbox, pub
     outbox.attempt_limit = 1
     append(outbox, "a.created", "b.created")
 
-    Relay(outbox, publisher, (queue,), {"a.created": refuse}, {"a.created": broken}).drain_once()
+    Relay(outbox, publisher, every_event(queue), {"a.created": refuse}, {"a.created": broken}).drain_once()
 
     assert statuses(outbox) == {"failed": 1, "completed": 1}
 
@@ -258,30 +259,45 @@ def test_a_failure_that_cannot_be_told_leaves_the_row_failed(outbox: Outbox, pub
 def test_what_cannot_be_done_before_the_claim_runs_out_is_given_back(
     outbox: Outbox, publisher: Publisher, queue: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chassis.outbox.relay.WORK_BUDGET_S", 1.0)
+    monkeypatch.setattr("chassis.outbox.relay.WORK_BUDGET_S", 0.3)
     append(outbox, *["slow.created"] * 3)
 
-    Relay(outbox, publisher, (queue,), {"slow.created": lambda _row: time.sleep(1.1)}).drain_once()
+    Relay(outbox, publisher, every_event(queue), {"slow.created": lambda _row: time.sleep(0.4)}).drain_once()
 
     assert [(row.status, row.attempts) for row in rows(outbox)] == [("completed", 1), ("pending", 0), ("pending", 0)]
 
 
-def test_a_committed_event_is_delivered_without_waiting_for_the_sweep(
+def test_a_queue_gets_the_events_routed_to_it_and_no_empty_message(
+    outbox: Outbox, publisher: Publisher, valkey_server: ValkeyServer
+) -> None:
+    some, none, every = (f"tip.test.{uuid4().hex}" for _ in range(3))
+    append(outbox, "a.created", "b.created", "a.deleted")
+
+    routes = {some: ("a.created", "a.deleted"), none: ("c.created",), **every_event(every)}
+    Relay(outbox, publisher, routes).drain_once()
+
+    ids = [str(row.event_id) for row in rows(outbox)]
+    assert heard(valkey_server.url, some) == [ids[0], ids[2]]
+    assert heard(valkey_server.url, every) == ids
+    with redis.Redis.from_url(valkey_server.url) as server:
+        assert server.llen(none) == 0
+
+
+def test_a_committed_event_is_delivered_without_waiting_for_the_poll(
     outbox: Outbox, publisher: Publisher, queue: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chassis.outbox.relay.SWEEP_S", 600.0)
+    monkeypatch.setattr("chassis.outbox.relay.POLL_S", 600.0)
     stop = threading.Event()
-    relay = threading.Thread(target=Relay(outbox, publisher, (queue,)).run, args=(stop,))
+    relay = threading.Thread(target=Relay(outbox, publisher, every_event(queue)).run, args=(stop,))
     relay.start()
     try:
-        time.sleep(0.5)  # the relay has listened and is resting
         for _ in range(3):
             with outbox.begin() as tx:
                 outbox.append(tx, Event("a.created", {}))
             _until_completed(outbox)
     finally:
         stop.set()
-        outbox.bell.ring()
+        outbox.notifier.notify()
         relay.join()
 
     assert statuses(outbox) == {"completed": 3}

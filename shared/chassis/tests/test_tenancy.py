@@ -6,6 +6,7 @@ from sqlalchemy import Connection, text
 
 from chassis import migrations, tenancy
 from chassis.db import TIME_LIMITS_MS as LIMITS
+from chassis.services import ROLES
 from tip_testing.platform_plugin import Platform
 
 SCHEMAS = [service for service in migrations.services() if migrations.scripts(service)]
@@ -100,7 +101,7 @@ def test_views_do_not_show_what_their_reader_may_not_see(platform: Platform) -> 
     assert as_owner == set()
 
 
-@pytest.mark.parametrize("name", migrations.ROLES)
+@pytest.mark.parametrize("name", ROLES)
 def test_no_role_owns_a_table_or_goes_around_row_level_security(platform: Platform, name: str) -> None:
     values = {"role": migrations.role(name)}
     with platform.admin() as connection:
@@ -115,7 +116,7 @@ def test_no_role_owns_a_table_or_goes_around_row_level_security(platform: Platfo
     assert (tuple(rights), owned) == ((False, False, False, False), 0)
 
 
-@pytest.mark.parametrize("name", migrations.ROLES)
+@pytest.mark.parametrize("name", ROLES)
 def test_a_web_process_is_no_worker(platform: Platform, name: str) -> None:
     groups = text("SELECT pg_has_role(:role, :web, 'MEMBER'), pg_has_role(:role, :worker, 'MEMBER')")
     values = {"role": migrations.role(name), "web": tenancy.WEB, "worker": tenancy.WORKER}
@@ -125,7 +126,7 @@ def test_a_web_process_is_no_worker(platform: Platform, name: str) -> None:
     assert (is_web, is_worker) == (name in migrations.web_names(), name not in migrations.web_names())
 
 
-@pytest.mark.parametrize("name", migrations.ROLES)
+@pytest.mark.parametrize("name", ROLES)
 def test_a_role_s_statements_end_also_when_nobody_says_so_at_connecting(platform: Platform, name: str) -> None:
     connection = psycopg2.connect(platform.database_url(name))
     try:

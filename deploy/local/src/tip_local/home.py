@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from chassis.services import ROLES
 from tip_local.datastore import write_private
 from tip_local.errors import Fault
 from tip_local.processes import free_port, port_is_free
 
-SERVICES = ("identity", "accounts", "controls", "intents", "stream_gateway")
-ROLES = (*SERVICES, "identity_web", "accounts_web", "controls_web", "intents_web", "intents_signer")
-"""Who has a password for the database: each service's workers and its web process, and the signer of logs."""
 SIGNING_KEY, VAULT_KEY = "SIGNING_KEY_ENCRYPTION_KEY", "VAULT_KEY_ENCRYPTION_KEY"
 """The variables of the key that seals token signing keys and of the one that seals brokers' secrets."""
 KEYS = (SIGNING_KEY.lower(), VAULT_KEY.lower(), "cursor_key", "log_signing_key")

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 
+from chassis.services import WEB_SERVICES
 from tip_local.demo_ids import demo_id
 from tip_local.home import BROKER_OPERATOR, SIGNING_KEY, VAULT_KEY
 from tip_local.probes import Probe, answers, listens
 from tip_local.stack import Stack
-
-WEB_SERVICES = ("identity", "accounts", "controls", "intents")
 
 
 @dataclass(frozen=True)
@@ -149,12 +148,14 @@ PROCESSES: tuple[ProcessSpec, ...] = (
         port_variables=("TIP_STREAM_PORT", "TIP_EVENTS_PORT"),
     ),
     worker("identity", "relay"),
+    worker("identity", "scheduler"),
     worker("accounts", "relay", env=vault_keys),
-    worker("accounts", "listen"),
+    worker("accounts", "consumer"),
     worker("controls", "relay"),
-    worker("controls", "listen"),
+    worker("controls", "consumer"),
     worker("intents", "relay"),
-    worker("intents", "housekeeper"),
+    worker("intents", "consumer"),
+    worker("intents", "scheduler"),
     ProcessSpec(
         name="intents-signer",
         needs=("intents.worker",),

@@ -7,8 +7,9 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
+from chassis.services import ROLES
 from tip_local.errors import Fault
-from tip_local.home import BROKER_OPERATOR, KEYS, ROLES, SIGNING_KEY, VAULT_KEY, Home
+from tip_local.home import BROKER_OPERATOR, KEYS, SIGNING_KEY, VAULT_KEY, Home
 from tip_local.postgres import EmbeddedPostgres
 from tip_local.settings import Settings
 from tip_local.valkey import EmbeddedValkey

@@ -12,8 +12,9 @@ from flask.typing import ResponseReturnValue
 
 from chassis import config, logs, metrics, openapi, web
 from chassis.asgi import Bridge, Wsgi
+from chassis.services import WEB_SERVICES
 from intents.express import Express
-from tip_local.process_table import WEB_SERVICES, module_exists
+from tip_local.process_table import module_exists
 
 # The first pattern that matches decides. deploy/ingress has the same table.
 ROUTES: tuple[tuple[str, str], ...] = (

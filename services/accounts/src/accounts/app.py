@@ -8,8 +8,9 @@ from sqlalchemy import Engine
 
 from accounts import routes, store, usecases
 from accounts.config import Config
-from chassis import db, logs, sealing, web
-from chassis.config import BadConfiguration, stop_on_bad_configuration
+from accounts.model import EVENT_TYPES
+from chassis import db, logs, web
+from chassis.config import BadConfiguration, decode_key, stop_on_bad_configuration
 from chassis.cursors import Cursors
 from chassis.outbox import Outbox
 from credential_vault import Hashicorp, Keyring, Local, Vault
@@ -30,12 +31,12 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
     )
 
 
-def dependencies(config: Config) -> usecases.Deps:
-    engine = db.engine(config.database_url, pool_size=config.database_pool_size, name="accounts")
+def dependencies(config: Config, name: str = "accounts") -> usecases.Deps:
+    engine = db.engine(config.database_url, pool_size=config.database_pool_size, name=name)
     keyring = _keyring(config)
     return usecases.Deps(
         engine,
-        Outbox(engine, store.SCHEMA, attempt_limit=config.outbox_attempt_limit),
+        Outbox(engine, store.SCHEMA, event_types=EVENT_TYPES, attempt_limit=config.outbox_attempt_limit),
         keyring,
         _vault(config, engine, keyring),
         _fingerprint_key(config, keyring),
@@ -63,5 +64,5 @@ def _vault(config: Config, engine: Engine, keyring: Keyring) -> Vault:
 
 def _fingerprint_key(config: Config, keyring: Keyring) -> bytes:
     if config.fingerprint_key:
-        return sealing.decode_key(config.fingerprint_key, "FINGERPRINT_KEY")
+        return decode_key(config.fingerprint_key, "FINGERPRINT_KEY")
     return keyring.derive("fingerprint")

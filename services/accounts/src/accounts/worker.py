@@ -1,24 +1,28 @@
-"""accounts' processes beside the web: `python -m accounts.worker relay` and `… listen`."""
+"""accounts' processes beside the web: `python -m accounts.worker relay` and `… consumer`."""
 
-import sys
-import threading
 from collections.abc import Mapping
+from functools import partial
 from uuid import UUID
 
 from accounts import model, store, usecases
 from accounts.app import dependencies
 from accounts.config import Config
-from chassis import db, process
-from chassis.config import ServiceConfig, stop_on_bad_configuration
-from chassis.feed import Feed
+from chassis import db, queues
+from chassis.config import ServiceConfig
+from chassis.feed import Feed, Handle
 from chassis.outbox import Row
-from chassis.outbox.relay import Failure, Handler, Relay
+from chassis.outbox.relay import Failure, Handler, Relay, Routes
 from chassis.queues import Outage, Publisher
+from chassis.worker.consumer import FeedConsumer
+from chassis.worker.main import Job, Prepared, main
 from credential_vault import Unavailable
 
-# Doorbells of those who hear from accounts. A doorbell that nobody answers would only pile up in the queue.
-LISTENERS = ("tip.controls",)
-LISTEN_EVERY_S = 1.0
+QUEUE = queues.name("accounts", "consumer")
+ROUTES: Routes = {
+    queues.name("controls", "consumer"): {model.ACCOUNT_DELETED},
+    queues.name("intents", "consumer"): model.EVENT_TYPES,
+}
+SOURCES: Mapping[str, Handle] = {"intents": usecases.apply_intents_event}
 FAILURES: Mapping[str, Failure] = dict.fromkeys(model.CREDENTIAL_EVENTS, usecases.give_up)
 
 
@@ -33,29 +37,21 @@ def handlers(deps: usecases.Deps) -> Mapping[str, Handler]:
     return dict.fromkeys(model.CREDENTIAL_EVENTS, settle)
 
 
-def relay() -> None:
-    with stop_on_bad_configuration("accounts-relay"):
-        config = Config.from_env()
-        deps = dependencies(config)
+def relay(config: Config, name: str) -> Prepared:
+    deps = dependencies(config, name)
     publisher = Publisher(config.queues)
-    runner = Relay(deps.outbox, publisher, LISTENERS, handlers(deps), FAILURES, keep_days=config.outbox_keep_days)
-    process.run("accounts-relay", runner.run, log_format=config.log_format, level=config.log_level)
+    runner = Relay(deps.outbox, publisher, ROUTES, handlers(deps), FAILURES, keep_days=config.outbox_keep_days)
+    return Prepared(runner.run)
 
 
-def listen() -> None:
-    with stop_on_bad_configuration("accounts-listen"):
-        config = ServiceConfig.from_env()  # and no more: this process opens no secret, so it never holds the key
-        engine = db.engine(config.database_url, pool_size=config.database_pool_size, name="accounts-listen")
-        feed = Feed(engine, store.SCHEMA, "intents")
+def consumer(config: ServiceConfig, name: str) -> Prepared:
+    """Reads no more than every service: this process opens no secret, so it never holds the key."""
+    engine = db.engine(config.database_url, pool_size=config.database_pool_size, name=name)
+    drains = [partial(Feed(engine, store.SCHEMA, source).drain, handle) for source, handle in SOURCES.items()]
+    return Prepared(partial(FeedConsumer(name, QUEUE, drains).run, config.queues))
 
-    def loop(stop: threading.Event) -> None:
-        # Without a doorbell: intents tell much, and little of it is for us.
-        while not stop.is_set():
-            feed.hear(usecases.hear_intents, stop)
-            stop.wait(LISTEN_EVERY_S)
 
-    process.run("accounts-listen", loop, log_format=config.log_format, level=config.log_level)
-
+JOBS = {"relay": Job(Config, relay), "consumer": Job(ServiceConfig, consumer)}
 
 if __name__ == "__main__":
-    {"relay": relay, "listen": listen}[sys.argv[1]]()
+    main("accounts", JOBS)

@@ -11,6 +11,7 @@ from chassis.cursors import Cursors
 from chassis.outbox import Outbox
 from controls import routes, store, usecases
 from controls.config import Config
+from controls.model import EVENT_TYPES
 from controls.paths import WholeSegments
 
 
@@ -31,6 +32,7 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
     return app
 
 
-def dependencies(config: Config) -> usecases.Deps:
-    engine = db.engine(config.database_url, pool_size=config.database_pool_size, name="controls")
-    return usecases.Deps(engine, Outbox(engine, store.SCHEMA, attempt_limit=config.outbox_attempt_limit))
+def dependencies(config: Config, name: str = "controls") -> usecases.Deps:
+    engine = db.engine(config.database_url, pool_size=config.database_pool_size, name=name)
+    outbox = Outbox(engine, store.SCHEMA, event_types=EVENT_TYPES, attempt_limit=config.outbox_attempt_limit)
+    return usecases.Deps(engine, outbox)

@@ -10,6 +10,8 @@ from uuid import UUID
 from control_rules import Command, Window
 
 CONTROLS_PREMIUM = "controls_premium"
+CONTROL_UPDATED = "control.updated"
+EVENT_TYPES = (CONTROL_UPDATED,)
 TIME_FIELDS = ("trading_start", "trading_end", "stale_order_millis")
 LIMIT_FIELDS = ("max_quantity", "max_notional", "price_collar_bps", "max_orders_per_minute", "max_orders_per_day")
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Engine
 
-from chassis.feed import Told
+from chassis.feed import FeedEvent
 from chassis.outbox import Event, Outbox
 from chassis.principals import Kind, Principal
 from control_rules import Decision, evaluate, facts_from_row
@@ -150,10 +150,10 @@ def preview(
     return evaluate(facts_from_row({**row, **supposed}), asked.command, at), at, supposed
 
 
-def hear_account(tx: Connection, told: Told) -> None:
+def apply_account_event(tx: Connection, event: FeedEvent) -> None:
     """An account deleted takes its controls along."""
-    if told.event_type == "account.deleted":
-        store.forget_account(tx, UUID(told.payload["account_id"]))
+    if event.event_type == "account.deleted":
+        store.forget_account(tx, UUID(event.payload["account_id"]))
 
 
 def _scope(tx: Connection, principal: Principal, account_id: UUID | None, symbol: str | None = None) -> model.Scope:
@@ -187,7 +187,7 @@ def _updated(kind: type[model.Control], scope: model.Scope, version: int, *, del
     ids = {"organization_id": scope.organization_id, "account_id": scope.account_id, "symbol": scope.symbol}
     payload = {name: str(value) for name, value in ids.items() if value is not None}
     return Event(
-        "control.updated",
+        model.CONTROL_UPDATED,
         {**payload, "control": store.name(kind), "version": version, "deleted": deleted},
         ordering_key=str(scope.account_id or scope.organization_id),
     )

@@ -1,42 +1,36 @@
-"""controls' processes beside the web: `python -m controls.worker relay` and `… listen`."""
+"""controls' processes beside the web: `python -m controls.worker relay` and `… consumer`."""
 
-import sys
-import threading
+from collections.abc import Mapping
+from functools import partial
 
-from chassis import process, queues
-from chassis.config import stop_on_bad_configuration
-from chassis.feed import Feed
-from chassis.outbox.relay import Relay
+from chassis import queues
+from chassis.feed import Feed, Handle
+from chassis.outbox.relay import Relay, Routes
 from chassis.queues import Publisher
+from chassis.worker.consumer import FeedConsumer
+from chassis.worker.main import Job, Prepared, main
 from controls import store, usecases
 from controls.app import dependencies
 from controls.config import Config
+from controls.model import EVENT_TYPES
 
-# The doorbell of `listen`. Losing a ring costs a second: it sweeps.
-QUEUE = "tip.controls"
-# Doorbells of those who hear from controls. Whoever sweeps controls_api.feed hears without one; a doorbell that nobody
-# answers would only pile up in the queue.
-LISTENERS: tuple[str, ...] = ()
-
-
-def relay() -> None:
-    with stop_on_bad_configuration("controls-relay"):
-        config = Config.from_env()
-    deps = dependencies(config)
-    runner = Relay(deps.outbox, Publisher(config.queues), LISTENERS, keep_days=config.outbox_keep_days)
-    process.run("controls-relay", runner.run, log_format=config.log_format, level=config.log_level)
+QUEUE = queues.name("controls", "consumer")
+ROUTES: Routes = {queues.name("intents", "consumer"): EVENT_TYPES}
+SOURCES: Mapping[str, Handle] = {"accounts": usecases.apply_account_event}
 
 
-def listen() -> None:
-    with stop_on_bad_configuration("controls-listen"):
-        config = Config.from_env()
-    feed = Feed(dependencies(config).engine, store.SCHEMA, "accounts")
+def relay(config: Config, name: str) -> Prepared:
+    outbox = dependencies(config, name).outbox
+    return Prepared(Relay(outbox, Publisher(config.queues), ROUTES, keep_days=config.outbox_keep_days).run)
 
-    def loop(stop: threading.Event) -> None:
-        queues.listen(config.queues, QUEUE, lambda _messages: feed.hear(usecases.hear_account, stop), stop)
 
-    process.run("controls-listen", loop, log_format=config.log_format, level=config.log_level)
+def consumer(config: Config, name: str) -> Prepared:
+    engine = dependencies(config, name).engine
+    drains = [partial(Feed(engine, store.SCHEMA, source).drain, handle) for source, handle in SOURCES.items()]
+    return Prepared(partial(FeedConsumer(name, QUEUE, drains).run, config.queues))
 
+
+JOBS = {"relay": Job(Config, relay), "consumer": Job(Config, consumer)}
 
 if __name__ == "__main__":
-    {"relay": relay, "listen": listen}[sys.argv[1]]()
+    main("controls", JOBS)

@@ -11,7 +11,8 @@ from chassis.cursors import Cursors
 from chassis.outbox import Outbox
 from chassis.ratelimit import RateLimit
 from identity import routes, store, usecases
-from identity.config import Config, RelayConfig
+from identity.config import Config, WorkerConfig
+from identity.model import EVENT_TYPES
 from identity.providers.configured import provider
 from identity.signing import Signer
 
@@ -37,9 +38,9 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
     )
 
 
-def dependencies(config: RelayConfig) -> usecases.Deps:
-    engine = db.engine(config.database_url, pool_size=config.database_pool_size, name="identity")
-    outbox = Outbox(engine, store.SCHEMA, attempt_limit=config.outbox_attempt_limit)
+def dependencies(config: WorkerConfig, name: str = "identity") -> usecases.Deps:
+    engine = db.engine(config.database_url, pool_size=config.database_pool_size, name=name)
+    outbox = Outbox(engine, store.SCHEMA, event_types=EVENT_TYPES, attempt_limit=config.outbox_attempt_limit)
     signer = Signer(
         config.signing_key_encryption_keys,
         issuer=config.token_issuer,

@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 
-from chassis import sealing
-from chassis.config import BadConfiguration, ServiceConfig, setting
+from chassis.config import BadConfiguration, ServiceConfig, decode_key, setting
 from identity.model import Limits
 
 
 @dataclass(frozen=True)
-class RelayConfig(ServiceConfig):
-    """What every process of identity reads. The relay reads no more: it signs nothing, so it never holds the key."""
+class WorkerConfig(ServiceConfig):
+    """What the scheduler reads: it signs nothing, so it never holds the key. The relay reads even less."""
 
     public_url: str = setting(
         "PUBLIC_URL", "where callers reach this service, for discovery; TOKEN_ISSUER when empty", default=""
@@ -67,7 +66,7 @@ class RelayConfig(ServiceConfig):
 
 
 @dataclass(frozen=True)
-class Config(RelayConfig):
+class Config(WorkerConfig):
     signing_key_encryption_key: str = setting(
         "SIGNING_KEY_ENCRYPTION_KEY", "32 random bytes in base64; seals the signing keys at rest", secret=True
     )
@@ -81,6 +80,6 @@ class Config(RelayConfig):
     @property
     def signing_key_encryption_keys(self) -> tuple[bytes, ...]:
         """The current one first."""
-        current = sealing.decode_key(self.signing_key_encryption_key, "SIGNING_KEY_ENCRYPTION_KEY")
+        current = decode_key(self.signing_key_encryption_key, "SIGNING_KEY_ENCRYPTION_KEY")
         earlier = self.earlier_signing_key_encryption_keys
-        return current, *(sealing.decode_key(key, "EARLIER_SIGNING_KEY_ENCRYPTION_KEYS") for key in earlier)
+        return current, *(decode_key(key, "EARLIER_SIGNING_KEY_ENCRYPTION_KEYS") for key in earlier)

@@ -30,6 +30,21 @@ PERMISSIONS = (
     "credential:read",
     "credential:edit",
 )
+EVENT_TYPES = (
+    "api_key.created",
+    "api_key.deleted",
+    "api_key.updated",
+    "entitlement.deleted",
+    "entitlement.updated",
+    "membership.deleted",
+    "membership.updated",
+    "organization.created",
+    "organization.updated",
+    "service_account.created",
+    "service_account.deleted",
+    "service_account.updated",
+    "user.deleted",
+)
 ADMIN = "admin"
 ENVIRONMENTS = ("paper", "live")
 ENTITLEMENTS = ("controls_premium", "trading_live")

@@ -8,11 +8,12 @@ from flask import Flask
 from chassis import db, logs, web
 from chassis.config import stop_on_bad_configuration
 from chassis.cursors import Cursors
-from chassis.hints import Hints
+from chassis.hints import LogHeadHints
 from chassis.outbox import Outbox
 from intents import holdings, routes, store, usecases
 from intents.config import Config
 from intents.express import Express
+from intents.model.events import EVENT_TYPES
 
 
 def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
@@ -35,7 +36,7 @@ def create_front(environment: Mapping[str, str] = os.environ) -> Express:
     return Express(create_app(environment))
 
 
-def dependencies(config: Config) -> usecases.Deps:
-    engine = db.engine(config.database_url, pool_size=config.database_pool_size, name="intents")
-    outbox = Outbox(engine, store.SCHEMA, attempt_limit=config.outbox_attempt_limit)
-    return usecases.Deps(engine, store.Direct(engine), outbox, Hints(config.queues))
+def dependencies(config: Config, name: str = "intents") -> usecases.Deps:
+    engine = db.engine(config.database_url, pool_size=config.database_pool_size, name=name)
+    outbox = Outbox(engine, store.SCHEMA, event_types=EVENT_TYPES, attempt_limit=config.outbox_attempt_limit)
+    return usecases.Deps(engine, store.Direct(engine), outbox, LogHeadHints(config.queues))

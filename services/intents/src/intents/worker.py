@@ -1,85 +1,77 @@
-"""The processes of intents beside the web: `python -m intents.worker relay`."""
+"""intents' processes beside the web: `python -m intents.worker relay`, `… consumer`, `… scheduler` and three more."""
 
-import sys
-import threading
-import time
-from collections.abc import Callable
 from functools import partial
+from threading import Event
 
-from sqlalchemy.exc import SQLAlchemyError
-
-from chassis import db, logs, process, sealing
-from chassis.config import stop_on_bad_configuration
-from chassis.outbox.relay import Relay
+from chassis import db, logs, queues
+from chassis.config import decode_key
+from chassis.outbox.relay import Relay, Routes
 from chassis.queues import Publisher
+from chassis.worker.consumer import FeedConsumer
+from chassis.worker.main import Job, Prepared, main
+from chassis.worker.periodic import PeriodicTask, run_tasks
 from intents import usecases
 from intents.app import dependencies
 from intents.config import Config, SignerConfig
 from intents.execution import executor, processes
+from intents.execution.config import ExecutionConfig
+from intents.model.events import CREDENTIAL_INVALID, INTENT_SUBMITTED
 from intents.signing import HeadSigner
 
 log = logs.get(__name__)
 
-LISTEN_EVERY_S = 0.5
-LISTENERS: tuple[str, ...] = (executor.QUEUE,)
+QUEUE = queues.name("intents", "consumer")
+ROUTES: Routes = {
+    executor.QUEUE: {INTENT_SUBMITTED},
+    queues.name("accounts", "consumer"): {CREDENTIAL_INVALID},
+}
+SOURCES = usecases.FEEDS
 
 
-def relay() -> None:
-    with stop_on_bad_configuration("intents-relay"):
-        config = Config.from_env()
-    deps = dependencies(config)
-    runner = Relay(deps.outbox, Publisher(config.queues), LISTENERS, keep_days=config.outbox_keep_days)
-    process.run("intents-relay", runner.run, log_format=config.log_format, level=config.log_level)
+def relay(config: Config, name: str) -> Prepared:
+    outbox = dependencies(config, name).outbox
+    return Prepared(Relay(outbox, Publisher(config.queues), ROUTES, keep_days=config.outbox_keep_days).run)
 
 
-def housekeeper() -> None:
-    with stop_on_bad_configuration("intents-housekeeper"):
-        config = Config.from_env()
-    deps = dependencies(config)
-    keep_house = partial(usecases.keep_house, deps, refusals_kept_days=config.refusals_kept_days)
-
-    def loop(stop: threading.Event) -> None:
-        due = 0.0
-        while not stop.is_set():
-            _unless_unavailable("housekeeper", lambda: usecases.hear(deps, stop))
-            if time.monotonic() >= due and not _unless_unavailable("housekeeper", keep_house):
-                due = time.monotonic() + config.statistics_every_seconds
-            stop.wait(max(0.0, min(LISTEN_EVERY_S, due - time.monotonic())))
-
-    process.run("intents-housekeeper", loop, log_format=config.log_format, level=config.log_level)
+def consumer(config: Config, name: str) -> Prepared:
+    deps = dependencies(config, name)
+    drains = [partial(usecases.drain_feed, deps, source) for source in SOURCES]
+    return Prepared(partial(FeedConsumer(name, QUEUE, drains).run, config.queues))
 
 
-def signer() -> None:
-    with stop_on_bad_configuration("intents-signer"):
-        config = SignerConfig.from_env()
-        key = sealing.decode_key(config.log_signing_key, "LOG_SIGNING_KEY")
-    deps = usecases.SigningDeps(db.engine(config.database_url, pool_size=1, name="intents-signer"), HeadSigner(key))
+def scheduler(config: Config, name: str) -> Prepared:
+    deps = dependencies(config, name)
 
-    def loop(stop: threading.Event) -> None:
+    def loop(stop: Event) -> None:
+        maintain = partial(usecases.run_maintenance, deps, config.refusals_kept_days, stop)
+        run_tasks(name, [PeriodicTask("run_maintenance", config.statistics_every_seconds, maintain)], stop)
+
+    return Prepared(loop)
+
+
+def signer(config: SignerConfig, name: str) -> Prepared:
+    key = decode_key(config.log_signing_key, "LOG_SIGNING_KEY")
+    deps = usecases.SigningDeps(db.engine(config.database_url, pool_size=1, name=name), HeadSigner(key))
+
+    def sign_heads() -> bool:
+        return usecases.sign_heads(deps) == usecases.SIGNED_AT_ONCE
+
+    def loop(stop: Event) -> None:
         # For `tip verify --public-key`: whoever distrusts the database must not have to take the key from it.
         log.info("log_signing_key", key_id=deps.signer.key_id, public_key=deps.signer.public_key.hex())
-        while not stop.is_set():
-            if _unless_unavailable("signer", lambda: usecases.sign_heads(deps)) < usecases.SIGNED_AT_ONCE:
-                stop.wait(config.sign_every_seconds)
+        run_tasks(name, [PeriodicTask("sign_heads", config.sign_every_seconds, sign_heads)], stop)
 
-    process.run("intents-signer", loop, log_format=config.log_format, level=config.log_level)
+    return Prepared(loop)
 
 
-def _unless_unavailable(name: str, work: Callable[[], int]) -> int:
-    try:
-        return work()
-    except SQLAlchemyError as error:
-        if not db.is_unavailable(error):
-            raise
-        log.warning("worker_database_unavailable", worker=name, error=type(error).__name__)
-        return 0
-
+JOBS = {
+    "relay": Job(Config, relay),
+    "consumer": Job(Config, consumer),
+    "scheduler": Job(Config, scheduler),
+    "signer": Job(SignerConfig, signer),
+    "executor": Job(ExecutionConfig, processes.prepare_executor),
+    "reconciler": Job(ExecutionConfig, processes.prepare_reconciler),
+}
 
 if __name__ == "__main__":
-    {
-        "relay": relay,
-        "housekeeper": housekeeper,
-        "signer": signer,
-        "executor": processes.executor,
-        "reconciler": processes.reconciler,
-    }[sys.argv[1]]()
+    main("intents", JOBS)

@@ -42,10 +42,9 @@ _EXISTING = text("SELECT id FROM accounts_api.account WHERE id = ANY(:ids)").bin
 _HEADS = text("""
     SELECT account_id, last_sequence FROM intents_api.account_head WHERE account_id = ANY(:ids)
 """).bindparams(bindparam("ids", type_=ARRAY(Uuid)))
-_KEYS = text("""
-    SELECT id, permissions FROM identity_api.api_key
-    WHERE id = ANY(:ids) AND NOT disabled AND NOT organization_disabled AND (expires_at IS NULL OR expires_at > now())
-""").bindparams(bindparam("ids", type_=ARRAY(Uuid)))
+_KEYS = text("SELECT id, permissions FROM identity_api.usable_api_key WHERE id = ANY(:ids)").bindparams(
+    bindparam("ids", type_=ARRAY(Uuid))
+)
 # For many what chassis.access reads for one.
 _USERS = text("""
     SELECT asked.subject, asked.external_id, u.id AS user_id, u.deleted, o.id AS organization_id,

@@ -49,7 +49,7 @@ _LOCAL_KEYS_COOLDOWN_S = 1.0
 
 
 class KeyRow(NamedTuple):
-    """A usable API key, as `identity_api.api_key` has it: not disabled, not expired, nor its organization."""
+    """A usable API key, as `identity_api.usable_api_key` has it."""
 
     id: UUID
     key_digest: bytes

@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from typing import Any, Self, cast
 from urllib.parse import urlsplit
 
+from chassis import sealing
+
 EXIT_BAD_CONFIGURATION = 2
 
 _ROLES = ("admin", "member", "read_only")
@@ -100,6 +102,14 @@ def _read(field: dataclasses.Field[Any], source: Mapping[str, str]) -> dict[str,
 
 def _explain(field: dataclasses.Field[Any], problem: ValueError) -> str:
     return "must be a number" if field.type in (int, float) else str(problem)
+
+
+def decode_key(text: str, variable: str) -> bytes:
+    """32 bytes from their base64 form, or BadConfiguration naming the variable."""
+    try:
+        return sealing.decode_key(text)
+    except sealing.BadKey as problem:
+        raise BadConfiguration(f"{variable}: {problem}") from None
 
 
 @dataclasses.dataclass(frozen=True)

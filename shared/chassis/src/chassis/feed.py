@@ -1,6 +1,6 @@
-"""Hearing what another service tells: at least once in, exactly once done.
+"""Consuming another service's feed: delivered at least once, applied exactly once.
 
-A message only wakes the listener. What happened is read from the owner's feed (`accounts_api.feed` and the like, by
+A message only wakes the consumer. What happened is read from the owner's feed (`accounts_api.feed` and the like, by
 gap-free position) after the position saved here, and the new position is saved in the transaction of the effect.
 """
 
@@ -11,9 +11,8 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import BigInteger, Column, Connection, Engine, MetaData, Table, Text, text
-from sqlalchemy.exc import SQLAlchemyError
 
-from chassis import db, logs, tracing
+from chassis import logs, tracing
 
 log = logs.get(__name__)
 
@@ -41,8 +40,8 @@ def table(metadata: MetaData) -> None:
 
 
 @dataclass(frozen=True)
-class Told:
-    """One event as its owner tells it."""
+class FeedEvent:
+    """One event as its owner publishes it."""
 
     position: int
     event_id: UUID
@@ -51,12 +50,12 @@ class Told:
     traceparent: str | None
 
 
-Handle = Callable[[Connection, Told], None]
+Handle = Callable[[Connection, FeedEvent], None]
 
 
 @dataclass(frozen=True)
 class Feed:
-    """What one service (`schema`) has heard from another (`source`)."""
+    """The feed of one service (`source`) as another (`schema`) consumes it."""
 
     engine: Engine
     schema: str
@@ -64,21 +63,12 @@ class Feed:
     batch: int = BATCH
     """How many events share a transaction, and so the locks that handling them takes."""
 
-    def hear(self, handle: Handle, stop: threading.Event) -> None:
-        """A turn of a listening process: catch up, or leave it to the next turn if the database is out of reach."""
-        try:
-            self.catch_up(handle, stop)
-        except SQLAlchemyError as error:
-            if not db.is_unavailable(error):
-                raise
-            log.warning("listener_database_unavailable", source=self.source, error=type(error).__name__)
-
-    def catch_up(self, handle: Handle, stop: threading.Event | None = None) -> int:
-        """Handle everything not heard yet, in order, or until asked to stop; how much it was."""
+    def drain(self, handle: Handle, stop: threading.Event | None = None) -> int:
+        """Handle every event not yet consumed, in order, or until asked to stop; how many there were."""
         total = 0
-        # Asked before every page: whoever is far behind must not take a minute to stop, nor seem to hang meanwhile.
-        while not (stop and stop.is_set()) and (heard := self._page(handle)):
-            total += heard
+        # Checked before every page: a consumer far behind must not take a minute to stop, nor seem to hang meanwhile.
+        while not (stop and stop.is_set()) and (consumed := self._page(handle)):
+            total += consumed
         return total
 
     def _page(self, handle: Handle) -> int:
@@ -86,8 +76,8 @@ class Feed:
             position = self._locked_position(tx)
             events = self._after(tx, position)
             if events and events[0].position != position + 1:
-                # Positions have no gaps, so what is missing was pruned before we came to hear it.
-                log.error("feed_gap", source=self.source, heard=position, next=events[0].position)
+                # Positions have no gaps, so what is missing was pruned before we consumed it.
+                log.error("feed_gap", source=self.source, consumed=position, next=events[0].position)
             for event in events:
                 token = tracing.current.set(tracing.Trace.begin(str(event.event_id), event.traceparent))
                 try:
@@ -109,7 +99,7 @@ class Feed:
         )
         return int(found.scalar_one())
 
-    def _after(self, tx: Connection, position: int) -> list[Told]:
+    def _after(self, tx: Connection, position: int) -> list[FeedEvent]:
         rows = tx.execute(
             text(
                 f"SELECT position, event_id, event_type, payload, traceparent FROM {self.source}_api.feed "  # noqa: S608
@@ -117,7 +107,7 @@ class Feed:
             ),
             {"position": position, "batch": self.batch},
         )
-        return [Told(*row) for row in rows]
+        return [FeedEvent(*row) for row in rows]
 
     def _save(self, tx: Connection, position: int) -> None:
         tx.execute(

@@ -24,8 +24,8 @@ class Report(NamedTuple):
     facts: Mapping[str, Any]
 
 
-class Pulse(threading.Event):
-    """The request to stop. Every loop asks for it at every turn, so who no longer asks no longer turns."""
+class StopSignal(threading.Event):
+    """The request to stop. Every loop polls it at every turn; a loop that stops polling is reported as hung."""
 
     def __init__(self, longest_turn_seconds: float = LONGEST_TURN_SECONDS) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class Pulse(threading.Event):
         return super().is_set()
 
     def wait(self, timeout: float | None = None) -> bool:
-        self._turned[threading.current_thread()] = math.inf  # who rests does not hang
+        self._turned[threading.current_thread()] = math.inf  # a resting loop does not hang
         try:
             return super().wait(timeout)
         finally:
@@ -54,18 +54,18 @@ class Pulse(threading.Event):
 Ready = Callable[[], Report]
 
 
-def serve(host: str, port: int, pulse: Pulse, ready: Ready) -> None:
+def serve(host: str, port: int, stop: StopSignal, ready: Ready) -> None:
     """Answer /health/live, /health/ready and /metrics from a thread of its own, until the process ends."""
     listener = socket.create_server((host, port))
-    serving = _serve(listener, _Pages(pulse, ready))
+    serving = _serve(listener, _Pages(stop, ready))
     threading.Thread(target=asyncio.run, args=(serving,), name="health", daemon=True).start()
 
 
 class _Pages:
     """What is answered, as status, media type and body."""
 
-    def __init__(self, pulse: Pulse, ready: Ready) -> None:
-        self._pulse, self._ready = pulse, ready
+    def __init__(self, stop: StopSignal, ready: Ready) -> None:
+        self._stop, self._ready = stop, ready
         self._asking = asyncio.Lock()
 
     async def answer(self, request_line: str) -> "_Answer":
@@ -73,7 +73,7 @@ class _Pages:
         if method != "GET":
             return _problem(HTTPStatus.METHOD_NOT_ALLOWED)
         if target == "/health/live":
-            return _told("live", self._pulse.report)
+            return _told("live", self._stop.report)
         if target == "/health/ready":
             async with self._asking:  # it may wait for a database: one thread for all who ask
                 return await _in_thread(lambda: _told("ready", self._ready))

@@ -1,7 +1,7 @@
-"""Telling other processes that a log has grown, without waiting for anybody: a kombu fanout, hints and nothing more.
+"""Hints through a kombu fanout: a log has grown to this position.
 
-A writer tells after its commit how far a log has come; a reader that hears of it reads the log. Hints may be lost,
-doubled or late: readers also look by themselves. So a writer never waits for the broker and never fails because of it.
+A writer publishes them after its commit; a reader that receives one reads the log. Hints may be lost, doubled or late:
+readers also poll. So a writer never waits for the broker and never fails because of it.
 """
 
 import asyncio
@@ -10,95 +10,65 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from kombu import Consumer, Exchange, Message, Producer, Queue
 
 from chassis import logs, queues
+from chassis.worker.after_commit import AfterCommitSender, Send
 
 log = logs.get(__name__)
 
 EXCHANGE = Exchange("tip-hints", type="fanout", durable=False)
-_AT_MOST_EVERY_S = 0.004
+_EVERY_S = 0.004
 _RETRY_S = 1.0
-_MAX_WAITING = 10_000
-_LOOK_S = 0.2  # how soon a listener notices that it should stop
+_POLL_S = 0.2  # how soon a listener notices that it should stop
 _SILENCE_S = 5.0
 _connections = itertools.count(1)
 
-Heard = Callable[[Mapping[str, int]], object]
 
-
-class Hints:
-    """The writers' side. One per process and safe in threads; the sending is a thread's own."""
+class LogHeadHints:
+    """The writers' side: publishes how far a log has grown. One per process, safe in threads."""
 
     def __init__(self, queue_url: str) -> None:
         self._url = queue_url
-        self._waiting: dict[str, int] = {}
-        self._told = threading.Event()
-        self._thread_of: int | None = None
-        self._lock = threading.Lock()
+        self._sender = AfterCommitSender(
+            "hints",
+            self._connect,
+            queues.UNREACHABLE,
+            every_s=_EVERY_S,
+            retry_s=_RETRY_S,
+            failed_event="hint_publish_failed",
+        )
 
-    def tell(self, log_id: object, position: int) -> None:
-        """Return at once; whoever listens knows of the position within a few milliseconds."""
-        if self._thread_of != os.getpid():
-            self._start()
-        with self._lock:
-            if len(self._waiting) < _MAX_WAITING:
-                self._waiting[str(log_id)] = max(position, self._waiting.get(str(log_id), 0))
-        self._told.set()
+    def publish(self, log_id: object, position: int) -> None:
+        """Return at once; the listeners know of the position within a few milliseconds."""
+        self._sender.signal(str(log_id), position)
 
-    def _start(self) -> None:
-        # Started on first use, so that it runs in the worker process and not in the one that forked it.
-        with self._lock:
-            if self._thread_of != os.getpid():
-                threading.Thread(target=self._run, name="hints", daemon=True).start()
-                self._thread_of = os.getpid()
-
-    def _run(self) -> None:
-        while True:
-            self._told.wait()
-            try:
-                with queues.connection(self._url, queues.PUBLISHING) as opened:
-                    opened.ensure_connection(max_retries=0)  # kombu would rest two seconds and try again
-                    self._send(_announcing(opened))
-            except queues.UNREACHABLE as error:
-                log.info("hints_unheard", error=type(error).__name__)
-                time.sleep(_RETRY_S)
-                self._forget()
-
-    def _forget(self) -> None:
-        """What could not be told is not told again: the readers look by themselves, and the next hint says more."""
-        with self._lock:
-            self._waiting = {}
-            self._told.clear()
-
-    def _send(self, announce: Heard) -> None:
-        while True:
-            self._told.wait()
-            self._told.clear()
-            with self._lock:
-                waiting, self._waiting = self._waiting, {}
-            announce(waiting)
-            time.sleep(_AT_MOST_EVERY_S)
+    @contextmanager
+    def _connect(self) -> Iterator[Send]:
+        with queues.connection(self._url, queues.PUBLISHING) as opened:
+            opened.ensure_connection(max_retries=0)  # kombu would rest two seconds and try again
+            yield _publishing(opened)
 
 
-async def listen(queue_url: str, heard: Heard) -> None:
-    """Call `heard` with the newest position of every log that grew, until cancelled."""
+async def listen(queue_url: str, receive: Send) -> None:
+    """Call `receive` with the newest position of every log that grew, until cancelled."""
     loop, stop = asyncio.get_running_loop(), threading.Event()
     failed = loop.create_future()
 
-    def bring(call: Callable[..., object], what: object) -> None:
+    def on_the_loop(call: Callable[..., object], argument: object) -> None:
         with suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(call, what)
+            loop.call_soon_threadsafe(call, argument)
 
     def run() -> None:
         try:
-            _listen(queue_url, lambda said: bring(heard, said), stop)
+            _listen(queue_url, partial(on_the_loop, receive), stop)
         except Exception as error:  # noqa: BLE001 - whoever awaits this decides what it means
-            bring(failed.set_exception, error)
+            on_the_loop(failed.set_exception, error)
 
     # kombu knows no event loop, so it listens in a thread. Nobody waits for that one: it may be waiting for a broker.
     threading.Thread(target=run, name="hints", daemon=True).start()
@@ -108,39 +78,39 @@ async def listen(queue_url: str, heard: Heard) -> None:
         stop.set()
 
 
-def _listen(queue_url: str, heard: Heard, stop: threading.Event) -> None:
+def _listen(queue_url: str, receive: Send, stop: threading.Event) -> None:
     while not stop.is_set():
         try:
             with queues.connection(queue_url) as opened:
                 opened.ensure_connection(max_retries=1, interval_start=0.1, timeout=2)
-                _hear(opened, heard, stop)
+                _receive(opened, receive, stop)
         except queues.UNREACHABLE as error:
-            log.info("hints_lost", error=type(error).__name__)
+            log.info("hint_listen_lost", error=type(error).__name__)
             stop.wait(_RETRY_S)
 
 
-def _hear(opened: Any, heard: Heard, stop: threading.Event) -> None:
-    heard_at = asked_at = time.monotonic()
+def _receive(opened: Any, receive: Send, stop: threading.Event) -> None:
+    received_at = probed_at = time.monotonic()
 
-    def received(said: Any, _: Message) -> None:
-        nonlocal heard_at
-        heard_at = time.monotonic()
-        heard(_positions(said))
+    def received(body: Any, _: Message) -> None:
+        nonlocal received_at
+        received_at = time.monotonic()
+        receive(_positions(body))
 
     with Consumer(
         opened, [_queue()], callbacks=[received], accept=["json"], no_ack=True, on_decode_error=lambda *_: None
     ):
-        announce = _announcing(opened)
+        publish = _publishing(opened)
         while not stop.is_set():
             with suppress(TimeoutError):
-                opened.drain_events(timeout=_LOOK_S)
-            # A connection that is dead at the other end only is silent, too: so something is said now and then.
+                opened.drain_events(timeout=_POLL_S)
+            # A connection that is dead at the other end only is silent, too: an empty hint now and then probes it.
             now = time.monotonic()
-            if now > heard_at + 2 * _SILENCE_S:
+            if now > received_at + 2 * _SILENCE_S:
                 raise OSError("silent")
-            if now > asked_at + _SILENCE_S:
-                asked_at = now
-                announce({})
+            if now > probed_at + _SILENCE_S:
+                probed_at = now
+                publish({})
 
 
 def _queue() -> Queue:
@@ -149,13 +119,13 @@ def _queue() -> Queue:
     return Queue(name, EXCHANGE, durable=False, exclusive=True, auto_delete=True)
 
 
-def _announcing(opened: Any) -> Heard:
+def _publishing(opened: Any) -> Send:
     producer = Producer(opened.channel(), EXCHANGE)
     return lambda positions: producer.publish(
         dict(positions), serializer="json", delivery_mode="transient", retry=False
     )
 
 
-def _positions(said: Any) -> dict[str, int]:
-    """What a message says; nothing, if it is not one of ours."""
-    return {log_id: at for log_id, at in said.items() if isinstance(at, int)} if isinstance(said, dict) else {}
+def _positions(body: Any) -> dict[str, int]:
+    """The positions in a message; none if it is not one of ours."""
+    return {log_id: at for log_id, at in body.items() if isinstance(at, int)} if isinstance(body, dict) else {}

@@ -1,4 +1,4 @@
-"""When an API key was last used, told at most once a minute per key and process, and never to the database.
+"""When an API key was last used, noted at most once a minute per key and process, and never to the database.
 
 Every service sees keys; only their owner may write to their table. So the moment is left in Redis, where the owner's
 worker collects it. What Redis loses is a minute's precision.
@@ -13,6 +13,7 @@ from uuid import UUID
 import redis
 
 from chassis import logs
+from chassis.queues import Outage
 
 log = logs.get(__name__)
 
@@ -24,7 +25,7 @@ _ASK_AGAIN_AFTER_S = 5.0
 
 
 class KeyUses:
-    """Notes uses of keys, and gives all that was noted to whoever keeps the record."""
+    """Notes uses of keys, and gives all that was noted to the process that records it."""
 
     def __init__(self, redis_url: str) -> None:
         self._redis = redis.Redis.from_url(redis_url, socket_timeout=_PATIENCE_S, socket_connect_timeout=_PATIENCE_S)
@@ -53,8 +54,15 @@ class KeyUses:
 
     def collect(self) -> Mapping[UUID, datetime]:
         """All uses noted since the last time; taken away in one step, so that none is lost between two."""
+        try:
+            noted = self._take()
+        except (redis.RedisError, OSError) as error:
+            raise Outage(type(error).__name__) from error
+        return {UUID(key.decode()): datetime.fromtimestamp(int(moment), UTC) for key, moment in noted.items()}
+
+    def _take(self) -> Mapping[bytes, bytes]:
         with self._redis.pipeline(transaction=True) as both:
             both.hgetall(_NAME)
             both.delete(_NAME)
-            noted, _ = both.execute()
-        return {UUID(key.decode()): datetime.fromtimestamp(int(moment), UTC) for key, moment in noted.items()}
+            noted: Mapping[bytes, bytes] = both.execute()[0]
+        return noted

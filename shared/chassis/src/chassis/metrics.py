@@ -19,6 +19,7 @@ RATE_LIMIT_UNAVAILABLE = Counter(
 )
 OUTBOX_SETTLED = Counter("tip_outbox_settled_total", "Outbox rows settled.", ["service", "event_type", "result"])
 OUTBOX_ROWS = Gauge("tip_outbox_rows", "Outbox rows by status.", ["service", "status"], multiprocess_mode="mostrecent")
+TASK_RUNS = Counter("tip_task_runs_total", "Runs of periodic tasks.", ["process", "task", "result"])
 OUTBOX_OLDEST_PENDING_SECONDS = Gauge(
     "tip_outbox_oldest_pending_seconds", "Age of the oldest waiting row.", ["service"], multiprocess_mode="mostrecent"
 )

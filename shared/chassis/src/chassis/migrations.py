@@ -17,6 +17,7 @@ from alembic.config import Config
 from sqlalchemy import Connection, Engine, create_engine, text
 
 from chassis import db, logs, tenancy
+from chassis.services import ROLES
 
 log = logs.get(__name__)
 
@@ -28,19 +29,6 @@ def services() -> list[str]:
 
 
 _WEB = "_web"
-ROLES = (
-    "identity",
-    "accounts",
-    "controls",
-    "intents",
-    "stream_gateway",
-    "identity_web",
-    "accounts_web",
-    "controls_web",
-    "intents_web",
-    "intents_signer",
-)
-"""Whoever connects to the database, by the name that `role` takes; each has a password of its own."""
 
 
 def role(name: str) -> str:

@@ -23,11 +23,11 @@ def run(
 ) -> None:
     """Run the loop until SIGTERM or SIGINT. HEALTH_PORT, when set, serves health and metrics.
 
-    Live means that the loop, and whoever else asks for `stop`, still turns; ready is what `ready` says, else the same.
+    Live means that every loop that polls `stop` still turns; ready is what `ready` says, else the same.
     """
     logs.configure(name, log_format=log_format, level=level)
     with config.stop_on_bad_configuration(name):
-        stop = health.Pulse(_longest_turn())
+        stop = health.StopSignal(_longest_turn())
 
     def asked(_signal: int, _frame: FrameType | None) -> None:
         # From a thread: a handler interrupts the main thread, which may hold the very lock that `set` takes.
@@ -55,7 +55,7 @@ def _longest_turn() -> float:
     return seconds
 
 
-def _serve_health(stop: health.Pulse, ready: health.Ready) -> None:
+def _serve_health(stop: health.StopSignal, ready: health.Ready) -> None:
     port = os.environ.get("HEALTH_PORT", "").strip()
     if not port:
         return

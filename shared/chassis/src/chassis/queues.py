@@ -1,8 +1,9 @@
-"""Messages through kombu: doorbells that carry ids. Losing, doubling or reordering any of them changes nothing."""
+"""Messages through kombu: wake-ups that carry ids. Losing, doubling or reordering any of them changes nothing."""
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from kombu import Connection, Consumer, Message, Producer, Queue
@@ -14,8 +15,8 @@ from chassis import logs
 
 log = logs.get(__name__)
 
-SWEEP_S = 1.0
-LONGEST_QUEUE = 1_000  # doorbells that wait unheard; beyond that they only fill memory
+POLL_S = 1.0
+LONGEST_QUEUE = 1_000  # wake-ups that wait for their consumer; beyond that they only fill memory
 LOOK_EVERY = 50
 _LISTENING = {
     "visibility_timeout": 30,
@@ -45,6 +46,11 @@ class Outage(Exception):
     """Something the work depends on is down; the work itself is not at fault."""
 
 
+def name(service: str, process: str) -> str:
+    """The queue that wakes one kind of process."""
+    return f"tip.{service}.{process}"
+
+
 def connection(url: str, options: Mapping[str, Any] = _LISTENING) -> Any:
     usable = dict(options) if url.startswith(("redis", "valkey")) else {}
     return Connection(url, transport_options=usable, connect_timeout=1, heartbeat=0)
@@ -63,7 +69,7 @@ class Publisher:
         try:
             producer = self._producer()
             if self._is_full(queue, producer.channel):
-                return  # whoever listens next looks anyway; one more message would tell nothing
+                return  # its consumer polls anyway; one more message would wake nobody
             # The nameless exchange reaches a queue by its name even after the broker has forgotten every binding.
             producer.publish(body, exchange="", routing_key=queue, serializer="json", delivery_mode=2, retry=False)
         except UNREACHABLE as error:
@@ -94,40 +100,42 @@ class Publisher:
 
 
 def listen(
-    url: str,
-    queue: str,
-    work: Callable[[Sequence[dict[str, Any]]], object],
-    stop: threading.Event,
+    url: str, queue: str, work: Callable[[], object], stop: threading.Event, *, follow_up: Sequence[float] = ()
 ) -> None:
-    """Call `work` for every message, and with none at least once a second; acknowledge after it has returned.
+    """Call `work` after every message, and without one every `POLL_S`; acknowledge after it has returned.
 
-    `work` finds what to do in Postgres. A broker that is down only means that the sweep does all of it.
+    `work` finds what to do in Postgres, so nobody reads the messages, and without a broker it only polls. After a
+    message it is called again after each pause of `follow_up`.
     """
     while not stop.is_set():
         try:
             with connection(url) as opened:
                 opened.ensure_connection(max_retries=1, interval_start=0.1, timeout=2)
-                _consume(opened, queue, work, stop)
+                _consume(opened, queue, work, stop, follow_up)
         except UNREACHABLE as error:
             log.warning("queue_unreachable", queue=queue, error=type(error).__name__)
-            work([])
-            stop.wait(SWEEP_S)
+            work()
+            stop.wait(POLL_S)
 
 
 def _consume(
-    opened: Any, queue: str, work: Callable[[Sequence[dict[str, Any]]], object], stop: threading.Event
+    opened: Any, queue: str, work: Callable[[], object], stop: threading.Event, follow_up: Sequence[float]
 ) -> None:
-    def heard(body: dict[str, Any], message: Message) -> None:
-        work([body])
-        message.ack()
+    received: list[Message] = []
+    pauses: deque[float] = deque()
 
-    with Consumer(opened, [Queue(queue, durable=True)], callbacks=[heard], accept=["json"], prefetch_count=1):
+    def on_message(_body: Any, message: Message) -> None:
+        received.append(message)
+
+    with Consumer(opened, [Queue(queue, durable=True)], callbacks=[on_message], accept=["json"], prefetch_count=1):
         while not stop.is_set():
-            work([])
-            try:
-                opened.drain_events(timeout=SWEEP_S)
-            except TimeoutError:
-                continue
+            work()
+            while received:
+                received.pop().ack()
+            with suppress(TimeoutError):
+                opened.drain_events(timeout=pauses.popleft() if pauses else POLL_S)
+            if received:
+                pauses = deque(follow_up)
 
 
 @contextmanager

@@ -7,8 +7,6 @@ import os
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from chassis.config import BadConfiguration
-
 _NONCE_BYTES = 12
 KEY_BYTES = 32
 
@@ -17,14 +15,22 @@ class BrokenSeal(Exception):
     """The sealed bytes were altered, belong to something else, or were sealed under another key."""
 
 
-def decode_key(text: str, variable: str) -> bytes:
-    """32 bytes from their base64 form, or BadConfiguration naming the variable."""
+class BadKey(ValueError):
+    """Not 32 bytes in base64."""
+
+
+def new_key() -> bytes:
+    return AESGCM.generate_key(8 * KEY_BYTES)
+
+
+def decode_key(text: str) -> bytes:
+    """32 bytes from their base64 form, or BadKey, which does not quote the text."""
     try:
-        key = base64.b64decode(text, validate=True)
+        key = base64.b64decode(text.strip(), validate=True)
     except (binascii.Error, ValueError):
         key = b""
     if len(key) != KEY_BYTES:
-        raise BadConfiguration(f"{variable}: must be {KEY_BYTES} random bytes in base64")
+        raise BadKey(f"must be {KEY_BYTES} random bytes in base64")
     return key
 
 

@@ -3,23 +3,16 @@
 Changing the key-encryption key re-wraps data keys only; the secrets themselves are not decrypted for it.
 """
 
-import base64
-import binascii
 import hashlib
 import hmac
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
+from chassis import sealing
 from credential_vault.place import Place, Secret
 from credential_vault.protocol import Refused
 
-_NONCE_BYTES = 12
-KEY_BYTES = 32
 _KEY_ID_CHARACTERS = 16
 
 
@@ -29,10 +22,6 @@ class BrokenSeal(Refused):
 
 class UnknownKey(Refused):
     """Sealed under a key-encryption key that this process was not given."""
-
-
-class BadKey(ValueError):
-    """Not 32 bytes in base64."""
 
 
 @dataclass(frozen=True)
@@ -49,27 +38,27 @@ class Keyring:
 
     def __init__(self, current: bytes, earlier: Iterable[bytes] = ()) -> None:
         keys = (current, *earlier)
-        if any(len(key) != KEY_BYTES for key in keys):
-            raise BadKey(f"a key-encryption key must be {KEY_BYTES} random bytes")
+        if any(len(key) != sealing.KEY_BYTES for key in keys):
+            raise sealing.BadKey(f"a key-encryption key must be {sealing.KEY_BYTES} random bytes")
         self.current_id = key_id(current)
         self._keys: Mapping[str, bytes] = {key_id(key): key for key in keys}
 
     @classmethod
     def from_text(cls, current: str, earlier: Iterable[str] = ()) -> Self:
-        return cls(decode_key(current), [decode_key(key) for key in earlier])
+        return cls(sealing.decode_key(current), [sealing.decode_key(key) for key in earlier])
 
     def derive(self, purpose: str) -> bytes:
         """A key for another use, made from the current key-encryption key and never equal to it."""
         return hmac.new(self._keys[self.current_id], f"tip-vault derive {purpose}".encode(), hashlib.sha256).digest()
 
     def seal(self, purpose: str, place: Place, secret: Secret) -> Envelope:
-        data_key = AESGCM.generate_key(8 * KEY_BYTES)
-        ciphertext = _encrypt(data_key, secret.to_bytes(), place.binding(purpose))
+        data_key = sealing.new_key()
+        ciphertext = sealing.seal(data_key, secret.to_bytes(), place.binding(purpose))
         return Envelope(self.current_id, self._wrap(data_key, purpose, place), ciphertext)
 
     def open(self, purpose: str, place: Place, envelope: Envelope) -> Secret:
         data_key = self._unwrap(purpose, place, envelope)
-        return Secret.from_bytes(_decrypt(data_key, envelope.ciphertext, place.binding(purpose)))
+        return Secret.from_bytes(_unseal(data_key, envelope.ciphertext, place.binding(purpose)))
 
     def rewrap(self, purpose: str, place: Place, envelope: Envelope) -> Envelope:
         """The same secret under the current key-encryption key."""
@@ -77,13 +66,13 @@ class Keyring:
         return Envelope(self.current_id, self._wrap(data_key, purpose, place), envelope.ciphertext)
 
     def _wrap(self, data_key: bytes, purpose: str, place: Place) -> bytes:
-        return _encrypt(self._keys[self.current_id], data_key, place.binding(f"{purpose} key"))
+        return sealing.seal(self._keys[self.current_id], data_key, place.binding(f"{purpose} key"))
 
     def _unwrap(self, purpose: str, place: Place, envelope: Envelope) -> bytes:
         key = self._keys.get(envelope.key_id)
         if key is None:
             raise UnknownKey
-        return _decrypt(key, envelope.wrapped_key, place.binding(f"{purpose} key"))
+        return _unseal(key, envelope.wrapped_key, place.binding(f"{purpose} key"))
 
 
 def key_id(key: bytes) -> str:
@@ -91,23 +80,8 @@ def key_id(key: bytes) -> str:
     return hashlib.sha256(b"tip-vault key id " + key).hexdigest()[:_KEY_ID_CHARACTERS]
 
 
-def decode_key(text: str) -> bytes:
+def _unseal(key: bytes, sealed: bytes, bound_to: bytes) -> bytes:
     try:
-        key = base64.b64decode(text.strip(), validate=True)
-    except (binascii.Error, ValueError):
-        key = b""
-    if len(key) != KEY_BYTES:
-        raise BadKey(f"must be {KEY_BYTES} random bytes in base64")
-    return key
-
-
-def _encrypt(key: bytes, plaintext: bytes, bound_to: bytes) -> bytes:
-    nonce = os.urandom(_NONCE_BYTES)
-    return nonce + AESGCM(key).encrypt(nonce, plaintext, bound_to)
-
-
-def _decrypt(key: bytes, sealed: bytes, bound_to: bytes) -> bytes:
-    try:
-        return AESGCM(key).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], bound_to)
-    except (InvalidTag, ValueError):
+        return sealing.unseal(key, sealed, bound_to)
+    except sealing.BrokenSeal:
         raise BrokenSeal from None

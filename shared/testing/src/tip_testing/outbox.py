@@ -1,13 +1,43 @@
 """Looking at a service's outbox, and moving its clock, from a test."""
 
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import text
 
 from chassis.outbox import Event, Outbox
+from chassis.outbox.relay import Routes
+from chassis.queues import Publisher
+from chassis.worker.main import Prepared
+
+
+class _EveryType:
+    def __contains__(self, _event_type: object) -> bool:
+        return True
+
+
+def every_event(*queues: str) -> Routes:
+    """Routes that send events of every type to each of these queues."""
+    return dict.fromkeys(queues, _EveryType())
+
+
+@contextmanager
+def consuming(prepared: Prepared, queue: str, queue_url: str) -> Iterator[None]:
+    """A consumer in a thread of this process; a last message ends its wait."""
+    stop, publisher = threading.Event(), Publisher(queue_url)
+    thread = threading.Thread(target=prepared.loop, args=(stop,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        publisher.publish(queue, {})
+        publisher.close()
+        thread.join()
 
 
 def append(outbox: Outbox, *event_types: str, key: str | None = None) -> list[int]:

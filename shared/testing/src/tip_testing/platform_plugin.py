@@ -10,13 +10,13 @@ import psycopg2
 import pytest
 from sqlalchemy import Connection, NullPool, create_engine
 
-from chassis import db, migrations
+from chassis import db, migrations, services
 from identity import usecases
 from tip_local.home import SIGNING_KEY, VAULT_KEY, random_key
 from tip_testing.identity_fixtures import IdentityFixtures
 from tip_testing.servers_plugin import PostgresServer, ValkeyServer, drop_database
 
-ROLES = migrations.ROLES
+ROLES = services.ROLES
 _PASSWORD = "for-tests-only"
 
 

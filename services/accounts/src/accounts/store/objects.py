@@ -6,10 +6,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Table, func, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as upsert
-from sqlalchemy.exc import SQLAlchemyError
 
 from accounts.store.tables import account, credential, sealed_secret, vault_object
-from chassis import db
+from chassis.worker.outage import outage_as
 from credential_vault import Envelope, Missing, Place, Unavailable
 
 _GONE = {"key_id": None, "wrapped_key": None, "ciphertext": None, "destroyed_at": func.now()}
@@ -40,13 +39,8 @@ class VaultObjects:
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
-        try:
-            with self._engine.begin() as tx:
-                yield tx
-        except SQLAlchemyError as error:
-            if db.is_unavailable(error):
-                raise Unavailable from None
-            raise
+        with outage_as(Unavailable), self._engine.begin() as tx:
+            yield tx
 
 
 def under_other_keys(

@@ -16,13 +16,14 @@ from accounts.usecases.credentials import (
     read_credential,
     rotate_secret,
 )
-from accounts.usecases.custody import give_up, hear_intents, rewrap, settle_credential
+from accounts.usecases.custody import apply_intents_event, give_up, rewrap, settle_credential
 from accounts.usecases.deps import Deps
 from accounts.usecases.health import outbox_health
 
 __all__ = [
     "Deps",
     "add_credential",
+    "apply_intents_event",
     "change_account",
     "create_account",
     "delete_account",
@@ -30,7 +31,6 @@ __all__ = [
     "disable_account",
     "enable_account",
     "give_up",
-    "hear_intents",
     "list_accounts",
     "list_credentials",
     "outbox_health",

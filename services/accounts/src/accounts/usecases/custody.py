@@ -13,7 +13,7 @@ from accounts import model, store
 from accounts.usecases.credentials import REQUEST
 from accounts.usecases.deps import Deps
 from chassis import crashpoints
-from chassis.feed import Told
+from chassis.feed import FeedEvent
 from credential_vault import Envelope, Place, Refused
 
 REWRAP_BATCH = 100
@@ -33,7 +33,7 @@ def give_up(tx: Connection, payload: Mapping[str, Any]) -> None:
     store.mark_invalid(tx, UUID(payload["credential_id"]))
 
 
-def hear_intents(tx: Connection, event: Told) -> None:
+def apply_intents_event(tx: Connection, event: FeedEvent) -> None:
     """A broker refused a credential: nobody may take it for usable until its secret is rotated."""
     if event.event_type == model.CREDENTIAL_INVALID:
         store.mark_refused(tx, UUID(event.payload["credential_id"]), event.payload["version"])

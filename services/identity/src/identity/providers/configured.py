@@ -1,13 +1,13 @@
 """The provider that the configuration names."""
 
 from chassis.config import BadConfiguration
-from identity.config import RelayConfig
+from identity.config import WorkerConfig
 from identity.providers import Provider
 from identity.providers.local import LocalProvider
 from identity.providers.oidc import OidcProvider
 
 
-def provider(config: RelayConfig) -> Provider:
+def provider(config: WorkerConfig) -> Provider:
     if not config.oidc_issuer:
         return LocalProvider(config.identity_provider)
     if not config.oidc_client_id and not config.oidc_delete_token:
@@ -24,7 +24,7 @@ def provider(config: RelayConfig) -> Provider:
     )
 
 
-def _delete_url(config: RelayConfig) -> str:
+def _delete_url(config: WorkerConfig) -> str:
     if bool(config.oidc_scim_url) == bool(config.oidc_delete_url):
         raise BadConfiguration("OIDC_SCIM_URL or OIDC_DELETE_URL: exactly one says where users are deleted")
     url = config.oidc_delete_url or f"{config.oidc_scim_url.rstrip('/')}/Users/{{subject}}"

@@ -5,24 +5,36 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, tuple_, update
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    Connection,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal_column,
+    select,
+    tuple_,
+    update,
+)
 
 from identity import model
-from identity.store.tables import api_key, organization
+from identity.store.tables import api_key
 
 _SHOWN = [column for column in api_key.c if column.name != "key_digest"]
-# What `chassis.access` lets nobody in with; by the database's clock, as there.
-_REFUSED = api_key.c.disabled | organization.c.disabled | func.coalesce(api_key.c.expires_at <= func.now(), False)
+_REFUSED: ColumnElement[bool] = literal_column(
+    "NOT EXISTS (SELECT FROM identity_api.usable_key(identity.api_key.key_digest))", Boolean
+)
 
 
 def with_prefix(tx: Connection, prefix: str) -> list[tuple[bytes, model.ApiKey, bool]]:
-    """The keys whose public part this is, each with its digest and whether it is refused: disabled, expired, or of a
-    disabled organization. Two with one prefix are unlikely, not impossible."""
-    found = select(api_key, _REFUSED.label("refused")).join(
-        organization, organization.c.id == api_key.c.organization_id
-    )
-    rows = tx.execute(found.where(api_key.c.prefix == prefix))
-    return [(bytes(row.key_digest), _api_key(row), row.refused) for row in rows]
+    """The keys whose public part this is, each with its digest and whether it is not usable.
+
+    Two with one prefix are unlikely, not impossible.
+    """
+    found = select(api_key, _REFUSED.label("refused")).where(api_key.c.prefix == prefix)
+    return [(bytes(row.key_digest), _api_key(row), row.refused) for row in tx.execute(found)]
 
 
 def add(

@@ -1,21 +1,18 @@
-"""Deleting a user: at the provider, then here, so that a crash anywhere between is finished by the worker.
+"""Deleting a user: at the provider, then here, so that a crash anywhere between is finished by the scheduler.
 
     begun here -> deleted at the provider -> marked and told here
 
 Until the mark the user is a user: what only began can be asked for again. Once the provider has deleted, the note of
-the beginning is what the worker finds. So only an attempt that found no note may take its own back: an attempt before
-or beside it may have got through without hearing so.
+the beginning is what the scheduler finds. So only an attempt that found no note may take its own back: an attempt
+before or beside it may have succeeded without an answer.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
-from sqlalchemy.exc import SQLAlchemyError
-
-from chassis import crashpoints, db, logs, tenancy
+from chassis import crashpoints, logs, tenancy
 from chassis.principals import Principal
+from chassis.worker.outage import outage_as
 from identity import model
 from identity.providers import NotDeleted, Unconfirmed
 from identity.store import people as store
@@ -23,7 +20,7 @@ from identity.usecases.deps import Deps
 
 log = logs.get(__name__)
 
-# Longer than a provider usually takes. With a slower one the worker runs beside the request, which changes nothing:
+# Longer than a provider usually takes. With a slower one the scheduler runs beside the request, which changes nothing:
 # asking twice is safe, only one of them tells, and neither can withdraw what the other has begun.
 ABANDONED_AFTER = timedelta(seconds=10)
 
@@ -41,7 +38,7 @@ def delete_user(deps: Deps, principal: Principal) -> None:
     except Unconfirmed:
         raise model.DeletionUnconfirmed from None
     crashpoints.reach("identity.deleted_at_provider")
-    with _left_to_the_worker():
+    with outage_as(model.DeletionUnconfirmed):  # the note of the beginning stays: the scheduler finishes it
         _finish(deps, user)
     crashpoints.reach("identity.deletion_finished")
 
@@ -68,25 +65,13 @@ def _begin(deps: Deps, principal: Principal) -> tuple[model.User, datetime | Non
 
 def _withdraw(deps: Deps, user_id: UUID, begun_at: datetime | None) -> None:
     """After a refusal: raise what is true of the user now, or return if another attempt has deleted them meanwhile."""
-    with _left_to_the_worker(), deps.engine.begin() as tx:
+    with outage_as(model.DeletionUnconfirmed), deps.engine.begin() as tx:
         withdrawn = begun_at is not None and store.withdraw_deletion(tx, user_id, begun_at)
         deleted = store.is_deleted(tx, user_id)
     if withdrawn:
         raise model.ProviderUnavailable
     if not deleted:
         raise model.DeletionUnconfirmed
-
-
-@contextmanager
-def _left_to_the_worker() -> Iterator[None]:
-    """Without the database here the note of the beginning stays, so that "nothing was written" would be wrong."""
-    try:
-        yield
-    except SQLAlchemyError as error:
-        if not db.is_unavailable(error):
-            raise
-        log.warning("deletion_left_to_the_worker", error=type(error).__name__)
-        raise model.DeletionUnconfirmed from error
 
 
 def _take(deps: Deps, abandoned_after: timedelta) -> model.User | None:

@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Connection, Engine, text
-from sqlalchemy.exc import SQLAlchemyError
 
 import credential_vault
-from chassis import db
+from chassis.worker.outage import outage_as
 from intents.brokers import Broker
 from intents.execution.work import Work
 
@@ -160,13 +159,8 @@ class Credentials:
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
-        try:
-            with self.engine.begin() as tx:
-                yield tx
-        except SQLAlchemyError as error:
-            if not db.is_unavailable(error):
-                raise
-            raise VaultDown from None
+        with outage_as(VaultDown), self.engine.begin() as tx:
+            yield tx
 
     def _find(self, account_id: UUID, broker: str) -> KeyPair:
         with self._connected() as tx:

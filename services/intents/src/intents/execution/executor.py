@@ -14,8 +14,9 @@ from uuid import UUID
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from chassis import crashpoints, db, logs, queues
-from chassis.outbox.bell import Ear
+from chassis import crashpoints, logs, queues
+from chassis.outbox.notify import NotifyListener
+from chassis.worker.outage import unless_unavailable
 from intents.execution import store
 from intents.execution.gateway import Gateway
 from intents.execution.held import Patience
@@ -36,7 +37,7 @@ NEWCOMER_SECONDS = 0.1  # how often an executor that is busy looks for organizat
 MOST_IN_HAND = 1_000
 RECORDERS = 4  # some prepare what they write while what others wrote is being committed
 BACKLOG_SECONDS = 0.05  # how long a command in hand may have to wait for a thread
-QUEUE = "tip.intents.execute"
+QUEUE = queues.name("intents", "executor")
 
 
 @dataclass
@@ -126,12 +127,9 @@ class Executor:
             if now < self._busy_until:
                 return False
             self._busy_until = now + NEWCOMER_SECONDS
-        try:
-            claimed = self._claim(room, [*blocked, *self.gateway.resting()])
-        except SQLAlchemyError as error:
-            if not db.is_unavailable(error):
-                raise
-            log.warning("executor_database_unavailable", error=type(error).__name__)
+        resting = [*blocked, *self.gateway.resting()]
+        claimed = unless_unavailable("intents-executor", lambda: self._claim(room, resting), None)
+        if claimed is None:
             self._watchful_until = time.monotonic() + WATCHFUL_SECONDS
             return False
         self._begin(claimed)
@@ -199,12 +197,14 @@ class Executor:
             self._wake.set()
 
 
-def listen(executor: Executor, ear: Ear, queue_url: str, stop: threading.Event) -> list[threading.Thread]:
-    """The doorbells: Postgres tells of a commit at once, the queue a little later; a sweep replaces both."""
+def listen(
+    executor: Executor, listener: NotifyListener, queue_url: str, stop: threading.Event
+) -> list[threading.Thread]:
+    """The wake-ups: NOTIFY right after a commit, the queue a little later; polling replaces both."""
 
     def hear() -> None:
         while not stop.is_set():
-            ear.wait(SWEEP_SECONDS)
+            listener.wait(SWEEP_SECONDS)
             executor.ring()
 
     threads = [

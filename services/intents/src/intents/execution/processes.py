@@ -7,12 +7,12 @@ from uuid import UUID
 
 from sqlalchemy import Engine, event, text
 
-from chassis import db, process
-from chassis.config import stop_on_bad_configuration
+from chassis import db
 from chassis.health import Report
-from chassis.hints import Hints
+from chassis.hints import LogHeadHints
 from chassis.outbox import Event, Outbox
-from chassis.outbox.bell import Ear
+from chassis.outbox.notify import NotifyListener
+from chassis.worker.main import Prepared
 from intents.brokers import Brokers
 from intents.execution import executor as executing
 from intents.execution import store
@@ -25,6 +25,7 @@ from intents.execution.overfill import reduce_overordered
 from intents.execution.reconciler import Reconciler
 from intents.execution.recorder import Recorder
 from intents.execution.stale import cancel_stale
+from intents.model.events import CREDENTIAL_INVALID, EVENT_TYPES
 from intents.store import SCHEMA
 from intents.store.direct import Direct
 from intents.usecases import Deps
@@ -37,14 +38,12 @@ _NOTE_REFUSED = text("""
 """)
 
 
-def executor() -> None:
-    with stop_on_bad_configuration("intents-executor"):
-        config = ExecutionConfig.from_env()
-        engine = engine_of(config, "intents-executor")
-        running = build_executor(config, engine)
+def prepare_executor(config: ExecutionConfig, name: str) -> Prepared:
+    engine = engine_of(config, name)
+    running = build_executor(config, engine)
 
     def loop(stop: threading.Event) -> None:
-        bells = executing.listen(running, Ear(engine, SCHEMA), config.queues, stop)
+        bells = executing.listen(running, NotifyListener(engine, SCHEMA), config.queues, stop)
         running.run(stop)
         executing.wait_for_end(bells)
 
@@ -52,7 +51,7 @@ def executor() -> None:
         db.ping(engine)
         return readiness(running.gateway)
 
-    process.run("intents-executor", loop, log_format=config.log_format, level=config.log_level, ready=ready)
+    return Prepared(loop, ready)
 
 
 def readiness(gateway: Gateway) -> Report:
@@ -84,7 +83,7 @@ def build_executor(config: ExecutionConfig, engine: Engine) -> Executor:
         config.executor_threads,
         config.executor_lease_seconds,
         config.patience,
-        deps.hints.tell,
+        deps.hints.publish,
         config.executor_account_calls,
         partial(reduce_overordered, deps),
         liveness,
@@ -92,8 +91,8 @@ def build_executor(config: ExecutionConfig, engine: Engine) -> Executor:
 
 
 def deps_of(config: ExecutionConfig, engine: Engine) -> Deps:
-    outbox = Outbox(engine, SCHEMA, attempt_limit=config.outbox_attempt_limit)
-    return Deps(engine, Direct(engine), outbox, Hints(config.queues))
+    outbox = Outbox(engine, SCHEMA, event_types=EVENT_TYPES, attempt_limit=config.outbox_attempt_limit)
+    return Deps(engine, Direct(engine), outbox, LogHeadHints(config.queues))
 
 
 def gateway_of(config: ExecutionConfig, deps: Deps, liveness: Liveness) -> Gateway:
@@ -119,15 +118,11 @@ def tell_refused(outbox: Outbox, account_id: UUID, pair: KeyPair) -> None:
                 "credential_id": str(pair.credential_id),
                 "version": int(pair.reference.rpartition(":")[2]),
             }
-            outbox.append(tx, Event("credential.invalid", payload))
+            outbox.append(tx, Event(CREDENTIAL_INVALID, payload))
 
 
-def reconciler() -> None:
-    with stop_on_bad_configuration("intents-reconciler"):
-        config = ExecutionConfig.from_env()
-        engine = engine_of(config, "intents-reconciler")
-        running = build_reconciler(config, engine)
-    process.run("intents-reconciler", running.run, log_format=config.log_format, level=config.log_level)
+def prepare_reconciler(config: ExecutionConfig, name: str) -> Prepared:
+    return Prepared(build_reconciler(config, engine_of(config, name)).run)
 
 
 def build_reconciler(config: ExecutionConfig, engine: Engine) -> Reconciler:
@@ -141,7 +136,7 @@ def build_reconciler(config: ExecutionConfig, engine: Engine) -> Reconciler:
         engine,
         Brokers(config.addresses),
         credentials_of(config, engine),
-        Recorder(deps.direct, patience=config.patience, tell=deps.hints.tell),
+        Recorder(deps.direct, patience=config.patience, tell=deps.hints.publish),
         chore,
         config.reconcile_seconds,
         config.streams,

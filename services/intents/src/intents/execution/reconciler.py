@@ -13,7 +13,8 @@ from uuid import UUID, uuid4
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from chassis import db, logs
+from chassis import logs
+from chassis.worker.outage import unless_unavailable
 from intents.brokers import Broker, BrokerError, Brokers, CredentialRefused, RateLimited, UnknownBroker, Update
 from intents.execution import looking, recorder, watching
 from intents.execution.credentials import (
@@ -101,12 +102,7 @@ class Reconciler:
         self.recorder.close()
 
     def _carefully(self, step: Callable[[], object]) -> None:
-        try:
-            step()
-        except SQLAlchemyError as error:
-            if not db.is_unavailable(error):
-                raise
-            log.warning("reconciler_database_unavailable", error=type(error).__name__)
+        unless_unavailable("intents-reconciler", step, None)
 
     def _renew(self) -> None:
         """Keep the accounts that are ours, take those that are nobody's, let go of those that have gone quiet."""

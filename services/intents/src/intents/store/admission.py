@@ -56,8 +56,7 @@ _FACTS = Statement(
     CROSS JOIN LATERAL (
         SELECT {_columns_of_facts()}
         FROM (SELECT) one
-        LEFT JOIN identity_api.api_key k ON k.prefix = asked.prefix AND NOT k.disabled AND NOT k.organization_disabled
-             AND (k.expires_at IS NULL OR k.expires_at > now())
+        LEFT JOIN identity_api.usable_api_key k ON k.prefix = asked.prefix
         LEFT JOIN accounts_api.account a ON a.id = asked.account_id
         LEFT JOIN intents.intent i ON i.account_id = a.id AND i.id = asked.intent_id
         LEFT JOIN intents.idempotency d ON d.account_id = a.id AND d.key = asked.key

@@ -4,8 +4,8 @@ from intents.store import Known
 from intents.usecases.batch import Outcome, submit_all, submit_each
 from intents.usecases.deadline import Deadline
 from intents.usecases.deps import Deps
-from intents.usecases.hearing import hear
-from intents.usecases.housekeeping import keep_house
+from intents.usecases.feed_consumer import FEEDS, drain_feed
+from intents.usecases.maintenance import run_maintenance
 from intents.usecases.reads import (
     Page,
     Reader,
@@ -22,6 +22,7 @@ from intents.usecases.submit import Result, Submission, look, submit
 from intents.usecases.together import Together, Told, look_at_all, submit_together
 
 __all__ = [
+    "FEEDS",
     "SIGNED_AT_ONCE",
     "Deadline",
     "Deps",
@@ -36,13 +37,13 @@ __all__ = [
     "Told",
     "Verification",
     "action_history",
-    "hear",
-    "keep_house",
+    "drain_feed",
     "latest_action",
     "list_actions",
     "look",
     "look_at_all",
     "rows_to_verify",
+    "run_maintenance",
     "sign_heads",
     "statistics",
     "submit",

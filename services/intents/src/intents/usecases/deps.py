@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Engine
 
-from chassis.hints import Hints
+from chassis.hints import LogHeadHints
 from chassis.outbox import Outbox
 from intents.store import Direct
 
@@ -14,4 +14,4 @@ class Deps:
     engine: Engine
     direct: Direct
     outbox: Outbox
-    hints: Hints
+    hints: LogHeadHints

@@ -69,9 +69,9 @@ def submit(deps: Deps, principal: Principal, facts: model.Facts, submission: Sub
 
 def announce(deps: Deps, *actions: model.Action) -> None:
     """After the commit: wake the executor, and tell the stream gateway how far the logs have come."""
-    deps.outbox.bell.ring()
+    deps.outbox.notifier.notify()
     for action in actions:
-        deps.hints.tell(action.account_id, action.sequence)
+        deps.hints.publish(action.account_id, action.sequence)
 
 
 def _decide_until_written(

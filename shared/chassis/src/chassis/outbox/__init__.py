@@ -1,4 +1,4 @@
-"""The transactional outbox: what a use case must tell the world, written in the use case's own transaction.
+"""The transactional outbox: what a use case publishes, written in the use case's own transaction.
 
     with deps.outbox.begin() as tx:
         store.insert_account(tx, account)

@@ -5,7 +5,7 @@ Crash-only: whatever a killed relay held is claimed again after five seconds, so
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -14,16 +14,17 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import crashpoints, db, logs, metrics, tracing
-from chassis.outbox.bell import Ear
+from chassis.outbox.notify import NotifyListener
 from chassis.outbox.store import BATCH, Claim, Outbox, Row
 from chassis.queues import Outage, Publisher
+from chassis.worker.outage import unless_unavailable
 
 log = logs.get(__name__)
 
-SWEEP_S = 1.0  # how long a lost ring can go unnoticed
+POLL_S = 1.0  # how long a lost NOTIFY can go unnoticed
 WORK_BUDGET_S = 3.0  # a claim is taken back after five seconds: give back in time what could not be done
 OUTAGE_DELAY_S = 1.0
-BURY_EVERY_S = 1.0
+ABANDONED_EVERY_S = 1.0
 PRUNE_EVERY_S = 60.0
 PRUNE_BATCH = 1_000
 COUNT_EVERY_S = 1.0
@@ -31,21 +32,23 @@ MEASURE_EVERY_S = 15.0
 
 Handler = Callable[[Row], None]
 Failure = Callable[[Connection, Mapping[str, Any]], None]
+Routes = Mapping[str, Container[str]]
 
 
 @dataclass
 class Relay:
-    """Delivers one service's outbox to the queues of those who listen to it."""
+    """Delivers one service's outbox, and wakes those who consume it."""
 
     outbox: Outbox
     publisher: Publisher
-    queues: tuple[str, ...]
+    routes: Routes
+    """Which event types wake the process behind which queue."""
     handlers: Mapping[str, Handler] = field(default_factory=dict)
     failures: Mapping[str, Failure] = field(default_factory=dict)
     """What a row's failure means, by event type; called with its payload in the transaction that fails the row."""
     keep_days: int = 7
     batch: int = BATCH
-    _bury_at: float = field(default=0.0, init=False)
+    _abandoned_at: float = field(default=0.0, init=False)
     _prune_at: float = field(default=0.0, init=False)
     _count_at: float = field(default=0.0, init=False)
     _measure_at: float = field(default=0.0, init=False)
@@ -56,78 +59,65 @@ class Relay:
 
     def run(self, stop: threading.Event) -> None:
         """Drain until asked to stop; rest when there is nothing."""
-        ear = Ear(self._engine, self.outbox.schema)
+        listener = NotifyListener(self._engine, self.outbox.schema)
         while not stop.is_set():
-            try:
-                busy = self.drain_once()
-            except SQLAlchemyError as error:
-                if not db.is_unavailable(error):
-                    raise
-                log.warning("relay_database_unavailable", error=type(error).__name__)
-                busy = 0
-            else:
-                self._keep_house()
-            if not busy:
-                ear.wait(SWEEP_S)
+            drained = unless_unavailable(f"{self.outbox.schema}-relay", self.drain_once, None)
+            if drained is not None:
+                self._maintain()
+            if not drained:
+                listener.wait(POLL_S)
 
     def drain_once(self) -> int:
-        """Claim a batch, do its work, tell the listeners, settle it; the number of rows claimed."""
+        """Claim a batch, do its work, publish it, settle it; the number of rows claimed."""
         claim = self._claim()
         if not claim.rows:
             return 0
         crashpoints.reach("relay.after_claim")
         done = self._work(claim)
-        if done and self._tell(claim, done):
+        if done and self._publish(claim, done):
             crashpoints.reach("relay.after_publish")
             self._complete(claim, done)
         return len(claim.rows)
 
     def _claim(self) -> Claim:
         with self._engine.begin() as tx:
-            if time.monotonic() >= self._bury_at:
-                self._bury(tx)
+            if time.monotonic() >= self._abandoned_at:
+                self._fail_abandoned(tx)
             return self.outbox.claim(tx, self.batch)
 
-    def _bury(self, tx: Connection) -> None:
-        for row in self.outbox.bury(tx):
+    def _fail_abandoned(self, tx: Connection) -> None:
+        for row in self.outbox.fail_abandoned(tx):
             self._failed(tx, row.event_type, row.payload)
             log.error("outbox_row_failed", outbox_id=row.id, event_type=row.event_type, error="worker_lost")
             self._count(row.event_type, "failed")
-        self._bury_at = time.monotonic() + BURY_EVERY_S
+        self._abandoned_at = time.monotonic() + ABANDONED_EVERY_S
 
     def _work(self, claim: Claim) -> list[Row]:
         """The rows whose work is done. The others are put back here, with or without their attempt."""
-        deadline = time.monotonic() + WORK_BUDGET_S
-        done: list[Row] = []
-        held: list[Row] = []
-        not_done: set[str] = set()  # ordering keys: whatever comes behind such a row waits for it
-        stopped_by = ""
+        progress = _Progress(time.monotonic() + WORK_BUDGET_S)
         for row in claim.rows:
-            # Once something is down or time is up, only rows without work of their own go on.
-            stopped_by = stopped_by or ("out_of_time" if time.monotonic() > deadline else "")
-            if row.ordering_key in not_done or (stopped_by and row.event_type in self.handlers):
-                held.append(row)
+            if progress.must_wait(row, has_work=row.event_type in self.handlers):
+                progress.hold(row)
             else:
-                try:
-                    self._handle(row)
-                except Outage as outage:
-                    stopped_by = str(outage)
-                    held.append(row)
-                except Exception as error:  # noqa: BLE001 - one bad row must not stop its neighbours
-                    if db.is_unavailable(error):
-                        stopped_by = "database_unavailable"
-                        held.append(row)
-                    else:
-                        self._retry(claim, row, error)
-                else:
-                    done.append(row)
-                    continue
-            if row.ordering_key is not None:
-                not_done.add(row.ordering_key)
-        if held:
-            delay = 0 if stopped_by in ("", "out_of_time") else OUTAGE_DELAY_S
-            self._release(claim, tuple(held), delay=delay, error=stopped_by or "behind_another")
-        return done
+                self._work_on(claim, row, progress)
+        if progress.held:
+            delay = 0 if progress.stopped_by in ("", "out_of_time") else OUTAGE_DELAY_S
+            self._release(claim, progress.held, delay=delay, error=progress.stopped_by or "behind_another")
+        return progress.done
+
+    def _work_on(self, claim: Claim, row: Row, progress: "_Progress") -> None:
+        try:
+            self._handle(row)
+        except Outage as outage:
+            progress.hold(row, str(outage))
+        except Exception as error:  # noqa: BLE001 - one bad row must not stop its neighbours
+            if db.is_unavailable(error):
+                progress.hold(row, "database_unavailable")
+            else:
+                self._retry(claim, row, error)
+                progress.block(row)
+        else:
+            progress.done.append(row)
 
     def _handle(self, row: Row) -> None:
         handler = self.handlers.get(row.event_type)
@@ -139,17 +129,14 @@ class Relay:
         finally:
             tracing.current.reset(token)
 
-    def _tell(self, claim: Claim, rows: list[Row]) -> bool:
-        """Ring every listener once for the whole batch; False if the broker is down and the rows went back."""
-        events = [
-            {"event_id": str(row.event_id), "event_type": row.event_type, "traceparent": row.traceparent}
-            for row in rows
-        ]
+    def _publish(self, claim: Claim, rows: list[Row]) -> bool:
+        """Wake every consumer of these rows once; False if the broker is down and the rows went back."""
         try:
-            for queue in self.queues:
-                self.publisher.publish(queue, {"source": self.outbox.schema, "events": events})
+            for queue, event_types in self.routes.items():
+                if events := [_message(row) for row in rows if row.event_type in event_types]:
+                    self.publisher.publish(queue, {"source": self.outbox.schema, "events": events})
         except Outage as outage:
-            self._release(claim, tuple(rows), delay=OUTAGE_DELAY_S, error=str(outage))
+            self._release(claim, rows, delay=OUTAGE_DELAY_S, error=str(outage))
             return False
         return True
 
@@ -169,7 +156,7 @@ class Relay:
         try:
             return self._settle(claim, rows)
         except SQLAlchemyError:
-            self._release(claim, tuple(rows), delay=OUTAGE_DELAY_S, error="database_unavailable")
+            self._release(claim, rows, delay=OUTAGE_DELAY_S, error="database_unavailable")
             raise
 
     def _settle(self, claim: Claim, rows: list[Row]) -> frozenset[int]:
@@ -204,12 +191,12 @@ class Relay:
                 raise
             log.error("outbox_failure_unhandled", event_type=event_type, error=type(error).__name__)
 
-    def _release(self, claim: Claim, rows: tuple[Row, ...], *, delay: float, error: str) -> None:
+    def _release(self, claim: Claim, rows: Sequence[Row], *, delay: float, error: str) -> None:
         with self._engine.begin() as tx:
             self.outbox.release(tx, claim, [row.id for row in rows], delay=delay, error=error)
         log.warning("outbox_rows_released", rows=len(rows), error=error)
 
-    def _keep_house(self) -> None:
+    def _maintain(self) -> None:
         """Between batches, a little at a time: prune what is old, count a backlog, measure.
 
         Each is due again before it is tried, and its failure is its own: delivery goes on.
@@ -217,20 +204,20 @@ class Relay:
         now = time.monotonic()
         if now >= self._prune_at:
             self._prune_at = now + PRUNE_EVERY_S
-            self._tidy(self._prune)
+            self._attempt(self._prune)
         if now >= self._count_at:
             self._count_at = now + COUNT_EVERY_S
-            self._tidy(self.outbox.roll_up)
+            self._attempt(self.outbox.roll_up)
         if now >= self._measure_at:
             self._measure_at = now + MEASURE_EVERY_S
-            self._tidy(self._measure)
+            self._attempt(self._measure)
 
-    def _tidy(self, work: Callable[[Connection], object]) -> None:
+    def _attempt(self, work: Callable[[Connection], object]) -> None:
         try:
             with self._engine.begin() as tx:
                 work(tx)
         except SQLAlchemyError as error:
-            log.warning("relay_housekeeping_failed", work=work.__name__, error=type(error).__name__)
+            log.warning("relay_maintenance_failed", work=work.__name__, error=type(error).__name__)
 
     def _prune(self, tx: Connection) -> None:
         if self.outbox.prune(tx, days=self.keep_days, batch=PRUNE_BATCH) == PRUNE_BATCH:
@@ -250,3 +237,34 @@ class Relay:
 
     def _count(self, event_type: str, result: str) -> None:
         metrics.OUTBOX_SETTLED.labels(self.outbox.schema, event_type, result).inc()
+
+
+@dataclass
+class _Progress:
+    """How far a claim has been worked through."""
+
+    deadline: float
+    done: list[Row] = field(default_factory=list)
+    held: list[Row] = field(default_factory=list)
+    """To be given back with their attempt."""
+    stopped_by: str = ""
+    """What is down, or that time is up: then only rows without work of their own go on."""
+    _blocked: set[str] = field(default_factory=set)
+    """Ordering keys: whatever comes behind a row that is not done waits for it."""
+
+    def must_wait(self, row: Row, *, has_work: bool) -> bool:
+        self.stopped_by = self.stopped_by or ("out_of_time" if time.monotonic() > self.deadline else "")
+        return row.ordering_key in self._blocked or bool(self.stopped_by and has_work)
+
+    def hold(self, row: Row, stopped_by: str = "") -> None:
+        self.stopped_by = stopped_by or self.stopped_by
+        self.held.append(row)
+        self.block(row)
+
+    def block(self, row: Row) -> None:
+        if row.ordering_key is not None:
+            self._blocked.add(row.ordering_key)
+
+
+def _message(row: Row) -> dict[str, Any]:
+    return {"event_id": str(row.event_id), "event_type": row.event_type, "traceparent": row.traceparent}

@@ -13,8 +13,8 @@ SELECT :event_id, :event_type, :ordering_key,
 FROM turn
 """
 
-# A row whose worker died during the last attempt allowed is nobody's: the claim below skips it, so it is buried here.
-BURY = """
+# A row whose worker died during the last attempt allowed is nobody's: the claim below skips it, so it is failed here.
+FAIL_ABANDONED = """
 UPDATE {schema}.outbox SET status = 'failed', settled_at = now(), claim_token = NULL, last_error = 'worker_lost'
 WHERE id IN (
     SELECT id FROM {schema}.outbox
@@ -27,12 +27,12 @@ RETURNING id, event_type, payload
 
 # The open rows that share a row's ordering key, from the first on. BETWEEN, because with an equals sign Postgres may
 # think itself faster by the primary key, through everything that was ever completed.
-LINE = """FROM {schema}.outbox e
+ORDERING_GROUP = """FROM {schema}.outbox e
         WHERE e.ordering_key BETWEEN o.ordering_key AND o.ordering_key AND e.status IN ('pending', 'processing')
         ORDER BY e.ordering_key, e.id"""
 # Oldest first. Rows that share an ordering key are taken together, in their order: one is taken only if every open row
-# before it is taken by the same claim. So `waiting` passes over a line whose first row is being processed or is not
-# due before, and `chosen` leaves out what is not at the same place among the found as in its line.
+# before it is taken by the same claim. So `waiting` passes over a group whose first row is being processed or is not
+# due before, and `chosen` leaves out what is not at the same place among the found as in its group.
 # A row that lost its worker more than once is taken alone: if it is what kills them, it fails alone. What was counted
 # as backlog is counted off. Whoever changes several counters locks them in the order of their keys first, here and
 # below: else two may deadlock.
@@ -44,13 +44,13 @@ WITH overdue AS MATERIALIZED (
     ORDER BY o.claimed_at, o.id LIMIT :batch FOR UPDATE SKIP LOCKED
 ), suspect AS (
     SELECT o.id FROM overdue o
-    WHERE o.attempts > 1 AND (o.ordering_key IS NULL OR o.id = (SELECT e.id {line} LIMIT 1))
+    WHERE o.attempts > 1 AND (o.ordering_key IS NULL OR o.id = (SELECT e.id {group} LIMIT 1))
     ORDER BY o.id LIMIT 1
 ), waiting AS MATERIALIZED (
     SELECT o.id, o.ordering_key FROM {schema}.outbox o
     WHERE o.status = 'pending' AND o.available_at <= now() AND NOT EXISTS (SELECT 1 FROM suspect)
       AND (o.ordering_key IS NULL OR (
-        SELECT e.status = 'pending' AND e.available_at <= o.available_at {line} LIMIT 1))
+        SELECT e.status = 'pending' AND e.available_at <= o.available_at {group} LIMIT 1))
     ORDER BY o.available_at, o.id LIMIT :batch FOR UPDATE SKIP LOCKED
 ), found AS (
     SELECT *, row_number() OVER (PARTITION BY ordering_key ORDER BY id) AS place FROM (
@@ -60,7 +60,7 @@ WITH overdue AS MATERIALIZED (
     SELECT id, false AS was_pending FROM suspect
     UNION ALL SELECT o.id, o.was_pending FROM found o
     WHERE NOT EXISTS (SELECT 1 FROM suspect)
-      AND (o.ordering_key IS NULL OR o.id = (SELECT e.id {line} OFFSET o.place - 1 LIMIT 1))
+      AND (o.ordering_key IS NULL OR o.id = (SELECT e.id {group} OFFSET o.place - 1 LIMIT 1))
 ), claimed AS (
     UPDATE {schema}.outbox o
     SET status = 'processing', claimed_at = now(), attempts = attempts + 1, claim_token = :claim_token
@@ -135,8 +135,8 @@ WHERE id = ANY(:ids) AND claim_token = :claim_token
 RETURNING id
 """
 
-# By when they were told and not by when they were queued: a listener has the whole time to hear them. The copy of a
-# failed row stays as long as that row does, to tell that it was driven again.
+# By when they were completed and not by when they were queued: consumers have the whole time to read them. The copy of
+# a failed row stays as long as that row does, to show that it was driven again.
 PRUNE = """
 WITH old AS (
     DELETE FROM {schema}.outbox WHERE id IN (

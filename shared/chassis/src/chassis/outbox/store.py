@@ -1,6 +1,6 @@
 """The outbox of one service. Every moment is the database's, so a worker's wrong clock changes nothing."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,7 @@ from sqlalchemy.types import BigInteger
 
 from chassis import logs, tracing
 from chassis.outbox import statements as sql
-from chassis.outbox.bell import Bell
+from chassis.outbox.notify import Notifier
 
 log = logs.get(__name__)
 
@@ -27,7 +27,7 @@ COUNTED_AT_ONCE = 100_000  # claims wait meanwhile, for far less than the lock t
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened. Those with the same ordering key are told in the order of their transactions."""
+    """Something that happened. Those with the same ordering key are published in the order of their transactions."""
 
     event_type: str
     payload: Mapping[str, Any]
@@ -49,8 +49,8 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Buried:
-    """A row that was failed because its worker vanished."""
+class AbandonedRow:
+    """A row that was failed because its worker died."""
 
     id: int
     event_type: str
@@ -81,21 +81,26 @@ class Entry:
 
 
 class Outbox:
-    """One service's outbox."""
+    """One service's outbox; `event_types` are those it publishes, None any."""
 
-    def __init__(self, engine: Engine, schema: str, *, attempt_limit: int = 10) -> None:
+    def __init__(
+        self, engine: Engine, schema: str, *, event_types: Collection[str] | None = None, attempt_limit: int = 10
+    ) -> None:
         self.engine, self.schema, self.attempt_limit = engine, schema, attempt_limit
-        self.bell = Bell(engine, schema)
+        self._event_types = event_types
+        self.notifier = Notifier(engine, schema)
 
     @contextmanager
     def begin(self) -> Iterator[Connection]:
         """A transaction whose events the relay is woken for as soon as it has committed."""
         with self.engine.begin() as tx:
             yield tx
-        self.bell.ring()
+        self.notifier.notify()
 
     def append(self, tx: Connection, event: Event) -> UUID:
         """Queue an event in the caller's transaction. Its payload holds ids, never a secret."""
+        if self._event_types is not None and event.event_type not in self._event_types:
+            raise ValueError(f"{event.event_type} is not among the event types of {self.schema}")
         event_id = uuid4()
         payload = {"event_id": str(event_id), "event_type": event.event_type}
         values = {
@@ -112,12 +117,12 @@ class Outbox:
         token = uuid4()
         tx.execute(self._sql(sql.CLAIMING))
         values = {"batch": batch, "claim_token": token, **self._limits()}
-        rows = tx.execute(self._sql(sql.CLAIM, line=sql.LINE.format(schema=self.schema)), values).all()
+        rows = tx.execute(self._sql(sql.CLAIM, group=sql.ORDERING_GROUP.format(schema=self.schema)), values).all()
         return Claim(token, tuple(sorted((Row(*row) for row in rows), key=lambda row: row.id)))
 
-    def bury(self, tx: Connection) -> list[Buried]:
-        """Fail the rows whose worker vanished during their last attempt."""
-        return [Buried(*row) for row in tx.execute(self._sql(sql.BURY), self._limits())]
+    def fail_abandoned(self, tx: Connection) -> list[AbandonedRow]:
+        """Fail the rows whose worker died during their last attempt."""
+        return [AbandonedRow(*row) for row in tx.execute(self._sql(sql.FAIL_ABANDONED), self._limits())]
 
     def complete(self, tx: Connection, claim: Claim, ids: Sequence[int]) -> frozenset[int]:
         """The rows that are now completed.
@@ -169,7 +174,7 @@ class Outbox:
         return [dict(row._mapping) for row in tx.execute(self._sql(sql.FAILED), {"batch": batch})]
 
     def report(self) -> list[Entry]:
-        """The health for whoever asks, however often: without a relay too, a backlog is not counted anew each time."""
+        """The health report. A backlog is not counted anew each time, also when no relay runs."""
         self._count_backlog()
         with self.engine.begin() as tx:
             return self.health(tx)

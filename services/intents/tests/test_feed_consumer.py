@@ -1,4 +1,4 @@
-"""What controls and accounts tell is in the log of the accounts that it concerns, once."""
+"""Events of controls and accounts are in the log of the accounts that they concern, once."""
 
 import os
 import subprocess
@@ -33,6 +33,10 @@ def tell(desk: Desk, source: str, event_type: str, **payload: Any) -> None:
     )
 
 
+def drain(desk: Desk) -> int:
+    return sum(usecases.drain_feed(desk.deps, source) for source in usecases.FEEDS)
+
+
 def events(desk: Desk) -> list[tuple[int, str, Any]]:
     found = desk.execute(
         "SELECT sequence, type, payload FROM intents_api.event_log WHERE account_id = :account_id "
@@ -47,8 +51,8 @@ def test_a_control_of_an_account_is_told_in_its_log_and_in_no_other(desk: Desk, 
     control = {"control": "symbol_manual", "symbol": "AAPL", "version": 3, "deleted": False}
     tell(desk, "controls", "control.updated", account_id=str(desk.account_id), **control)
 
-    assert usecases.hear(desk.deps) == 1
-    assert usecases.hear(desk.deps) == 0
+    assert drain(desk) == 1
+    assert drain(desk) == 0
 
     desk.created(create())
     assert events(desk) == [(2, "CONTROL", {"organization_id": str(desk.organization.id), **control})]
@@ -63,7 +67,7 @@ def test_a_control_of_an_organization_is_told_to_each_of_its_accounts(new_desk: 
     desk.created(create())
     tell(desk, "controls", "control.updated", control="organization_switch", version=1, deleted=True)
 
-    usecases.hear(desk.deps)
+    drain(desk)
 
     told = {"organization_id": str(desk.organization.id), "control": "organization_switch", "symbol": None}
     told |= {"version": 1, "deleted": True}
@@ -78,7 +82,7 @@ def test_what_happens_to_an_account_is_told_in_its_log(desk: Desk, credential_id
     about = {"credential_id": credential_id} if credential_id else {}
     tell(desk, "accounts", event_type, account_id=str(desk.account_id), version=2, **about)
 
-    usecases.hear(desk.deps)
+    drain(desk)
 
     told = {"organization_id": str(desk.organization.id), "event_type": event_type}
     assert events(desk) == [(1, "ACCOUNT", {**told, "credential_id": credential_id, "version": 2})]
@@ -92,37 +96,42 @@ def test_an_account_deleted_before_its_creation_is_heard_of_holds_up_nobody(
     tell(deleted, "accounts", "account.created", account_id=str(deleted.account_id), version=1)
     tell(desk, "accounts", "account.updated", account_id=str(desk.account_id), version=2)
 
-    assert usecases.hear(desk.deps) == 2
+    assert drain(desk) == 2
 
     assert [payload["event_type"] for _, _, payload in events(desk)] == ["account.updated"]
     assert [row["organization_id"] for row in deleted.rows("broker_event")] == [deleted.organization.id]
 
 
-def test_many_who_hear_at_once_write_each_event_once(desk: Desk) -> None:
+def test_many_that_drain_at_once_write_each_event_once(desk: Desk) -> None:
     for version in range(250):
         tell(desk, "accounts", "account.updated", account_id=str(desk.account_id), version=version)
     together = threading.Barrier(4)
 
-    def hear(_: int) -> int:
+    def drain_at_once(_: int) -> int:
         together.wait()
-        return usecases.hear(desk.deps)
+        return drain(desk)
 
     with ThreadPoolExecutor(4) as pool:
-        heard = sum(pool.map(hear, range(4)))
+        consumed = sum(pool.map(drain_at_once, range(4)))
 
-    assert heard == 250
+    assert consumed == 250
     assert [payload["version"] for _, _, payload in events(desk)] == list(range(250))
     assert [sequence for sequence, _, _ in events(desk)] == list(range(1, 251))
 
 
-def test_the_housekeeper_hears(desk: Desk) -> None:
+def until_logged(desk: Desk, count: int) -> None:
+    deadline = time.monotonic() + 60
+    while len(events(desk)) < count:
+        assert time.monotonic() < deadline, "nobody was woken"
+        time.sleep(0.02)
+
+
+def test_the_consumer_drains_the_feeds(desk: Desk) -> None:
     tell(desk, "accounts", "account.updated", account_id=str(desk.account_id), version=2)
     environment = {**os.environ, **desk.platform.environment("intents")}
-    process = subprocess.Popen([sys.executable, "-m", "intents.worker", "housekeeper"], env=environment)
+    process = subprocess.Popen([sys.executable, "-m", "intents.worker", "consumer"], env=environment)
 
-    deadline = time.monotonic() + 60
-    while not events(desk) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until_logged(desk, 1)
     process.terminate()
 
     assert process.wait(60) == 0

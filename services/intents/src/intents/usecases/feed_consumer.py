@@ -1,0 +1,59 @@
+"""Events of controls and accounts, appended to the log of each account that they concern, for the stream."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from threading import Event
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from chassis.feed import Feed, FeedEvent
+from intents import store
+from intents.usecases.deps import Deps
+
+
+class Logged(NamedTuple):
+    """How events of one feed are logged: under which type, with which fields of their payload."""
+
+    type: str
+    fields: Sequence[str]
+
+
+FEEDS: Mapping[str, Logged] = {
+    "controls": Logged("CONTROL", ("organization_id", "control", "symbol", "version", "deleted")),
+    "accounts": Logged("ACCOUNT", ("organization_id", "event_type", "credential_id", "version")),
+}
+
+
+def drain_feed(deps: Deps, source: str, stop: Event | None = None) -> int:
+    """Append every event not yet consumed, each once: the feed position is saved with it. How many there were."""
+    heads: dict[UUID, int] = {}
+
+    def handle(tx: Connection, event: FeedEvent) -> None:
+        heads.update(_append(tx, event, FEEDS[source]))
+
+    # One by one: a transaction with several would lock accounts in the order of events, and submits lock them in their
+    # own, so that the two could deadlock.
+    consumed = Feed(deps.engine, store.SCHEMA, source, batch=1).drain(handle, stop)
+    for account_id, sequence in heads.items():
+        deps.hints.publish(account_id, sequence)
+    return consumed
+
+
+def _append(tx: Connection, event: FeedEvent, logged: Logged) -> Mapping[UUID, int]:
+    values = {
+        "id": event.event_id,
+        "type": logged.type,
+        "payload": {name: event.payload.get(name) for name in logged.fields},
+        "occurred_at": datetime.fromisoformat(event.payload["occurred_at"]),
+    }
+    organization_id = UUID(event.payload["organization_id"])
+    return store.append_to_all(tx, organization_id, _concerned(tx, organization_id, event.payload), values)
+
+
+def _concerned(tx: Connection, organization_id: UUID, payload: Mapping[str, Any]) -> list[UUID]:
+    """The account that the event names; for an event about an organization, all its accounts."""
+    if "account_id" in payload:
+        return [UUID(payload["account_id"])]
+    return store.accounts_of(tx, organization_id)
