@@ -14,6 +14,7 @@ import pytest
 
 from intents.brokers import OPEN, NotSent, Order, OrderStatus, OutcomeUnknown
 from intents.brokers.protocol import BrokerError
+from intents.execution.client_order_id import DUPLICATE, client_order_id
 from intents.execution.clock import elapsed
 from intents.execution.deciding import decide_here
 from intents.execution.held import ENDED, MISSING, BrokerOrder, Command, Held
@@ -31,7 +32,6 @@ from intents.execution.work import (
     Unknown,
     Verdict,
     Work,
-    client_order_id,
 )
 from intents.model import TERMINAL, Intent, Spec, Status, Update, follow
 
@@ -162,7 +162,7 @@ class Story:
         held = self.held
         believed = [
             Believed(
-                one.name.partition("#")[0],
+                one.name.partition(DUPLICATE)[0],
                 one.broker_order_id,
                 str(one.status),
                 one.filled_quantity,

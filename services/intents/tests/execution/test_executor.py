@@ -7,6 +7,7 @@ from uuid import UUID, uuid5
 import pytest
 import requests
 
+from intents.execution.client_order_id import client_order_id
 from intents.execution.credentials import derived
 
 from .conftest import give_credential
@@ -50,7 +51,7 @@ def test_an_intent_is_one_order_at_the_broker(desk, orders, events, reaches):
     state = reaches(intent, "ACCEPTED")
 
     [order] = orders()
-    assert order["client_order_id"] == f"tip-{UUID(intent['id']).hex}" and order["posts"] == 1
+    assert order["client_order_id"] == client_order_id(UUID(intent["id"])) and order["posts"] == 1
     assert order["order_id"] == state["broker_order_id"]
     assert [(one["from_status"], one["to_status"]) for one in events()] == [("PENDING", "ACCEPTED")]
 

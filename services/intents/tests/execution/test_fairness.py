@@ -10,6 +10,7 @@ import requests
 
 from intents.brokers import Addresses, Brokers
 from intents.execution import store
+from intents.execution.client_order_id import client_order_id
 from intents.execution.credentials import Credentials
 from intents.execution.executor import Executor
 from intents.execution.gateway import Gateway
@@ -120,7 +121,7 @@ def test_orders_of_one_organization_that_time_out_do_not_delay_those_of_others(n
         for attacker in attackers:
             attacker.created(create(symbol="SIM.TIMEOUT_AFTER_ACCEPT"))
 
-    names = {f"tip-{row['id'].hex}" for attacker in attackers for row in attacker.rows("action")}
+    names = {client_order_id(row["id"]) for attacker in attackers for row in attacker.rows("action")}
 
     def sent() -> int:
         return sum(order["client_order_id"] in names for order in paper.ledger())

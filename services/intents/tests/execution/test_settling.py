@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from intents.brokers import Execution, Order, OrderStatus, Told
+from intents.execution.client_order_id import client_order_id
 from intents.execution.held import BrokerOrder, Command, Held
 from intents.execution.settling import is_overordered, settle
 from intents.execution.telling import apply_report
@@ -26,7 +27,6 @@ from intents.execution.work import (
     Seen,
     Unknown,
     Work,
-    client_order_id,
 )
 from intents.model import Intent, Spec, Status, Update
 from intents.model.reports import Report

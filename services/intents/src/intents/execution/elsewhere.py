@@ -1,12 +1,12 @@
 """Orders at the broker without an intent: placed by somebody else, or forgotten by a restore. The log shows them."""
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
 from intents.brokers import Order
+from intents.execution.client_order_id import is_ours
 from intents.execution.work import Heard
 from intents.model.chain import GENESIS
 from intents.store.direct import Direct, Statement
@@ -93,8 +93,7 @@ def _payload(heard: Heard) -> dict[str, Any]:
 
 def _reason_code(order: Order) -> str:
     """An order with an id of ours that no intent knows was sent before the log was restored to an earlier state."""
-    return "ADOPTED" if _OURS.fullmatch(order.client_order_id) else "PLACED_ELSEWHERE"
+    return "ADOPTED" if is_ours(order.client_order_id) else "PLACED_ELSEWHERE"
 
 
-_OURS = re.compile(r"tip-[0-9a-f]{32}")
 _STATUS = {"PENDING": "ACCEPTED", "WORKING": "ACCEPTED", "REPLACED": "CANCELED"}

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from intents.brokers import OPEN, OrderStatus
+from intents.execution.client_order_id import is_duplicate
 from intents.model import Intent, Spec
 
 ENDED = frozenset(OrderStatus) - OPEN
@@ -46,7 +47,7 @@ class BrokerOrder:
 
     @property
     def is_duplicate(self) -> bool:
-        return "#" in self.name
+        return is_duplicate(self.name)
 
     @property
     def is_open(self) -> bool:

@@ -9,6 +9,7 @@ from sqlalchemy import Engine, text
 
 from intents.brokers import Order, OrderStatus
 from intents.execution import recorder
+from intents.execution.client_order_id import of_action_sql, of_key_sql
 from intents.execution.watching import ENDED
 from intents.execution.work import OPERATOR_REQUIRED, Heard, Resolution
 from intents.store.direct import Direct
@@ -21,7 +22,7 @@ _UNRESOLVED = f"""
            o.client_order_id AS order_name
     FROM intents.intent i
     LEFT JOIN LATERAL (
-        SELECT 'tip-' || replace(id::text, '-', '') AS name, type, spec FROM intents.action a
+        SELECT {of_action_sql("id")} AS name, type, spec FROM intents.action a
         WHERE a.account_id = i.account_id AND a.intent_id = i.id AND a.sequence > i.done_sequence
         ORDER BY a.sequence LIMIT 1) a ON i.open_actions > 0
     LEFT JOIN LATERAL (
@@ -35,7 +36,7 @@ _UNRESOLVED = f"""
 # Orders that no intent asks for and that have not been seen to end: the system cancels them where it can.
 _UNWANTED = f"""
     SELECT i.account_id, i.id, o.client_order_id, '{UNWANTED}', i.status, i.reason_code, i.symbol, i.order_side, i.spec,
-           NULL::timestamptz, o.credential, l.broker_account, o.broker_order_id, split_part(o.client_order_id, '#', 1)
+           NULL::timestamptz, o.credential, l.broker_account, o.broker_order_id, {of_key_sql("o.client_order_id")}
     FROM intents.broker_order o
     JOIN intents.intent i ON i.account_id = o.account_id AND i.id = o.intent_id
     LEFT JOIN intents.broker_login l ON l.account_id = o.account_id AND l.credential = o.credential

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from intents.brokers import OPEN, Execution, Order, OrderStatus, Told
+from intents.execution.client_order_id import duplicate
 from intents.execution.deciding import NOT_FOUND_AT_BROKER
 from intents.execution.held import ENDED, MISSING, BrokerOrder, Held
 from intents.execution.telling import apply_report, done, note, tell_fill, tell_position
@@ -77,7 +78,7 @@ def _known(held: Held, order: Order) -> BrokerOrder | None:
     first = held.orders.get(order.client_order_id)
     if first is None or first.broker_order_id in (None, order.broker_order_id):
         return first
-    name = f"{order.client_order_id}#{order.broker_order_id}"
+    name = duplicate(order.client_order_id, order.broker_order_id)
     if name not in held.orders:
         held.orders[name] = BrokerOrder(
             name, first.action_sequence, None, "STARTED", set(), _ZERO, _ZERO, _ZERO, credential=first.credential

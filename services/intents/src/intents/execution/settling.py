@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from intents.brokers import Order, OrderStatus
+from intents.execution.client_order_id import client_order_id
 from intents.execution.held import ENDED, MISSING, Held
 from intents.execution.seeing import end_if_replaced, see
 from intents.execution.telling import apply_report, done, tell
@@ -132,7 +133,7 @@ def _end_unseen(held: Held, client_order_id: str, status: str) -> None:
 
 def _resolved(held: Held, resolution: Resolution) -> None:
     command = held.command
-    if command is None or f"tip-{command.id.hex}" != resolution.client_order_id:
+    if command is None or client_order_id(command.id) != resolution.client_order_id:
         return
     held.lease_token, held.changed = None, True
     _end_unseen(held, resolution.client_order_id, MISSING)

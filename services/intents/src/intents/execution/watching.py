@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Engine, text
 
 from intents.brokers import Balance, Position
+from intents.execution.client_order_id import of_key_sql
 from intents.execution.held import MISSING
 from intents.execution.work import OPERATOR_REQUIRED, OutOfReach
 from intents.model.chain import GENESIS
@@ -88,7 +89,7 @@ _WATCH = text(f"""
 """)  # noqa: S608 - a constant
 _RELEASE = text("UPDATE intents.broker_account SET lease_until = NULL WHERE lease_token = :token")
 _BELIEVED = text(f"""
-    SELECT split_part(client_order_id, '#', 1), broker_order_id, status, filled_quantity, created_at, credential,
+    SELECT {of_key_sql("client_order_id")}, broker_order_id, status, filled_quantity, created_at, credential,
            (SELECT broker_account FROM intents.broker_login l
             WHERE l.account_id = o.account_id AND l.credential = o.credential), unwanted_since IS NOT NULL,
            EXISTS (SELECT FROM intents.intent i WHERE i.account_id = o.account_id AND i.id = o.intent_id
@@ -197,7 +198,7 @@ def watch(engine: Engine, token: UUID, mine: Sequence[UUID], seconds: float, epo
 
 
 _OF_DELETED_ACCOUNTS = text(f"""
-    SELECT o.account_id, split_part(o.client_order_id, '#', 1)
+    SELECT o.account_id, {of_key_sql("o.client_order_id")}
     FROM (SELECT account_id, intent_id, client_order_id FROM intents.broker_order WHERE {UNENDED}) o
     JOIN intents.intent i ON i.account_id = o.account_id AND i.id = o.intent_id
     WHERE i.status NOT IN ({ENDED}) AND i.reason_code IS DISTINCT FROM '{OPERATOR_REQUIRED}'

@@ -7,12 +7,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from intents.brokers import Execution, Order, Told
+from intents.execution.client_order_id import client_order_id
 from intents.model import Spec, Status, Update
-
-
-def client_order_id(action_id: UUID) -> str:
-    """A pure function of the action: whoever sends it, and however often, it is the same order."""
-    return f"tip-{action_id.hex}"
 
 
 class KnownOrder(NamedTuple):

@@ -12,7 +12,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from intents.brokers.conformance.bounds import BoundedAnswers
 from intents.brokers.conformance.machine import machine
-from intents.brokers.conformance.market import Listener, Market, eventually, limit, order
+from intents.brokers.conformance.market import Listener, Market, eventually, limit, new_client_order_id, order
 from intents.brokers.protocol import (
     OPEN,
     Broker,
@@ -59,7 +59,7 @@ class Conformance(BoundedAnswers):
         assert made.client_order_id in {one.client_order_id for one in broker.open_orders()}
 
     def test_what_was_never_sent_is_not_there(self, broker: Broker) -> None:
-        assert broker.find(f"tip-{uuid4().hex}") is None
+        assert broker.find(new_client_order_id()) is None
         assert broker.order(str(uuid4())) is None
 
     def test_the_same_client_order_id_never_makes_a_second_order(self, market: Market, broker: Broker) -> None:
@@ -124,7 +124,7 @@ class Conformance(BoundedAnswers):
 
     def test_a_replacement_is_a_new_order_under_its_own_id(self, market: Market, broker: Broker) -> None:
         old = broker.create(limit(market.resting))
-        change = Change(f"tip-{uuid4().hex}", Decimal(7), "GTC", Decimal(2))
+        change = Change(new_client_order_id(), Decimal(7), "GTC", Decimal(2))
 
         new = broker.replace(old.broker_order_id, change)
 
@@ -142,7 +142,7 @@ class Conformance(BoundedAnswers):
         old = broker.create(limit(market.halving))
         eventually(lambda: listener.filled(old.client_order_id) == 5)
 
-        new = broker.replace(old.broker_order_id, Change(f"tip-{uuid4().hex}", Decimal(4), "GTC", Decimal(2)))
+        new = broker.replace(old.broker_order_id, Change(new_client_order_id(), Decimal(4), "GTC", Decimal(2)))
 
         assert new.quantity == 4
         replaced = self.ended(broker, old, OrderStatus.REPLACED)
@@ -172,7 +172,7 @@ class Conformance(BoundedAnswers):
         self.ended(broker, made, OrderStatus.FILLED)
 
         with pytest.raises(Refused):
-            broker.replace(made.broker_order_id, Change(f"tip-{uuid4().hex}", Decimal(7), "DAY"))
+            broker.replace(made.broker_order_id, Change(new_client_order_id(), Decimal(7), "DAY"))
 
     def test_a_refused_order_leaves_nothing_behind(self, market: Market, broker: Broker) -> None:
         if market.refusing is None:

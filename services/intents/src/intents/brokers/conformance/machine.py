@@ -4,13 +4,12 @@
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
 
-from intents.brokers.conformance.market import Listener, Market, eventually, limit, order
+from intents.brokers.conformance.market import Listener, Market, eventually, limit, new_client_order_id, order
 from intents.brokers.protocol import (
     OPEN,
     Change,
@@ -75,7 +74,7 @@ def machine(market: Market) -> type[RuleBasedStateMachine]:
         @rule(target=made, name=made, quantity=st.integers(1, 50))
         def replace(self, name: str, quantity: int) -> Any:
             known = self.known[name]
-            change = Change(f"tip-{uuid4().hex}", Decimal(quantity), "GTC", Decimal(1))
+            change = Change(new_client_order_id(), Decimal(quantity), "GTC", Decimal(1))
             if known.order.kind != "Limit":
                 return multiple()
             try:

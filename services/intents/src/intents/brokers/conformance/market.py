@@ -46,12 +46,16 @@ class Market(Protocol):
     """Of listings that have pages (`open_orders`, `orders`, `executions`): the body of the nth; there is another."""
 
 
+def new_client_order_id() -> str:
+    return f"tip-{uuid4().hex}"
+
+
 def order(symbol: str, quantity: str = "10", **more: Any) -> NewOrder:
-    return NewOrder(f"tip-{uuid4().hex}", symbol, "BUY", "Market", Decimal(quantity), "DAY", **more)
+    return NewOrder(new_client_order_id(), symbol, "BUY", "Market", Decimal(quantity), "DAY", **more)
 
 
 def limit(symbol: str, price: str = "1", quantity: str = "10") -> NewOrder:
-    return NewOrder(f"tip-{uuid4().hex}", symbol, "BUY", "Limit", Decimal(quantity), "GTC", Decimal(price))
+    return NewOrder(new_client_order_id(), symbol, "BUY", "Limit", Decimal(quantity), "GTC", Decimal(price))
 
 
 def eventually(found: Callable[[], Any], seconds: float = SOON_SECONDS) -> Any:

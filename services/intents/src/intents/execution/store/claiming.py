@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
+from intents.execution.client_order_id import of_action_sql
 from intents.execution.clock import elapsed
 from intents.execution.credentials import BEST_CREDENTIAL, DERIVED
 from intents.execution.held import BrokerOrder, Command, Held
@@ -44,7 +45,7 @@ _BOUND = f"""
     CASE WHEN a.type = 'CREATE' AND {_STARTED_BEFORE} IS NULL THEN NULL
          WHEN a.type = 'CREATE' THEN (
              SELECT credential FROM intents.broker_order o
-             WHERE o.account_id = t.account_id AND o.client_order_id = 'tip-' || replace(a.id::text, '-', '')
+             WHERE o.account_id = t.account_id AND o.client_order_id = {of_action_sql("a.id")}
                AND {_WAS_USED})
          ELSE (SELECT credential FROM intents.broker_order o
                WHERE o.account_id = t.account_id AND o.intent_id = t.id AND o.broker_order_id = t.broker_order_id
@@ -117,11 +118,11 @@ _CLAIM = Statement(
     ), started AS (
         INSERT INTO intents.broker_order AS o
             (account_id, client_order_id, intent_id, action_sequence, status, credential)
-        SELECT account_id, 'tip-' || replace(action_id::text, '-', ''), id, sequence, 'STARTED',
+        SELECT account_id, {of_action_sql("action_id")}, id, sequence, 'STARTED',
                coalesce(bound, best, '{DERIVED}')
         FROM command t WHERE type <> 'CANCEL' AND (started_before IS NULL OR NOT EXISTS (
             SELECT FROM intents.broker_order o WHERE o.account_id = t.account_id AND o.intent_id IS NOT NULL
-            AND o.client_order_id = 'tip-' || replace(action_id::text, '-', '') AND {_WAS_USED}))
+            AND o.client_order_id = {of_action_sql("action_id")} AND {_WAS_USED}))
         ON CONFLICT (account_id, client_order_id) DO UPDATE SET credential = excluded.credential, {_TAKE_OVER}
     )
     SELECT t.account_id, t.organization_id, t.id, now(), t.action_id, t.type, t.created_at, t.symbol, t.order_side,
