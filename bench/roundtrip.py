@@ -33,9 +33,9 @@ from chassis import process
 from chassis.outbox.bell import Ear, channel
 from intents.brokers import Brokers, ClientIds, NewOrder, Order, OrderStatus
 from intents.execution import executor as executing
+from intents.execution.broker_dispatcher import Gateway
 from intents.execution.config import ExecutionConfig
 from intents.execution.executor import Executor
-from intents.execution.gateway import Gateway
 from intents.execution.liveness import Liveness
 from intents.execution.processes import credentials_of, engine_of
 from intents.store import SCHEMA

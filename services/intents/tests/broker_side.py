@@ -7,8 +7,9 @@ from typing import Any
 from uuid import UUID
 
 from intents.brokers import Execution, Order, OrderStatus
-from intents.execution import recorder, store, telling
-from intents.execution.work import Answer, Heard, Requested, Seen
+from intents.execution import recorder, store
+from intents.execution.model import settlement
+from intents.execution.model.commands import Answer, Heard, Requested, Seen
 from intents.model import Update
 from intents.model.reports import Report
 
@@ -22,7 +23,7 @@ def report(desk: Desk, intent_id: object, update: Update, **more: Any) -> None:
     direct, now = desk.deps.direct, datetime.now(UTC)
     with direct.transaction():
         [held] = store.hold(direct, [(desk.account_id, UUID(str(intent_id)))], [])
-        telling.apply_report(held, Report(update, now, **more))
+        settlement.apply_report(held, Report(update, now, **more))
         store.write(direct, [held])
 
 

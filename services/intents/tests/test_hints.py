@@ -13,11 +13,11 @@ from chassis import queues
 from chassis.hints import EXCHANGE
 from intents import usecases
 from intents.brokers.protocol import Order, OrderStatus
+from intents.execution.model.commands import Answer, Refused
+from intents.execution.model.commands import Heard as OfOrder
 from intents.execution.recorder import Recorder
 from intents.execution.stale import cancel_stale
 from intents.execution.store import claim
-from intents.execution.work import Answer, Refused
-from intents.execution.work import Heard as OfOrder
 
 from .conftest import Desk, create, limit
 from .test_hearing import tell

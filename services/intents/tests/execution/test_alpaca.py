@@ -22,8 +22,9 @@ from intents.brokers import (
 )
 from intents.brokers.alpaca import Alpaca, Connection
 from intents.brokers.conformance.bounds import ends
-from intents.execution import recorder, store, work
-from intents.execution.work import Answer
+from intents.execution import recorder, store
+from intents.execution.model.commands import Answer
+from intents.execution.model.commands import Refused as Rejected
 from tip_local.processes import free_port
 
 from ..conftest import create
@@ -101,7 +102,7 @@ def test_a_refusal_is_recorded_whatever_its_words_are(desk, alpaca, scripted):
     with pytest.raises(Refused) as refused:
         alpaca.create(ASKED)
 
-    recorder.record(desk.deps.direct, [Answer(claimed, work.Refused(refused.value.code, refused.value.message))])
+    recorder.record(desk.deps.direct, [Answer(claimed, Rejected(refused.value.code, refused.value.message))])
 
     [intent] = desk.rows("intent")
     assert (intent["status"], intent["reason_code"]) == ("REJECTED", "BROKER_REFUSED")

@@ -16,13 +16,8 @@ from intents.brokers import OPEN, NotSent, Order, OrderStatus, OutcomeUnknown
 from intents.brokers.protocol import BrokerError
 from intents.execution.client_order_id import DUPLICATE, client_order_id
 from intents.execution.clock import elapsed
-from intents.execution.deciding import decide_here
-from intents.execution.held import ENDED, MISSING, BrokerOrder, Command, Held
-from intents.execution.looking import Look, MissingOrders
-from intents.execution.sending import Dispatch
-from intents.execution.settling import is_overordered, settle
-from intents.execution.watching import Believed
-from intents.execution.work import (
+from intents.execution.dispatch import Dispatch
+from intents.execution.model.commands import (
     Answer,
     Claimed,
     Heard,
@@ -33,6 +28,11 @@ from intents.execution.work import (
     Verdict,
     Work,
 )
+from intents.execution.model.local_decisions import decide_here
+from intents.execution.model.locked_intent import ENDED, MISSING, BrokerOrder, Command, Held
+from intents.execution.model.settling import is_overordered, settle
+from intents.execution.reconciliation import Look, MissingOrders
+from intents.execution.watching import Believed
 from intents.model import TERMINAL, Intent, Spec, Status, Update, follow
 
 from .simulated import START, Simulated, is_ours

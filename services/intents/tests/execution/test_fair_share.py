@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from intents.execution.account_limiter import Turns
 from intents.execution.fair_share import allowance, may_take_another
-from intents.execution.in_hand import CLAIM, GUARANTEED, InHand
-from intents.execution.turns import Turns
+from intents.execution.in_flight import CLAIM, GUARANTEED, InHand
 
 A, B, C = (UUID(int=number) for number in range(1, 4))
 

@@ -10,11 +10,11 @@ import requests
 
 from intents.brokers import Addresses, Brokers
 from intents.execution import store
+from intents.execution.broker_dispatcher import Gateway
 from intents.execution.client_order_id import client_order_id
 from intents.execution.credentials import Credentials
 from intents.execution.executor import Executor
-from intents.execution.gateway import Gateway
-from intents.execution.work import Work
+from intents.execution.model.commands import Work
 from tip_local.processes import free_port
 
 from ..broker_side import accept

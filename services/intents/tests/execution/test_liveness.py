@@ -8,11 +8,11 @@ import pytest
 
 from intents.brokers import Addresses, Brokers
 from intents.execution import store
+from intents.execution.broker_dispatcher import Gateway
 from intents.execution.clock import elapsed
 from intents.execution.credentials import Credentials
-from intents.execution.gateway import Gateway
 from intents.execution.liveness import Liveness
-from intents.execution.work import Later
+from intents.execution.model.commands import Later
 from intents.store.direct import Direct
 
 from .conftest import Worker

@@ -9,11 +9,11 @@ from typing import Any
 from uuid import uuid4
 
 from intents.brokers import Addresses, Balance, Brokers, Execution, ListingTooLong, Order, OrderStatus, Position
-from intents.execution import looking, recorder, stale, watching
+from intents.execution import reconciliation, recorder, stale, watching
 from intents.execution.credentials import Credentials
+from intents.execution.model.commands import Heard
 from intents.execution.reconciler import Reconciler, Watch
 from intents.execution.watching import Believed, Restored, Watched
-from intents.execution.work import Heard
 
 from ..broker_side import accept
 from .conftest import give_credential
@@ -71,7 +71,9 @@ def test_a_look_finds_what_the_stream_missed_and_counts_nothing_twice(desk):
     shown = replace(order, filled_quantity=Decimal(15), average_price=Decimal(2), updated_at=moment)
 
     believed = watching.believed_open(desk.deps.engine, desk.account_id)
-    recorder.record(desk.deps.direct, looking.Look(desk.account_id, Shown(shown, listed), believed).differences())
+    recorder.record(
+        desk.deps.direct, reconciliation.Look(desk.account_id, Shown(shown, listed), believed).differences()
+    )
 
     trades = [row for row in desk.rows("broker_event") if row["type"] == "BROKER_TRADE"]
     told = {row["broker_execution_id"]: row["payload"]["quantity"] for row in trades}
@@ -126,7 +128,7 @@ def test_an_order_whose_fills_are_too_many_to_list_is_recorded_by_its_own_total(
     )
 
     believed = watching.believed_open(desk.deps.engine, desk.account_id)
-    found = looking.Look(desk.account_id, Busy([shown], listed), believed).differences()
+    found = reconciliation.Look(desk.account_id, Busy([shown], listed), believed).differences()
     recorder.record(desk.deps.direct, found)
 
     [intent] = desk.rows("intent")
@@ -137,14 +139,14 @@ def test_an_order_whose_fills_are_too_many_to_list_is_recorded_by_its_own_total(
 
 
 def test_ended_orders_that_are_too_many_to_list_are_asked_for_one_by_one():
-    ended = ended_orders(looking.ONE_BY_ONE + 1)
+    ended = ended_orders(reconciliation.ONE_BY_ONE + 1)
     broker = Busy(ended)
     believed = [
         Believed(order.client_order_id, order.broker_order_id, "WORKING", Decimal(0), order.created_at)
         for order in ended
     ]
 
-    found = looking.Look(uuid4(), broker, believed).differences()
+    found = reconciliation.Look(uuid4(), broker, believed).differences()
 
     assert [heard.order for heard in found] == ended
     assert broker.asked_for == [order.broker_order_id for order in ended[Busy.LISTED :]]
@@ -160,7 +162,7 @@ def test_orders_made_since_a_restore_that_are_too_many_for_one_look_are_adopted_
 
     looks = 0
     while desk.rows("broker_account")[0]["epoch"] != restored.epoch:
-        reconciler._catch_up(watch, looking.Look(desk.account_id, Busy(made), []), [], restored)
+        reconciler._catch_up(watch, reconciliation.Look(desk.account_id, Busy(made), []), [], restored)
         looks += 1
 
     assert looks == 4
@@ -195,7 +197,7 @@ def test_an_order_that_its_ended_intent_has_left_open_is_found_by_looking(desk):
 
     def look() -> list[Heard]:
         believed = watching.believed_open(desk.deps.engine, desk.account_id)
-        found = looking.Look(desk.account_id, Shown(order, []), believed).differences()
+        found = reconciliation.Look(desk.account_id, Shown(order, []), believed).differences()
         recorder.record(desk.deps.direct, found)
         return found
 

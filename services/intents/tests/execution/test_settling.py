@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 
 from intents.brokers import Execution, Order, OrderStatus, Told
 from intents.execution.client_order_id import client_order_id
-from intents.execution.held import BrokerOrder, Command, Held
-from intents.execution.settling import is_overordered, settle
-from intents.execution.telling import apply_report
-from intents.execution.work import (
+from intents.execution.model.commands import (
     Answer,
     Claimed,
     Decided,
@@ -28,6 +25,9 @@ from intents.execution.work import (
     Unknown,
     Work,
 )
+from intents.execution.model.locked_intent import BrokerOrder, Command, Held
+from intents.execution.model.settlement import apply_report
+from intents.execution.model.settling import is_overordered, settle
 from intents.model import Intent, Spec, Status, Update
 from intents.model.reports import Report
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from chassis.config import BadConfiguration, setting
 from intents.brokers import Addresses
 from intents.config import Config
-from intents.execution.held import Patience
+from intents.execution.model.locked_intent import Patience
 from vault import Hashicorp, Keyring, Vault
 
 

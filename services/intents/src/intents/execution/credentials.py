@@ -20,7 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 import vault
 from chassis import db
 from intents.brokers import Broker
-from intents.execution.work import Work
+from intents.execution.model.commands import Work
 
 REMEMBER_SECONDS = 2.0
 PAPER = "paper"

@@ -17,14 +17,14 @@ from sqlalchemy.exc import SQLAlchemyError
 from chassis import crashpoints, db, logs, queues
 from chassis.outbox.bell import Ear
 from intents.execution import store
-from intents.execution.gateway import Gateway
-from intents.execution.held import Patience
-from intents.execution.in_hand import InHand, Room
+from intents.execution.account_limiter import Turns
+from intents.execution.broker_dispatcher import Gateway
+from intents.execution.in_flight import InHand, Room
 from intents.execution.liveness import Liveness
 from intents.execution.metrics import CLAIMED, VERDICTS
+from intents.execution.model.commands import Answer, Seen, Unknown, Work
+from intents.execution.model.locked_intent import Patience
 from intents.execution.recorder import PATIENCE, Happening, Recorder
-from intents.execution.turns import Turns
-from intents.execution.work import Answer, Seen, Unknown, Work
 from intents.store.direct import Direct
 
 log = logs.get(__name__)

@@ -16,10 +16,10 @@ from chassis.outbox.bell import Ear
 from intents.brokers import Brokers
 from intents.execution import executor as executing
 from intents.execution import store
+from intents.execution.broker_dispatcher import Gateway
 from intents.execution.config import ExecutionConfig
 from intents.execution.credentials import Credentials, KeyPair
 from intents.execution.executor import Executor
-from intents.execution.gateway import Gateway
 from intents.execution.liveness import Liveness
 from intents.execution.overfill import reduce_overordered
 from intents.execution.reconciler import Reconciler

@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import db, logs
 from intents.brokers import Broker, BrokerError, Brokers, CredentialRefused, RateLimited, UnknownBroker, Update
-from intents.execution import looking, recorder, watching
+from intents.execution import reconciliation, recorder, watching
 from intents.execution.credentials import (
     CredentialInvalid,
     CredentialPending,
@@ -25,11 +25,11 @@ from intents.execution.credentials import (
     VaultDown,
 )
 from intents.execution.fair_share import may_take_another, who_gives_way
-from intents.execution.looking import Look, MissingOrders
 from intents.execution.metrics import LOOKS, STREAMS
+from intents.execution.model.commands import Heard, OutOfReach
+from intents.execution.reconciliation import Look, MissingOrders
 from intents.execution.recorder import Recorder
 from intents.execution.watching import Believed, Restored, Watched
-from intents.execution.work import Heard, OutOfReach
 
 log = logs.get(__name__)
 
@@ -252,7 +252,7 @@ class Reconciler:
             opened = self.credentials.broker_account(account_id, pair, broker)
             here = [known for known in believed if known.broker_account in (None, opened)]
             look = Look(account_id, broker, here, watch.missing)
-            found, sequence = looking.look(self.engine, look)
+            found, sequence = reconciliation.look(self.engine, look)
             if watch.account.is_restored and self._restored:
                 self._catch_up(watch, look, found, self._restored)
                 found = []

@@ -13,10 +13,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import crashpoints, db, logs
 from intents.execution import elsewhere, store
-from intents.execution.held import Held, Patience
 from intents.execution.metrics import LEASES_LOST, RECORDED
-from intents.execution.settling import settle
-from intents.execution.work import Answer, Heard, OutOfReach, Resolution
+from intents.execution.model.commands import Answer, Heard, OutOfReach, Resolution
+from intents.execution.model.locked_intent import Held, Patience
+from intents.execution.model.settling import settle
 from intents.store.direct import Direct
 
 log = logs.get(__name__)

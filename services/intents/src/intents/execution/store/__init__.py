@@ -4,8 +4,8 @@ Locks are taken in one order everywhere: intents by account and id, then heads b
 """
 
 from intents.execution.store.claiming import Shares, claim, held_since_claim, refresh
-from intents.execution.store.holding import hold
 from intents.execution.store.leases import holders, release
+from intents.execution.store.locking import hold
 from intents.execution.store.writing import write
 
 __all__ = ["Shares", "claim", "held_since_claim", "hold", "holders", "refresh", "release", "write"]

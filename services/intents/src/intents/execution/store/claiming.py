@@ -10,8 +10,8 @@ from uuid import UUID, uuid4
 from intents.execution.client_order_id import of_action_sql
 from intents.execution.clock import elapsed
 from intents.execution.credentials import BEST_CREDENTIAL, DERIVED
-from intents.execution.held import BrokerOrder, Command, Held
-from intents.execution.work import Claimed, KnownOrder, Work
+from intents.execution.model.commands import Claimed, KnownOrder, Work
+from intents.execution.model.locked_intent import BrokerOrder, Command, Held
 from intents.model import Intent, Spec, Status
 from intents.store.direct import Direct, Statement
 

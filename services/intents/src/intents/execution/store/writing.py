@@ -6,8 +6,8 @@ from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
-from intents.execution.held import BrokerOrder, Held
-from intents.execution.settling import is_overordered
+from intents.execution.model.locked_intent import BrokerOrder, Held
+from intents.execution.model.settling import is_overordered
 from intents.execution.store.rows import as_json
 from intents.model.chain import GENESIS
 from intents.store.direct import Direct, Statement

@@ -16,10 +16,10 @@ import vault
 from intents.brokers import Addresses, Brokers
 from intents.brokers.breaker import FAILURES, RETRIES_PER_SECOND
 from intents.brokers.conformance.hostile import BROKEN, Hostile
+from intents.execution.broker_dispatcher import Gateway
 from intents.execution.clock import elapsed
 from intents.execution.credentials import Credentials
-from intents.execution.gateway import Gateway
-from intents.execution.work import Claimed, Decided, Later, Unknown, Work
+from intents.execution.model.commands import Claimed, Decided, Later, Unknown, Work
 from intents.model import Spec, Status
 from tip_local.processes import free_port
 

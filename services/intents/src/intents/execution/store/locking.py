@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from intents.execution.held import BrokerOrder, Command, Held
+from intents.execution.model.locked_intent import BrokerOrder, Command, Held
 from intents.execution.store.rows import as_json
 from intents.model import Spec
 from intents.store.admission import INTENT_COLUMNS, to_intent

@@ -6,10 +6,7 @@ from datetime import timedelta
 
 from intents.brokers import Order, OrderStatus
 from intents.execution.client_order_id import client_order_id
-from intents.execution.held import ENDED, MISSING, Held
-from intents.execution.seeing import end_if_replaced, see
-from intents.execution.telling import apply_report, done, tell
-from intents.execution.work import (
+from intents.execution.model.commands import (
     OPERATOR_REQUIRED,
     Answer,
     Decided,
@@ -24,6 +21,9 @@ from intents.execution.work import (
     Verdict,
     Work,
 )
+from intents.execution.model.locked_intent import ENDED, MISSING, Held
+from intents.execution.model.order_reports import end_if_replaced, see
+from intents.execution.model.settlement import apply_report, done, tell
 from intents.model import TERMINAL, Status, Update
 from intents.model.reports import Report
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from intents.execution.fair_share import allowance
-from intents.execution.work import Work
+from intents.execution.model.commands import Work
 
 CLAIM = 200
 GUARANTEED = 4

@@ -32,10 +32,10 @@ from intents.execution.credentials import (
     NoCredential,
     VaultDown,
 )
-from intents.execution.deciding import decide_here
+from intents.execution.dispatch import OPERATOR_SECONDS, Dispatch, QueryFailed
 from intents.execution.metrics import CALL_SECONDS, CIRCUIT, CIRCUITS_OF_ORGANIZATIONS
-from intents.execution.sending import OPERATOR_SECONDS, Dispatch, QueryFailed
-from intents.execution.work import OPERATOR_REQUIRED, Decided, Later, Unknown, Verdict, Work
+from intents.execution.model.commands import OPERATOR_REQUIRED, Decided, Later, Unknown, Verdict, Work
+from intents.execution.model.local_decisions import decide_here
 
 log = logs.get(__name__)
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from intents.brokers import OPEN, Execution, Order, OrderStatus, Told
 from intents.execution.client_order_id import duplicate
-from intents.execution.deciding import NOT_FOUND_AT_BROKER
-from intents.execution.held import ENDED, MISSING, BrokerOrder, Held
-from intents.execution.telling import apply_report, done, note, tell_fill, tell_position
+from intents.execution.model.local_decisions import NOT_FOUND_AT_BROKER
+from intents.execution.model.locked_intent import ENDED, MISSING, BrokerOrder, Held
+from intents.execution.model.settlement import apply_report, done, note, tell_fill, tell_position
 from intents.model import TERMINAL, Update
 from intents.model.reports import Report
 

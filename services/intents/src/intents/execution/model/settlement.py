@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from intents.brokers import Execution
-from intents.execution.held import MISSING, STARTED, BrokerOrder, Held
+from intents.execution.model.locked_intent import MISSING, STARTED, BrokerOrder, Held
 from intents.model import TERMINAL, Status, reports
 from intents.model.reports import Report
 

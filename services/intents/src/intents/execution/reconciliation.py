@@ -13,9 +13,9 @@ from sqlalchemy import Engine
 from chassis import logs
 from intents.brokers import OPEN, Broker, BrokerError, Execution, ListingTooLong, Order, OrderStatus, Refused
 from intents.execution import watching
-from intents.execution.held import MISSING
+from intents.execution.model.commands import Heard
+from intents.execution.model.locked_intent import MISSING
 from intents.execution.watching import Believed
-from intents.execution.work import Heard
 
 log = logs.get(__name__)
 

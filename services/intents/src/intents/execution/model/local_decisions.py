@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from intents.execution.clock import elapsed
-from intents.execution.work import OPERATOR_REQUIRED, Decided, Later, Unknown, Verdict, Work
+from intents.execution.model.commands import OPERATOR_REQUIRED, Decided, Later, Unknown, Verdict, Work
 from intents.model import Status, Update
 
 FRESH_SECONDS = 2.0

@@ -5,7 +5,7 @@ from collections import Counter, OrderedDict, deque
 from uuid import UUID
 
 from intents.execution.fair_share import may_take_another
-from intents.execution.work import Work
+from intents.execution.model.commands import Work
 
 _Accounts = OrderedDict[UUID, deque[Work]]
 
