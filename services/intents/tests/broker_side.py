@@ -8,8 +8,9 @@ from uuid import UUID
 
 from intents.brokers import Execution, Order, OrderStatus
 from intents.execution import recorder, store
-from intents.execution.model import settlement
-from intents.execution.model.commands import Answer, Heard, Requested, Seen
+from intents.execution.model.inputs import Answer, Heard
+from intents.execution.model.settlement import Settlement, apply_report
+from intents.execution.model.verdicts import Requested, Seen
 from intents.model import Update
 from intents.model.reports import Report
 
@@ -22,9 +23,10 @@ def report(desk: Desk, intent_id: object, update: Update, **more: Any) -> None:
     """Let the report act on the intent, whatever the executor was about to do with it."""
     direct, now = desk.deps.direct, datetime.now(UTC)
     with direct.transaction():
-        [held] = store.hold(direct, [(desk.account_id, UUID(str(intent_id)))], [])
-        settlement.apply_report(held, Report(update, now, **more))
-        store.write(direct, [held])
+        [locked] = store.lock_intents(direct, [(desk.account_id, UUID(str(intent_id)))], [])
+        settlement = Settlement.begin(locked)
+        apply_report(settlement, Report(update, now, **more))
+        store.write(direct, [settlement])
 
 
 def accept(desk: Desk, intent_id: object, broker_order_id: str) -> Order:

@@ -20,7 +20,7 @@ from werkzeug.test import TestResponse
 from chassis.fair_queue import Slot
 from intents.brokers import Execution, Order
 from intents.execution import recorder, stale
-from intents.execution.model.commands import Heard
+from intents.execution.model.inputs import Heard
 from intents.store.direct import Statement
 from intents.usecases import Deps, deadline
 

@@ -13,8 +13,9 @@ from chassis import queues
 from chassis.hints import EXCHANGE
 from intents import usecases
 from intents.brokers.protocol import Order, OrderStatus
-from intents.execution.model.commands import Answer, Refused
-from intents.execution.model.commands import Heard as OfOrder
+from intents.execution.model.inputs import Answer
+from intents.execution.model.inputs import Heard as OfOrder
+from intents.execution.model.verdicts import Refused
 from intents.execution.recorder import Recorder
 from intents.execution.stale import cancel_stale
 from intents.execution.store import claim

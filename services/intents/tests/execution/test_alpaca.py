@@ -23,8 +23,8 @@ from intents.brokers import (
 from intents.brokers.alpaca import Alpaca, Connection
 from intents.brokers.conformance.bounds import ends
 from intents.execution import recorder, store
-from intents.execution.model.commands import Answer
-from intents.execution.model.commands import Refused as Rejected
+from intents.execution.model.inputs import Answer
+from intents.execution.model.verdicts import Refused as Rejected
 from tip_local.processes import free_port
 
 from ..conftest import create

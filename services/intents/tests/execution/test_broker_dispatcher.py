@@ -19,7 +19,8 @@ from intents.brokers.conformance.hostile import BROKEN, Hostile
 from intents.execution.broker_dispatcher import Gateway
 from intents.execution.clock import elapsed
 from intents.execution.credentials import Credentials
-from intents.execution.model.commands import Claimed, Decided, Later, Unknown, Work
+from intents.execution.model.commands import Claimed, Work
+from intents.execution.model.verdicts import Decided, Later, Unknown
 from intents.model import Spec, Status
 from tip_local.processes import free_port
 

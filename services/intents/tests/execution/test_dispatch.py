@@ -24,7 +24,8 @@ from intents.brokers import (
 from intents.brokers import Refused as BrokerRefused
 from intents.execution.clock import elapsed
 from intents.execution.dispatch import ABSENCES_TO_GIVE_UP, Dispatch, QueryFailed
-from intents.execution.model.commands import Claimed, Decided, KnownOrder, Later, Refused, Seen, Unknown, Work
+from intents.execution.model.commands import Claimed, KnownOrder, Work
+from intents.execution.model.verdicts import Decided, Later, Refused, Seen, Unknown
 from intents.model import Spec, Status
 
 NOW = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)

@@ -12,7 +12,7 @@ from intents.execution.broker_dispatcher import Gateway
 from intents.execution.clock import elapsed
 from intents.execution.credentials import Credentials
 from intents.execution.liveness import Liveness
-from intents.execution.model.commands import Later
+from intents.execution.model.verdicts import Later
 from intents.store.direct import Direct
 
 from .conftest import Worker

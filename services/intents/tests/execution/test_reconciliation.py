@@ -11,7 +11,7 @@ from uuid import uuid4
 from intents.brokers import Addresses, Balance, Brokers, Execution, ListingTooLong, Order, OrderStatus, Position
 from intents.execution import reconciliation, recorder, stale, watching
 from intents.execution.credentials import Credentials
-from intents.execution.model.commands import Heard
+from intents.execution.model.inputs import Heard
 from intents.execution.reconciler import Reconciler, Watch
 from intents.execution.watching import Believed, Restored, Watched
 

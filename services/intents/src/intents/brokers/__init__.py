@@ -7,6 +7,7 @@ from typing import Protocol
 
 from intents.brokers import alpaca
 from intents.brokers.protocol import (
+    ENDED,
     OPEN,
     Balance,
     Broker,
@@ -33,6 +34,7 @@ from intents.brokers.protocol import (
 )
 
 __all__ = [
+    "ENDED",
     "OPEN",
     "Addresses",
     "Balance",

@@ -50,6 +50,7 @@ class OrderStatus(StrEnum):
 OPEN = frozenset(
     {OrderStatus.PENDING, OrderStatus.WORKING, OrderStatus.PENDING_CANCEL, OrderStatus.PENDING_REPLACE},
 )
+ENDED = frozenset(OrderStatus) - OPEN
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,9 @@ from intents.execution.credentials import (
 )
 from intents.execution.dispatch import OPERATOR_SECONDS, Dispatch, QueryFailed
 from intents.execution.metrics import CALL_SECONDS, CIRCUIT, CIRCUITS_OF_ORGANIZATIONS
-from intents.execution.model.commands import OPERATOR_REQUIRED, Decided, Later, Unknown, Verdict, Work
+from intents.execution.model.commands import Work
 from intents.execution.model.local_decisions import decide_here
+from intents.execution.model.verdicts import OPERATOR_REQUIRED, Decided, Later, Unknown, Verdict
 
 log = logs.get(__name__)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from chassis.config import BadConfiguration, setting
 from intents.brokers import Addresses
 from intents.config import Config
-from intents.execution.model.locked_intent import Patience
+from intents.execution.model.settlement import QueryPolicy
 from vault import Hashicorp, Keyring, Vault
 
 
@@ -69,8 +69,8 @@ class ExecutionConfig(Config):
             raise BadConfiguration(f"EXECUTOR_LEASE_SECONDS: must be more than {calls:g}, the time of three calls")
 
     @property
-    def patience(self) -> Patience:
-        return Patience(self.ask_after_seconds, self.ask_every_seconds)
+    def query_policy(self) -> QueryPolicy:
+        return QueryPolicy(self.ask_after_seconds, self.ask_every_seconds)
 
     @property
     def addresses(self) -> Addresses:

@@ -25,8 +25,9 @@ from intents.brokers import (
 )
 from intents.brokers import Refused as BrokerRefused
 from intents.execution.clock import elapsed
-from intents.execution.model.commands import OPERATOR_REQUIRED, Later, Refused, Requested, Seen, Unknown, Verdict, Work
+from intents.execution.model.commands import Work
 from intents.execution.model.local_decisions import FRESH_SECONDS, TOO_OLD, is_fresh, not_to_be_sent
+from intents.execution.model.verdicts import OPERATOR_REQUIRED, Later, Refused, Requested, Seen, Unknown, Verdict
 
 QUIET_MARGIN_SECONDS = 1.0
 ABSENCES_TO_GIVE_UP = 3  # a quiet period apart from each other

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 from intents.brokers import Order
 from intents.execution.client_order_id import is_ours
-from intents.execution.model.commands import Heard
+from intents.execution.model.inputs import Heard
 from intents.model.chain import GENESIS
 from intents.store.direct import Direct, Statement
 

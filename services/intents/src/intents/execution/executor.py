@@ -22,9 +22,11 @@ from intents.execution.broker_dispatcher import Gateway
 from intents.execution.in_flight import InHand, Room
 from intents.execution.liveness import Liveness
 from intents.execution.metrics import CLAIMED, VERDICTS
-from intents.execution.model.commands import Answer, Seen, Unknown, Work
-from intents.execution.model.locked_intent import Patience
-from intents.execution.recorder import PATIENCE, Happening, Recorder
+from intents.execution.model.commands import Work
+from intents.execution.model.inputs import Answer, Happening
+from intents.execution.model.settlement import DEFAULT_POLICY, QueryPolicy
+from intents.execution.model.verdicts import Seen, Unknown
+from intents.execution.recorder import Recorder
 from intents.store.direct import Direct
 
 log = logs.get(__name__)
@@ -45,7 +47,7 @@ class Executor:
     gateway: Gateway
     threads: int
     lease_seconds: float
-    patience: Patience = PATIENCE
+    query_policy: QueryPolicy = DEFAULT_POLICY
     tell: Callable[[UUID, int], None] = lambda _account_id, _sequence: None
     account_calls: int = 8
     replaced: Callable[[], object] = lambda: None
@@ -64,7 +66,7 @@ class Executor:
     _call_seconds: float = field(default=BACKLOG_SECONDS, init=False)
 
     def __post_init__(self) -> None:
-        self.recorder = Recorder(self.direct, self._recorded, self.patience, self.tell, RECORDERS)
+        self.recorder = Recorder(self.direct, self._recorded, self.query_policy, self.tell, RECORDERS)
         self.turns = Turns(self.threads, self.account_calls)
 
     def run(self, stop: threading.Event) -> None:

@@ -10,7 +10,8 @@ from sqlalchemy import Engine, text
 from intents.brokers import Order, OrderStatus
 from intents.execution import recorder
 from intents.execution.client_order_id import of_action_sql, of_key_sql
-from intents.execution.model.commands import OPERATOR_REQUIRED, Heard, Resolution
+from intents.execution.model.inputs import Heard, Resolution
+from intents.execution.model.verdicts import OPERATOR_REQUIRED
 from intents.execution.watching import ENDED
 from intents.store.direct import Direct
 

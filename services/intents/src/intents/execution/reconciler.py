@@ -26,7 +26,7 @@ from intents.execution.credentials import (
 )
 from intents.execution.fair_share import may_take_another, who_gives_way
 from intents.execution.metrics import LOOKS, STREAMS
-from intents.execution.model.commands import Heard, OutOfReach
+from intents.execution.model.inputs import Heard, OutOfReach
 from intents.execution.reconciliation import Look, MissingOrders
 from intents.execution.recorder import Recorder
 from intents.execution.watching import Believed, Restored, Watched

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from chassis import logs
 from intents.brokers import OPEN, Broker, BrokerError, Execution, ListingTooLong, Order, OrderStatus, Refused
 from intents.execution import watching
-from intents.execution.model.commands import Heard
+from intents.execution.model.inputs import Heard
 from intents.execution.model.locked_intent import MISSING
 from intents.execution.watching import Believed
 

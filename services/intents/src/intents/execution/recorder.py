@@ -6,7 +6,7 @@ While a transaction is under way the next batch gathers, so one is as quick as i
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from uuid import UUID
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -14,8 +14,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from chassis import crashpoints, db, logs
 from intents.execution import elsewhere, store
 from intents.execution.metrics import LEASES_LOST, RECORDED
-from intents.execution.model.commands import Answer, Heard, OutOfReach, Resolution
-from intents.execution.model.locked_intent import Held, Patience
+from intents.execution.model.inputs import Answer, Happening, Heard, OutOfReach, Resolution
+from intents.execution.model.locked_intent import LockedIntent
+from intents.execution.model.settlement import DEFAULT_POLICY, QueryPolicy, Settlement
 from intents.execution.model.settling import settle
 from intents.store.direct import Direct
 
@@ -24,83 +25,93 @@ log = logs.get(__name__)
 BATCH = 200
 RETRY_SECONDS = 0.2
 TURN_SECONDS = 1.0
-PATIENCE = Patience()
-Happening = Answer | Heard | Resolution | OutOfReach
 
 
-def record(direct: Direct, happenings: Sequence[Happening], patience: Patience = PATIENCE) -> dict[UUID, int]:
-    """Write everything: status, events, positions, leases, each intent's in one transaction.
+def record(direct: Direct, happenings: Sequence[Happening], policy: QueryPolicy = DEFAULT_POLICY) -> dict[UUID, int]:
+    """Write what the inputs make of their intents; the new head of each account's log.
 
     What nobody else has touched since the claim is written by one statement, without being read again; the rest, and
-    whatever turns out to have been touched, is locked first. The sequence at which each account's log has arrived.
+    whatever turns out to have been touched, is locked first.
     """
-    left, ends = _record_new(direct, happenings, patience)
+    left, heads = _record_unlocked(direct, happenings, policy)
     if left:
-        ends |= _record_locked(direct, left, patience)
+        heads |= _record_locked(direct, left, policy)
     crashpoints.reach("executor.after_commit")
-    return ends
+    return heads
 
 
-def _record_new(
-    direct: Direct, happenings: Sequence[Happening], patience: Patience
+def _record_unlocked(
+    direct: Direct, happenings: Sequence[Happening], policy: QueryPolicy
 ) -> tuple[Sequence[Happening], dict[UUID, int]]:
-    """Record the answers to new intents; what is left to be recorded, and where the logs end now."""
-    heard = {one.order.client_order_id for one in happenings if isinstance(one, Heard)}
-    fresh: list[tuple[Answer, Held]] = []
-    for one in happenings:
-        if isinstance(one, Answer) and one.work.is_new and one.work.client_order_id not in heard:
-            held = store.held_since_claim(one.work)
-            held.patience = patience
-            settle(held, [one])
-            if not held.positions:
-                fresh.append((one, held))
+    """Record the results of new intents; what is left to be recorded, and the new heads."""
+    settled = [
+        (answer, settle(store.locked_at_claim(answer.work), [(0, answer)], policy))
+        for answer in _results_of_new_intents(happenings)
+    ]
+    fresh = [(answer, settlement) for answer, settlement in settled if not settlement.position_changes]
     if not fresh:
         return happenings, {}
     crashpoints.reach("executor.before_commit")
-    written = store.write(direct, [held for _, held in fresh])
-    as_expected = {id(held) for held, _ in written}
-    done = {id(answer) for answer, held in fresh if id(held) in as_expected}
-    return [one for one in happenings if id(one) not in done], _ends(written)
+    written = store.write(direct, [settlement for _, settlement in fresh])
+    as_expected = {id(settlement) for settlement, _ in written}
+    done = {id(answer) for answer, settlement in fresh if id(settlement) in as_expected}
+    return [given for given in happenings if id(given) not in done], _heads(written)
 
 
-def _ends(written: Iterable[tuple[Held, int | None]]) -> dict[UUID, int]:
-    return {one.account_id: sequence for one, sequence in written if sequence is not None}
+def _results_of_new_intents(happenings: Sequence[Happening]) -> Iterator[Answer]:
+    """Of those that no report in the same batch concerns: what they show is to be settled in the order given."""
+    reported = {given.client_order_id for given in happenings if isinstance(given, Heard)}
+    for given in happenings:
+        if isinstance(given, Answer) and given.work.is_new and given.work.client_order_id not in reported:
+            yield given
 
 
-def _record_locked(direct: Direct, happenings: Sequence[Happening], patience: Patience) -> dict[UUID, int]:
+def _heads(written: Iterable[tuple[Settlement, int | None]]) -> dict[UUID, int]:
+    return {settlement.locked.account_id: head for settlement, head in written if head is not None}
+
+
+def _record_locked(direct: Direct, happenings: Sequence[Happening], policy: QueryPolicy) -> dict[UUID, int]:
     with direct.transaction():
-        held = store.hold(
+        locked = store.lock_intents(
             direct,
-            {(one.account_id, one.intent_id) for one in happenings if isinstance(one, (Answer, Resolution))},
-            {(one.account_id, one.client_order_id) for one in happenings if isinstance(one, (Heard, OutOfReach))},
+            {(given.account_id, given.intent_id) for given in happenings if isinstance(given, (Answer, Resolution))},
+            {
+                (given.account_id, given.client_order_id)
+                for given in happenings
+                if isinstance(given, (Heard, OutOfReach))
+            },
         )
-        for one in held:
-            one.patience = patience
-        unknown = _settle_all(held, happenings)
-        ends = _ends(store.write(direct, held))
-        ends |= elsewhere.record(direct, unknown)
+        settlements, external = _settle_all(locked, happenings, policy)
+        heads = _heads(store.write(direct, settlements))
+        heads |= elsewhere.record(direct, external)
         crashpoints.reach("executor.before_commit")
-    return ends
+    return heads
 
 
-def _settle_all(held: Sequence[Held], happenings: Sequence[Happening]) -> list[Heard]:
-    """Let each intent have what concerns it; what concerns none was placed elsewhere."""
-    by_intent = {(one.account_id, one.intent.id): one for one in held}
-    by_order = {(one.account_id, order): one for one in held for order in one.orders}
-    unknown: list[Heard] = []
-    for rank, happening in enumerate(happenings):
-        if isinstance(happening, (Answer, Resolution)):
-            found = by_intent.get((happening.account_id, happening.intent_id))
-            if found and isinstance(happening, Answer) and found.lease_token != happening.work.lease_token:
-                LEASES_LOST.inc()
+def _settle_all(
+    locked: Sequence[LockedIntent], happenings: Sequence[Happening], policy: QueryPolicy
+) -> tuple[list[Settlement], list[Heard]]:
+    """Settle each intent by the inputs that concern it; and the reports that concern none, of external orders."""
+    by_intent = {(one.account_id, one.intent.id): one for one in locked}
+    by_order = {(one.account_id, key): one for one in locked for key in one.orders}
+    ranked: dict[int, list[tuple[int, Happening]]] = {id(one): [] for one in locked}
+    external: list[Heard] = []
+    for rank, given in enumerate(happenings):
+        if isinstance(given, (Answer, Resolution)):
+            found = by_intent.get((given.account_id, given.intent_id))
         else:
-            found = by_order.get((happening.account_id, happening.client_order_id))
-            if found is None and isinstance(happening, Heard):
-                unknown.append(happening)
+            found = by_order.get((given.account_id, given.client_order_id))
         if found:
-            found.rank = rank
-            settle(found, [happening])
-    return unknown
+            ranked[id(found)].append((rank, given))
+            _count_lost_lease(found, given)
+        elif isinstance(given, Heard):
+            external.append(given)
+    return [settle(one, ranked[id(one)], policy) for one in locked], external
+
+
+def _count_lost_lease(locked: LockedIntent, given: Happening) -> None:
+    if isinstance(given, Answer) and given.work.lease_token != locked.progress.lease_token:
+        LEASES_LOST.inc()
 
 
 class Recorder:
@@ -114,11 +125,11 @@ class Recorder:
         self,
         direct: Direct,
         recorded: Callable[[Sequence[Happening]], None] = lambda _batch: None,
-        patience: Patience = PATIENCE,
+        policy: QueryPolicy = DEFAULT_POLICY,
         tell: Callable[[UUID, int], None] = lambda _account_id, _sequence: None,
         threads: int = 1,
     ) -> None:
-        self.direct, self._recorded, self._patience, self.tell = direct, recorded, patience, tell
+        self.direct, self._recorded, self._policy, self.tell = direct, recorded, policy, tell
         self._beat: Callable[[], object] = lambda: None
         self._queue: queue.SimpleQueue[Happening | None] = queue.SimpleQueue()
         self._threads = [threading.Thread(target=self._run, name="recorder", daemon=True) for _ in range(threads)]
@@ -171,9 +182,9 @@ class Recorder:
         while True:
             self._beat()
             try:
-                ends = record(self.direct, batch, self._patience)
+                heads = record(self.direct, batch, self._policy)
                 RECORDED.inc(len(batch))
-                for account_id, sequence in ends.items():
+                for account_id, sequence in heads.items():
                     self.tell(account_id, sequence)
                 return
             except SQLAlchemyError as error:

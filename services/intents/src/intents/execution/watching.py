@@ -11,8 +11,9 @@ from sqlalchemy import Connection, Engine, text
 
 from intents.brokers import Balance, Position
 from intents.execution.client_order_id import of_key_sql
-from intents.execution.model.commands import OPERATOR_REQUIRED, OutOfReach
+from intents.execution.model.inputs import OutOfReach
 from intents.execution.model.locked_intent import MISSING
+from intents.execution.model.verdicts import OPERATOR_REQUIRED
 from intents.model.chain import GENESIS
 from intents.store.epochs import current_epoch
 

@@ -3,16 +3,22 @@
 from datetime import timedelta
 
 from intents.execution.clock import elapsed
-from intents.execution.model.commands import OPERATOR_REQUIRED, Decided, Later, Unknown, Verdict, Work
+from intents.execution.model.commands import Work
+from intents.execution.model.verdicts import (
+    CANCELED_BEFORE_SENT,
+    NOT_FOUND_AT_BROKER,
+    OPERATOR_REQUIRED,
+    REPLACE_NOT_SENT,
+    Decided,
+    Later,
+    Unknown,
+    Verdict,
+)
 from intents.model import Status, Update
 
 FRESH_SECONDS = 2.0
 """How old what is known of halts and cancels may be when the request is written."""
 GONE_SECONDS = 60.0
-
-CANCELED_BEFORE_SENT = "CANCELED_BEFORE_SENT"
-REPLACE_NOT_SENT = "REPLACE_NOT_SENT"
-NOT_FOUND_AT_BROKER = "NOT_FOUND_AT_BROKER"
 
 TOO_OLD = Later(0.0, "claimed_too_long_ago")
 

@@ -1,98 +1,135 @@
-"""What is said about an intent: its status by the table of the life cycle, and the events that tell it."""
+"""What is to be written of a locked intent: its status by the table of the life cycle, and the events that show it."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
-from intents.brokers import Execution
-from intents.execution.model.locked_intent import MISSING, STARTED, BrokerOrder, Held
-from intents.model import TERMINAL, Status, reports
+from intents.brokers.protocol import ENDED
+from intents.execution.model.locked_intent import MISSING, STARTED, BrokerOrder, Command, LockedIntent, Progress
+from intents.model import TERMINAL, Intent, Status, reports
 from intents.model.reports import Report
 
-_ZERO = Decimal(0)
+
+@dataclass(frozen=True)
+class QueryPolicy:
+    """When the broker is queried about an unknown outcome, and polled for one that it has taken in."""
+
+    first_after_seconds: float = 5.0
+    every_seconds: float = 2.0
+    poll_seconds: float = 0.25
 
 
-def apply_report(held: Held, report: Report) -> bool:
-    """Let it act by the table of the life cycle, and tell it; False if it means nothing any more."""
-    before = held.intent.status
-    after = reports.apply(held.intent, report)
+DEFAULT_POLICY = QueryPolicy()
+
+
+@dataclass(slots=True)
+class Settlement:
+    """What is to be written of a locked intent: begins as a copy of it, and what differs at the end is written."""
+
+    locked: LockedIntent
+    policy: QueryPolicy
+    intent: Intent
+    orders: dict[str, BrokerOrder]
+    command: Command | None
+    progress: Progress
+    rank: int = 0
+    """The place of the input that acts now: events and positions of several intents of one account keep that order."""
+    events: list[dict[str, Any]] = field(default_factory=list)
+    position_changes: list[dict[str, Any]] = field(default_factory=list)
+    unsent_orders: list[str] = field(default_factory=list)
+    """Keys of orders that were certainly not sent."""
+
+    @classmethod
+    def begin(cls, locked: LockedIntent, policy: QueryPolicy = DEFAULT_POLICY) -> "Settlement":
+        orders = {key: replace(order, executions=set(order.executions)) for key, order in locked.orders.items()}
+        return cls(locked, policy, locked.intent, orders, locked.command, replace(locked.progress))
+
+    @property
+    def now(self) -> datetime:
+        return self.locked.now
+
+    @property
+    def current_order(self) -> BrokerOrder | None:
+        wanted = self.intent.broker_order_id
+        return next((order for order in self.orders.values() if wanted and order.broker_order_id == wanted), None)
+
+    @property
+    def deleted_orders(self) -> list[str]:
+        """Keys of orders that were not sent, and that the broker has not shown all the same."""
+        known = (self.orders.get(key) for key in self.unsent_orders)
+        return [order.key for order in known if order and order.broker_order_id is None]
+
+    @property
+    def changed_orders(self) -> list[BrokerOrder]:
+        kept = self.orders.keys() - self.deleted_orders
+        return [o for key, o in self.orders.items() if key in kept and o != self.locked.orders.get(key)]
+
+    @property
+    def is_changed(self) -> bool:
+        same_intent = self.intent is self.locked.intent and self.progress == self.locked.progress
+        return bool(not same_intent or self.events or self.changed_orders)
+
+    @property
+    def is_overordered(self) -> bool:
+        """Whether the order at the broker can fill more than the intent still asks for."""
+        order = self.current_order
+        if order is None or order.quantity is None or order.status in ENDED or self.intent.status in TERMINAL:
+            return False
+        return order.quantity - order.filled_quantity > self.intent.quantity - self.intent.filled_quantity
+
+
+def apply_report(settlement: Settlement, report: Report) -> bool:
+    """Let it act by the table of the life cycle, and append its event; False if it means nothing any more."""
+    before = settlement.intent.status
+    after = reports.apply(settlement.intent, report)
     if after is None:
         return False
-    held.intent = after
-    tell(held, before, report)
+    settlement.intent = after
+    append_order_event(settlement, before, report)
     if after.status in TERMINAL:
-        held.command, held.open_actions, held.submit_started_at = None, 0, None
-        _give_up_unsettled(held)
+        settlement.command = None
+        settlement.progress.open_actions, settlement.progress.submit_started_at = 0, None
+        _give_up_unsettled(settlement)
     return True
 
 
-def _give_up_unsettled(held: Held) -> None:
+def _give_up_unsettled(settlement: Settlement) -> None:
     """What was being sent when the intent ended may still surface at the broker."""
-    for order in held.orders.values():
-        if order.status == STARTED and order.broker_order_id is None and order.name not in held.unsent:
-            order.status, order.changed = MISSING, True
+    for order in settlement.orders.values():
+        unseen = order.status == STARTED and order.broker_order_id is None
+        if unseen and order.key not in settlement.unsent_orders:
+            order.status = MISSING
 
 
-def done(held: Held) -> None:
+def complete_command(settlement: Settlement) -> None:
     """The command is settled: the next one may start."""
-    held.changed = True
-    if held.command is None:
+    if settlement.command is None:
         return
-    held.done_sequence, held.open_actions = held.command.sequence, held.open_actions - 1
-    held.command, held.submit_started_at, held.attempts, held.absences = None, None, 0, 0
-    held.next_attempt_at = held.now
-    if held.intent.outcome:
-        held.intent = replace(held.intent, outcome=None)
+    progress = settlement.progress
+    progress.done_sequence, progress.open_actions = settlement.command.sequence, progress.open_actions - 1
+    progress.submit_started_at, progress.attempts, progress.absences = None, 0, 0
+    progress.next_attempt_at = settlement.now
+    settlement.command = None
+    if settlement.intent.outcome:
+        settlement.intent = replace(settlement.intent, outcome=None)
 
 
-def tell(held: Held, before: Status, report: Report) -> None:
-    held.changed = True
-    statuses = {"from_status": before, "to_status": held.intent.status}
-    payload = reports.broker_order(held.intent, report)
-    held.events.append(event(held, "BROKER_ORDER", payload, report.occurred_at) | statuses)
+def append_order_event(settlement: Settlement, before: Status, report: Report) -> None:
+    statuses = {"from_status": before, "to_status": settlement.intent.status}
+    payload = reports.broker_order(settlement.intent, report)
+    settlement.events.append(event(settlement, "BROKER_ORDER", payload, report.occurred_at) | statuses)
 
 
-def note(held: Held, report: Report) -> None:
-    """Tell something about the intent that leaves its status as it is, and its reason with it."""
-    held.changed = True
-    status = held.intent.status
-    payload = reports.broker_order(held.intent, report) | {
+def append_note(settlement: Settlement, report: Report) -> None:
+    """An event about the intent that leaves its status as it is, and its reason with it."""
+    status = settlement.intent.status
+    payload = reports.broker_order(settlement.intent, report) | {
         "reason_code": report.reason_code,
-        "broker_order_id": report.broker_order_id or held.intent.broker_order_id,
+        "broker_order_id": report.broker_order_id or settlement.intent.broker_order_id,
     }
     statuses = {"from_status": status, "to_status": status}
-    held.events.append(event(held, "BROKER_ORDER", payload, report.occurred_at) | statuses)
+    settlement.events.append(event(settlement, "BROKER_ORDER", payload, report.occurred_at) | statuses)
 
 
-def tell_fill(held: Held, known: BrokerOrder, report: Report) -> None:
-    """The trade before the order it moved, and the position by as much."""
-    payload = reports.broker_trade(held.intent, report) | {"broker_order_id": known.broker_order_id}
-    trade = event(held, "BROKER_TRADE", payload, report.occurred_at) | {"execution_id": report.execution_id}
-    held.events.insert(len(held.events) - 1, trade)
-    quantity = report.last_quantity or _ZERO
-    move(held, moved=quantity if held.intent.order_side == "BUY" else -quantity, stands=None, price=report.last_price)
-
-
-def tell_position(held: Held, moment: datetime, execution: Execution) -> None:
-    """Where the position stands, if the broker says so, whoever was first to tell of the fill."""
-    stands = execution.position_quantity
-    if stands is None:
-        return
-    move(held, moved=_ZERO, stands=stands, price=execution.price)
-    payload = {
-        "symbol": held.intent.symbol,
-        "quantity": format(stands, "f"),
-        "last_price": format(execution.price, "f"),
-    }
-    held.events.append(event(held, "BROKER_POSITION", payload, moment))
-
-
-def event(held: Held, type_: str, payload: dict[str, Any], moment: datetime) -> dict[str, Any]:
-    return {"rank": held.rank, "type": type_, "payload": payload, "occurred_at": moment}
-
-
-def move(held: Held, *, moved: Decimal, stands: Decimal | None, price: Decimal | None) -> None:
-    held.positions.append(
-        {"rank": held.rank, "symbol": held.intent.symbol, "moved": moved, "stands": stands, "price": price}
-    )
+def event(settlement: Settlement, type_: str, payload: dict[str, Any], moment: datetime) -> dict[str, Any]:
+    return {"rank": settlement.rank, "type": type_, "payload": payload, "occurred_at": moment}

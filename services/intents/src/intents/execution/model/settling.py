@@ -1,94 +1,111 @@
-"""What an answer or an update makes of an intent: the decisions of execution, without a database or a broker."""
+"""What an input makes of an intent. A verdict counts only under its lease; an order that was seen always counts."""
 
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 
-from intents.brokers import Order, OrderStatus
+from intents.brokers.protocol import Order, OrderStatus
 from intents.execution.client_order_id import client_order_id
-from intents.execution.model.commands import (
+from intents.execution.model.commands import Work
+from intents.execution.model.inputs import Answer, Happening, Heard, OutOfReach, Resolution
+from intents.execution.model.locked_intent import MISSING, LockedIntent
+from intents.execution.model.order_reports import apply_order, end_if_replaced
+from intents.execution.model.settlement import (
+    DEFAULT_POLICY,
+    QueryPolicy,
+    Settlement,
+    append_order_event,
+    apply_report,
+    complete_command,
+)
+from intents.execution.model.verdicts import (
     OPERATOR_REQUIRED,
-    Answer,
+    RESOLVED_BY_OPERATOR,
     Decided,
-    Heard,
     Later,
-    OutOfReach,
     Refused,
     Requested,
-    Resolution,
     Seen,
     Unknown,
     Verdict,
-    Work,
 )
-from intents.execution.model.locked_intent import ENDED, MISSING, Held
-from intents.execution.model.order_reports import end_if_replaced, see
-from intents.execution.model.settlement import apply_report, done, tell
 from intents.model import TERMINAL, Status, Update
 from intents.model.reports import Report
 
-RESOLVED_BY_OPERATOR = "RESOLVED_BY_OPERATOR"
 _REFUSED = {"CREATE": Update.REJECTED, "REPLACE": Update.REPLACE_REJECTED, "CANCEL": Update.CANCEL_REJECTED}
 _RESOLVED = _REFUSED | {"CREATE": Update.FAILED}
 
 
-def settle(held: Held, happenings: Iterable[Answer | Heard | Resolution | OutOfReach]) -> None:
-    """Let everything that happened act on the intent, in the order given."""
-    for happening in happenings:
-        if isinstance(happening, Answer):
-            _answered(held, happening)
-        elif isinstance(happening, Resolution):
-            _resolved(held, happening)
-        elif isinstance(happening, OutOfReach):
-            _out_of_reach(held, happening)
-        else:
-            _heard(held, happening)
-        if held.command is None:
-            end_if_replaced(held, held.now)
-    held.changed = held.changed or any(order.changed for order in held.orders.values())
+def settle(
+    locked: LockedIntent, inputs: Iterable[tuple[int, Happening]], policy: QueryPolicy = DEFAULT_POLICY
+) -> Settlement:
+    """What the inputs make of the intent, in the order given; their rank keeps that order among several intents."""
+    settlement = Settlement.begin(locked, policy)
+    for settlement.rank, given in inputs:
+        apply_input(settlement, given)
+    return settlement
 
 
-def _heard(held: Held, heard: Heard) -> None:
-    moves = len(held.positions)
-    see(held, heard.order, heard.occurred_at, heard.execution, heard.told, is_current_state=heard.is_current_state)
-    if heard.position_known:
-        del held.positions[moves:]
-    if heard.is_current_state and held.command is None and held.intent.reason_code == OPERATOR_REQUIRED:
-        held.intent = replace(held.intent, reason_code=None, updated_at=held.now)
-        tell(held, held.intent.status, Report(Update.SUBMITTED, held.now, reason="The order can be queried again."))
+def apply_input(settlement: Settlement, given: Happening) -> None:
+    match given:
+        case Answer():
+            _apply_result(settlement, given)
+        case Resolution():
+            _apply_resolution(settlement, given)
+        case OutOfReach():
+            _apply_out_of_reach(settlement, given)
+        case Heard():
+            _apply_broker_report(settlement, given)
+    if settlement.command is None:
+        end_if_replaced(settlement, settlement.now)
 
 
-def is_overordered(held: Held) -> bool:
-    """Whether the order at the broker can fill more than the intent still asks for."""
-    order = held.current_order
-    if order is None or order.quantity is None or order.status in ENDED or held.intent.status in TERMINAL:
-        return False
-    return order.quantity - order.filled_quantity > held.intent.quantity - held.intent.filled_quantity
+def _apply_broker_report(settlement: Settlement, report: Heard) -> None:
+    changes = len(settlement.position_changes)
+    apply_order(settlement, report)
+    if report.position_known:
+        del settlement.position_changes[changes:]
+    waits_for_operator = settlement.intent.reason_code == OPERATOR_REQUIRED
+    if report.is_current_state and settlement.command is None and waits_for_operator:
+        _change_reason(settlement, None, "The order can be queried again.")
 
 
-def _answered(held: Held, answer: Answer) -> None:
+def _change_reason(settlement: Settlement, code: str | None, reason: str) -> None:
+    """Show why the intent waits, or that it does no longer; its status stays."""
+    settlement.intent = replace(settlement.intent, reason_code=code, updated_at=settlement.now)
+    report = Report(Update.SUBMITTED, settlement.now, reason=reason)
+    append_order_event(settlement, settlement.intent.status, report)
+
+
+def _apply_result(settlement: Settlement, answer: Answer) -> None:
     work, verdict = answer
-    if held.lease_token != work.lease_token:
-        _see_all(held, _shown_by(verdict))  # another has taken over and decides; what was seen is seen
+    if settlement.progress.lease_token != work.lease_token:
+        _apply_orders(settlement, _shown_by(verdict))  # another executor has the lease and decides
         return
-    held.lease_token, held.changed = None, True
-    open_still = held.command is not None and held.command.id == work.action_id
+    settlement.progress.lease_token = None
+    command = settlement.command
+    is_unsettled = command is not None and command.id == work.action_id
     if isinstance(verdict, Seen):
-        _see_all(held, _shown_by(verdict))
-        if open_still and held.command:
-            _taken_in(held, work)
+        _apply_orders(settlement, _shown_by(verdict))
+        if is_unsettled and settlement.command:
+            _poll_again(settlement, work)
     elif isinstance(verdict, Refused):
-        _refused(held, verdict, work, open_still)
-    elif not open_still:
-        return
-    elif isinstance(verdict, Unknown):
-        _unknown(held, verdict)
-    elif isinstance(verdict, Later):
-        _later(held, verdict, work)
-    elif isinstance(verdict, Requested):
-        _taken_in(held, work)
-    elif isinstance(verdict, Decided):
-        _decided(held, verdict, work)
+        _apply_refused(settlement, verdict, work, is_unsettled)
+    elif is_unsettled:
+        _apply_unseen(settlement, verdict, work)
+
+
+def _apply_unseen(settlement: Settlement, verdict: Unknown | Later | Requested | Decided, work: Work) -> None:
+    """A verdict without an order of the broker's."""
+    match verdict:
+        case Unknown():
+            _apply_unknown(settlement, verdict)
+        case Later():
+            _apply_later(settlement, verdict, work)
+        case Requested():
+            _poll_again(settlement, work)
+        case Decided():
+            _apply_decided(settlement, verdict, work)
 
 
 def _shown_by(verdict: Verdict) -> tuple[Order, ...]:
@@ -98,96 +115,103 @@ def _shown_by(verdict: Verdict) -> tuple[Order, ...]:
     return verdict.orders if isinstance(verdict, Refused) else ()
 
 
-def _see_all(held: Held, orders: Iterable[Order]) -> None:
+def _apply_orders(settlement: Settlement, orders: Iterable[Order]) -> None:
     for order in orders:
-        see(held, order, order.updated_at)
+        apply_order(settlement, Heard(settlement.locked.account_id, order, order.updated_at))
 
 
-def _refused(held: Held, refused: Refused, work: Work, open_still: bool) -> None:
-    if open_still:
+def _apply_refused(settlement: Settlement, refused: Refused, work: Work, is_unsettled: bool) -> None:
+    if is_unsettled:
         # A refusal is of the request that it answers: one that was sent before may still be on its way.
-        _end_unseen(held, work.client_order_id, MISSING if work.started_before else OrderStatus.REJECTED)
-    _see_all(held, refused.orders)
-    if not open_still or held.command is None:
+        _end_unseen(settlement, work.client_order_id, MISSING if work.started_before else OrderStatus.REJECTED)
+    _apply_orders(settlement, refused.orders)
+    if not is_unsettled or settlement.command is None:
         return
-    update = _REFUSED[held.command.type]
-    apply_report(held, Report(update, held.now, reason_code=refused.code, reason=refused.reason))
-    done(held)
+    update = _REFUSED[settlement.command.type]
+    _complete(settlement, Report(update, settlement.now, reason_code=refused.code, reason=refused.reason))
 
 
-def _decided(held: Held, decided: Decided, work: Work) -> None:
+def _apply_decided(settlement: Settlement, decided: Decided, work: Work) -> None:
     if work.started_before is None:
-        held.unsent.append(work.client_order_id)
+        settlement.unsent_orders.append(work.client_order_id)
     else:
-        _end_unseen(held, work.client_order_id, MISSING)
-    apply_report(held, Report(decided.update, held.now, reason_code=decided.code, reason=decided.reason))
-    done(held)
+        _end_unseen(settlement, work.client_order_id, MISSING)
+    _complete(settlement, Report(decided.update, settlement.now, reason_code=decided.code, reason=decided.reason))
 
 
-def _end_unseen(held: Held, client_order_id: str, status: str) -> None:
-    """The end of an order that the broker has not shown. What is MISSING may surface, and is then told and canceled."""
-    known = held.orders.get(client_order_id)
+def _complete(settlement: Settlement, report: Report) -> None:
+    apply_report(settlement, report)
+    complete_command(settlement)
+
+
+def _end_unseen(settlement: Settlement, key: str, status: str) -> None:
+    """The end of an order that the broker has not shown. What is MISSING may surface: it is then shown and canceled."""
+    known = settlement.orders.get(key)
     if known and known.broker_order_id is None:
-        known.status, known.changed = status, True
+        known.status = status
 
 
-def _resolved(held: Held, resolution: Resolution) -> None:
-    command = held.command
+def _apply_resolution(settlement: Settlement, resolution: Resolution) -> None:
+    command = settlement.command
     if command is None or client_order_id(command.id) != resolution.client_order_id:
         return
-    held.lease_token, held.changed = None, True
-    _end_unseen(held, resolution.client_order_id, MISSING)
-    update = Update.CANCELED if _cancels(held, command.type) else _RESOLVED[command.type]
-    apply_report(held, Report(update, held.now, reason_code=RESOLVED_BY_OPERATOR, reason=resolution.reason))
-    done(held)
+    settlement.progress.lease_token = None
+    _end_unseen(settlement, resolution.client_order_id, MISSING)
+    update = Update.CANCELED if _cancels(settlement, command.type) else _RESOLVED[command.type]
+    _complete(settlement, Report(update, settlement.now, reason_code=RESOLVED_BY_OPERATOR, reason=resolution.reason))
 
 
-def _out_of_reach(held: Held, order: OutOfReach) -> None:
+def _apply_out_of_reach(settlement: Settlement, order: OutOfReach) -> None:
     """What becomes of the intent can only be found out by a person: it says so, once."""
-    current = held.current_order
-    is_current = current is not None and current.name == order.client_order_id
-    if held.intent.status in TERMINAL or not is_current or held.intent.reason_code == OPERATOR_REQUIRED:
+    current, intent = settlement.current_order, settlement.intent
+    is_current = current is not None and current.key == order.client_order_id
+    if intent.status in TERMINAL or not is_current or intent.reason_code == OPERATOR_REQUIRED:
         return
-    held.intent = replace(held.intent, reason_code=OPERATOR_REQUIRED, updated_at=held.now)
-    reason = "No credential opens the account at the broker where the order is."
-    tell(held, held.intent.status, Report(Update.SUBMITTED, held.now, reason=reason))
+    _change_reason(settlement, OPERATOR_REQUIRED, "No credential opens the account at the broker where the order is.")
 
 
-def _cancels(held: Held, command_type: str) -> bool:
-    """A CREATE that never got through is canceled if that was asked for, and has failed otherwise."""
-    return command_type == "CREATE" and held.intent.status is Status.PENDING_CANCEL
+def _cancels(settlement: Settlement, command_type: str) -> bool:
+    """A CREATE that never got through is canceled if a CANCEL came, and has failed otherwise."""
+    return command_type == "CREATE" and settlement.intent.status is Status.PENDING_CANCEL
 
 
-def _unknown(held: Held, verdict: Unknown) -> None:
-    held.attempts, held.absences = 0, 0  # what was taken in or absent before says nothing any more
-    is_news = held.intent.outcome != "unknown"
+def _apply_unknown(settlement: Settlement, verdict: Unknown) -> None:
+    progress, policy = settlement.progress, settlement.policy
+    progress.attempts, progress.absences = 0, 0  # what was taken in or absent before says nothing any more
+    is_news = settlement.intent.outcome != "unknown"
     if verdict.seconds is not None or not is_news:
-        _again(held, verdict.seconds or held.patience.ask_every_seconds)
+        _again(settlement, verdict.seconds or policy.every_seconds)
     else:
-        started = held.submit_started_at or held.now
-        held.next_attempt_at = max(held.now, started + timedelta(seconds=held.patience.ask_after_seconds))
-    if is_news or verdict.code != held.intent.reason_code:
-        report = Report(Update.SUBMITTED, held.now, outcome="unknown", reason_code=verdict.code, reason=verdict.reason)
-        if not apply_report(held, report):
-            held.intent = replace(held.intent, outcome="unknown", reason_code=verdict.code, updated_at=held.now)
-            tell(held, held.intent.status, report)
+        started = progress.submit_started_at or settlement.now
+        progress.next_attempt_at = max(settlement.now, started + timedelta(seconds=policy.first_after_seconds))
+    if is_news or verdict.code != settlement.intent.reason_code:
+        _show_unknown(settlement, verdict)
 
 
-def _later(held: Held, verdict: Later, work: Work) -> None:
-    held.submit_started_at = work.started_before  # as before this run, which sent nothing
-    held.absences = held.absences + 1 if verdict.absent else 0
-    canceled_meanwhile = held.intent.status is Status.PENDING_CANCEL and work.status is not Status.PENDING_CANCEL
-    _again(held, 0.0 if canceled_meanwhile else verdict.seconds)
-    if verdict.code and held.intent.reason_code != verdict.code:
-        held.intent = replace(held.intent, reason_code=verdict.code, updated_at=held.now)
-        tell(held, held.intent.status, Report(Update.SUBMITTED, held.now, reason=verdict.reason))
+def _show_unknown(settlement: Settlement, verdict: Unknown) -> None:
+    now, intent = settlement.now, settlement.intent
+    report = Report(Update.SUBMITTED, now, outcome="unknown", reason_code=verdict.code, reason=verdict.reason)
+    if not apply_report(settlement, report):
+        settlement.intent = replace(intent, outcome="unknown", reason_code=verdict.code, updated_at=now)
+        append_order_event(settlement, intent.status, report)
 
 
-def _again(held: Held, seconds: float) -> None:
-    held.next_attempt_at = held.now + timedelta(seconds=seconds)
+def _apply_later(settlement: Settlement, verdict: Later, work: Work) -> None:
+    progress, intent = settlement.progress, settlement.intent
+    progress.submit_started_at = work.started_before  # as before this run, which sent nothing
+    progress.absences = progress.absences + 1 if verdict.absent else 0
+    canceled_meanwhile = intent.status is Status.PENDING_CANCEL and work.status is not Status.PENDING_CANCEL
+    _again(settlement, 0.0 if canceled_meanwhile else verdict.seconds)
+    if verdict.code and intent.reason_code != verdict.code:
+        _change_reason(settlement, verdict.code, verdict.reason)
 
 
-def _taken_in(held: Held, work: Work) -> None:
-    """The broker has it and is not done: it is looked at again soon, then less often. `attempts` counts these looks."""
-    held.attempts = held.attempts + 1 if work.started_before else 1
-    _again(held, min(held.patience.ask_every_seconds, held.patience.look_again_seconds * held.attempts))
+def _again(settlement: Settlement, seconds: float) -> None:
+    settlement.progress.next_attempt_at = settlement.now + timedelta(seconds=seconds)
+
+
+def _poll_again(settlement: Settlement, work: Work) -> None:
+    """The broker has it and is not done: it is polled soon, then less often. `attempts` counts these polls."""
+    progress, policy = settlement.progress, settlement.policy
+    progress.attempts = progress.attempts + 1 if work.started_before else 1
+    _again(settlement, min(policy.every_seconds, policy.poll_seconds * progress.attempts))

@@ -3,9 +3,9 @@
 Locks are taken in one order everywhere: intents by account and id, then heads by account.
 """
 
-from intents.execution.store.claiming import Shares, claim, held_since_claim, refresh
+from intents.execution.store.claiming import Shares, claim, locked_at_claim, refresh
 from intents.execution.store.leases import holders, release
-from intents.execution.store.locking import hold
+from intents.execution.store.locking import lock_intents
 from intents.execution.store.writing import write
 
-__all__ = ["Shares", "claim", "held_since_claim", "hold", "holders", "refresh", "release", "write"]
+__all__ = ["Shares", "claim", "holders", "lock_intents", "locked_at_claim", "refresh", "release", "write"]

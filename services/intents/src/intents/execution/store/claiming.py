@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
@@ -11,7 +11,7 @@ from intents.execution.client_order_id import of_action_sql
 from intents.execution.clock import elapsed
 from intents.execution.credentials import BEST_CREDENTIAL, DERIVED
 from intents.execution.model.commands import Claimed, KnownOrder, Work
-from intents.execution.model.locked_intent import BrokerOrder, Command, Held
+from intents.execution.model.locked_intent import STARTED, BrokerOrder, Command, LockedIntent, Progress
 from intents.model import Intent, Spec, Status
 from intents.store.direct import Direct, Statement
 
@@ -211,11 +211,26 @@ def refresh(direct: Direct, work: Work) -> Work | None:
     )
 
 
-def held_since_claim(work: Work) -> Held:
+def locked_at_claim(work: Work) -> LockedIntent:
     """The intent of a CREATE that was never tried before, as it was when it was claimed: nobody need read it again."""
     claimed = work.claimed
     now = work.now + timedelta(seconds=elapsed() - claimed.at)  # the database's clock, as well as we know it
-    intent = Intent(
+    name, none = work.client_order_id, Decimal(0)
+    return LockedIntent(
+        account_id=work.account_id,
+        intent=_intent_at_claim(work),
+        orders={name: BrokerOrder(name, claimed.sequence, None, STARTED, set(), none, none, none)},
+        command=Command(work.action_id, claimed.sequence, work.type, work.spec),
+        progress=_progress_at_claim(work, now),
+        now=now,
+        traceparent=claimed.traceparent,
+        expected_lease=work.lease_token,
+    )
+
+
+def _intent_at_claim(work: Work) -> Intent:
+    claimed = work.claimed
+    return Intent(
         id=work.intent_id,
         symbol=work.symbol,
         order_side=work.order_side,
@@ -232,23 +247,18 @@ def held_since_claim(work: Work) -> Held:
         created_at=work.created_at,
         updated_at=claimed.updated_at,
     )
-    name, none = work.client_order_id, Decimal(0)
-    return Held(
-        account_id=work.account_id,
-        intent=intent,
-        orders={name: BrokerOrder(name, claimed.sequence, None, "STARTED", set(), none, none, none)},
-        absences=work.absences,
-        command=Command(work.action_id, claimed.sequence, work.type, work.spec),
-        now=now,
+
+
+def _progress_at_claim(work: Work, now: datetime) -> Progress:
+    return Progress(
         lease_token=work.lease_token,
-        holder=work.lease_token,
         next_attempt_at=now,
         submit_started_at=work.now,
         accepted_at=None,
         attempts=work.attempts,
-        open_actions=claimed.open_actions,
-        done_sequence=claimed.done_sequence,
-        traceparent=claimed.traceparent,
+        open_actions=work.claimed.open_actions,
+        done_sequence=work.claimed.done_sequence,
+        absences=work.absences,
     )
 
 

@@ -5,22 +5,12 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from intents.execution.model.locked_intent import BrokerOrder, Command, Held
-from intents.execution.store.rows import as_json
+from intents.execution.model.locked_intent import BrokerOrder, Command, LockedIntent, Progress
+from intents.execution.store.rows import PROGRESS_COLUMNS, as_json
 from intents.model import Spec
 from intents.store.admission import INTENT_COLUMNS, to_intent
 from intents.store.direct import Direct, Statement
 
-_HELD_COLUMNS = (
-    "lease_token",
-    "next_attempt_at",
-    "submit_started_at",
-    "accepted_at",
-    "attempts",
-    "open_actions",
-    "done_sequence",
-    "absences",
-)
 _WANTED = """
     WITH wanted AS (
         SELECT account_id, intent_id FROM jsonb_to_recordset($1) AS given(account_id uuid, intent_id uuid)
@@ -44,7 +34,7 @@ _READ = Statement(
     ("jsonb", "jsonb"),
     f"""{_WANTED}
     SELECT i.account_id, clock_timestamp(), {", ".join(f"i.{name}" for name in INTENT_COLUMNS)},
-           {", ".join(f"i.{name}" for name in _HELD_COLUMNS)},
+           {", ".join(f"i.{name}" for name in PROGRESS_COLUMNS)},
            c.id, c.sequence, c.type, c.spec, c.traceparent, o.orders
     FROM intents.intent i JOIN wanted w ON i.account_id = w.account_id AND i.id = w.intent_id
     LEFT JOIN LATERAL (
@@ -62,39 +52,39 @@ _READ = Statement(
 )
 
 
-def hold(
+def lock_intents(
     direct: Direct,
     intents: Iterable[tuple[UUID, UUID]],
     orders: Iterable[tuple[UUID, str]],
-) -> list[Held]:
+) -> list[LockedIntent]:
     """The intents, and those of the orders, under lock until the transaction ends."""
     given = as_json({"account_id": account_id, "intent_id": intent_id} for account_id, intent_id in intents)
     heard = as_json({"account_id": account_id, "client_order_id": order_id} for account_id, order_id in orders)
     direct.write(_LOCK, (given, heard))
-    return [_held(row) for row in direct.write(_READ, (given, heard))]
+    return [_locked(row) for row in direct.write(_READ, (given, heard))]
 
 
-def _held(row: tuple[Any, ...]) -> Held:
+def _locked(row: tuple[Any, ...]) -> LockedIntent:
     columns = 2 + len(INTENT_COLUMNS)
-    kept = dict(zip(_HELD_COLUMNS, row[columns:], strict=False))
-    action_id, sequence, type_, spec, traceparent, orders = row[columns + len(_HELD_COLUMNS) :]
-    return Held(
+    progress = Progress(*row[columns : columns + len(PROGRESS_COLUMNS)])
+    action_id, sequence, type_, spec, traceparent, orders = row[columns + len(PROGRESS_COLUMNS) :]
+    return LockedIntent(
         account_id=row[0],
         intent=to_intent(row[2:columns]),
-        orders={one[0]: _broker_order(one) for one in orders or ()},
+        orders={values[0]: _broker_order(values) for values in orders or ()},
         command=Command(action_id, sequence, type_, spec and Spec.from_json(spec)) if action_id else None,
+        progress=progress,
         now=row[1],
         traceparent=traceparent,
-        **kept,
     )
 
 
 def _broker_order(values: Sequence[Any]) -> BrokerOrder:
     filled, executed, value = (Decimal(number) for number in values[5:8])
-    name, sequence, broker_order_id, status, executions = values[:5]
+    key, sequence, broker_order_id, status, executions = values[:5]
     quantity, credential, unwanted = values[8:]
     return BrokerOrder(
-        name,
+        key,
         sequence,
         broker_order_id,
         status,
