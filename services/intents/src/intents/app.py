@@ -10,7 +10,7 @@ from chassis.config import stop_on_bad_configuration
 from chassis.cursors import Cursors
 from chassis.hints import Hints
 from chassis.outbox import Outbox
-from intents import holdings, routes, store, usecases
+from intents import routes, routes_holdings, store, usecases
 from intents.config import Config
 from intents.express import Express
 
@@ -24,7 +24,7 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
         "intents",
         config,
         deps.engine,
-        [routes.bp, holdings.bp],
+        [routes.bp, routes_holdings.bp],
         statuses=routes.STATUSES,
         extensions={"deps": deps, "cursors": Cursors(config.cursor_key)},
     )

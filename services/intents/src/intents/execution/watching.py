@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Engine, text
 
 from intents.brokers import Balance, Position
 from intents.execution.client_order_id import of_key_sql
@@ -243,28 +243,3 @@ def save_holdings(
         tx.execute(_BALANCE, values | balance._asdict())
         tx.execute(_LOOKED, values)
     return max(sequences, default=None)
-
-
-_HELD = text("""
-    SELECT symbol, quantity, average_entry_price, last_price, market_value, unrealized_profit, updated_at, reconciled_at
-    FROM intents.position WHERE account_id = :account_id AND quantity <> 0 ORDER BY symbol
-""")
-_HELD_COUNT = text("SELECT count(*) FROM intents.position WHERE account_id = :account_id AND quantity <> 0")
-_FUNDS = text("""
-    SELECT currency, cash, equity, buying_power, updated_at FROM intents.balance WHERE account_id = :account_id
-""")
-
-
-def position_count(tx: Connection, account_id: UUID) -> int:
-    """How many rows `positions` gives."""
-    count: int = tx.execute(_HELD_COUNT, {"account_id": account_id}).scalar_one()
-    return count
-
-
-def positions(tx: Connection, account_id: UUID) -> list[dict[str, Any]]:
-    return [dict(row) for row in tx.execute(_HELD, {"account_id": account_id}).mappings()]
-
-
-def balance(tx: Connection, account_id: UUID) -> dict[str, Any] | None:
-    row = tx.execute(_FUNDS, {"account_id": account_id}).mappings().one_or_none()
-    return dict(row) if row else None
