@@ -9,9 +9,9 @@ from sqlalchemy import Engine, text
 
 from intents.brokers import Order, OrderStatus
 from intents.execution import recorder
-from intents.execution.watching import ENDED
 from intents.execution.work import OPERATOR_REQUIRED, Heard, Resolution
 from intents.store.direct import Direct
+from intents.store.statuses import TERMINAL_SQL
 
 ORDER, UNWANTED = "ORDER", "UNWANTED"
 _UNRESOLVED = f"""
@@ -39,7 +39,7 @@ _UNWANTED = f"""
     FROM intents.broker_order o
     JOIN intents.intent i ON i.account_id = o.account_id AND i.id = o.intent_id
     LEFT JOIN intents.broker_login l ON l.account_id = o.account_id AND l.credential = o.credential
-    WHERE o.broker_order_id IS NOT NULL AND (o.unwanted_since IS NOT NULL OR i.status IN ({ENDED}))
+    WHERE o.broker_order_id IS NOT NULL AND (o.unwanted_since IS NOT NULL OR i.status IN ({TERMINAL_SQL}))
       AND o.status NOT IN ('FILLED', 'CANCELED', 'EXPIRED', 'REJECTED', 'REPLACED')
 """  # noqa: S608 - a constant
 _LIST = text(f"{_UNRESOLVED} UNION ALL {_UNWANTED}")

@@ -12,6 +12,7 @@ from chassis.access import KeyRow
 from control_rules.rows import RULES_COLUMNS
 from intents import model
 from intents.store.direct import Direct, Statement
+from intents.store.statuses import TERMINAL_SQL
 
 KEPT_HOURS = 24  # how long an idempotency key is remembered
 
@@ -140,7 +141,7 @@ def to_intent(values: Sequence[Any]) -> model.Intent:
 _ORDER_FACTS = Statement(
     "intents_order_facts",
     ("uuid", "text", "text", "uuid", "timestamptz"),
-    """
+    f"""
     WITH recent AS (
         SELECT symbol, created_at FROM intents.action
         WHERE account_id = $1 AND created_at > $5 - interval '24 hours' AND type <> 'CANCEL'
@@ -154,10 +155,10 @@ _ORDER_FACTS = Statement(
                 WHERE a.account_id = i.account_id AND a.intent_id = i.id AND a.type = 'REPLACE'
                 ORDER BY a.sequence DESC LIMIT 1) END) - filled_quantity), 0) FROM intents.intent i
             WHERE account_id = $1 AND symbol = $2 AND order_side = $3 AND id IS DISTINCT FROM $4
-              AND status NOT IN ('FILLED', 'CANCELED', 'REJECTED', 'DENIED', 'EXPIRED', 'FAILED')),
+              AND status NOT IN ({TERMINAL_SQL})),
            (SELECT last_price FROM intents.position WHERE account_id = $1 AND symbol = $2)
     FROM recent
-    """,
+    """,  # noqa: S608 - a constant
 )
 
 

@@ -11,6 +11,7 @@ from sqlalchemy import exc
 
 from intents import model
 from intents.model import chain
+from intents.store.account_head import extend_chain
 from intents.store.admission import KEPT_HOURS
 from intents.store.direct import Direct, Statement, Uncertain
 from intents.store.reads import by_id
@@ -44,18 +45,6 @@ _KEYS = Statement("intents_keys", ("json",), f"WITH given AS MATERIALIZED ({_GIV
 _ADMITTED = """
     SELECT given.* FROM given LEFT JOIN once USING (account_id, key) WHERE given.key IS NULL OR once.key IS NOT NULL
 """
-# The row of the account that is written last holds up its other writers: so it is taken late, and by one statement.
-_HEAD = f"""
-    INSERT INTO intents.account_head AS head (account_id, organization_id, last_sequence, last_hash, previous_hash)
-    SELECT account_id, organization_id, 1, sha256('\\x{chain.GENESIS.hex()}'::bytea || int8send(1) || digest),
-           '\\x{chain.GENESIS.hex()}'::bytea
-    FROM admitted ORDER BY account_id
-    ON CONFLICT (account_id) DO UPDATE SET
-        last_sequence = head.last_sequence + 1, previous_hash = head.last_hash,
-        last_hash = sha256(head.last_hash || int8send(head.last_sequence + 1) || (
-            SELECT digest FROM admitted WHERE admitted.account_id = head.account_id))
-    RETURNING account_id, last_sequence, previous_hash, last_hash
-"""  # noqa: S608 - a constant
 _OUTBOX = f"""
     INSERT INTO intents.outbox (event_id, event_type, payload, traceparent)
     SELECT event_id, '{EVENT_TYPE}', jsonb_build_object(
@@ -80,7 +69,7 @@ _CREATE = Statement(
     ("json",),
     f"""
     WITH given AS MATERIALIZED ({_GIVEN}), once AS ({_ONCE}), admitted AS MATERIALIZED ({_ADMITTED}),
-    head AS ({_HEAD}), made AS (
+    head AS ({extend_chain("admitted")}), made AS (
         INSERT INTO intents.intent (
             account_id, id, organization_id, environment, symbol, order_side, route_strategy, spec, quantity, status,
             created_at, updated_at, next_attempt_at)
@@ -108,7 +97,7 @@ _AMEND = Statement(
         FROM as_expected new WHERE i.account_id = new.account_id AND i.id = new.intent_id
         RETURNING i.account_id, i.id AS intent_id
     ), admitted AS MATERIALIZED (SELECT given.* FROM given JOIN changed USING (account_id, intent_id)),
-    head AS ({_HEAD}), told AS ({_OUTBOX})
+    head AS ({extend_chain("admitted")}), told AS ({_OUTBOX})
     {_ACTION}
     """,  # noqa: S608 - only our own words
 )

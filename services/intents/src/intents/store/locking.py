@@ -4,17 +4,13 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from intents import model
-from intents.model import chain
+from intents.store.account_head import take_sequences
 from intents.store.direct import Direct, Statement
 
 _LOCK_ACCOUNT = Statement(
     "intents_lock_account",
     ("uuid", "uuid"),
-    f"""
-    INSERT INTO intents.account_head AS head (account_id, organization_id, last_sequence, last_hash, previous_hash)
-    VALUES ($1, $2, 0, '\\x{chain.GENESIS.hex()}'::bytea, '\\x{chain.GENESIS.hex()}'::bytea)
-    ON CONFLICT (account_id) DO UPDATE SET last_sequence = head.last_sequence RETURNING 1
-    """,  # noqa: S608 - a constant
+    take_sequences("SELECT $1 AS account_id, $2 AS organization_id, 0 AS sequences"),
 )
 _LOCK_INTENTS = Statement(
     "intents_lock_intents",

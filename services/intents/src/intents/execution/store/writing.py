@@ -9,10 +9,12 @@ from uuid import UUID
 from intents.execution.held import BrokerOrder, Held
 from intents.execution.settling import is_overordered
 from intents.execution.store.rows import as_json
-from intents.model.chain import GENESIS
+from intents.store.account_head import take_sequences
 from intents.store.direct import Direct, Statement
 
-_GENESIS = f"'\\x{GENESIS.hex()}'::bytea"
+_EVENTS_OF_ACCOUNTS = (
+    "SELECT account_id, NULL::uuid AS organization_id, count(*) AS sequences FROM event GROUP BY account_id"
+)
 _WRITE = Statement(
     "execution_write",
     ("jsonb", "jsonb", "jsonb", "jsonb"),
@@ -75,10 +77,7 @@ _WRITE = Statement(
             traceparent text, occurred_at timestamptz)
         JOIN changed ON changed.place = given.of
     ), head AS (
-        INSERT INTO intents.account_head AS head (account_id, last_sequence, last_hash, previous_hash)
-        SELECT account_id, count(*), {_GENESIS}, {_GENESIS} FROM event GROUP BY account_id ORDER BY account_id
-        ON CONFLICT (account_id) DO UPDATE SET last_sequence = head.last_sequence + excluded.last_sequence
-        RETURNING account_id, last_sequence
+        {take_sequences(_EVENTS_OF_ACCOUNTS)}
     ), ends AS MATERIALIZED (
         SELECT jsonb_object_agg(account_id, last_sequence) AS sequences FROM head
     ), told AS (
