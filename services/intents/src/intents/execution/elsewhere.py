@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 from intents.brokers import Order
 from intents.execution.work import Heard
 from intents.store.account_head import take_sequences
-from intents.store.direct import Direct, Statement
+from intents.store.connections import OpenTransaction, Statement
 
 # The event follows only if the order is new or has moved on since it was last seen.
 _RECORD = Statement(
@@ -37,12 +37,12 @@ _RECORD = Statement(
 )
 
 
-def record(direct: Direct, heard: Sequence[Heard]) -> dict[UUID, int]:
+def record(tx: OpenTransaction, heard: Sequence[Heard]) -> dict[UUID, int]:
     """The last sequence that it took in the log of each account."""
     ends: dict[UUID, int] = {}
     for one in sorted(heard, key=lambda one: str(one.account_id)):
         order = one.order
-        told = direct.write(
+        told = tx.write(
             _RECORD,
             (
                 str(one.account_id),

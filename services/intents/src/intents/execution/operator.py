@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text
 from intents.brokers import Order, OrderStatus
 from intents.execution import recorder
 from intents.execution.work import OPERATOR_REQUIRED, Heard, Resolution
-from intents.store.direct import Direct
+from intents.store.connections import PreparedConnections
 from intents.store.statuses import TERMINAL_SQL
 
 ORDER, UNWANTED = "ORDER", "UNWANTED"
@@ -103,7 +103,7 @@ def resolve(engine: Engine, client_order_id: str, found: Found | None, note: str
         happening: Heard | Resolution = Resolution(command.account_id, command.intent_id, client_order_id, note)
     else:
         happening = Heard(command.account_id, _order(command, found), datetime.now(UTC))
-    recorder.record(Direct(engine), [happening])
+    recorder.record(PreparedConnections(engine), [happening])
     # A command that has become an open order, which nobody can query either, is settled all the same.
     if any((other.client_order_id, other.type) == (client_order_id, command.type) for other in unresolved(engine)):
         raise StillUnresolved

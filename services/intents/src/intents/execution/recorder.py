@@ -17,7 +17,7 @@ from intents.execution.held import Held, Patience
 from intents.execution.metrics import LEASES_LOST, RECORDED
 from intents.execution.settling import settle
 from intents.execution.work import Answer, Heard, OutOfReach, Resolution
-from intents.store.direct import Direct
+from intents.store.connections import PreparedConnections
 
 log = logs.get(__name__)
 
@@ -28,21 +28,23 @@ PATIENCE = Patience()
 Happening = Answer | Heard | Resolution | OutOfReach
 
 
-def record(direct: Direct, happenings: Sequence[Happening], patience: Patience = PATIENCE) -> dict[UUID, int]:
+def record(
+    connections: PreparedConnections, happenings: Sequence[Happening], patience: Patience = PATIENCE
+) -> dict[UUID, int]:
     """Write everything: status, events, positions, leases, each intent's in one transaction.
 
     What nobody else has touched since the claim is written by one statement, without being read again; the rest, and
     whatever turns out to have been touched, is locked first. The sequence at which each account's log has arrived.
     """
-    left, ends = _record_new(direct, happenings, patience)
+    left, ends = _record_new(connections, happenings, patience)
     if left:
-        ends |= _record_locked(direct, left, patience)
+        ends |= _record_locked(connections, left, patience)
     crashpoints.reach("executor.after_commit")
     return ends
 
 
 def _record_new(
-    direct: Direct, happenings: Sequence[Happening], patience: Patience
+    connections: PreparedConnections, happenings: Sequence[Happening], patience: Patience
 ) -> tuple[Sequence[Happening], dict[UUID, int]]:
     """Record the answers to new intents; what is left to be recorded, and where the logs end now."""
     heard = {one.order.client_order_id for one in happenings if isinstance(one, Heard)}
@@ -57,7 +59,7 @@ def _record_new(
     if not fresh:
         return happenings, {}
     crashpoints.reach("executor.before_commit")
-    written = store.write(direct, [held for _, held in fresh])
+    written = store.write(connections.autocommit(), [held for _, held in fresh])
     as_expected = {id(held) for held, _ in written}
     done = {id(answer) for answer, held in fresh if id(held) in as_expected}
     return [one for one in happenings if id(one) not in done], _ends(written)
@@ -67,18 +69,20 @@ def _ends(written: Iterable[tuple[Held, int | None]]) -> dict[UUID, int]:
     return {one.account_id: sequence for one, sequence in written if sequence is not None}
 
 
-def _record_locked(direct: Direct, happenings: Sequence[Happening], patience: Patience) -> dict[UUID, int]:
-    with direct.transaction():
+def _record_locked(
+    connections: PreparedConnections, happenings: Sequence[Happening], patience: Patience
+) -> dict[UUID, int]:
+    with connections.begin() as tx:
         held = store.hold(
-            direct,
+            tx,
             {(one.account_id, one.intent_id) for one in happenings if isinstance(one, (Answer, Resolution))},
             {(one.account_id, one.client_order_id) for one in happenings if isinstance(one, (Heard, OutOfReach))},
         )
         for one in held:
             one.patience = patience
         unknown = _settle_all(held, happenings)
-        ends = _ends(store.write(direct, held))
-        ends |= elsewhere.record(direct, unknown)
+        ends = _ends(store.write(tx, held))
+        ends |= elsewhere.record(tx, unknown)
         crashpoints.reach("executor.before_commit")
     return ends
 
@@ -112,13 +116,13 @@ class Recorder:
 
     def __init__(
         self,
-        direct: Direct,
+        connections: PreparedConnections,
         recorded: Callable[[Sequence[Happening]], None] = lambda _batch: None,
         patience: Patience = PATIENCE,
         tell: Callable[[UUID, int], None] = lambda _account_id, _sequence: None,
         threads: int = 1,
     ) -> None:
-        self.direct, self._recorded, self._patience, self.tell = direct, recorded, patience, tell
+        self.connections, self._recorded, self._patience, self.tell = connections, recorded, patience, tell
         self._beat: Callable[[], object] = lambda: None
         self._queue: queue.SimpleQueue[Happening | None] = queue.SimpleQueue()
         self._threads = [threading.Thread(target=self._run, name="recorder", daemon=True) for _ in range(threads)]
@@ -171,7 +175,7 @@ class Recorder:
         while True:
             self._beat()
             try:
-                ends = record(self.direct, batch, self._patience)
+                ends = record(self.connections, batch, self._patience)
                 RECORDED.inc(len(batch))
                 for account_id, sequence in ends.items():
                     self.tell(account_id, sequence)

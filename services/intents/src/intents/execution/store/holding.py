@@ -8,8 +8,8 @@ from uuid import UUID
 from intents.execution.held import BrokerOrder, Command, Held
 from intents.execution.store.rows import as_json
 from intents.model import Spec
-from intents.store.admission import INTENT_COLUMNS, to_intent
-from intents.store.direct import Direct, Statement
+from intents.store.connections import OpenTransaction, Statement
+from intents.store.facts import INTENT_COLUMNS, to_intent
 
 _HELD_COLUMNS = (
     "lease_token",
@@ -63,15 +63,15 @@ _READ = Statement(
 
 
 def hold(
-    direct: Direct,
+    tx: OpenTransaction,
     intents: Iterable[tuple[UUID, UUID]],
     orders: Iterable[tuple[UUID, str]],
 ) -> list[Held]:
     """The intents, and those of the orders, under lock until the transaction ends."""
     given = as_json({"account_id": account_id, "intent_id": intent_id} for account_id, intent_id in intents)
     heard = as_json({"account_id": account_id, "client_order_id": order_id} for account_id, order_id in orders)
-    direct.write(_LOCK, (given, heard))
-    return [_held(row) for row in direct.write(_READ, (given, heard))]
+    tx.write(_LOCK, (given, heard))
+    return [_held(row) for row in tx.write(_READ, (given, heard))]
 
 
 def _held(row: tuple[Any, ...]) -> Held:

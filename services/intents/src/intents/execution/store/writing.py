@@ -10,7 +10,7 @@ from intents.execution.held import BrokerOrder, Held
 from intents.execution.settling import is_overordered
 from intents.execution.store.rows import as_json
 from intents.store.account_head import take_sequences
-from intents.store.direct import Direct, Statement
+from intents.store.connections import Statement, Transaction
 
 _EVENTS_OF_ACCOUNTS = (
     "SELECT account_id, NULL::uuid AS organization_id, count(*) AS sequences FROM event GROUP BY account_id"
@@ -106,7 +106,7 @@ _FORGET = Statement(
 )
 
 
-def write(direct: Direct, held: Sequence[Held]) -> list[tuple[Held, int | None]]:
+def write(tx: Transaction, held: Sequence[Held]) -> list[tuple[Held, int | None]]:
     """What settling made of the intents: one statement. Those that it found as expected, and so has written.
 
     Each with the sequence at which the log of its account has arrived, None if there was nothing to tell there.
@@ -125,14 +125,14 @@ def write(direct: Direct, held: Sequence[Held]) -> list[tuple[Held, int | None]]
     for number, event in enumerate(events):
         event["place"] = number
     values = [as_json(rows) for rows in (intents, orders, _positions(changed), events)]
-    written = [(changed[place], sequence) for place, sequence in direct.write(_WRITE, values)]
+    written = [(changed[place], sequence) for place, sequence in tx.write(_WRITE, values)]
     unsent = [
         {"account_id": one.account_id, "client_order_id": client_order_id}
         for one, _ in written
         for client_order_id in one.unsent
     ]
     if unsent:
-        direct.write(_FORGET, (as_json(unsent),))
+        tx.write(_FORGET, (as_json(unsent),))
     return written
 
 
