@@ -39,7 +39,7 @@ from intents.execution.executor import Executor
 from intents.execution.liveness import Liveness
 from intents.execution.processes import credentials_of, engine_of
 from intents.store import SCHEMA
-from intents.store.direct import Direct
+from intents.store.connections import PreparedConnections
 from tip_local.processes import free_port
 from trading_proto import trading_pb2, trading_pb2_grpc
 
@@ -114,10 +114,10 @@ def run_executor() -> None:
     config = ExecutionConfig.from_env()
     engine = engine_of(config, "bench-executor")
     brokers = Brokers(config.addresses, {("paper", "live"): lambda _where: Instant()})  # type: ignore[dict-item, return-value]
-    direct = Direct(engine)
-    liveness = Liveness(engine, direct)
+    connections = PreparedConnections(engine)
+    liveness = Liveness(engine, connections)
     gateway = Gateway(brokers, credentials_of(config, engine), is_current=liveness.is_current)
-    executor = Executor(direct, gateway, config.executor_threads, config.executor_lease_seconds, liveness=liveness)
+    executor = Executor(connections, gateway, config.executor_threads, config.executor_lease_seconds, liveness=liveness)
 
     def loop(stop: threading.Event) -> None:
         executing.listen(executor, Ear(engine, SCHEMA), config.queues, stop)

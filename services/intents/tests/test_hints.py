@@ -84,14 +84,14 @@ def test_what_the_executor_records_is_told_with_its_last_event(desk: Desk, heard
         desk.created(create())
     answers = [
         Answer(work, Refused("REJECTED", "no"))
-        for work in claim(desk.deps.direct, 100, 15)
+        for work in claim(desk.deps.connections.autocommit(), 100, 15)
         if work.account_id == desk.account_id
     ]
     moment = datetime.now(UTC)
     order = Order(
         "by-hand", "b-9", OrderStatus.WORKING, "AAPL", "BUY", "Market", Decimal(1), Decimal(0), None, moment, moment
     )
-    recorder = Recorder(desk.deps.direct, tell=desk.deps.hints.tell)
+    recorder = Recorder(desk.deps.connections, tell=desk.deps.hints.tell)
     recorder.start()
     for one in (*answers, OfOrder(desk.account_id, order, moment)):
         recorder.put(one)

@@ -38,4 +38,4 @@ def create_front(environment: Mapping[str, str] = os.environ) -> Express:
 def dependencies(config: Config) -> usecases.Deps:
     engine = db.engine(config.database_url, pool_size=config.database_pool_size, name="intents")
     outbox = Outbox(engine, store.SCHEMA, attempt_limit=config.outbox_attempt_limit)
-    return usecases.Deps(engine, store.Direct(engine), outbox, Hints(config.queues))
+    return usecases.Deps(engine, store.PreparedConnections(engine), outbox, Hints(config.queues))

@@ -97,12 +97,14 @@ def test_an_answer_is_a_definite_no_or_it_says_nothing(status, body, meaning, al
 def test_a_refusal_is_recorded_whatever_its_words_are(desk, alpaca, scripted):
     """The database keeps no half of a surrogate pair."""
     desk.created(create())
-    [claimed] = [each for each in store.claim(desk.deps.direct, 1000, 60) if each.account_id == desk.account_id]
+    [claimed] = [
+        each for each in store.claim(desk.deps.connections.autocommit(), 1000, 60) if each.account_id == desk.account_id
+    ]
     scripted.says(422, b'{"message": "half a pair: \\ud800"}')
     with pytest.raises(Refused) as refused:
         alpaca.create(ASKED)
 
-    recorder.record(desk.deps.direct, [Answer(claimed, Rejected(refused.value.code, refused.value.message))])
+    recorder.record(desk.deps.connections, [Answer(claimed, Rejected(refused.value.code, refused.value.message))])
 
     [intent] = desk.rows("intent")
     assert (intent["status"], intent["reason_code"]) == ("REJECTED", "BROKER_REFUSED")

@@ -26,7 +26,7 @@ LEASE_SECONDS = 600
 @pytest.fixture
 def nothing_due(desk: Desk) -> None:
     """What other tests have left is out of the way."""
-    while store.claim(desk.deps.direct, 1000, LEASE_SECONDS):
+    while store.claim(desk.deps.connections.autocommit(), 1000, LEASE_SECONDS):
         pass
 
 
@@ -34,7 +34,7 @@ def nothing_due(desk: Desk) -> None:
 def claim(desk: Desk) -> Callable[..., list[Work]]:
     def take(limit: int, **shares: Any) -> list[Work]:
         chosen = store.Shares(shares.pop("allowances", {}), shares.pop("of_others", limit), **shares)
-        return store.claim(desk.deps.direct, limit, LEASE_SECONDS, shares=chosen)
+        return store.claim(desk.deps.connections.autocommit(), limit, LEASE_SECONDS, shares=chosen)
 
     return take
 
@@ -96,7 +96,7 @@ def test_who_has_more_waiting_is_claimed_as_soon_as_a_call_ends_although_another
 ):
     blocked, prompt = new_desk(), new_desk()
     gateway = Gateway(Brokers(Addresses()), Credentials(blocked.deps.engine, "for-tests-only"))
-    executor = Executor(blocked.deps.direct, gateway, threads=32, lease_seconds=LEASE_SECONDS)
+    executor = Executor(blocked.deps.connections, gateway, threads=32, lease_seconds=LEASE_SECONDS)
     fill_up(blocked, 2 * executor.account_calls)
     executor._take()
     assert list(executor.turns.blocked()) == [blocked.account_id]

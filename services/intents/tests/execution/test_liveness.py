@@ -13,7 +13,7 @@ from intents.execution.clock import elapsed
 from intents.execution.credentials import Credentials
 from intents.execution.liveness import Liveness
 from intents.execution.model.verdicts import Later
-from intents.store.direct import Direct
+from intents.store.connections import PreparedConnections
 
 from .conftest import Worker
 from .scripted import Scripted
@@ -90,7 +90,7 @@ def test_the_lease_of_a_suspended_executor_is_not_taken(desk, start, successor, 
 
 @pytest.fixture
 def liveness(desk: Any) -> Any:
-    made = Liveness(desk.deps.engine, Direct(desk.deps.engine))
+    made = Liveness(desk.deps.engine, PreparedConnections(desk.deps.engine))
     yield made
     made.close()
 
@@ -112,7 +112,7 @@ def test_an_executor_whose_session_was_terminated_does_not_send_what_it_had_clai
 ):
     desk.created(create())
     holder = liveness.holder()
-    [work] = store.claim(desk.deps.direct, 1000, 60, holder=holder)
+    [work] = store.claim(desk.deps.connections.autocommit(), 1000, 60, holder=holder)
 
     scripted.says(200, {"id": "the account"})
 
@@ -147,8 +147,8 @@ def test_a_lock_that_the_server_no_longer_has_is_replaced(liveness):
 def test_leases_of_a_holder_that_is_gone_are_released_and_those_of_a_live_one_are_not(desk, liveness, eventually):
     intents = [desk.created(create()) for _ in range(2)]
     mine = liveness.holder()
-    store.claim(desk.deps.direct, 1, 600, holder=mine)
-    store.claim(desk.deps.direct, 1, 600, holder=2**31 - 1)
+    store.claim(desk.deps.connections.autocommit(), 1, 600, holder=mine)
+    store.claim(desk.deps.connections.autocommit(), 1, 600, holder=2**31 - 1)
 
     eventually(liveness.check)
 
@@ -165,6 +165,6 @@ def test_what_the_broker_did_not_have_before_a_run_that_never_answered_says_noth
         "next_attempt_at = now() WHERE account_id = :account_id"
     )
 
-    claimed = store.claim(desk.deps.direct, 1000, 60)
+    claimed = store.claim(desk.deps.connections.autocommit(), 1000, 60)
 
     assert [work.absences for work in claimed if work.account_id == desk.account_id] == [absences]

@@ -42,7 +42,7 @@ def test_updates_of_several_orders_are_recorded_in_the_order_they_were_heard(des
         filled(desk, other, 10, position=20),
     ]
 
-    recorder.record(desk.deps.direct, heard)
+    recorder.record(desk.deps.connections, heard)
 
     events = sorted(desk.rows("broker_event"), key=lambda row: row["sequence"])
     told = [row["payload"]["quantity"] for row in events if row["type"] == "BROKER_POSITION"]
@@ -65,14 +65,14 @@ class Shown:
 
 def test_a_look_finds_what_the_stream_missed_and_counts_nothing_twice(desk):
     order = accept(desk, desk.created(create(quantity="20"))["intent_id"], "b1")
-    recorder.record(desk.deps.direct, [filled(desk, order, 5, position=5)])
+    recorder.record(desk.deps.connections, [filled(desk, order, 5, position=5)])
     moment = datetime.now(UTC)
     listed = [Execution(f"listed-{number}", "b1", Decimal(5), Decimal(number), moment) for number in (1, 2, 3)]
     shown = replace(order, filled_quantity=Decimal(15), average_price=Decimal(2), updated_at=moment)
 
     believed = watching.believed_open(desk.deps.engine, desk.account_id)
     recorder.record(
-        desk.deps.direct, reconciliation.Look(desk.account_id, Shown(shown, listed), believed).differences()
+        desk.deps.connections, reconciliation.Look(desk.account_id, Shown(shown, listed), believed).differences()
     )
 
     trades = [row for row in desk.rows("broker_event") if row["type"] == "BROKER_TRADE"]
@@ -129,7 +129,7 @@ def test_an_order_whose_fills_are_too_many_to_list_is_recorded_by_its_own_total(
 
     believed = watching.believed_open(desk.deps.engine, desk.account_id)
     found = reconciliation.Look(desk.account_id, Busy([shown], listed), believed).differences()
-    recorder.record(desk.deps.direct, found)
+    recorder.record(desk.deps.connections, found)
 
     [intent] = desk.rows("intent")
     assert (intent["status"], intent["filled_quantity"]) == ("FILLED", 20)
@@ -155,7 +155,7 @@ def test_ended_orders_that_are_too_many_to_list_are_asked_for_one_by_one():
 def test_orders_made_since_a_restore_that_are_too_many_for_one_look_are_adopted_by_several(desk):
     made, engine = ended_orders(5), desk.deps.engine
     desk.execute("INSERT INTO intents.broker_account (account_id) VALUES (:account_id)")
-    credentials, records = Credentials(engine, "for-tests-only"), recorder.Recorder(desk.deps.direct)
+    credentials, records = Credentials(engine, "for-tests-only"), recorder.Recorder(desk.deps.connections)
     reconciler = Reconciler(engine, Brokers(Addresses()), credentials, records, lambda: None, 5.0, streams=0)
     watch = Watch(Watched(desk.account_id, desk.organization.id, "paper", "paper", False, True))
     restored = Restored(uuid4(), datetime.now(UTC))
@@ -176,7 +176,7 @@ def test_an_account_is_watched_until_the_broker_has_said_how_its_last_fill_left_
     ended = replace(
         order, status=OrderStatus.FILLED, filled_quantity=Decimal(5), average_price=Decimal(1), updated_at=now
     )
-    recorder.record(desk.deps.direct, [Heard(desk.account_id, ended, now)])
+    recorder.record(desk.deps.connections, [Heard(desk.account_id, ended, now)])
     assert [row["status"] for row in desk.rows("intent")] == ["FILLED"]
 
     def is_watched() -> bool:
@@ -198,7 +198,7 @@ def test_an_order_that_its_ended_intent_has_left_open_is_found_by_looking(desk):
     def look() -> list[Heard]:
         believed = watching.believed_open(desk.deps.engine, desk.account_id)
         found = reconciliation.Look(desk.account_id, Shown(order, []), believed).differences()
-        recorder.record(desk.deps.direct, found)
+        recorder.record(desk.deps.connections, found)
         return found
 
     look()
@@ -225,13 +225,13 @@ def test_a_position_that_the_stream_did_not_tell_is_told_by_looking_once(desk):
     order = accept(desk, desk.created(create())["intent_id"], "b1")
     now = datetime.now(UTC)
     seen = replace(order, filled_quantity=Decimal(4), average_price=Decimal(1), updated_at=now)
-    recorder.record(desk.deps.direct, [Heard(desk.account_id, seen, now)])
+    recorder.record(desk.deps.connections, [Heard(desk.account_id, seen, now)])
     assert told_positions(desk) == [], "the broker has not said how it stands"
 
     assert look(ABC=4) is not None and look(ABC=4) is None
     assert told_positions(desk) == [("ABC", "4")]
 
-    recorder.record(desk.deps.direct, [filled(desk, order, 9, position=9)])
+    recorder.record(desk.deps.connections, [filled(desk, order, 9, position=9)])
     assert look(ABC=9) is None, "the stream has told that"
     assert look(XYZ=1) is not None and look(XYZ=1) is None
     assert told_positions(desk) == [("ABC", "4"), ("ABC", "9"), ("ABC", "0"), ("XYZ", "1")]

@@ -14,7 +14,7 @@ from intents.execution.credentials import DERIVED, Credentials, KeyPair
 from intents.execution.reconciler import Reconciler, Watch
 from intents.execution.recorder import Recorder
 from intents.execution.watching import Watched
-from intents.store.direct import Direct
+from intents.store.connections import PreparedConnections
 
 A, B, C = (UUID(int=number) for number in range(1, 4))
 STREAMS = 8
@@ -50,7 +50,7 @@ def quiet() -> Quiet:
 def reconciler(quiet: Quiet) -> Iterator[Reconciler]:
     nowhere = create_engine("postgresql+psycopg2://nobody@127.0.0.1/none")
     brokers = Brokers(Addresses(), {("paper", "paper"): lambda _addresses: quiet})
-    credentials, recorder = Credentials(nowhere, "for-tests-only"), Recorder(Direct(nowhere))
+    credentials, recorder = Credentials(nowhere, "for-tests-only"), Recorder(PreparedConnections(nowhere))
     made = Reconciler(nowhere, brokers, credentials, recorder, lambda: None, look_seconds=5.0, streams=STREAMS)
     yield made
     for watch in made._watches.values():

@@ -8,10 +8,9 @@ from uuid import UUID, uuid4
 from intents.brokers import Order
 from intents.execution.client_order_id import is_ours
 from intents.execution.model.inputs import Heard
-from intents.model.chain import GENESIS
-from intents.store.direct import Direct, Statement
+from intents.store.account_head import take_sequences
+from intents.store.connections import OpenTransaction, Statement
 
-_GENESIS = f"'\\x{GENESIS.hex()}'::bytea"
 # The event follows only if the order is new or has moved on since it was last seen.
 _RECORD = Statement(
     "execution_elsewhere",
@@ -29,10 +28,7 @@ _RECORD = Statement(
               AND o.filled_quantity <= excluded.filled_quantity
         RETURNING 1
     ), head AS (
-        INSERT INTO intents.account_head AS head (account_id, last_sequence, last_hash, previous_hash)
-        SELECT $1, 1, {_GENESIS}, {_GENESIS} FROM seen
-        ON CONFLICT (account_id) DO UPDATE SET last_sequence = head.last_sequence + 1
-        RETURNING last_sequence
+        {take_sequences("SELECT $1 AS account_id, NULL::uuid AS organization_id, 1 AS sequences FROM seen")}
     )
     INSERT INTO intents.broker_event (account_id, sequence, id, type, payload, occurred_at)
     SELECT $1, head.last_sequence, $7, 'BROKER_ORDER', $8, $9 FROM head
@@ -41,12 +37,12 @@ _RECORD = Statement(
 )
 
 
-def record(direct: Direct, heard: Sequence[Heard]) -> dict[UUID, int]:
+def record(tx: OpenTransaction, heard: Sequence[Heard]) -> dict[UUID, int]:
     """The last sequence that it took in the log of each account."""
     ends: dict[UUID, int] = {}
     for one in sorted(heard, key=lambda one: str(one.account_id)):
         order = one.order
-        told = direct.write(
+        told = tx.write(
             _RECORD,
             (
                 str(one.account_id),

@@ -27,7 +27,7 @@ from intents.execution.model.inputs import Answer, Happening
 from intents.execution.model.settlement import DEFAULT_POLICY, QueryPolicy
 from intents.execution.model.verdicts import Seen, Unknown
 from intents.execution.recorder import Recorder
-from intents.store.direct import Direct
+from intents.store.connections import PreparedConnections
 
 log = logs.get(__name__)
 
@@ -43,7 +43,7 @@ QUEUE = "tip.intents.execute"
 
 @dataclass
 class Executor:
-    direct: Direct
+    connections: PreparedConnections
     gateway: Gateway
     threads: int
     lease_seconds: float
@@ -66,7 +66,7 @@ class Executor:
     _call_seconds: float = field(default=BACKLOG_SECONDS, init=False)
 
     def __post_init__(self) -> None:
-        self.recorder = Recorder(self.direct, self._recorded, self.query_policy, self.tell, RECORDERS)
+        self.recorder = Recorder(self.connections, self._recorded, self.query_policy, self.tell, RECORDERS)
         self.turns = Turns(self.threads, self.account_calls)
 
     def run(self, stop: threading.Event) -> None:
@@ -145,7 +145,7 @@ class Executor:
     def _claim(self, room: Room, resting: Sequence[UUID]) -> list[Work]:
         holder = self.liveness.holder() if self.liveness else None
         shares = store.Shares(room.allowances, room.of_others, self._last_turn)
-        claimed = store.claim(self.direct, room.total, self.lease_seconds, resting, holder, shares)
+        claimed = store.claim(self.connections.autocommit(), room.total, self.lease_seconds, resting, holder, shares)
         if claimed:
             taken = {work.organization_id for work in claimed}
             self._last_turn = max(taken, key=lambda each: (each <= shares.after, each))

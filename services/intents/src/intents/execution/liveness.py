@@ -20,7 +20,7 @@ from intents.execution import store
 from intents.execution.clock import elapsed
 from intents.execution.metrics import LEASES_RELEASED
 from intents.execution.store.leases import HolderSession
-from intents.store.direct import Direct
+from intents.store.connections import PreparedConnections
 
 log = logs.get(__name__)
 
@@ -35,8 +35,8 @@ GONE_SECONDS = 0.9
 class Liveness:
     """Shared by the threads of one executor. `holder` is for the thread that claims, `check` for one other."""
 
-    def __init__(self, engine: Engine, direct: Direct, clock: Callable[[], float] = elapsed) -> None:
-        self._engine, self._direct, self.clock = engine, direct, clock
+    def __init__(self, engine: Engine, connections: PreparedConnections, clock: Callable[[], float] = elapsed) -> None:
+        self._engine, self._connections, self.clock = engine, connections, clock
         self._lock = threading.Lock()
         self._confirmed_at = 0.0
         self._missed_at: dict[int, float] = {}
@@ -82,14 +82,14 @@ class Liveness:
     def check(self) -> int:
         """Confirm that the lock is held, and release the leases of those whose lock is gone; how many."""
         asked_at, session = self.clock(), self.session
-        alive, missed = store.holders(self._direct)
+        alive, missed = store.holders(self._connections.autocommit())
         if session:
             self._confirm(session, session.holder in alive, asked_at)
         self._missed_at = {holder: self._missed_at.get(holder, self.clock()) for holder in missed}
         gone = [holder for holder, since in self._missed_at.items() if self.clock() - since >= GONE_SECONDS]
         if not gone:
             return 0
-        released = store.release(self._direct, gone)
+        released = store.release(self._connections.autocommit(), gone)
         LEASES_RELEASED.inc(released)
         log.info("leases_released", holders=gone, count=released)
         return released

@@ -12,8 +12,8 @@ from intents.execution import recorder
 from intents.execution.client_order_id import of_action_sql, of_key_sql
 from intents.execution.model.inputs import Heard, Resolution
 from intents.execution.model.verdicts import OPERATOR_REQUIRED
-from intents.execution.watching import ENDED
-from intents.store.direct import Direct
+from intents.store.connections import PreparedConnections
+from intents.store.statuses import TERMINAL_SQL
 
 ORDER, UNWANTED = "ORDER", "UNWANTED"
 _UNRESOLVED = f"""
@@ -41,7 +41,7 @@ _UNWANTED = f"""
     FROM intents.broker_order o
     JOIN intents.intent i ON i.account_id = o.account_id AND i.id = o.intent_id
     LEFT JOIN intents.broker_login l ON l.account_id = o.account_id AND l.credential = o.credential
-    WHERE o.broker_order_id IS NOT NULL AND (o.unwanted_since IS NOT NULL OR i.status IN ({ENDED}))
+    WHERE o.broker_order_id IS NOT NULL AND (o.unwanted_since IS NOT NULL OR i.status IN ({TERMINAL_SQL}))
       AND o.status NOT IN ('FILLED', 'CANCELED', 'EXPIRED', 'REJECTED', 'REPLACED')
 """  # noqa: S608 - a constant
 _LIST = text(f"{_UNRESOLVED} UNION ALL {_UNWANTED}")
@@ -105,7 +105,7 @@ def resolve(engine: Engine, client_order_id: str, found: Found | None, note: str
         happening: Heard | Resolution = Resolution(command.account_id, command.intent_id, client_order_id, note)
     else:
         happening = Heard(command.account_id, _order(command, found), datetime.now(UTC))
-    recorder.record(Direct(engine), [happening])
+    recorder.record(PreparedConnections(engine), [happening])
     # A command that has become an open order, which nobody can query either, is settled all the same.
     if any((other.client_order_id, other.type) == (client_order_id, command.type) for other in unresolved(engine)):
         raise StillUnresolved

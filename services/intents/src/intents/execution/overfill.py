@@ -43,20 +43,24 @@ def reduce_overordered(deps: Deps) -> int:
 
 
 def _reduce(deps: Deps, account_id: UUID, intent_id: UUID, replacements: int) -> bool:
-    facts, _keys = store.facts(deps.direct, store.Question(account_id, ref_intent_id=intent_id))
+    query = store.FactsQuery(account_id, ref_intent_id=intent_id)
+    facts = store.load_facts(deps.connections.autocommit(), query).facts
     if facts.account is None or facts.intent is None:
         return False
     try:
         admission = _admitted(facts, facts.account, facts.intent, replacements)
-        action = store.append(deps.direct, store.New(admission, once=None, traceparent=None))
-    except (store.FactsChanged, model.IntentTerminal, model.IntentBusy, model.OutcomeUnknown):
+        with deps.connections.begin() as tx:
+            action = store.append_amendment(tx, store.PendingAction(admission, None, None))
+    except (store.FactsChanged, model.IntentTerminal, model.IntentBusy, store.CommitOutcomeUnknown):
         return False  # something else happened to it just now; if it still asks for too much, the next look finds it
     log.warning("overordered_reduced", account_id=str(account_id), intent_id=str(intent_id), type=str(action.type))
     announce(deps, action)
     return True
 
 
-def _admitted(facts: model.Facts, account: model.Account, intent: model.Intent, replacements: int) -> model.Admission:
+def _admitted(
+    facts: model.SubmitFacts, account: model.Account, intent: model.Intent, replacements: int
+) -> model.Admission:
     if replacements < MOST_REPLACEMENTS:
         return model.hold_to_total(facts, intent, account, ACTOR, REASON)
     return model.admit(facts, account, ACTOR, model.Cancel({"ref_intent_id": str(intent.id)}, intent.id), REASON)

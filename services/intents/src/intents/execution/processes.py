@@ -26,7 +26,7 @@ from intents.execution.reconciler import Reconciler
 from intents.execution.recorder import Recorder
 from intents.execution.stale import cancel_stale
 from intents.store import SCHEMA
-from intents.store.direct import Direct
+from intents.store.connections import PreparedConnections
 from intents.usecases import Deps
 
 _NOTE_REFUSED = text("""
@@ -77,9 +77,9 @@ def engine_of(config: ExecutionConfig, name: str) -> Engine:
 
 def build_executor(config: ExecutionConfig, engine: Engine) -> Executor:
     deps = deps_of(config, engine)
-    liveness = Liveness(engine, deps.direct)
+    liveness = Liveness(engine, deps.connections)
     return Executor(
-        deps.direct,
+        deps.connections,
         gateway_of(config, deps, liveness),
         config.executor_threads,
         config.executor_lease_seconds,
@@ -93,11 +93,11 @@ def build_executor(config: ExecutionConfig, engine: Engine) -> Executor:
 
 def deps_of(config: ExecutionConfig, engine: Engine) -> Deps:
     outbox = Outbox(engine, SCHEMA, attempt_limit=config.outbox_attempt_limit)
-    return Deps(engine, Direct(engine), outbox, Hints(config.queues))
+    return Deps(engine, PreparedConnections(engine), outbox, Hints(config.queues))
 
 
 def gateway_of(config: ExecutionConfig, deps: Deps, liveness: Liveness) -> Gateway:
-    refused, refresh = partial(tell_refused, deps.outbox), partial(store.refresh, deps.direct)
+    refused, refresh = partial(tell_refused, deps.outbox), partial(store.refresh, deps.connections.autocommit())
     credentials = credentials_of(config, deps.engine)
     return Gateway(Brokers(config.addresses), credentials, refused, refresh, liveness.is_current)
 
@@ -141,7 +141,7 @@ def build_reconciler(config: ExecutionConfig, engine: Engine) -> Reconciler:
         engine,
         Brokers(config.addresses),
         credentials_of(config, engine),
-        Recorder(deps.direct, policy=config.query_policy, tell=deps.hints.tell),
+        Recorder(deps.connections, policy=config.query_policy, tell=deps.hints.tell),
         chore,
         config.reconcile_seconds,
         config.streams,

@@ -268,7 +268,7 @@ class Reconciler:
         remembered = watching.remembered_until(self.engine, look.account_id, restored.started_at)
         since = watch.adopted_until.get(restored.epoch) or remembered or restored.started_at - FORGOTTEN
         made, reached = look.everything_since(since)
-        ends = recorder.record(self.recorder.direct, [*found, *made])
+        ends = recorder.record(self.recorder.connections, [*found, *made])
         if reached:
             watch.adopted_until[restored.epoch] = reached
         else:

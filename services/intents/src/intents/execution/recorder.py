@@ -18,7 +18,7 @@ from intents.execution.model.inputs import Answer, Happening, Heard, OutOfReach,
 from intents.execution.model.locked_intent import LockedIntent
 from intents.execution.model.settlement import DEFAULT_POLICY, QueryPolicy, Settlement
 from intents.execution.model.settling import settle
-from intents.store.direct import Direct
+from intents.store.connections import OpenTransaction, PreparedConnections, Transaction
 
 log = logs.get(__name__)
 
@@ -27,21 +27,24 @@ RETRY_SECONDS = 0.2
 TURN_SECONDS = 1.0
 
 
-def record(direct: Direct, happenings: Sequence[Happening], policy: QueryPolicy = DEFAULT_POLICY) -> dict[UUID, int]:
+def record(
+    connections: PreparedConnections, happenings: Sequence[Happening], policy: QueryPolicy = DEFAULT_POLICY
+) -> dict[UUID, int]:
     """Write what the inputs make of their intents; the new head of each account's log.
 
     What nobody else has touched since the claim is written by one statement, without being read again; the rest, and
     whatever turns out to have been touched, is locked first.
     """
-    left, heads = _record_unlocked(direct, happenings, policy)
+    left, heads = _record_unlocked(connections.autocommit(), happenings, policy)  # one statement, so one commit
     if left:
-        heads |= _record_locked(direct, left, policy)
+        with connections.begin() as tx:
+            heads |= _record_locked(tx, left, policy)
     crashpoints.reach("executor.after_commit")
     return heads
 
 
 def _record_unlocked(
-    direct: Direct, happenings: Sequence[Happening], policy: QueryPolicy
+    tx: Transaction, happenings: Sequence[Happening], policy: QueryPolicy
 ) -> tuple[Sequence[Happening], dict[UUID, int]]:
     """Record the results of new intents; what is left to be recorded, and the new heads."""
     settled = [
@@ -52,7 +55,7 @@ def _record_unlocked(
     if not fresh:
         return happenings, {}
     crashpoints.reach("executor.before_commit")
-    written = store.write(direct, [settlement for _, settlement in fresh])
+    written = store.write(tx, [settlement for _, settlement in fresh])
     as_expected = {id(settlement) for settlement, _ in written}
     done = {id(answer) for answer, settlement in fresh if id(settlement) in as_expected}
     return [given for given in happenings if id(given) not in done], _heads(written)
@@ -70,21 +73,16 @@ def _heads(written: Iterable[tuple[Settlement, int | None]]) -> dict[UUID, int]:
     return {settlement.locked.account_id: head for settlement, head in written if head is not None}
 
 
-def _record_locked(direct: Direct, happenings: Sequence[Happening], policy: QueryPolicy) -> dict[UUID, int]:
-    with direct.transaction():
-        locked = store.lock_intents(
-            direct,
-            {(given.account_id, given.intent_id) for given in happenings if isinstance(given, (Answer, Resolution))},
-            {
-                (given.account_id, given.client_order_id)
-                for given in happenings
-                if isinstance(given, (Heard, OutOfReach))
-            },
-        )
-        settlements, external = _settle_all(locked, happenings, policy)
-        heads = _heads(store.write(direct, settlements))
-        heads |= elsewhere.record(direct, external)
-        crashpoints.reach("executor.before_commit")
+def _record_locked(tx: OpenTransaction, happenings: Sequence[Happening], policy: QueryPolicy) -> dict[UUID, int]:
+    locked = store.lock_intents(
+        tx,
+        {(given.account_id, given.intent_id) for given in happenings if isinstance(given, (Answer, Resolution))},
+        {(given.account_id, given.client_order_id) for given in happenings if isinstance(given, (Heard, OutOfReach))},
+    )
+    settlements, external = _settle_all(locked, happenings, policy)
+    heads = _heads(store.write(tx, settlements))
+    heads |= elsewhere.record(tx, external)
+    crashpoints.reach("executor.before_commit")
     return heads
 
 
@@ -123,13 +121,13 @@ class Recorder:
 
     def __init__(
         self,
-        direct: Direct,
+        connections: PreparedConnections,
         recorded: Callable[[Sequence[Happening]], None] = lambda _batch: None,
         policy: QueryPolicy = DEFAULT_POLICY,
         tell: Callable[[UUID, int], None] = lambda _account_id, _sequence: None,
         threads: int = 1,
     ) -> None:
-        self.direct, self._recorded, self._policy, self.tell = direct, recorded, policy, tell
+        self.connections, self._recorded, self._policy, self.tell = connections, recorded, policy, tell
         self._beat: Callable[[], object] = lambda: None
         self._queue: queue.SimpleQueue[Happening | None] = queue.SimpleQueue()
         self._threads = [threading.Thread(target=self._run, name="recorder", daemon=True) for _ in range(threads)]
@@ -182,7 +180,7 @@ class Recorder:
         while True:
             self._beat()
             try:
-                heads = record(self.direct, batch, self._policy)
+                heads = record(self.connections, batch, self._policy)
                 RECORDED.inc(len(batch))
                 for account_id, sequence in heads.items():
                     self.tell(account_id, sequence)

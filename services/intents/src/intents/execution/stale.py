@@ -40,10 +40,16 @@ def cancel_stale(deps: Deps) -> int:
 
 def _cancel(deps: Deps, account_id: UUID, intent_id: UUID) -> bool:
     try:
-        with deps.direct.transaction():
-            store.lock_intents(deps.direct, account_id, [intent_id])  # it may be filling: nobody comes in between
-            action = _append(deps, account_id, intent_id)
-    except (model.AccountNotFound, model.IntentTerminal, model.IntentBusy, store.Uncertain):
+        with deps.connections.begin() as tx:
+            store.lock_intents(tx, account_id, [intent_id])  # it may be filling: nobody comes in between
+            action = _append(tx, account_id, intent_id)
+    except (
+        model.AccountNotFound,
+        model.IntentTerminal,
+        model.IntentBusy,
+        store.CommitOutcomeUnknown,
+        store.FactsChanged,
+    ):
         return False  # something else happened to it just now; if it is still too old, the next look finds it
     except exc.OperationalError as error:
         if not db.is_lock_timeout(error):
@@ -54,10 +60,10 @@ def _cancel(deps: Deps, account_id: UUID, intent_id: UUID) -> bool:
     return True
 
 
-def _append(deps: Deps, account_id: UUID, intent_id: UUID) -> model.Action:
-    facts, _keys = store.facts(deps.direct, store.Question(account_id, ref_intent_id=intent_id))
+def _append(tx: store.OpenTransaction, account_id: UUID, intent_id: UUID) -> model.Action:
+    facts = store.load_facts(tx, store.FactsQuery(account_id, ref_intent_id=intent_id)).facts
     if facts.account is None:
         raise model.AccountNotFound
     command = model.Cancel({"ref_intent_id": str(intent_id)}, intent_id)
     admission = model.admit(facts, facts.account, ACTOR, command, REASON)
-    return store.append(deps.direct, store.New(admission, once=None, traceparent=None))
+    return store.append_amendment(tx, store.PendingAction(admission, None, None))

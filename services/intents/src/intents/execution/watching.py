@@ -14,12 +14,9 @@ from intents.execution.client_order_id import of_key_sql
 from intents.execution.model.inputs import OutOfReach
 from intents.execution.model.locked_intent import MISSING
 from intents.execution.model.verdicts import OPERATOR_REQUIRED
-from intents.model.chain import GENESIS
+from intents.store.account_head import LOCK_EXISTING, take_sequences
 from intents.store.epochs import current_epoch
-
-GENESIS_BYTES = f"'\\x{GENESIS.hex()}'::bytea"
-ENDED = "'FILLED', 'CANCELED', 'REJECTED', 'DENIED', 'EXPIRED', 'FAILED'"
-
+from intents.store.statuses import TERMINAL_SQL
 
 MISSING_HOURS = 24  # how long what was given up is looked for: as long as an order of the day can live
 
@@ -64,7 +61,7 @@ UNSAID = "(reconciled_at IS NULL OR reconciled_at < updated_at)"
 # An account is watched while something of it is open or unsaid, and a while longer by whoever watches it already.
 _WATCH = text(f"""
     WITH open AS (
-        SELECT DISTINCT account_id FROM intents.intent WHERE status NOT IN ({ENDED})
+        SELECT DISTINCT account_id FROM intents.intent WHERE status NOT IN ({TERMINAL_SQL})
         UNION
         SELECT DISTINCT account_id FROM intents.broker_order WHERE intent_id IS NOT NULL AND {UNENDED}
         UNION
@@ -96,11 +93,14 @@ _BELIEVED = text(f"""
            EXISTS (SELECT FROM intents.intent i WHERE i.account_id = o.account_id AND i.id = o.intent_id
                    AND i.reason_code = '{OPERATOR_REQUIRED}' AND i.open_actions = 0),
            EXISTS (SELECT FROM intents.intent i WHERE i.account_id = o.account_id AND i.id = o.intent_id
-                   AND i.status IN ({ENDED}))
+                   AND i.status IN ({TERMINAL_SQL}))
     FROM intents.broker_order o WHERE account_id = :account_id AND {UNENDED}
 """)  # noqa: S608 - a constant
 _NOW = text("SELECT clock_timestamp()")
-_LOCK_HEAD = text("SELECT 1 FROM intents.account_head WHERE account_id = :account_id FOR UPDATE")
+_NEWS_OF_ACCOUNT = """
+    SELECT CAST(:account_id AS uuid) AS account_id, NULL::uuid AS organization_id, count(*) AS sequences
+    FROM news HAVING count(*) > 0
+"""
 # What the broker does not show any more is flat. What a fill has changed since the broker was asked stays: the next
 # look will see both. Told is what differs, and what has moved since the broker last said how it stands.
 _POSITIONS = text(f"""
@@ -129,10 +129,7 @@ _POSITIONS = text(f"""
         SELECT saved.*, row_number() OVER (ORDER BY symbol) AS place FROM saved LEFT JOIN before USING (symbol)
         WHERE before.unsaid OR saved.quantity <> coalesce(before.quantity, 0)
     ), head AS (
-        INSERT INTO intents.account_head AS head (account_id, last_sequence, last_hash, previous_hash)
-        SELECT :account_id, count(*), {GENESIS_BYTES}, {GENESIS_BYTES} FROM news HAVING count(*) > 0
-        ON CONFLICT (account_id) DO UPDATE SET last_sequence = head.last_sequence + excluded.last_sequence
-        RETURNING last_sequence
+        {take_sequences(_NEWS_OF_ACCOUNT)}
     )
     INSERT INTO intents.broker_event (account_id, sequence, id, type, payload, occurred_at)
     SELECT :account_id, head.last_sequence - (SELECT count(*) FROM news) + place, gen_random_uuid(), 'BROKER_POSITION',
@@ -202,7 +199,7 @@ _OF_DELETED_ACCOUNTS = text(f"""
     SELECT o.account_id, {of_key_sql("o.client_order_id")}
     FROM (SELECT account_id, intent_id, client_order_id FROM intents.broker_order WHERE {UNENDED}) o
     JOIN intents.intent i ON i.account_id = o.account_id AND i.id = o.intent_id
-    WHERE i.status NOT IN ({ENDED}) AND i.reason_code IS DISTINCT FROM '{OPERATOR_REQUIRED}'
+    WHERE i.status NOT IN ({TERMINAL_SQL}) AND i.reason_code IS DISTINCT FROM '{OPERATOR_REQUIRED}'
       AND NOT EXISTS (SELECT FROM accounts_api.account a WHERE a.id = o.account_id)
     LIMIT 100
 """)  # noqa: S608 - a constant
@@ -237,7 +234,7 @@ def save_holdings(
     values: dict[str, Any] = {"account_id": account_id, "asked_at": asked_at}
     shown = json.dumps([one._asdict() for one in positions], default=str)
     with engine.begin() as tx:
-        tx.execute(_LOCK_HEAD, values)  # heads before positions, as everywhere
+        tx.execute(LOCK_EXISTING, values)  # heads before positions, as everywhere
         told = tx.execute(_POSITIONS, values | {"positions": shown, "symbols": [one.symbol for one in positions]})
         sequences = [row.sequence for row in told]
         tx.execute(_BALANCE, values | balance._asdict())

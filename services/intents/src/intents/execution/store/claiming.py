@@ -13,7 +13,7 @@ from intents.execution.credentials import BEST_CREDENTIAL, DERIVED
 from intents.execution.model.commands import Claimed, KnownOrder, Work
 from intents.execution.model.locked_intent import STARTED, BrokerOrder, Command, LockedIntent, Progress
 from intents.model import Intent, Spec, Status
-from intents.store.direct import Direct, Statement
+from intents.store.connections import Statement, Transaction
 
 ORDER_ENDED = "'FILLED', 'CANCELED', 'EXPIRED', 'REJECTED', 'REPLACED'"
 _HALTED_BY = """
@@ -155,7 +155,7 @@ class Shares(NamedTuple):
 
 
 def claim(
-    direct: Direct,
+    tx: Transaction,
     limit: int,
     lease_seconds: float,
     except_of: Sequence[UUID] = (),
@@ -167,7 +167,7 @@ def claim(
     resting = [str(account_id) for account_id in except_of]
     organizations = [str(organization_id) for organization_id in shares.allowances]
     by_turns = (organizations, list(shares.allowances.values()), shares.of_others, str(shares.after))
-    rows = direct.write(_CLAIM, (limit, str(token), lease_seconds, resting, holder, *by_turns))
+    rows = tx.write(_CLAIM, (limit, str(token), lease_seconds, resting, holder, *by_turns))
     return [_work(row, token, asked_at, lease_seconds, holder) for row in rows]
 
 
@@ -194,10 +194,10 @@ _REFRESH = Statement(
 )
 
 
-def refresh(direct: Direct, work: Work) -> Work | None:
+def refresh(tx: Transaction, work: Work) -> Work | None:
     """The command with what may stop it as it stands now; None if the lease is no longer its own."""
     asked_at = elapsed()
-    rows = direct.read(_REFRESH, (str(work.account_id), str(work.intent_id), str(work.lease_token)))
+    rows = tx.read(_REFRESH, (str(work.account_id), str(work.intent_id), str(work.lease_token)))
     if not rows:
         return None
     now, status, halted_by, stale_millis = rows[0]

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg2
 from sqlalchemy import Engine, exc
 
-from intents.store.direct import Direct, Statement
+from intents.store.connections import Statement, Transaction
 
 _LOCK_CLASS = 20_410  # of our advisory locks, which all services on the database share
 _LARGEST_HOLDER = 2**31 - 1
@@ -76,12 +76,12 @@ def _own_connection(engine: Engine) -> Any:
     return connection
 
 
-def holders(direct: Direct) -> tuple[set[int], set[int]]:
+def holders(tx: Transaction) -> tuple[set[int], set[int]]:
     """The holders that live, and those that hold leases and do not."""
-    rows = direct.read(_HOLDERS, (_LOCK_CLASS,))
+    rows = tx.read(_HOLDERS, (_LOCK_CLASS,))
     return {holder for holder, alive in rows if alive}, {holder for holder, alive in rows if not alive}
 
 
-def release(direct: Direct, gone: Collection[int]) -> int:
+def release(tx: Transaction, gone: Collection[int]) -> int:
     """End the leases of holders that no longer live; how many there were."""
-    return len(direct.write(_RELEASE, (list(gone),)))
+    return len(tx.write(_RELEASE, (list(gone),)))

@@ -8,8 +8,8 @@ from uuid import UUID
 from intents.execution.model.locked_intent import BrokerOrder, Command, LockedIntent, Progress
 from intents.execution.store.rows import PROGRESS_COLUMNS, as_json
 from intents.model import Spec
-from intents.store.admission import INTENT_COLUMNS, to_intent
-from intents.store.direct import Direct, Statement
+from intents.store.connections import OpenTransaction, Statement
+from intents.store.facts import INTENT_COLUMNS, to_intent
 
 _WANTED = """
     WITH wanted AS (
@@ -53,15 +53,15 @@ _READ = Statement(
 
 
 def lock_intents(
-    direct: Direct,
+    tx: OpenTransaction,
     intents: Iterable[tuple[UUID, UUID]],
     orders: Iterable[tuple[UUID, str]],
 ) -> list[LockedIntent]:
     """The intents, and those of the orders, under lock until the transaction ends."""
     given = as_json({"account_id": account_id, "intent_id": intent_id} for account_id, intent_id in intents)
     heard = as_json({"account_id": account_id, "client_order_id": order_id} for account_id, order_id in orders)
-    direct.write(_LOCK, (given, heard))
-    return [_locked(row) for row in direct.write(_READ, (given, heard))]
+    tx.write(_LOCK, (given, heard))
+    return [_locked(row) for row in tx.write(_READ, (given, heard))]
 
 
 def _locked(row: tuple[Any, ...]) -> LockedIntent:

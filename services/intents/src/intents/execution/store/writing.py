@@ -9,10 +9,12 @@ from uuid import UUID
 from intents.execution.model.locked_intent import BrokerOrder
 from intents.execution.model.settlement import Settlement
 from intents.execution.store.rows import PROGRESS_COLUMNS, as_json
-from intents.model.chain import GENESIS
-from intents.store.direct import Direct, Statement
+from intents.store.account_head import take_sequences
+from intents.store.connections import Statement, Transaction
 
-_GENESIS = f"'\\x{GENESIS.hex()}'::bytea"
+_EVENTS_OF_ACCOUNTS = (
+    "SELECT account_id, NULL::uuid AS organization_id, count(*) AS sequences FROM event GROUP BY account_id"
+)
 _WRITE = Statement(
     "execution_write",
     ("jsonb", "jsonb", "jsonb", "jsonb", "jsonb"),
@@ -80,10 +82,7 @@ _WRITE = Statement(
             traceparent text, occurred_at timestamptz)
         JOIN changed ON changed.place = given.of
     ), head AS (
-        INSERT INTO intents.account_head AS head (account_id, last_sequence, last_hash, previous_hash)
-        SELECT account_id, count(*), {_GENESIS}, {_GENESIS} FROM event GROUP BY account_id ORDER BY account_id
-        ON CONFLICT (account_id) DO UPDATE SET last_sequence = head.last_sequence + excluded.last_sequence
-        RETURNING account_id, last_sequence
+        {take_sequences(_EVENTS_OF_ACCOUNTS)}
     ), ends AS MATERIALIZED (
         SELECT jsonb_object_agg(account_id, last_sequence) AS sequences FROM head
     ), told AS (
@@ -101,7 +100,7 @@ _WRITE = Statement(
 )
 
 
-def write(direct: Direct, settlements: Sequence[Settlement]) -> list[tuple[Settlement, int | None]]:
+def write(tx: Transaction, settlements: Sequence[Settlement]) -> list[tuple[Settlement, int | None]]:
     """What settling made of the intents: one statement. Those that it found as expected, and so has written.
 
     Each with the new head of its account's log, None if there was no event.
@@ -110,7 +109,7 @@ def write(direct: Direct, settlements: Sequence[Settlement]) -> list[tuple[Settl
     if not changed:
         return []
     rows = _rows(changed)
-    return [(changed[place], head) for place, head in direct.write(_WRITE, [as_json(table) for table in rows])]
+    return [(changed[place], head) for place, head in tx.write(_WRITE, [as_json(table) for table in rows])]
 
 
 def _rows(changed: Sequence[Settlement]) -> tuple[list[dict[str, Any]], ...]:
