@@ -19,13 +19,13 @@ from intents.execution.clock import elapsed
 from intents.execution.dispatch import Dispatch
 from intents.execution.model.commands import Claimed, KnownOrder, Work
 from intents.execution.model.inputs import Answer, Heard, Resolution
+from intents.execution.model.known_orders import KnownOpenOrder
 from intents.execution.model.local_decisions import decide_here
 from intents.execution.model.locked_intent import MISSING, BrokerOrder, Command, LockedIntent, Progress
 from intents.execution.model.settlement import Settlement
 from intents.execution.model.settling import settle
 from intents.execution.model.verdicts import Later, Unknown, Verdict
 from intents.execution.reconciliation import Look, MissingOrders
-from intents.execution.watching import Believed
 from intents.model import TERMINAL, Intent, Spec, Status, Update, follow
 
 from .simulated import START, Simulated, is_ours
@@ -169,7 +169,7 @@ class Story:
 
     def look(self) -> None:
         believed = [
-            Believed(
+            KnownOpenOrder(
                 one.key.partition(DUPLICATE)[0],
                 one.broker_order_id,
                 str(one.status),

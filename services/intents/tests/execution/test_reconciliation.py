@@ -9,11 +9,11 @@ from typing import Any
 from uuid import uuid4
 
 from intents.brokers import Addresses, Balance, Brokers, Execution, ListingTooLong, Order, OrderStatus, Position
-from intents.execution import reconciliation, recorder, stale, watching
+from intents.execution import reconciliation, recorder, stale, store
 from intents.execution.credentials import Credentials
 from intents.execution.model.inputs import Heard
+from intents.execution.model.known_orders import KnownOpenOrder, RestoredEpoch, WatchedAccount
 from intents.execution.reconciler import Reconciler, Watch
-from intents.execution.watching import Believed, Restored, Watched
 
 from ..broker_side import accept
 from .conftest import give_credential
@@ -63,6 +63,16 @@ class Shown:
         return self._executions
 
 
+def known_open_orders(desk: Any) -> list[KnownOpenOrder]:
+    with desk.deps.engine.connect() as tx:
+        return store.known_open_orders(tx, desk.account_id)
+
+
+def save_holdings(desk: Any, shown: list[Position], funds: Balance) -> int | None:
+    with desk.deps.engine.begin() as tx:
+        return store.save_holdings(tx, desk.account_id, shown, funds, store.now(tx))
+
+
 def test_a_look_finds_what_the_stream_missed_and_counts_nothing_twice(desk):
     order = accept(desk, desk.created(create(quantity="20"))["intent_id"], "b1")
     recorder.record(desk.deps.connections, [filled(desk, order, 5, position=5)])
@@ -70,7 +80,7 @@ def test_a_look_finds_what_the_stream_missed_and_counts_nothing_twice(desk):
     listed = [Execution(f"listed-{number}", "b1", Decimal(5), Decimal(number), moment) for number in (1, 2, 3)]
     shown = replace(order, filled_quantity=Decimal(15), average_price=Decimal(2), updated_at=moment)
 
-    believed = watching.believed_open(desk.deps.engine, desk.account_id)
+    believed = known_open_orders(desk)
     recorder.record(
         desk.deps.connections, reconciliation.Look(desk.account_id, Shown(shown, listed), believed).differences()
     )
@@ -127,7 +137,7 @@ def test_an_order_whose_fills_are_too_many_to_list_is_recorded_by_its_own_total(
         order, status=OrderStatus.FILLED, filled_quantity=Decimal(20), average_price=Decimal(2), updated_at=moment
     )
 
-    believed = watching.believed_open(desk.deps.engine, desk.account_id)
+    believed = known_open_orders(desk)
     found = reconciliation.Look(desk.account_id, Busy([shown], listed), believed).differences()
     recorder.record(desk.deps.connections, found)
 
@@ -142,7 +152,7 @@ def test_ended_orders_that_are_too_many_to_list_are_asked_for_one_by_one():
     ended = ended_orders(reconciliation.ONE_BY_ONE + 1)
     broker = Busy(ended)
     believed = [
-        Believed(order.client_order_id, order.broker_order_id, "WORKING", Decimal(0), order.created_at)
+        KnownOpenOrder(order.client_order_id, order.broker_order_id, "WORKING", Decimal(0), order.created_at)
         for order in ended
     ]
 
@@ -157,8 +167,8 @@ def test_orders_made_since_a_restore_that_are_too_many_for_one_look_are_adopted_
     desk.execute("INSERT INTO intents.broker_account (account_id) VALUES (:account_id)")
     credentials, records = Credentials(engine, "for-tests-only"), recorder.Recorder(desk.deps.connections)
     reconciler = Reconciler(engine, Brokers(Addresses()), credentials, records, lambda: None, 5.0, streams=0)
-    watch = Watch(Watched(desk.account_id, desk.organization.id, "paper", "paper", False, True))
-    restored = Restored(uuid4(), datetime.now(UTC))
+    watch = Watch(WatchedAccount(desk.account_id, desk.organization.id, "paper", "paper", False, True))
+    restored = RestoredEpoch(uuid4(), datetime.now(UTC))
 
     looks = 0
     while desk.rows("broker_account")[0]["epoch"] != restored.epoch:
@@ -180,13 +190,14 @@ def test_an_account_is_watched_until_the_broker_has_said_how_its_last_fill_left_
     assert [row["status"] for row in desk.rows("intent")] == ["FILLED"]
 
     def is_watched() -> bool:
-        watched = watching.watch(desk.deps.engine, uuid4(), [], 0.0, None)
+        with desk.deps.engine.begin() as tx:
+            watched = store.lease_accounts(tx, uuid4(), [], 0.0, None)
         return desk.account_id in [one.account_id for one in watched]
 
     assert is_watched()
     shown = [Position("ABC", Decimal(5), None, Decimal(2), None, None)]
     funds = Balance("USD", Decimal(1), Decimal(1), Decimal(1))
-    watching.save_holdings(desk.deps.engine, desk.account_id, shown, funds, watching.now(desk.deps.engine))
+    save_holdings(desk, shown, funds)
     assert not is_watched()
 
 
@@ -196,7 +207,7 @@ def test_an_order_that_its_ended_intent_has_left_open_is_found_by_looking(desk):
     desk.execute("UPDATE intents.intent SET status = 'CANCELED' WHERE account_id = :account_id")
 
     def look() -> list[Heard]:
-        believed = watching.believed_open(desk.deps.engine, desk.account_id)
+        believed = known_open_orders(desk)
         found = reconciliation.Look(desk.account_id, Shown(order, []), believed).differences()
         recorder.record(desk.deps.connections, found)
         return found
@@ -216,11 +227,11 @@ def told_positions(desk: Any) -> list[tuple[str, str]]:
 
 
 def test_a_position_that_the_stream_did_not_tell_is_told_by_looking_once(desk):
-    engine, funds = desk.deps.engine, Balance("USD", Decimal(1), Decimal(1), Decimal(1))
+    funds = Balance("USD", Decimal(1), Decimal(1), Decimal(1))
 
     def look(**held: int) -> int | None:
         shown = [Position(symbol, Decimal(number), None, Decimal(2), None, None) for symbol, number in held.items()]
-        return watching.save_holdings(engine, desk.account_id, shown, funds, watching.now(engine))
+        return save_holdings(desk, shown, funds)
 
     order = accept(desk, desk.created(create())["intent_id"], "b1")
     now = datetime.now(UTC)

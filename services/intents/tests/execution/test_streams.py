@@ -10,10 +10,11 @@ import pytest
 from sqlalchemy import create_engine
 
 from intents.brokers import Addresses, Brokers
-from intents.execution.credentials import DERIVED, Credentials, KeyPair
+from intents.execution.credentials import Credentials, KeyPair
+from intents.execution.model.commands import DERIVED
+from intents.execution.model.known_orders import WatchedAccount
 from intents.execution.reconciler import Reconciler, Watch
 from intents.execution.recorder import Recorder
-from intents.execution.watching import Watched
 from intents.store.connections import PreparedConnections
 
 A, B, C = (UUID(int=number) for number in range(1, 4))
@@ -63,7 +64,7 @@ def watch(reconciler: Reconciler, organization_id: UUID, accounts: int) -> None:
         account_id = uuid4()
         pair = KeyPair(DERIVED, None, {"key_id": str(account_id), "secret_key": "mine"})
         reconciler.credentials._known[account_id] = (float("inf"), pair)
-        watched = Watched(account_id, organization_id, "paper", "paper", is_urgent=False, is_restored=False)
+        watched = WatchedAccount(account_id, organization_id, "paper", "paper", is_urgent=False, is_restored=False)
         reconciler._watches[account_id] = Watch(watched)
     reconciler._open_streams()
 

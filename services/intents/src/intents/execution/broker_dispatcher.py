@@ -23,7 +23,6 @@ from intents.brokers import (
 )
 from intents.brokers.breaker import Breaker
 from intents.execution.credentials import (
-    DERIVED,
     CredentialChanged,
     CredentialInvalid,
     CredentialPending,
@@ -34,7 +33,7 @@ from intents.execution.credentials import (
 )
 from intents.execution.dispatch import OPERATOR_SECONDS, Dispatch, QueryFailed
 from intents.execution.metrics import CALL_SECONDS, CIRCUIT, CIRCUITS_OF_ORGANIZATIONS
-from intents.execution.model.commands import Work
+from intents.execution.model.commands import DERIVED, Work
 from intents.execution.model.local_decisions import decide_here
 from intents.execution.model.verdicts import OPERATOR_REQUIRED, Decided, Later, Unknown, Verdict
 

@@ -7,10 +7,9 @@ what is really left, or cancels it if it may not be replaced any more.
 
 from uuid import UUID
 
-from sqlalchemy import text
-
 from chassis import logs
 from intents import model, store
+from intents.execution.store import overordered
 from intents.usecases import Deps
 from intents.usecases.submit import announce
 
@@ -21,25 +20,12 @@ REASON = "OVERORDERED"
 BATCH = 100
 MOST_REPLACEMENTS = 5  # of one intent; then the rest is canceled
 
-_OVERORDERED = text("""
-    SELECT i.account_id, i.id, (
-        SELECT count(*) FROM intents.action a
-        WHERE a.account_id = i.account_id AND a.intent_id = i.id AND a.type = 'REPLACE' AND a.actor_type = 'system')
-    FROM intents.intent i
-    JOIN accounts_api.account ON account.id = i.account_id
-    WHERE i.overordered AND i.status IN ('ACCEPTED', 'PARTIALLY_FILLED')
-      AND NOT EXISTS (
-          SELECT FROM intents.action a WHERE a.account_id = i.account_id AND a.intent_id = i.id
-             AND a.type = 'CANCEL' AND a.actor_type = 'system' AND a.created_at > now() - interval '1 minute')
-    LIMIT :batch
-""")
-
 
 def reduce_overordered(deps: Deps) -> int:
     """How many orders were found to ask for more than their intent."""
     with deps.engine.connect() as tx:
-        found = [tuple(row) for row in tx.execute(_OVERORDERED, {"batch": BATCH})]
-    return sum(_reduce(deps, account_id, intent_id, count) for account_id, intent_id, count in found)
+        found = overordered(tx, BATCH)
+    return sum(_reduce(deps, over.account_id, over.intent_id, over.replacements) for over in found)
 
 
 def _reduce(deps: Deps, account_id: UUID, intent_id: UUID, replacements: int) -> bool:

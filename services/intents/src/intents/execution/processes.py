@@ -2,23 +2,21 @@
 
 import threading
 from functools import partial
-from typing import Any
-from uuid import UUID
 
-from sqlalchemy import Engine, event, text
+from sqlalchemy import Engine
 
 from chassis import db, process
 from chassis.config import stop_on_bad_configuration
 from chassis.health import Report
 from chassis.hints import Hints
-from chassis.outbox import Event, Outbox
+from chassis.outbox import Outbox
 from chassis.outbox.bell import Ear
 from intents.brokers import Brokers
 from intents.execution import executor as executing
 from intents.execution import store
 from intents.execution.broker_dispatcher import Gateway
 from intents.execution.config import ExecutionConfig
-from intents.execution.credentials import Credentials, KeyPair
+from intents.execution.credentials import Credentials, report_refused
 from intents.execution.executor import Executor
 from intents.execution.liveness import Liveness
 from intents.execution.overfill import reduce_overordered
@@ -28,13 +26,6 @@ from intents.execution.stale import cancel_stale
 from intents.store import SCHEMA
 from intents.store.connections import PreparedConnections
 from intents.usecases import Deps
-
-_NOTE_REFUSED = text("""
-    INSERT INTO intents.broker_account AS known (account_id, refused_credential) VALUES (:account_id, :reference)
-    ON CONFLICT (account_id) DO UPDATE SET refused_credential = excluded.refused_credential
-        WHERE known.refused_credential IS DISTINCT FROM excluded.refused_credential
-    RETURNING 1
-""")
 
 
 def executor() -> None:
@@ -63,15 +54,7 @@ def readiness(gateway: Gateway) -> Report:
 
 def engine_of(config: ExecutionConfig, name: str) -> Engine:
     engine = db.engine(config.database_url, pool_size=config.database_pool_size, name=name)
-
-    @event.listens_for(engine, "connect")
-    def keep_plans(connection: Any, _record: object) -> None:
-        # Our few statements are large: planning one anew takes longer than running it for one intent. And each reaches
-        # its rows by a key: a plan made while the tables were still empty must not scan them when they no longer are.
-        with connection.cursor() as cursor:
-            cursor.execute("SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off")
-        connection.commit()
-
+    store.keep_plans(engine)
     return engine
 
 
@@ -97,7 +80,7 @@ def deps_of(config: ExecutionConfig, engine: Engine) -> Deps:
 
 
 def gateway_of(config: ExecutionConfig, deps: Deps, liveness: Liveness) -> Gateway:
-    refused, refresh = partial(tell_refused, deps.outbox), partial(store.refresh, deps.connections.autocommit())
+    refused, refresh = partial(report_refused, deps.outbox), partial(store.refresh, deps.connections.autocommit())
     credentials = credentials_of(config, deps.engine)
     return Gateway(Brokers(config.addresses), credentials, refused, refresh, liveness.is_current)
 
@@ -106,20 +89,6 @@ def credentials_of(config: ExecutionConfig, engine: Engine) -> Credentials:
     keyring = config.keyring()
     secret = config.paper_account_secret or keyring.derive("paper accounts").hex()
     return Credentials(engine, secret, keyring, config.remote_vault())
-
-
-def tell_refused(outbox: Outbox, account_id: UUID, pair: KeyPair) -> None:
-    """Accounts owns the credential: it is told, once for each version, and marks it itself."""
-    if pair.credential_id is None:
-        return
-    with outbox.begin() as tx:
-        if tx.execute(_NOTE_REFUSED, {"account_id": account_id, "reference": pair.reference}).first():
-            payload = {
-                "account_id": str(account_id),
-                "credential_id": str(pair.credential_id),
-                "version": int(pair.reference.rpartition(":")[2]),
-            }
-            outbox.append(tx, Event("credential.invalid", payload))
 
 
 def reconciler() -> None:
@@ -145,5 +114,5 @@ def build_reconciler(config: ExecutionConfig, engine: Engine) -> Reconciler:
         chore,
         config.reconcile_seconds,
         config.streams,
-        partial(tell_refused, deps.outbox),
+        partial(report_refused, deps.outbox),
     )

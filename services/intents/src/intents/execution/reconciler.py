@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import db, logs
 from intents.brokers import Broker, BrokerError, Brokers, CredentialRefused, RateLimited, UnknownBroker, Update
-from intents.execution import reconciliation, recorder, watching
+from intents.execution import reconciliation, recorder, store
 from intents.execution.credentials import (
     CredentialInvalid,
     CredentialPending,
@@ -27,9 +27,9 @@ from intents.execution.credentials import (
 from intents.execution.fair_share import may_take_another, who_gives_way
 from intents.execution.metrics import LOOKS, STREAMS
 from intents.execution.model.inputs import Heard, OutOfReach
+from intents.execution.model.known_orders import KnownOpenOrder, RestoredEpoch, WatchedAccount
 from intents.execution.reconciliation import Look, MissingOrders
 from intents.execution.recorder import Recorder
-from intents.execution.watching import Believed, Restored, Watched
 
 log = logs.get(__name__)
 
@@ -49,7 +49,7 @@ _NO_KEYS = (CredentialInvalid, NoCredential, VaultDown, UnknownBroker, KeyError)
 class Watch:
     """One account: a thread that listens, and when it is to be looked at next."""
 
-    account: Watched
+    account: WatchedAccount
     look_at: float = 0.0
     active_at: float = field(default_factory=time.monotonic)
     looking: bool = False
@@ -81,7 +81,7 @@ class Reconciler:
     """Told of a key pair that a broker refuses, at every look."""
     _watches: dict[UUID, Watch] = field(default_factory=dict, init=False)
     _token: UUID = field(default_factory=uuid4, init=False)
-    _restored: Restored | None = field(default=None, init=False)
+    _restored: RestoredEpoch | None = field(default=None, init=False)
     _deleted_at: float = field(default=0.0, init=False)
     """When orders of deleted accounts are looked for next."""
 
@@ -97,7 +97,7 @@ class Reconciler:
                     stop.wait(SOON_SECONDS if self._look_where_due(pool) else CALM_SECONDS)
             for watch in self._watches.values():
                 watch.end_stream()
-        self._carefully(lambda: watching.release(self.engine, self._token))
+        self._carefully(self._release)
         self.recorder.close()
 
     def _carefully(self, step: Callable[[], object]) -> None:
@@ -112,9 +112,7 @@ class Reconciler:
         """Keep the accounts that are ours, take those that are nobody's, let go of those that have gone quiet."""
         now = time.monotonic()
         keep = [one for one, watch in self._watches.items() if now - watch.active_at < LINGER_SECONDS]
-        self._restored = watching.restored(self.engine)
-        epoch = self._restored.epoch if self._restored else None
-        mine = {one.account_id: one for one in watching.watch(self.engine, self._token, keep, LEASE_SECONDS, epoch)}
+        mine = {account.account_id: account for account in self._lease_accounts(keep)}
         for account_id in self._watches.keys() - mine.keys():
             self._watches.pop(account_id).end_stream()
         for account_id in mine.keys() - self._watches.keys():
@@ -126,15 +124,28 @@ class Reconciler:
                 watch.look_at = 0.0
         self._open_streams()
 
+    def _lease_accounts(self, keep: Sequence[UUID]) -> list[WatchedAccount]:
+        with self.engine.begin() as tx:
+            self._restored = store.restored_epoch(tx)
+        epoch = self._restored.epoch if self._restored else None
+        with self.engine.begin() as tx:
+            return store.lease_accounts(tx, self._token, keep, LEASE_SECONDS, epoch)
+
+    def _release(self) -> None:
+        with self.engine.begin() as tx:
+            store.release_accounts(tx, self._token)
+
     def _follow_deleted_accounts(self) -> None:
         now = time.monotonic()
         if now < self._deleted_at:
             return
         self._deleted_at = now + self.look_seconds
-        for order in watching.orders_of_deleted_accounts(self.engine):
+        with self.engine.connect() as tx:
+            orders = store.orders_of_deleted_accounts(tx)
+        for order in orders:
             self.recorder.put(order)
 
-    def _begin(self, account: Watched) -> None:
+    def _begin(self, account: WatchedAccount) -> None:
         self._watches[account.account_id] = Watch(account)
 
     def _open_streams(self) -> None:
@@ -163,10 +174,10 @@ class Reconciler:
         """How many of the watches are of each organization."""
         return Counter(watch.account.organization_id for watch in watches)
 
-    def _pair(self, account: Watched) -> KeyPair:
+    def _pair(self, account: WatchedAccount) -> KeyPair:
         return self.credentials.pair(account.account_id, account.broker)
 
-    def _broker(self, account: Watched, pair: KeyPair) -> Broker:
+    def _broker(self, account: WatchedAccount, pair: KeyPair) -> Broker:
         return self.brokers.account(account.broker, account.environment, pair.secret)
 
     def _listen(self, watch: Watch, stop: threading.Event) -> None:
@@ -235,7 +246,8 @@ class Reconciler:
 
     def _found(self, watch: Watch) -> list[Heard]:
         """What is new of every order of the account, each in the account at the broker where it was sent."""
-        believed = watching.believed_open(self.engine, watch.account.account_id)
+        with self.engine.connect() as tx:
+            believed = store.known_open_orders(tx, watch.account.account_id)
         try:
             found, rest = self._found_here(watch, believed)
         except (NoCredential, CredentialInvalid):
@@ -244,7 +256,7 @@ class Reconciler:
             found, rest = [], believed
         return found + self._found_elsewhere(watch, rest)
 
-    def _found_here(self, watch: Watch, believed: Sequence[Believed]) -> tuple[list[Heard], list[Believed]]:
+    def _found_here(self, watch: Watch, believed: Sequence[KnownOpenOrder]) -> tuple[list[Heard], list[KnownOpenOrder]]:
         """With the account's credential; and the orders that are in another account at the broker."""
         account_id, pair = watch.account.account_id, self._pair(watch.account)
         broker = self._broker(watch.account, pair)
@@ -252,7 +264,7 @@ class Reconciler:
             opened = self.credentials.broker_account(account_id, pair, broker)
             here = [known for known in believed if known.broker_account in (None, opened)]
             look = Look(account_id, broker, here, watch.missing)
-            found, sequence = reconciliation.look(self.engine, look)
+            found, sequence = reconciliation.reconcile_account(self.engine, look)
             if watch.account.is_restored and self._restored:
                 self._catch_up(watch, look, found, self._restored)
                 found = []
@@ -263,21 +275,23 @@ class Reconciler:
             self.recorder.tell(account_id, sequence)
         return found, [known for known in believed if known not in here]
 
-    def _catch_up(self, watch: Watch, look: Look, found: Sequence[Heard], restored: Restored) -> None:
+    def _catch_up(self, watch: Watch, look: Look, found: Sequence[Heard], restored: RestoredEpoch) -> None:
         """After a restore: also what happened at the broker since the moment to which the log was restored."""
-        remembered = watching.remembered_until(self.engine, look.account_id, restored.started_at)
+        with self.engine.connect() as tx:
+            remembered = store.last_logged_before(tx, look.account_id, restored.started_at)
         since = watch.adopted_until.get(restored.epoch) or remembered or restored.started_at - FORGOTTEN
         made, reached = look.everything_since(since)
         ends = recorder.record(self.recorder.connections, [*found, *made])
         if reached:
             watch.adopted_until[restored.epoch] = reached
         else:
-            watching.caught_up(self.engine, look.account_id, restored.epoch)
+            with self.engine.begin() as tx:
+                store.mark_caught_up(tx, look.account_id, restored.epoch)
             log.info("account_caught_up", account_id=str(look.account_id), orders=len(made))
         for account_id, sequence in ends.items():
             self.recorder.tell(account_id, sequence)
 
-    def _found_elsewhere(self, watch: Watch, believed: Sequence[Believed]) -> list[Heard]:
+    def _found_elsewhere(self, watch: Watch, believed: Sequence[KnownOpenOrder]) -> list[Heard]:
         """The same of orders that were sent under a credential which opens another account at the broker."""
         found: list[Heard] = []
         for broker_account in {known.broker_account for known in believed}:
@@ -292,13 +306,13 @@ class Reconciler:
             found += Look(watch.account.account_id, broker, there, watch.missing).differences(others=False)
         return found
 
-    def _tell_out_of_reach(self, watch: Watch, believed: Sequence[Believed]) -> None:
+    def _tell_out_of_reach(self, watch: Watch, believed: Sequence[KnownOpenOrder]) -> None:
         for known in believed:
             if not known.needs_operator:
                 self.recorder.put(OutOfReach(watch.account.account_id, known.client_order_id))
         log.info("orders_out_of_reach", account_id=str(watch.account.account_id), orders=len(believed))
 
-    def _former(self, account: Watched, known: Believed) -> Broker | None:
+    def _former(self, account: WatchedAccount, known: KnownOpenOrder) -> Broker | None:
         """The account at the broker where the order is, if a credential opens it still."""
         if known.credential is None or known.broker_account is None:
             return None

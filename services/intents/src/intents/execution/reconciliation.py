@@ -12,10 +12,10 @@ from sqlalchemy import Engine
 
 from chassis import logs
 from intents.brokers import OPEN, Broker, BrokerError, Execution, ListingTooLong, Order, OrderStatus, Refused
-from intents.execution import watching
+from intents.execution import store
 from intents.execution.model.inputs import Heard
+from intents.execution.model.known_orders import KnownOpenOrder
 from intents.execution.model.locked_intent import MISSING
-from intents.execution.watching import Believed
 
 log = logs.get(__name__)
 
@@ -45,7 +45,7 @@ class Look:
 
     account_id: UUID
     broker: Broker
-    believed: Sequence[Believed]
+    believed: Sequence[KnownOpenOrder]
     missing: MissingOrders = field(default_factory=MissingOrders)
 
     def differences(self, *, others: bool = True) -> list[Heard]:
@@ -84,11 +84,11 @@ class Look:
     def _heard(self, order: Order, moment: datetime, execution: Execution | None = None) -> Heard:
         return Heard(self.account_id, order, moment, execution, position_known=True, is_current_state=execution is None)
 
-    def _current(self, shown: Sequence[Order]) -> list[tuple[Believed, Order]]:
+    def _current(self, shown: Sequence[Order]) -> list[tuple[KnownOpenOrder, Order]]:
         """Our orders as the broker shows them: among its open ones, or by themselves."""
         by_id = {order.broker_order_id: order for order in shown}
         by_name = {order.client_order_id: order for order in shown}
-        found: dict[Believed, Order | None] = {}
+        found: dict[KnownOpenOrder, Order | None] = {}
         for known in self.believed:
             by_ours = by_name.get(known.client_order_id)
             found[known] = by_id.get(known.broker_order_id) if known.broker_order_id else by_ours
@@ -96,10 +96,10 @@ class Look:
         found |= self._ended(absent)
         return [(known, order) for known, order in found.items() if order is not None]
 
-    def _is_due(self, known: Believed) -> bool:
+    def _is_due(self, known: KnownOpenOrder) -> bool:
         return known.status != MISSING or self.missing.due(known.client_order_id)
 
-    def _ended(self, absent: Sequence[Believed]) -> dict[Believed, Order | None]:
+    def _ended(self, absent: Sequence[KnownOpenOrder]) -> dict[KnownOpenOrder, Order | None]:
         """Orders that are no longer open at the broker."""
         listed: dict[str, Order] = {}
         if len(absent) > ONE_BY_ONE:
@@ -107,17 +107,17 @@ class Look:
             with suppress(ListingTooLong):  # what is not listed is asked for by itself
                 for order in self.broker.orders(since):
                     listed[order.broker_order_id] = listed[order.client_order_id] = order
-        found: dict[Believed, Order | None] = {}
+        found: dict[KnownOpenOrder, Order | None] = {}
         for known in absent:
             found[known] = listed.get(known.broker_order_id or known.client_order_id) or self._asked_for(known)
         return found
 
-    def _asked_for(self, known: Believed) -> Order | None:
+    def _asked_for(self, known: KnownOpenOrder) -> Order | None:
         if known.broker_order_id:
             return self.broker.order(known.broker_order_id)
         return self.broker.find(known.client_order_id)
 
-    def _executions(self, filled: Sequence[tuple[Believed, Order]]) -> Iterable[tuple[Order, Execution]]:
+    def _executions(self, filled: Sequence[tuple[KnownOpenOrder, Order]]) -> Iterable[tuple[Order, Execution]]:
         """Each execution of these orders, with its order as it stood then: so each counts for what it brought."""
         if not filled:
             return
@@ -145,18 +145,21 @@ class Look:
                 yield self._heard(ended, ended.updated_at)
 
 
-def _has_changed(known: Believed, order: Order) -> bool:
+def _has_changed(known: KnownOpenOrder, order: Order) -> bool:
     left_open = known.of_ended and not known.unwanted and order.status in OPEN
     return known.needs_operator or left_open or order.status != known.status or _has_fills(known, order)
 
 
-def _has_fills(known: Believed, order: Order) -> bool:
+def _has_fills(known: KnownOpenOrder, order: Order) -> bool:
     return order.filled_quantity > known.filled_quantity
 
 
-def look(engine: Engine, at: Look) -> tuple[list[Heard], int | None]:
-    """The differences to record. What the account holds is saved on the way: how far its log has come by that."""
-    asked_at: datetime = watching.now(engine)
-    found = at.differences()
-    saved = watching.save_holdings(engine, at.account_id, at.broker.positions(), at.broker.balance(), asked_at)
-    return found, saved
+def reconcile_account(engine: Engine, account: Look) -> tuple[list[Heard], int | None]:
+    """The differences to record, and the new log head if saving the holdings appended to the log."""
+    with engine.connect() as tx:
+        read_at = store.now(tx)
+    differences = account.differences()
+    positions, balance = account.broker.positions(), account.broker.balance()
+    with engine.begin() as tx:
+        head = store.save_holdings(tx, account.account_id, positions, balance, read_at)
+    return differences, head

@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import crashpoints, db, logs
-from intents.execution import elsewhere, store
+from intents.execution import store
 from intents.execution.metrics import LEASES_LOST, RECORDED
 from intents.execution.model.inputs import Answer, Happening, Heard, OutOfReach, Resolution
 from intents.execution.model.locked_intent import LockedIntent
@@ -81,7 +81,7 @@ def _record_locked(tx: OpenTransaction, happenings: Sequence[Happening], policy:
     )
     settlements, external = _settle_all(locked, happenings, policy)
     heads = _heads(store.write(tx, settlements))
-    heads |= elsewhere.record(tx, external)
+    heads |= store.record_external_orders(tx, external)
     crashpoints.reach("executor.before_commit")
     return heads
 

@@ -9,6 +9,9 @@ from uuid import UUID
 from intents.execution.client_order_id import client_order_id
 from intents.model import Spec, Status
 
+DERIVED = "derived"
+"""The credential of a paper account that has none of its own."""
+
 
 class KnownOrder(NamedTuple):
     """An order of the intent as our table has it. `ended`: nothing more can be filled of it."""
@@ -85,3 +88,29 @@ class Work:
     def is_new(self) -> bool:
         """Whether nothing was ever done about the intent, so that all there is to know of it is here."""
         return self.type == "CREATE" and self.started_before is None
+
+
+ORDER, UNWANTED = "ORDER", "UNWANTED"
+"""Types of what is unresolved beside those of commands."""
+
+
+class Unresolved(NamedTuple):
+    """A command that may have been sent, an ORDER that nobody can query, one that is UNWANTED, and where it is.
+
+    `client_order_id` names it for `resolve`.
+    """
+
+    account_id: UUID
+    intent_id: UUID
+    client_order_id: str
+    type: str
+    status: str
+    reason_code: str | None
+    symbol: str
+    order_side: str
+    spec: dict[str, dict[str, str]]
+    submit_started_at: datetime | None
+    credential: str | None
+    broker_account: str | None
+    broker_order_id: str | None
+    order_name: str | None

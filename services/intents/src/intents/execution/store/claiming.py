@@ -9,13 +9,13 @@ from uuid import UUID, uuid4
 
 from intents.execution.client_order_id import of_action_sql
 from intents.execution.clock import elapsed
-from intents.execution.credentials import BEST_CREDENTIAL, DERIVED
-from intents.execution.model.commands import Claimed, KnownOrder, Work
+from intents.execution.model.commands import DERIVED, Claimed, KnownOrder, Work
 from intents.execution.model.locked_intent import STARTED, BrokerOrder, Command, LockedIntent, Progress
+from intents.execution.store.credentials import BEST_FIRST
+from intents.execution.store.expressions import ENDED_SQL
 from intents.model import Intent, Spec, Status
 from intents.store.connections import Statement, Transaction
 
-ORDER_ENDED = "'FILLED', 'CANCELED', 'EXPIRED', 'REJECTED', 'REPLACED'"
 _HALTED_BY = """
     CASE WHEN (SELECT trading_state FROM controls_api.account_switch WHERE account_id = t.account_id) = 'HALTED'
          THEN 'account'
@@ -27,7 +27,7 @@ _STALE_MILLIS = """
      WHERE account_id = t.account_id AND symbol = t.symbol)"""
 _BEST = f"""
     (SELECT CASE WHEN status = 'active' THEN id || ':' || vault_version ELSE id || ' is ' || status END
-     FROM accounts_api.credential WHERE account_id = t.account_id ORDER BY {BEST_CREDENTIAL} LIMIT 1)"""  # noqa: S608
+     FROM accounts_api.credential WHERE account_id = t.account_id ORDER BY {BEST_FIRST} LIMIT 1)"""  # noqa: S608
 # After the database was restored to an earlier state everything it does not know to be settled may have been sent.
 _RESTORED_AT = """
     SELECT coalesce((SELECT CASE WHEN reason = 'INSTALLED' THEN '-infinity'::timestamptz ELSE started_at END
@@ -129,7 +129,7 @@ _CLAIM = Statement(
            t.wanted, t.quantity, t.filled_quantity, t.status, t.broker_order_id,
            CASE WHEN t.type = 'REPLACE' THEN (
                SELECT jsonb_agg(jsonb_build_array(o.client_order_id, o.broker_order_id,
-                                                  o.status IN ({ORDER_ENDED}), o.filled_quantity::text))
+                                                  o.status IN ({ENDED_SQL}), o.filled_quantity::text))
                FROM intents.broker_order o WHERE o.account_id = t.account_id AND o.intent_id = t.id) END,
            t.started_before, t.attempts, t.absences, (SELECT broker FROM accounts_api.account WHERE id = t.account_id),
            t.environment,
