@@ -14,7 +14,7 @@ from intents.execution.model.locked_intent import STARTED, BrokerOrder, Command,
 from intents.execution.store.credentials import BEST_FIRST
 from intents.execution.store.expressions import ENDED_SQL
 from intents.model import Intent, Spec, Status
-from intents.store.connections import Statement, Transaction
+from intents.store.connections import Row, Statement, Transaction
 
 _HALTED_BY = """
     CASE WHEN (SELECT trading_state FROM controls_api.account_switch WHERE account_id = t.account_id) = 'HALTED'
@@ -125,17 +125,19 @@ _CLAIM = Statement(
             AND o.client_order_id = {of_action_sql("action_id")} AND {_WAS_USED}))
         ON CONFLICT (account_id, client_order_id) DO UPDATE SET credential = excluded.credential, {_TAKE_OVER}
     )
-    SELECT t.account_id, t.organization_id, t.id, now(), t.action_id, t.type, t.created_at, t.symbol, t.order_side,
-           t.wanted, t.quantity, t.filled_quantity, t.status, t.broker_order_id,
+    SELECT t.account_id, t.organization_id, t.id AS intent_id, now() AS now, t.action_id, t.type, t.created_at,
+           t.symbol, t.order_side, t.wanted AS spec, t.quantity, t.filled_quantity, t.status, t.broker_order_id,
            CASE WHEN t.type = 'REPLACE' THEN (
-               SELECT jsonb_agg(jsonb_build_array(o.client_order_id, o.broker_order_id,
-                                                  o.status IN ({ENDED_SQL}), o.filled_quantity::text))
-               FROM intents.broker_order o WHERE o.account_id = t.account_id AND o.intent_id = t.id) END,
-           t.started_before, t.attempts, t.absences, (SELECT broker FROM accounts_api.account WHERE id = t.account_id),
-           t.environment,
-           {_HALTED_BY}, {_STALE_MILLIS}, t.best, t.bound,
+               SELECT jsonb_agg(jsonb_build_object('client_order_id', o.client_order_id,
+                   'broker_order_id', o.broker_order_id, 'ended', o.status IN ({ENDED_SQL}),
+                   'filled_quantity', o.filled_quantity::text))
+               FROM intents.broker_order o WHERE o.account_id = t.account_id AND o.intent_id = t.id) END AS orders,
+           t.started_before, t.attempts, t.absences,
+           (SELECT broker FROM accounts_api.account WHERE id = t.account_id) AS broker, t.environment,
+           {_HALTED_BY} AS halted_by, {_STALE_MILLIS} AS stale_millis, t.best AS credential,
+           t.bound AS bound_credential,
            (SELECT broker_account FROM intents.broker_login l WHERE l.account_id = t.account_id
-            AND l.credential = coalesce(t.bound, t.best, '{DERIVED}')),
+            AND l.credential = coalesce(t.bound, t.best, '{DERIVED}')) AS opened_account,
            t.sequence, t.route_strategy, t.reason_code, t.version, t.updated_at, t.open_actions, t.done_sequence,
            t.traceparent
     FROM command t
@@ -168,27 +170,28 @@ def claim(
     organizations = [str(organization_id) for organization_id in shares.allowances]
     by_turns = (organizations, list(shares.allowances.values()), shares.of_others, str(shares.after))
     rows = tx.write(_CLAIM, (limit, str(token), lease_seconds, resting, holder, *by_turns))
-    return [_work(row, token, asked_at, lease_seconds, holder) for row in rows]
+    lease = {"lease_token": token, "lease_ends": asked_at + lease_seconds, "holder": holder}
+    return [_work(row, asked_at, lease) for row in rows]
 
 
-def _work(row: tuple[Any, ...], token: UUID, asked_at: float, lease_seconds: float, holder: int | None) -> Work:
-    """What was read is as old as the question: an answer may come late, or be picked up late."""
-    claimed = Claimed(asked_at, *row[_CLAIMED:])
-    values = [*row[:3], token, asked_at + lease_seconds, *row[3:_CLAIMED], claimed, holder]
-    values[_SPEC], values[_STATUS] = Spec.from_json(values[_SPEC]), Status(values[_STATUS])
-    values[_ORDERS] = tuple(_known_order(*known) for known in values[_ORDERS] or ())
-    return Work(*values)
+def _work(row: Row, asked_at: float, lease: Mapping[str, Any]) -> Work:
+    """What was read is as old as the query: its result may come late, or be picked up late."""
+    columns = row._asdict() | lease
+    snapshot = Claimed(asked_at, **{name: columns.pop(name) for name in Claimed._fields[1:]})
+    columns["spec"], columns["status"] = Spec.from_json(columns["spec"]), Status(columns["status"])
+    columns["orders"] = tuple(_known_order(known) for known in columns["orders"] or ())
+    return Work(**columns, claimed=snapshot)
 
 
-def _known_order(name: str, broker_order_id: str | None, ended: bool, filled: str) -> KnownOrder:
-    return KnownOrder(name, broker_order_id, ended, Decimal(filled))
+def _known_order(columns: Mapping[str, Any]) -> KnownOrder:
+    return KnownOrder(**{**columns, "filled_quantity": Decimal(columns["filled_quantity"])})
 
 
 _REFRESH = Statement(
     "execution_refresh",
     ("uuid", "uuid", "uuid"),
     f"""
-    SELECT now(), t.status, {_HALTED_BY}, {_STALE_MILLIS}
+    SELECT now() AS now, t.status, {_HALTED_BY} AS halted_by, {_STALE_MILLIS} AS stale_millis
     FROM intents.intent t WHERE t.account_id = $1 AND t.id = $2 AND t.lease_token = $3 AND t.lease_until > now()
     """,  # noqa: S608 - a constant
 )
@@ -200,15 +203,9 @@ def refresh(tx: Transaction, work: Work) -> Work | None:
     rows = tx.read(_REFRESH, (str(work.account_id), str(work.intent_id), str(work.lease_token)))
     if not rows:
         return None
-    now, status, halted_by, stale_millis = rows[0]
-    return replace(
-        work,
-        now=now,
-        status=Status(status),
-        halted_by=halted_by,
-        stale_millis=stale_millis,
-        claimed=work.claimed._replace(at=asked_at),
-    )
+    facts = rows[0]._asdict()
+    facts["status"] = Status(facts["status"])
+    return replace(work, **facts, claimed=work.claimed._replace(at=asked_at))
 
 
 def locked_at_claim(work: Work) -> LockedIntent:
@@ -260,7 +257,3 @@ def _progress_at_claim(work: Work, now: datetime) -> Progress:
         done_sequence=work.claimed.done_sequence,
         absences=work.absences,
     )
-
-
-_CLAIMED = 25
-_SPEC, _STATUS, _ORDERS = (Work.__slots__.index(name) for name in ("spec", "status", "orders"))

@@ -22,7 +22,7 @@ _HOLDERS = Statement(
         WHERE locktype = 'advisory' AND classid = $1 AND objsubid = 2 AND granted
           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     )
-    SELECT holder, true FROM alive
+    SELECT holder, true AS is_alive FROM alive
     UNION ALL
     SELECT DISTINCT lease_holder, false FROM intents.intent
     WHERE lease_until IS NOT NULL AND lease_holder IS NOT NULL AND lease_holder NOT IN (SELECT holder FROM alive)
@@ -79,7 +79,7 @@ def _own_connection(engine: Engine) -> Any:
 def holders(tx: Transaction) -> tuple[set[int], set[int]]:
     """The holders that live, and those that hold leases and do not."""
     rows = tx.read(_HOLDERS, (_LOCK_CLASS,))
-    return {holder for holder, alive in rows if alive}, {holder for holder, alive in rows if not alive}
+    return {row.holder for row in rows if row.is_alive}, {row.holder for row in rows if not row.is_alive}
 
 
 def release(tx: Transaction, gone: Collection[int]) -> int:

@@ -1,6 +1,6 @@
 """Intents under lock, with everything that settling has to know of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -8,9 +8,10 @@ from uuid import UUID
 from intents.execution.model.locked_intent import BrokerOrder, Command, LockedIntent, Progress
 from intents.execution.store.rows import PROGRESS_COLUMNS, as_json
 from intents.model import Spec
-from intents.store.connections import OpenTransaction, Statement
-from intents.store.facts import INTENT_COLUMNS, to_intent
+from intents.store.connections import OpenTransaction, Row, Statement
+from intents.store.facts import INTENT_COLUMNS, aliased, intent_from
 
+_DECIMALS = ("filled_quantity", "executed_quantity", "filled_value", "quantity")
 _WANTED = """
     WITH wanted AS (
         SELECT account_id, intent_id FROM jsonb_to_recordset($1) AS given(account_id uuid, intent_id uuid)
@@ -33,9 +34,9 @@ _READ = Statement(
     "execution_read",
     ("jsonb", "jsonb"),
     f"""{_WANTED}
-    SELECT i.account_id, clock_timestamp(), {", ".join(f"i.{name}" for name in INTENT_COLUMNS)},
-           {", ".join(f"i.{name}" for name in PROGRESS_COLUMNS)},
-           c.id, c.sequence, c.type, c.spec, c.traceparent, o.orders
+    SELECT i.account_id, clock_timestamp() AS now, {aliased("i", "intent", INTENT_COLUMNS)},
+           {", ".join(f"i.{column}" for column in PROGRESS_COLUMNS)},
+           c.id AS command_id, c.sequence, c.type, c.spec AS command_spec, c.traceparent, o.orders
     FROM intents.intent i JOIN wanted w ON i.account_id = w.account_id AND i.id = w.intent_id
     LEFT JOIN LATERAL (
         SELECT id, sequence, type, spec, traceparent FROM intents.action a
@@ -43,9 +44,11 @@ _READ = Statement(
         ORDER BY a.sequence LIMIT 1
     ) c ON i.open_actions > 0
     LEFT JOIN LATERAL (
-        SELECT jsonb_agg(jsonb_build_array(client_order_id, action_sequence, broker_order_id, status,
-            executions, filled_quantity::text, executed_quantity::text, filled_value::text, quantity::text, credential,
-            unwanted_since IS NOT NULL)) AS orders
+        SELECT jsonb_agg(jsonb_build_object('key', client_order_id, 'action_sequence', action_sequence,
+            'broker_order_id', broker_order_id, 'status', status, 'executions', executions,
+            'filled_quantity', filled_quantity::text, 'executed_quantity', executed_quantity::text,
+            'filled_value', filled_value::text, 'quantity', quantity::text, 'credential', credential,
+            'unwanted', unwanted_since IS NOT NULL)) AS orders
         FROM intents.broker_order o WHERE o.account_id = i.account_id AND o.intent_id = i.id
     ) o ON true
     """,  # noqa: S608 - only our own column names
@@ -64,35 +67,23 @@ def lock_intents(
     return [_locked(row) for row in tx.write(_READ, (given, heard))]
 
 
-def _locked(row: tuple[Any, ...]) -> LockedIntent:
-    columns = 2 + len(INTENT_COLUMNS)
-    progress = Progress(*row[columns : columns + len(PROGRESS_COLUMNS)])
-    action_id, sequence, type_, spec, traceparent, orders = row[columns + len(PROGRESS_COLUMNS) :]
+def _locked(row: Row) -> LockedIntent:
+    orders = [_broker_order(columns) for columns in row.orders or ()]
     return LockedIntent(
-        account_id=row[0],
-        intent=to_intent(row[2:columns]),
-        orders={values[0]: _broker_order(values) for values in orders or ()},
-        command=Command(action_id, sequence, type_, spec and Spec.from_json(spec)) if action_id else None,
-        progress=progress,
-        now=row[1],
-        traceparent=traceparent,
+        account_id=row.account_id,
+        intent=intent_from(row),
+        orders={order.key: order for order in orders},
+        command=_command(row) if row.command_id else None,
+        progress=Progress(**{column: getattr(row, column) for column in PROGRESS_COLUMNS}),
+        now=row.now,
+        traceparent=row.traceparent,
     )
 
 
-def _broker_order(values: Sequence[Any]) -> BrokerOrder:
-    filled, executed, value = (Decimal(number) for number in values[5:8])
-    key, sequence, broker_order_id, status, executions = values[:5]
-    quantity, credential, unwanted = values[8:]
-    return BrokerOrder(
-        key,
-        sequence,
-        broker_order_id,
-        status,
-        set(executions),
-        filled,
-        executed,
-        value,
-        None if quantity is None else Decimal(quantity),
-        credential,
-        unwanted,
-    )
+def _command(row: Row) -> Command:
+    return Command(row.command_id, row.sequence, row.type, row.command_spec and Spec.from_json(row.command_spec))
+
+
+def _broker_order(columns: Mapping[str, Any]) -> BrokerOrder:
+    decimals = {name: None if columns[name] is None else Decimal(columns[name]) for name in _DECIMALS}
+    return BrokerOrder(**{**columns, **decimals, "executions": set(columns["executions"])})

@@ -95,7 +95,7 @@ _WRITE = Statement(
                e.payload, e.traceparent, e.occurred_at
         FROM event e
     )
-    SELECT place, ((SELECT sequences FROM ends) ->> account_id::text)::bigint FROM changed
+    SELECT place, ((SELECT sequences FROM ends) ->> account_id::text)::bigint AS head FROM changed
     """,  # noqa: S608 - a constant
 )
 
@@ -108,8 +108,8 @@ def write(tx: Transaction, settlements: Sequence[Settlement]) -> list[tuple[Sett
     changed = [settlement for settlement in settlements if settlement.is_changed]
     if not changed:
         return []
-    rows = _rows(changed)
-    return [(changed[place], head) for place, head in tx.write(_WRITE, [as_json(table) for table in rows])]
+    rows = tx.write(_WRITE, [as_json(table) for table in _rows(changed)])
+    return [(changed[row.place], row.head) for row in rows]
 
 
 def _rows(changed: Sequence[Settlement]) -> tuple[list[dict[str, Any]], ...]:
