@@ -33,7 +33,7 @@ from chassis import process
 from chassis.outbox.bell import Ear, channel
 from intents.brokers import Brokers, ClientIds, NewOrder, Order, OrderStatus
 from intents.execution import executor as executing
-from intents.execution.broker_dispatcher import Gateway
+from intents.execution.broker_dispatcher import BrokerDispatcher
 from intents.execution.config import ExecutionConfig
 from intents.execution.executor import Executor
 from intents.execution.liveness import Liveness
@@ -116,8 +116,10 @@ def run_executor() -> None:
     brokers = Brokers(config.addresses, {("paper", "live"): lambda _where: Instant()})  # type: ignore[dict-item, return-value]
     connections = PreparedConnections(engine)
     liveness = Liveness(engine, connections)
-    gateway = Gateway(brokers, credentials_of(config, engine), is_current=liveness.is_current)
-    executor = Executor(connections, gateway, config.executor_threads, config.executor_lease_seconds, liveness=liveness)
+    dispatcher = BrokerDispatcher(brokers, credentials_of(config, engine), is_current=liveness.is_current)
+    executor = Executor(
+        connections, dispatcher, config.executor_threads, config.executor_lease_seconds, liveness=liveness
+    )
 
     def loop(stop: threading.Event) -> None:
         executing.listen(executor, Ear(engine, SCHEMA), config.queues, stop)
@@ -179,7 +181,7 @@ def celery_rate(on: Stage) -> float:
 
 
 @contextmanager
-def gateway(on: Stage) -> Iterator[str]:
+def dispatcher(on: Stage) -> Iterator[str]:
     port = str(free_port())
     url = on.environment["DATABASE_URL"].replace("tip_intents:", "tip_stream_gateway:")
     with running(on, ["-m", "stream_gateway"], DATABASE_URL=url, PORT=port, EVENTS_PORT="0", LOG_LEVEL="warning"):
@@ -260,7 +262,7 @@ def idle(on: Stage) -> list[Ratio]:
         running(on, ["-m", "intents.worker", "executor"], PAPER_BROKER_URL=broker),
         running(on, ["-m", "intents.worker", "reconciler"], PAPER_BROKER_URL=broker),
         on.intents() as base,
-        gateway(on) as target,
+        dispatcher(on) as target,
         closing(Subscriber(on, target)) as subscriber,
     ):
         time.sleep(5)

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from intents.brokers import Execution, Order, OrderStatus
 from intents.execution import recorder, store
-from intents.execution.model.inputs import Answer, Heard
+from intents.execution.model.inputs import BrokerReport, DispatchResult
 from intents.execution.model.settlement import Settlement, apply_report
-from intents.execution.model.verdicts import Requested, Seen
+from intents.execution.model.verdicts import OrderFound, Requested
 from intents.model import Update
 from intents.model.reports import Report
 
@@ -38,7 +38,9 @@ def accept(desk: Desk, intent_id: object, broker_order_id: str) -> Order:
         mine.client_order_id, broker_order_id, OrderStatus.WORKING, mine.symbol, mine.order_side, mine.spec.kind,
         mine.quantity, Decimal(0), None, now, now,
     )  # fmt: skip
-    recorder.record(connections, [Answer(one, Seen(order) if one is mine else Requested()) for one in taken])
+    recorder.record(
+        connections, [DispatchResult(one, OrderFound(order) if one is mine else Requested()) for one in taken]
+    )
     return order
 
 
@@ -47,6 +49,6 @@ def fill(desk: Desk, order: Order, quantity: str, price: str, execution_id: str)
     filled = order.filled_quantity + Decimal(quantity)
     status = OrderStatus.FILLED if filled == order.quantity else OrderStatus.WORKING
     now = datetime.now(UTC)
-    told = replace(order, status=status, filled_quantity=filled, average_price=Decimal(price), updated_at=now)
+    shown = replace(order, status=status, filled_quantity=filled, average_price=Decimal(price), updated_at=now)
     execution = Execution(execution_id, order.broker_order_id, Decimal(quantity), Decimal(price), now)
-    return recorder.record(desk.deps.connections, [Heard(desk.account_id, told, now, execution)])
+    return recorder.record(desk.deps.connections, [BrokerReport(desk.account_id, shown, now, execution)])

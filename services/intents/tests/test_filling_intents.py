@@ -20,7 +20,7 @@ from werkzeug.test import TestResponse
 from chassis.fair_queue import Slot
 from intents.brokers import Execution, Order
 from intents.execution import recorder, stale
-from intents.execution.model.inputs import Heard
+from intents.execution.model.inputs import BrokerReport
 from intents.store.connections import OpenTransaction, Statement
 from intents.usecases import Deps, deadline
 
@@ -320,8 +320,8 @@ def test_the_recorder_and_commands_of_the_same_intents_never_wait_for_each_other
     assert {row["status"] for row in desk.rows("intent")} == {"PENDING_CANCEL"}
 
 
-def _heard(desk: Desk, order: Order, place: int) -> Heard:
+def _heard(desk: Desk, order: Order, place: int) -> BrokerReport:
     now, one = datetime.now(UTC), Decimal(1)
-    told = changed(order, filled_quantity=one * (place + 1), average_price=Decimal(99), updated_at=now)
+    shown = changed(order, filled_quantity=one * (place + 1), average_price=Decimal(99), updated_at=now)
     execution = Execution(f"y-{order.client_order_id}-{place}", order.broker_order_id, one, Decimal(99), now)
-    return Heard(desk.account_id, told, now, execution)
+    return BrokerReport(desk.account_id, shown, now, execution)

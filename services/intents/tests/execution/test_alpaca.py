@@ -14,17 +14,17 @@ from intents.brokers import (
     NewOrder,
     NotSent,
     OrderStatus,
+    OrderUpdate,
     OutcomeUnknown,
     RateLimited,
     Refused,
     Unreachable,
-    Update,
 )
 from intents.brokers.alpaca import Alpaca, Connection
 from intents.brokers.conformance.bounds import ends
 from intents.execution import recorder, store
-from intents.execution.model.inputs import Answer
-from intents.execution.model.verdicts import Refused as Rejected
+from intents.execution.model.inputs import DispatchResult
+from intents.execution.model.verdicts import Rejected
 from tip_local.processes import free_port
 
 from ..conftest import create
@@ -104,7 +104,9 @@ def test_a_refusal_is_recorded_whatever_its_words_are(desk, alpaca, scripted):
     with pytest.raises(Refused) as refused:
         alpaca.create(ASKED)
 
-    recorder.record(desk.deps.connections, [Answer(claimed, Rejected(refused.value.code, refused.value.message))])
+    recorder.record(
+        desk.deps.connections, [DispatchResult(claimed, Rejected(refused.value.code, refused.value.message))]
+    )
 
     [intent] = desk.rows("intent")
     assert (intent["status"], intent["reason_code"]) == ("REJECTED", "BROKER_REFUSED")
@@ -175,16 +177,16 @@ def test_a_broken_message_of_the_stream_ends_it(message):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.socket.getsockname()[1]}"
         broker = Connection(address).account({"key_id": "k", "secret_key": "s"})
-        heard: list[Update] = []
+        updates: list[OrderUpdate] = []
 
-        raised = ends(lambda: broker.listen(lambda: None, heard.append, threading.Event()))
+        raised = ends(lambda: broker.listen(lambda: None, updates.append, threading.Event()))
         server.shutdown()
 
     assert isinstance(raised, BrokerError), repr(raised)
-    assert heard == []
+    assert updates == []
 
 
-def test_a_status_nobody_has_heard_of_does_not_end_an_order(alpaca, scripted):
+def test_an_unknown_status_does_not_end_an_order(alpaca, scripted):
     scripted.says(200, {**SHOWN, "status": "pondering"})
 
     assert alpaca.create(ASKED).status is OrderStatus.WORKING

@@ -37,7 +37,7 @@ def let_it_ask(desk: Any) -> None:
 
 @pytest.fixture
 def reconciler(start: Callable[..., Any]) -> Any:
-    """Only where a test wants it: it would find out what an unknown outcome is before anybody has asked."""
+    """Only where a test wants it: it would find out what an unknown outcome is before anybody has queried it."""
     worker = start("reconciler")
     yield worker
     worker.stop()
@@ -133,7 +133,7 @@ def out_of_reach(new_desk: Any, eventually: Any, state: Any) -> tuple[Any, Any]:
     return desk, intent
 
 
-def test_what_no_credential_can_query_waits_for_an_operator_and_is_not_sent_elsewhere(out_of_reach, paper, state):
+def test_what_no_credential_can_query_waits_for_an_operator_and_is_sent_to_no_other_account(out_of_reach, paper, state):
     desk, intent = out_of_reach
 
     assert [order["posts"] for order in of_desk(desk, paper)] == [1]
@@ -162,12 +162,12 @@ def test_a_command_is_settled_also_if_its_order_waits_for_an_operator_at_once(ou
     [order] = of_desk(desk, paper)
     record = recorder.record
 
-    def record_and_look(*arguments: Any) -> Any:
+    def record_and_check(*arguments: Any) -> Any:
         recorded = record(*arguments)
         desk.execute("UPDATE intents.intent SET reason_code = 'OPERATOR_REQUIRED' WHERE account_id = :account_id")
         return recorded
 
-    monkeypatch.setattr(recorder, "record", record_and_look)
+    monkeypatch.setattr(recorder, "record", record_and_check)
     found = operator.Found(order["order_id"], OrderStatus.WORKING, Decimal(0), None)
 
     resolved = operator.resolve(
@@ -234,7 +234,7 @@ def test_an_open_order_of_an_ended_intent_is_listed_until_it_has_ended(desk, rea
 
 
 @pytest.mark.usefixtures("reconciler")
-def test_an_order_that_surfaces_after_its_intent_has_ended_is_told_and_canceled(
+def test_an_order_that_surfaces_after_its_intent_has_ended_is_logged_and_canceled(
     desk, paper, hold_back, reaches, eventually
 ):
     """Sent by an executor that died, canceled, not found at the broker for long enough, and there all the same."""
@@ -261,8 +261,8 @@ def test_an_order_that_surfaces_after_its_intent_has_ended_is_told_and_canceled(
 
     eventually(lambda: [order["status"] for order in of_desk(desk, paper)] == ["canceled"], 60)
 
-    def told() -> list[Any]:
+    def events() -> list[Any]:
         return [row for row in desk.rows("broker_event") if row["payload"].get("reason_code") == "ORDER_AFTER_END"]
 
-    assert {row["to_status"] for row in eventually(told)} == {"CANCELED"}
+    assert {row["to_status"] for row in eventually(events)} == {"CANCELED"}
     assert reaches(intent, "CANCELED")["reason_code"] == "ORDER_AFTER_END"

@@ -8,11 +8,11 @@ import pytest
 
 from intents.brokers import Addresses, Brokers
 from intents.execution import store
-from intents.execution.broker_dispatcher import Gateway
+from intents.execution.broker_dispatcher import BrokerDispatcher
 from intents.execution.clock import elapsed
 from intents.execution.credentials import Credentials
 from intents.execution.liveness import Liveness
-from intents.execution.model.verdicts import Later
+from intents.execution.model.verdicts import RetryLater
 from intents.store.connections import PreparedConnections
 
 from .conftest import Worker
@@ -96,9 +96,9 @@ def liveness(desk: Any) -> Any:
 
 
 @pytest.fixture
-def gateway(desk: Any, scripted: Scripted, liveness: Liveness) -> Gateway:
+def dispatcher(desk: Any, scripted: Scripted, liveness: Liveness) -> BrokerDispatcher:
     brokers = Brokers(Addresses(paper=scripted.url, connect_seconds=5, read_seconds=10))
-    return Gateway(brokers, Credentials(desk.deps.engine, "for-tests-only"), is_current=liveness.is_current)
+    return BrokerDispatcher(brokers, Credentials(desk.deps.engine, "for-tests-only"), is_current=liveness.is_current)
 
 
 def terminate_session(desk: Any, holder: int, eventually: Callable[..., Any]) -> None:
@@ -108,18 +108,18 @@ def terminate_session(desk: Any, holder: int, eventually: Callable[..., Any]) ->
 
 
 def test_an_executor_whose_session_was_terminated_does_not_send_what_it_had_claimed(
-    desk, liveness, gateway, scripted, eventually
+    desk, liveness, dispatcher, scripted, eventually
 ):
     desk.created(create())
     holder = liveness.holder()
-    [work] = store.claim(desk.deps.connections.autocommit(), 1000, 60, holder=holder)
+    [command] = store.claim(desk.deps.connections.autocommit(), 1000, 60, holder=holder)
 
     scripted.says(200, {"id": "the account"})
 
     terminate_session(desk, holder, eventually)
-    verdict = gateway.carry_out(work)
+    verdict = dispatcher.dispatch(command)
 
-    assert isinstance(verdict, Later) and [method for method, _, _ in scripted.requests] == ["GET"]
+    assert isinstance(verdict, RetryLater) and [method for method, _, _ in scripted.requests] == ["GET"]
     assert liveness.holder() != holder and not liveness.is_current(holder)
     desk.execute("DELETE FROM intents.intent WHERE account_id = :account_id")
 
@@ -167,4 +167,4 @@ def test_what_the_broker_did_not_have_before_a_run_that_never_answered_says_noth
 
     claimed = store.claim(desk.deps.connections.autocommit(), 1000, 60)
 
-    assert [work.absences for work in claimed if work.account_id == desk.account_id] == [absences]
+    assert [command.absences for command in claimed if command.account_id == desk.account_id] == [absences]

@@ -35,8 +35,8 @@ class _Account:
     def __init__(self, broker: Quiet, key_id: str) -> None:
         self._broker, self._key_id = broker, key_id
 
-    def listen(self, ready: Callable[[], None], _hear: Any, stop: threading.Event) -> None:
-        ready()
+    def listen(self, on_ready: Callable[[], None], _on_update: Any, stop: threading.Event) -> None:
+        on_ready()
         self._broker.open[self._key_id] += 1
         stop.wait()
         self._broker.open[self._key_id] -= 1
@@ -52,7 +52,7 @@ def reconciler(quiet: Quiet) -> Iterator[Reconciler]:
     nowhere = create_engine("postgresql+psycopg2://nobody@127.0.0.1/none")
     brokers = Brokers(Addresses(), {("paper", "paper"): lambda _addresses: quiet})
     credentials, recorder = Credentials(nowhere, "for-tests-only"), Recorder(PreparedConnections(nowhere))
-    made = Reconciler(nowhere, brokers, credentials, recorder, lambda: None, look_seconds=5.0, streams=STREAMS)
+    made = Reconciler(nowhere, brokers, credentials, recorder, lambda: None, every_seconds=5.0, streams=STREAMS)
     yield made
     for watch in made._watches.values():
         watch.end_stream()

@@ -1,4 +1,4 @@
-"""What may have been sent: shown as such, asked about, and judged anew before it is sent again."""
+"""What may have been sent: shown as such, queried, and judged anew before it is sent again."""
 
 from collections.abc import Callable
 from typing import Any

@@ -24,13 +24,13 @@ from intents.brokers.protocol import (
     NotWritten,
     Order,
     OrderStatus,
+    OrderUpdate,
     OutcomeUnknown,
     Position,
     RateLimited,
     Refused,
-    Told,
+    RejectionNotice,
     Unreachable,
-    Update,
 )
 
 __all__ = [
@@ -53,14 +53,14 @@ __all__ = [
     "NotWritten",
     "Order",
     "OrderStatus",
+    "OrderUpdate",
     "OutcomeUnknown",
     "Position",
     "RateLimited",
     "Refused",
-    "Told",
+    "RejectionNotice",
     "UnknownBroker",
     "Unreachable",
-    "Update",
 ]
 
 

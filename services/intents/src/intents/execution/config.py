@@ -31,13 +31,13 @@ class ExecutionConfig(Config):
         "EXECUTOR_LEASE_SECONDS", "how long an executor has an intent to itself; above three calls", default=15.0
     )
     ask_after_seconds: float = setting(
-        "ASK_AFTER_SECONDS", "when the broker is first asked about an unknown outcome", default=5.0
+        "ASK_AFTER_SECONDS", "when the broker is first queried about an unknown outcome", default=5.0
     )
     ask_every_seconds: float = setting("ASK_EVERY_SECONDS", "how often from then on", default=2.0)
     reconcile_seconds: float = setting(
         "RECONCILE_SECONDS", "how often an account with open orders is compared with its broker", default=5.0
     )
-    streams: int = setting("BROKER_STREAMS", "accounts whose updates one reconciler hears at most", default=200)
+    streams: int = setting("BROKER_STREAMS", "accounts whose updates one reconciler receives at most", default=200)
     key_encryption_key: str = setting(
         "VAULT_KEY_ENCRYPTION_KEY", "as in accounts: opens broker secrets", default="", secret=True
     )

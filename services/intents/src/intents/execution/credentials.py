@@ -21,7 +21,7 @@ import vault
 from chassis import db
 from chassis.outbox import Event, Outbox
 from intents.brokers import Broker
-from intents.execution.model.commands import DERIVED, Work
+from intents.execution.model.commands import DERIVED, LeasedCommand
 from intents.execution.store import credentials as store
 
 REMEMBER_SECONDS = 2.0
@@ -49,7 +49,7 @@ class VaultDown(Exception):
 
 
 class KeyPair(NamedTuple):
-    """`reference` names the credential and its version, so that a refused one is told from its successor."""
+    """`reference` names the credential and its version, so that a refused one differs from its successor."""
 
     reference: str
     credential_id: UUID | None
@@ -76,12 +76,12 @@ class Credentials:
     _known: dict[UUID, tuple[float, KeyPair]] = field(default_factory=dict, init=False)
     _logins: dict[tuple[UUID, str], str] = field(default_factory=dict, init=False)
 
-    def of(self, work: Work) -> KeyPair:
+    def of(self, command: LeasedCommand) -> KeyPair:
         """The pair of the credential that the claim found to be the account's."""
-        known = self._known.get(work.account_id)
-        if known and known[1].reference == (work.credential or DERIVED):
+        known = self._known.get(command.account_id)
+        if known and known[1].reference == (command.credential or DERIVED):
             return known[1]
-        return self._look_up(work.account_id, work.broker or "")
+        return self._look_up(command.account_id, command.broker or "")
 
     def pair(self, account_id: UUID, broker: str) -> KeyPair:
         now = time.monotonic()

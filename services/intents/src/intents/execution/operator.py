@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from intents.brokers import Order, OrderStatus
 from intents.execution import recorder, store
 from intents.execution.model.commands import ORDER, UNWANTED, Unresolved
-from intents.execution.model.inputs import Heard, Resolution
+from intents.execution.model.inputs import BrokerReport, Resolution
 from intents.store.connections import PreparedConnections
 
 
@@ -46,10 +46,10 @@ def resolve(engine: Engine, client_order_id: str, found: Found | None, note: str
     if found is None and command.type in (ORDER, UNWANTED):
         raise WasAccepted
     if found is None:
-        happening: Heard | Resolution = Resolution(command.account_id, command.intent_id, client_order_id, note)
+        given: BrokerReport | Resolution = Resolution(command.account_id, command.intent_id, client_order_id, note)
     else:
-        happening = Heard(command.account_id, _order(command, found), datetime.now(UTC))
-    recorder.record(PreparedConnections(engine), [happening])
+        given = BrokerReport(command.account_id, _order(command, found), datetime.now(UTC))
+    recorder.record(PreparedConnections(engine), [given])
     # A command that has become an open order, which nobody can query either, is settled all the same.
     if any((other.client_order_id, other.type) == (client_order_id, command.type) for other in unresolved(engine)):
         raise StillUnresolved

@@ -1,7 +1,7 @@
 """The total of an intent holds also while it is being replaced.
 
-A broker that takes only the quantity of the new order cannot be told the total: what is filled of the old order between
-our look and the replacement is ordered once more. As soon as that is seen, the system replaces the order by one for
+A broker that takes only the quantity of the new order does not know the total: what is filled of the old order between
+our query and the replacement is ordered once more. As soon as that is seen, the system replaces the order by one for
 what is really left, or cancels it if it may not be replaced any more.
 """
 
@@ -38,7 +38,7 @@ def _reduce(deps: Deps, account_id: UUID, intent_id: UUID, replacements: int) ->
         with deps.connections.begin() as tx:
             action = store.append_amendment(tx, store.PendingAction(admission, None, None))
     except (store.FactsChanged, model.IntentTerminal, model.IntentBusy, store.CommitOutcomeUnknown):
-        return False  # something else happened to it just now; if it still asks for too much, the next look finds it
+        return False  # something else happened to it just now; if it still asks for too much, the next run finds it
     log.warning("overordered_reduced", account_id=str(account_id), intent_id=str(intent_id), type=str(action.type))
     announce(deps, action)
     return True

@@ -14,7 +14,7 @@ from chassis.outbox.bell import Ear
 from intents.brokers import Brokers
 from intents.execution import executor as executing
 from intents.execution import store
-from intents.execution.broker_dispatcher import Gateway
+from intents.execution.broker_dispatcher import BrokerDispatcher
 from intents.execution.config import ExecutionConfig
 from intents.execution.credentials import Credentials, report_refused
 from intents.execution.executor import Executor
@@ -41,14 +41,14 @@ def executor() -> None:
 
     def ready() -> Report:
         db.ping(engine)
-        return readiness(running.gateway)
+        return readiness(running.dispatcher)
 
     process.run("intents-executor", loop, log_format=config.log_format, level=config.log_level, ready=ready)
 
 
-def readiness(gateway: Gateway) -> Report:
+def readiness(dispatcher: BrokerDispatcher) -> Report:
     """Ready as long as one broker can be reached; one that cannot must not stop the work for the others."""
-    circuits = gateway.circuits()
+    circuits = dispatcher.circuits()
     return Report(not circuits or set(circuits.values()) != {"open"}, {"circuits": circuits})
 
 
@@ -63,7 +63,7 @@ def build_executor(config: ExecutionConfig, engine: Engine) -> Executor:
     liveness = Liveness(engine, deps.connections)
     return Executor(
         deps.connections,
-        gateway_of(config, deps, liveness),
+        dispatcher_of(config, deps, liveness),
         config.executor_threads,
         config.executor_lease_seconds,
         config.query_policy,
@@ -79,10 +79,10 @@ def deps_of(config: ExecutionConfig, engine: Engine) -> Deps:
     return Deps(engine, PreparedConnections(engine), outbox, Hints(config.queues))
 
 
-def gateway_of(config: ExecutionConfig, deps: Deps, liveness: Liveness) -> Gateway:
-    refused, refresh = partial(report_refused, deps.outbox), partial(store.refresh, deps.connections.autocommit())
+def dispatcher_of(config: ExecutionConfig, deps: Deps, liveness: Liveness) -> BrokerDispatcher:
+    on_refused, refresh = partial(report_refused, deps.outbox), partial(store.refresh, deps.connections.autocommit())
     credentials = credentials_of(config, deps.engine)
-    return Gateway(Brokers(config.addresses), credentials, refused, refresh, liveness.is_current)
+    return BrokerDispatcher(Brokers(config.addresses), credentials, on_refused, refresh, liveness.is_current)
 
 
 def credentials_of(config: ExecutionConfig, engine: Engine) -> Credentials:
@@ -110,7 +110,7 @@ def build_reconciler(config: ExecutionConfig, engine: Engine) -> Reconciler:
         engine,
         Brokers(config.addresses),
         credentials_of(config, engine),
-        Recorder(deps.connections, policy=config.query_policy, tell=deps.hints.tell),
+        Recorder(deps.connections, policy=config.query_policy, publish_head=deps.hints.tell),
         chore,
         config.reconcile_seconds,
         config.streams,

@@ -1,4 +1,4 @@
-"""Writes what happened: many answers and updates in one transaction, as soon as there is one.
+"""Writes what inputs make of intents: many in one transaction, as soon as there is one.
 
 While a transaction is under way the next batch gathers, so one is as quick as it can be and many are cheap.
 """
@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from chassis import crashpoints, db, logs
 from intents.execution import store
 from intents.execution.metrics import LEASES_LOST, RECORDED
-from intents.execution.model.inputs import Answer, Happening, Heard, OutOfReach, Resolution
+from intents.execution.model.inputs import BrokerReport, DispatchResult, ExecutionInput, OutOfReach, Resolution
 from intents.execution.model.locked_intent import LockedIntent
 from intents.execution.model.settlement import DEFAULT_POLICY, QueryPolicy, Settlement
 from intents.execution.model.settling import settle
@@ -28,14 +28,14 @@ TURN_SECONDS = 1.0
 
 
 def record(
-    connections: PreparedConnections, happenings: Sequence[Happening], policy: QueryPolicy = DEFAULT_POLICY
+    connections: PreparedConnections, inputs: Sequence[ExecutionInput], policy: QueryPolicy = DEFAULT_POLICY
 ) -> dict[UUID, int]:
     """Write what the inputs make of their intents; the new head of each account's log.
 
     What nobody else has touched since the claim is written by one statement, without being read again; the rest, and
     whatever turns out to have been touched, is locked first.
     """
-    left, heads = _record_unlocked(connections.autocommit(), happenings, policy)  # one statement, so one commit
+    left, heads = _record_unlocked(connections.autocommit(), inputs, policy)  # one statement, so one commit
     if left:
         with connections.begin() as tx:
             heads |= _record_locked(tx, left, policy)
@@ -44,28 +44,28 @@ def record(
 
 
 def _record_unlocked(
-    tx: Transaction, happenings: Sequence[Happening], policy: QueryPolicy
-) -> tuple[Sequence[Happening], dict[UUID, int]]:
+    tx: Transaction, inputs: Sequence[ExecutionInput], policy: QueryPolicy
+) -> tuple[Sequence[ExecutionInput], dict[UUID, int]]:
     """Record the results of new intents; what is left to be recorded, and the new heads."""
     settled = [
-        (answer, settle(store.locked_at_claim(answer.work), [(0, answer)], policy))
-        for answer in _results_of_new_intents(happenings)
+        (answer, settle(store.locked_at_claim(answer.command), [(0, answer)], policy))
+        for answer in _results_of_new_intents(inputs)
     ]
     fresh = [(answer, settlement) for answer, settlement in settled if not settlement.position_changes]
     if not fresh:
-        return happenings, {}
+        return inputs, {}
     crashpoints.reach("executor.before_commit")
     written = store.write(tx, [settlement for _, settlement in fresh])
     as_expected = {id(settlement) for settlement, _ in written}
     done = {id(answer) for answer, settlement in fresh if id(settlement) in as_expected}
-    return [given for given in happenings if id(given) not in done], _heads(written)
+    return [given for given in inputs if id(given) not in done], _heads(written)
 
 
-def _results_of_new_intents(happenings: Sequence[Happening]) -> Iterator[Answer]:
+def _results_of_new_intents(inputs: Sequence[ExecutionInput]) -> Iterator[DispatchResult]:
     """Of those that no report in the same batch concerns: what they show is to be settled in the order given."""
-    reported = {given.client_order_id for given in happenings if isinstance(given, Heard)}
-    for given in happenings:
-        if isinstance(given, Answer) and given.work.is_new and given.work.client_order_id not in reported:
+    reported = {given.client_order_id for given in inputs if isinstance(given, BrokerReport)}
+    for given in inputs:
+        if isinstance(given, DispatchResult) and given.command.is_new and given.command.client_order_id not in reported:
             yield given
 
 
@@ -73,13 +73,17 @@ def _heads(written: Iterable[tuple[Settlement, int | None]]) -> dict[UUID, int]:
     return {settlement.locked.account_id: head for settlement, head in written if head is not None}
 
 
-def _record_locked(tx: OpenTransaction, happenings: Sequence[Happening], policy: QueryPolicy) -> dict[UUID, int]:
+def _record_locked(tx: OpenTransaction, inputs: Sequence[ExecutionInput], policy: QueryPolicy) -> dict[UUID, int]:
     locked = store.lock_intents(
         tx,
-        {(given.account_id, given.intent_id) for given in happenings if isinstance(given, (Answer, Resolution))},
-        {(given.account_id, given.client_order_id) for given in happenings if isinstance(given, (Heard, OutOfReach))},
+        {(given.account_id, given.intent_id) for given in inputs if isinstance(given, (DispatchResult, Resolution))},
+        {
+            (given.account_id, given.client_order_id)
+            for given in inputs
+            if isinstance(given, (BrokerReport, OutOfReach))
+        },
     )
-    settlements, external = _settle_all(locked, happenings, policy)
+    settlements, external = _settle_all(locked, inputs, policy)
     heads = _heads(store.write(tx, settlements))
     heads |= store.record_external_orders(tx, external)
     crashpoints.reach("executor.before_commit")
@@ -87,28 +91,28 @@ def _record_locked(tx: OpenTransaction, happenings: Sequence[Happening], policy:
 
 
 def _settle_all(
-    locked: Sequence[LockedIntent], happenings: Sequence[Happening], policy: QueryPolicy
-) -> tuple[list[Settlement], list[Heard]]:
+    locked: Sequence[LockedIntent], inputs: Sequence[ExecutionInput], policy: QueryPolicy
+) -> tuple[list[Settlement], list[BrokerReport]]:
     """Settle each intent by the inputs that concern it; and the reports that concern none, of external orders."""
     by_intent = {(one.account_id, one.intent.id): one for one in locked}
     by_order = {(one.account_id, key): one for one in locked for key in one.orders}
-    ranked: dict[int, list[tuple[int, Happening]]] = {id(one): [] for one in locked}
-    external: list[Heard] = []
-    for rank, given in enumerate(happenings):
-        if isinstance(given, (Answer, Resolution)):
+    ranked: dict[int, list[tuple[int, ExecutionInput]]] = {id(one): [] for one in locked}
+    external: list[BrokerReport] = []
+    for rank, given in enumerate(inputs):
+        if isinstance(given, (DispatchResult, Resolution)):
             found = by_intent.get((given.account_id, given.intent_id))
         else:
             found = by_order.get((given.account_id, given.client_order_id))
         if found:
             ranked[id(found)].append((rank, given))
             _count_lost_lease(found, given)
-        elif isinstance(given, Heard):
+        elif isinstance(given, BrokerReport):
             external.append(given)
     return [settle(one, ranked[id(one)], policy) for one in locked], external
 
 
-def _count_lost_lease(locked: LockedIntent, given: Happening) -> None:
-    if isinstance(given, Answer) and given.work.lease_token != locked.progress.lease_token:
+def _count_lost_lease(locked: LockedIntent, given: ExecutionInput) -> None:
+    if isinstance(given, DispatchResult) and given.command.lease_token != locked.progress.lease_token:
         LEASES_LOST.inc()
 
 
@@ -116,20 +120,20 @@ class Recorder:
     """Records in `threads`. `put` never waits; `recorded` is called after each batch with it.
 
     What several threads record may change places: only answers, of which an intent has one at a time, may be theirs.
-    `tell` is told after a commit how far the log of an account has come.
+    `publish_head` is called after a commit with the new head of an account's log.
     """
 
     def __init__(
         self,
         connections: PreparedConnections,
-        recorded: Callable[[Sequence[Happening]], None] = lambda _batch: None,
+        recorded: Callable[[Sequence[ExecutionInput]], None] = lambda _batch: None,
         policy: QueryPolicy = DEFAULT_POLICY,
-        tell: Callable[[UUID, int], None] = lambda _account_id, _sequence: None,
+        publish_head: Callable[[UUID, int], None] = lambda _account_id, _sequence: None,
         threads: int = 1,
     ) -> None:
-        self.connections, self._recorded, self._policy, self.tell = connections, recorded, policy, tell
+        self.connections, self._recorded, self._policy, self.publish_head = connections, recorded, policy, publish_head
         self._beat: Callable[[], object] = lambda: None
-        self._queue: queue.SimpleQueue[Happening | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[ExecutionInput | None] = queue.SimpleQueue()
         self._threads = [threading.Thread(target=self._run, name="recorder", daemon=True) for _ in range(threads)]
 
     def start(self, beat: Callable[[], object] = lambda: None) -> None:
@@ -138,8 +142,8 @@ class Recorder:
         for thread in self._threads:
             thread.start()
 
-    def put(self, happening: Happening) -> None:
-        self._queue.put(happening)
+    def put(self, given: ExecutionInput) -> None:
+        self._queue.put(given)
 
     def close(self) -> None:
         """After everything that was put is written, or given up."""
@@ -157,7 +161,7 @@ class Recorder:
                 self._record(batch, patient=not ending)
                 self._recorded(batch)
 
-    def _gather(self) -> tuple[list[Happening], bool]:
+    def _gather(self) -> tuple[list[ExecutionInput], bool]:
         try:
             first = self._queue.get(timeout=TURN_SECONDS)
         except queue.Empty:
@@ -175,7 +179,7 @@ class Recorder:
             batch.append(one)
         return batch, False
 
-    def _record(self, batch: Sequence[Happening], *, patient: bool) -> None:
+    def _record(self, batch: Sequence[ExecutionInput], *, patient: bool) -> None:
         """Until the database takes it. What it can never take is left to a later run, alone."""
         while True:
             self._beat()
@@ -183,7 +187,7 @@ class Recorder:
                 heads = record(self.connections, batch, self._policy)
                 RECORDED.inc(len(batch))
                 for account_id, sequence in heads.items():
-                    self.tell(account_id, sequence)
+                    self.publish_head(account_id, sequence)
                 return
             except SQLAlchemyError as error:
                 if db.is_unavailable(error):
@@ -198,7 +202,7 @@ class Recorder:
                 self._one_by_one(batch, error)
                 return
 
-    def _one_by_one(self, batch: Sequence[Happening], error: Exception) -> None:
+    def _one_by_one(self, batch: Sequence[ExecutionInput], error: Exception) -> None:
         if len(batch) == 1:
             log.error("record_failed", account_id=str(_account(batch[0])), error=type(error).__name__, exc_info=error)
             return
@@ -206,5 +210,5 @@ class Recorder:
             self._record([one], patient=True)
 
 
-def _account(happening: Happening) -> UUID:
-    return happening.account_id
+def _account(given: ExecutionInput) -> UUID:
+    return given.account_id

@@ -36,7 +36,7 @@ def _cancel(deps: Deps, account_id: UUID, intent_id: UUID) -> bool:
         store.CommitOutcomeUnknown,
         store.FactsChanged,
     ):
-        return False  # something else happened to it just now; if it is still too old, the next look finds it
+        return False  # something else happened to it just now; if it is still too old, the next run finds it
     except exc.OperationalError as error:
         if not db.is_lock_timeout(error):
             raise

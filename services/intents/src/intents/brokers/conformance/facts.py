@@ -43,11 +43,11 @@ class Conformance(BoundedAnswers):
         made.close()
 
     def ended(self, broker: Broker, made: Order, *statuses: OrderStatus) -> Order:
-        def look() -> Order | None:
+        def find() -> Order | None:
             found = broker.order(made.broker_order_id)
             return found if found and found.status in statuses else None
 
-        found: Order = eventually(look)
+        found: Order = eventually(find)
         return found
 
     def test_an_order_is_found_by_both_of_its_ids(self, market: Market, broker: Broker) -> None:
@@ -63,16 +63,16 @@ class Conformance(BoundedAnswers):
         assert broker.order(str(uuid4())) is None
 
     def test_the_same_client_order_id_never_makes_a_second_order(self, market: Market, broker: Broker) -> None:
-        asked = order(market.resting)
-        made = broker.create(asked)
+        wanted = order(market.resting)
+        made = broker.create(wanted)
         if broker.client_ids is ClientIds.UNIQUE:
             with pytest.raises(Refused):
-                broker.create(asked)
+                broker.create(wanted)
         elif broker.client_ids is ClientIds.HEADER:
-            assert broker.create(asked).broker_order_id == made.broker_order_id
+            assert broker.create(wanted).broker_order_id == made.broker_order_id
         else:
             pytest.skip("this broker does not promise it")
-        same = [one for one in broker.open_orders() if one.client_order_id == asked.client_order_id]
+        same = [one for one in broker.open_orders() if one.client_order_id == wanted.client_order_id]
         assert [one.broker_order_id for one in same] == [made.broker_order_id]
 
     def test_a_filled_order_shows_its_quantity_price_and_executions(
@@ -86,8 +86,8 @@ class Conformance(BoundedAnswers):
         assert filled.filled_quantity == 3 and filled.average_price is not None and filled.average_price > 0
         eventually(lambda: listener.filled(made.client_order_id) == 3)
         shown = [one for one in broker.executions(before) if one.broker_order_id == made.broker_order_id]
-        told = {one.execution.id for one in listener.of(made.client_order_id) if one.execution}
-        assert {one.id for one in shown} == told, "an execution has one id, wherever it is told"
+        streamed = {one.execution.id for one in listener.of(made.client_order_id) if one.execution}
+        assert {one.id for one in shown} == streamed, "an execution has one id, wherever it is shown"
         assert sum((one.quantity for one in shown), _ZERO) == 3
 
     def test_positions_follow_fills(self, market: Market, broker: Broker) -> None:
@@ -149,16 +149,16 @@ class Conformance(BoundedAnswers):
         assert replaced.filled_quantity == 5
 
     def test_a_request_that_may_not_go_out_any_more_does_not(self, market: Market, broker: Broker) -> None:
-        asked = order(market.resting)
+        wanted = order(market.resting)
 
         def stop() -> None:
             raise NotWritten
 
         with pytest.raises(NotWritten):
-            broker.create(asked, stop)
-        assert broker.find(asked.client_order_id) is None
+            broker.create(wanted, stop)
+        assert broker.find(wanted.client_order_id) is None
 
-        made = broker.create(asked)
+        made = broker.create(wanted)
         with pytest.raises(NotWritten):
             broker.cancel(made.broker_order_id, stop)
         shown = broker.order(made.broker_order_id)
@@ -177,22 +177,22 @@ class Conformance(BoundedAnswers):
     def test_a_refused_order_leaves_nothing_behind(self, market: Market, broker: Broker) -> None:
         if market.refusing is None:
             pytest.skip("this broker has no symbol for it")
-        asked = order(market.refusing)
+        wanted = order(market.refusing)
 
         with pytest.raises(Refused) as refusal:
-            broker.create(asked)
+            broker.create(wanted)
 
-        assert refusal.value.code and broker.find(asked.client_order_id) is None
+        assert refusal.value.code and broker.find(wanted.client_order_id) is None
 
     def test_an_order_whose_answer_never_came_is_found_by_its_id(self, market: Market, broker: Broker) -> None:
         if market.silent is None:
             pytest.skip("this broker has no symbol for it")
-        asked = order(market.silent)
+        wanted = order(market.silent)
 
         with pytest.raises(OutcomeUnknown):
-            broker.create(asked)
+            broker.create(wanted)
 
-        assert broker.find(asked.client_order_id)
+        assert broker.find(wanted.client_order_id)
 
     def test_updates_told_twice_are_one_execution(self, market: Market, broker: Broker, listener: Listener) -> None:
         if market.doubling is None:

@@ -22,8 +22,8 @@ class KnownOrder(NamedTuple):
     filled_quantity: Decimal
 
 
-class Claimed(NamedTuple):
-    """What else the claim saw of the intent, and when: the moment before it looked, by `clock.elapsed`."""
+class ClaimSnapshot(NamedTuple):
+    """What else the claim read of the intent, and when: the moment before the query, by `clock.elapsed`."""
 
     at: float
     sequence: int
@@ -37,7 +37,7 @@ class Claimed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class LeasedCommand:
     """The earliest command of an intent that is not settled, under a lease."""
 
     account_id: UUID
@@ -76,7 +76,7 @@ class Work:
     """The credential under which the order in question was sent: it is queried, changed and resent under no other."""
     opened_account: str | None
     """The account at the broker which that credential opens, or else the account's best one, if that is recorded."""
-    claimed: Claimed
+    snapshot: ClaimSnapshot
     holder: int | None = None
     """Under which id of `Liveness` it was claimed; None: the lease ends by the clock alone."""
 

@@ -4,12 +4,12 @@ from typing import Any
 
 from intents.brokers.protocol import Order
 from intents.execution.client_order_id import is_ours
-from intents.execution.model.inputs import Heard
+from intents.execution.model.inputs import BrokerReport
 
 _STATUS = {"PENDING": "ACCEPTED", "WORKING": "ACCEPTED", "REPLACED": "CANCELED"}
 
 
-def payload(report: Heard) -> dict[str, Any]:
+def payload(report: BrokerReport) -> dict[str, Any]:
     order, execution = report.order, report.execution
     quantity = order.quantity if order.quantity is not None else order.filled_quantity
     return {

@@ -4,24 +4,24 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from intents.brokers.protocol import Execution, Order, Told
-from intents.execution.model.commands import Work
+from intents.brokers.protocol import Execution, Order, RejectionNotice
+from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.verdicts import Verdict
 
 
-class Answer(NamedTuple):
-    """What became of a piece of work. Counts only as long as the lease is the intent's."""
+class DispatchResult(NamedTuple):
+    """What became of a command. Counts only as long as the lease is the intent's."""
 
-    work: Work
+    command: LeasedCommand
     verdict: Verdict
 
     @property
     def account_id(self) -> UUID:
-        return self.work.account_id
+        return self.command.account_id
 
     @property
     def intent_id(self) -> UUID:
-        return self.work.intent_id
+        return self.command.intent_id
 
 
 class Resolution(NamedTuple):
@@ -40,22 +40,22 @@ class OutOfReach(NamedTuple):
     client_order_id: str
 
 
-class Heard(NamedTuple):
-    """What a broker told or showed without being asked for this intent: no lease, facts only."""
+class BrokerReport(NamedTuple):
+    """An order as a broker's stream or a reconciliation shows it: no lease, facts only."""
 
     account_id: UUID
     order: Order
     occurred_at: datetime
     execution: Execution | None = None
-    told: Told | None = None
+    rejection: RejectionNotice | None = None
     position_known: bool = False
     """Whether the position is recorded by itself, so that a fill does not move it again."""
     is_current_state: bool = False
-    """Whether the broker was asked just now for the order as it stands."""
+    """Whether the broker was queried just now for the order as it stands."""
 
     @property
     def client_order_id(self) -> str:
         return self.order.client_order_id
 
 
-Happening = Answer | Heard | Resolution | OutOfReach
+ExecutionInput = DispatchResult | BrokerReport | Resolution | OutOfReach

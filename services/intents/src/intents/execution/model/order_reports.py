@@ -9,10 +9,10 @@ from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
-from intents.brokers.protocol import ENDED, OPEN, Execution, Order, OrderStatus, Told
+from intents.brokers.protocol import ENDED, OPEN, Execution, Order, OrderStatus, RejectionNotice
 from intents.execution.client_order_id import duplicate
 from intents.execution.model.fills import Fill, append_position, apply_fill, new_fills, overfill_code
-from intents.execution.model.inputs import Heard
+from intents.execution.model.inputs import BrokerReport
 from intents.execution.model.locked_intent import MISSING, STARTED, BrokerOrder
 from intents.execution.model.settlement import Settlement, append_note, apply_report, complete_command
 from intents.execution.model.verdicts import (
@@ -34,7 +34,7 @@ _ENDS = {
 }
 
 
-def apply_order(settlement: Settlement, report: Heard) -> None:
+def apply_order(settlement: Settlement, report: BrokerReport) -> None:
     """Let the order that is reported act on its intent."""
     order, moment, execution = report.order, report.occurred_at, report.execution
     known = _known(settlement, order)
@@ -59,7 +59,7 @@ def apply_order(settlement: Settlement, report: Heard) -> None:
 def _advance(
     settlement: Settlement,
     known: BrokerOrder,
-    report: Heard,
+    report: BrokerReport,
     fills: Sequence[Fill],
     news: Execution | None,
     *,
@@ -73,7 +73,7 @@ def _advance(
     if news and report.order.filled_quantity >= known.filled_quantity:  # else it is older than what we know
         append_position(settlement, report.occurred_at, news)
     if is_current:
-        _end(settlement, report.order, report.occurred_at, report.told)
+        _end(settlement, report.order, report.occurred_at, report.rejection)
 
 
 def _known(settlement: Settlement, order: Order) -> BrokerOrder | None:
@@ -196,7 +196,7 @@ def _accept(settlement: Settlement, order: Order, moment: datetime) -> None:
         complete_command(settlement)
 
 
-def _end(settlement: Settlement, order: Order, moment: datetime, told: Told | None) -> None:
+def _end(settlement: Settlement, order: Order, moment: datetime, rejection: RejectionNotice | None) -> None:
     """Beyond fills: that the order has ended, or what was rejected about it."""
     command = settlement.command
     if order.status is OrderStatus.REPLACED:
@@ -206,16 +206,16 @@ def _end(settlement: Settlement, order: Order, moment: datetime, told: Told | No
     elif order.status in _ENDS:
         update, code = _ENDS[order.status]
         apply_report(settlement, Report(update, moment, reason_code=code))
-    elif told is Told.CANCEL_REJECTED and command and command.type == "CANCEL":
+    elif rejection is RejectionNotice.CANCEL_REJECTED and command and command.type == "CANCEL":
         _reject_command(settlement, Update.CANCEL_REJECTED, moment)
-    elif told is Told.REPLACE_REJECTED and command and command.type == "REPLACE":
+    elif rejection is RejectionNotice.REPLACE_REJECTED and command and command.type == "REPLACE":
         _reject_command(settlement, Update.REPLACE_REJECTED, moment)
 
 
 def _replaced_by(settlement: Settlement, order: Order, moment: datetime) -> None:
     """The order has become another one: that of the unsettled REPLACE, of one that was given up, or somebody else's.
 
-    Only the other's client order id tells. Where it is not known yet, whoever sends the REPLACE is to query it now.
+    Only the other's client order id says which. Where that is not known yet, the REPLACE is to be queried now.
     """
     command = settlement.command
     orders = settlement.orders.values()
@@ -229,7 +229,7 @@ def _replaced_by(settlement: Settlement, order: Order, moment: datetime) -> None
 
 
 def end_if_replaced(settlement: Settlement, moment: datetime) -> None:
-    """An order that became something else than is asked for here: a REPLACE of ours given up, or somebody else's."""
+    """An order that became something else than the intent asks for: a REPLACE of ours given up, or somebody else's."""
     order = settlement.current_order
     if order is None or order.status != OrderStatus.REPLACED or settlement.intent.status in TERMINAL:
         return

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 from intents.brokers.protocol import Order, OrderStatus
 from intents.execution.client_order_id import client_order_id
-from intents.execution.model.commands import Work
-from intents.execution.model.inputs import Answer, Happening, Heard, OutOfReach, Resolution
+from intents.execution.model.commands import LeasedCommand
+from intents.execution.model.inputs import BrokerReport, DispatchResult, ExecutionInput, OutOfReach, Resolution
 from intents.execution.model.locked_intent import MISSING, LockedIntent
 from intents.execution.model.order_reports import apply_order, end_if_replaced
 from intents.execution.model.settlement import (
@@ -22,10 +22,10 @@ from intents.execution.model.verdicts import (
     OPERATOR_REQUIRED,
     RESOLVED_BY_OPERATOR,
     Decided,
-    Later,
-    Refused,
+    OrderFound,
+    Rejected,
     Requested,
-    Seen,
+    RetryLater,
     Unknown,
     Verdict,
 )
@@ -37,7 +37,7 @@ _RESOLVED = _REFUSED | {"CREATE": Update.FAILED}
 
 
 def settle(
-    locked: LockedIntent, inputs: Iterable[tuple[int, Happening]], policy: QueryPolicy = DEFAULT_POLICY
+    locked: LockedIntent, inputs: Iterable[tuple[int, ExecutionInput]], policy: QueryPolicy = DEFAULT_POLICY
 ) -> Settlement:
     """What the inputs make of the intent, in the order given; their rank keeps that order among several intents."""
     settlement = Settlement.begin(locked, policy)
@@ -46,21 +46,21 @@ def settle(
     return settlement
 
 
-def apply_input(settlement: Settlement, given: Happening) -> None:
+def apply_input(settlement: Settlement, given: ExecutionInput) -> None:
     match given:
-        case Answer():
+        case DispatchResult():
             _apply_result(settlement, given)
         case Resolution():
             _apply_resolution(settlement, given)
         case OutOfReach():
             _apply_out_of_reach(settlement, given)
-        case Heard():
+        case BrokerReport():
             _apply_broker_report(settlement, given)
     if settlement.command is None:
         end_if_replaced(settlement, settlement.now)
 
 
-def _apply_broker_report(settlement: Settlement, report: Heard) -> None:
+def _apply_broker_report(settlement: Settlement, report: BrokerReport) -> None:
     changes = len(settlement.position_changes)
     apply_order(settlement, report)
     if report.position_known:
@@ -77,53 +77,55 @@ def _change_reason(settlement: Settlement, code: str | None, reason: str) -> Non
     append_order_event(settlement, settlement.intent.status, report)
 
 
-def _apply_result(settlement: Settlement, answer: Answer) -> None:
-    work, verdict = answer
-    if settlement.progress.lease_token != work.lease_token:
+def _apply_result(settlement: Settlement, result: DispatchResult) -> None:
+    leased, verdict = result
+    if settlement.progress.lease_token != leased.lease_token:
         _apply_orders(settlement, _shown_by(verdict))  # another executor has the lease and decides
         return
     settlement.progress.lease_token = None
     command = settlement.command
-    is_unsettled = command is not None and command.id == work.action_id
-    if isinstance(verdict, Seen):
+    is_unsettled = command is not None and command.id == leased.action_id
+    if isinstance(verdict, OrderFound):
         _apply_orders(settlement, _shown_by(verdict))
         if is_unsettled and settlement.command:
-            _poll_again(settlement, work)
-    elif isinstance(verdict, Refused):
-        _apply_refused(settlement, verdict, work, is_unsettled)
+            _poll_again(settlement, leased)
+    elif isinstance(verdict, Rejected):
+        _apply_refused(settlement, verdict, leased, is_unsettled)
     elif is_unsettled:
-        _apply_unseen(settlement, verdict, work)
+        _apply_unseen(settlement, verdict, leased)
 
 
-def _apply_unseen(settlement: Settlement, verdict: Unknown | Later | Requested | Decided, work: Work) -> None:
+def _apply_unseen(
+    settlement: Settlement, verdict: Unknown | RetryLater | Requested | Decided, leased: LeasedCommand
+) -> None:
     """A verdict without an order of the broker's."""
     match verdict:
         case Unknown():
             _apply_unknown(settlement, verdict)
-        case Later():
-            _apply_later(settlement, verdict, work)
+        case RetryLater():
+            _apply_later(settlement, verdict, leased)
         case Requested():
-            _poll_again(settlement, work)
+            _poll_again(settlement, leased)
         case Decided():
-            _apply_decided(settlement, verdict, work)
+            _apply_decided(settlement, verdict, leased)
 
 
 def _shown_by(verdict: Verdict) -> tuple[Order, ...]:
     """The orders of the intent that the broker showed, the earlier ones first."""
-    if isinstance(verdict, Seen):
+    if isinstance(verdict, OrderFound):
         return (*verdict.others, verdict.order)
-    return verdict.orders if isinstance(verdict, Refused) else ()
+    return verdict.orders if isinstance(verdict, Rejected) else ()
 
 
 def _apply_orders(settlement: Settlement, orders: Iterable[Order]) -> None:
     for order in orders:
-        apply_order(settlement, Heard(settlement.locked.account_id, order, order.updated_at))
+        apply_order(settlement, BrokerReport(settlement.locked.account_id, order, order.updated_at))
 
 
-def _apply_refused(settlement: Settlement, refused: Refused, work: Work, is_unsettled: bool) -> None:
+def _apply_refused(settlement: Settlement, refused: Rejected, leased: LeasedCommand, is_unsettled: bool) -> None:
     if is_unsettled:
         # A refusal is of the request that it answers: one that was sent before may still be on its way.
-        _end_unseen(settlement, work.client_order_id, MISSING if work.started_before else OrderStatus.REJECTED)
+        _end_unseen(settlement, leased.client_order_id, MISSING if leased.started_before else OrderStatus.REJECTED)
     _apply_orders(settlement, refused.orders)
     if not is_unsettled or settlement.command is None:
         return
@@ -131,11 +133,11 @@ def _apply_refused(settlement: Settlement, refused: Refused, work: Work, is_unse
     _complete(settlement, Report(update, settlement.now, reason_code=refused.code, reason=refused.reason))
 
 
-def _apply_decided(settlement: Settlement, decided: Decided, work: Work) -> None:
-    if work.started_before is None:
-        settlement.unsent_orders.append(work.client_order_id)
+def _apply_decided(settlement: Settlement, decided: Decided, leased: LeasedCommand) -> None:
+    if leased.started_before is None:
+        settlement.unsent_orders.append(leased.client_order_id)
     else:
-        _end_unseen(settlement, work.client_order_id, MISSING)
+        _end_unseen(settlement, leased.client_order_id, MISSING)
     _complete(settlement, Report(decided.update, settlement.now, reason_code=decided.code, reason=decided.reason))
 
 
@@ -196,11 +198,11 @@ def _show_unknown(settlement: Settlement, verdict: Unknown) -> None:
         append_order_event(settlement, intent.status, report)
 
 
-def _apply_later(settlement: Settlement, verdict: Later, work: Work) -> None:
+def _apply_later(settlement: Settlement, verdict: RetryLater, leased: LeasedCommand) -> None:
     progress, intent = settlement.progress, settlement.intent
-    progress.submit_started_at = work.started_before  # as before this run, which sent nothing
+    progress.submit_started_at = leased.started_before  # as before this run, which sent nothing
     progress.absences = progress.absences + 1 if verdict.absent else 0
-    canceled_meanwhile = intent.status is Status.PENDING_CANCEL and work.status is not Status.PENDING_CANCEL
+    canceled_meanwhile = intent.status is Status.PENDING_CANCEL and leased.status is not Status.PENDING_CANCEL
     _again(settlement, 0.0 if canceled_meanwhile else verdict.seconds)
     if verdict.code and intent.reason_code != verdict.code:
         _change_reason(settlement, verdict.code, verdict.reason)
@@ -210,8 +212,8 @@ def _again(settlement: Settlement, seconds: float) -> None:
     settlement.progress.next_attempt_at = settlement.now + timedelta(seconds=seconds)
 
 
-def _poll_again(settlement: Settlement, work: Work) -> None:
+def _poll_again(settlement: Settlement, leased: LeasedCommand) -> None:
     """The broker has it and is not done: it is polled soon, then less often. `attempts` counts these polls."""
     progress, policy = settlement.progress, settlement.policy
-    progress.attempts = progress.attempts + 1 if work.started_before else 1
+    progress.attempts = progress.attempts + 1 if leased.started_before else 1
     _again(settlement, min(policy.every_seconds, policy.poll_seconds * progress.attempts))

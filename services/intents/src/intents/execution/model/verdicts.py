@@ -18,14 +18,14 @@ REPLACED_ELSEWHERE = "REPLACED_ELSEWHERE"
 OVERFILLED = "OVERFILLED"
 
 
-class Seen(NamedTuple):
+class OrderFound(NamedTuple):
     """The broker shows this order; and, where the command concerned them, these others of the intent."""
 
     order: Order
     others: tuple[Order, ...] = ()
 
 
-class Refused(NamedTuple):
+class Rejected(NamedTuple):
     """The broker's definite no, with the intent's orders as they stand, as far as they were seen."""
 
     code: str
@@ -45,7 +45,7 @@ class Unknown(NamedTuple):
     seconds: float | None = None
 
 
-class Later(NamedTuple):
+class RetryLater(NamedTuple):
     """Nothing was done. With a `code` the intent shows why it waits."""
 
     seconds: float
@@ -63,4 +63,4 @@ class Decided(NamedTuple):
     reason: str
 
 
-Verdict = Seen | Refused | Requested | Unknown | Later | Decided
+Verdict = OrderFound | Rejected | Requested | Unknown | RetryLater | Decided

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 from intents.execution.client_order_id import of_action_sql
 from intents.execution.clock import elapsed
-from intents.execution.model.commands import DERIVED, Claimed, KnownOrder, Work
+from intents.execution.model.commands import DERIVED, ClaimSnapshot, KnownOrder, LeasedCommand
 from intents.execution.model.locked_intent import STARTED, BrokerOrder, Command, LockedIntent, Progress
 from intents.execution.store.credentials import BEST_FIRST
 from intents.execution.store.expressions import ENDED_SQL
@@ -163,24 +163,24 @@ def claim(
     except_of: Sequence[UUID] = (),
     holder: int | None = None,
     shares: Shares | None = None,
-) -> list[Work]:
+) -> list[LeasedCommand]:
     """Take what is due and nobody else's: the earliest unsettled command of each intent, by turns of organizations."""
-    token, asked_at, shares = uuid4(), elapsed(), shares or Shares({}, limit)
-    resting = [str(account_id) for account_id in except_of]
+    token, read_at, shares = uuid4(), elapsed(), shares or Shares({}, limit)
+    parked_accounts = [str(account_id) for account_id in except_of]
     organizations = [str(organization_id) for organization_id in shares.allowances]
     by_turns = (organizations, list(shares.allowances.values()), shares.of_others, str(shares.after))
-    rows = tx.write(_CLAIM, (limit, str(token), lease_seconds, resting, holder, *by_turns))
-    lease = {"lease_token": token, "lease_ends": asked_at + lease_seconds, "holder": holder}
-    return [_work(row, asked_at, lease) for row in rows]
+    rows = tx.write(_CLAIM, (limit, str(token), lease_seconds, parked_accounts, holder, *by_turns))
+    lease = {"lease_token": token, "lease_ends": read_at + lease_seconds, "holder": holder}
+    return [_work(row, read_at, lease) for row in rows]
 
 
-def _work(row: Row, asked_at: float, lease: Mapping[str, Any]) -> Work:
+def _work(row: Row, read_at: float, lease: Mapping[str, Any]) -> LeasedCommand:
     """What was read is as old as the query: its result may come late, or be picked up late."""
     columns = row._asdict() | lease
-    snapshot = Claimed(asked_at, **{name: columns.pop(name) for name in Claimed._fields[1:]})
+    snapshot = ClaimSnapshot(read_at, **{name: columns.pop(name) for name in ClaimSnapshot._fields[1:]})
     columns["spec"], columns["status"] = Spec.from_json(columns["spec"]), Status(columns["status"])
     columns["orders"] = tuple(_known_order(known) for known in columns["orders"] or ())
-    return Work(**columns, claimed=snapshot)
+    return LeasedCommand(**columns, snapshot=snapshot)
 
 
 def _known_order(columns: Mapping[str, Any]) -> KnownOrder:
@@ -197,63 +197,63 @@ _REFRESH = Statement(
 )
 
 
-def refresh(tx: Transaction, work: Work) -> Work | None:
+def refresh(tx: Transaction, command: LeasedCommand) -> LeasedCommand | None:
     """The command with what may stop it as it stands now; None if the lease is no longer its own."""
-    asked_at = elapsed()
-    rows = tx.read(_REFRESH, (str(work.account_id), str(work.intent_id), str(work.lease_token)))
+    read_at = elapsed()
+    rows = tx.read(_REFRESH, (str(command.account_id), str(command.intent_id), str(command.lease_token)))
     if not rows:
         return None
     facts = rows[0]._asdict()
     facts["status"] = Status(facts["status"])
-    return replace(work, **facts, claimed=work.claimed._replace(at=asked_at))
+    return replace(command, **facts, snapshot=command.snapshot._replace(at=read_at))
 
 
-def locked_at_claim(work: Work) -> LockedIntent:
+def locked_at_claim(command: LeasedCommand) -> LockedIntent:
     """The intent of a CREATE that was never tried before, as it was when it was claimed: nobody need read it again."""
-    claimed = work.claimed
-    now = work.now + timedelta(seconds=elapsed() - claimed.at)  # the database's clock, as well as we know it
-    name, none = work.client_order_id, Decimal(0)
+    claimed = command.snapshot
+    now = command.now + timedelta(seconds=elapsed() - claimed.at)  # the database's clock, as well as we know it
+    name, none = command.client_order_id, Decimal(0)
     return LockedIntent(
-        account_id=work.account_id,
-        intent=_intent_at_claim(work),
+        account_id=command.account_id,
+        intent=_intent_at_claim(command),
         orders={name: BrokerOrder(name, claimed.sequence, None, STARTED, set(), none, none, none)},
-        command=Command(work.action_id, claimed.sequence, work.type, work.spec),
-        progress=_progress_at_claim(work, now),
+        command=Command(command.action_id, claimed.sequence, command.type, command.spec),
+        progress=_progress_at_claim(command, now),
         now=now,
         traceparent=claimed.traceparent,
-        expected_lease=work.lease_token,
+        expected_lease=command.lease_token,
     )
 
 
-def _intent_at_claim(work: Work) -> Intent:
-    claimed = work.claimed
+def _intent_at_claim(command: LeasedCommand) -> Intent:
+    claimed = command.snapshot
     return Intent(
-        id=work.intent_id,
-        symbol=work.symbol,
-        order_side=work.order_side,
+        id=command.intent_id,
+        symbol=command.symbol,
+        order_side=command.order_side,
         route_strategy=claimed.route_strategy,
-        spec=work.spec,
-        quantity=work.quantity,
-        status=work.status,
-        filled_quantity=work.filled_quantity,
+        spec=command.spec,
+        quantity=command.quantity,
+        status=command.status,
+        filled_quantity=command.filled_quantity,
         average_fill_price=None,
         broker_order_id=None,
         reason_code=claimed.reason_code,
         outcome=None,
         version=claimed.version,
-        created_at=work.created_at,
+        created_at=command.created_at,
         updated_at=claimed.updated_at,
     )
 
 
-def _progress_at_claim(work: Work, now: datetime) -> Progress:
+def _progress_at_claim(command: LeasedCommand, now: datetime) -> Progress:
     return Progress(
-        lease_token=work.lease_token,
+        lease_token=command.lease_token,
         next_attempt_at=now,
-        submit_started_at=work.now,
+        submit_started_at=command.now,
         accepted_at=None,
-        attempts=work.attempts,
-        open_actions=work.claimed.open_actions,
-        done_sequence=work.claimed.done_sequence,
-        absences=work.absences,
+        attempts=command.attempts,
+        open_actions=command.snapshot.open_actions,
+        done_sequence=command.snapshot.done_sequence,
+        absences=command.absences,
     )

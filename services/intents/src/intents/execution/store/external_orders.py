@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from intents.execution.model.external_orders import payload
-from intents.execution.model.inputs import Heard
+from intents.execution.model.inputs import BrokerReport
 from intents.store.account_head import take_sequences
 from intents.store.connections import OpenTransaction, Statement
 
@@ -36,7 +36,7 @@ _RECORD = Statement(
 )
 
 
-def record_external_orders(tx: OpenTransaction, reports: Sequence[Heard]) -> dict[UUID, int]:
+def record_external_orders(tx: OpenTransaction, reports: Sequence[BrokerReport]) -> dict[UUID, int]:
     """The new head of the log of each account that got an event."""
     heads: dict[UUID, int] = {}
     for report in sorted(reports, key=lambda report: str(report.account_id)):
@@ -45,7 +45,7 @@ def record_external_orders(tx: OpenTransaction, reports: Sequence[Heard]) -> dic
     return heads
 
 
-def _values(report: Heard) -> Sequence[Any]:
+def _values(report: BrokerReport) -> Sequence[Any]:
     order = report.order
     return (
         str(report.account_id),

@@ -17,7 +17,7 @@ _WANTED = """
         SELECT account_id, intent_id FROM jsonb_to_recordset($1) AS given(account_id uuid, intent_id uuid)
         UNION
         SELECT o.account_id, o.intent_id
-        FROM jsonb_to_recordset($2) AS heard(account_id uuid, client_order_id text)
+        FROM jsonb_to_recordset($2) AS reported(account_id uuid, client_order_id text)
         JOIN intents.broker_order o USING (account_id, client_order_id) WHERE o.intent_id IS NOT NULL
     )
 """
@@ -62,9 +62,9 @@ def lock_intents(
 ) -> list[LockedIntent]:
     """The intents, and those of the orders, under lock until the transaction ends."""
     given = as_json({"account_id": account_id, "intent_id": intent_id} for account_id, intent_id in intents)
-    heard = as_json({"account_id": account_id, "client_order_id": order_id} for account_id, order_id in orders)
-    tx.write(_LOCK, (given, heard))
-    return [_locked(row) for row in tx.write(_READ, (given, heard))]
+    reported = as_json({"account_id": account_id, "client_order_id": order_id} for account_id, order_id in orders)
+    tx.write(_LOCK, (given, reported))
+    return [_locked(row) for row in tx.write(_READ, (given, reported))]
 
 
 def _locked(row: Row) -> LockedIntent:

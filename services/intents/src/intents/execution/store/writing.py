@@ -85,7 +85,7 @@ _WRITE = Statement(
         {take_sequences(_EVENTS_OF_ACCOUNTS)}
     ), ends AS MATERIALIZED (
         SELECT jsonb_object_agg(account_id, last_sequence) AS sequences FROM head
-    ), told AS (
+    ), logged AS (
         INSERT INTO intents.broker_event (account_id, sequence, id, type, intent_id, broker_execution_id, from_status,
             to_status, intent_created_at, payload, traceparent, occurred_at)
         SELECT e.account_id,
