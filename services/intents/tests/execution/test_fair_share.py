@@ -134,26 +134,26 @@ def test_what_waits_for_its_own_account_is_said_so_that_nothing_more_of_it_is_cl
 
 def test_who_has_much_in_hand_may_claim_less_and_who_has_none_always_something():
     in_hand = InFlight()
-    nobody = in_hand.room(32, {})
+    nobody = in_hand.budget(32, {})
     in_hand.add([Piece(A)] * 24)
-    beside = in_hand.room(32, {})
+    beside = in_hand.budget(32, {})
     in_hand.add([Piece(B)] * 100)
-    flooded = in_hand.room(32, {})
+    flooded = in_hand.budget(32, {})
     in_hand.remove([Piece(A)] * 24 + [Piece(B)] * 100)
 
     assert nobody.of_others == 24 and nobody.is_ample
     assert beside.allowances == {A: 0} and beside.of_others == 6 and not beside.is_ample
     assert flooded.allowances == {A: 0, B: 0} and flooded.of_others == flooded.total == GUARANTEED
-    assert in_hand.room(32, {}) == nobody
+    assert in_hand.budget(32, {}) == nobody
 
 
 def test_what_waits_for_its_own_account_takes_nobodys_place_in_hand():
     in_hand, account_id = InFlight(), uuid4()
     in_hand.add([Piece(A, account_id)] * 32)
 
-    assert in_hand.room(32, {account_id: (A, 24)}).allowances == {A: 16}
+    assert in_hand.budget(32, {account_id: (A, 24)}).allowances == {A: 16}
 
 
 @pytest.mark.parametrize("most", [32, 1_000])
 def test_no_claim_is_larger_than_one_statement_should_take(most):
-    assert InFlight().room(most, {}).total == min(CLAIM, most)
+    assert InFlight().budget(most, {}).total == min(CLAIM, most)

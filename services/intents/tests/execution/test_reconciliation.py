@@ -13,7 +13,8 @@ from intents.execution import reconciliation, recorder, stale, store
 from intents.execution.credentials import Credentials
 from intents.execution.model.inputs import BrokerReport
 from intents.execution.model.known_orders import KnownOpenOrder, RestoredEpoch, WatchedAccount
-from intents.execution.reconciler import Reconciler, Watch
+from intents.execution.reconciler import Reconciler
+from intents.execution.watches import Watch
 
 from ..broker_side import accept
 from .conftest import give_credential

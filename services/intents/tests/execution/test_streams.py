@@ -1,4 +1,4 @@
-"""Which accounts a reconciler hears, when there are more of them than it has streams."""
+"""Which accounts have a stream, when a reconciler watches more of them than it has streams."""
 
 import threading
 from collections import Counter
@@ -13,8 +13,9 @@ from intents.brokers import Addresses, Brokers
 from intents.execution.credentials import Credentials, KeyPair
 from intents.execution.model.commands import DERIVED
 from intents.execution.model.known_orders import WatchedAccount
-from intents.execution.reconciler import Reconciler, Watch
+from intents.execution.reconciler import Reconciler
 from intents.execution.recorder import Recorder
+from intents.execution.watches import Watch
 from intents.store.connections import PreparedConnections
 
 A, B, C = (UUID(int=number) for number in range(1, 4))
@@ -22,7 +23,7 @@ STREAMS = 8
 
 
 class Quiet:
-    """A broker whose streams tell nothing, and that knows which are open."""
+    """A broker whose streams are silent, and that knows which are open."""
 
     def __init__(self) -> None:
         self.open: Counter[str] = Counter()

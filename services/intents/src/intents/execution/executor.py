@@ -50,7 +50,7 @@ class Executor:
     query_policy: QueryPolicy = DEFAULT_POLICY
     publish_head: Callable[[UUID, int], None] = lambda _account_id, _sequence: None
     account_calls: int = 8
-    replaced: Callable[[], object] = lambda: None
+    on_replaced: Callable[[], object] = lambda: None
     """Called after replacements were recorded, by a thread of its own."""
     _replaced: threading.Event = field(default_factory=threading.Event, init=False)
     liveness: Liveness | None = None
@@ -103,7 +103,7 @@ class Executor:
                 continue
             self._replaced.clear()
             try:
-                self.replaced()
+                self.on_replaced()
             except SQLAlchemyError as error:  # the run once a second finds them as well
                 log.warning("replacements_not_followed", error=type(error).__name__)
             except Exception as error:
@@ -122,14 +122,14 @@ class Executor:
     def _take(self) -> bool:
         """Claim as much as there is room for; whether there may be more that can be claimed at once."""
         blocked = self.limiter.blocked()
-        room = self._in_flight.room(self._most_in_flight(), blocked)
-        if not room.is_ample:
+        budget = self._in_flight.budget(self._most_in_flight(), blocked)
+        if not budget.is_ample:
             now = time.monotonic()
             if now < self._busy_until:
                 return False
             self._busy_until = now + NEWCOMER_SECONDS
         try:
-            claimed = self._claim(room, [*blocked, *self.dispatcher.parked_accounts()])
+            claimed = self._claim(budget, [*blocked, *self.dispatcher.parked_accounts()])
         except SQLAlchemyError as error:
             if not db.is_unavailable(error):
                 raise
@@ -138,15 +138,15 @@ class Executor:
             return False
         self._begin(claimed)
         taken = Counter(command.organization_id for command in claimed)
-        at_once = len(claimed) == room.total or len(taken) > 1  # each of several may have been cut short
-        self._more = at_once or room.cuts_short(taken)
+        at_once = len(claimed) == budget.total or len(taken) > 1  # each of several may have been cut short
+        self._more = at_once or budget.cuts_short(taken)
         return at_once
 
-    def _claim(self, room: ClaimBudget, parked_accounts: Sequence[UUID]) -> list[LeasedCommand]:
+    def _claim(self, budget: ClaimBudget, parked_accounts: Sequence[UUID]) -> list[LeasedCommand]:
         holder = self.liveness.holder() if self.liveness else None
-        shares = store.Shares(room.allowances, room.of_others, self._last_turn)
+        shares = store.Shares(budget.allowances, budget.of_others, self._last_turn)
         claimed = store.claim(
-            self.connections.autocommit(), room.total, self.lease_seconds, parked_accounts, holder, shares
+            self.connections.autocommit(), budget.total, self.lease_seconds, parked_accounts, holder, shares
         )
         if claimed:
             taken = {command.organization_id for command in claimed}
@@ -194,13 +194,15 @@ class Executor:
 
     def _recorded(self, batch: Sequence[ExecutionInput]) -> None:
         verdicts = Counter(
-            (one.command.type, type(one.verdict).__name__) for one in batch if isinstance(one, DispatchResult)
+            (result.command.type, type(result.verdict).__name__)
+            for result in batch
+            if isinstance(result, DispatchResult)
         )
         for names, count in verdicts.items():
             VERDICTS.labels(*names).inc(count)
         if any(type_ == "REPLACE" for type_, _ in verdicts):
             self._replaced.set()
-        self._in_flight.remove(one.command for one in batch if isinstance(one, DispatchResult))
+        self._in_flight.remove(result.command for result in batch if isinstance(result, DispatchResult))
         if self._more or not self.limiter.blocked():  # else the claim would only go through what it must not take
             self._wake.set()
 

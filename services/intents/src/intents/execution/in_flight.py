@@ -45,7 +45,7 @@ class InFlight:
             self._held.subtract(command.organization_id for command in commands)
             self._held = +self._held
 
-    def room(self, most: int, blocked: Mapping[UUID, tuple[UUID, int]]) -> ClaimBudget:
+    def budget(self, most: int, blocked: Mapping[UUID, tuple[UUID, int]]) -> ClaimBudget:
         """`blocked`: what waits for its own account only, by account; it takes nobody's place."""
         with self._lock:
             held = Counter(self._held)

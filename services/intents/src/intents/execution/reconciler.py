@@ -4,10 +4,10 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import UUID, uuid4
 
 from sqlalchemy import Engine
@@ -24,12 +24,12 @@ from intents.execution.credentials import (
     NoCredential,
     VaultDown,
 )
-from intents.execution.fair_share import may_take_another, who_gives_way
 from intents.execution.metrics import RECONCILIATIONS, STREAMS
 from intents.execution.model.inputs import BrokerReport, OutOfReach
 from intents.execution.model.known_orders import KnownOpenOrder, RestoredEpoch, WatchedAccount
-from intents.execution.reconciliation import AccountReconciliation, MissingOrders
+from intents.execution.reconciliation import AccountReconciliation
 from intents.execution.recorder import Recorder
+from intents.execution.watches import Watch, by_organization, may_take, share_streams
 
 log = logs.get(__name__)
 
@@ -43,28 +43,6 @@ NO_KEYS_SECONDS = 30.0
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 10.0
 _NO_KEYS = (CredentialInvalid, NoCredential, VaultDown, UnknownBroker, KeyError)
-
-
-@dataclass
-class Watch:
-    """One account: its stream, and when it is to be reconciled next."""
-
-    account: WatchedAccount
-    due_at: float = 0.0
-    active_at: float = field(default_factory=time.monotonic)
-    is_busy: bool = False
-    stream: threading.Event | None = None
-    """Ends its stream; None: it has none."""
-    missing: MissingOrders = field(default_factory=MissingOrders)
-    paused_until: float = 0.0
-    """Until when the broker wishes not to be queried."""
-    adopted_until: dict[UUID, datetime] = field(default_factory=dict)
-    """By epoch: until when orders made since a restore are recorded, while they are too many for one listing."""
-
-    def end_stream(self) -> None:
-        if self.stream:
-            self.stream.set()
-            self.stream = None
 
 
 @dataclass
@@ -111,7 +89,7 @@ class Reconciler:
     def _renew(self) -> None:
         """Keep the accounts that are ours, take those that are nobody's, let go of those that have gone quiet."""
         now = time.monotonic()
-        keep = [one for one, watch in self._watches.items() if now - watch.active_at < LINGER_SECONDS]
+        keep = [account_id for account_id, watch in self._watches.items() if now - watch.active_at < LINGER_SECONDS]
         mine = {account.account_id: account for account in self._lease_accounts(keep)}
         for account_id in self._watches.keys() - mine.keys():
             self._watches.pop(account_id).end_stream()
@@ -149,30 +127,8 @@ class Reconciler:
         self._watches[account.account_id] = Watch(account)
 
     def _open_streams(self) -> None:
-        """As many as there may be, and of one organization its fair share, also of what others had before it came."""
-        held = self._organizations(watch for watch in self._watches.values() if watch.stream)
-        full: set[UUID] = set()
-        for watch in self._watches.values():
-            organization_id = watch.account.organization_id
-            if watch.stream or organization_id in full:
-                continue
-            if not _may_take(watch, held, self.streams):
-                if (other := who_gives_way(organization_id, held)) is None:
-                    full.add(organization_id)
-                    continue
-                self._end_quietest_stream(other)
-                held[other] -= 1
-            watch.stream = threading.Event()
-            held[organization_id] += 1
-            threading.Thread(target=self._listen, args=(watch, watch.stream), name="stream", daemon=True).start()
-
-    def _end_quietest_stream(self, organization_id: UUID) -> None:
-        theirs = [each for each in self._watches.values() if each.account.organization_id == organization_id]
-        min((each for each in theirs if each.stream), key=lambda each: each.active_at).end_stream()
-
-    def _organizations(self, watches: Iterable[Watch]) -> Counter[UUID]:
-        """How many of the watches are of each organization."""
-        return Counter(watch.account.organization_id for watch in watches)
+        for watch, stop in share_streams(list(self._watches.values()), self.streams):
+            threading.Thread(target=self._listen, args=(watch, stop), name="stream", daemon=True).start()
 
     def _pair(self, account: WatchedAccount) -> KeyPair:
         return self.credentials.pair(account.account_id, account.broker)
@@ -212,10 +168,10 @@ class Reconciler:
         """The most overdue first, as far as threads are free for their organizations; whether somebody has to wait."""
         now = time.monotonic()
         due = [watch for watch in self._watches.values() if watch.due_at <= now and not watch.is_busy]
-        held = self._organizations(watch for watch in self._watches.values() if watch.is_busy) if due else Counter()
+        held = by_organization(watch for watch in self._watches.values() if watch.is_busy) if due else Counter()
         begun = 0
         for watch in sorted(due, key=lambda each: each.due_at):
-            if _may_take(watch, held, RECONCILE_THREADS):
+            if may_take(watch, held, RECONCILE_THREADS):
                 watch.is_busy, watch.due_at = True, now + self.every_seconds
                 held[watch.account.organization_id] += 1
                 begun += 1
@@ -226,8 +182,8 @@ class Reconciler:
         account_id = watch.account.account_id
         try:
             found = self._found(watch)
-            for one in found:
-                self.recorder.put(one)
+            for report in found:
+                self.recorder.put(report)
             RECONCILIATIONS.labels("different" if found else "same").inc()
             if found:
                 watch.active_at = time.monotonic()
@@ -329,7 +285,3 @@ class Reconciler:
             if self.credentials.broker_account(account.account_id, pair, broker) == known.broker_account:
                 return broker
         return None
-
-
-def _may_take(watch: Watch, held: Counter[UUID], places: int) -> bool:
-    return may_take_another(held[watch.account.organization_id], places - held.total())

@@ -60,7 +60,7 @@ class AccountReconciliation:
         rest = [order for order in shown if order.broker_order_id not in matched] if others else []
         executions = self._executions([(known, order) for known, order in changed if _has_fills(known, order)])
         return [
-            *(self._report(order, one.occurred_at, one) for order, one in executions),
+            *(self._report(order, execution.occurred_at, execution) for order, execution in executions),
             *(self._report(order, order.updated_at) for order in (*(order for _, order in changed), *rest)),
             *self._canceled([order for known, order in current if known.unwanted and order.status in OPEN]),
         ]
@@ -127,11 +127,14 @@ class AccountReconciliation:
         totals = dict.fromkeys(by_id, Decimal(0))
         since = min(known.created_at for known, _ in filled) - CLOCKS_DIFFER
         with suppress(ListingTooLong):  # what is not listed counts by the order's own total
-            for one in self.broker.executions(since):
-                if order := by_id.get(one.broker_order_id):
-                    totals[one.broker_order_id] += one.quantity
-                    total = totals[one.broker_order_id]
-                    yield replace(order, status=OrderStatus.WORKING, filled_quantity=total, average_price=None), one
+            for execution in self.broker.executions(since):
+                if order := by_id.get(execution.broker_order_id):
+                    totals[execution.broker_order_id] += execution.quantity
+                    total = totals[execution.broker_order_id]
+                    yield (
+                        replace(order, status=OrderStatus.WORKING, filled_quantity=total, average_price=None),
+                        execution,
+                    )
 
     def _canceled(self, unwanted: Sequence[Order]) -> Iterable[BrokerReport]:
         """Orders that no intent asks for are canceled; what could not be is tried again next time."""

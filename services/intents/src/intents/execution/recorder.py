@@ -48,16 +48,16 @@ def _record_unlocked(
 ) -> tuple[Sequence[ExecutionInput], dict[UUID, int]]:
     """Record the results of new intents; what is left to be recorded, and the new heads."""
     settled = [
-        (answer, settle(store.locked_at_claim(answer.command), [(0, answer)], policy))
-        for answer in _results_of_new_intents(inputs)
+        (result, settle(store.locked_at_claim(result.command), [(0, result)], policy))
+        for result in _results_of_new_intents(inputs)
     ]
-    fresh = [(answer, settlement) for answer, settlement in settled if not settlement.position_changes]
+    fresh = [(result, settlement) for result, settlement in settled if not settlement.position_changes]
     if not fresh:
         return inputs, {}
     crashpoints.reach("executor.before_commit")
     written = store.write(tx, [settlement for _, settlement in fresh])
     as_expected = {id(settlement) for settlement, _ in written}
-    done = {id(answer) for answer, settlement in fresh if id(settlement) in as_expected}
+    done = {id(result) for result, settlement in fresh if id(settlement) in as_expected}
     return [given for given in inputs if id(given) not in done], _heads(written)
 
 
@@ -94,9 +94,9 @@ def _settle_all(
     locked: Sequence[LockedIntent], inputs: Sequence[ExecutionInput], policy: QueryPolicy
 ) -> tuple[list[Settlement], list[BrokerReport]]:
     """Settle each intent by the inputs that concern it; and the reports that concern none, of external orders."""
-    by_intent = {(one.account_id, one.intent.id): one for one in locked}
-    by_order = {(one.account_id, key): one for one in locked for key in one.orders}
-    ranked: dict[int, list[tuple[int, ExecutionInput]]] = {id(one): [] for one in locked}
+    by_intent = {(each.account_id, each.intent.id): each for each in locked}
+    by_order = {(each.account_id, key): each for each in locked for key in each.orders}
+    ranked: dict[int, list[tuple[int, ExecutionInput]]] = {id(each): [] for each in locked}
     external: list[BrokerReport] = []
     for rank, given in enumerate(inputs):
         if isinstance(given, (DispatchResult, Resolution)):
@@ -108,7 +108,7 @@ def _settle_all(
             _count_lost_lease(found, given)
         elif isinstance(given, BrokerReport):
             external.append(given)
-    return [settle(one, ranked[id(one)], policy) for one in locked], external
+    return [settle(each, ranked[id(each)], policy) for each in locked], external
 
 
 def _count_lost_lease(locked: LockedIntent, given: ExecutionInput) -> None:
@@ -171,12 +171,12 @@ class Recorder:
         batch = [first]
         while len(batch) < BATCH:
             try:
-                one = self._queue.get_nowait()
+                each = self._queue.get_nowait()
             except queue.Empty:
                 break
-            if one is None:
+            if each is None:
                 return batch, True
-            batch.append(one)
+            batch.append(each)
         return batch, False
 
     def _record(self, batch: Sequence[ExecutionInput], *, patient: bool) -> None:
@@ -206,8 +206,8 @@ class Recorder:
         if len(batch) == 1:
             log.error("record_failed", account_id=str(_account(batch[0])), error=type(error).__name__, exc_info=error)
             return
-        for one in batch:
-            self._record([one], patient=True)
+        for each in batch:
+            self._record([each], patient=True)
 
 
 def _account(given: ExecutionInput) -> UUID:

@@ -1,4 +1,4 @@
-"""A command under a lease, with everything that the executor has to know to send it."""
+"""Commands under a lease, with everything that the executor has to know to send them; and those unresolved."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -59,7 +59,7 @@ class LeasedCommand:
     status: Status
     broker_order_id: str | None
     orders: tuple[KnownOrder, ...]
-    """Those of a REPLACE's intent; of other commands nobody asks."""
+    """Those of a REPLACE's intent; other commands do not need them."""
     started_before: datetime | None
     """When an earlier run began to send this: perhaps it got through."""
     attempts: int

@@ -32,8 +32,8 @@ from intents.execution.model.verdicts import (
 from intents.model import TERMINAL, Status, Update
 from intents.model.reports import Report
 
-_REFUSED = {"CREATE": Update.REJECTED, "REPLACE": Update.REPLACE_REJECTED, "CANCEL": Update.CANCEL_REJECTED}
-_RESOLVED = _REFUSED | {"CREATE": Update.FAILED}
+_REJECTED = {"CREATE": Update.REJECTED, "REPLACE": Update.REPLACE_REJECTED, "CANCEL": Update.CANCEL_REJECTED}
+_RESOLVED = _REJECTED | {"CREATE": Update.FAILED}
 
 
 def settle(
@@ -90,7 +90,7 @@ def _apply_result(settlement: Settlement, result: DispatchResult) -> None:
         if is_unsettled and settlement.command:
             _poll_again(settlement, leased)
     elif isinstance(verdict, Rejected):
-        _apply_refused(settlement, verdict, leased, is_unsettled)
+        _apply_rejected(settlement, verdict, leased, is_unsettled)
     elif is_unsettled:
         _apply_unseen(settlement, verdict, leased)
 
@@ -103,7 +103,7 @@ def _apply_unseen(
         case Unknown():
             _apply_unknown(settlement, verdict)
         case RetryLater():
-            _apply_later(settlement, verdict, leased)
+            _apply_retry(settlement, verdict, leased)
         case Requested():
             _poll_again(settlement, leased)
         case Decided():
@@ -122,15 +122,15 @@ def _apply_orders(settlement: Settlement, orders: Iterable[Order]) -> None:
         apply_order(settlement, BrokerReport(settlement.locked.account_id, order, order.updated_at))
 
 
-def _apply_refused(settlement: Settlement, refused: Rejected, leased: LeasedCommand, is_unsettled: bool) -> None:
+def _apply_rejected(settlement: Settlement, rejected: Rejected, leased: LeasedCommand, is_unsettled: bool) -> None:
     if is_unsettled:
-        # A refusal is of the request that it answers: one that was sent before may still be on its way.
+        # Rejected is the request of this run: one that was sent before may still be on its way.
         _end_unseen(settlement, leased.client_order_id, MISSING if leased.started_before else OrderStatus.REJECTED)
-    _apply_orders(settlement, refused.orders)
+    _apply_orders(settlement, rejected.orders)
     if not is_unsettled or settlement.command is None:
         return
-    update = _REFUSED[settlement.command.type]
-    _complete(settlement, Report(update, settlement.now, reason_code=refused.code, reason=refused.reason))
+    update = _REJECTED[settlement.command.type]
+    _complete(settlement, Report(update, settlement.now, reason_code=rejected.code, reason=rejected.reason))
 
 
 def _apply_decided(settlement: Settlement, decided: Decided, leased: LeasedCommand) -> None:
@@ -198,7 +198,7 @@ def _show_unknown(settlement: Settlement, verdict: Unknown) -> None:
         append_order_event(settlement, intent.status, report)
 
 
-def _apply_later(settlement: Settlement, verdict: RetryLater, leased: LeasedCommand) -> None:
+def _apply_retry(settlement: Settlement, verdict: RetryLater, leased: LeasedCommand) -> None:
     progress, intent = settlement.progress, settlement.intent
     progress.submit_started_at = leased.started_before  # as before this run, which sent nothing
     progress.absences = progress.absences + 1 if verdict.absent else 0

@@ -1,4 +1,4 @@
-"""What is due is taken in hand: a lease and a recovery point, in one statement for many intents."""
+"""What is due is claimed: a lease and a recovery point, in one statement for many intents."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -171,10 +171,10 @@ def claim(
     by_turns = (organizations, list(shares.allowances.values()), shares.of_others, str(shares.after))
     rows = tx.write(_CLAIM, (limit, str(token), lease_seconds, parked_accounts, holder, *by_turns))
     lease = {"lease_token": token, "lease_ends": read_at + lease_seconds, "holder": holder}
-    return [_work(row, read_at, lease) for row in rows]
+    return [_leased(row, read_at, lease) for row in rows]
 
 
-def _work(row: Row, read_at: float, lease: Mapping[str, Any]) -> LeasedCommand:
+def _leased(row: Row, read_at: float, lease: Mapping[str, Any]) -> LeasedCommand:
     """What was read is as old as the query: its result may come late, or be picked up late."""
     columns = row._asdict() | lease
     snapshot = ClaimSnapshot(read_at, **{name: columns.pop(name) for name in ClaimSnapshot._fields[1:]})
@@ -210,39 +210,39 @@ def refresh(tx: Transaction, command: LeasedCommand) -> LeasedCommand | None:
 
 def locked_at_claim(command: LeasedCommand) -> LockedIntent:
     """The intent of a CREATE that was never tried before, as it was when it was claimed: nobody need read it again."""
-    claimed = command.snapshot
-    now = command.now + timedelta(seconds=elapsed() - claimed.at)  # the database's clock, as well as we know it
-    name, none = command.client_order_id, Decimal(0)
+    snapshot = command.snapshot
+    now = command.now + timedelta(seconds=elapsed() - snapshot.at)  # the database's clock, as well as we know it
+    key, none = command.client_order_id, Decimal(0)
     return LockedIntent(
         account_id=command.account_id,
         intent=_intent_at_claim(command),
-        orders={name: BrokerOrder(name, claimed.sequence, None, STARTED, set(), none, none, none)},
-        command=Command(command.action_id, claimed.sequence, command.type, command.spec),
+        orders={key: BrokerOrder(key, snapshot.sequence, None, STARTED, set(), none, none, none)},
+        command=Command(command.action_id, snapshot.sequence, command.type, command.spec),
         progress=_progress_at_claim(command, now),
         now=now,
-        traceparent=claimed.traceparent,
+        traceparent=snapshot.traceparent,
         expected_lease=command.lease_token,
     )
 
 
 def _intent_at_claim(command: LeasedCommand) -> Intent:
-    claimed = command.snapshot
+    snapshot = command.snapshot
     return Intent(
         id=command.intent_id,
         symbol=command.symbol,
         order_side=command.order_side,
-        route_strategy=claimed.route_strategy,
+        route_strategy=snapshot.route_strategy,
         spec=command.spec,
         quantity=command.quantity,
         status=command.status,
         filled_quantity=command.filled_quantity,
         average_fill_price=None,
         broker_order_id=None,
-        reason_code=claimed.reason_code,
+        reason_code=snapshot.reason_code,
         outcome=None,
-        version=claimed.version,
+        version=snapshot.version,
         created_at=command.created_at,
-        updated_at=claimed.updated_at,
+        updated_at=snapshot.updated_at,
     )
 
 
