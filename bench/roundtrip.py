@@ -33,13 +33,13 @@ from chassis import process
 from chassis.outbox.notify import NotifyListener, channel
 from intents.brokers import Brokers, ClientIds, NewOrder, Order, OrderStatus
 from intents.execution import executor as executing
+from intents.execution.broker_dispatcher import BrokerDispatcher
 from intents.execution.config import ExecutionConfig
 from intents.execution.executor import Executor
-from intents.execution.gateway import Gateway
 from intents.execution.liveness import Liveness
 from intents.execution.processes import credentials_of, engine_of
 from intents.store import SCHEMA
-from intents.store.direct import Direct
+from intents.store.connections import PreparedConnections
 from tip_local.processes import free_port
 from tip_testing.commands import create
 from trading_proto import trading_pb2, trading_pb2_grpc
@@ -115,10 +115,12 @@ def run_executor() -> None:
     config = ExecutionConfig.from_env()
     engine = engine_of(config, "bench-executor")
     brokers = Brokers(config.addresses, {("paper", "live"): lambda _where: Instant()})  # type: ignore[dict-item, return-value]
-    direct = Direct(engine)
-    liveness = Liveness(engine, direct)
-    gateway = Gateway(brokers, credentials_of(config, engine), is_current=liveness.is_current)
-    executor = Executor(direct, gateway, config.executor_threads, config.executor_lease_seconds, liveness=liveness)
+    connections = PreparedConnections(engine)
+    liveness = Liveness(engine, connections)
+    dispatcher = BrokerDispatcher(brokers, credentials_of(config, engine), is_current=liveness.is_current)
+    executor = Executor(
+        connections, dispatcher, config.executor_threads, config.executor_lease_seconds, liveness=liveness
+    )
 
     def loop(stop: threading.Event) -> None:
         executing.listen(executor, NotifyListener(engine, SCHEMA), config.queues, stop)
@@ -180,7 +182,7 @@ def celery_rate(on: Stage) -> float:
 
 
 @contextmanager
-def gateway(on: Stage) -> Iterator[str]:
+def dispatcher(on: Stage) -> Iterator[str]:
     port = str(free_port())
     url = on.environment["DATABASE_URL"].replace("tip_intents:", "tip_stream_gateway:")
     with running(on, ["-m", "stream_gateway"], DATABASE_URL=url, PORT=port, EVENTS_PORT="0", LOG_LEVEL="warning"):
@@ -260,7 +262,7 @@ def idle(on: Stage) -> list[Ratio]:
         running(on, ["-m", "intents.worker", "executor"], PAPER_BROKER_URL=broker),
         running(on, ["-m", "intents.worker", "reconciler"], PAPER_BROKER_URL=broker),
         on.intents() as base,
-        gateway(on) as target,
+        dispatcher(on) as target,
         closing(Subscriber(on, target)) as subscriber,
     ):
         time.sleep(5)

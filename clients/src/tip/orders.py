@@ -10,7 +10,8 @@ from sqlalchemy import Engine, NullPool, create_engine
 from chassis import db
 from intents.brokers import OrderStatus
 from intents.execution import operator
-from intents.execution.work import OPERATOR_REQUIRED
+from intents.execution.model.commands import UNWANTED
+from intents.execution.model.verdicts import OPERATOR_REQUIRED
 from tip_local.errors import Fault
 from tip_local.schema import database
 from tip_local.settings import Settings
@@ -40,7 +41,7 @@ def unresolved() -> None:
     for one in found:
         sent = one.submit_started_at.strftime("%Y-%m-%dT%H:%M:%SZ") if one.submit_started_at else "-"
         needed = "needs an operator" if one.reason_code == OPERATOR_REQUIRED else "is being queried"
-        waits = "is being canceled" if one.type == operator.UNWANTED else needed
+        waits = "is being canceled" if one.type == UNWANTED else needed
         click.echo(f"{one.client_order_id}  {one.type:<8} {one.order_side} {one.symbol}  sent {sent}  {waits}")
         where = one.broker_account or "unknown"
         click.echo(f"    account {one.account_id}, intent {one.intent_id}, account at the broker {where}")

@@ -7,8 +7,10 @@ from typing import Any
 from uuid import UUID
 
 from intents.brokers import Execution, Order, OrderStatus
-from intents.execution import recorder, store, telling
-from intents.execution.work import Answer, Heard, Requested, Seen
+from intents.execution import recorder, store
+from intents.execution.model.inputs import BrokerReport, DispatchResult
+from intents.execution.model.settlement import Settlement, apply_report
+from intents.execution.model.verdicts import OrderFound, Requested
 from intents.model import Update
 from intents.model.reports import Report
 
@@ -19,23 +21,26 @@ LEASE_SECONDS = 60
 
 def report(desk: Desk, intent_id: object, update: Update, **more: Any) -> None:
     """Let the report act on the intent, whatever the executor was about to do with it."""
-    direct, now = desk.deps.direct, datetime.now(UTC)
-    with direct.transaction():
-        [held] = store.hold(direct, [(desk.account_id, UUID(str(intent_id)))], [])
-        telling.apply_report(held, Report(update, now, **more))
-        store.write(direct, [held])
+    now = datetime.now(UTC)
+    with desk.deps.connections.begin() as tx:
+        [locked] = store.lock_intents(tx, [(desk.account_id, UUID(str(intent_id)))], [])
+        settlement = Settlement.begin(locked)
+        apply_report(settlement, Report(update, now, **more))
+        store.write(tx, [settlement])
 
 
 def accept(desk: Desk, intent_id: object, broker_order_id: str) -> Order:
     """The executor has sent the intent, and the broker shows the order. What else was waiting is left waiting."""
-    direct, now = desk.deps.direct, datetime.now(UTC)
-    taken = store.claim(direct, 1000, LEASE_SECONDS)
+    connections, now = desk.deps.connections, datetime.now(UTC)
+    taken = store.claim(connections.autocommit(), 1000, LEASE_SECONDS)
     mine = next(one for one in taken if one.intent_id == UUID(str(intent_id)))
     order = Order(
         mine.client_order_id, broker_order_id, OrderStatus.WORKING, mine.symbol, mine.order_side, mine.spec.kind,
         mine.quantity, Decimal(0), None, now, now,
     )  # fmt: skip
-    recorder.record(direct, [Answer(one, Seen(order) if one is mine else Requested()) for one in taken])
+    recorder.record(
+        connections, [DispatchResult(one, OrderFound(order) if one is mine else Requested()) for one in taken]
+    )
     return order
 
 
@@ -44,6 +49,6 @@ def fill(desk: Desk, order: Order, quantity: str, price: str, execution_id: str)
     filled = order.filled_quantity + Decimal(quantity)
     status = OrderStatus.FILLED if filled == order.quantity else OrderStatus.WORKING
     now = datetime.now(UTC)
-    told = replace(order, status=status, filled_quantity=filled, average_price=Decimal(price), updated_at=now)
+    shown = replace(order, status=status, filled_quantity=filled, average_price=Decimal(price), updated_at=now)
     execution = Execution(execution_id, order.broker_order_id, Decimal(quantity), Decimal(price), now)
-    return recorder.record(desk.deps.direct, [Heard(desk.account_id, told, now, execution)])
+    return recorder.record(desk.deps.connections, [BrokerReport(desk.account_id, shown, now, execution)])

@@ -14,7 +14,7 @@ from werkzeug.test import TestResponse
 
 from intents.app import dependencies
 from intents.config import Config
-from intents.store.direct import Statement
+from intents.store.connections import Statement
 from intents.usecases import Deps
 from tip_local.identity_seed import add_account
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
@@ -138,16 +138,16 @@ def desk(new_desk: Callable[..., Desk], organization: Organization) -> Desk:
 @pytest.fixture
 def statements(desk: Desk) -> Iterator[list[str]]:
     """The names of the statements sent meanwhile."""
-    direct, sent = desk.app.extensions["deps"].direct, []
-    execute = direct._execute
+    connections, sent = desk.app.extensions["deps"].connections, []
+    execute = connections._execute
 
-    def noted(statement: Statement, values: Any) -> Any:
+    def noted(statement: Statement, *arguments: Any) -> Any:
         sent.append(statement.name)
-        return execute(statement, values)
+        return execute(statement, *arguments)
 
-    direct._execute = noted  # type: ignore[method-assign]
+    connections._execute = noted  # type: ignore[method-assign]
     yield sent
-    direct._execute = execute  # type: ignore[method-assign]
+    connections._execute = execute  # type: ignore[method-assign]
 
 
 @pytest.fixture(scope="module")

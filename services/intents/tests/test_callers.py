@@ -230,13 +230,13 @@ def test_an_unknown_key_is_looked_up_and_counted_once(desk: Desk) -> None:
     headers = {"x-api-key": keys.generate("paper")}
     deps = app.extensions["deps"]
     reads: list[str] = []
-    read = deps.direct.read
+    execute = deps.connections._execute
 
-    def counted(statement: Any, values: Any) -> Any:
+    def counted(statement: Any, *arguments: Any) -> Any:
         reads.append(statement.name)
-        return read(statement, values)
+        return execute(statement, *arguments)
 
-    deps.direct.read = counted
+    deps.connections._execute = counted
     statuses = [
         app.test_client()
         .post(desk.path, json=create(), headers=headers, environ_base={"REMOTE_ADDR": f"10.0.0.{place}"})

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from intents.store.direct import Statement
+from intents.store.connections import Statement
 
 from .conftest import Desk, cancel, create, limit, replace
 
@@ -144,15 +144,15 @@ def test_an_account_deleted_while_its_limits_are_looked_at_is_not_found(
 ) -> None:
     desk = new_desk()
     limits(desk, max_orders_per_day=5)
-    direct = desk.app.extensions["deps"].direct
-    execute = direct._execute
+    connections = desk.app.extensions["deps"].connections
+    execute = connections._execute
 
-    def deleting(statement: Statement, values: Any) -> Any:
+    def deleting(statement: Statement, *arguments: Any) -> Any:
         if statement.name == "intents_lock_account":
             desk.execute("UPDATE accounts.account SET deleted_at = now() WHERE id = :account_id")
-        return execute(statement, values)
+        return execute(statement, *arguments)
 
-    monkeypatch.setattr(direct, "_execute", deleting)
+    monkeypatch.setattr(connections, "_execute", deleting)
 
     answer = desk.submit(create())
 

@@ -20,8 +20,8 @@ from werkzeug.test import TestResponse
 from chassis.fair_queue import Slot
 from intents.brokers import Execution, Order
 from intents.execution import recorder, stale
-from intents.execution.work import Heard
-from intents.store.direct import Statement
+from intents.execution.model.inputs import BrokerReport
+from intents.store.connections import OpenTransaction, Statement
 from intents.usecases import Deps, deadline
 
 from .broker_side import accept, fill
@@ -90,22 +90,22 @@ def until(condition: Callable[[], bool]) -> None:
 @contextmanager
 def filled_before_every_write(desk: Desk, order: Order, by: Deps | None = None) -> Iterator[Filling]:
     """Between whatever a request reads and what it then writes, the order fills some more, unless its row is locked."""
-    filling, direct = Filling(desk, order), (by or desk.app.extensions["deps"]).direct
-    execute = direct._execute
+    filling, connections = Filling(desk, order), (by or desk.app.extensions["deps"]).connections
+    execute = connections._execute
 
-    def after_a_fill(statement: Statement, values: Any) -> Any:
+    def after_a_fill(statement: Statement, *arguments: Any) -> Any:
         if statement.name == "intents_amend":
             with desk.platform.admin() as connection:
                 done = fills.submit(filling.once)
                 until(lambda: done.done() or waiters(connection) > 0)
-        return execute(statement, values)
+        return execute(statement, *arguments)
 
     with ThreadPoolExecutor(1) as fills:
-        direct._execute = after_a_fill  # type: ignore[method-assign]
+        connections._execute = after_a_fill  # type: ignore[method-assign]
         try:
             yield filling
         finally:
-            direct._execute = execute  # type: ignore[method-assign]
+            connections._execute = execute  # type: ignore[method-assign]
     assert filling.count > 0
 
 
@@ -233,20 +233,20 @@ def test_what_a_request_has_waited_for_a_thread_it_does_not_wait_for_a_lock_as_w
     desk: Desk, send: Callable[[Desk], TestResponse], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits(desk, max_orders_per_minute=1_000)  # they are counted under the account's lock
-    queue, direct = desk.app.extensions["front"]._queue, desk.app.extensions["deps"].direct
-    acquire, limit_lock_wait, waits_s = queue.acquire, direct.limit_lock_wait, list[float]()
+    queue = desk.app.extensions["front"]._queue
+    acquire, limit_lock_wait, waits_s = queue.acquire, OpenTransaction.limit_lock_wait, list[float]()
 
     async def acquire_late(*arguments: Any, **options: Any) -> Slot:
         await asyncio.sleep(0.5)
         slot: Slot = await acquire(*arguments, **options)
         return slot
 
-    def note(seconds: float) -> None:
+    def note(tx: OpenTransaction, seconds: float) -> None:
         waits_s.append(seconds)
-        limit_lock_wait(seconds)
+        limit_lock_wait(tx, seconds)
 
     monkeypatch.setattr(queue, "acquire", acquire_late)
-    monkeypatch.setattr(direct, "limit_lock_wait", note)
+    monkeypatch.setattr(OpenTransaction, "limit_lock_wait", note)
 
     assert send(desk).status_code in (200, 201)
     assert waits_s and max(waits_s) <= deadline.TIME_LIMIT_S - 0.5
@@ -307,7 +307,7 @@ def test_the_recorder_and_commands_of_the_same_intents_never_wait_for_each_other
 
     def record(place: int) -> None:
         some = [orders[(place + step) % 4] for step in range(3)]
-        recorder.record(desk.deps.direct, [_heard(desk, order, place) for order in some])
+        recorder.record(desk.deps.connections, [_heard(desk, order, place) for order in some])
 
     with ThreadPoolExecutor(8) as pool:
         recorded = [pool.submit(record, place) for place in range(24)]
@@ -320,8 +320,8 @@ def test_the_recorder_and_commands_of_the_same_intents_never_wait_for_each_other
     assert {row["status"] for row in desk.rows("intent")} == {"PENDING_CANCEL"}
 
 
-def _heard(desk: Desk, order: Order, place: int) -> Heard:
+def _heard(desk: Desk, order: Order, place: int) -> BrokerReport:
     now, one = datetime.now(UTC), Decimal(1)
-    told = changed(order, filled_quantity=one * (place + 1), average_price=Decimal(99), updated_at=now)
+    shown = changed(order, filled_quantity=one * (place + 1), average_price=Decimal(99), updated_at=now)
     execution = Execution(f"y-{order.client_order_id}-{place}", order.broker_order_id, one, Decimal(99), now)
-    return Heard(desk.account_id, told, now, execution)
+    return BrokerReport(desk.account_id, shown, now, execution)

@@ -12,11 +12,11 @@ from kombu import Consumer, Queue
 from chassis import queues
 from chassis.hints import EXCHANGE
 from intents.brokers.protocol import Order, OrderStatus
+from intents.execution.model.inputs import BrokerReport, DispatchResult
+from intents.execution.model.verdicts import Rejected
 from intents.execution.recorder import Recorder
 from intents.execution.stale import cancel_stale
 from intents.execution.store import claim
-from intents.execution.work import Answer, Refused
-from intents.execution.work import Heard as OfOrder
 
 from .conftest import Desk, create, limit
 from .test_feed_consumer import drain, tell
@@ -81,17 +81,17 @@ def test_what_the_executor_records_is_told_with_its_last_event(desk: Desk, heard
     for _ in range(2):
         desk.created(create())
     answers = [
-        Answer(work, Refused("REJECTED", "no"))
-        for work in claim(desk.deps.direct, 100, 15)
-        if work.account_id == desk.account_id
+        DispatchResult(command, Rejected("REJECTED", "no"))
+        for command in claim(desk.deps.connections.autocommit(), 100, 15)
+        if command.account_id == desk.account_id
     ]
     moment = datetime.now(UTC)
     order = Order(
         "by-hand", "b-9", OrderStatus.WORKING, "AAPL", "BUY", "Market", Decimal(1), Decimal(0), None, moment, moment
     )
-    recorder = Recorder(desk.deps.direct, tell=desk.deps.hints.publish)
+    recorder = Recorder(desk.deps.connections, publish_head=desk.deps.hints.publish)
     recorder.start()
-    for one in (*answers, OfOrder(desk.account_id, order, moment)):
+    for one in (*answers, BrokerReport(desk.account_id, order, moment)):
         recorder.put(one)
     recorder.close()
 

@@ -31,7 +31,7 @@ def wired(desk: Desk, wire: CuttableProxy) -> Iterator[Desk]:
     app = create_app({**desk.platform.web_environment("intents"), "DATABASE_URL": urlunsplit(moved)})
     yield Desk(app, desk.platform, desk.organization, desk.account_id, desk.admin)
     deps = app.extensions["deps"]
-    deps.direct._drop()
+    deps.connections._drop()
     deps.engine.dispose()
 
 

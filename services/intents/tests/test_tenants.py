@@ -12,7 +12,7 @@ from sqlalchemy.exc import ProgrammingError
 from werkzeug.test import EnvironBuilder
 
 from chassis import tenancy
-from intents.store.direct import Statement
+from intents.store.connections import Statement
 from tip_testing.forgetting import forgetting
 from tip_testing.platform_plugin import Platform
 
@@ -145,23 +145,23 @@ def test_whom_a_transaction_serves_is_forgotten_with_it(both: tuple[Desk, Desk],
 @contextmanager
 def forgetting_prepared(desk: Desk, condition: str) -> Iterator[list[Any]]:
     """The submit path's prepared statements lose the condition; the rows that those which did have read."""
-    direct = desk.app.extensions["deps"].direct
+    connections = desk.app.extensions["deps"].connections
     read: list[Any] = []
-    execute, suffix = direct._execute, uuid4().hex  # a connection prepares a name once
+    execute, suffix = connections._execute, uuid4().hex  # a connection prepares a name once
 
-    def forgetful(statement: Statement, values: Any) -> Any:
+    def forgetful(statement: Statement, *arguments: Any) -> Any:
         if condition not in statement.sql:
-            return execute(statement, values)
+            return execute(statement, *arguments)
         changed = statement._replace(name=f"{statement.name}_{suffix}", sql=statement.sql.replace(condition, "true"))
-        rows = execute(changed, values)
+        rows = execute(changed, *arguments)
         read.extend(rows)
         return rows
 
-    direct._execute = forgetful
+    connections._execute = forgetful
     try:
         yield read
     finally:
-        direct._execute = execute
+        connections._execute = execute
 
 
 @pytest.mark.parametrize(

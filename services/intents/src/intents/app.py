@@ -10,7 +10,7 @@ from chassis.config import stop_on_bad_configuration
 from chassis.cursors import Cursors
 from chassis.hints import LogHeadHints
 from chassis.outbox import Outbox
-from intents import holdings, routes, store, usecases
+from intents import routes, routes_holdings, store, usecases
 from intents.config import Config
 from intents.express import Express
 from intents.model.events import EVENT_TYPES
@@ -25,7 +25,7 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
         "intents",
         config,
         deps.engine,
-        [routes.bp, holdings.bp],
+        [routes.bp, routes_holdings.bp],
         statuses=routes.STATUSES,
         extensions={"deps": deps, "cursors": Cursors(config.cursor_key)},
     )
@@ -39,4 +39,4 @@ def create_front(environment: Mapping[str, str] = os.environ) -> Express:
 def dependencies(config: Config, name: str = "intents") -> usecases.Deps:
     engine = db.engine(config.database_url, pool_size=config.database_pool_size, name=name)
     outbox = Outbox(engine, store.SCHEMA, event_types=EVENT_TYPES, attempt_limit=config.outbox_attempt_limit)
-    return usecases.Deps(engine, store.Direct(engine), outbox, LogHeadHints(config.queues))
+    return usecases.Deps(engine, store.PreparedConnections(engine), outbox, LogHeadHints(config.queues))

@@ -22,7 +22,7 @@ from chassis import access, asgi, http_rules, keys, openapi, ratelimit, strict_j
 from chassis.asgi import Bridge, Scope, Send
 from chassis.callers import CredentialCheck, Trust
 from chassis.principals import Principal
-from intents import model, routes, schemas, usecases
+from intents import model, routes, schemas, store, usecases
 from intents.lanes import Lanes
 
 LANES = 3
@@ -47,7 +47,7 @@ class _Asked:
     key: str
     submission: usecases.Submission
     trace: tracing.Trace
-    looked: usecases.Known | None = None
+    looked: store.LoadedFacts | None = None
     principal: Principal | None = None
     counted: ratelimit.Counts | None = None
 
@@ -103,10 +103,10 @@ class Express(Bridge):
         return told
 
     def _submit_together(self, asked: Sequence[_Asked]) -> list[usecases.Told]:
-        questions = [one.submission.question._replace(api_key=one.key) for one in asked]
+        queries = [one.submission.query._replace(api_key=one.key) for one in asked]
         told: list[usecases.Told] = [None] * len(asked)
         counted: dict[int, usecases.Together] = {}
-        for place, looked in enumerate(usecases.look_at_all(self._deps, questions)):
+        for place, looked in enumerate(usecases.load_facts_many(self._deps, queries)):
             one, (facts, rows) = asked[place], looked
             one.looked, one.principal = looked, access.owner(self._access, one.key, rows)
             if one.principal is None or not _may(one.principal, facts):
@@ -125,7 +125,7 @@ class Express(Bridge):
 
     def _submit_alone(self, scope: Scope, asked: _Asked) -> usecases.Result:
         deadline = usecases.Deadline.of_request(scope[http_rules.ARRIVED])
-        principal, (facts, _rows) = cast("Principal", asked.principal), cast("usecases.Known", asked.looked)
+        principal, (facts, _rows) = cast("Principal", asked.principal), cast("store.LoadedFacts", asked.looked)
         with tenancy.serving([principal.organization_id]):
             return usecases.submit(self._deps, principal, facts, asked.submission, deadline)
 
@@ -180,7 +180,7 @@ def _text(headers: Headers, name: bytes) -> str | None:
     return headers[name].decode("latin-1") if name in headers else None
 
 
-def _may(principal: Principal, facts: model.Facts) -> bool:
+def _may(principal: Principal, facts: model.SubmitFacts) -> bool:
     if not any(one.admits(principal) for one in routes.SUBMITTERS):
         return False
     try:

@@ -16,8 +16,8 @@ from chassis.openapi import describe
 from chassis.principals import ANY_ROLE, api_key, service_account, user
 from chassis.problems import Problem
 from intents import model, schemas, usecases
-from intents.model import chain
-from intents.store import Once, Question
+from intents.model import IdempotencyKey, chain
+from intents.store import FactsQuery
 
 bp = Blueprint("intents", __name__)
 
@@ -59,14 +59,14 @@ def _facts_and_keys(key: str, account_id: UUID | BadId) -> Sequence[KeyRow]:
         g.facts, looked = request.environ[LOOKED]
         return cast("Sequence[KeyRow]", looked)
     command = g.attempt.command
-    question = Question(
+    query = FactsQuery(
         None if isinstance(account_id, BadId) else account_id,
         command and command.symbol,
         command and command.ref_intent_id,
         request.headers.get("Idempotency-Key"),
         key,
     )
-    g.facts, keys = usecases.look(deps(), question)
+    g.facts, keys = usecases.load_facts(deps(), query)
     return keys
 
 
@@ -90,7 +90,7 @@ def submit_intent(account_id: UUID) -> ResponseReturnValue:
 
 
 def submission(account_id: UUID, command: model.Command, key: str | None, dry_run: bool = False) -> usecases.Submission:
-    once = None if key is None else Once(schemas.idempotency_key(key), schemas.request_hash(command))
+    once = None if key is None else IdempotencyKey(schemas.idempotency_key(key), schemas.request_hash(command))
     return usecases.Submission(account_id, command, once, dry_run)
 
 
@@ -131,7 +131,7 @@ def _dry_run() -> bool:
     heavy=True,
 )
 def submit_batch(account_id: UUID) -> ResponseReturnValue:
-    facts, _keys = usecases.look(deps(), Question(account_id))
+    facts, _keys = usecases.load_facts(deps(), FactsQuery(account_id))
     account = model.tradable(facts.account, g.principal)
     dry_run, key = _dry_run(), request.headers.get("Idempotency-Key")
     batch = schemas.batch(request)
@@ -150,7 +150,7 @@ def submit_batch(account_id: UUID) -> ResponseReturnValue:
 
 def _attempted(account_id: UUID, attempt: schemas.Attempt, key: str | None, dry_run: bool) -> usecases.Submission:
     command = attempt.loaded()
-    once = None if key is None else Once(key, schemas.request_hash(command))
+    once = None if key is None else IdempotencyKey(key, schemas.request_hash(command))
     return usecases.Submission(account_id, command, once, dry_run)
 
 

@@ -18,6 +18,7 @@ import pytest
 import requests
 
 import credential_vault
+from intents.execution.client_order_id import client_order_id
 from tip_testing.platform_plugin import Platform
 
 from .scripted import Scripted
@@ -207,7 +208,7 @@ def orders(desk: Any, paper: Paper) -> Callable[[], list[Any]]:
     """What the broker's own storage has of the desk."""
 
     def read() -> list[Any]:
-        ours = {f"tip-{row['id'].hex}" for row in desk.rows("action")}
+        ours = {client_order_id(row["id"]) for row in desk.rows("action")}
         return [one for one in paper.ledger() if one["client_order_id"] in ours]
 
     return read

@@ -14,7 +14,7 @@ SHOWN = {
 
 
 class Scripted:
-    """A broker that says what it is told to say."""
+    """A broker that says what its script says."""
 
     def __init__(self) -> None:
         self.answer: tuple[int, bytes, dict[str, str]] | None = (200, b"{}", {})

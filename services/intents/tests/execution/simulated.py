@@ -16,11 +16,11 @@ from intents.brokers import (
     NewOrder,
     Order,
     OrderStatus,
+    OrderUpdate,
     OutcomeUnknown,
     RateLimited,
     Refused,
-    Told,
-    Update,
+    RejectionNotice,
 )
 
 START = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
@@ -42,7 +42,7 @@ class Simulated:
     limits: dict[str, Decimal | None] = field(default_factory=dict)
     history: dict[str, list[Order]] = field(default_factory=dict)
     fills: list[Execution] = field(default_factory=list)
-    updates: list[Update] = field(default_factory=list)
+    updates: list[OrderUpdate] = field(default_factory=list)
     on_their_way: list[tuple[str, Callable[[], Order | None]]] = field(default_factory=list)
     client_ids = ClientIds.UNIQUE
     call_seconds = 4.0
@@ -142,7 +142,7 @@ class Simulated:
         except Refused as refusal:
             self.say(f"  {refusal}")
 
-    def next_update(self) -> Update | None:
+    def next_update(self) -> OrderUpdate | None:
         """The next of the stream, sometimes a later one; None if there is none or it is lost."""
         if not self.updates:
             return None
@@ -150,12 +150,16 @@ class Simulated:
         return None if not self.calm and self.dice.random() < 0.25 else update
 
     def move(
-        self, broker_order_id: str, execution: Execution | None = None, told: Told | None = None, **to: Any
+        self,
+        broker_order_id: str,
+        execution: Execution | None = None,
+        rejection: RejectionNotice | None = None,
+        **to: Any,
     ) -> None:
         moved = replace(self.orders_by_id[broker_order_id], updated_at=self.now, **to)
         self.orders_by_id[broker_order_id] = moved
         self.history[broker_order_id].append(moved)
-        self.updates.append(Update(moved, self.now, execution, told))
+        self.updates.append(OrderUpdate(moved, self.now, execution, rejection))
 
     def _make(self, name: str, quantity: Decimal, limit: Decimal | None, replaces: str | None = None) -> Order:
         if not self.takes_duplicates and any(one.client_order_id == name for one in self.orders_by_id.values()):
@@ -183,7 +187,7 @@ class Simulated:
         else:
             self.move(one.broker_order_id, status=OrderStatus.REJECTED)
             if old.status is OrderStatus.PENDING_REPLACE:
-                self.move(old.broker_order_id, told=Told.REPLACE_REJECTED, status=OrderStatus.WORKING)
+                self.move(old.broker_order_id, rejection=RejectionNotice.REPLACE_REJECTED, status=OrderStatus.WORKING)
 
     def _fill(self, one: Order) -> None:
         left = (one.quantity or Decimal(0)) - one.filled_quantity
@@ -200,7 +204,7 @@ class Simulated:
         if self.calm or self.dice.random() < 0.5:
             self.move(one.broker_order_id, status=OrderStatus.CANCELED)
         else:
-            self.move(one.broker_order_id, told=Told.CANCEL_REJECTED, status=OrderStatus.WORKING)
+            self.move(one.broker_order_id, rejection=RejectionNotice.CANCEL_REJECTED, status=OrderStatus.WORKING)
 
     # ---- the line
 

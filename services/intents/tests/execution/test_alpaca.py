@@ -14,15 +14,16 @@ from intents.brokers import (
     NewOrder,
     NotSent,
     OrderStatus,
+    OrderUpdate,
     OutcomeUnknown,
     RateLimited,
     Refused,
     Unreachable,
-    Update,
 )
 from intents.brokers.alpaca import Alpaca, Connection
-from intents.execution import recorder, store, work
-from intents.execution.work import Answer
+from intents.execution import recorder, store
+from intents.execution.model.inputs import DispatchResult
+from intents.execution.model.verdicts import Rejected
 from tip_local.processes import free_port
 from tip_testing.broker_conformance.bounds import ends
 
@@ -96,12 +97,16 @@ def test_an_answer_is_a_definite_no_or_it_says_nothing(status, body, meaning, al
 def test_a_refusal_is_recorded_whatever_its_words_are(desk, alpaca, scripted):
     """The database keeps no half of a surrogate pair."""
     desk.created(create())
-    [claimed] = [each for each in store.claim(desk.deps.direct, 1000, 60) if each.account_id == desk.account_id]
+    [claimed] = [
+        each for each in store.claim(desk.deps.connections.autocommit(), 1000, 60) if each.account_id == desk.account_id
+    ]
     scripted.says(422, b'{"message": "half a pair: \\ud800"}')
     with pytest.raises(Refused) as refused:
         alpaca.create(ASKED)
 
-    recorder.record(desk.deps.direct, [Answer(claimed, work.Refused(refused.value.code, refused.value.message))])
+    recorder.record(
+        desk.deps.connections, [DispatchResult(claimed, Rejected(refused.value.code, refused.value.message))]
+    )
 
     [intent] = desk.rows("intent")
     assert (intent["status"], intent["reason_code"]) == ("REJECTED", "BROKER_REFUSED")
@@ -172,16 +177,16 @@ def test_a_broken_message_of_the_stream_ends_it(message):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.socket.getsockname()[1]}"
         broker = Connection(address).account({"key_id": "k", "secret_key": "s"})
-        heard: list[Update] = []
+        updates: list[OrderUpdate] = []
 
-        raised = ends(lambda: broker.listen(lambda: None, heard.append, threading.Event()))
+        raised = ends(lambda: broker.listen(lambda: None, updates.append, threading.Event()))
         server.shutdown()
 
     assert isinstance(raised, BrokerError), repr(raised)
-    assert heard == []
+    assert updates == []
 
 
-def test_a_status_nobody_has_heard_of_does_not_end_an_order(alpaca, scripted):
+def test_an_unknown_status_does_not_end_an_order(alpaca, scripted):
     scripted.says(200, {**SHOWN, "status": "pondering"})
 
     assert alpaca.create(ASKED).status is OrderStatus.WORKING

@@ -1,6 +1,6 @@
 """Commands, fills, halts and faults by chance: in the end the intent is what the broker has, and nothing is left open.
 
-What sends, settles and looks is the real code; only the database and the broker are in memory. A failing story is told.
+What sends, settles and reconciles is the real code; database and broker are in memory. A failing story is printed.
 """
 
 import random
@@ -12,27 +12,20 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from intents.brokers import OPEN, NotSent, Order, OrderStatus, OutcomeUnknown
+from intents.brokers import ENDED, OPEN, NotSent, Order, OrderStatus, OutcomeUnknown
 from intents.brokers.protocol import BrokerError
+from intents.execution.client_order_id import DUPLICATE, client_order_id
 from intents.execution.clock import elapsed
-from intents.execution.deciding import decide_here
-from intents.execution.held import ENDED, MISSING, BrokerOrder, Command, Held
-from intents.execution.looking import Look, MissingOrders
-from intents.execution.sending import Dispatch
-from intents.execution.settling import is_overordered, settle
-from intents.execution.watching import Believed
-from intents.execution.work import (
-    Answer,
-    Claimed,
-    Heard,
-    KnownOrder,
-    Later,
-    Resolution,
-    Unknown,
-    Verdict,
-    Work,
-    client_order_id,
-)
+from intents.execution.dispatch import Dispatch
+from intents.execution.model.commands import ClaimSnapshot, KnownOrder, LeasedCommand
+from intents.execution.model.inputs import BrokerReport, DispatchResult, Resolution
+from intents.execution.model.known_orders import KnownOpenOrder
+from intents.execution.model.local_decisions import decide_locally
+from intents.execution.model.locked_intent import MISSING, BrokerOrder, Command, LockedIntent, Progress
+from intents.execution.model.settlement import Settlement
+from intents.execution.model.settling import settle
+from intents.execution.model.verdicts import RetryLater, Unknown, Verdict
+from intents.execution.reconciliation import AccountReconciliation, MissingOrders
 from intents.model import TERMINAL, Intent, Spec, Status, Update, follow
 
 from .simulated import START, Simulated, is_ours
@@ -52,21 +45,20 @@ def limit(quantity: int, price: int) -> Spec:
 
 class Story:
     def __init__(self, seed: int, **broker: Any) -> None:
-        self.dice, self.told = random.Random(seed), list[str]()
-        self.broker = Simulated(self.dice, self.told.append, **broker)
+        self.dice, self.story = random.Random(seed), list[str]()
+        self.broker = Simulated(self.dice, self.story.append, **broker)
         self.account_id, self.prices, self.halted = uuid4(), 1, False
-        self.left_behind: list[Answer] = []
+        self.left_behind: list[DispatchResult] = []
         spec = limit(self.dice.randint(5, 30), 1)
         intent = Intent(
             id=uuid4(), symbol="ABC", order_side="BUY", route_strategy="AUTO", spec=spec, quantity=spec.quantity,
             status=Status.PENDING, filled_quantity=NONE, average_fill_price=None, broker_order_id=None,
             reason_code=None, outcome=None, version=1, created_at=START, updated_at=START,
         )  # fmt: skip
-        self.held = Held(
-            account_id=self.account_id, intent=intent, orders={}, command=None, now=START, lease_token=None,
-            next_attempt_at=START, submit_started_at=None, accepted_at=None, attempts=0, open_actions=1,
-            done_sequence=0,
-        )  # fmt: skip
+        progress = Progress(None, START, None, None, attempts=0, open_actions=1, done_sequence=0)
+        self.locked = LockedIntent(self.account_id, intent, {}, None, progress, START)
+        self.orders: dict[str, BrokerOrder] = {}
+        self.events: list[dict[str, Any]] = []
         self.commands = [self._command(1, "CREATE", spec)]
 
     def _command(self, sequence: int, type_: str, spec: Spec | None) -> Command:
@@ -74,130 +66,150 @@ class Story:
 
     # ---- the platform
 
+    @property
+    def intent(self) -> Intent:
+        return self.locked.intent
+
+    @property
+    def progress(self) -> Progress:
+        return self.locked.progress
+
+    @property
+    def unsettled(self) -> Command | None:
+        left = (command for command in self.commands if command.sequence > self.progress.done_sequence)
+        return next(left, None) if self.progress.open_actions else None
+
     def submit(self, type_: str, spec: Spec | None = None) -> None:
-        after = follow(self.held.intent.status, Update(type_))
+        after = follow(self.intent.status, Update(type_))
         if after is None:
             return
-        self.told.append(f"{type_} {spec.terms if spec else ''}")
+        self.story.append(f"{type_} {spec.terms if spec else ''}")
         self.commands.append(self._command(len(self.commands) + 1, type_, spec))
-        self.held.open_actions += 1
-        self.held.intent = replace(self.held.intent, status=after)
-        if self.held.open_actions == 1:
-            self.held.next_attempt_at = self.broker.now
+        self.progress.open_actions += 1
+        self.locked = replace(self.locked, intent=replace(self.intent, status=after))
+        if self.progress.open_actions == 1:
+            self.progress.next_attempt_at = self.broker.now
 
     def submit_replace(self) -> None:
         self.prices += 1
-        self.submit("REPLACE", limit(max(1, int(self.held.intent.quantity) + self.dice.randint(-5, 5)), self.prices))
+        self.submit("REPLACE", limit(max(1, int(self.intent.quantity) + self.dice.randint(-5, 5)), self.prices))
 
-    def settle(self, happening: Answer | Heard | Resolution) -> None:
-        held = self.held
-        held.now = self.broker.now
-        left = (one for one in self.commands if one.sequence > held.done_sequence)
-        held.command = next(left, None) if held.open_actions else None
-        settle(held, [happening])
-        for name in held.unsent:
-            held.orders.pop(name, None)
-        held.unsent.clear()
-        rows = {one.name[-4:]: (one.broker_order_id, str(one.status), one.unwanted) for one in held.orders.values()}
-        self.told.append(f"   {type(happening).__name__}: {held.intent.status} {held.intent.filled_quantity}, {rows}")
+    def settle(self, given: DispatchResult | BrokerReport | Resolution) -> None:
+        """As the recorder does: lock, settle, write what has changed."""
+        self.locked = replace(self.locked, orders=self.orders, now=self.broker.now, command=self.unsettled)
+        settlement = settle(self.locked, [(0, given)])
+        self.write(settlement)
+        rows = {key[-4:]: (one.broker_order_id, str(one.status), one.unwanted) for key, one in self.orders.items()}
+        self.story.append(f"   {type(given).__name__}: {self.intent.status} {self.intent.filled_quantity}, {rows}")
+
+    def write(self, settlement: Settlement) -> None:
+        if not settlement.is_changed:
+            return
+        self.orders |= {order.key: order for order in settlement.changed_orders}
+        for key in settlement.deleted_orders:
+            del self.orders[key]
+        self.events += settlement.events
+        self.locked = replace(self.locked, intent=settlement.intent, progress=settlement.progress)
 
     def execute(self) -> None:
         """One run of an executor. Sometimes it loses its lease, and what it has to say comes later or never."""
-        held = self.held
-        command = next((one for one in self.commands if one.sequence > held.done_sequence), None)
-        if command is None or not held.open_actions or held.next_attempt_at > self.broker.now:
+        command = self.unsettled
+        if command is None or self.progress.next_attempt_at > self.broker.now:
             return
-        work = self._claimed(command)
-        answer = Answer(work, decide_here(work) or self._dispatched(work))
+        leased = self._claimed(command)
+        answer = DispatchResult(leased, decide_locally(leased) or self._dispatched(leased))
         if not self.broker.calm and self.dice.random() < 0.3:
             self.broker.live()
-            self.hear()
+            self.receive_updates()
         if not self.broker.calm and self.dice.random() < 0.1:
-            self.told.append("lost its lease")
-            held.lease_token, held.absences = None, 0
-            held.next_attempt_at = self.broker.now + timedelta(seconds=15)
+            self.story.append("lost its lease")
+            self.progress.lease_token, self.progress.absences = None, 0
+            self.progress.next_attempt_at = self.broker.now + timedelta(seconds=15)
             self.left_behind.append(answer)
             return
         self.settle(answer)
 
-    def _claimed(self, command: Command) -> Work:
-        held, now, name = self.held, self.broker.now, client_order_id(command.id)
-        started, held.submit_started_at, held.lease_token = held.submit_started_at, now, uuid4()
-        self.told.append(
+    def _claimed(self, command: Command) -> LeasedCommand:
+        progress, now, name = self.progress, self.broker.now, client_order_id(command.id)
+        started, progress.submit_started_at, progress.lease_token = progress.submit_started_at, now, uuid4()
+        self.story.append(
             f"run of {command.type} {name[-4:]}, sent before: {started is not None}, halted: {self.halted}"
         )
         if command.type != "CANCEL":
-            held.orders.setdefault(name, BrokerOrder(name, command.sequence, None, "STARTED", set(), NONE, NONE, NONE))
+            self.orders.setdefault(name, BrokerOrder(name, command.sequence, None, "STARTED", set(), NONE, NONE, NONE))
         known = (
-            KnownOrder(one.name, one.broker_order_id, one.status in ENDED, one.filled_quantity)
-            for one in held.orders.values()
+            KnownOrder(one.key, one.broker_order_id, one.status in ENDED, one.filled_quantity)
+            for one in self.orders.values()
         )
-        return Work(
-            account_id=self.account_id, organization_id=self.account_id, intent_id=held.intent.id,
-            lease_token=held.lease_token, lease_ends=elapsed() + 60, now=now, action_id=command.id,
+        return LeasedCommand(
+            account_id=self.account_id, organization_id=self.account_id, intent_id=self.intent.id,
+            lease_token=progress.lease_token, lease_ends=elapsed() + 60, now=now, action_id=command.id,
             type=command.type, created_at=START,
-            symbol="ABC", order_side="BUY", spec=command.spec or held.intent.spec, quantity=held.intent.quantity,
-            filled_quantity=held.intent.filled_quantity, status=held.intent.status,
-            broker_order_id=held.intent.broker_order_id, orders=tuple(known), started_before=started,
-            attempts=held.attempts, absences=held.absences, broker="paper", environment="paper",
+            symbol="ABC", order_side="BUY", spec=command.spec or self.intent.spec, quantity=self.intent.quantity,
+            filled_quantity=self.intent.filled_quantity, status=self.intent.status,
+            broker_order_id=self.intent.broker_order_id, orders=tuple(known), started_before=started,
+            attempts=progress.attempts, absences=progress.absences, broker="paper", environment="paper",
             halted_by="account" if self.halted else None, stale_millis=None, credential=None, bound_credential=None,
-            opened_account=None, claimed=Claimed(elapsed(), command.sequence, "AUTO", None, 1, START, 1, 0, None),
+            opened_account=None,
+            snapshot=ClaimSnapshot(elapsed(), command.sequence, "AUTO", None, 1, START, 1, 0, None),
         )  # fmt: skip
 
-    def _dispatched(self, work: Work) -> Verdict:
+    def _dispatched(self, leased: LeasedCommand) -> Verdict:
         try:
-            return Dispatch(self.broker, work, lambda same: same).run()  # type: ignore[arg-type]
+            return Dispatch(self.broker, leased, lambda same: same).run()  # type: ignore[arg-type]
         except OutcomeUnknown as error:
             return Unknown(error.reason)
         except NotSent as error:
-            return Later(1.0, error.reason)
+            return RetryLater(1.0, error.reason)
 
-    def hear(self) -> None:
+    def receive_updates(self) -> None:
         while self.broker.updates and self.dice.random() < 0.6:
             update = self.broker.next_update()
-            if update and update.order.client_order_id in self.held.orders:
-                self.settle(Heard(self.account_id, update.order, self.broker.now, update.execution, update.told))
+            if update and update.order.client_order_id in self.orders:
+                self.settle(
+                    BrokerReport(self.account_id, update.order, self.broker.now, update.execution, update.rejection)
+                )
 
-    def look(self) -> None:
-        held = self.held
-        believed = [
-            Believed(
-                one.name.partition("#")[0],
+    def reconcile(self) -> None:
+        known_orders = [
+            KnownOpenOrder(
+                one.key.partition(DUPLICATE)[0],
                 one.broker_order_id,
                 str(one.status),
                 one.filled_quantity,
                 START,
                 unwanted=one.unwanted,
-                of_ended=held.intent.status in TERMINAL,
+                of_ended=self.intent.status in TERMINAL,
             )
-            for one in held.orders.values()
+            for one in self.orders.values()
             if one.status not in ENDED and (one.broker_order_id or one.status == MISSING)
         ]
         try:
-            found = Look(self.account_id, self.broker, believed, AlwaysDue()).differences()  # type: ignore[arg-type]
+            found = AccountReconciliation(self.account_id, self.broker, known_orders, AlwaysDue()).differences()  # type: ignore[arg-type]
         except BrokerError:
             return
         for one in found:
-            if one.order.client_order_id in held.orders:
+            if one.order.client_order_id in self.orders:
                 self.settle(one)
 
     def guard(self) -> None:
         """As `overfill` does."""
-        intent = self.held.intent
-        if is_overordered(self.held) and intent.status in (Status.ACCEPTED, Status.PARTIALLY_FILLED):
+        intent = self.intent
+        is_overordered = Settlement.begin(replace(self.locked, orders=self.orders)).is_overordered
+        if is_overordered and intent.status in (Status.ACCEPTED, Status.PARTIALLY_FILLED):
             nothing_left = self.halted or intent.quantity <= intent.filled_quantity
             self.submit("CANCEL") if nothing_left else self.submit("REPLACE", intent.spec)
 
     def operator(self) -> None:
         """Says that it never arrived, which may be wrong."""
-        command = next((one for one in self.commands if one.sequence > self.held.done_sequence), None)
-        if command and self.held.intent.outcome == "unknown":
-            self.settle(Resolution(self.account_id, self.held.intent.id, client_order_id(command.id), "not there"))
+        command = self.unsettled
+        if command and self.intent.outcome == "unknown":
+            self.settle(Resolution(self.account_id, self.intent.id, client_order_id(command.id), "not there"))
 
     def toggle_halt(self) -> None:
         self.halted = not self.halted
 
-    def hear_of_lost_run(self) -> None:
+    def receive_lost_result(self) -> None:
         if self.left_behind:
             self.settle(self.left_behind.pop(0))
 
@@ -205,9 +217,9 @@ class Story:
 
     def play(self) -> None:
         happens = {
-            self.execute: 35, self.submit_replace: 18, self.broker.live: 10, self.hear: 10, self.look: 6,
-            self.toggle_halt: 8, self.broker.deliver_late: 10, self.hear_of_lost_run: 3, self.operator: 1,
-            self.broker.somebody_acts: 1, lambda: self.submit("CANCEL"): 1,
+            self.execute: 35, self.submit_replace: 18, self.broker.live: 10, self.receive_updates: 10,
+            self.reconcile: 6, self.toggle_halt: 8, self.broker.deliver_late: 10, self.receive_lost_result: 3,
+            self.operator: 1, self.broker.somebody_acts: 1, lambda: self.submit("CANCEL"): 1,
         }  # fmt: skip
         self.broker.calm = self.dice.random() < 0.8  # most begin with an order that is accepted
         self.execute()
@@ -219,11 +231,11 @@ class Story:
         self.come_to_rest()
 
     def come_to_rest(self) -> None:
-        self.told.append("---- nothing goes wrong any more")
+        self.story.append("---- nothing goes wrong any more")
         self.broker.calm = True
         while self.broker.on_their_way or self.left_behind:
             self.broker.deliver_late()
-            self.hear_of_lost_run()
+            self.receive_lost_result()
             if self.dice.random() < 0.5:
                 self._turn()
         for _ in range(40):
@@ -234,22 +246,22 @@ class Story:
         self.broker.live()
         self.execute()
         while self.broker.updates:
-            self.hear()
-        self.look()
+            self.receive_updates()
+        self.reconcile()
         self.guard()
 
     def judge(self) -> None:
-        intent = self.held.intent
+        intent = self.intent
         orders = [one for one in self.broker.orders_by_id.values() if is_ours(one)]
-        trades = [event["payload"] for event in self.held.events if event["type"] == "BROKER_TRADE"]
+        trades = [event["payload"] for event in self.events if event["type"] == "BROKER_TRADE"]
         assert intent.filled_quantity == sum((one.filled_quantity for one in orders), NONE), "fills"
         assert intent.filled_quantity == sum((Decimal(one["quantity"]) for one in trades), NONE), "trades"
-        assert self.held.open_actions == 0, "a command is unsettled"
+        assert self.progress.open_actions == 0, "a command is unsettled"
         self._judge_open([one for one in orders if one.status in OPEN])
 
     def _judge_open(self, there: list[Order]) -> None:
-        intent = self.held.intent
-        here = [one for one in self.held.orders.values() if one.broker_order_id and one.status not in ENDED]
+        intent = self.intent
+        here = [one for one in self.orders.values() if one.broker_order_id and one.status not in ENDED]
         assert [one.broker_order_id for one in here] == [one.broker_order_id for one in there], "open orders"
         if intent.status in TERMINAL:
             assert there == [], "open after the end"
@@ -257,7 +269,9 @@ class Story:
         [order] = there
         assert order.broker_order_id == intent.broker_order_id
         assert (order.quantity or NONE) - order.filled_quantity == intent.quantity - intent.filled_quantity, "the total"
-        assert self.broker.limits[order.broker_order_id] == intent.spec.price("limit_price"), "another order than asked"
+        assert self.broker.limits[order.broker_order_id] == intent.spec.price("limit_price"), (
+            "another order than wanted"
+        )
         assert order.status is OrderStatus.WORKING
 
 
@@ -273,4 +287,4 @@ def test_whatever_happens_on_the_way_the_intent_is_in_the_end_what_the_broker_ha
             story.play()
             story.judge()
         except Exception as error:
-            raise AssertionError("\n".join([f"seed {seed}: {error!r}", *story.told])) from error
+            raise AssertionError("\n".join([f"seed {seed}: {error!r}", *story.story])) from error

@@ -100,7 +100,7 @@ def test_failures_of_one_organization_keep_only_that_one_waiting(clock):
         fail(breaker, A)
         clock.now += 0.1
 
-    assert breaker.word == "closed" and breaker.wait(A) > 0 and breaker.wait(B) == 0
+    assert breaker.state_name == "closed" and breaker.wait(A) > 0 and breaker.wait(B) == 0
     breaker.succeeded(A)
     assert breaker.wait(A) == 0 and open_circuits == [0, 1, 0]
 
@@ -108,7 +108,7 @@ def test_failures_of_one_organization_keep_only_that_one_waiting(clock):
 def test_failures_of_several_organizations_that_are_most_of_all_open_the_circuit_for_them(breaker):
     fail(breaker, A, B, A, B, A)
 
-    assert breaker.word == "open" and breaker.wait(A) > 0 and breaker.wait(B) > 0
+    assert breaker.state_name == "open" and breaker.wait(A) > 0 and breaker.wait(B) > 0
 
 
 def test_failures_of_several_organizations_that_are_not_most_of_all_do_not(breaker):
@@ -116,7 +116,7 @@ def test_failures_of_several_organizations_that_are_not_most_of_all_do_not(break
         breaker.succeeded(organization_id)
     fail(breaker, A, B, A, B, A, B)
 
-    assert breaker.word == "closed" and breaker.wait(C) == breaker.wait(D) == 0
+    assert breaker.state_name == "closed" and breaker.wait(C) == breaker.wait(D) == 0
 
 
 def test_who_has_not_failed_tries_at_once_although_the_others_fail_and_closes_the_circuit_by_it(breaker):
@@ -126,7 +126,7 @@ def test_who_has_not_failed_tries_at_once_although_the_others_fail_and_closes_th
     assert breaker.wait(C) > 0, "but it tries before it trusts"
     breaker.succeeded(C)
 
-    assert breaker.word == "closed" and breaker.wait(C) == breaker.wait(D) == 0
+    assert breaker.state_name == "closed" and breaker.wait(C) == breaker.wait(D) == 0
     assert breaker.wait(A) > 0, "whose own failures still count"
 
 
@@ -147,7 +147,7 @@ def test_a_try_that_finds_a_line_opens_it_to_all_whatever_becomes_of_the_request
 
     fail(breaker, A)
 
-    assert breaker.word == "closed" and breaker.wait(B) == 0
+    assert breaker.state_name == "closed" and breaker.wait(B) == 0
 
 
 def test_an_answer_to_one_closes_the_circuit_also_for_whoever_still_waits_for_his_own_try(clock, breaker):
@@ -166,7 +166,7 @@ def test_an_organization_that_fails_has_its_try_however_many_others_keep_failing
     """Six whose tries time out after three seconds come before the seventh whenever somebody may try."""
     *others, seventh = (UUID(int=number) for number in range(1, 8))
     fail(breaker, seventh, *others, *others)
-    assert breaker.word == "open"
+    assert breaker.state_name == "open"
     tries: dict[UUID, float] = {}
 
     until = clock.now + 60
@@ -182,7 +182,7 @@ def test_an_organization_that_fails_has_its_try_however_many_others_keep_failing
     assert clock.now < until
 
 
-def test_organizations_that_are_not_heard_of_any_more_are_forgotten(clock, breaker):
+def test_organizations_that_have_not_tried_for_long_are_forgotten(clock, breaker):
     for number in range(1000):
         breaker.failed(UUID(int=number), connected=True)
     clock.now += FORGET_SECONDS + 60
@@ -237,14 +237,14 @@ class Calls(RuleBasedStateMachine):
             self.unreached = False
             assert self.breaker.state == CLOSED
         elif end == "nothing":
-            self.breaker.let_another_try(organization_id)
+            self.breaker.abandon_trial(organization_id)
         else:
             self.breaker.failed(organization_id, connected=end == "failed")
             self.failing |= {organization_id} if end == "failed" else set()
             self.unreached |= end == "unreached"
 
     def teardown(self) -> None:
-        """Whoever waits as long as he is told passes in the end."""
+        """Whoever waits as long as `wait` says passes in the end."""
         for organization_id in (A, B, C, D):
             for _ in range(200):
                 if (wait := self.breaker.wait(organization_id)) == 0:

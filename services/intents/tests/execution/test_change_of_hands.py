@@ -10,6 +10,7 @@ import requests
 
 from intents.brokers import OrderStatus
 from intents.execution import operator, recorder
+from intents.execution.client_order_id import client_order_id
 from intents.execution.credentials import derived
 
 from .conftest import PAPER_SECRET, give_credential
@@ -36,7 +37,7 @@ def let_it_ask(desk: Any) -> None:
 
 @pytest.fixture
 def reconciler(start: Callable[..., Any]) -> Any:
-    """Only where a test wants it: it would find out what an unknown outcome is before anybody has asked."""
+    """Only where a test wants it: it would find out what an unknown outcome is before anybody has queried it."""
     worker = start("reconciler")
     yield worker
     worker.stop()
@@ -48,7 +49,7 @@ def state() -> Callable[..., Any]:
 
 
 def of_desk(desk: Any, paper: Any) -> list[Any]:
-    ours = {f"tip-{row['id'].hex}" for row in desk.rows("action")}
+    ours = {client_order_id(row["id"]) for row in desk.rows("action")}
     return [one for one in paper.ledger() if one["client_order_id"] in ours]
 
 
@@ -132,13 +133,13 @@ def out_of_reach(new_desk: Any, eventually: Any, state: Any) -> tuple[Any, Any]:
     return desk, intent
 
 
-def test_what_no_credential_can_query_waits_for_an_operator_and_is_not_sent_elsewhere(out_of_reach, paper, state):
+def test_what_no_credential_can_query_waits_for_an_operator_and_is_sent_to_no_other_account(out_of_reach, paper, state):
     desk, intent = out_of_reach
 
     assert [order["posts"] for order in of_desk(desk, paper)] == [1]
     assert state(desk, intent)["outcome"] == "unknown"
     [listed] = [one for one in operator.unresolved(desk.deps.engine) if one.account_id == desk.account_id]
-    assert listed.client_order_id == f"tip-{UUID(intent['id']).hex}" and listed.broker_account
+    assert listed.client_order_id == client_order_id(UUID(intent["id"])) and listed.broker_account
 
 
 def test_an_operator_says_what_became_of_the_order(out_of_reach, paper, state):
@@ -146,13 +147,13 @@ def test_an_operator_says_what_became_of_the_order(out_of_reach, paper, state):
     [order] = of_desk(desk, paper)
     found = operator.Found(order["order_id"], OrderStatus.FILLED, Decimal(10), Decimal("100.01"))
 
-    operator.resolve(desk.deps.engine, f"tip-{UUID(intent['id']).hex}", found, "seen in the broker's list")
+    operator.resolve(desk.deps.engine, client_order_id(UUID(intent["id"])), found, "seen in the broker's list")
 
     settled = state(desk, intent)
     assert settled["status"] == "FILLED" and settled["filled_quantity"] == "10" and settled["outcome"] is None
     assert settled["broker_order_id"] == order["order_id"]
     with pytest.raises(operator.NotUnresolved):
-        operator.resolve(desk.deps.engine, f"tip-{UUID(intent['id']).hex}", None, "again")
+        operator.resolve(desk.deps.engine, client_order_id(UUID(intent["id"])), None, "again")
 
 
 def test_a_command_is_settled_also_if_its_order_waits_for_an_operator_at_once(out_of_reach, paper, monkeypatch, state):
@@ -161,25 +162,27 @@ def test_a_command_is_settled_also_if_its_order_waits_for_an_operator_at_once(ou
     [order] = of_desk(desk, paper)
     record = recorder.record
 
-    def record_and_look(*arguments: Any) -> Any:
+    def record_and_check(*arguments: Any) -> Any:
         recorded = record(*arguments)
         desk.execute("UPDATE intents.intent SET reason_code = 'OPERATOR_REQUIRED' WHERE account_id = :account_id")
         return recorded
 
-    monkeypatch.setattr(recorder, "record", record_and_look)
+    monkeypatch.setattr(recorder, "record", record_and_check)
     found = operator.Found(order["order_id"], OrderStatus.WORKING, Decimal(0), None)
 
-    resolved = operator.resolve(desk.deps.engine, f"tip-{UUID(intent['id']).hex}", found, "seen in the broker's list")
+    resolved = operator.resolve(
+        desk.deps.engine, client_order_id(UUID(intent["id"])), found, "seen in the broker's list"
+    )
 
     assert (resolved.type, state(desk, intent)["status"]) == ("CREATE", "ACCEPTED")
     with pytest.raises(operator.StillUnresolved):
-        operator.resolve(desk.deps.engine, f"tip-{UUID(intent['id']).hex}", found, "the same again")
+        operator.resolve(desk.deps.engine, client_order_id(UUID(intent["id"])), found, "the same again")
 
 
 def test_an_operator_says_that_there_is_no_order(out_of_reach, state):
     desk, intent = out_of_reach
 
-    operator.resolve(desk.deps.engine, f"tip-{UUID(intent['id']).hex}", None, "not in the broker's list")
+    operator.resolve(desk.deps.engine, client_order_id(UUID(intent["id"])), None, "not in the broker's list")
 
     settled = state(desk, intent)
     assert settled["status"] == "FAILED" and settled["reason_code"] == "RESOLVED_BY_OPERATOR"
@@ -194,7 +197,7 @@ def test_an_accepted_order_that_no_credential_can_query_waits_for_an_operator(ne
     eventually(lambda: state(desk, intent)["status"] == "ACCEPTED")
     give_credential(desk, f"second of {desk.account_id}", version=2)
     eventually(lambda: state(desk, intent)["reason_code"] == "OPERATOR_REQUIRED", 60)
-    name, [order] = f"tip-{UUID(intent['id']).hex}", of_desk(desk, paper)
+    name, [order] = client_order_id(UUID(intent["id"])), of_desk(desk, paper)
 
     with pytest.raises(operator.WasAccepted):
         operator.resolve(desk.deps.engine, name, None, "no")
@@ -231,13 +234,13 @@ def test_an_open_order_of_an_ended_intent_is_listed_until_it_has_ended(desk, rea
 
 
 @pytest.mark.usefixtures("reconciler")
-def test_an_order_that_surfaces_after_its_intent_has_ended_is_told_and_canceled(
+def test_an_order_that_surfaces_after_its_intent_has_ended_is_logged_and_canceled(
     desk, paper, hold_back, reaches, eventually
 ):
     """Sent by an executor that died, canceled, not found at the broker for long enough, and there all the same."""
     with hold_back():
         intent = desk.created(create())
-        name = f"tip-{UUID(intent['id']).hex}"
+        name = client_order_id(UUID(intent["id"]))
         desk.execute(
             "INSERT INTO intents.broker_order (account_id, client_order_id, intent_id, action_sequence, status, "
             "credential) VALUES (:account_id, :name, :intent_id, 1, 'STARTED', 'derived')",
@@ -258,8 +261,8 @@ def test_an_order_that_surfaces_after_its_intent_has_ended_is_told_and_canceled(
 
     eventually(lambda: [order["status"] for order in of_desk(desk, paper)] == ["canceled"], 60)
 
-    def told() -> list[Any]:
+    def events() -> list[Any]:
         return [row for row in desk.rows("broker_event") if row["payload"].get("reason_code") == "ORDER_AFTER_END"]
 
-    assert {row["to_status"] for row in eventually(told)} == {"CANCELED"}
+    assert {row["to_status"] for row in eventually(events)} == {"CANCELED"}
     assert reaches(intent, "CANCELED")["reason_code"] == "ORDER_AFTER_END"

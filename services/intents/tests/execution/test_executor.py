@@ -7,6 +7,7 @@ from uuid import UUID, uuid5
 import pytest
 import requests
 
+from intents.execution.client_order_id import client_order_id
 from intents.execution.credentials import derived
 
 from .conftest import give_credential
@@ -50,7 +51,7 @@ def test_an_intent_is_one_order_at_the_broker(desk, orders, events, reaches):
     state = reaches(intent, "ACCEPTED")
 
     [order] = orders()
-    assert order["client_order_id"] == f"tip-{UUID(intent['id']).hex}" and order["posts"] == 1
+    assert order["client_order_id"] == client_order_id(UUID(intent["id"])) and order["posts"] == 1
     assert order["order_id"] == state["broker_order_id"]
     assert [(one["from_status"], one["to_status"]) for one in events()] == [("PENDING", "ACCEPTED")]
 
@@ -63,15 +64,17 @@ def test_what_the_broker_says_carries_the_trace_of_the_command(desk, events, rea
     assert [trace in one["traceparent"] for one in events()] == [True]
 
 
-def test_a_fill_is_told_as_order_trade_and_position(desk, paper, events, reaches, eventually):
+def test_a_fill_is_logged_as_order_trade_and_position(desk, paper, events, reaches, eventually):
     paper.quote("FILLS", "9.99", "10.01")
 
     state = reaches(desk.created(create("FILLS", "3")), "FILLED")
 
     assert state["filled_quantity"] == "3" and state["leaves_quantity"] == "0"
     assert float(state["average_fill_price"]) == 10.01
-    told = [one["type"] for one in events() if one["type"] != "BROKER_POSITION"]  # which comes with it or by looking
-    assert told == ["BROKER_ORDER", "BROKER_TRADE", "BROKER_ORDER"]
+    types = [
+        one["type"] for one in events() if one["type"] != "BROKER_POSITION"
+    ]  # which comes with it or by reconciliation
+    assert types == ["BROKER_ORDER", "BROKER_TRADE", "BROKER_ORDER"]
     position = eventually(lambda: [one["payload"] for one in events() if one["type"] == "BROKER_POSITION"])[-1]
     assert (position["symbol"], position["quantity"]) == ("FILLS", "3")
     assert [one["quantity"] for one in desk.rows("position")] == [3]
@@ -262,7 +265,7 @@ def test_an_order_open_for_too_long_is_canceled_by_the_system(desk, reaches):
     assert latest["actor"]["type"] == "system"
 
 
-def test_orders_placed_elsewhere_are_shown_and_not_made_into_intents(desk, paper, events, reaches, eventually):
+def test_external_orders_are_shown_and_not_made_into_intents(desk, paper, events, reaches, eventually):
     reaches(desk.created(create()), "ACCEPTED")
     keys = derived(desk.account_id, "for-tests-only")
     headers = {"APCA-API-KEY-ID": keys["key_id"], "APCA-API-SECRET-KEY": keys["secret_key"]}
@@ -323,9 +326,9 @@ def test_a_refused_credential_parks_the_intent_and_tells_accounts_and_a_new_one_
 
     eventually(lambda: state()["reason_code"] == "CREDENTIAL_INVALID")
     assert state()["status"] == "PENDING"
-    [told] = [row for row in desk.outbox() if row["event_type"] == "credential.invalid"]
-    assert told["payload"]["credential_id"] == str(uuid5(desk.account_id, "credential"))
-    assert "mine" not in str(told["payload"])
+    [event] = [row for row in desk.outbox() if row["event_type"] == "credential.invalid"]
+    assert event["payload"]["credential_id"] == str(uuid5(desk.account_id, "credential"))
+    assert "mine" not in str(event["payload"])
 
     give_credential(desk, "valid-key", version=2)
     eventually(lambda: state()["status"] == "ACCEPTED")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from intents.execution.account_limiter import AccountConcurrencyLimiter
 from intents.execution.fair_share import allowance, may_take_another
-from intents.execution.in_hand import CLAIM, GUARANTEED, InHand
-from intents.execution.turns import Turns
+from intents.execution.in_flight import CLAIM, GUARANTEED, InFlight
 
 A, B, C = (UUID(int=number) for number in range(1, 4))
 
@@ -76,25 +76,25 @@ def test_an_allowance_is_what_can_be_taken_one_after_the_other(held, free):
 
 
 def test_an_organization_with_many_accounts_leaves_threads_to_the_others():
-    turns = Turns(threads=32, account_calls=8)
-    begun = [turns.enter(Piece(A)) for _ in range(200)]
+    limiter = AccountConcurrencyLimiter(threads=32, account_calls=8)
+    begun = [limiter.enter(Piece(A)) for _ in range(200)]
 
     assert sum(begun) == 24
-    assert all(turns.enter(Piece(B)) for _ in range(4)), "who comes later finds a thread at once"
+    assert all(limiter.enter(Piece(B)) for _ in range(4)), "who comes later finds a thread at once"
 
 
 def test_organizations_take_turns_at_threads_and_accounts_within_them():
-    turns = Turns(threads=4, account_calls=1)
+    limiter = AccountConcurrencyLimiter(threads=4, account_calls=1)
     first = Piece(A)
     waiting = [Piece(A, first.account_id), Piece(A, first.account_id)]
-    assert turns.enter(first) and not any(turns.enter(piece) for piece in waiting)
+    assert limiter.enter(first) and not any(limiter.enter(piece) for piece in waiting)
     others = [Piece(A) for _ in range(4)] + [Piece(B) for _ in range(4)]
-    running = [first, *(piece for piece in others if turns.enter(piece))]
+    running = [first, *(piece for piece in others if limiter.enter(piece))]
 
     ended: list[Any] = []
     while running:
         ended.append(running.pop(0))
-        running += turns.leave(ended[-1])
+        running += limiter.leave(ended[-1])
 
     assert len(ended) == 11 and set(ended) == {first, *waiting, *others}
     assert [piece for piece in ended if piece.account_id == first.account_id] == [first, *waiting], "each in its order"
@@ -104,56 +104,56 @@ def test_organizations_take_turns_at_threads_and_accounts_within_them():
 @given(st.data())
 def test_whatever_comes_and_goes_nobody_has_more_than_its_share_and_nothing_is_lost(data):
     threads, calls = data.draw(st.integers(1, 12), "threads"), data.draw(st.integers(1, 4), "calls")
-    turns, running, entered, ended = Turns(threads, calls), [], 0, 0
+    limiter, running, entered, ended = AccountConcurrencyLimiter(threads, calls), [], 0, 0
     accounts = {each: [uuid4() for _ in range(3)] for each in (A, B, C)}
     for _ in range(data.draw(st.integers(1, 60), "steps")):
         if running and data.draw(st.booleans(), "ends"):
-            running += turns.leave(running.pop(data.draw(st.integers(0, len(running) - 1))))
+            running += limiter.leave(running.pop(data.draw(st.integers(0, len(running) - 1))))
             ended += 1
         else:
             organization_id = data.draw(st.sampled_from([A, B, C]))
             piece = Piece(organization_id, data.draw(st.sampled_from(accounts[organization_id])))
             entered += 1
-            running += [piece] if turns.enter(piece) else []
+            running += [piece] if limiter.enter(piece) else []
         assert len(running) <= threads
         assert max(Counter(piece.account_id for piece in running).values(), default=0) <= calls
     while running:
-        running += turns.leave(running.pop())
+        running += limiter.leave(running.pop())
         ended += 1
 
-    assert ended == entered and turns.blocked() == {}
+    assert ended == entered and limiter.blocked() == {}
 
 
 def test_what_waits_for_its_own_account_is_said_so_that_nothing_more_of_it_is_claimed():
-    turns = Turns(threads=8, account_calls=1)
+    limiter = AccountConcurrencyLimiter(threads=8, account_calls=1)
     pieces = [Piece(A, B) for _ in range(3)]
-    assert [turns.enter(piece) for piece in pieces] == [True, False, False]
+    assert [limiter.enter(piece) for piece in pieces] == [True, False, False]
 
-    assert turns.blocked() == {B: (A, 2)}
+    assert limiter.blocked() == {B: (A, 2)}
 
 
 def test_who_has_much_in_hand_may_claim_less_and_who_has_none_always_something():
-    in_hand = InHand()
-    nobody = in_hand.room(32, {})
+    in_hand = InFlight()
+    nobody = in_hand.budget(32, {})
     in_hand.add([Piece(A)] * 24)
-    beside = in_hand.room(32, {})
+    beside = in_hand.budget(32, {})
     in_hand.add([Piece(B)] * 100)
-    flooded = in_hand.room(32, {})
+    flooded = in_hand.budget(32, {})
     in_hand.remove([Piece(A)] * 24 + [Piece(B)] * 100)
 
     assert nobody.of_others == 24 and nobody.is_ample
     assert beside.allowances == {A: 0} and beside.of_others == 6 and not beside.is_ample
     assert flooded.allowances == {A: 0, B: 0} and flooded.of_others == flooded.total == GUARANTEED
-    assert in_hand.room(32, {}) == nobody
+    assert in_hand.budget(32, {}) == nobody
 
 
 def test_what_waits_for_its_own_account_takes_nobodys_place_in_hand():
-    in_hand, account_id = InHand(), uuid4()
+    in_hand, account_id = InFlight(), uuid4()
     in_hand.add([Piece(A, account_id)] * 32)
 
-    assert in_hand.room(32, {account_id: (A, 24)}).allowances == {A: 16}
+    assert in_hand.budget(32, {account_id: (A, 24)}).allowances == {A: 16}
 
 
 @pytest.mark.parametrize("most", [32, 1_000])
 def test_no_claim_is_larger_than_one_statement_should_take(most):
-    assert InHand().room(most, {}).total == min(CLAIM, most)
+    assert InFlight().budget(most, {}).total == min(CLAIM, most)

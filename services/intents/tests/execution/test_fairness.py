@@ -10,10 +10,11 @@ import requests
 
 from intents.brokers import Addresses, Brokers
 from intents.execution import store
+from intents.execution.broker_dispatcher import BrokerDispatcher
+from intents.execution.client_order_id import client_order_id
 from intents.execution.credentials import Credentials
 from intents.execution.executor import Executor
-from intents.execution.gateway import Gateway
-from intents.execution.work import Work
+from intents.execution.model.commands import LeasedCommand
 from tip_local.processes import free_port
 
 from ..broker_side import accept
@@ -25,21 +26,21 @@ LEASE_SECONDS = 600
 @pytest.fixture
 def nothing_due(desk: Desk) -> None:
     """What other tests have left is out of the way."""
-    while store.claim(desk.deps.direct, 1000, LEASE_SECONDS):
+    while store.claim(desk.deps.connections.autocommit(), 1000, LEASE_SECONDS):
         pass
 
 
 @pytest.fixture
-def claim(desk: Desk) -> Callable[..., list[Work]]:
-    def take(limit: int, **shares: Any) -> list[Work]:
+def claim(desk: Desk) -> Callable[..., list[LeasedCommand]]:
+    def take(limit: int, **shares: Any) -> list[LeasedCommand]:
         chosen = store.Shares(shares.pop("allowances", {}), shares.pop("of_others", limit), **shares)
-        return store.claim(desk.deps.direct, limit, LEASE_SECONDS, shares=chosen)
+        return store.claim(desk.deps.connections.autocommit(), limit, LEASE_SECONDS, shares=chosen)
 
     return take
 
 
-def counts(claimed: list[Work], *desks: Desk) -> list[int]:
-    by_organization = Counter(work.organization_id for work in claimed)
+def counts(claimed: list[LeasedCommand], *desks: Desk) -> list[int]:
+    by_organization = Counter(command.organization_id for command in claimed)
     return [by_organization[each.organization.id] for each in desks]
 
 
@@ -64,7 +65,7 @@ def test_what_an_organization_has_waiting_is_claimed_in_its_order(nothing_due, n
     desk = new_desk()
     intents = [UUID(action["intent_id"]) for action in fill_up(desk, 6)]
 
-    claimed = [work.intent_id for _ in range(3) for work in sorted(claim(2), key=lambda each: each.created_at)]
+    claimed = [command.intent_id for _ in range(3) for command in sorted(claim(2), key=lambda each: each.created_at)]
 
     assert claimed == intents
 
@@ -74,9 +75,9 @@ def test_organizations_whose_turn_it_was_come_last(nothing_due, new_desk, claim)
     for each in desks:
         fill_up(each, 3)
 
-    turns = [counts(claim(2, after=desks[last].organization.id), *desks) for last in (3, 1, 0)]
+    limiter = [counts(claim(2, after=desks[last].organization.id), *desks) for last in (3, 1, 0)]
 
-    assert turns == [[1, 1, 0, 0], [0, 0, 1, 1], [0, 1, 1, 0]]
+    assert limiter == [[1, 1, 0, 0], [0, 0, 1, 1], [0, 1, 1, 0]]
 
 
 def test_an_organization_that_has_its_share_in_hand_is_left_out(nothing_due, new_desk, claim):
@@ -94,11 +95,11 @@ def test_who_has_more_waiting_is_claimed_as_soon_as_a_call_ends_although_another
     waiting, is_claimed_again, nothing_due, new_desk
 ):
     blocked, prompt = new_desk(), new_desk()
-    gateway = Gateway(Brokers(Addresses()), Credentials(blocked.deps.engine, "for-tests-only"))
-    executor = Executor(blocked.deps.direct, gateway, threads=32, lease_seconds=LEASE_SECONDS)
+    dispatcher = BrokerDispatcher(Brokers(Addresses()), Credentials(blocked.deps.engine, "for-tests-only"))
+    executor = Executor(blocked.deps.connections, dispatcher, threads=32, lease_seconds=LEASE_SECONDS)
     fill_up(blocked, 2 * executor.account_calls)
     executor._take()
-    assert list(executor.turns.blocked()) == [blocked.account_id]
+    assert list(executor.limiter.blocked()) == [blocked.account_id]
     fill_up(prompt, waiting)
     executor._take()
     assert not executor._wake.is_set()
@@ -120,7 +121,7 @@ def test_orders_of_one_organization_that_time_out_do_not_delay_those_of_others(n
         for attacker in attackers:
             attacker.created(create(symbol="SIM.TIMEOUT_AFTER_ACCEPT"))
 
-    names = {f"tip-{row['id'].hex}" for attacker in attackers for row in attacker.rows("action")}
+    names = {client_order_id(row["id"]) for attacker in attackers for row in attacker.rows("action")}
 
     def sent() -> int:
         return sum(order["client_order_id"] in names for order in paper.ledger())
@@ -140,7 +141,9 @@ def test_orders_of_one_organization_that_time_out_do_not_delay_those_of_others(n
     assert circuits == {"paper paper": "closed"}
 
 
-def test_slow_accounts_of_one_organization_do_not_delay_the_looks_at_others(new_desk, start, scripted, eventually):
+def test_slow_accounts_of_one_organization_do_not_delay_the_reconciliation_of_others(
+    new_desk, start, scripted, eventually
+):
     slow, rounds = 20, 6
     first, other = new_desk(), new_desk()
     attackers = [first, *(new_desk(organization=first.organization) for _ in range(slow - 1))]
@@ -150,9 +153,9 @@ def test_slow_accounts_of_one_organization_do_not_delay_the_looks_at_others(new_
     scripted.slow, scripted.slow_seconds = keys, 10.0
     start("reconciler", PAPER_BROKER_URL=scripted.url, RECONCILE_SECONDS="0.5")
 
-    def looks() -> Counter[str | None]:
+    def queries() -> Counter[str | None]:
         return Counter(scripted.key_ids)
 
-    eventually(lambda: looks()[str(other.account_id)] >= rounds, 60)
+    eventually(lambda: queries()[str(other.account_id)] >= rounds, 60)
 
-    assert sum(looks()[key] for key in keys) < slow * rounds / 2, "it did not have to wait for a round of theirs"
+    assert sum(queries()[key] for key in keys) < slow * rounds / 2, "it did not have to wait for a round of theirs"

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 import requests
 
+from intents.execution.client_order_id import client_order_id
 from tip_local.processes import free_port
 
 
@@ -55,7 +57,7 @@ def test_one_account_with_slow_orders_does_not_take_all_the_threads(desk, new_de
     for intent in intents:
         reaches(intent, "ACCEPTED", "FILLED", seconds=90)
 
-    names = {f"tip-{row['id'].hex}" for one in (desk, other) for row in one.rows("action")}
+    names = {client_order_id(row["id"]) for one in (desk, other) for row in one.rows("action")}
     made = [order["client_order_id"] for order in paper.ledger() if order["client_order_id"] in names]
     assert len(made) == slow + 1
-    assert made.index(f"tip-{quick['id'].replace('-', '')}") < slow / 2
+    assert made.index(client_order_id(UUID(quick["id"]))) < slow / 2

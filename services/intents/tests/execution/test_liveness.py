@@ -8,12 +8,12 @@ import pytest
 
 from intents.brokers import Addresses, Brokers
 from intents.execution import store
+from intents.execution.broker_dispatcher import BrokerDispatcher
 from intents.execution.clock import elapsed
 from intents.execution.credentials import Credentials
-from intents.execution.gateway import Gateway
 from intents.execution.liveness import Liveness
-from intents.execution.work import Later
-from intents.store.direct import Direct
+from intents.execution.model.verdicts import RetryLater
+from intents.store.connections import PreparedConnections
 
 from .conftest import Worker
 from .scripted import Scripted
@@ -90,15 +90,15 @@ def test_the_lease_of_a_suspended_executor_is_not_taken(desk, start, successor, 
 
 @pytest.fixture
 def liveness(desk: Any) -> Any:
-    made = Liveness(desk.deps.engine, Direct(desk.deps.engine))
+    made = Liveness(desk.deps.engine, PreparedConnections(desk.deps.engine))
     yield made
     made.close()
 
 
 @pytest.fixture
-def gateway(desk: Any, scripted: Scripted, liveness: Liveness) -> Gateway:
+def dispatcher(desk: Any, scripted: Scripted, liveness: Liveness) -> BrokerDispatcher:
     brokers = Brokers(Addresses(paper=scripted.url, connect_seconds=5, read_seconds=10))
-    return Gateway(brokers, Credentials(desk.deps.engine, "for-tests-only"), is_current=liveness.is_current)
+    return BrokerDispatcher(brokers, Credentials(desk.deps.engine, "for-tests-only"), is_current=liveness.is_current)
 
 
 def terminate_session(desk: Any, holder: int, eventually: Callable[..., Any]) -> None:
@@ -108,18 +108,18 @@ def terminate_session(desk: Any, holder: int, eventually: Callable[..., Any]) ->
 
 
 def test_an_executor_whose_session_was_terminated_does_not_send_what_it_had_claimed(
-    desk, liveness, gateway, scripted, eventually
+    desk, liveness, dispatcher, scripted, eventually
 ):
     desk.created(create())
     holder = liveness.holder()
-    [work] = store.claim(desk.deps.direct, 1000, 60, holder=holder)
+    [command] = store.claim(desk.deps.connections.autocommit(), 1000, 60, holder=holder)
 
     scripted.says(200, {"id": "the account"})
 
     terminate_session(desk, holder, eventually)
-    verdict = gateway.carry_out(work)
+    verdict = dispatcher.dispatch(command)
 
-    assert isinstance(verdict, Later) and [method for method, _, _ in scripted.requests] == ["GET"]
+    assert isinstance(verdict, RetryLater) and [method for method, _, _ in scripted.requests] == ["GET"]
     assert liveness.holder() != holder and not liveness.is_current(holder)
     desk.execute("DELETE FROM intents.intent WHERE account_id = :account_id")
 
@@ -147,8 +147,8 @@ def test_a_lock_that_the_server_no_longer_has_is_replaced(liveness):
 def test_leases_of_a_holder_that_is_gone_are_released_and_those_of_a_live_one_are_not(desk, liveness, eventually):
     intents = [desk.created(create()) for _ in range(2)]
     mine = liveness.holder()
-    store.claim(desk.deps.direct, 1, 600, holder=mine)
-    store.claim(desk.deps.direct, 1, 600, holder=2**31 - 1)
+    store.claim(desk.deps.connections.autocommit(), 1, 600, holder=mine)
+    store.claim(desk.deps.connections.autocommit(), 1, 600, holder=2**31 - 1)
 
     eventually(liveness.check)
 
@@ -165,6 +165,6 @@ def test_what_the_broker_did_not_have_before_a_run_that_never_answered_says_noth
         "next_attempt_at = now() WHERE account_id = :account_id"
     )
 
-    claimed = store.claim(desk.deps.direct, 1000, 60)
+    claimed = store.claim(desk.deps.connections.autocommit(), 1000, 60)
 
-    assert [work.absences for work in claimed if work.account_id == desk.account_id] == [absences]
+    assert [command.absences for command in claimed if command.account_id == desk.account_id] == [absences]

@@ -1,4 +1,4 @@
-"""Hearing and looking: in the order in which it was told, no faster than the broker wishes, and for everybody."""
+"""Streams and reconciliation: in the order of the updates, no faster than the broker wishes, and for everybody."""
 
 import time
 from collections.abc import Iterator
@@ -9,11 +9,12 @@ from typing import Any
 from uuid import uuid4
 
 from intents.brokers import Addresses, Balance, Brokers, Execution, ListingTooLong, Order, OrderStatus, Position
-from intents.execution import looking, recorder, stale, watching
+from intents.execution import reconciliation, recorder, stale, store
 from intents.execution.credentials import Credentials
-from intents.execution.reconciler import Reconciler, Watch
-from intents.execution.watching import Believed, Restored, Watched
-from intents.execution.work import Heard
+from intents.execution.model.inputs import BrokerReport
+from intents.execution.model.known_orders import KnownOpenOrder, RestoredEpoch, WatchedAccount
+from intents.execution.reconciler import Reconciler
+from intents.execution.watches import Watch
 
 from ..broker_side import accept
 from .conftest import give_credential
@@ -24,29 +25,29 @@ def create(symbol: str = "ABC", quantity: str = "10") -> dict[str, Any]:
     return {"command": {"type": "CREATE", "payload": payload}}
 
 
-def filled(desk: Any, order: Order, total: int, position: int) -> Heard:
+def filled(desk: Any, order: Order, total: int, position: int) -> BrokerReport:
     """Another 5 of the order, after which the account holds so many."""
     now = datetime.now(UTC)
-    told = replace(order, filled_quantity=Decimal(total), average_price=Decimal(1), updated_at=now)
+    shown = replace(order, filled_quantity=Decimal(total), average_price=Decimal(1), updated_at=now)
     name = f"{order.broker_order_id}-{total}"
     execution = Execution(name, order.broker_order_id, Decimal(5), Decimal(1), now, Decimal(position))
-    return Heard(desk.account_id, told, now, execution)
+    return BrokerReport(desk.account_id, shown, now, execution)
 
 
-def test_updates_of_several_orders_are_recorded_in_the_order_they_were_heard(desk):
+def test_updates_of_several_orders_are_recorded_in_the_order_they_came(desk):
     one, other = (accept(desk, desk.created(create())["intent_id"], f"b{number}") for number in (1, 2))
-    heard = [
+    reports = [
         filled(desk, one, 5, position=5),
         filled(desk, other, 5, position=10),
         filled(desk, one, 10, position=15),
         filled(desk, other, 10, position=20),
     ]
 
-    recorder.record(desk.deps.direct, heard)
+    recorder.record(desk.deps.connections, reports)
 
     events = sorted(desk.rows("broker_event"), key=lambda row: row["sequence"])
-    told = [row["payload"]["quantity"] for row in events if row["type"] == "BROKER_POSITION"]
-    assert told == ["5", "10", "15", "20"]
+    positions = [row["payload"]["quantity"] for row in events if row["type"] == "BROKER_POSITION"]
+    assert positions == ["5", "10", "15", "20"]
     assert [row["quantity"] for row in desk.rows("position")] == [20]
 
 
@@ -63,19 +64,32 @@ class Shown:
         return self._executions
 
 
-def test_a_look_finds_what_the_stream_missed_and_counts_nothing_twice(desk):
+def known_open_orders(desk: Any) -> list[KnownOpenOrder]:
+    with desk.deps.engine.connect() as tx:
+        return store.known_open_orders(tx, desk.account_id)
+
+
+def save_holdings(desk: Any, shown: list[Position], funds: Balance) -> int | None:
+    with desk.deps.engine.begin() as tx:
+        return store.save_holdings(tx, desk.account_id, shown, funds, store.now(tx))
+
+
+def test_reconciliation_finds_what_the_stream_missed_and_counts_nothing_twice(desk):
     order = accept(desk, desk.created(create(quantity="20"))["intent_id"], "b1")
-    recorder.record(desk.deps.direct, [filled(desk, order, 5, position=5)])
+    recorder.record(desk.deps.connections, [filled(desk, order, 5, position=5)])
     moment = datetime.now(UTC)
     listed = [Execution(f"listed-{number}", "b1", Decimal(5), Decimal(number), moment) for number in (1, 2, 3)]
     shown = replace(order, filled_quantity=Decimal(15), average_price=Decimal(2), updated_at=moment)
 
-    believed = watching.believed_open(desk.deps.engine, desk.account_id)
-    recorder.record(desk.deps.direct, looking.Look(desk.account_id, Shown(shown, listed), believed).differences())
+    known_orders = known_open_orders(desk)
+    recorder.record(
+        desk.deps.connections,
+        reconciliation.AccountReconciliation(desk.account_id, Shown(shown, listed), known_orders).differences(),
+    )
 
     trades = [row for row in desk.rows("broker_event") if row["type"] == "BROKER_TRADE"]
-    told = {row["broker_execution_id"]: row["payload"]["quantity"] for row in trades}
-    assert told == {"b1-5": "5", "listed-2": "5", "listed-3": "5"}
+    logged = {row["broker_execution_id"]: row["payload"]["quantity"] for row in trades}
+    assert logged == {"b1-5": "5", "listed-2": "5", "listed-3": "5"}
     assert [row["filled_quantity"] for row in desk.rows("intent")] == [15]
 
 
@@ -125,9 +139,9 @@ def test_an_order_whose_fills_are_too_many_to_list_is_recorded_by_its_own_total(
         order, status=OrderStatus.FILLED, filled_quantity=Decimal(20), average_price=Decimal(2), updated_at=moment
     )
 
-    believed = watching.believed_open(desk.deps.engine, desk.account_id)
-    found = looking.Look(desk.account_id, Busy([shown], listed), believed).differences()
-    recorder.record(desk.deps.direct, found)
+    known_orders = known_open_orders(desk)
+    found = reconciliation.AccountReconciliation(desk.account_id, Busy([shown], listed), known_orders).differences()
+    recorder.record(desk.deps.connections, found)
 
     [intent] = desk.rows("intent")
     assert (intent["status"], intent["filled_quantity"]) == ("FILLED", 20)
@@ -136,70 +150,71 @@ def test_an_order_whose_fills_are_too_many_to_list_is_recorded_by_its_own_total(
     assert {"listed-0", "listed-1"} <= {row["broker_execution_id"] for row in trades}
 
 
-def test_ended_orders_that_are_too_many_to_list_are_asked_for_one_by_one():
-    ended = ended_orders(looking.ONE_BY_ONE + 1)
+def test_ended_orders_that_are_too_many_to_list_are_queried_one_by_one():
+    ended = ended_orders(reconciliation.LIST_ABOVE + 1)
     broker = Busy(ended)
-    believed = [
-        Believed(order.client_order_id, order.broker_order_id, "WORKING", Decimal(0), order.created_at)
+    known_orders = [
+        KnownOpenOrder(order.client_order_id, order.broker_order_id, "WORKING", Decimal(0), order.created_at)
         for order in ended
     ]
 
-    found = looking.Look(uuid4(), broker, believed).differences()
+    found = reconciliation.AccountReconciliation(uuid4(), broker, known_orders).differences()
 
-    assert [heard.order for heard in found] == ended
+    assert [report.order for report in found] == ended
     assert broker.asked_for == [order.broker_order_id for order in ended[Busy.LISTED :]]
 
 
-def test_orders_made_since_a_restore_that_are_too_many_for_one_look_are_adopted_by_several(desk):
+def test_orders_made_since_a_restore_that_are_too_many_for_one_listing_are_adopted_by_several(desk):
     made, engine = ended_orders(5), desk.deps.engine
     desk.execute("INSERT INTO intents.broker_account (account_id) VALUES (:account_id)")
-    credentials, records = Credentials(engine, "for-tests-only"), recorder.Recorder(desk.deps.direct)
+    credentials, records = Credentials(engine, "for-tests-only"), recorder.Recorder(desk.deps.connections)
     reconciler = Reconciler(engine, Brokers(Addresses()), credentials, records, lambda: None, 5.0, streams=0)
-    watch = Watch(Watched(desk.account_id, desk.organization.id, "paper", "paper", False, True))
-    restored = Restored(uuid4(), datetime.now(UTC))
+    watch = Watch(WatchedAccount(desk.account_id, desk.organization.id, "paper", "paper", False, True))
+    restored = RestoredEpoch(uuid4(), datetime.now(UTC))
 
-    looks = 0
+    rounds = 0
     while desk.rows("broker_account")[0]["epoch"] != restored.epoch:
-        reconciler._catch_up(watch, looking.Look(desk.account_id, Busy(made), []), [], restored)
-        looks += 1
+        reconciler._catch_up(watch, reconciliation.AccountReconciliation(desk.account_id, Busy(made), []), [], restored)
+        rounds += 1
 
-    assert looks == 4
+    assert rounds == 4
     assert {row["client_order_id"] for row in desk.rows("broker_order")} == {order.client_order_id for order in made}
 
 
 def test_an_account_is_watched_until_the_broker_has_said_how_its_last_fill_left_it(desk):
-    """Its last order was filled, and whoever watched it died before looking."""
+    """Its last order was filled, and whoever watched it died before reconciling."""
     order = accept(desk, desk.created(create(quantity="5"))["intent_id"], "b1")
     now = datetime.now(UTC)
     ended = replace(
         order, status=OrderStatus.FILLED, filled_quantity=Decimal(5), average_price=Decimal(1), updated_at=now
     )
-    recorder.record(desk.deps.direct, [Heard(desk.account_id, ended, now)])
+    recorder.record(desk.deps.connections, [BrokerReport(desk.account_id, ended, now)])
     assert [row["status"] for row in desk.rows("intent")] == ["FILLED"]
 
     def is_watched() -> bool:
-        watched = watching.watch(desk.deps.engine, uuid4(), [], 0.0, None)
+        with desk.deps.engine.begin() as tx:
+            watched = store.lease_accounts(tx, uuid4(), [], 0.0, None)
         return desk.account_id in [one.account_id for one in watched]
 
     assert is_watched()
     shown = [Position("ABC", Decimal(5), None, Decimal(2), None, None)]
     funds = Balance("USD", Decimal(1), Decimal(1), Decimal(1))
-    watching.save_holdings(desk.deps.engine, desk.account_id, shown, funds, watching.now(desk.deps.engine))
+    save_holdings(desk, shown, funds)
     assert not is_watched()
 
 
-def test_an_order_that_its_ended_intent_has_left_open_is_found_by_looking(desk):
+def test_an_order_that_its_ended_intent_has_left_open_is_found_by_reconciliation(desk):
     """Nothing of it changes at the broker: that it is open is what there is to tell."""
     order = accept(desk, desk.created(create())["intent_id"], "b1")
     desk.execute("UPDATE intents.intent SET status = 'CANCELED' WHERE account_id = :account_id")
 
-    def look() -> list[Heard]:
-        believed = watching.believed_open(desk.deps.engine, desk.account_id)
-        found = looking.Look(desk.account_id, Shown(order, []), believed).differences()
-        recorder.record(desk.deps.direct, found)
+    def reconcile() -> list[BrokerReport]:
+        known_orders = known_open_orders(desk)
+        found = reconciliation.AccountReconciliation(desk.account_id, Shown(order, []), known_orders).differences()
+        recorder.record(desk.deps.connections, found)
         return found
 
-    look()
+    reconcile()
 
     [row] = desk.rows("broker_order")
     assert row["unwanted_since"]
@@ -207,66 +222,66 @@ def test_an_order_that_its_ended_intent_has_left_open_is_found_by_looking(desk):
     assert codes.count("ORDER_AFTER_END") == 1
 
 
-def told_positions(desk: Any) -> list[tuple[str, str]]:
+def logged_positions(desk: Any) -> list[tuple[str, str]]:
     events = [row for row in desk.rows("broker_event") if row["type"] == "BROKER_POSITION"]
     payloads = [row["payload"] for row in sorted(events, key=lambda row: row["sequence"])]
     return [(payload["symbol"], payload["quantity"]) for payload in payloads]
 
 
-def test_a_position_that_the_stream_did_not_tell_is_told_by_looking_once(desk):
-    engine, funds = desk.deps.engine, Balance("USD", Decimal(1), Decimal(1), Decimal(1))
+def test_a_position_that_the_stream_did_not_show_is_logged_by_reconciliation_once(desk):
+    funds = Balance("USD", Decimal(1), Decimal(1), Decimal(1))
 
-    def look(**held: int) -> int | None:
+    def reconcile(**held: int) -> int | None:
         shown = [Position(symbol, Decimal(number), None, Decimal(2), None, None) for symbol, number in held.items()]
-        return watching.save_holdings(engine, desk.account_id, shown, funds, watching.now(engine))
+        return save_holdings(desk, shown, funds)
 
     order = accept(desk, desk.created(create())["intent_id"], "b1")
     now = datetime.now(UTC)
     seen = replace(order, filled_quantity=Decimal(4), average_price=Decimal(1), updated_at=now)
-    recorder.record(desk.deps.direct, [Heard(desk.account_id, seen, now)])
-    assert told_positions(desk) == [], "the broker has not said how it stands"
+    recorder.record(desk.deps.connections, [BrokerReport(desk.account_id, seen, now)])
+    assert logged_positions(desk) == [], "the broker has not said how it stands"
 
-    assert look(ABC=4) is not None and look(ABC=4) is None
-    assert told_positions(desk) == [("ABC", "4")]
+    assert reconcile(ABC=4) is not None and reconcile(ABC=4) is None
+    assert logged_positions(desk) == [("ABC", "4")]
 
-    recorder.record(desk.deps.direct, [filled(desk, order, 9, position=9)])
-    assert look(ABC=9) is None, "the stream has told that"
-    assert look(XYZ=1) is not None and look(XYZ=1) is None
-    assert told_positions(desk) == [("ABC", "4"), ("ABC", "9"), ("ABC", "0"), ("XYZ", "1")]
+    recorder.record(desk.deps.connections, [filled(desk, order, 9, position=9)])
+    assert reconcile(ABC=9) is None, "the stream has shown that"
+    assert reconcile(XYZ=1) is not None and reconcile(XYZ=1) is None
+    assert logged_positions(desk) == [("ABC", "4"), ("ABC", "9"), ("ABC", "0"), ("XYZ", "1")]
     sequences = sorted(row["sequence"] for table in ("action", "broker_event") for row in desk.rows(table))
     assert sequences == list(range(1, len(sequences) + 1))
 
 
-def test_looking_waits_as_long_as_the_broker_wishes(desk, start, scripted, eventually):
+def test_reconciliation_waits_as_long_as_the_broker_wishes(desk, start, scripted, eventually):
     scripted.says(429, {"message": "slow down"}, Retry_After="600")
     accept(desk, desk.created(create("SIM.OPEN"))["intent_id"], "b1")
     reconciler = start("reconciler", PAPER_BROKER_URL=scripted.url, RECONCILE_SECONDS="0.1")
 
-    def looks() -> list[Any]:
+    def queries() -> list[Any]:
         return [key_id for key_id in scripted.key_ids if key_id == str(desk.account_id)]
 
-    eventually(looks)
+    eventually(queries)
     time.sleep(2)
     reconciler.stop()
 
-    assert len(looks()) == 1
+    assert len(queries()) == 1
 
 
-def test_a_credential_that_is_refused_when_looking_is_told_to_accounts_once(new_desk, start, scripted, eventually):
+def test_a_credential_that_is_refused_by_the_broker_is_reported_to_accounts_once(new_desk, start, scripted, eventually):
     scripted.says(401, {"message": "request is not authorized"})
     desk = new_desk(broker="alpaca")
     give_credential(desk, "was-good-yesterday")
     accept(desk, desk.created(create("SIM.OPEN"))["intent_id"], "b2")
     start("reconciler", ALPACA_PAPER_URL=scripted.url, RECONCILE_SECONDS="0.1")
 
-    def told() -> list[Any]:
+    def events_of_credential() -> list[Any]:
         return [row for row in desk.outbox() if row["event_type"] == "credential.invalid"]
 
-    eventually(told)
+    eventually(events_of_credential)
     tried = len(scripted.requests)
     eventually(lambda: len(scripted.requests) > tried + 3)
 
-    [row] = told()
+    [row] = events_of_credential()
     assert row["payload"]["account_id"] == str(desk.account_id) and row["payload"]["version"] == 1
 
 

@@ -9,6 +9,7 @@ import requests
 from sqlalchemy import create_engine
 
 from chassis import db
+from intents.execution.client_order_id import client_order_id
 from intents.execution.credentials import derived
 from intents.store.epochs import begin_epoch
 
@@ -69,7 +70,7 @@ def test_what_the_restored_log_does_not_know_to_be_sent_is_queried_before_it_is_
     paper.faults(accept_duplicate_client_order_ids=True)  # so that only the query can save us
     with hold_back():
         intent = desk.created(create())
-        post(paper, desk, f"tip-{UUID(intent['id']).hex}")  # after the moment to which the log was restored
+        post(paper, desk, client_order_id(UUID(intent["id"])))  # after the moment to which the log was restored
         restore()
         if reconciled_first:
             start("reconciler")

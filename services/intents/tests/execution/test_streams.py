@@ -1,4 +1,4 @@
-"""Which accounts a reconciler hears, when there are more of them than it has streams."""
+"""Which accounts have a stream, when a reconciler watches more of them than it has streams."""
 
 import threading
 from collections import Counter
@@ -10,18 +10,20 @@ import pytest
 from sqlalchemy import create_engine
 
 from intents.brokers import Addresses, Brokers
-from intents.execution.credentials import DERIVED, Credentials, KeyPair
-from intents.execution.reconciler import Reconciler, Watch
+from intents.execution.credentials import Credentials, KeyPair
+from intents.execution.model.commands import DERIVED
+from intents.execution.model.known_orders import WatchedAccount
+from intents.execution.reconciler import Reconciler
 from intents.execution.recorder import Recorder
-from intents.execution.watching import Watched
-from intents.store.direct import Direct
+from intents.execution.watches import Watch
+from intents.store.connections import PreparedConnections
 
 A, B, C = (UUID(int=number) for number in range(1, 4))
 STREAMS = 8
 
 
 class Quiet:
-    """A broker whose streams tell nothing, and that knows which are open."""
+    """A broker whose streams are silent, and that knows which are open."""
 
     def __init__(self) -> None:
         self.open: Counter[str] = Counter()
@@ -34,8 +36,8 @@ class _Account:
     def __init__(self, broker: Quiet, key_id: str) -> None:
         self._broker, self._key_id = broker, key_id
 
-    def listen(self, ready: Callable[[], None], _hear: Any, stop: threading.Event) -> None:
-        ready()
+    def listen(self, on_ready: Callable[[], None], _on_update: Any, stop: threading.Event) -> None:
+        on_ready()
         self._broker.open[self._key_id] += 1
         stop.wait()
         self._broker.open[self._key_id] -= 1
@@ -50,8 +52,8 @@ def quiet() -> Quiet:
 def reconciler(quiet: Quiet) -> Iterator[Reconciler]:
     nowhere = create_engine("postgresql+psycopg2://nobody@127.0.0.1/none")
     brokers = Brokers(Addresses(), {("paper", "paper"): lambda _addresses: quiet})
-    credentials, recorder = Credentials(nowhere, "for-tests-only"), Recorder(Direct(nowhere))
-    made = Reconciler(nowhere, brokers, credentials, recorder, lambda: None, look_seconds=5.0, streams=STREAMS)
+    credentials, recorder = Credentials(nowhere, "for-tests-only"), Recorder(PreparedConnections(nowhere))
+    made = Reconciler(nowhere, brokers, credentials, recorder, lambda: None, every_seconds=5.0, streams=STREAMS)
     yield made
     for watch in made._watches.values():
         watch.end_stream()
@@ -63,7 +65,7 @@ def watch(reconciler: Reconciler, organization_id: UUID, accounts: int) -> None:
         account_id = uuid4()
         pair = KeyPair(DERIVED, None, {"key_id": str(account_id), "secret_key": "mine"})
         reconciler.credentials._known[account_id] = (float("inf"), pair)
-        watched = Watched(account_id, organization_id, "paper", "paper", is_urgent=False, is_restored=False)
+        watched = WatchedAccount(account_id, organization_id, "paper", "paper", is_urgent=False, is_restored=False)
         reconciler._watches[account_id] = Watch(watched)
     reconciler._open_streams()
 

@@ -1,4 +1,4 @@
-"""What may have been sent: shown as such, asked about, and judged anew before it is sent again."""
+"""What may have been sent: shown as such, queried, and judged anew before it is sent again."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 import requests
 
+from intents.execution.client_order_id import client_order_id
 from intents.execution.credentials import derived
 
 from .conftest import PAPER_SECRET
@@ -80,7 +81,7 @@ def left_behind(desk: Any, hold_back: Any) -> Callable[[Callable[..., None]], An
             desk.execute(
                 "INSERT INTO intents.broker_order (account_id, client_order_id, intent_id, action_sequence, status, "
                 "credential) VALUES (:account_id, :name, :intent_id, 1, 'STARTED', 'derived')",
-                name=f"tip-{UUID(intent['id']).hex}",
+                name=client_order_id(UUID(intent["id"])),
                 intent_id=intent["intent_id"],
             )
             happens(desk, intent)
@@ -107,7 +108,7 @@ def test_what_was_sent_before_a_crash_is_found_whatever_has_happened_since(
         keys = derived(desk.account_id, PAPER_SECRET)
         headers = {"APCA-API-KEY-ID": keys["key_id"], "APCA-API-SECRET-KEY": keys["secret_key"]}
         body = {"symbol": "SIM.OPEN", "side": "buy", "type": "market", "qty": "10", "time_in_force": "day"}
-        body["client_order_id"] = f"tip-{UUID(intent['id']).hex}"
+        body["client_order_id"] = client_order_id(UUID(intent["id"]))
         requests.post(paper.url + "/v2/orders", json=body, headers=headers, timeout=30).raise_for_status()
         LATER[what](desk, intent)
 

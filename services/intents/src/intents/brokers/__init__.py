@@ -7,6 +7,7 @@ from typing import Protocol
 
 from intents.brokers import alpaca
 from intents.brokers.protocol import (
+    ENDED,
     OPEN,
     Balance,
     Broker,
@@ -23,16 +24,17 @@ from intents.brokers.protocol import (
     NotWritten,
     Order,
     OrderStatus,
+    OrderUpdate,
     OutcomeUnknown,
     Position,
     RateLimited,
     Refused,
-    Told,
+    RejectionNotice,
     Unreachable,
-    Update,
 )
 
 __all__ = [
+    "ENDED",
     "OPEN",
     "Addresses",
     "Balance",
@@ -51,14 +53,14 @@ __all__ = [
     "NotWritten",
     "Order",
     "OrderStatus",
+    "OrderUpdate",
     "OutcomeUnknown",
     "Position",
     "RateLimited",
     "Refused",
-    "Told",
+    "RejectionNotice",
     "UnknownBroker",
     "Unreachable",
-    "Update",
 ]
 
 

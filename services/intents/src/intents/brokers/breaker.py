@@ -22,7 +22,7 @@ FAILURES = 5  # in a row, before a circuit opens
 PAUSE_PART = 0.25
 SHORTEST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 15.0
-LONGEST_TRY_SECONDS = 15.0  # after which whoever passed the open circuit will not tell how it went
+LONGEST_TRY_SECONDS = 15.0  # after which whoever passed the open circuit will not report how it went
 TURN_SECONDS = 0.5  # from one organization's try to another's, if the first has not ended
 RECENT_SECONDS = 30.0
 FORGET_SECONDS = 600.0
@@ -74,7 +74,7 @@ class Organization(Circuit):
 
 
 class Breaker:
-    """Whoever is told 0 by `wait` may pass, and must then say how it went: `succeeded`, `failed`, `let_another_try`."""
+    """Whoever gets 0 from `wait` may pass, and must then report: `succeeded`, `failed` or `abandon_trial`."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class Breaker:
         organizations_changed(0)
 
     @property
-    def word(self) -> str:
+    def state_name(self) -> str:
         """Of the circuit that all share."""
         return _WORDS[self.state]
 
@@ -164,7 +164,7 @@ class Breaker:
             self._show(organization_id, own)
             return max(0.0, self._left(own, now))
 
-    def let_another_try(self, organization_id: UUID) -> None:
+    def abandon_trial(self, organization_id: UUID) -> None:
         """Of one who passed and then had nothing to try: the next may pass instead."""
         with self._lock:
             own = self._ended(organization_id)
@@ -215,7 +215,7 @@ class Breaker:
         return own
 
     def _forget(self, now: float) -> None:
-        """Those of whom nothing was heard for long: otherwise all that ever traded would be kept."""
+        """Those that have not tried for long: otherwise all that ever traded would be kept."""
         if now - self._forgot_at < RECENT_SECONDS:
             return
         self._forgot_at = now

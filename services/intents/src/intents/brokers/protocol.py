@@ -51,6 +51,7 @@ class OrderStatus(StrEnum):
 OPEN = frozenset(
     {OrderStatus.PENDING, OrderStatus.WORKING, OrderStatus.PENDING_CANCEL, OrderStatus.PENDING_REPLACE},
 )
+ENDED = frozenset(OrderStatus) - OPEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """A fill. Its id is the broker's, and the same wherever the fill is told."""
+    """A fill. Its id is the broker's, and the same wherever the fill is shown."""
 
     id: str
     broker_order_id: str
@@ -107,7 +108,7 @@ class Execution:
     position_quantity: Decimal | None = None
 
 
-class Told(StrEnum):
+class RejectionNotice(StrEnum):
     """What an update says beyond the state of the order it carries."""
 
     CANCEL_REJECTED = "CANCEL_REJECTED"
@@ -115,13 +116,13 @@ class Told(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class OrderUpdate:
     """One message of the broker's stream."""
 
     order: Order
     occurred_at: datetime
     execution: Execution | None = None
-    told: Told | None = None
+    rejection: RejectionNotice | None = None
 
 
 class Position(NamedTuple):
@@ -141,7 +142,7 @@ class Balance(NamedTuple):
 
 
 class BrokerError(Exception):
-    """Why a call did not do what was asked. `str()` of it is safe to show: it never quotes a secret."""
+    """Why a call did not do what it was for. `str()` of it is safe to show: it never quotes a secret."""
 
 
 class Refused(BrokerError):
@@ -222,7 +223,7 @@ class Broker(Protocol):
         """The new order; the old one ends as REPLACED, now or a little later."""
 
     def cancel(self, broker_order_id: str, check: Check = no_check) -> None:
-        """Request it. That the order is canceled is told by its status."""
+        """Request it. That the order is canceled shows in its status."""
 
     def find(self, client_order_id: str) -> Order | None:
         """By our id: how an unknown outcome becomes known."""
@@ -241,5 +242,7 @@ class Broker(Protocol):
 
     def balance(self) -> Balance: ...
 
-    def listen(self, ready: Callable[[], None], hear: Callable[[Update], None], stop: threading.Event) -> None:
-        """Tell every update as it comes; `ready` once listening. Returns or raises BrokerError when the line is cut."""
+    def listen(
+        self, on_ready: Callable[[], None], on_update: Callable[[OrderUpdate], None], stop: threading.Event
+    ) -> None:
+        """Call `on_ready` once listening, and `on_update` for each update. Returns or raises when the line is cut."""

@@ -7,7 +7,7 @@ from chassis.config import BadConfiguration, setting
 from credential_vault import Hashicorp, Keyring, Vault
 from intents.brokers import Addresses
 from intents.config import Config
-from intents.execution.held import Patience
+from intents.execution.model.settlement import QueryPolicy
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class ExecutionConfig(Config):
         "EXECUTOR_LEASE_SECONDS", "how long an executor has an intent to itself; above three calls", default=15.0
     )
     ask_after_seconds: float = setting(
-        "ASK_AFTER_SECONDS", "when the broker is first asked about an unknown outcome", default=5.0
+        "ASK_AFTER_SECONDS", "when the broker is first queried about an unknown outcome", default=5.0
     )
     ask_every_seconds: float = setting("ASK_EVERY_SECONDS", "how often from then on", default=2.0)
     reconcile_seconds: float = setting(
         "RECONCILE_SECONDS", "how often an account with open orders is compared with its broker", default=5.0
     )
-    streams: int = setting("BROKER_STREAMS", "accounts whose updates one reconciler hears at most", default=200)
+    streams: int = setting("BROKER_STREAMS", "accounts whose updates one reconciler receives at most", default=200)
     key_encryption_key: str = setting(
         "VAULT_KEY_ENCRYPTION_KEY", "as in accounts: opens broker secrets", default="", secret=True
     )
@@ -69,8 +69,8 @@ class ExecutionConfig(Config):
             raise BadConfiguration(f"EXECUTOR_LEASE_SECONDS: must be more than {calls:g}, the time of three calls")
 
     @property
-    def patience(self) -> Patience:
-        return Patience(self.ask_after_seconds, self.ask_every_seconds)
+    def query_policy(self) -> QueryPolicy:
+        return QueryPolicy(self.ask_after_seconds, self.ask_every_seconds)
 
     @property
     def addresses(self) -> Addresses:

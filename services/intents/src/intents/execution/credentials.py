@@ -14,16 +14,18 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine
 
 import credential_vault
+from chassis.outbox import Event, Outbox
 from chassis.worker.outage import outage_as
 from intents.brokers import Broker
-from intents.execution.work import Work
+from intents.execution.model.commands import DERIVED, LeasedCommand
+from intents.execution.store import credentials as store
+from intents.model.events import CREDENTIAL_INVALID
 
 REMEMBER_SECONDS = 2.0
 PAPER = "paper"
-DERIVED = "derived"
 
 
 class NoCredential(Exception):
@@ -47,7 +49,7 @@ class VaultDown(Exception):
 
 
 class KeyPair(NamedTuple):
-    """`reference` names the credential and its version, so that a refused one is told from its successor."""
+    """`reference` names the credential and its version, so that a refused one differs from its successor."""
 
     reference: str
     credential_id: UUID | None
@@ -55,24 +57,6 @@ class KeyPair(NamedTuple):
 
     def __repr__(self) -> str:
         return f"KeyPair({self.reference})"
-
-
-BEST_CREDENTIAL = "status = 'active' DESC, status = 'pending' DESC, created_at DESC"
-_BEST = text(f"""
-    SELECT id, account_id, organization_id, status, vault_version, key_id, wrapped_key, ciphertext
-    FROM accounts_api.credential WHERE account_id = :account_id ORDER BY {BEST_CREDENTIAL} LIMIT 1
-""")  # noqa: S608 - a constant
-
-
-_OF_ID = text("""
-    SELECT id, account_id, organization_id, status, vault_version, key_id, wrapped_key, ciphertext
-    FROM accounts_api.credential WHERE account_id = :account_id AND id::text = :id
-""")
-_LOGIN = text("SELECT broker_account FROM intents.broker_login WHERE account_id = :account_id AND credential = :name")
-_LOG_IN = text("""
-    INSERT INTO intents.broker_login (account_id, credential, broker_account)
-    VALUES (:account_id, :name, :broker_account) ON CONFLICT DO NOTHING
-""")
 
 
 def derived(account_id: UUID, paper_secret: str) -> dict[str, str]:
@@ -92,12 +76,12 @@ class Credentials:
     _known: dict[UUID, tuple[float, KeyPair]] = field(default_factory=dict, init=False)
     _logins: dict[tuple[UUID, str], str] = field(default_factory=dict, init=False)
 
-    def of(self, work: Work) -> KeyPair:
+    def of(self, command: LeasedCommand) -> KeyPair:
         """The pair of the credential that the claim found to be the account's."""
-        known = self._known.get(work.account_id)
-        if known and known[1].reference == (work.credential or DERIVED):
+        known = self._known.get(command.account_id)
+        if known and known[1].reference == (command.credential or DERIVED):
             return known[1]
-        return self._look_up(work.account_id, work.broker or "")
+        return self._look_up(command.account_id, command.broker or "")
 
     def pair(self, account_id: UUID, broker: str) -> KeyPair:
         now = time.monotonic()
@@ -148,13 +132,12 @@ class Credentials:
 
     def _recorded_login(self, account_id: UUID, reference: str) -> str | None:
         with self._connected() as tx:
-            found: str | None = tx.execute(_LOGIN, {"account_id": account_id, "name": reference}).scalar()
-        return found
+            return store.recorded_login(tx, account_id, reference)
 
     def _log_in(self, account_id: UUID, pair: KeyPair, broker: Broker) -> str:
         opened = broker.account_id()
         with self._connected() as tx:
-            tx.execute(_LOG_IN, {"account_id": account_id, "name": pair.reference, "broker_account": opened})
+            store.record_login(tx, account_id, pair.reference, opened)
         return opened
 
     @contextmanager
@@ -164,15 +147,14 @@ class Credentials:
 
     def _find(self, account_id: UUID, broker: str) -> KeyPair:
         with self._connected() as tx:
-            row = tx.execute(_BEST, {"account_id": account_id}).one_or_none()
+            row = store.best_credential(tx, account_id)
         if row is None and broker == PAPER:
             return self._derived(account_id)
         return self._pair_of(row)
 
     def _of_id(self, account_id: UUID, reference: str) -> KeyPair:
         with self._connected() as tx:
-            values = {"account_id": account_id, "id": reference.partition(":")[0]}
-            return self._pair_of(tx.execute(_OF_ID, values).one_or_none())
+            return self._pair_of(store.credential_by_id(tx, account_id, reference.partition(":")[0]))
 
     def _derived(self, account_id: UUID) -> KeyPair:
         return KeyPair(DERIVED, None, derived(account_id, self.paper_secret))
@@ -199,3 +181,17 @@ class Credentials:
             raise VaultDown from None
         except credential_vault.Refused:
             raise NoCredential from None
+
+
+def report_refused(outbox: Outbox, account_id: UUID, pair: KeyPair) -> None:
+    """Accounts owns the credential: an event, once for each version, lets it mark the credential itself."""
+    if pair.credential_id is None:
+        return
+    with outbox.begin() as tx:
+        if store.record_refused(tx, account_id, pair.reference):
+            payload = {
+                "account_id": str(account_id),
+                "credential_id": str(pair.credential_id),
+                "version": int(pair.reference.rpartition(":")[2]),
+            }
+            outbox.append(tx, Event(CREDENTIAL_INVALID, payload))

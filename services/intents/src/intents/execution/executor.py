@@ -1,7 +1,7 @@
-"""The executor: takes due work under a lease, sends it, has it recorded. Any number of them may run.
+"""The executor: claims due commands under a lease, dispatches them, has the results recorded. Any number may run.
 
 Crash-only: start-up is recovery. What a dead one held is taken over within seconds (`liveness`), and whoever takes over
-asks the broker before sending anything.
+queries the broker before sending anything.
 """
 
 import queue
@@ -18,45 +18,47 @@ from chassis import crashpoints, logs, queues
 from chassis.outbox.notify import NotifyListener
 from chassis.worker.outage import unless_unavailable
 from intents.execution import store
-from intents.execution.gateway import Gateway
-from intents.execution.held import Patience
-from intents.execution.in_hand import InHand, Room
+from intents.execution.account_limiter import AccountConcurrencyLimiter
+from intents.execution.broker_dispatcher import BrokerDispatcher
+from intents.execution.in_flight import ClaimBudget, InFlight
 from intents.execution.liveness import Liveness
 from intents.execution.metrics import CLAIMED, VERDICTS
-from intents.execution.recorder import PATIENCE, Happening, Recorder
-from intents.execution.turns import Turns
-from intents.execution.work import Answer, Seen, Unknown, Work
-from intents.store.direct import Direct
+from intents.execution.model.commands import LeasedCommand
+from intents.execution.model.inputs import DispatchResult, ExecutionInput
+from intents.execution.model.settlement import DEFAULT_POLICY, QueryPolicy
+from intents.execution.model.verdicts import OrderFound, Unknown
+from intents.execution.recorder import Recorder
+from intents.store.connections import PreparedConnections
 
 log = logs.get(__name__)
 
 SWEEP_SECONDS = 1.0
-SOON_SECONDS = 0.25  # while something waits to be looked at again
+SOON_SECONDS = 0.25  # while something waits to be polled again
 WATCHFUL_SECONDS = 10.0
-NEWCOMER_SECONDS = 0.1  # how often an executor that is busy looks for organizations of which it has nothing in hand
-MOST_IN_HAND = 1_000
+NEWCOMER_SECONDS = 0.1  # how often a busy executor claims for organizations of which it has nothing in flight
+MOST_IN_FLIGHT = 1_000
 RECORDERS = 4  # some prepare what they write while what others wrote is being committed
-BACKLOG_SECONDS = 0.05  # how long a command in hand may have to wait for a thread
+BACKLOG_SECONDS = 0.05  # how long a command in flight may have to wait for a thread
 QUEUE = queues.name("intents", "executor")
 
 
 @dataclass
 class Executor:
-    direct: Direct
-    gateway: Gateway
+    connections: PreparedConnections
+    dispatcher: BrokerDispatcher
     threads: int
     lease_seconds: float
-    patience: Patience = PATIENCE
-    tell: Callable[[UUID, int], None] = lambda _account_id, _sequence: None
+    query_policy: QueryPolicy = DEFAULT_POLICY
+    publish_head: Callable[[UUID, int], None] = lambda _account_id, _sequence: None
     account_calls: int = 8
-    replaced: Callable[[], object] = lambda: None
+    on_replaced: Callable[[], object] = lambda: None
     """Called after replacements were recorded, by a thread of its own."""
     _replaced: threading.Event = field(default_factory=threading.Event, init=False)
     liveness: Liveness | None = None
     """Without one its leases end by the clock alone."""
-    _todo: "queue.SimpleQueue[Work | None]" = field(default_factory=queue.SimpleQueue, init=False)
+    _todo: "queue.SimpleQueue[LeasedCommand | None]" = field(default_factory=queue.SimpleQueue, init=False)
     _wake: threading.Event = field(default_factory=threading.Event, init=False)
-    _in_hand: InHand = field(default_factory=InHand, init=False)
+    _in_flight: InFlight = field(default_factory=InFlight, init=False)
     _watchful_until: float = field(default=0.0, init=False)
     _busy_until: float = field(default=0.0, init=False)
     _more: bool = field(default=True, init=False)
@@ -65,34 +67,34 @@ class Executor:
     _call_seconds: float = field(default=BACKLOG_SECONDS, init=False)
 
     def __post_init__(self) -> None:
-        self.recorder = Recorder(self.direct, self._recorded, self.patience, self.tell, RECORDERS)
-        self.turns = Turns(self.threads, self.account_calls)
+        self.recorder = Recorder(self.connections, self._recorded, self.query_policy, self.publish_head, RECORDERS)
+        self.limiter = AccountConcurrencyLimiter(self.threads, self.account_calls)
 
     def run(self, stop: threading.Event) -> None:
-        """Work until asked to stop; then finish what is in hand."""
+        """Work until `stop` is set; then finish what is in flight."""
         self.recorder.start(stop.is_set)
         finished = self._stay_alive(stop)
-        hands = [threading.Thread(target=self._serve, name="broker", daemon=True) for _ in range(self.threads)]
-        for hand in hands:
-            hand.start()
+        threads = [threading.Thread(target=self._serve, name="broker", daemon=True) for _ in range(self.threads)]
+        for thread in threads:
+            thread.start()
         threading.Thread(target=self._follow_replacements, args=(stop,), name="replaced", daemon=True).start()
         while not stop.is_set():
             if not self._take():
                 self._wake.wait(self._pause())
                 self._wake.clear()
         self._ending = True
-        for _ in hands:
+        for _ in threads:
             self._todo.put(None)
-        for hand in hands:
-            hand.join()
+        for thread in threads:
+            thread.join()
         self.recorder.close()
         finished.set()
 
     def _stay_alive(self, stop: threading.Event) -> threading.Event:
-        """Hold the lock until the event is set: what is in hand when asked to stop is still to be sent."""
+        """Hold the lock until the event is set: what is in flight when `stop` is set is still to be sent."""
         finished = threading.Event()
         if self.liveness:
-            arguments = (finished, stop.is_set, self.ring)
+            arguments = (finished, stop.is_set, self.wake)
             threading.Thread(target=self.liveness.run, args=arguments, name="liveness", daemon=True).start()
         return finished
 
@@ -102,14 +104,14 @@ class Executor:
                 continue
             self._replaced.clear()
             try:
-                self.replaced()
-            except SQLAlchemyError as error:  # whoever looks once a second finds them as well
+                self.on_replaced()
+            except SQLAlchemyError as error:  # the run once a second finds them as well
                 log.warning("replacements_not_followed", error=type(error).__name__)
             except Exception as error:
                 log.error("replacements_not_followed", exc_info=error)
 
-    def ring(self, *_anything: object) -> None:
-        """Look for work now."""
+    def wake(self, *_anything: object) -> None:
+        """Claim now."""
         self._wake.set()
 
     def _pause(self) -> float:
@@ -120,80 +122,86 @@ class Executor:
 
     def _take(self) -> bool:
         """Claim as much as there is room for; whether there may be more that can be claimed at once."""
-        blocked = self.turns.blocked()
-        room = self._in_hand.room(self._most_in_hand(), blocked)
-        if not room.is_ample:
+        blocked = self.limiter.blocked()
+        budget = self._in_flight.budget(self._most_in_flight(), blocked)
+        if not budget.is_ample:
             now = time.monotonic()
             if now < self._busy_until:
                 return False
             self._busy_until = now + NEWCOMER_SECONDS
-        resting = [*blocked, *self.gateway.resting()]
-        claimed = unless_unavailable("intents-executor", lambda: self._claim(room, resting), None)
+        parked = [*blocked, *self.dispatcher.parked_accounts()]
+        claimed = unless_unavailable("intents-executor", lambda: self._claim(budget, parked), None)
         if claimed is None:
             self._watchful_until = time.monotonic() + WATCHFUL_SECONDS
             return False
         self._begin(claimed)
-        taken = Counter(work.organization_id for work in claimed)
-        at_once = len(claimed) == room.total or len(taken) > 1  # each of several may have been cut short
-        self._more = at_once or room.cuts_short(taken)
+        taken = Counter(command.organization_id for command in claimed)
+        at_once = len(claimed) == budget.total or len(taken) > 1  # each of several may have been cut short
+        self._more = at_once or budget.cuts_short(taken)
         return at_once
 
-    def _claim(self, room: Room, resting: Sequence[UUID]) -> list[Work]:
+    def _claim(self, budget: ClaimBudget, parked_accounts: Sequence[UUID]) -> list[LeasedCommand]:
         holder = self.liveness.holder() if self.liveness else None
-        shares = store.Shares(room.allowances, room.of_others, self._last_turn)
-        claimed = store.claim(self.direct, room.total, self.lease_seconds, resting, holder, shares)
+        shares = store.Shares(budget.allowances, budget.of_others, self._last_turn)
+        claimed = store.claim(
+            self.connections.autocommit(), budget.total, self.lease_seconds, parked_accounts, holder, shares
+        )
         if claimed:
-            taken = {work.organization_id for work in claimed}
+            taken = {command.organization_id for command in claimed}
             self._last_turn = max(taken, key=lambda each: (each <= shares.after, each))
         return claimed
 
-    def _begin(self, claimed: Sequence[Work]) -> None:
+    def _begin(self, claimed: Sequence[LeasedCommand]) -> None:
         if not claimed:
             return
         crashpoints.reach("executor.after_claim")
         CLAIMED.inc(len(claimed))
-        self._in_hand.add(claimed)
-        for work in claimed:
-            if self.turns.enter(work):
-                self._todo.put(work)
+        self._in_flight.add(claimed)
+        for command in claimed:
+            if self.limiter.enter(command):
+                self._todo.put(command)
 
-    def _most_in_hand(self) -> int:
+    def _most_in_flight(self) -> int:
         """One for each thread, so that nothing waits for another; more only while calls are quick."""
-        return max(self.threads, min(MOST_IN_HAND, int(self.threads * BACKLOG_SECONDS / self._call_seconds)))
+        return max(self.threads, min(MOST_IN_FLIGHT, int(self.threads * BACKLOG_SECONDS / self._call_seconds)))
 
     def _serve(self) -> None:
-        """One thread: a piece of work, then one that had to wait for it. What else may begin has threads that are free,
-        unless they have ended."""
-        while (work := self._todo.get()) is not None:
-            mine = deque([work])
+        """One thread: a command, then one that had to wait for it. Others that may begin go to threads that are free,
+        unless these have ended."""
+        while (command := self._todo.get()) is not None:
+            mine = deque([command])
             while mine:
                 self._do(done := mine.popleft())
-                begun = self.turns.leave(done)
+                begun = self.limiter.leave(done)
                 own = len(begun) if self._ending else 1
                 mine.extend(begun[:own])
                 for other in begun[own:]:
                     self._todo.put(other)
 
-    def _do(self, work: Work) -> None:
+    def _do(self, command: LeasedCommand) -> None:
         started = time.monotonic()
         try:
-            verdict = self.gateway.carry_out(work)
+            verdict = self.dispatcher.dispatch(command)
         except Exception as error:
-            log.error("execution_failed", action_id=str(work.action_id), exc_info=error)
+            log.error("execution_failed", action_id=str(command.action_id), exc_info=error)
             verdict = Unknown("internal_error")
-        if work.type != "CREATE" or not isinstance(verdict, Seen):
+        if command.type != "CREATE" or not isinstance(verdict, OrderFound):
             self._watchful_until = time.monotonic() + WATCHFUL_SECONDS
         self._call_seconds += 0.05 * (max(0.0001, time.monotonic() - started) - self._call_seconds)
-        self.recorder.put(Answer(work, verdict))
+        self.recorder.put(DispatchResult(command, verdict))
 
-    def _recorded(self, batch: Sequence[Happening]) -> None:
-        verdicts = Counter((one.work.type, type(one.verdict).__name__) for one in batch if isinstance(one, Answer))
+    def _recorded(self, batch: Sequence[ExecutionInput]) -> None:
+        verdicts = Counter(
+            (result.command.type, type(result.verdict).__name__)
+            for result in batch
+            if isinstance(result, DispatchResult)
+        )
         for names, count in verdicts.items():
             VERDICTS.labels(*names).inc(count)
         if any(type_ == "REPLACE" for type_, _ in verdicts):
             self._replaced.set()
-        self._in_hand.remove(one.work for one in batch if isinstance(one, Answer))
-        if self._more or not self.turns.blocked():  # else the claim would only go through what it must not take
+        self._in_flight.remove(result.command for result in batch if isinstance(result, DispatchResult))
+        if self._more or not self.limiter.blocked():  # else the claim would only go through what it must not take
             self._wake.set()
 
 
@@ -205,11 +213,11 @@ def listen(
     def hear() -> None:
         while not stop.is_set():
             listener.wait(SWEEP_SECONDS)
-            executor.ring()
+            executor.wake()
 
     threads = [
         threading.Thread(target=hear, name="ear", daemon=True),
-        threading.Thread(target=queues.listen, args=(queue_url, QUEUE, executor.ring, stop), name="queue", daemon=True),
+        threading.Thread(target=queues.listen, args=(queue_url, QUEUE, executor.wake, stop), name="queue", daemon=True),
     ]
     for thread in threads:
         thread.start()

@@ -5,7 +5,7 @@ id. When it dies the session ends and the lock with it, and any other executor r
 suspended keeps its session: its leases run out by the clock.
 
 An executor that lives and has lost its session must know before it sends, because others may have its work already:
-it sees at once that its server ended the session, and asks in pg_locks for what only the server may know. What it
+it sees at once that its server ended the session, and reads in pg_locks what only the server may know. What it
 claimed under the old id it does not send.
 """
 
@@ -20,7 +20,7 @@ from intents.execution import store
 from intents.execution.clock import elapsed
 from intents.execution.metrics import LEASES_RELEASED
 from intents.execution.store.leases import HolderSession
-from intents.store.direct import Direct
+from intents.store.connections import PreparedConnections
 
 log = logs.get(__name__)
 
@@ -35,8 +35,8 @@ GONE_SECONDS = 0.9
 class Liveness:
     """Shared by the threads of one executor. `holder` is for the thread that claims, `check` for one other."""
 
-    def __init__(self, engine: Engine, direct: Direct, clock: Callable[[], float] = elapsed) -> None:
-        self._engine, self._direct, self.clock = engine, direct, clock
+    def __init__(self, engine: Engine, connections: PreparedConnections, clock: Callable[[], float] = elapsed) -> None:
+        self._engine, self._connections, self.clock = engine, connections, clock
         self._lock = threading.Lock()
         self._confirmed_at = 0.0
         self._missed_at: dict[int, float] = {}
@@ -48,14 +48,14 @@ class Liveness:
             if self.session and self.session.is_open():
                 return self.session.holder
         self._drop()
-        asked_at = self.clock()
+        read_at = self.clock()
         session = HolderSession(self._engine)
         with self._lock:
-            self.session, self._confirmed_at = session, asked_at
+            self.session, self._confirmed_at = session, read_at
         return session.holder
 
     def is_current(self, holder: int | None) -> bool:
-        """Whether what was claimed under this id is still certain to be ours. To be asked right before a send."""
+        """Whether what was claimed under this id is still certain to be ours. To be checked right before a send."""
         if holder is None:
             return True
         with self._lock:
@@ -67,7 +67,7 @@ class Liveness:
             )
 
     def run(self, stop: threading.Event, beat: Callable[[], object], released: Callable[[], None]) -> None:
-        """Check until asked to stop. `beat` is called at every turn, `released` when there is work again."""
+        """Check until `stop` is set. `beat` is called at every turn, `released` after leases were released."""
         while not stop.wait(CHECK_SECONDS):
             beat()
             try:
@@ -81,15 +81,15 @@ class Liveness:
 
     def check(self) -> int:
         """Confirm that the lock is held, and release the leases of those whose lock is gone; how many."""
-        asked_at, session = self.clock(), self.session
-        alive, missed = store.holders(self._direct)
+        read_at, session = self.clock(), self.session
+        alive, missed = store.holders(self._connections.autocommit())
         if session:
-            self._confirm(session, session.holder in alive, asked_at)
+            self._confirm(session, session.holder in alive, read_at)
         self._missed_at = {holder: self._missed_at.get(holder, self.clock()) for holder in missed}
         gone = [holder for holder, since in self._missed_at.items() if self.clock() - since >= GONE_SECONDS]
         if not gone:
             return 0
-        released = store.release(self._direct, gone)
+        released = store.release(self._connections.autocommit(), gone)
         LEASES_RELEASED.inc(released)
         log.info("leases_released", holders=gone, count=released)
         return released
@@ -97,14 +97,14 @@ class Liveness:
     def close(self) -> None:
         self._drop()
 
-    def _confirm(self, session: HolderSession, alive: bool, asked_at: float) -> None:
+    def _confirm(self, session: HolderSession, alive: bool, read_at: float) -> None:
         with self._lock:
             if self.session is not session:
-                return  # replaced while the database was asked
+                return  # replaced while the database was queried
             if alive:
-                self._confirmed_at = asked_at
+                self._confirmed_at = read_at
                 return
-        log.warning("holder_session_lost", holder=session.holder)
+        log.warning("lease_session_lost", holder=session.holder)
         self._drop()
 
     def _drop(self) -> None:

@@ -2,10 +2,10 @@
 
 from prometheus_client import Counter, Gauge, Histogram
 
-CLAIMED = Counter("tip_execution_claimed_total", "Commands taken in hand.")
+CLAIMED = Counter("tip_execution_claimed_total", "Commands claimed.")
 VERDICTS = Counter("tip_execution_verdicts_total", "What became of them.", ["type", "verdict"])
-RECORDED = Counter("tip_execution_recorded_total", "Answers and updates written.")
-LEASES_LOST = Counter("tip_execution_leases_lost_total", "Answers that came after another executor had taken over.")
+RECORDED = Counter("tip_execution_recorded_total", "Results and reports written.")
+LEASES_LOST = Counter("tip_execution_leases_lost_total", "Results that came after another executor had taken over.")
 LEASES_RELEASED = Counter("tip_execution_leases_released_total", "Leases of executors that had died, ended early.")
 CALL_SECONDS = Histogram(
     "tip_broker_call_seconds",
@@ -25,5 +25,5 @@ CIRCUITS_OF_ORGANIZATIONS = Gauge(
     ["broker", "environment"],
     multiprocess_mode="mostrecent",
 )
-STREAMS = Gauge("tip_broker_streams", "Accounts whose updates are heard.", multiprocess_mode="livesum")
-LOOKS = Counter("tip_reconciliation_looks_total", "Accounts compared with their broker.", ["result"])
+STREAMS = Gauge("tip_broker_streams", "Accounts whose updates are received.", multiprocess_mode="livesum")
+RECONCILIATIONS = Counter("tip_reconciliations_total", "Accounts compared with their broker.", ["result"])

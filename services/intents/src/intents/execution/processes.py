@@ -2,40 +2,31 @@
 
 import threading
 from functools import partial
-from typing import Any
-from uuid import UUID
 
-from sqlalchemy import Engine, event, text
+from sqlalchemy import Engine
 
 from chassis import db
 from chassis.health import Report
 from chassis.hints import LogHeadHints
-from chassis.outbox import Event, Outbox
+from chassis.outbox import Outbox
 from chassis.outbox.notify import NotifyListener
 from chassis.worker.main import Prepared
 from intents.brokers import Brokers
 from intents.execution import executor as executing
 from intents.execution import store
+from intents.execution.broker_dispatcher import BrokerDispatcher
 from intents.execution.config import ExecutionConfig
-from intents.execution.credentials import Credentials, KeyPair
+from intents.execution.credentials import Credentials, report_refused
 from intents.execution.executor import Executor
-from intents.execution.gateway import Gateway
 from intents.execution.liveness import Liveness
 from intents.execution.overfill import reduce_overordered
 from intents.execution.reconciler import Reconciler
 from intents.execution.recorder import Recorder
 from intents.execution.stale import cancel_stale
-from intents.model.events import CREDENTIAL_INVALID, EVENT_TYPES
+from intents.model.events import EVENT_TYPES
 from intents.store import SCHEMA
-from intents.store.direct import Direct
+from intents.store.connections import PreparedConnections
 from intents.usecases import Deps
-
-_NOTE_REFUSED = text("""
-    INSERT INTO intents.broker_account AS known (account_id, refused_credential) VALUES (:account_id, :reference)
-    ON CONFLICT (account_id) DO UPDATE SET refused_credential = excluded.refused_credential
-        WHERE known.refused_credential IS DISTINCT FROM excluded.refused_credential
-    RETURNING 1
-""")
 
 
 def prepare_executor(config: ExecutionConfig, name: str) -> Prepared:
@@ -49,40 +40,32 @@ def prepare_executor(config: ExecutionConfig, name: str) -> Prepared:
 
     def ready() -> Report:
         db.ping(engine)
-        return readiness(running.gateway)
+        return readiness(running.dispatcher)
 
     return Prepared(loop, ready)
 
 
-def readiness(gateway: Gateway) -> Report:
+def readiness(dispatcher: BrokerDispatcher) -> Report:
     """Ready as long as one broker can be reached; one that cannot must not stop the work for the others."""
-    circuits = gateway.circuits()
+    circuits = dispatcher.circuits()
     return Report(not circuits or set(circuits.values()) != {"open"}, {"circuits": circuits})
 
 
 def engine_of(config: ExecutionConfig, name: str) -> Engine:
     engine = db.engine(config.database_url, pool_size=config.database_pool_size, name=name)
-
-    @event.listens_for(engine, "connect")
-    def keep_plans(connection: Any, _record: object) -> None:
-        # Our few statements are large: planning one anew takes longer than running it for one intent. And each reaches
-        # its rows by a key: a plan made while the tables were still empty must not scan them when they no longer are.
-        with connection.cursor() as cursor:
-            cursor.execute("SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off")
-        connection.commit()
-
+    store.keep_plans(engine)
     return engine
 
 
 def build_executor(config: ExecutionConfig, engine: Engine) -> Executor:
     deps = deps_of(config, engine)
-    liveness = Liveness(engine, deps.direct)
+    liveness = Liveness(engine, deps.connections)
     return Executor(
-        deps.direct,
-        gateway_of(config, deps, liveness),
+        deps.connections,
+        dispatcher_of(config, deps, liveness),
         config.executor_threads,
         config.executor_lease_seconds,
-        config.patience,
+        config.query_policy,
         deps.hints.publish,
         config.executor_account_calls,
         partial(reduce_overordered, deps),
@@ -92,33 +75,19 @@ def build_executor(config: ExecutionConfig, engine: Engine) -> Executor:
 
 def deps_of(config: ExecutionConfig, engine: Engine) -> Deps:
     outbox = Outbox(engine, SCHEMA, event_types=EVENT_TYPES, attempt_limit=config.outbox_attempt_limit)
-    return Deps(engine, Direct(engine), outbox, LogHeadHints(config.queues))
+    return Deps(engine, PreparedConnections(engine), outbox, LogHeadHints(config.queues))
 
 
-def gateway_of(config: ExecutionConfig, deps: Deps, liveness: Liveness) -> Gateway:
-    refused, refresh = partial(tell_refused, deps.outbox), partial(store.refresh, deps.direct)
+def dispatcher_of(config: ExecutionConfig, deps: Deps, liveness: Liveness) -> BrokerDispatcher:
+    on_refused, refresh = partial(report_refused, deps.outbox), partial(store.refresh, deps.connections.autocommit())
     credentials = credentials_of(config, deps.engine)
-    return Gateway(Brokers(config.addresses), credentials, refused, refresh, liveness.is_current)
+    return BrokerDispatcher(Brokers(config.addresses), credentials, on_refused, refresh, liveness.is_current)
 
 
 def credentials_of(config: ExecutionConfig, engine: Engine) -> Credentials:
     keyring = config.keyring()
     secret = config.paper_account_secret or keyring.derive("paper accounts").hex()
     return Credentials(engine, secret, keyring, config.remote_vault())
-
-
-def tell_refused(outbox: Outbox, account_id: UUID, pair: KeyPair) -> None:
-    """Accounts owns the credential: it is told, once for each version, and marks it itself."""
-    if pair.credential_id is None:
-        return
-    with outbox.begin() as tx:
-        if tx.execute(_NOTE_REFUSED, {"account_id": account_id, "reference": pair.reference}).first():
-            payload = {
-                "account_id": str(account_id),
-                "credential_id": str(pair.credential_id),
-                "version": int(pair.reference.rpartition(":")[2]),
-            }
-            outbox.append(tx, Event(CREDENTIAL_INVALID, payload))
 
 
 def prepare_reconciler(config: ExecutionConfig, name: str) -> Prepared:
@@ -136,9 +105,9 @@ def build_reconciler(config: ExecutionConfig, engine: Engine) -> Reconciler:
         engine,
         Brokers(config.addresses),
         credentials_of(config, engine),
-        Recorder(deps.direct, patience=config.patience, tell=deps.hints.publish),
+        Recorder(deps.connections, policy=config.query_policy, publish_head=deps.hints.publish),
         chore,
         config.reconcile_seconds,
         config.streams,
-        partial(tell_refused, deps.outbox),
+        partial(report_refused, deps.outbox),
     )

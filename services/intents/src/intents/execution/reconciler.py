@@ -1,13 +1,13 @@
-"""The reconciler: hears what brokers tell, and looks itself at what may have been missed. Any number may run."""
+"""The reconciler: receives the updates of brokers, and compares what they may have missed. Any number may run."""
 
 import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import UUID, uuid4
 
 from sqlalchemy import Engine
@@ -15,8 +15,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import logs
 from chassis.worker.outage import unless_unavailable
-from intents.brokers import Broker, BrokerError, Brokers, CredentialRefused, RateLimited, UnknownBroker, Update
-from intents.execution import looking, recorder, watching
+from intents.brokers import Broker, BrokerError, Brokers, CredentialRefused, OrderUpdate, RateLimited, UnknownBroker
+from intents.execution import reconciliation, recorder, store
 from intents.execution.credentials import (
     CredentialInvalid,
     CredentialPending,
@@ -25,47 +25,25 @@ from intents.execution.credentials import (
     NoCredential,
     VaultDown,
 )
-from intents.execution.fair_share import may_take_another, who_gives_way
-from intents.execution.looking import Look, MissingOrders
-from intents.execution.metrics import LOOKS, STREAMS
+from intents.execution.metrics import RECONCILIATIONS, STREAMS
+from intents.execution.model.inputs import BrokerReport, OutOfReach
+from intents.execution.model.known_orders import KnownOpenOrder, RestoredEpoch, WatchedAccount
+from intents.execution.reconciliation import AccountReconciliation
 from intents.execution.recorder import Recorder
-from intents.execution.watching import Believed, Restored, Watched
-from intents.execution.work import Heard, OutOfReach
+from intents.execution.watches import Watch, by_organization, may_take, share_streams
 
 log = logs.get(__name__)
 
 LEASE_SECONDS = 6.0
 RENEW_SECONDS = 1.0
-CALM_SECONDS, SOON_SECONDS = 0.05, 0.01  # until it is asked again who is to be looked at
+CALM_SECONDS, SOON_SECONDS = 0.05, 0.01  # until the next check of which accounts are due
 LINGER_SECONDS = 600.0  # how long an account is listened to after its last order has ended
-LOOKERS = 8  # of which no organization takes all: see `fair_share`
+RECONCILE_THREADS = 8  # of which no organization takes all: see `fair_share`
 FORGOTTEN = timedelta(days=30)  # how far back orders are adopted of an account of which a restored log knows nothing
 NO_KEYS_SECONDS = 30.0
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 10.0
 _NO_KEYS = (CredentialInvalid, NoCredential, VaultDown, UnknownBroker, KeyError)
-
-
-@dataclass
-class Watch:
-    """One account: a thread that listens, and when it is to be looked at next."""
-
-    account: Watched
-    look_at: float = 0.0
-    active_at: float = field(default_factory=time.monotonic)
-    looking: bool = False
-    stream: threading.Event | None = None
-    """Ends its stream; None: it has none."""
-    missing: MissingOrders = field(default_factory=MissingOrders)
-    paused_until: float = 0.0
-    """Until when the broker wishes not to be asked."""
-    adopted_until: dict[UUID, datetime] = field(default_factory=dict)
-    """By epoch: until when orders made since a restore are recorded, while they are too many for one look."""
-
-    def end_stream(self) -> None:
-        if self.stream:
-            self.stream.set()
-            self.stream = None
 
 
 @dataclass
@@ -76,29 +54,29 @@ class Reconciler:
     recorder: Recorder
     chore: Callable[[], object]
     """Done once a second beside everything else."""
-    look_seconds: float
+    every_seconds: float
     streams: int
-    refused: Callable[[UUID, KeyPair], None] = lambda _account_id, _pair: None
-    """Told of a key pair that a broker refuses, at every look."""
+    on_refused: Callable[[UUID, KeyPair], None] = lambda _account_id, _pair: None
+    """Called for a key pair that a broker refuses, at every reconciliation."""
     _watches: dict[UUID, Watch] = field(default_factory=dict, init=False)
     _token: UUID = field(default_factory=uuid4, init=False)
-    _restored: Restored | None = field(default=None, init=False)
+    _restored: RestoredEpoch | None = field(default=None, init=False)
     _deleted_at: float = field(default=0.0, init=False)
-    """When orders of deleted accounts are looked for next."""
+    """When orders of deleted accounts are followed next."""
 
     def run(self, stop: threading.Event) -> None:
         self.recorder.start(stop.is_set)
-        with ThreadPoolExecutor(LOOKERS, thread_name_prefix="look") as pool:
+        with ThreadPoolExecutor(RECONCILE_THREADS, thread_name_prefix="reconcile") as pool:
             while not stop.is_set():
                 self._carefully(self._renew)
                 self._carefully(self.chore)
                 self._carefully(self._follow_deleted_accounts)
                 renew_at = time.monotonic() + RENEW_SECONDS
                 while time.monotonic() < renew_at and not stop.is_set():
-                    stop.wait(SOON_SECONDS if self._look_where_due(pool) else CALM_SECONDS)
+                    stop.wait(SOON_SECONDS if self._reconcile_due(pool) else CALM_SECONDS)
             for watch in self._watches.values():
                 watch.end_stream()
-        self._carefully(lambda: watching.release(self.engine, self._token))
+        self._carefully(self._release)
         self.recorder.close()
 
     def _carefully(self, step: Callable[[], object]) -> None:
@@ -107,10 +85,8 @@ class Reconciler:
     def _renew(self) -> None:
         """Keep the accounts that are ours, take those that are nobody's, let go of those that have gone quiet."""
         now = time.monotonic()
-        keep = [one for one, watch in self._watches.items() if now - watch.active_at < LINGER_SECONDS]
-        self._restored = watching.restored(self.engine)
-        epoch = self._restored.epoch if self._restored else None
-        mine = {one.account_id: one for one in watching.watch(self.engine, self._token, keep, LEASE_SECONDS, epoch)}
+        keep = [account_id for account_id, watch in self._watches.items() if now - watch.active_at < LINGER_SECONDS]
+        mine = {account.account_id: account for account in self._lease_accounts(keep)}
         for account_id in self._watches.keys() - mine.keys():
             self._watches.pop(account_id).end_stream()
         for account_id in mine.keys() - self._watches.keys():
@@ -119,68 +95,61 @@ class Reconciler:
             watch = self._watches[account.account_id]
             watch.account = account
             if account.is_urgent and now >= watch.paused_until:
-                watch.look_at = 0.0
+                watch.due_at = 0.0
         self._open_streams()
+
+    def _lease_accounts(self, keep: Sequence[UUID]) -> list[WatchedAccount]:
+        with self.engine.begin() as tx:
+            self._restored = store.restored_epoch(tx)
+        epoch = self._restored.epoch if self._restored else None
+        with self.engine.begin() as tx:
+            return store.lease_accounts(tx, self._token, keep, LEASE_SECONDS, epoch)
+
+    def _release(self) -> None:
+        with self.engine.begin() as tx:
+            store.release_accounts(tx, self._token)
 
     def _follow_deleted_accounts(self) -> None:
         now = time.monotonic()
         if now < self._deleted_at:
             return
-        self._deleted_at = now + self.look_seconds
-        for order in watching.orders_of_deleted_accounts(self.engine):
+        self._deleted_at = now + self.every_seconds
+        with self.engine.connect() as tx:
+            orders = store.orders_of_deleted_accounts(tx)
+        for order in orders:
             self.recorder.put(order)
 
-    def _begin(self, account: Watched) -> None:
+    def _begin(self, account: WatchedAccount) -> None:
         self._watches[account.account_id] = Watch(account)
 
     def _open_streams(self) -> None:
-        """As many as there may be, and of one organization its fair share, also of what others had before it came."""
-        held = self._organizations(watch for watch in self._watches.values() if watch.stream)
-        full: set[UUID] = set()
-        for watch in self._watches.values():
-            organization_id = watch.account.organization_id
-            if watch.stream or organization_id in full:
-                continue
-            if not _may_take(watch, held, self.streams):
-                if (other := who_gives_way(organization_id, held)) is None:
-                    full.add(organization_id)
-                    continue
-                self._end_quietest_stream(other)
-                held[other] -= 1
-            watch.stream = threading.Event()
-            held[organization_id] += 1
-            threading.Thread(target=self._listen, args=(watch, watch.stream), name="stream", daemon=True).start()
+        for watch, stop in share_streams(list(self._watches.values()), self.streams):
+            threading.Thread(target=self._listen, args=(watch, stop), name="stream", daemon=True).start()
 
-    def _end_quietest_stream(self, organization_id: UUID) -> None:
-        theirs = [each for each in self._watches.values() if each.account.organization_id == organization_id]
-        min((each for each in theirs if each.stream), key=lambda each: each.active_at).end_stream()
-
-    def _organizations(self, watches: Iterable[Watch]) -> Counter[UUID]:
-        """How many of the watches are of each organization."""
-        return Counter(watch.account.organization_id for watch in watches)
-
-    def _pair(self, account: Watched) -> KeyPair:
+    def _pair(self, account: WatchedAccount) -> KeyPair:
         return self.credentials.pair(account.account_id, account.broker)
 
-    def _broker(self, account: Watched, pair: KeyPair) -> Broker:
+    def _broker(self, account: WatchedAccount, pair: KeyPair) -> Broker:
         return self.brokers.account(account.broker, account.environment, pair.secret)
 
     def _listen(self, watch: Watch, stop: threading.Event) -> None:
-        """Until told to stop; a line that breaks is taken up again, and what was missed is looked for."""
+        """Until `stop` is set; a line that breaks is opened again, and what was missed is reconciled."""
         account_id, pause, listening = watch.account.account_id, FIRST_PAUSE_SECONDS, False
 
-        def ready() -> None:
+        def on_ready() -> None:
             nonlocal pause, listening
-            pause, listening, watch.look_at = FIRST_PAUSE_SECONDS, True, 0.0
+            pause, listening, watch.due_at = FIRST_PAUSE_SECONDS, True, 0.0
             STREAMS.inc()
 
-        def hear(update: Update) -> None:
+        def on_update(update: OrderUpdate) -> None:
             watch.active_at = time.monotonic()
-            self.recorder.put(Heard(account_id, update.order, update.occurred_at, update.execution, update.told))
+            self.recorder.put(
+                BrokerReport(account_id, update.order, update.occurred_at, update.execution, update.rejection)
+            )
 
         while not stop.is_set():
             try:
-                self._broker(watch.account, self._pair(watch.account)).listen(ready, hear, stop)
+                self._broker(watch.account, self._pair(watch.account)).listen(on_ready, on_update, stop)
             except (BrokerError, *_NO_KEYS, SQLAlchemyError, TimeoutError) as error:
                 log.info("stream_lost", account_id=str(account_id), error=type(error).__name__)
             except Exception as error:
@@ -191,110 +160,119 @@ class Reconciler:
             stop.wait(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads them, guards nothing # nosec B311
             pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
 
-    def _look_where_due(self, pool: ThreadPoolExecutor) -> bool:
-        """The most overdue first, as far as lookers are free for their organizations; whether somebody has to wait."""
+    def _reconcile_due(self, pool: ThreadPoolExecutor) -> bool:
+        """The most overdue first, as far as threads are free for their organizations; whether somebody has to wait."""
         now = time.monotonic()
-        due = [watch for watch in self._watches.values() if watch.look_at <= now and not watch.looking]
-        held = self._organizations(watch for watch in self._watches.values() if watch.looking) if due else Counter()
+        due = [watch for watch in self._watches.values() if watch.due_at <= now and not watch.is_busy]
+        held = by_organization(watch for watch in self._watches.values() if watch.is_busy) if due else Counter()
         begun = 0
-        for watch in sorted(due, key=lambda each: each.look_at):
-            if _may_take(watch, held, LOOKERS):
-                watch.looking, watch.look_at = True, now + self.look_seconds
+        for watch in sorted(due, key=lambda each: each.due_at):
+            if may_take(watch, held, RECONCILE_THREADS):
+                watch.is_busy, watch.due_at = True, now + self.every_seconds
                 held[watch.account.organization_id] += 1
                 begun += 1
-                pool.submit(self._look, watch)
+                pool.submit(self._reconcile, watch)
         return begun < len(due)
 
-    def _look(self, watch: Watch) -> None:
+    def _reconcile(self, watch: Watch) -> None:
         account_id = watch.account.account_id
         try:
             found = self._found(watch)
-            for one in found:
-                self.recorder.put(one)
-            LOOKS.labels("different" if found else "same").inc()
+            for report in found:
+                self.recorder.put(report)
+            RECONCILIATIONS.labels("different" if found else "same").inc()
             if found:
                 watch.active_at = time.monotonic()
         except (BrokerError, *_NO_KEYS) as error:
             if isinstance(error, RateLimited):
-                watch.look_at = watch.paused_until = time.monotonic() + (error.retry_after or self.look_seconds)
+                watch.due_at = watch.paused_until = time.monotonic() + (error.retry_after or self.every_seconds)
             if isinstance(error, NoCredential) and watch.account.is_restored:
-                watch.look_at = time.monotonic() + NO_KEYS_SECONDS  # there may be many of them
-            LOOKS.labels("failed").inc()
-            log.info("look_failed", account_id=str(account_id), error=type(error).__name__)
+                watch.due_at = time.monotonic() + NO_KEYS_SECONDS  # there may be many of them
+            RECONCILIATIONS.labels("failed").inc()
+            log.info("reconcile_failed", account_id=str(account_id), error=type(error).__name__)
         except SQLAlchemyError as error:
-            LOOKS.labels("failed").inc()
-            log.warning("look_failed", account_id=str(account_id), error=type(error).__name__)
+            RECONCILIATIONS.labels("failed").inc()
+            log.warning("reconcile_failed", account_id=str(account_id), error=type(error).__name__)
         except Exception as error:
-            log.error("look_failed", account_id=str(account_id), exc_info=error)
+            log.error("reconcile_failed", account_id=str(account_id), exc_info=error)
         finally:
-            watch.looking = False
+            watch.is_busy = False
 
-    def _found(self, watch: Watch) -> list[Heard]:
+    def _found(self, watch: Watch) -> list[BrokerReport]:
         """What is new of every order of the account, each in the account at the broker where it was sent."""
-        believed = watching.believed_open(self.engine, watch.account.account_id)
+        with self.engine.connect() as tx:
+            known_orders = store.known_open_orders(tx, watch.account.account_id)
         try:
-            found, rest = self._found_here(watch, believed)
+            found, rest = self._in_current_account(watch, known_orders)
         except (NoCredential, CredentialInvalid):
-            if not believed:
+            if not known_orders:
                 raise
-            found, rest = [], believed
-        return found + self._found_elsewhere(watch, rest)
+            found, rest = [], known_orders
+        return found + self._in_former_accounts(watch, rest)
 
-    def _found_here(self, watch: Watch, believed: Sequence[Believed]) -> tuple[list[Heard], list[Believed]]:
+    def _in_current_account(
+        self, watch: Watch, known_orders: Sequence[KnownOpenOrder]
+    ) -> tuple[list[BrokerReport], list[KnownOpenOrder]]:
         """With the account's credential; and the orders that are in another account at the broker."""
         account_id, pair = watch.account.account_id, self._pair(watch.account)
         broker = self._broker(watch.account, pair)
         try:
             opened = self.credentials.broker_account(account_id, pair, broker)
-            here = [known for known in believed if known.broker_account in (None, opened)]
-            look = Look(account_id, broker, here, watch.missing)
-            found, sequence = looking.look(self.engine, look)
+            here = [known for known in known_orders if known.broker_account in (None, opened)]
+            account = AccountReconciliation(account_id, broker, here, watch.missing)
+            found, sequence = reconciliation.reconcile_account(self.engine, account)
             if watch.account.is_restored and self._restored:
-                self._catch_up(watch, look, found, self._restored)
+                self._catch_up(watch, account, found, self._restored)
                 found = []
         except CredentialRefused:
-            self.refused(account_id, pair)
+            self.on_refused(account_id, pair)
             raise
         if sequence is not None:
-            self.recorder.tell(account_id, sequence)
-        return found, [known for known in believed if known not in here]
+            self.recorder.publish_head(account_id, sequence)
+        return found, [known for known in known_orders if known not in here]
 
-    def _catch_up(self, watch: Watch, look: Look, found: Sequence[Heard], restored: Restored) -> None:
+    def _catch_up(
+        self, watch: Watch, account: AccountReconciliation, found: Sequence[BrokerReport], restored: RestoredEpoch
+    ) -> None:
         """After a restore: also what happened at the broker since the moment to which the log was restored."""
-        remembered = watching.remembered_until(self.engine, look.account_id, restored.started_at)
+        with self.engine.connect() as tx:
+            remembered = store.last_logged_before(tx, account.account_id, restored.started_at)
         since = watch.adopted_until.get(restored.epoch) or remembered or restored.started_at - FORGOTTEN
-        made, reached = look.everything_since(since)
-        ends = recorder.record(self.recorder.direct, [*found, *made])
+        made, reached = account.orders_since(since)
+        ends = recorder.record(self.recorder.connections, [*found, *made])
         if reached:
             watch.adopted_until[restored.epoch] = reached
         else:
-            watching.caught_up(self.engine, look.account_id, restored.epoch)
-            log.info("account_caught_up", account_id=str(look.account_id), orders=len(made))
+            with self.engine.begin() as tx:
+                store.mark_caught_up(tx, account.account_id, restored.epoch)
+            log.info("account_caught_up", account_id=str(account.account_id), orders=len(made))
         for account_id, sequence in ends.items():
-            self.recorder.tell(account_id, sequence)
+            self.recorder.publish_head(account_id, sequence)
 
-    def _found_elsewhere(self, watch: Watch, believed: Sequence[Believed]) -> list[Heard]:
+    def _in_former_accounts(self, watch: Watch, known_orders: Sequence[KnownOpenOrder]) -> list[BrokerReport]:
         """The same of orders that were sent under a credential which opens another account at the broker."""
-        found: list[Heard] = []
-        for broker_account in {known.broker_account for known in believed}:
-            there = [known for known in believed if known.broker_account == broker_account]
+        found: list[BrokerReport] = []
+        for broker_account in {known.broker_account for known in known_orders}:
+            there = [known for known in known_orders if known.broker_account == broker_account]
             try:
                 broker = self._former(watch.account, there[0])
             except CredentialPending:
                 continue
             if broker is None:
-                self._tell_out_of_reach(watch, there)
+                self._report_out_of_reach(watch, there)
                 continue
-            found += Look(watch.account.account_id, broker, there, watch.missing).differences(others=False)
+            found += AccountReconciliation(watch.account.account_id, broker, there, watch.missing).differences(
+                others=False
+            )
         return found
 
-    def _tell_out_of_reach(self, watch: Watch, believed: Sequence[Believed]) -> None:
-        for known in believed:
+    def _report_out_of_reach(self, watch: Watch, known_orders: Sequence[KnownOpenOrder]) -> None:
+        for known in known_orders:
             if not known.needs_operator:
                 self.recorder.put(OutOfReach(watch.account.account_id, known.client_order_id))
-        log.info("orders_out_of_reach", account_id=str(watch.account.account_id), orders=len(believed))
+        log.info("orders_out_of_reach", account_id=str(watch.account.account_id), orders=len(known_orders))
 
-    def _former(self, account: Watched, known: Believed) -> Broker | None:
+    def _former(self, account: WatchedAccount, known: KnownOpenOrder) -> Broker | None:
         """The account at the broker where the order is, if a credential opens it still."""
         if known.credential is None or known.broker_account is None:
             return None
@@ -303,7 +281,3 @@ class Reconciler:
             if self.credentials.broker_account(account.account_id, pair, broker) == known.broker_account:
                 return broker
         return None
-
-
-def _may_take(watch: Watch, held: Counter[UUID], places: int) -> bool:
-    return may_take_another(held[watch.account.organization_id], places - held.total())

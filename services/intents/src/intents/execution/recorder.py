@@ -1,4 +1,4 @@
-"""Writes what happened: many answers and updates in one transaction, as soon as there is one.
+"""Writes what inputs make of intents: many in one transaction, as soon as there is one.
 
 While a transaction is under way the next batch gathers, so one is as quick as it can be and many are cheap.
 """
@@ -6,121 +6,134 @@ While a transaction is under way the next batch gathers, so one is as quick as i
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from uuid import UUID
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import crashpoints, db, logs
-from intents.execution import elsewhere, store
-from intents.execution.held import Held, Patience
+from intents.execution import store
 from intents.execution.metrics import LEASES_LOST, RECORDED
-from intents.execution.settling import settle
-from intents.execution.work import Answer, Heard, OutOfReach, Resolution
-from intents.store.direct import Direct
+from intents.execution.model.inputs import BrokerReport, DispatchResult, ExecutionInput, OutOfReach, Resolution
+from intents.execution.model.locked_intent import LockedIntent
+from intents.execution.model.settlement import DEFAULT_POLICY, QueryPolicy, Settlement
+from intents.execution.model.settling import settle
+from intents.store.connections import OpenTransaction, PreparedConnections, Transaction
 
 log = logs.get(__name__)
 
 BATCH = 200
 RETRY_SECONDS = 0.2
 TURN_SECONDS = 1.0
-PATIENCE = Patience()
-Happening = Answer | Heard | Resolution | OutOfReach
 
 
-def record(direct: Direct, happenings: Sequence[Happening], patience: Patience = PATIENCE) -> dict[UUID, int]:
-    """Write everything: status, events, positions, leases, each intent's in one transaction.
+def record(
+    connections: PreparedConnections, inputs: Sequence[ExecutionInput], policy: QueryPolicy = DEFAULT_POLICY
+) -> dict[UUID, int]:
+    """Write what the inputs make of their intents; the new head of each account's log.
 
     What nobody else has touched since the claim is written by one statement, without being read again; the rest, and
-    whatever turns out to have been touched, is locked first. The sequence at which each account's log has arrived.
+    whatever turns out to have been touched, is locked first.
     """
-    left, ends = _record_new(direct, happenings, patience)
+    left, heads = _record_unlocked(connections.autocommit(), inputs, policy)  # one statement, so one commit
     if left:
-        ends |= _record_locked(direct, left, patience)
+        with connections.begin() as tx:
+            heads |= _record_locked(tx, left, policy)
     crashpoints.reach("executor.after_commit")
-    return ends
+    return heads
 
 
-def _record_new(
-    direct: Direct, happenings: Sequence[Happening], patience: Patience
-) -> tuple[Sequence[Happening], dict[UUID, int]]:
-    """Record the answers to new intents; what is left to be recorded, and where the logs end now."""
-    heard = {one.order.client_order_id for one in happenings if isinstance(one, Heard)}
-    fresh: list[tuple[Answer, Held]] = []
-    for one in happenings:
-        if isinstance(one, Answer) and one.work.is_new and one.work.client_order_id not in heard:
-            held = store.held_since_claim(one.work)
-            held.patience = patience
-            settle(held, [one])
-            if not held.positions:
-                fresh.append((one, held))
+def _record_unlocked(
+    tx: Transaction, inputs: Sequence[ExecutionInput], policy: QueryPolicy
+) -> tuple[Sequence[ExecutionInput], dict[UUID, int]]:
+    """Record the results of new intents; what is left to be recorded, and the new heads."""
+    settled = [
+        (result, settle(store.locked_at_claim(result.command), [(0, result)], policy))
+        for result in _results_of_new_intents(inputs)
+    ]
+    fresh = [(result, settlement) for result, settlement in settled if not settlement.position_changes]
     if not fresh:
-        return happenings, {}
+        return inputs, {}
     crashpoints.reach("executor.before_commit")
-    written = store.write(direct, [held for _, held in fresh])
-    as_expected = {id(held) for held, _ in written}
-    done = {id(answer) for answer, held in fresh if id(held) in as_expected}
-    return [one for one in happenings if id(one) not in done], _ends(written)
+    written = store.write(tx, [settlement for _, settlement in fresh])
+    as_expected = {id(settlement) for settlement, _ in written}
+    done = {id(result) for result, settlement in fresh if id(settlement) in as_expected}
+    return [given for given in inputs if id(given) not in done], _heads(written)
 
 
-def _ends(written: Iterable[tuple[Held, int | None]]) -> dict[UUID, int]:
-    return {one.account_id: sequence for one, sequence in written if sequence is not None}
+def _results_of_new_intents(inputs: Sequence[ExecutionInput]) -> Iterator[DispatchResult]:
+    """Of those that no report in the same batch concerns: what they show is to be settled in the order given."""
+    reported = {given.client_order_id for given in inputs if isinstance(given, BrokerReport)}
+    for given in inputs:
+        if isinstance(given, DispatchResult) and given.command.is_new and given.command.client_order_id not in reported:
+            yield given
 
 
-def _record_locked(direct: Direct, happenings: Sequence[Happening], patience: Patience) -> dict[UUID, int]:
-    with direct.transaction():
-        held = store.hold(
-            direct,
-            {(one.account_id, one.intent_id) for one in happenings if isinstance(one, (Answer, Resolution))},
-            {(one.account_id, one.client_order_id) for one in happenings if isinstance(one, (Heard, OutOfReach))},
-        )
-        for one in held:
-            one.patience = patience
-        unknown = _settle_all(held, happenings)
-        ends = _ends(store.write(direct, held))
-        ends |= elsewhere.record(direct, unknown)
-        crashpoints.reach("executor.before_commit")
-    return ends
+def _heads(written: Iterable[tuple[Settlement, int | None]]) -> dict[UUID, int]:
+    return {settlement.locked.account_id: head for settlement, head in written if head is not None}
 
 
-def _settle_all(held: Sequence[Held], happenings: Sequence[Happening]) -> list[Heard]:
-    """Let each intent have what concerns it; what concerns none was placed elsewhere."""
-    by_intent = {(one.account_id, one.intent.id): one for one in held}
-    by_order = {(one.account_id, order): one for one in held for order in one.orders}
-    unknown: list[Heard] = []
-    for rank, happening in enumerate(happenings):
-        if isinstance(happening, (Answer, Resolution)):
-            found = by_intent.get((happening.account_id, happening.intent_id))
-            if found and isinstance(happening, Answer) and found.lease_token != happening.work.lease_token:
-                LEASES_LOST.inc()
+def _record_locked(tx: OpenTransaction, inputs: Sequence[ExecutionInput], policy: QueryPolicy) -> dict[UUID, int]:
+    locked = store.lock_intents(
+        tx,
+        {(given.account_id, given.intent_id) for given in inputs if isinstance(given, (DispatchResult, Resolution))},
+        {
+            (given.account_id, given.client_order_id)
+            for given in inputs
+            if isinstance(given, (BrokerReport, OutOfReach))
+        },
+    )
+    settlements, external = _settle_all(locked, inputs, policy)
+    heads = _heads(store.write(tx, settlements))
+    heads |= store.record_external_orders(tx, external)
+    crashpoints.reach("executor.before_commit")
+    return heads
+
+
+def _settle_all(
+    locked: Sequence[LockedIntent], inputs: Sequence[ExecutionInput], policy: QueryPolicy
+) -> tuple[list[Settlement], list[BrokerReport]]:
+    """Settle each intent by the inputs that concern it; and the reports that concern none, of external orders."""
+    by_intent = {(each.account_id, each.intent.id): each for each in locked}
+    by_order = {(each.account_id, key): each for each in locked for key in each.orders}
+    ranked: dict[int, list[tuple[int, ExecutionInput]]] = {id(each): [] for each in locked}
+    external: list[BrokerReport] = []
+    for rank, given in enumerate(inputs):
+        if isinstance(given, (DispatchResult, Resolution)):
+            found = by_intent.get((given.account_id, given.intent_id))
         else:
-            found = by_order.get((happening.account_id, happening.client_order_id))
-            if found is None and isinstance(happening, Heard):
-                unknown.append(happening)
+            found = by_order.get((given.account_id, given.client_order_id))
         if found:
-            found.rank = rank
-            settle(found, [happening])
-    return unknown
+            ranked[id(found)].append((rank, given))
+            _count_lost_lease(found, given)
+        elif isinstance(given, BrokerReport):
+            external.append(given)
+    return [settle(each, ranked[id(each)], policy) for each in locked], external
+
+
+def _count_lost_lease(locked: LockedIntent, given: ExecutionInput) -> None:
+    if isinstance(given, DispatchResult) and given.command.lease_token != locked.progress.lease_token:
+        LEASES_LOST.inc()
 
 
 class Recorder:
     """Records in `threads`. `put` never waits; `recorded` is called after each batch with it.
 
     What several threads record may change places: only answers, of which an intent has one at a time, may be theirs.
-    `tell` is told after a commit how far the log of an account has come.
+    `publish_head` is called after a commit with the new head of an account's log.
     """
 
     def __init__(
         self,
-        direct: Direct,
-        recorded: Callable[[Sequence[Happening]], None] = lambda _batch: None,
-        patience: Patience = PATIENCE,
-        tell: Callable[[UUID, int], None] = lambda _account_id, _sequence: None,
+        connections: PreparedConnections,
+        recorded: Callable[[Sequence[ExecutionInput]], None] = lambda _batch: None,
+        policy: QueryPolicy = DEFAULT_POLICY,
+        publish_head: Callable[[UUID, int], None] = lambda _account_id, _sequence: None,
         threads: int = 1,
     ) -> None:
-        self.direct, self._recorded, self._patience, self.tell = direct, recorded, patience, tell
+        self.connections, self._recorded, self._policy, self.publish_head = connections, recorded, policy, publish_head
         self._beat: Callable[[], object] = lambda: None
-        self._queue: queue.SimpleQueue[Happening | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[ExecutionInput | None] = queue.SimpleQueue()
         self._threads = [threading.Thread(target=self._run, name="recorder", daemon=True) for _ in range(threads)]
 
     def start(self, beat: Callable[[], object] = lambda: None) -> None:
@@ -129,8 +142,8 @@ class Recorder:
         for thread in self._threads:
             thread.start()
 
-    def put(self, happening: Happening) -> None:
-        self._queue.put(happening)
+    def put(self, given: ExecutionInput) -> None:
+        self._queue.put(given)
 
     def close(self) -> None:
         """After everything that was put is written, or given up."""
@@ -148,7 +161,7 @@ class Recorder:
                 self._record(batch, patient=not ending)
                 self._recorded(batch)
 
-    def _gather(self) -> tuple[list[Happening], bool]:
+    def _gather(self) -> tuple[list[ExecutionInput], bool]:
         try:
             first = self._queue.get(timeout=TURN_SECONDS)
         except queue.Empty:
@@ -158,23 +171,23 @@ class Recorder:
         batch = [first]
         while len(batch) < BATCH:
             try:
-                one = self._queue.get_nowait()
+                each = self._queue.get_nowait()
             except queue.Empty:
                 break
-            if one is None:
+            if each is None:
                 return batch, True
-            batch.append(one)
+            batch.append(each)
         return batch, False
 
-    def _record(self, batch: Sequence[Happening], *, patient: bool) -> None:
+    def _record(self, batch: Sequence[ExecutionInput], *, patient: bool) -> None:
         """Until the database takes it. What it can never take is left to a later run, alone."""
         while True:
             self._beat()
             try:
-                ends = record(self.direct, batch, self._patience)
+                heads = record(self.connections, batch, self._policy)
                 RECORDED.inc(len(batch))
-                for account_id, sequence in ends.items():
-                    self.tell(account_id, sequence)
+                for account_id, sequence in heads.items():
+                    self.publish_head(account_id, sequence)
                 return
             except SQLAlchemyError as error:
                 if db.is_unavailable(error):
@@ -189,13 +202,13 @@ class Recorder:
                 self._one_by_one(batch, error)
                 return
 
-    def _one_by_one(self, batch: Sequence[Happening], error: Exception) -> None:
+    def _one_by_one(self, batch: Sequence[ExecutionInput], error: Exception) -> None:
         if len(batch) == 1:
             log.error("record_failed", account_id=str(_account(batch[0])), error=type(error).__name__, exc_info=error)
             return
-        for one in batch:
-            self._record([one], patient=True)
+        for each in batch:
+            self._record([each], patient=True)
 
 
-def _account(happening: Happening) -> UUID:
-    return happening.account_id
+def _account(given: ExecutionInput) -> UUID:
+    return given.account_id

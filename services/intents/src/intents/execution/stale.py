@@ -2,10 +2,11 @@
 
 from uuid import UUID
 
-from sqlalchemy import exc, text
+from sqlalchemy import exc
 
 from chassis import db, logs
 from intents import model, store
+from intents.execution.store import stale_orders
 from intents.usecases import Deps
 from intents.usecases.submit import announce
 
@@ -15,36 +16,27 @@ ACTOR = model.Actor("system", "stale-orders")
 REASON = "STALE_ORDER"
 BATCH = 100
 
-# Of a deleted account nothing can be canceled: left in, enough of them would fill every batch.
-# A cancel that the broker refused is not repeated at once: the order is left alone for a minute.
-_STALE = text("""
-    SELECT i.account_id, i.id
-    FROM controls_api.symbol_time t
-    JOIN intents.intent i ON i.account_id = t.account_id AND i.symbol = t.symbol
-    JOIN accounts_api.account ON account.id = i.account_id
-    WHERE t.stale_order_millis IS NOT NULL AND i.status IN ('ACCEPTED', 'PARTIALLY_FILLED')
-      AND i.accepted_at < now() - t.stale_order_millis * interval '1 millisecond'
-      AND NOT EXISTS (
-          SELECT FROM intents.action a WHERE a.account_id = i.account_id AND a.intent_id = i.id
-             AND a.type = 'CANCEL' AND a.actor_type = 'system' AND a.created_at > now() - interval '1 minute')
-    LIMIT :batch
-""")
-
 
 def cancel_stale(deps: Deps) -> int:
     """How many orders were found too old."""
     with deps.engine.connect() as tx:
-        found = [(row.account_id, row.id) for row in tx.execute(_STALE, {"batch": BATCH})]
-    return sum(_cancel(deps, account_id, intent_id) for account_id, intent_id in found)
+        found = stale_orders(tx, BATCH)
+    return sum(_cancel(deps, stale.account_id, stale.intent_id) for stale in found)
 
 
 def _cancel(deps: Deps, account_id: UUID, intent_id: UUID) -> bool:
     try:
-        with deps.direct.transaction():
-            store.lock_intents(deps.direct, account_id, [intent_id])  # it may be filling: nobody comes in between
-            action = _append(deps, account_id, intent_id)
-    except (model.AccountNotFound, model.IntentTerminal, model.IntentBusy, store.Uncertain):
-        return False  # something else happened to it just now; if it is still too old, the next look finds it
+        with deps.connections.begin() as tx:
+            store.lock_intents(tx, account_id, [intent_id])  # it may be filling: nobody comes in between
+            action = _append(tx, account_id, intent_id)
+    except (
+        model.AccountNotFound,
+        model.IntentTerminal,
+        model.IntentBusy,
+        store.CommitOutcomeUnknown,
+        store.FactsChanged,
+    ):
+        return False  # something else happened to it just now; if it is still too old, the next run finds it
     except exc.OperationalError as error:
         if not db.is_lock_timeout(error):
             raise
@@ -54,10 +46,10 @@ def _cancel(deps: Deps, account_id: UUID, intent_id: UUID) -> bool:
     return True
 
 
-def _append(deps: Deps, account_id: UUID, intent_id: UUID) -> model.Action:
-    facts, _keys = store.facts(deps.direct, store.Question(account_id, ref_intent_id=intent_id))
+def _append(tx: store.OpenTransaction, account_id: UUID, intent_id: UUID) -> model.Action:
+    facts = store.load_facts(tx, store.FactsQuery(account_id, ref_intent_id=intent_id)).facts
     if facts.account is None:
         raise model.AccountNotFound
     command = model.Cancel({"ref_intent_id": str(intent_id)}, intent_id)
     admission = model.admit(facts, facts.account, ACTOR, command, REASON)
-    return store.append(deps.direct, store.New(admission, once=None, traceparent=None))
+    return store.append_amendment(tx, store.PendingAction(admission, None, None))

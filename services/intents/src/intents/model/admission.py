@@ -22,8 +22,8 @@ class Account(NamedTuple):
     environment: str
 
 
-class Earlier(NamedTuple):
-    """What an earlier request with the same idempotency key led to."""
+class PriorResult(NamedTuple):
+    """The result of an earlier request with the same idempotency key."""
 
     request_hash: bytes
     intent_id: UUID
@@ -33,14 +33,21 @@ class Earlier(NamedTuple):
     """Whether it made the action, or was a CANCEL of what was being cancelled already."""
 
 
+class IdempotencyKey(NamedTuple):
+    """A request with the same key and hash is done once."""
+
+    key: str
+    request_hash: bytes
+
+
 @dataclass(frozen=True, slots=True)
-class Facts:
+class SubmitFacts:
     """Everything a decision needs, as one read found it. `now` is the database's clock."""
 
     now: datetime
     account: Account | None
     intent: Intent | None = None
-    earlier: Earlier | None = None
+    prior: PriorResult | None = None
     controls: control_rules.Facts | None = None
 
 
@@ -73,7 +80,7 @@ def tradable(account: Account | None, caller: Caller) -> Account:
     return account
 
 
-def admit(facts: Facts, account: Account, actor: Actor, command: Command, reason: str | None = None) -> Admission:
+def admit(facts: SubmitFacts, account: Account, actor: Actor, command: Command, reason: str | None = None) -> Admission:
     """The action the command becomes, or the error that says why it does not."""
     if isinstance(command, Create):
         return _create(facts, account, actor, command)
@@ -86,7 +93,7 @@ def admit(facts: Facts, account: Account, actor: Actor, command: Command, reason
     return _cancel(facts, facts.intent, account, actor, command, reason)
 
 
-def _create(facts: Facts, account: Account, actor: Actor, command: Create) -> Admission:
+def _create(facts: SubmitFacts, account: Account, actor: Actor, command: Create) -> Admission:
     asked = control_rules.Command(
         control_rules.CommandType.CREATE,
         command.symbol,
@@ -119,7 +126,7 @@ def _create(facts: Facts, account: Account, actor: Actor, command: Create) -> Ad
 
 
 def _replace(
-    facts: Facts, intent: Intent, account: Account, actor: Actor, command: Replace, reason: str | None
+    facts: SubmitFacts, intent: Intent, account: Account, actor: Actor, command: Replace, reason: str | None
 ) -> Admission:
     if command.spec.kind != intent.spec.kind:
         raise errors.InvalidReplacement(
@@ -143,13 +150,13 @@ def _replace(
 
 
 def _cancel(
-    facts: Facts, intent: Intent, account: Account, actor: Actor, command: Cancel, reason: str | None
+    facts: SubmitFacts, intent: Intent, account: Account, actor: Actor, command: Cancel, reason: str | None
 ) -> Admission:
     asked = control_rules.Command(control_rules.CommandType.CANCEL)
     return _amend(facts, intent, account, actor, command, _passed(facts, asked), reason)
 
 
-def hold_to_total(facts: Facts, intent: Intent, account: Account, actor: Actor, reason: str) -> Admission:
+def hold_to_total(facts: SubmitFacts, intent: Intent, account: Account, actor: Actor, reason: str) -> Admission:
     """Replace an order that asks for too much by one for what is left; cancel it where nothing may be sent any more.
 
     Like a CANCEL it only takes risk away, so that controls have no say in it.
@@ -168,13 +175,13 @@ def hold_to_total(facts: Facts, intent: Intent, account: Account, actor: Actor, 
     )
 
 
-def _is_halted(facts: Facts) -> bool:
+def _is_halted(facts: SubmitFacts) -> bool:
     switches = (facts.controls.organization_switch, facts.controls.account_switch) if facts.controls else ()
     return any(switch and switch.trading_state is control_rules.TradingState.HALTED for switch in switches)
 
 
 def _amend(
-    facts: Facts,
+    facts: SubmitFacts,
     intent: Intent,
     account: Account,
     actor: Actor,
@@ -216,7 +223,7 @@ def _amend(
     return Admission(action, Change(intent.status, after, intent.version, intent.created_at))
 
 
-def _passed(facts: Facts, asked: control_rules.Command) -> dict[str, Any]:
+def _passed(facts: SubmitFacts, asked: control_rules.Command) -> dict[str, Any]:
     """The controls as the action shows them, if they let the command pass."""
     if facts.controls is None:
         raise errors.AccountNotFound

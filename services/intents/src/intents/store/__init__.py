@@ -1,11 +1,19 @@
 """The only SQL on the tables of intents."""
 
-from intents.store.admission import Known, Question, facts, facts_of, with_order_facts
-from intents.store.appending import FactsChanged, New, Once, append, create_all, remember, written
-from intents.store.direct import Direct, Uncertain
+from intents.store.append import (
+    FactsChanged,
+    PendingAction,
+    append_amendment,
+    append_creates,
+    append_creates_in_rounds,
+    confirm_written,
+    remember,
+)
+from intents.store.connections import CommitOutcomeUnknown, OpenTransaction, PreparedConnections, Transaction
 from intents.store.epochs import LogEpoch, begin_epoch, current_epoch, epochs
 from intents.store.events import append_to_all
-from intents.store.locking import held_accounts, lock_account, lock_intents
+from intents.store.facts import FactsQuery, LoadedFacts, load_facts, load_facts_many, with_order_facts
+from intents.store.locking import lock_account, lock_intents, locked_accounts
 from intents.store.reads import (
     account,
     accounts_of,
@@ -34,40 +42,43 @@ from intents.store.tables import METADATA, SCHEMA
 __all__ = [
     "METADATA",
     "SCHEMA",
-    "Direct",
+    "CommitOutcomeUnknown",
     "FactsChanged",
+    "FactsQuery",
     "HeadToSign",
-    "Known",
+    "LoadedFacts",
     "LogEpoch",
-    "New",
-    "Once",
-    "Question",
+    "OpenTransaction",
+    "PendingAction",
+    "PreparedConnections",
     "StoredSignature",
-    "Uncertain",
+    "Transaction",
     "account",
     "accounts_of",
-    "append",
+    "append_amendment",
+    "append_creates",
+    "append_creates_in_rounds",
     "append_to_all",
     "begin_epoch",
     "behind",
     "by_id",
+    "confirm_written",
     "counts",
-    "create_all",
     "current_epoch",
     "epochs",
-    "facts",
-    "facts_of",
     "first_gap",
     "forget_old_keys",
     "head",
     "heads_to_sign",
-    "held_accounts",
     "history",
     "last_cancel",
     "latest",
     "limit_statements",
+    "load_facts",
+    "load_facts_many",
     "lock_account",
     "lock_intents",
+    "locked_accounts",
     "now",
     "other_events",
     "page",
@@ -79,5 +90,4 @@ __all__ = [
     "save_signed_heads",
     "stored_signature",
     "with_order_facts",
-    "written",
 ]

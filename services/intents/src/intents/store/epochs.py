@@ -37,4 +37,4 @@ def begin_epoch(tx: Connection) -> UUID:
 
 def epochs(tx: Connection) -> list[LogEpoch]:
     """All of them, oldest first."""
-    return [LogEpoch(*row) for row in tx.execute(_HISTORY)]
+    return [LogEpoch(row.epoch, row.started_at, row.reason) for row in tx.execute(_HISTORY)]

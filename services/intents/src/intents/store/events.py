@@ -8,22 +8,19 @@ from sqlalchemy import Connection, Uuid, bindparam, text
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from chassis import tracing
-from intents.model.chain import GENESIS
+from intents.store.account_head import take_sequences
 
-# In one order of accounts, so that two who write to many of them never wait for each other in a circle.
-_EVENT_FOR_ALL = text("""
-    WITH head AS (
-        INSERT INTO intents.account_head AS head (account_id, organization_id, last_sequence, last_hash, previous_hash)
-        SELECT account_id, :organization_id, 1, :genesis, :genesis
-        FROM unnest(:account_ids) account_id ORDER BY account_id
-        ON CONFLICT (account_id) DO UPDATE SET last_sequence = head.last_sequence + 1
-        RETURNING account_id, organization_id, last_sequence
-    )
+_ONE_FOR_EACH = """
+    SELECT account_id, CAST(:organization_id AS uuid) AS organization_id, 1 AS sequences
+    FROM unnest(:account_ids) account_id
+"""
+_EVENT_FOR_ALL = text(f"""
+    WITH head AS ({take_sequences(_ONE_FOR_EACH)})
     INSERT INTO intents.broker_event (account_id, organization_id, sequence, id, type, payload, traceparent,
                                       occurred_at)
     SELECT account_id, organization_id, last_sequence, :id, :type, :payload, :traceparent, :occurred_at FROM head
     RETURNING account_id, sequence
-""").bindparams(bindparam("payload", type_=JSONB), bindparam("account_ids", type_=ARRAY(Uuid)))
+""").bindparams(bindparam("payload", type_=JSONB), bindparam("account_ids", type_=ARRAY(Uuid)))  # noqa: S608 - a constant
 
 
 def append_to_all(
@@ -36,7 +33,6 @@ def append_to_all(
     values = {
         "organization_id": organization_id,
         "account_ids": sorted(account_ids),
-        "genesis": GENESIS,
         "traceparent": tracing.traceparent(),
     }
     return {row.account_id: row.sequence for row in tx.execute(_EVENT_FOR_ALL, {**values, **event})}

@@ -1,29 +1,25 @@
-"""Who must decide and write without anybody in between: intents first and by id, then the account, as everywhere."""
+"""Row locks of those who must read, decide and write undisturbed: intents by id, then the account, as everywhere."""
 
 from collections.abc import Iterable
 from uuid import UUID
 
 from intents import model
-from intents.model import chain
-from intents.store.direct import Direct, Statement
+from intents.store.account_head import take_sequences
+from intents.store.connections import OpenTransaction, Statement, Transaction
 
 _LOCK_ACCOUNT = Statement(
     "intents_lock_account",
     ("uuid", "uuid"),
-    f"""
-    INSERT INTO intents.account_head AS head (account_id, organization_id, last_sequence, last_hash, previous_hash)
-    VALUES ($1, $2, 0, '\\x{chain.GENESIS.hex()}'::bytea, '\\x{chain.GENESIS.hex()}'::bytea)
-    ON CONFLICT (account_id) DO UPDATE SET last_sequence = head.last_sequence RETURNING 1
-    """,  # noqa: S608 - a constant
+    take_sequences("SELECT $1 AS account_id, $2 AS organization_id, 0 AS sequences"),
 )
 _LOCK_INTENTS = Statement(
     "intents_lock_intents",
     ("uuid", "uuid[]"),
     "SELECT 1 FROM intents.intent WHERE account_id = $1 AND id = ANY($2) ORDER BY id FOR UPDATE",
 )
-# For a moment and shared, so that of two who look neither seems to hold what nobody holds.
-_HELD_ACCOUNTS = Statement(
-    "intents_held_accounts",
+# A shared lock for a moment, so that two who ask at once do not take each other for a writer.
+_LOCKED_ACCOUNTS = Statement(
+    "intents_locked_accounts",
     ("uuid[]",),
     """
     WITH free AS (SELECT account_id FROM intents.account_head WHERE account_id = ANY($1) FOR SHARE SKIP LOCKED)
@@ -32,19 +28,19 @@ _HELD_ACCOUNTS = Statement(
 )
 
 
-def lock_intents(direct: Direct, account_id: UUID, intent_ids: Iterable[UUID]) -> None:
-    """Hold up the intents' other writers until this transaction ends."""
+def lock_intents(tx: OpenTransaction, account_id: UUID, intent_ids: Iterable[UUID]) -> None:
+    """Block the intents' other writers until the transaction ends."""
     references = [str(intent_id) for intent_id in intent_ids]
     if references:
-        direct.write(_LOCK_INTENTS, (str(account_id), references))
+        tx.write(_LOCK_INTENTS, (str(account_id), references))
 
 
-def held_accounts(direct: Direct, account_ids: Iterable[UUID]) -> set[UUID]:
-    """Those of the accounts that somebody is writing to at this moment."""
-    rows = direct.read(_HELD_ACCOUNTS, ([str(account_id) for account_id in account_ids],))
-    return {account_id for (account_id,) in rows}
+def lock_account(tx: OpenTransaction, account: model.Account) -> None:
+    """Block all other writers of the account until the transaction ends."""
+    tx.write(_LOCK_ACCOUNT, (str(account.id), str(account.organization_id)))
 
 
-def lock_account(direct: Direct, account: model.Account) -> None:
-    """Hold up all writers of the account until this transaction ends."""
-    direct.write(_LOCK_ACCOUNT, (str(account.id), str(account.organization_id)))
+def locked_accounts(tx: Transaction, account_ids: Iterable[UUID]) -> set[UUID]:
+    """Those of the accounts that another transaction is writing to at this moment."""
+    rows = tx.read(_LOCKED_ACCOUNTS, ([str(account_id) for account_id in account_ids],))
+    return {row.account_id for row in rows}

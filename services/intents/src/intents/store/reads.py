@@ -8,7 +8,7 @@ from sqlalchemy import Connection, text
 
 from intents import model
 from intents.model.actions import leaves
-from intents.store.direct import Direct, Statement
+from intents.store.connections import Row, Statement, Transaction
 
 _AS_STORED = (
     "id",
@@ -80,7 +80,7 @@ def limit_statements(tx: Connection, milliseconds: int) -> None:
 
 def account(tx: Connection, account_id: UUID) -> model.Account | None:
     row = tx.execute(_ACCOUNT, {"account_id": account_id}).one_or_none()
-    return model.Account(*row) if row else None
+    return model.Account(row.id, row.organization_id, row.environment) if row else None
 
 
 def accounts_of(tx: Connection, organization_id: UUID) -> list[UUID]:
@@ -101,17 +101,17 @@ def latest(tx: Connection, account_id: UUID, intent_id: UUID) -> model.Action | 
     return next(iter(_actions(tx, _LATEST, account_id=account_id, intent_id=intent_id)), None)
 
 
-def last_cancel(direct: Direct, account_id: UUID, intent_id: UUID) -> model.Action | None:
-    """Within the transaction that is under way, if one is: a batch may be about its own actions."""
-    return _one(direct.read(_LAST_CANCEL, (str(account_id), str(intent_id))))
+def last_cancel(tx: Transaction, account_id: UUID, intent_id: UUID) -> model.Action | None:
+    """The last CANCEL of the intent; inside a transaction also one that the transaction itself has written."""
+    return _first(tx.read(_LAST_CANCEL, (str(account_id), str(intent_id))))
 
 
-def by_id(direct: Direct, account_id: UUID, intent_id: UUID, action_id: UUID) -> model.Action | None:
-    return _one(direct.read(_BY_ID, (str(account_id), str(intent_id), str(action_id))))
+def by_id(tx: Transaction, account_id: UUID, intent_id: UUID, action_id: UUID) -> model.Action | None:
+    return _first(tx.read(_BY_ID, (str(account_id), str(intent_id), str(action_id))))
 
 
-def _one(rows: Sequence[tuple[Any, ...]]) -> model.Action | None:
-    return _action(dict(zip((*_OF_ACTION, *_OF_INTENT), rows[0], strict=True))) if rows else None
+def _first(rows: Sequence[Row]) -> model.Action | None:
+    return _action(rows[0]._asdict()) if rows else None
 
 
 def head(tx: Connection, account_id: UUID) -> tuple[int, bytes] | None:

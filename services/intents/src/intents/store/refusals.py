@@ -6,7 +6,7 @@ from uuid import uuid4
 from sqlalchemy import Connection, text
 
 from intents import model
-from intents.store.direct import Direct, Statement
+from intents.store.connections import Statement, Transaction
 from intents.store.statistics import KEPT
 
 _REFUSE = Statement(
@@ -28,10 +28,10 @@ _REFUSE = Statement(
 
 
 def refuse(
-    direct: Direct, account: model.Account, actor: model.Actor, command: model.Command, refusal: model.ControlRejected
+    tx: Transaction, account: model.Account, actor: model.Actor, command: model.Command, refusal: model.ControlRejected
 ) -> None:
     """Keep a refusal by controls for the statistics; it leaves no trace in the log."""
-    direct.write(
+    tx.write(
         _REFUSE,
         (
             str(account.id),

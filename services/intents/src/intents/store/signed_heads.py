@@ -7,12 +7,12 @@ from uuid import UUID
 from sqlalchemy import Connection, text
 
 from intents import model
-from intents.model.chain import GENESIS
+from intents.store.account_head import GENESIS
 
 # The continuation of what was signed: its first action names the signed hash, its last one has the head's.
-_TO_SIGN = text("""
+_TO_SIGN = text(f"""
     SELECT h.account_id, h.organization_id, h.last_sequence, h.last_hash,
-           first.previous_hash IS NOT DISTINCT FROM coalesce(s.hash, :genesis)
+           first.previous_hash IS NOT DISTINCT FROM coalesce(s.hash, {GENESIS})
            AND last.hash IS NOT DISTINCT FROM h.last_hash AS continues
     FROM intents.account_head h
     LEFT JOIN intents.signed_head s ON s.account_id = h.account_id
@@ -24,9 +24,9 @@ _TO_SIGN = text("""
         SELECT hash FROM intents.action a
         WHERE a.account_id = h.account_id AND a.sequence <= h.last_sequence ORDER BY sequence DESC LIMIT 1
     ) last ON true
-    WHERE h.last_hash IS DISTINCT FROM coalesce(s.hash, :genesis) AND NOT (h.account_id = ANY(:excluded_accounts))
+    WHERE h.last_hash IS DISTINCT FROM coalesce(s.hash, {GENESIS}) AND NOT (h.account_id = ANY(:excluded_accounts))
     LIMIT :limit
-""")
+""")  # noqa: S608 - a constant
 _SIGN = text("""
     INSERT INTO intents.signed_head (account_id, organization_id, sequence, hash, epoch, signed_at, key_id, signature)
     VALUES (:account_id, :organization_id, :sequence, :hash, :epoch, :signed_at, :key_id, :signature)
@@ -64,7 +64,7 @@ class StoredSignature(NamedTuple):
 
 
 def heads_to_sign(tx: Connection, limit: int, excluded_accounts: Sequence[UUID]) -> list[HeadToSign]:
-    values = {"genesis": GENESIS, "limit": limit, "excluded_accounts": list(excluded_accounts)}
+    values = {"limit": limit, "excluded_accounts": list(excluded_accounts)}
     return [
         HeadToSign(row.account_id, row.organization_id, row.last_sequence, bytes(row.last_hash), row.continues)
         for row in tx.execute(_TO_SIGN, values)

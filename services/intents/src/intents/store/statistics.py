@@ -29,7 +29,7 @@ _BEGIN = text(
     "INSERT INTO intents.statistic_head (account_id, last_sequence) VALUES (:account_id, 0) ON CONFLICT DO NOTHING"
 )
 _LOCK = text("""
-    SELECT done.last_sequence, head.last_sequence FROM intents.statistic_head done
+    SELECT done.last_sequence AS counted, head.last_sequence FROM intents.statistic_head done
     JOIN intents.account_head head ON head.account_id = done.account_id
     WHERE done.account_id = :account_id FOR UPDATE OF done
 """)
@@ -56,7 +56,7 @@ def counts(tx: Connection, account_id: UUID, width: str, since: datetime | None)
     """
     counted = tx.execute(_COUNTED, {"account_id": account_id}).scalar_one_or_none() or 0
     values = {"account_id": account_id, "width": width, "since": since or "-infinity", "counted": counted}
-    return [model.Count(*row) for row in tx.execute(_COUNTS, values)]
+    return [model.Count(row.kind, row.key, row.amount) for row in tx.execute(_COUNTS, values)]
 
 
 def behind(tx: Connection, limit: int = 500) -> list[UUID]:
@@ -67,8 +67,9 @@ def behind(tx: Connection, limit: int = 500) -> list[UUID]:
 def roll(tx: Connection, account_id: UUID) -> int:
     """Add the next part of the account's log to its buckets; how many sequences that was."""
     tx.execute(_BEGIN, {"account_id": account_id})
-    after, last = tx.execute(_LOCK, {"account_id": account_id}).one()
-    until = min(last, after + ROLLED_AT_ONCE)
+    found = tx.execute(_LOCK, {"account_id": account_id}).one()
+    after = found.counted
+    until = min(found.last_sequence, after + ROLLED_AT_ONCE)
     if until > after:
         tx.execute(_ROLL, {"account_id": account_id, "after": after, "until": until})
         tx.execute(_DONE, {"account_id": account_id, "until": until})

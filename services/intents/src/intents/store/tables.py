@@ -23,13 +23,11 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB
 
 from chassis import db, feed
 from chassis.outbox import ddl
-from intents.model import TERMINAL, Status
+from intents.store.statuses import ALL_SQL, TERMINAL_SQL
 
 SCHEMA = "intents"
 METADATA = db.metadata(SCHEMA)
 _MOMENT = DateTime(timezone=True)
-_STATUSES = ", ".join(f"'{status}'" for status in Status)
-_ENDED = ", ".join(f"'{status}'" for status in Status if status in TERMINAL)
 
 account_head = Table(
     "account_head",
@@ -109,12 +107,12 @@ intent = Table(
     Column("overordered", Boolean, nullable=False, server_default="false"),
     CheckConstraint("quantity > 0 AND quantity <> 'NaN'", name="quantity"),
     CheckConstraint("filled_quantity >= 0 AND filled_quantity <> 'NaN'", name="filled_quantity"),
-    CheckConstraint(f"status IN ({_STATUSES})", name="status"),
+    CheckConstraint(f"status IN ({ALL_SQL})", name="status"),
     CheckConstraint("outcome IN ('unknown')", name="outcome"),
 )
 Index("intent_work_idx", intent.c.organization_id, intent.c.next_attempt_at, postgresql_where=text("open_actions > 0"))
 Index("intent_lease_idx", intent.c.lease_holder, postgresql_where=text("lease_until IS NOT NULL"))
-Index("intent_open_idx", intent.c.account_id, intent.c.symbol, postgresql_where=text(f"status NOT IN ({_ENDED})"))
+Index("intent_open_idx", intent.c.account_id, intent.c.symbol, postgresql_where=text(f"status NOT IN ({TERMINAL_SQL})"))
 Index("intent_overordered_idx", intent.c.account_id, intent.c.id, postgresql_where=text("overordered"))
 position = Table(
     "position",

@@ -1,6 +1,5 @@
 """What intents does: one function per use case, one transaction each."""
 
-from intents.store import Known
 from intents.usecases.batch import Outcome, submit_all, submit_each
 from intents.usecases.deadline import Deadline
 from intents.usecases.deps import Deps
@@ -18,15 +17,14 @@ from intents.usecases.reads import (
     verify,
 )
 from intents.usecases.signing import SIGNED_AT_ONCE, SigningDeps, sign_heads
-from intents.usecases.submit import Result, Submission, look, submit
-from intents.usecases.together import Together, Told, look_at_all, submit_together
+from intents.usecases.submit import Result, Submission, load_facts, submit
+from intents.usecases.together import Together, Told, load_facts_many, submit_together
 
 __all__ = [
     "FEEDS",
     "SIGNED_AT_ONCE",
     "Deadline",
     "Deps",
-    "Known",
     "Outcome",
     "Page",
     "Reader",
@@ -40,8 +38,8 @@ __all__ = [
     "drain_feed",
     "latest_action",
     "list_actions",
-    "look",
-    "look_at_all",
+    "load_facts",
+    "load_facts_many",
     "rows_to_verify",
     "run_maintenance",
     "sign_heads",

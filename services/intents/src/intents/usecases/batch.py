@@ -9,7 +9,17 @@ from chassis.principals import Principal
 from intents import model, store
 from intents.usecases.deadline import Deadline
 from intents.usecases.deps import Deps
-from intents.usecases.submit import ATTEMPTS, Result, Submission, announce, ascertain, decide, lock, submit
+from intents.usecases.submit import (
+    ATTEMPTS,
+    Result,
+    Submission,
+    announce,
+    ascertain,
+    decide_and_append,
+    load_facts,
+    lock,
+    submit,
+)
 
 Outcome = Result | Exception | None
 """What became of a command: done, refused, or not done because another one was refused."""
@@ -33,7 +43,7 @@ def submit_each(
 def _alone(deps: Deps, principal: Principal, attempt: Callable[[], Submission], deadline: Deadline) -> Outcome:
     try:
         submission = attempt()
-        facts, _keys = store.facts(deps.direct, submission.question)
+        facts = load_facts(deps, submission.query).facts
         return submit(deps, principal, facts, submission, deadline)
     except Exception as refusal:  # noqa: BLE001 - also an outage: what was done before it must still be told
         return refusal
@@ -75,11 +85,11 @@ class _Batch:
     def submit(self) -> list[Outcome]:
         results: list[Result] = []
         try:
-            with self.deps.direct.transaction():
-                lock(self.deps, self.account, self.references, self.deadline)
+            with self.deps.connections.begin() as tx:
+                lock(tx, self.account, self.references, self.deadline)
                 for attempt in self.attempts:
-                    results.append(self._decide(attempt))
-        except store.Uncertain as error:
+                    results.append(self._decide(tx, attempt))
+        except store.CommitOutcomeUnknown as error:
             ascertain(self.deps, results, error)
         except self.refusals as refusal:
             return self._refused(refusal, len(results))
@@ -87,12 +97,13 @@ class _Batch:
             announce(self.deps, last)
         return list(results)
 
-    def _decide(self, attempt: Callable[[], Submission]) -> Result:
+    def _decide(self, tx: store.OpenTransaction, attempt: Callable[[], Submission]) -> Result:
         submission = attempt()
-        facts, _keys = store.facts(self.deps.direct, submission.question)
-        return decide(self.deps, facts, self.account, self.actor, submission)
+        facts = store.load_facts(tx, submission.query).facts
+        return decide_and_append(tx, facts, self.account, self.actor, submission)
 
     def _refused(self, refusal: Exception, place: int) -> list[Outcome]:
         if isinstance(refusal, model.ControlRejected):
-            store.refuse(self.deps.direct, self.account, self.actor, self.attempts[place]().command, refusal)
+            tx = self.deps.connections.autocommit()
+            store.refuse(tx, self.account, self.actor, self.attempts[place]().command, refusal)
         return [*[None] * place, refusal, *[None] * (len(self.attempts) - place - 1)]

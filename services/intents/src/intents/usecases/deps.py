@@ -6,12 +6,12 @@ from sqlalchemy import Engine
 
 from chassis.hints import LogHeadHints
 from chassis.outbox import Outbox
-from intents.store import Direct
+from intents.store import PreparedConnections
 
 
 @dataclass(frozen=True)
 class Deps:
     engine: Engine
-    direct: Direct
+    connections: PreparedConnections
     outbox: Outbox
     hints: LogHeadHints

@@ -8,7 +8,6 @@ from sqlalchemy import exc
 from chassis import crashpoints, db
 from chassis.principals import Principal
 from intents import model, store
-from intents.store import Known
 from intents.usecases.deps import Deps
 from intents.usecases.submit import Result, Submission, announce, needs_order_facts
 
@@ -24,14 +23,14 @@ class Together(NamedTuple):
     """One command among others, and what is known about it."""
 
     principal: Principal
-    facts: model.Facts
+    facts: model.SubmitFacts
     submission: Submission
     traceparent: str
 
 
-def look_at_all(deps: Deps, questions: Sequence[store.Question]) -> list[Known]:
+def load_facts_many(deps: Deps, queries: Sequence[store.FactsQuery]) -> list[store.LoadedFacts]:
     """What must be known of each to decide it, and the keys that could be its caller's: one read for all."""
-    return store.facts_of(deps.direct, questions)
+    return store.load_facts_many(deps.connections.autocommit(), queries)
 
 
 def submit_together(deps: Deps, asked: Sequence[Together]) -> list[Told]:
@@ -48,56 +47,66 @@ def submit_together(deps: Deps, asked: Sequence[Together]) -> list[Told]:
     return [written.get(place) for place in range(len(asked))]
 
 
-def _admitted(one: Together) -> store.New | None:
+def _admitted(one: Together) -> store.PendingAction | None:
     account, facts, submission = one.facts.account, one.facts, one.submission
     if not isinstance(submission.command, model.Create) or submission.dry_run or account is None:
         return None
-    if (facts.earlier and submission.once) or needs_order_facts(facts.controls):
+    if (facts.prior and submission.idempotency_key) or needs_order_facts(facts.controls):
         return None
     actor = model.Actor(one.principal.kind, one.principal.id)
     try:
-        return store.New(model.admit(facts, account, actor, submission.command), submission.once, one.traceparent)
+        admission = model.admit(facts, account, actor, submission.command)
     except model.ControlRejected:  # which is to be kept, by whoever submits it by itself
         return None
+    return store.PendingAction(admission, submission.idempotency_key, one.traceparent)
 
 
-def _written(deps: Deps, news: Sequence[store.New]) -> list[Told]:
+def _written(deps: Deps, news: Sequence[store.PendingAction]) -> list[Told]:
     """Those whose account is held by somebody for long are left: their callers wait for it in threads of their own."""
-    with deps.direct.waiting_at_most(LOCK_WAIT_S):
-        if len(news) == 1:
-            return [_written_alone(deps, *news)]
-        try:
-            return _all_written(deps, news)
-        except exc.DBAPIError as error:  # one may have spoilt it for all: by a value nobody foresaw, say
-            return _free_written(deps, news) if db.is_lock_timeout(error) else [None] * len(news)
-
-
-def _all_written(deps: Deps, news: Sequence[store.New]) -> list[Told]:
+    if len(news) == 1:
+        return [_written_alone(deps, *news)]
     try:
-        actions = store.create_all(deps.direct, news)
-    except store.Uncertain:
+        return _all_written(deps, news)
+    except model.IdempotentRequestInFlight:
+        return _free_written(deps, news)
+    except exc.DBAPIError as error:  # one may have spoilt it for all: by a value nobody foresaw, say
+        return _free_written(deps, news) if db.is_lock_timeout(error) else [None] * len(news)
+
+
+def _all_written(deps: Deps, news: Sequence[store.PendingAction]) -> list[Told]:
+    try:
+        actions = _append(deps, news)
+    except store.CommitOutcomeUnknown:
         return _all_ascertained(deps, [new.admission.action for new in news])
     return [Result(action) if action else None for action in actions]
 
 
-def _free_written(deps: Deps, news: Sequence[store.New]) -> list[Told]:
+def _append(deps: Deps, news: Sequence[store.PendingAction]) -> list[model.Action | None]:
+    if len({new.action.account_id for new in news}) == len(news):
+        return store.append_creates(deps.connections.autocommit(LOCK_WAIT_S), news)
+    with deps.connections.begin(LOCK_WAIT_S) as tx:
+        return store.append_creates_in_rounds(tx, news)
+
+
+def _free_written(deps: Deps, news: Sequence[store.PendingAction]) -> list[Told]:
     """Those on accounts that nobody holds, if they can be written now."""
     try:
-        held = store.held_accounts(deps.direct, {new.admission.action.account_id for new in news})
+        held = store.locked_accounts(deps.connections.autocommit(), {new.admission.action.account_id for new in news})
         free = {place: new for place, new in enumerate(news) if new.admission.action.account_id not in held}
         written = dict(zip(free, _all_written(deps, list(free.values())), strict=True)) if free else {}
-    except exc.DBAPIError:
+    except (exc.DBAPIError, model.IdempotentRequestInFlight):
         written = {}
     return [written.get(place) for place in range(len(news))]
 
 
-def _written_alone(deps: Deps, new: store.New) -> Told:
+def _written_alone(deps: Deps, new: store.PendingAction) -> Told:
     try:
-        return Result(store.append(deps.direct, new))
-    except (store.FactsChanged, model.IdempotentRequestInFlight):
+        [told] = _all_written(deps, [new])
+    except model.IdempotentRequestInFlight:
         return None
-    except (exc.DBAPIError, model.OutcomeUnknown) as error:
+    except exc.DBAPIError as error:
         return None if db.is_lock_timeout(error) else error
+    return told
 
 
 def _all_ascertained(deps: Deps, actions: Sequence[model.Action]) -> list[Told]:
@@ -110,6 +119,6 @@ def _all_ascertained(deps: Deps, actions: Sequence[model.Action]) -> list[Told]:
 
 def _ascertained(deps: Deps, action: model.Action) -> Told:
     try:
-        return Result(store.written(deps.direct, action))
+        return Result(store.confirm_written(deps.connections.autocommit(), action))
     except model.OutcomeUnknown as error:
         return error

@@ -4,10 +4,10 @@
 
     class TestMyBroker(Conformance):
         @pytest.fixture
-        def market(self): ...  # a `Market`: a fresh account there, and symbols that behave as asked
+        def market(self): ...  # a `Market`: a fresh account there, and symbols that behave as named
 
 A published suite for pytest and Hypothesis: one class of plain facts, one state machine (`machine`) that does whatever
-may be done to orders in any order and checks after each step that what is told, shown and remembered is one story. A
+may be done to orders in any order and checks after each step that updates, queries and listings agree. A
 hostile broker of its own (`hostile`) gives the adapter answers that no broker should give.
 It needs pytest and Hypothesis, which nothing else here does: only tests import it.
 """

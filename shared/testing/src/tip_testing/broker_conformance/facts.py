@@ -23,7 +23,7 @@ from intents.brokers.protocol import (
 )
 from tip_testing.broker_conformance.bounds import BoundedAnswers
 from tip_testing.broker_conformance.machine import machine
-from tip_testing.broker_conformance.market import Listener, Market, limit, order
+from tip_testing.broker_conformance.market import Listener, Market, limit, new_client_order_id, order
 from tip_testing.waiting import eventually
 
 _ZERO = Decimal(0)
@@ -43,11 +43,11 @@ class Conformance(BoundedAnswers):
         made.close()
 
     def ended(self, broker: Broker, made: Order, *statuses: OrderStatus) -> Order:
-        def look() -> Order | None:
+        def find() -> Order | None:
             found = broker.order(made.broker_order_id)
             return found if found and found.status in statuses else None
 
-        found: Order = eventually(look)
+        found: Order = eventually(find)
         return found
 
     def test_an_order_is_found_by_both_of_its_ids(self, market: Market, broker: Broker) -> None:
@@ -59,20 +59,20 @@ class Conformance(BoundedAnswers):
         assert made.client_order_id in {one.client_order_id for one in broker.open_orders()}
 
     def test_what_was_never_sent_is_not_there(self, broker: Broker) -> None:
-        assert broker.find(f"tip-{uuid4().hex}") is None
+        assert broker.find(new_client_order_id()) is None
         assert broker.order(str(uuid4())) is None
 
     def test_the_same_client_order_id_never_makes_a_second_order(self, market: Market, broker: Broker) -> None:
-        asked = order(market.resting)
-        made = broker.create(asked)
+        wanted = order(market.resting)
+        made = broker.create(wanted)
         if broker.client_ids is ClientIds.UNIQUE:
             with pytest.raises(Refused):
-                broker.create(asked)
+                broker.create(wanted)
         elif broker.client_ids is ClientIds.HEADER:
-            assert broker.create(asked).broker_order_id == made.broker_order_id
+            assert broker.create(wanted).broker_order_id == made.broker_order_id
         else:
             pytest.skip("this broker does not promise it")
-        same = [one for one in broker.open_orders() if one.client_order_id == asked.client_order_id]
+        same = [one for one in broker.open_orders() if one.client_order_id == wanted.client_order_id]
         assert [one.broker_order_id for one in same] == [made.broker_order_id]
 
     def test_a_filled_order_shows_its_quantity_price_and_executions(
@@ -86,8 +86,8 @@ class Conformance(BoundedAnswers):
         assert filled.filled_quantity == 3 and filled.average_price is not None and filled.average_price > 0
         eventually(lambda: listener.filled(made.client_order_id) == 3)
         shown = [one for one in broker.executions(before) if one.broker_order_id == made.broker_order_id]
-        told = {one.execution.id for one in listener.of(made.client_order_id) if one.execution}
-        assert {one.id for one in shown} == told, "an execution has one id, wherever it is told"
+        streamed = {one.execution.id for one in listener.of(made.client_order_id) if one.execution}
+        assert {one.id for one in shown} == streamed, "an execution has one id, wherever it is shown"
         assert sum((one.quantity for one in shown), _ZERO) == 3
 
     def test_positions_follow_fills(self, market: Market, broker: Broker) -> None:
@@ -124,7 +124,7 @@ class Conformance(BoundedAnswers):
 
     def test_a_replacement_is_a_new_order_under_its_own_id(self, market: Market, broker: Broker) -> None:
         old = broker.create(limit(market.resting))
-        change = Change(f"tip-{uuid4().hex}", Decimal(7), "GTC", Decimal(2))
+        change = Change(new_client_order_id(), Decimal(7), "GTC", Decimal(2))
 
         new = broker.replace(old.broker_order_id, change)
 
@@ -142,23 +142,23 @@ class Conformance(BoundedAnswers):
         old = broker.create(limit(market.halving))
         eventually(lambda: listener.filled(old.client_order_id) == 5)
 
-        new = broker.replace(old.broker_order_id, Change(f"tip-{uuid4().hex}", Decimal(4), "GTC", Decimal(2)))
+        new = broker.replace(old.broker_order_id, Change(new_client_order_id(), Decimal(4), "GTC", Decimal(2)))
 
         assert new.quantity == 4
         replaced = self.ended(broker, old, OrderStatus.REPLACED)
         assert replaced.filled_quantity == 5
 
     def test_a_request_that_may_not_go_out_any_more_does_not(self, market: Market, broker: Broker) -> None:
-        asked = order(market.resting)
+        wanted = order(market.resting)
 
         def stop() -> None:
             raise NotWritten
 
         with pytest.raises(NotWritten):
-            broker.create(asked, stop)
-        assert broker.find(asked.client_order_id) is None
+            broker.create(wanted, stop)
+        assert broker.find(wanted.client_order_id) is None
 
-        made = broker.create(asked)
+        made = broker.create(wanted)
         with pytest.raises(NotWritten):
             broker.cancel(made.broker_order_id, stop)
         shown = broker.order(made.broker_order_id)
@@ -172,27 +172,27 @@ class Conformance(BoundedAnswers):
         self.ended(broker, made, OrderStatus.FILLED)
 
         with pytest.raises(Refused):
-            broker.replace(made.broker_order_id, Change(f"tip-{uuid4().hex}", Decimal(7), "DAY"))
+            broker.replace(made.broker_order_id, Change(new_client_order_id(), Decimal(7), "DAY"))
 
     def test_a_refused_order_leaves_nothing_behind(self, market: Market, broker: Broker) -> None:
         if market.refusing is None:
             pytest.skip("this broker has no symbol for it")
-        asked = order(market.refusing)
+        wanted = order(market.refusing)
 
         with pytest.raises(Refused) as refusal:
-            broker.create(asked)
+            broker.create(wanted)
 
-        assert refusal.value.code and broker.find(asked.client_order_id) is None
+        assert refusal.value.code and broker.find(wanted.client_order_id) is None
 
     def test_an_order_whose_answer_never_came_is_found_by_its_id(self, market: Market, broker: Broker) -> None:
         if market.silent is None:
             pytest.skip("this broker has no symbol for it")
-        asked = order(market.silent)
+        wanted = order(market.silent)
 
         with pytest.raises(OutcomeUnknown):
-            broker.create(asked)
+            broker.create(wanted)
 
-        assert broker.find(asked.client_order_id)
+        assert broker.find(wanted.client_order_id)
 
     def test_updates_told_twice_are_one_execution(self, market: Market, broker: Broker, listener: Listener) -> None:
         if market.doubling is None:

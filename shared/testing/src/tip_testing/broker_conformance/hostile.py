@@ -75,7 +75,7 @@ BROKEN: dict[str, Answer] = {
 
 
 class Hostile:
-    """Serves one answer to whatever is asked, until the caller hangs up or it is closed."""
+    """Serves one answer to every request, until the caller hangs up or it is closed."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer

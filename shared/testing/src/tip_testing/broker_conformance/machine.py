@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from hypothesis import strategies as st
@@ -16,9 +15,9 @@ from intents.brokers.protocol import (
     Order,
     OrderStatus,
     Refused,
-    Told,
+    RejectionNotice,
 )
-from tip_testing.broker_conformance.market import Listener, Market, limit, order
+from tip_testing.broker_conformance.market import Listener, Market, limit, new_client_order_id, order
 from tip_testing.waiting import eventually
 
 
@@ -50,10 +49,10 @@ def machine(market: Market) -> type[RuleBasedStateMachine]:
         def fill(self, quantity: int) -> Any:
             return self._create(order(market.filling, str(quantity)), {*OPEN, OrderStatus.FILLED})
 
-        def _create(self, asked: NewOrder, may_be: set[OrderStatus]) -> str:
-            shown = broker.create(asked)
-            self.known[asked.client_order_id] = Known(shown, may_be)
-            return asked.client_order_id
+        def _create(self, wanted: NewOrder, may_be: set[OrderStatus]) -> str:
+            shown = broker.create(wanted)
+            self.known[wanted.client_order_id] = Known(shown, may_be)
+            return wanted.client_order_id
 
         @rule(name=made)
         def again(self, name: str) -> None:
@@ -75,7 +74,7 @@ def machine(market: Market) -> type[RuleBasedStateMachine]:
         @rule(target=made, name=made, quantity=st.integers(1, 50))
         def replace(self, name: str, quantity: int) -> Any:
             known = self.known[name]
-            change = Change(f"tip-{uuid4().hex}", Decimal(quantity), "GTC", Decimal(1))
+            change = Change(new_client_order_id(), Decimal(quantity), "GTC", Decimal(1))
             if known.order.kind != "Limit":
                 return multiple()
             try:
@@ -116,8 +115,10 @@ def machine(market: Market) -> type[RuleBasedStateMachine]:
             """The last word of the stream is the state that is shown."""
 
             def last() -> bool:
-                told = [one for one in self.listener.of(name) if one.told not in (Told.CANCEL_REJECTED,)]
-                return bool(told) and (told[-1].order.status == shown.status or shown.status in OPEN)
+                updates = [
+                    one for one in self.listener.of(name) if one.rejection is not RejectionNotice.CANCEL_REJECTED
+                ]
+                return bool(updates) and (updates[-1].order.status == shown.status or shown.status in OPEN)
 
             eventually(last)
 

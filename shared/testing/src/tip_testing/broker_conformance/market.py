@@ -11,7 +11,7 @@ from intents.brokers.protocol import (
     Broker,
     BrokerError,
     NewOrder,
-    Update,
+    OrderUpdate,
 )
 
 SOON_SECONDS = 30.0
@@ -33,7 +33,7 @@ class Market(Protocol):
     refusing: str | None
     """Refuses orders."""
     silent: str | None
-    """Does what is asked and never answers."""
+    """Does what is requested and never answers."""
     doubling: str | None
     """Tells every update twice."""
     late: str | None
@@ -44,12 +44,16 @@ class Market(Protocol):
     """Of listings that have pages (`open_orders`, `orders`, `executions`): the body of the nth; there is another."""
 
 
+def new_client_order_id() -> str:
+    return f"tip-{uuid4().hex}"
+
+
 def order(symbol: str, quantity: str = "10", **more: Any) -> NewOrder:
-    return NewOrder(f"tip-{uuid4().hex}", symbol, "BUY", "Market", Decimal(quantity), "DAY", **more)
+    return NewOrder(new_client_order_id(), symbol, "BUY", "Market", Decimal(quantity), "DAY", **more)
 
 
 def limit(symbol: str, price: str = "1", quantity: str = "10") -> NewOrder:
-    return NewOrder(f"tip-{uuid4().hex}", symbol, "BUY", "Limit", Decimal(quantity), "GTC", Decimal(price))
+    return NewOrder(new_client_order_id(), symbol, "BUY", "Limit", Decimal(quantity), "GTC", Decimal(price))
 
 
 @dataclass
@@ -57,7 +61,7 @@ class Listener:
     """Hears an account in a thread, and adds up fills as the platform does: each execution once."""
 
     broker: Broker
-    updates: list[Update] = field(default_factory=list)
+    updates: list[OrderUpdate] = field(default_factory=list)
     stop: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -72,7 +76,7 @@ class Listener:
             if not self.stop.is_set():  # afterwards the line may be cut, with the broker under test itself
                 raise
 
-    def of(self, client_order_id: str) -> list[Update]:
+    def of(self, client_order_id: str) -> list[OrderUpdate]:
         return [update for update in self.updates if update.order.client_order_id == client_order_id]
 
     def filled(self, client_order_id: str) -> Decimal:

@@ -37,11 +37,11 @@ from intents.brokers.protocol import (
     NewOrder,
     NotSent,
     Order,
+    OrderUpdate,
     OutcomeUnknown,
     Position,
     RateLimited,
     Refused,
-    Update,
     no_check,
 )
 
@@ -49,7 +49,7 @@ PAGE = 500
 ACTIVITY_PAGE = 100
 MOST_ROWS = 50_000  # of one listing
 LONGEST_RETRY_SECONDS = 900.0  # a header that asks for more is rather broken than meant
-SILENCE_SECONDS = 1.0  # how often a quiet stream looks whether it is to stop
+SILENCE_SECONDS = 1.0  # how often a quiet stream checks whether it is to stop
 MESSAGE_BYTES = 2**20  # of one message of the stream, decompressed
 _DUPLICATE = 40010001
 
@@ -149,7 +149,9 @@ class Alpaca:
     def balance(self) -> Balance:
         return read_balance(self._read("/v2/account"))
 
-    def listen(self, ready: Callable[[], None], hear: Callable[[Update], None], stop: threading.Event) -> None:
+    def listen(
+        self, on_ready: Callable[[], None], on_update: Callable[[OrderUpdate], None], stop: threading.Event
+    ) -> None:
         address = self._connection.address.replace("http", "ws", 1) + "/stream"
         try:
             with connect(
@@ -162,7 +164,7 @@ class Alpaca:
                 proxy=None,
             ) as socket:
                 self._introduce(socket)
-                ready()
+                on_ready()
                 while not stop.is_set():
                     try:
                         raw = socket.recv(timeout=SILENCE_SECONDS)
@@ -170,7 +172,7 @@ class Alpaca:
                         continue
                     update = read_update(raw)
                     if update:
-                        hear(update)
+                        on_update(update)
         except (WebSocketException, OSError) as error:
             raise NotSent(type(error).__name__) from None
 

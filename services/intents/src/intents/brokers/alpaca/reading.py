@@ -6,7 +6,16 @@ from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from intents.brokers.protocol import Balance, Execution, Order, OrderStatus, OutcomeUnknown, Position, Told, Update
+from intents.brokers.protocol import (
+    Balance,
+    Execution,
+    Order,
+    OrderStatus,
+    OrderUpdate,
+    OutcomeUnknown,
+    Position,
+    RejectionNotice,
+)
 
 LONGEST_WORD = 256  # of an id or a symbol
 LONGEST_REASON = 200
@@ -34,7 +43,10 @@ STATUSES: Mapping[str, OrderStatus] = {
     "rejected": OrderStatus.REJECTED,
     "replaced": OrderStatus.REPLACED,
 }
-_TOLD = {"order_cancel_rejected": Told.CANCEL_REJECTED, "order_replace_rejected": Told.REPLACE_REJECTED}
+_REJECTIONS = {
+    "order_cancel_rejected": RejectionNotice.CANCEL_REJECTED,
+    "order_replace_rejected": RejectionNotice.REPLACE_REJECTED,
+}
 
 
 class understood:  # noqa: N801 - reads as a word of the language
@@ -175,7 +187,7 @@ def read_message(raw: str | bytes) -> dict[str, Any]:
     return message
 
 
-def read_update(raw: str | bytes) -> Update | None:
+def read_update(raw: str | bytes) -> OrderUpdate | None:
     """None for everything that is not a trade update."""
     message = read_message(raw)
     if message.get("stream") != "trade_updates":
@@ -183,7 +195,7 @@ def read_update(raw: str | bytes) -> Update | None:
     with understood():
         data = message["data"]
         order, moment = read_order(data["order"]), _moment(data.get("timestamp") or data["order"]["updated_at"])
-        return Update(order, moment, _execution(data, order, moment), _TOLD.get(data["event"]))
+        return OrderUpdate(order, moment, _execution(data, order, moment), _REJECTIONS.get(data["event"]))
     raise AssertionError
 
 

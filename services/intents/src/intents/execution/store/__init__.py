@@ -3,9 +3,47 @@
 Locks are taken in one order everywhere: intents by account and id, then heads by account.
 """
 
-from intents.execution.store.claiming import Shares, claim, held_since_claim, refresh
-from intents.execution.store.holding import hold
+from intents.execution.store.claiming import Shares, claim, locked_at_claim, refresh
+from intents.execution.store.external_orders import record_external_orders
+from intents.execution.store.holdings import save_holdings
 from intents.execution.store.leases import holders, release
+from intents.execution.store.locking import lock_intents
+from intents.execution.store.reconciliation import (
+    known_open_orders,
+    last_logged_before,
+    lease_accounts,
+    mark_caught_up,
+    now,
+    orders_of_deleted_accounts,
+    release_accounts,
+    restored_epoch,
+)
+from intents.execution.store.sessions import keep_plans
+from intents.execution.store.system_actions import overordered, stale_orders
+from intents.execution.store.unresolved import unresolved_commands
 from intents.execution.store.writing import write
 
-__all__ = ["Shares", "claim", "held_since_claim", "hold", "holders", "refresh", "release", "write"]
+__all__ = [
+    "Shares",
+    "claim",
+    "holders",
+    "keep_plans",
+    "known_open_orders",
+    "last_logged_before",
+    "lease_accounts",
+    "lock_intents",
+    "locked_at_claim",
+    "mark_caught_up",
+    "now",
+    "orders_of_deleted_accounts",
+    "overordered",
+    "record_external_orders",
+    "refresh",
+    "release",
+    "release_accounts",
+    "restored_epoch",
+    "save_holdings",
+    "stale_orders",
+    "unresolved_commands",
+    "write",
+]

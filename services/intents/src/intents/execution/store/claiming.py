@@ -1,20 +1,21 @@
-"""What is due is taken in hand: a lease and a recovery point, in one statement for many intents."""
+"""What is due is claimed: a lease and a recovery point, in one statement for many intents."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
+from intents.execution.client_order_id import of_action_sql
 from intents.execution.clock import elapsed
-from intents.execution.credentials import BEST_CREDENTIAL, DERIVED
-from intents.execution.held import BrokerOrder, Command, Held
-from intents.execution.work import Claimed, KnownOrder, Work
+from intents.execution.model.commands import DERIVED, ClaimSnapshot, KnownOrder, LeasedCommand
+from intents.execution.model.locked_intent import STARTED, BrokerOrder, Command, LockedIntent, Progress
+from intents.execution.store.credentials import BEST_FIRST
+from intents.execution.store.expressions import ENDED_SQL
 from intents.model import Intent, Spec, Status
-from intents.store.direct import Direct, Statement
+from intents.store.connections import Row, Statement, Transaction
 
-ORDER_ENDED = "'FILLED', 'CANCELED', 'EXPIRED', 'REJECTED', 'REPLACED'"
 _HALTED_BY = """
     CASE WHEN (SELECT trading_state FROM controls_api.account_switch WHERE account_id = t.account_id) = 'HALTED'
          THEN 'account'
@@ -26,7 +27,7 @@ _STALE_MILLIS = """
      WHERE account_id = t.account_id AND symbol = t.symbol)"""
 _BEST = f"""
     (SELECT CASE WHEN status = 'active' THEN id || ':' || vault_version ELSE id || ' is ' || status END
-     FROM accounts_api.credential WHERE account_id = t.account_id ORDER BY {BEST_CREDENTIAL} LIMIT 1)"""  # noqa: S608
+     FROM accounts_api.credential WHERE account_id = t.account_id ORDER BY {BEST_FIRST} LIMIT 1)"""  # noqa: S608
 # After the database was restored to an earlier state everything it does not know to be settled may have been sent.
 _RESTORED_AT = """
     SELECT coalesce((SELECT CASE WHEN reason = 'INSTALLED' THEN '-infinity'::timestamptz ELSE started_at END
@@ -44,7 +45,7 @@ _BOUND = f"""
     CASE WHEN a.type = 'CREATE' AND {_STARTED_BEFORE} IS NULL THEN NULL
          WHEN a.type = 'CREATE' THEN (
              SELECT credential FROM intents.broker_order o
-             WHERE o.account_id = t.account_id AND o.client_order_id = 'tip-' || replace(a.id::text, '-', '')
+             WHERE o.account_id = t.account_id AND o.client_order_id = {of_action_sql("a.id")}
                AND {_WAS_USED})
          ELSE (SELECT credential FROM intents.broker_order o
                WHERE o.account_id = t.account_id AND o.intent_id = t.id AND o.broker_order_id = t.broker_order_id
@@ -117,24 +118,26 @@ _CLAIM = Statement(
     ), started AS (
         INSERT INTO intents.broker_order AS o
             (account_id, client_order_id, intent_id, action_sequence, status, credential)
-        SELECT account_id, 'tip-' || replace(action_id::text, '-', ''), id, sequence, 'STARTED',
+        SELECT account_id, {of_action_sql("action_id")}, id, sequence, 'STARTED',
                coalesce(bound, best, '{DERIVED}')
         FROM command t WHERE type <> 'CANCEL' AND (started_before IS NULL OR NOT EXISTS (
             SELECT FROM intents.broker_order o WHERE o.account_id = t.account_id AND o.intent_id IS NOT NULL
-            AND o.client_order_id = 'tip-' || replace(action_id::text, '-', '') AND {_WAS_USED}))
+            AND o.client_order_id = {of_action_sql("action_id")} AND {_WAS_USED}))
         ON CONFLICT (account_id, client_order_id) DO UPDATE SET credential = excluded.credential, {_TAKE_OVER}
     )
-    SELECT t.account_id, t.organization_id, t.id, now(), t.action_id, t.type, t.created_at, t.symbol, t.order_side,
-           t.wanted, t.quantity, t.filled_quantity, t.status, t.broker_order_id,
+    SELECT t.account_id, t.organization_id, t.id AS intent_id, now() AS now, t.action_id, t.type, t.created_at,
+           t.symbol, t.order_side, t.wanted AS spec, t.quantity, t.filled_quantity, t.status, t.broker_order_id,
            CASE WHEN t.type = 'REPLACE' THEN (
-               SELECT jsonb_agg(jsonb_build_array(o.client_order_id, o.broker_order_id,
-                                                  o.status IN ({ORDER_ENDED}), o.filled_quantity::text))
-               FROM intents.broker_order o WHERE o.account_id = t.account_id AND o.intent_id = t.id) END,
-           t.started_before, t.attempts, t.absences, (SELECT broker FROM accounts_api.account WHERE id = t.account_id),
-           t.environment,
-           {_HALTED_BY}, {_STALE_MILLIS}, t.best, t.bound,
+               SELECT jsonb_agg(jsonb_build_object('client_order_id', o.client_order_id,
+                   'broker_order_id', o.broker_order_id, 'ended', o.status IN ({ENDED_SQL}),
+                   'filled_quantity', o.filled_quantity::text))
+               FROM intents.broker_order o WHERE o.account_id = t.account_id AND o.intent_id = t.id) END AS orders,
+           t.started_before, t.attempts, t.absences,
+           (SELECT broker FROM accounts_api.account WHERE id = t.account_id) AS broker, t.environment,
+           {_HALTED_BY} AS halted_by, {_STALE_MILLIS} AS stale_millis, t.best AS credential,
+           t.bound AS bound_credential,
            (SELECT broker_account FROM intents.broker_login l WHERE l.account_id = t.account_id
-            AND l.credential = coalesce(t.bound, t.best, '{DERIVED}')),
+            AND l.credential = coalesce(t.bound, t.best, '{DERIVED}')) AS opened_account,
            t.sequence, t.route_strategy, t.reason_code, t.version, t.updated_at, t.open_actions, t.done_sequence,
            t.traceparent
     FROM command t
@@ -154,102 +157,103 @@ class Shares(NamedTuple):
 
 
 def claim(
-    direct: Direct,
+    tx: Transaction,
     limit: int,
     lease_seconds: float,
     except_of: Sequence[UUID] = (),
     holder: int | None = None,
     shares: Shares | None = None,
-) -> list[Work]:
+) -> list[LeasedCommand]:
     """Take what is due and nobody else's: the earliest unsettled command of each intent, by turns of organizations."""
-    token, asked_at, shares = uuid4(), elapsed(), shares or Shares({}, limit)
-    resting = [str(account_id) for account_id in except_of]
+    token, read_at, shares = uuid4(), elapsed(), shares or Shares({}, limit)
+    parked_accounts = [str(account_id) for account_id in except_of]
     organizations = [str(organization_id) for organization_id in shares.allowances]
     by_turns = (organizations, list(shares.allowances.values()), shares.of_others, str(shares.after))
-    rows = direct.write(_CLAIM, (limit, str(token), lease_seconds, resting, holder, *by_turns))
-    return [_work(row, token, asked_at, lease_seconds, holder) for row in rows]
+    rows = tx.write(_CLAIM, (limit, str(token), lease_seconds, parked_accounts, holder, *by_turns))
+    lease = {"lease_token": token, "lease_ends": read_at + lease_seconds, "holder": holder}
+    return [_leased(row, read_at, lease) for row in rows]
 
 
-def _work(row: tuple[Any, ...], token: UUID, asked_at: float, lease_seconds: float, holder: int | None) -> Work:
-    """What was read is as old as the question: an answer may come late, or be picked up late."""
-    claimed = Claimed(asked_at, *row[_CLAIMED:])
-    values = [*row[:3], token, asked_at + lease_seconds, *row[3:_CLAIMED], claimed, holder]
-    values[_SPEC], values[_STATUS] = Spec.from_json(values[_SPEC]), Status(values[_STATUS])
-    values[_ORDERS] = tuple(_known_order(*known) for known in values[_ORDERS] or ())
-    return Work(*values)
+def _leased(row: Row, read_at: float, lease: Mapping[str, Any]) -> LeasedCommand:
+    """What was read is as old as the query: its result may come late, or be picked up late."""
+    columns = row._asdict() | lease
+    snapshot = ClaimSnapshot(read_at, **{name: columns.pop(name) for name in ClaimSnapshot._fields[1:]})
+    columns["spec"], columns["status"] = Spec.from_json(columns["spec"]), Status(columns["status"])
+    columns["orders"] = tuple(_known_order(known) for known in columns["orders"] or ())
+    return LeasedCommand(**columns, snapshot=snapshot)
 
 
-def _known_order(name: str, broker_order_id: str | None, ended: bool, filled: str) -> KnownOrder:
-    return KnownOrder(name, broker_order_id, ended, Decimal(filled))
+def _known_order(columns: Mapping[str, Any]) -> KnownOrder:
+    return KnownOrder(**{**columns, "filled_quantity": Decimal(columns["filled_quantity"])})
 
 
 _REFRESH = Statement(
     "execution_refresh",
     ("uuid", "uuid", "uuid"),
     f"""
-    SELECT now(), t.status, {_HALTED_BY}, {_STALE_MILLIS}
+    SELECT now() AS now, t.status, {_HALTED_BY} AS halted_by, {_STALE_MILLIS} AS stale_millis
     FROM intents.intent t WHERE t.account_id = $1 AND t.id = $2 AND t.lease_token = $3 AND t.lease_until > now()
     """,  # noqa: S608 - a constant
 )
 
 
-def refresh(direct: Direct, work: Work) -> Work | None:
+def refresh(tx: Transaction, command: LeasedCommand) -> LeasedCommand | None:
     """The command with what may stop it as it stands now; None if the lease is no longer its own."""
-    asked_at = elapsed()
-    rows = direct.read(_REFRESH, (str(work.account_id), str(work.intent_id), str(work.lease_token)))
+    read_at = elapsed()
+    rows = tx.read(_REFRESH, (str(command.account_id), str(command.intent_id), str(command.lease_token)))
     if not rows:
         return None
-    now, status, halted_by, stale_millis = rows[0]
-    return replace(
-        work,
+    facts = rows[0]._asdict()
+    facts["status"] = Status(facts["status"])
+    return replace(command, **facts, snapshot=command.snapshot._replace(at=read_at))
+
+
+def locked_at_claim(command: LeasedCommand) -> LockedIntent:
+    """The intent of a CREATE that was never tried before, as it was when it was claimed: nobody need read it again."""
+    snapshot = command.snapshot
+    now = command.now + timedelta(seconds=elapsed() - snapshot.at)  # the database's clock, as well as we know it
+    key, none = command.client_order_id, Decimal(0)
+    return LockedIntent(
+        account_id=command.account_id,
+        intent=_intent_at_claim(command),
+        orders={key: BrokerOrder(key, snapshot.sequence, None, STARTED, set(), none, none, none)},
+        command=Command(command.action_id, snapshot.sequence, command.type, command.spec),
+        progress=_progress_at_claim(command, now),
         now=now,
-        status=Status(status),
-        halted_by=halted_by,
-        stale_millis=stale_millis,
-        claimed=work.claimed._replace(at=asked_at),
+        traceparent=snapshot.traceparent,
+        expected_lease=command.lease_token,
     )
 
 
-def held_since_claim(work: Work) -> Held:
-    """The intent of a CREATE that was never tried before, as it was when it was claimed: nobody need read it again."""
-    claimed = work.claimed
-    now = work.now + timedelta(seconds=elapsed() - claimed.at)  # the database's clock, as well as we know it
-    intent = Intent(
-        id=work.intent_id,
-        symbol=work.symbol,
-        order_side=work.order_side,
-        route_strategy=claimed.route_strategy,
-        spec=work.spec,
-        quantity=work.quantity,
-        status=work.status,
-        filled_quantity=work.filled_quantity,
+def _intent_at_claim(command: LeasedCommand) -> Intent:
+    snapshot = command.snapshot
+    return Intent(
+        id=command.intent_id,
+        symbol=command.symbol,
+        order_side=command.order_side,
+        route_strategy=snapshot.route_strategy,
+        spec=command.spec,
+        quantity=command.quantity,
+        status=command.status,
+        filled_quantity=command.filled_quantity,
         average_fill_price=None,
         broker_order_id=None,
-        reason_code=claimed.reason_code,
+        reason_code=snapshot.reason_code,
         outcome=None,
-        version=claimed.version,
-        created_at=work.created_at,
-        updated_at=claimed.updated_at,
+        version=snapshot.version,
+        created_at=command.created_at,
+        updated_at=snapshot.updated_at,
     )
-    name, none = work.client_order_id, Decimal(0)
-    return Held(
-        account_id=work.account_id,
-        intent=intent,
-        orders={name: BrokerOrder(name, claimed.sequence, None, "STARTED", set(), none, none, none)},
-        absences=work.absences,
-        command=Command(work.action_id, claimed.sequence, work.type, work.spec),
-        now=now,
-        lease_token=work.lease_token,
-        holder=work.lease_token,
+
+
+def _progress_at_claim(command: LeasedCommand, now: datetime) -> Progress:
+    return Progress(
+        lease_token=command.lease_token,
         next_attempt_at=now,
-        submit_started_at=work.now,
+        submit_started_at=command.now,
         accepted_at=None,
-        attempts=work.attempts,
-        open_actions=claimed.open_actions,
-        done_sequence=claimed.done_sequence,
-        traceparent=claimed.traceparent,
+        attempts=command.attempts,
+        open_actions=command.snapshot.open_actions,
+        done_sequence=command.snapshot.done_sequence,
+        absences=command.absences,
     )
-
-
-_CLAIMED = 25
-_SPEC, _STATUS, _ORDERS = (Work.__slots__.index(name) for name in ("spec", "status", "orders"))

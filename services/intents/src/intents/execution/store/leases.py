@@ -8,7 +8,7 @@ from typing import Any
 import psycopg2
 from sqlalchemy import Engine, exc
 
-from intents.store.direct import Direct, Statement
+from intents.store.connections import Statement, Transaction
 
 _LOCK_CLASS = 20_410  # of our advisory locks, which all services on the database share
 _LARGEST_HOLDER = 2**31 - 1
@@ -22,7 +22,7 @@ _HOLDERS = Statement(
         WHERE locktype = 'advisory' AND classid = $1 AND objsubid = 2 AND granted
           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     )
-    SELECT holder, true FROM alive
+    SELECT holder, true AS is_alive FROM alive
     UNION ALL
     SELECT DISTINCT lease_holder, false FROM intents.intent
     WHERE lease_until IS NOT NULL AND lease_holder IS NOT NULL AND lease_holder NOT IN (SELECT holder FROM alive)
@@ -76,12 +76,12 @@ def _own_connection(engine: Engine) -> Any:
     return connection
 
 
-def holders(direct: Direct) -> tuple[set[int], set[int]]:
+def holders(tx: Transaction) -> tuple[set[int], set[int]]:
     """The holders that live, and those that hold leases and do not."""
-    rows = direct.read(_HOLDERS, (_LOCK_CLASS,))
-    return {holder for holder, alive in rows if alive}, {holder for holder, alive in rows if not alive}
+    rows = tx.read(_HOLDERS, (_LOCK_CLASS,))
+    return {row.holder for row in rows if row.is_alive}, {row.holder for row in rows if not row.is_alive}
 
 
-def release(direct: Direct, gone: Collection[int]) -> int:
+def release(tx: Transaction, gone: Collection[int]) -> int:
     """End the leases of holders that no longer live; how many there were."""
-    return len(direct.write(_RELEASE, (list(gone),)))
+    return len(tx.write(_RELEASE, (list(gone),)))

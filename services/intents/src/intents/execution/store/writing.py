@@ -6,28 +6,30 @@ from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
-from intents.execution.held import BrokerOrder, Held
-from intents.execution.settling import is_overordered
-from intents.execution.store.rows import as_json
-from intents.model.chain import GENESIS
-from intents.store.direct import Direct, Statement
+from intents.execution.model.locked_intent import BrokerOrder
+from intents.execution.model.settlement import Settlement
+from intents.execution.store.rows import PROGRESS_COLUMNS, as_json
+from intents.store.account_head import take_sequences
+from intents.store.connections import Statement, Transaction
 
-_GENESIS = f"'\\x{GENESIS.hex()}'::bytea"
+_EVENTS_OF_ACCOUNTS = (
+    "SELECT account_id, NULL::uuid AS organization_id, count(*) AS sequences FROM event GROUP BY account_id"
+)
 _WRITE = Statement(
     "execution_write",
-    ("jsonb", "jsonb", "jsonb", "jsonb"),
+    ("jsonb", "jsonb", "jsonb", "jsonb", "jsonb"),
     f"""
     WITH given AS (
         SELECT * FROM jsonb_to_recordset($1) AS given(
             place integer, account_id uuid, intent_id uuid, status text, filled_quantity numeric,
             average_fill_price numeric,
             broker_order_id text, reason_code text, outcome text, spec json, quantity numeric,
-            updated_at timestamptz, expected_version bigint, holder uuid, lease_token uuid,
+            updated_at timestamptz, expected_version bigint, expected_lease uuid, lease_token uuid,
             next_attempt_at timestamptz, submit_started_at timestamptz, accepted_at timestamptz, attempts integer,
             open_actions integer, done_sequence bigint, absences integer, overordered boolean)
     ), as_expected AS MATERIALIZED (
         SELECT g.* FROM given g JOIN intents.intent i ON i.account_id = g.account_id AND i.id = g.intent_id
-        WHERE i.version = g.expected_version AND (g.holder IS NULL OR i.lease_token = g.holder)
+        WHERE i.version = g.expected_version AND (g.expected_lease IS NULL OR i.lease_token = g.expected_lease)
         FOR UPDATE OF i SKIP LOCKED
     ), changed AS (
         UPDATE intents.intent i
@@ -56,6 +58,11 @@ _WRITE = Statement(
             status = excluded.status, executions = excluded.executions, filled_quantity = excluded.filled_quantity,
             executed_quantity = excluded.executed_quantity, filled_value = excluded.filled_value, updated_at = now(),
             quantity = excluded.quantity, unwanted_since = coalesce(o.unwanted_since, excluded.unwanted_since)
+    ), unsent AS (
+        DELETE FROM intents.broker_order o
+        USING jsonb_to_recordset($5) AS given(of integer, client_order_id text), changed
+        WHERE changed.place = given.of AND o.account_id = changed.account_id
+          AND o.client_order_id = given.client_order_id AND o.broker_order_id IS NULL
     ), positions AS (
         INSERT INTO intents.position AS held (account_id, symbol, quantity, last_price, updated_at, reconciled_at)
         SELECT account_id, symbol, coalesce(stands, 0) + moved, price, now(),
@@ -75,13 +82,10 @@ _WRITE = Statement(
             traceparent text, occurred_at timestamptz)
         JOIN changed ON changed.place = given.of
     ), head AS (
-        INSERT INTO intents.account_head AS head (account_id, last_sequence, last_hash, previous_hash)
-        SELECT account_id, count(*), {_GENESIS}, {_GENESIS} FROM event GROUP BY account_id ORDER BY account_id
-        ON CONFLICT (account_id) DO UPDATE SET last_sequence = head.last_sequence + excluded.last_sequence
-        RETURNING account_id, last_sequence
+        {take_sequences(_EVENTS_OF_ACCOUNTS)}
     ), ends AS MATERIALIZED (
         SELECT jsonb_object_agg(account_id, last_sequence) AS sequences FROM head
-    ), told AS (
+    ), logged AS (
         INSERT INTO intents.broker_event (account_id, sequence, id, type, intent_id, broker_execution_id, from_status,
             to_status, intent_created_at, payload, traceparent, occurred_at)
         SELECT e.account_id,
@@ -91,57 +95,45 @@ _WRITE = Statement(
                e.payload, e.traceparent, e.occurred_at
         FROM event e
     )
-    SELECT place, ((SELECT sequences FROM ends) ->> account_id::text)::bigint FROM changed
+    SELECT place, ((SELECT sequences FROM ends) ->> account_id::text)::bigint AS head FROM changed
     """,  # noqa: S608 - a constant
 )
-_FORGET = Statement(
-    "execution_forget",
-    ("jsonb",),
-    """
-    DELETE FROM intents.broker_order o
-    USING jsonb_to_recordset($1) AS given(account_id uuid, client_order_id text)
-    WHERE o.account_id = given.account_id AND o.client_order_id = given.client_order_id
-      AND o.broker_order_id IS NULL
-    RETURNING 1
-    """,
-)
 
 
-def write(direct: Direct, held: Sequence[Held]) -> list[tuple[Held, int | None]]:
+def write(tx: Transaction, settlements: Sequence[Settlement]) -> list[tuple[Settlement, int | None]]:
     """What settling made of the intents: one statement. Those that it found as expected, and so has written.
 
-    Each with the sequence at which the log of its account has arrived, None if there was nothing to tell there.
+    Each with the new head of its account's log, None if there was no event.
     """
-    changed = [one for one in held if one.changed]
+    changed = [settlement for settlement in settlements if settlement.is_changed]
     if not changed:
         return []
+    rows = tx.write(_WRITE, [as_json(table) for table in _rows(changed)])
+    return [(changed[row.place], row.head) for row in rows]
+
+
+def _rows(changed: Sequence[Settlement]) -> tuple[list[dict[str, Any]], ...]:
+    """Intents, orders, positions, events and orders that were not sent; `of` is the place of their intent."""
     intents: list[dict[str, Any]] = []
     orders: list[dict[str, Any]] = []
     events: list[dict[str, Any]] = []
-    for place, one in enumerate(changed):
-        intents.append(_intent(one, place))
-        orders += [_order(order, place) for order in one.orders.values() if order.changed]
-        events += [{**event, "of": place, "traceparent": one.traceparent} for event in one.events]
+    unsent: list[dict[str, Any]] = []
+    for place, settlement in enumerate(changed):
+        intents.append(_intent(settlement, place))
+        orders += [_order(order, place) for order in settlement.changed_orders]
+        events += [{**event, "of": place, "traceparent": settlement.locked.traceparent} for event in settlement.events]
+        unsent += [{"of": place, "client_order_id": key} for key in settlement.deleted_orders]
     events.sort(key=_rank)
     for number, event in enumerate(events):
         event["place"] = number
-    values = [as_json(rows) for rows in (intents, orders, _positions(changed), events)]
-    written = [(changed[place], sequence) for place, sequence in direct.write(_WRITE, values)]
-    unsent = [
-        {"account_id": one.account_id, "client_order_id": client_order_id}
-        for one, _ in written
-        for client_order_id in one.unsent
-    ]
-    if unsent:
-        direct.write(_FORGET, (as_json(unsent),))
-    return written
+    return intents, orders, _positions(changed), events, unsent
 
 
-def _intent(held: Held, place: int) -> dict[str, Any]:
-    intent = held.intent
+def _intent(settlement: Settlement, place: int) -> dict[str, Any]:
+    intent, before = settlement.intent, settlement.locked.intent
     row = {
         "place": place,
-        "account_id": held.account_id,
+        "account_id": settlement.locked.account_id,
         "intent_id": intent.id,
         "status": intent.status,
         "filled_quantity": intent.filled_quantity,
@@ -149,20 +141,13 @@ def _intent(held: Held, place: int) -> dict[str, Any]:
         "broker_order_id": intent.broker_order_id,
         "reason_code": intent.reason_code,
         "outcome": intent.outcome,
-        "spec": intent.spec.as_json if held.respecified else None,
-        "quantity": intent.quantity if held.respecified else None,
+        "spec": intent.spec.as_json if intent.spec != before.spec else None,
+        "quantity": intent.quantity if intent.quantity != before.quantity else None,
         "updated_at": intent.updated_at,
         "expected_version": intent.version,
-        "holder": held.holder,
-        "lease_token": held.lease_token,
-        "next_attempt_at": held.next_attempt_at,
-        "submit_started_at": held.submit_started_at,
-        "accepted_at": held.accepted_at,
-        "attempts": held.attempts,
-        "open_actions": held.open_actions,
-        "done_sequence": held.done_sequence,
-        "absences": held.absences,
-        "overordered": is_overordered(held),
+        "expected_lease": settlement.locked.expected_lease,
+        "overordered": settlement.is_overordered,
+        **{name: getattr(settlement.progress, name) for name in PROGRESS_COLUMNS},
     }
     return {name: value for name, value in row.items() if value is not None}  # the database would have to read it
 
@@ -170,7 +155,7 @@ def _intent(held: Held, place: int) -> dict[str, Any]:
 def _order(order: BrokerOrder, place: int) -> dict[str, Any]:
     return {
         "of": place,
-        "client_order_id": order.name,
+        "client_order_id": order.key,
         "action_sequence": order.action_sequence,
         "broker_order_id": order.broker_order_id,
         "status": order.status,
@@ -184,10 +169,13 @@ def _order(order: BrokerOrder, place: int) -> dict[str, Any]:
     }
 
 
-def _positions(held: Sequence[Held]) -> list[dict[str, Any]]:
+def _positions(settlements: Sequence[Settlement]) -> list[dict[str, Any]]:
     """One line for each position: Postgres changes a row only once in a statement."""
     rows: dict[tuple[UUID, str], dict[str, Any]] = {}
-    for moved in sorted(({**move, "account_id": one.account_id} for one in held for move in one.positions), key=_rank):
+    changes = (
+        {**change, "account_id": each.locked.account_id} for each in settlements for change in each.position_changes
+    )
+    for moved in sorted(changes, key=_rank):
         key = (moved["account_id"], moved["symbol"])
         before = rows.get(key, {"moved": Decimal(0), "stands": None})
         stands = moved["stands"] is not None

@@ -1,35 +1,26 @@
-"""An intent under lock with everything that settling has to know of it, and what is to be written of it."""
+"""An intent under lock, with everything that settling has to know of it."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
-from intents.brokers import OPEN, OrderStatus
+from intents.brokers.protocol import OPEN
+from intents.execution.client_order_id import is_duplicate
 from intents.model import Intent, Spec
 
-ENDED = frozenset(OrderStatus) - OPEN
 STARTED = "STARTED"
 """The status of an order from before it is sent until the broker has shown it."""
 MISSING = "MISSING"
 """The status of an order that may have been sent, was not found at the broker, and was given up."""
 
 
-@dataclass(frozen=True)
-class Patience:
-    """When an unknown outcome is asked about: first after a while, then again and again."""
-
-    ask_after_seconds: float = 5.0
-    ask_every_seconds: float = 2.0
-    look_again_seconds: float = 0.25
-
-
 @dataclass(slots=True)
 class BrokerOrder:
     """An order of the intent, as we know it."""
 
-    name: str
+    key: str
     """Its client order id; a second order under the same client order id has the broker's id behind it."""
     action_sequence: int
     broker_order_id: str | None
@@ -42,11 +33,10 @@ class BrokerOrder:
     credential: str | None = None
     unwanted: bool = False
     """Open at the broker although the intent does not ask for it: to be canceled by the system."""
-    changed: bool = False
 
     @property
     def is_duplicate(self) -> bool:
-        return "#" in self.name
+        return is_duplicate(self.key)
 
     @property
     def is_open(self) -> bool:
@@ -66,14 +56,9 @@ class Command:
 
 
 @dataclass(slots=True)
-class Held:
-    """An intent under lock, its orders, and what is to be written of it."""
+class Progress:
+    """The execution columns of an intent row, as `store.locking` reads and `store.writing` writes them."""
 
-    account_id: UUID
-    intent: Intent
-    orders: dict[str, BrokerOrder]
-    command: Command | None
-    now: datetime
     lease_token: UUID | None
     next_attempt_at: datetime
     submit_started_at: datetime | None
@@ -82,21 +67,18 @@ class Held:
     open_actions: int
     done_sequence: int
     absences: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LockedIntent:
+    """An intent under lock; or as its claim saw it, then `expected_lease` and the version guard the write."""
+
+    account_id: UUID
+    intent: Intent
+    orders: Mapping[str, BrokerOrder]
+    command: Command | None
+    progress: Progress
+    now: datetime
     traceparent: str | None = None
     """Of the request that gave the unsettled command."""
-    holder: UUID | None = None
-    """Set when the intent is not locked: then it is written only if it is still under this lease, and unchanged."""
-    patience: Patience = Patience()
-    rank: int = 0
-    """Which of all that is recorded together acts now: events and positions of several intents keep that order."""
-    events: list[dict[str, Any]] = field(default_factory=list)
-    positions: list[dict[str, Any]] = field(default_factory=list)
-    unsent: list[str] = field(default_factory=list)
-    changed: bool = False
-    respecified: bool = False
-    """Whether a REPLACE has given the intent another spec."""
-
-    @property
-    def current_order(self) -> BrokerOrder | None:
-        wanted = self.intent.broker_order_id
-        return next((one for one in self.orders.values() if wanted and one.broker_order_id == wanted), None)
+    expected_lease: UUID | None = None

@@ -1,4 +1,4 @@
-"""How much an executor has in hand, by organization, and how much more it may claim of each."""
+"""How many commands an executor has in flight, by organization, and how many more it may claim of each."""
 
 import threading
 from collections import Counter
@@ -7,21 +7,21 @@ from typing import NamedTuple
 from uuid import UUID
 
 from intents.execution.fair_share import allowance
-from intents.execution.work import Work
+from intents.execution.model.commands import LeasedCommand
 
 CLAIM = 200
 GUARANTEED = 4
 """However much the others have, an organization may have this much: their calls may have been quick and turned slow."""
 
 
-class Room(NamedTuple):
-    """For one claim: in all, of each organization that has something in hand, and of each other one."""
+class ClaimBudget(NamedTuple):
+    """For one claim: in all, of each organization that has something in flight, and of each other one."""
 
     total: int
     allowances: Mapping[UUID, int]
     of_others: int
     is_ample: bool
-    """Whether a claim is worth it for those who have something in hand, and not only for whoever has just come."""
+    """Whether a claim is worth it for those who have something in flight, and not only for whoever has just come."""
 
     def cuts_short(self, taken: Mapping[UUID, int]) -> bool:
         """Whether an organization may have more than it was allowed, if so much was claimed of each."""
@@ -29,23 +29,23 @@ class Room(NamedTuple):
         return any(at_its_allowance) or not all(self.allowances.values())
 
 
-class InHand:
+class InFlight:
     """Commands that were claimed and of which nothing is recorded yet."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._held: Counter[UUID] = Counter()
 
-    def add(self, works: Iterable[Work]) -> None:
+    def add(self, commands: Iterable[LeasedCommand]) -> None:
         with self._lock:
-            self._held.update(work.organization_id for work in works)
+            self._held.update(command.organization_id for command in commands)
 
-    def remove(self, works: Iterable[Work]) -> None:
+    def remove(self, commands: Iterable[LeasedCommand]) -> None:
         with self._lock:
-            self._held.subtract(work.organization_id for work in works)
+            self._held.subtract(command.organization_id for command in commands)
             self._held = +self._held
 
-    def room(self, most: int, blocked: Mapping[UUID, tuple[UUID, int]]) -> Room:
+    def budget(self, most: int, blocked: Mapping[UUID, tuple[UUID, int]]) -> ClaimBudget:
         """`blocked`: what waits for its own account only, by account; it takes nobody's place."""
         with self._lock:
             held = Counter(self._held)
@@ -54,7 +54,7 @@ class InHand:
         free = max(0, most - held.total())
         allowances = {each: max(allowance(count, free), GUARANTEED - count) for each, count in held.items()}
         enough = min(CLAIM, max(1, most // 8))
-        return Room(
+        return ClaimBudget(
             min(CLAIM, max(free, GUARANTEED)),
             {each: max(0, count) for each, count in allowances.items()},
             max(allowance(0, free), GUARANTEED),

@@ -5,12 +5,12 @@ from collections import Counter, OrderedDict, deque
 from uuid import UUID
 
 from intents.execution.fair_share import may_take_another
-from intents.execution.work import Work
+from intents.execution.model.commands import LeasedCommand
 
-_Accounts = OrderedDict[UUID, deque[Work]]
+_Accounts = OrderedDict[UUID, deque[LeasedCommand]]
 
 
-class Turns:
+class AccountConcurrencyLimiter:
     """Of `threads` calls at the same time an organization has its fair share, and of these an account `account_calls`.
 
     What is beyond that waits: organizations take turns, and within each its accounts.
@@ -24,17 +24,17 @@ class Turns:
         self._of_account: Counter[UUID] = Counter()
         self._waiting: OrderedDict[UUID, _Accounts] = OrderedDict()
 
-    def enter(self, work: Work) -> bool:
+    def enter(self, command: LeasedCommand) -> bool:
         """Whether it may be called for now; else `leave` gives it to whoever is done with another."""
         with self._lock:
-            if self._may_begin(work.organization_id, work.account_id):
-                self._begin(work)
+            if self._may_begin(command.organization_id, command.account_id):
+                self._begin(command)
                 return True
-            accounts = self._waiting.setdefault(work.organization_id, OrderedDict())
-            accounts.setdefault(work.account_id, deque()).append(work)
+            accounts = self._waiting.setdefault(command.organization_id, OrderedDict())
+            accounts.setdefault(command.account_id, deque()).append(command)
             return False
 
-    def leave(self, done: Work) -> list[Work]:
+    def leave(self, done: LeasedCommand) -> list[LeasedCommand]:
         """What may begin now that this one has ended: there is a thread for each."""
         with self._lock:
             self._calls -= 1
@@ -49,9 +49,9 @@ class Turns:
         """
         with self._lock:
             return {
-                account_id: (organization_id, len(works))
+                account_id: (organization_id, len(commands))
                 for organization_id, accounts in self._waiting.items()
-                for account_id, works in accounts.items()
+                for account_id, commands in accounts.items()
                 if self._of_account[account_id] >= self._account_calls
             }
 
@@ -59,26 +59,26 @@ class Turns:
         held, free = self._of_organization[organization_id], self._threads - self._calls
         return may_take_another(held, free) and self._of_account[account_id] < self._account_calls
 
-    def _begin(self, work: Work) -> None:
+    def _begin(self, command: LeasedCommand) -> None:
         self._calls += 1
-        self._of_organization[work.organization_id] += 1
-        self._of_account[work.account_id] += 1
+        self._of_organization[command.organization_id] += 1
+        self._of_account[command.account_id] += 1
 
-    def _next(self) -> Work | None:
+    def _next(self) -> LeasedCommand | None:
         for organization_id, accounts in self._waiting.items():
             for account_id in accounts:
                 if self._may_begin(organization_id, account_id):
                     return self._taken(organization_id, account_id)
         return None
 
-    def _taken(self, organization_id: UUID, account_id: UUID) -> Work:
+    def _taken(self, organization_id: UUID, account_id: UUID) -> LeasedCommand:
         """Its account is the last of its organization from now on, and its organization the last of all."""
         accounts = self._waiting[organization_id]
-        work = accounts[account_id].popleft()
+        command = accounts[account_id].popleft()
         _to_the_end(accounts, account_id)
         _to_the_end(self._waiting, organization_id)
-        self._begin(work)
-        return work
+        self._begin(command)
+        return command
 
 
 def _decrease(counter: Counter[UUID], name: UUID) -> None:
@@ -87,7 +87,7 @@ def _decrease(counter: Counter[UUID], name: UUID) -> None:
         del counter[name]
 
 
-def _to_the_end(line: OrderedDict[UUID, deque[Work]] | OrderedDict[UUID, _Accounts], name: UUID) -> None:
+def _to_the_end(line: OrderedDict[UUID, deque[LeasedCommand]] | OrderedDict[UUID, _Accounts], name: UUID) -> None:
     if line[name]:
         line.move_to_end(name)
     else:

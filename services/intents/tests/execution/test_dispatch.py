@@ -20,18 +20,19 @@ from intents.brokers import (
     OrderStatus,
     OutcomeUnknown,
     RateLimited,
+    Refused,
 )
-from intents.brokers import Refused as BrokerRefused
 from intents.execution.clock import elapsed
-from intents.execution.sending import ABSENCES_TO_GIVE_UP, Dispatch, QueryFailed
-from intents.execution.work import Claimed, Decided, KnownOrder, Later, Refused, Seen, Unknown, Work
+from intents.execution.dispatch import ABSENCES_TO_GIVE_UP, Dispatch, QueryFailed
+from intents.execution.model.commands import ClaimSnapshot, KnownOrder, LeasedCommand
+from intents.execution.model.verdicts import Decided, OrderFound, Rejected, RetryLater, Unknown
 from intents.model import Spec, Status
 
 NOW = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(minutes=5)
 
 
-def work(*, age: float = 0.0, quantity: str = "10", **more: Any) -> Work:
+def command(*, age: float = 0.0, quantity: str = "10", **more: Any) -> LeasedCommand:
     claimed = elapsed() - age
     terms = {"quantity": quantity, "limit_price": "5", "time_in_force": "DAY"}
     values: dict[str, Any] = {
@@ -42,9 +43,9 @@ def work(*, age: float = 0.0, quantity: str = "10", **more: Any) -> Work:
         "status": Status.PENDING, "broker_order_id": None, "orders": (), "started_before": None, "attempts": 0,
         "absences": 0, "broker": "paper", "environment": "paper", "halted_by": None, "stale_millis": None,
         "credential": None, "bound_credential": None, "opened_account": None,
-        "claimed": Claimed(claimed, 1, "AUTO", None, 1, NOW, 1, 0, None),
+        "snapshot": ClaimSnapshot(claimed, 1, "AUTO", None, 1, NOW, 1, 0, None),
     }  # fmt: skip
-    return Work(**(values | more))
+    return LeasedCommand(**(values | more))
 
 
 def shown(number: str, filled: int = 0, status: OrderStatus = OrderStatus.WORKING, **more: Any) -> Order:
@@ -97,25 +98,25 @@ class Market:
         return self.orders.get(broker_order_id)
 
 
-def run(market: Market, given: Work, refresh: Any = lambda work: work) -> Any:
+def run(market: Market, given: LeasedCommand, refresh: Any = lambda command: command) -> Any:
     return Dispatch(market, given, refresh).run()
 
 
 def test_a_resend_that_is_refused_for_another_reason_is_settled_by_what_the_broker_has():
     """The first send holds the buying power that the second one lacks."""
-    given = work(started_before=LONG_AGO)
+    given = command(started_before=LONG_AGO)
     there = shown("b1", name=given.client_order_id)
-    market = Market(errors={"create": BrokerRefused("INSUFFICIENT_BUYING_POWER", "insufficient buying power")})
+    market = Market(errors={"create": Refused("INSUFFICIENT_BUYING_POWER", "insufficient buying power")})
     finds = iter([None, there])
     market.find = lambda _name: next(finds)  # type: ignore[method-assign]
 
-    assert run(market, given) == Seen(there)
+    assert run(market, given) == OrderFound(there)
 
 
 def test_a_resend_that_is_refused_and_not_there_is_refused():
-    market = Market(errors={"create": BrokerRefused("INSUFFICIENT_BUYING_POWER", "insufficient buying power")})
+    market = Market(errors={"create": Refused("INSUFFICIENT_BUYING_POWER", "insufficient buying power")})
 
-    assert run(market, work(started_before=LONG_AGO)) == Refused(
+    assert run(market, command(started_before=LONG_AGO)) == Rejected(
         "INSUFFICIENT_BUYING_POWER", "insufficient buying power"
     )
 
@@ -126,7 +127,7 @@ def test_what_was_sent_stays_sent_whatever_the_next_query_meets(verb, error):
     market = Market({"b1": shown("b1")})
     market.errors = {
         "create": DuplicateClientOrderId("DUPLICATE_CLIENT_ORDER_ID", "must be unique"),
-        "replace": BrokerRefused("BROKER_REFUSED", "no"),
+        "replace": Refused("BROKER_REFUSED", "no"),
         "find": error,
     }
     known = (KnownOrder("name of b1", "b1", False, Decimal(0)),)
@@ -134,14 +135,14 @@ def test_what_was_sent_stays_sent_whatever_the_next_query_meets(verb, error):
         market.errors = {"order": error}
 
     with pytest.raises(QueryFailed) as failure:
-        run(market, work(type=verb, broker_order_id="b1", orders=known))
+        run(market, command(type=verb, broker_order_id="b1", orders=known))
 
     assert isinstance(failure.value, OutcomeUnknown) and failure.value.__cause__ is error
     assert len(market.sent) == 1
 
 
-def replacing(total: str, *known: KnownOrder) -> Work:
-    return work(type="REPLACE", broker_order_id="b2", quantity=total, orders=known)
+def replacing(total: str, *known: KnownOrder) -> LeasedCommand:
+    return command(type="REPLACE", broker_order_id="b2", quantity=total, orders=known)
 
 
 def test_a_replacement_orders_what_is_left_of_the_total_after_every_order_of_the_intent():
@@ -194,15 +195,15 @@ def test_a_replacement_to_less_than_is_filled_is_refused_with_the_fills():
 
     verdict = run(market, replacing("5", KnownOrder("c2", "b2", False, Decimal(2))))
 
-    assert verdict == Refused("QUANTITY_FILLED", "As much as that is filled already.", (shown("b2", 5),))
+    assert verdict == Rejected("QUANTITY_FILLED", "As much as that is filled already.", (shown("b2", 5),))
     assert market.sent == []
 
 
 def test_facts_that_have_grown_old_are_read_again_before_anything_is_sent():
     market = Market()
-    halted = lambda work: replace(work, halted_by="account")  # noqa: E731
+    halted = lambda command: replace(command, halted_by="account")  # noqa: E731
 
-    verdict = run(market, work(age=1.5), halted)
+    verdict = run(market, command(age=1.5), halted)
 
     assert isinstance(verdict, Decided) and verdict.code == "TRADING_HALTED" and market.sent == []
 
@@ -210,38 +211,40 @@ def test_facts_that_have_grown_old_are_read_again_before_anything_is_sent():
 def test_nothing_is_sent_once_the_lease_is_anothers():
     market = Market()
 
-    assert run(market, work(age=1.5), lambda _work: None) == Later(0.0, "claimed_too_long_ago")
+    assert run(market, command(age=1.5), lambda _work: None) == RetryLater(0.0, "claimed_too_long_ago")
     assert market.sent == []
 
 
 @pytest.mark.parametrize(("age", "lease"), [(2.1, 60.0), (0.0, 3.9)])
-def test_the_last_look_is_where_the_request_is_written(age, lease):
+def test_the_last_check_is_where_the_request_is_written(age, lease):
     """A process that was stopped after everything else was checked: the age of the facts goes on meanwhile."""
-    market, given = Market(), work()
-    late = replace(given, claimed=given.claimed._replace(at=elapsed() - age), lease_ends=elapsed() + lease)
+    market, given = Market(), command()
+    late = replace(given, snapshot=given.snapshot._replace(at=elapsed() - age), lease_ends=elapsed() + lease)
 
-    def stopped(_work: Work) -> Work:
+    def stopped(_work: LeasedCommand) -> LeasedCommand:
         return late
 
     with pytest.raises(NotWritten):
         Dispatch(market, late, stopped).check()
 
-    assert isinstance(run(market, late, stopped), Later) and market.sent == []
+    assert isinstance(run(market, late, stopped), RetryLater) and market.sent == []
 
 
 def test_a_cancel_goes_out_however_old_the_facts_are():
     market = Market({"b1": shown("b1")})
-    given = work(age=30, type="CANCEL", broker_order_id="b1")
+    given = command(age=30, type="CANCEL", broker_order_id="b1")
 
     assert run(market, given).order.status is OrderStatus.CANCELED
 
 
-def test_what_may_have_been_sent_is_given_up_only_after_several_looks():
+def test_what_may_have_been_sent_is_given_up_only_after_several_queries():
     canceled = {"started_before": LONG_AGO, "status": Status.PENDING_CANCEL}
 
-    verdicts = [run(Market(), work(absences=count, **canceled)) for count in range(ABSENCES_TO_GIVE_UP + 1)]
+    verdicts = [run(Market(), command(absences=count, **canceled)) for count in range(ABSENCES_TO_GIVE_UP + 1)]
 
-    assert [isinstance(verdict, Later) and verdict.absent for verdict in verdicts[:-1]] == [True] * ABSENCES_TO_GIVE_UP
+    assert [isinstance(verdict, RetryLater) and verdict.absent for verdict in verdicts[:-1]] == [
+        True
+    ] * ABSENCES_TO_GIVE_UP
     assert isinstance(verdicts[-1], Decided) and verdicts[-1].code == "NOT_FOUND_AT_BROKER"
 
 
@@ -249,6 +252,6 @@ def test_what_may_have_been_sent_is_given_up_only_after_several_looks():
 def test_where_an_id_may_be_used_twice_nothing_is_sent_twice(ids):
     market = Market(client_ids=ids)
 
-    verdict = run(market, work(started_before=LONG_AGO))
+    verdict = run(market, command(started_before=LONG_AGO))
 
     assert isinstance(verdict, Unknown) and verdict.code == "OPERATOR_REQUIRED" and market.sent == []

@@ -1,4 +1,4 @@
-"""One look at one account: what the broker has is compared with what we believe, and the difference is recorded."""
+"""One account compared with its broker: where the orders there differ from what we know, the difference is recorded."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -12,21 +12,21 @@ from sqlalchemy import Engine
 
 from chassis import logs
 from intents.brokers import OPEN, Broker, BrokerError, Execution, ListingTooLong, Order, OrderStatus, Refused
-from intents.execution import watching
-from intents.execution.held import MISSING
-from intents.execution.watching import Believed
-from intents.execution.work import Heard
+from intents.execution import store
+from intents.execution.model.inputs import BrokerReport
+from intents.execution.model.known_orders import KnownOpenOrder
+from intents.execution.model.locked_intent import MISSING
 
 log = logs.get(__name__)
 
-ONE_BY_ONE = 10  # up to so many orders are asked for by themselves, more by a list
+LIST_ABOVE = 10  # up to so many orders are queried one by one, more by a list
 CLOCKS_DIFFER = timedelta(minutes=1)
 FIRST_PAUSE_SECONDS = 1.0
 
 
 @dataclass
 class MissingOrders:
-    """When the broker is asked again for an order that was given up: the longer it is missing, the less often."""
+    """When the broker is queried again for an order that was given up: the longer it is missing, the less often."""
 
     _next: dict[str, tuple[float, float]] = field(default_factory=dict)
 
@@ -40,18 +40,18 @@ class MissingOrders:
 
 
 @dataclass(frozen=True)
-class Look:
+class AccountReconciliation:
     """One account at the broker, and the orders of ours that are there."""
 
     account_id: UUID
     broker: Broker
-    believed: Sequence[Believed]
+    known: Sequence[KnownOpenOrder]
     missing: MissingOrders = field(default_factory=MissingOrders)
 
-    def differences(self, *, others: bool = True) -> list[Heard]:
+    def differences(self, *, others: bool = True) -> list[BrokerReport]:
         """What has to be recorded: executions first, each by its id, then the orders as they stand.
 
-        `others`: also orders that are not known to be open here, among them those that somebody placed elsewhere.
+        `others`: also orders that are not known to be open here, among them those of other origin.
         """
         shown = list(self.broker.open_orders())
         current = self._current(shown)
@@ -60,20 +60,20 @@ class Look:
         rest = [order for order in shown if order.broker_order_id not in matched] if others else []
         executions = self._executions([(known, order) for known, order in changed if _has_fills(known, order)])
         return [
-            *(self._heard(order, one.occurred_at, one) for order, one in executions),
-            *(self._heard(order, order.updated_at) for order in (*(order for _, order in changed), *rest)),
+            *(self._report(order, execution.occurred_at, execution) for order, execution in executions),
+            *(self._report(order, order.updated_at) for order in (*(order for _, order in changed), *rest)),
             *self._canceled([order for known, order in current if known.unwanted and order.status in OPEN]),
         ]
 
-    def everything_since(self, moment: datetime) -> tuple[list[Heard], datetime | None]:
+    def orders_since(self, moment: datetime) -> tuple[list[BrokerReport], datetime | None]:
         """Every order made at the broker since then, as it stands: what a restored log does not know is adopted.
 
         If they are too many for one listing, the oldest of them, and since when the others were made.
         """
-        found: list[Heard] = []
+        found: list[BrokerReport] = []
         try:
             for order in self.broker.orders(moment - CLOCKS_DIFFER):
-                found.append(self._heard(order, order.updated_at))
+                found.append(self._report(order, order.updated_at))
         except ListingTooLong:
             reached = found[-1].order.created_at if found else moment
             if reached <= moment:
@@ -81,43 +81,45 @@ class Look:
             return found, reached
         return found, None
 
-    def _heard(self, order: Order, moment: datetime, execution: Execution | None = None) -> Heard:
-        return Heard(self.account_id, order, moment, execution, position_known=True, is_current_state=execution is None)
+    def _report(self, order: Order, moment: datetime, execution: Execution | None = None) -> BrokerReport:
+        return BrokerReport(
+            self.account_id, order, moment, execution, position_known=True, is_current_state=execution is None
+        )
 
-    def _current(self, shown: Sequence[Order]) -> list[tuple[Believed, Order]]:
+    def _current(self, shown: Sequence[Order]) -> list[tuple[KnownOpenOrder, Order]]:
         """Our orders as the broker shows them: among its open ones, or by themselves."""
         by_id = {order.broker_order_id: order for order in shown}
         by_name = {order.client_order_id: order for order in shown}
-        found: dict[Believed, Order | None] = {}
-        for known in self.believed:
+        found: dict[KnownOpenOrder, Order | None] = {}
+        for known in self.known:
             by_ours = by_name.get(known.client_order_id)
             found[known] = by_id.get(known.broker_order_id) if known.broker_order_id else by_ours
         absent = [known for known, order in found.items() if order is None and self._is_due(known)]
         found |= self._ended(absent)
         return [(known, order) for known, order in found.items() if order is not None]
 
-    def _is_due(self, known: Believed) -> bool:
+    def _is_due(self, known: KnownOpenOrder) -> bool:
         return known.status != MISSING or self.missing.due(known.client_order_id)
 
-    def _ended(self, absent: Sequence[Believed]) -> dict[Believed, Order | None]:
+    def _ended(self, absent: Sequence[KnownOpenOrder]) -> dict[KnownOpenOrder, Order | None]:
         """Orders that are no longer open at the broker."""
         listed: dict[str, Order] = {}
-        if len(absent) > ONE_BY_ONE:
+        if len(absent) > LIST_ABOVE:
             since = min(known.created_at for known in absent) - CLOCKS_DIFFER
-            with suppress(ListingTooLong):  # what is not listed is asked for by itself
+            with suppress(ListingTooLong):  # what is not listed is queried by itself
                 for order in self.broker.orders(since):
                     listed[order.broker_order_id] = listed[order.client_order_id] = order
-        found: dict[Believed, Order | None] = {}
+        found: dict[KnownOpenOrder, Order | None] = {}
         for known in absent:
-            found[known] = listed.get(known.broker_order_id or known.client_order_id) or self._asked_for(known)
+            found[known] = listed.get(known.broker_order_id or known.client_order_id) or self._queried(known)
         return found
 
-    def _asked_for(self, known: Believed) -> Order | None:
+    def _queried(self, known: KnownOpenOrder) -> Order | None:
         if known.broker_order_id:
             return self.broker.order(known.broker_order_id)
         return self.broker.find(known.client_order_id)
 
-    def _executions(self, filled: Sequence[tuple[Believed, Order]]) -> Iterable[tuple[Order, Execution]]:
+    def _executions(self, filled: Sequence[tuple[KnownOpenOrder, Order]]) -> Iterable[tuple[Order, Execution]]:
         """Each execution of these orders, with its order as it stood then: so each counts for what it brought."""
         if not filled:
             return
@@ -125,38 +127,44 @@ class Look:
         totals = dict.fromkeys(by_id, Decimal(0))
         since = min(known.created_at for known, _ in filled) - CLOCKS_DIFFER
         with suppress(ListingTooLong):  # what is not listed counts by the order's own total
-            for one in self.broker.executions(since):
-                if order := by_id.get(one.broker_order_id):
-                    totals[one.broker_order_id] += one.quantity
-                    total = totals[one.broker_order_id]
-                    yield replace(order, status=OrderStatus.WORKING, filled_quantity=total, average_price=None), one
+            for execution in self.broker.executions(since):
+                if order := by_id.get(execution.broker_order_id):
+                    totals[execution.broker_order_id] += execution.quantity
+                    total = totals[execution.broker_order_id]
+                    yield (
+                        replace(order, status=OrderStatus.WORKING, filled_quantity=total, average_price=None),
+                        execution,
+                    )
 
-    def _canceled(self, unwanted: Sequence[Order]) -> Iterable[Heard]:
-        """Orders that no intent asks for are canceled; what could not be is tried again at the next look."""
+    def _canceled(self, unwanted: Sequence[Order]) -> Iterable[BrokerReport]:
+        """Orders that no intent asks for are canceled; what could not be is tried again next time."""
         for order in unwanted:
             try:
                 with suppress(Refused):  # perhaps it has ended meanwhile, which is seen now
                     self.broker.cancel(order.broker_order_id)
                 ended = self.broker.order(order.broker_order_id)
-            except BrokerError as error:  # what else was found at this look is to be recorded all the same
+            except BrokerError as error:  # what else was found is to be recorded all the same
                 log.warning("unwanted_order_not_canceled", account_id=str(self.account_id), error=type(error).__name__)
                 continue
             if ended:
-                yield self._heard(ended, ended.updated_at)
+                yield self._report(ended, ended.updated_at)
 
 
-def _has_changed(known: Believed, order: Order) -> bool:
+def _has_changed(known: KnownOpenOrder, order: Order) -> bool:
     left_open = known.of_ended and not known.unwanted and order.status in OPEN
     return known.needs_operator or left_open or order.status != known.status or _has_fills(known, order)
 
 
-def _has_fills(known: Believed, order: Order) -> bool:
+def _has_fills(known: KnownOpenOrder, order: Order) -> bool:
     return order.filled_quantity > known.filled_quantity
 
 
-def look(engine: Engine, at: Look) -> tuple[list[Heard], int | None]:
-    """The differences to record. What the account holds is saved on the way: how far its log has come by that."""
-    asked_at: datetime = watching.now(engine)
-    found = at.differences()
-    saved = watching.save_holdings(engine, at.account_id, at.broker.positions(), at.broker.balance(), asked_at)
-    return found, saved
+def reconcile_account(engine: Engine, account: AccountReconciliation) -> tuple[list[BrokerReport], int | None]:
+    """The differences to record, and the new log head if saving the holdings appended to the log."""
+    with engine.connect() as tx:
+        read_at = store.now(tx)
+    differences = account.differences()
+    positions, balance = account.broker.positions(), account.broker.balance()
+    with engine.begin() as tx:
+        head = store.save_holdings(tx, account.account_id, positions, balance, read_at)
+    return differences, head

@@ -1,0 +1,241 @@
+"""From a command to its broker: key pairs, the circuit breaker, the pauses that a broker requests."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from prometheus_client import Histogram
+from sqlalchemy.exc import SQLAlchemyError
+
+from chassis import logs
+from intents.brokers import (
+    Broker,
+    BrokerError,
+    Brokers,
+    CredentialRefused,
+    NotSent,
+    OutcomeUnknown,
+    RateLimited,
+    UnknownBroker,
+    Unreachable,
+)
+from intents.brokers.breaker import Breaker
+from intents.execution.credentials import (
+    CredentialChanged,
+    CredentialInvalid,
+    CredentialPending,
+    Credentials,
+    KeyPair,
+    NoCredential,
+    VaultDown,
+)
+from intents.execution.dispatch import OPERATOR_SECONDS, Dispatch, QueryFailed
+from intents.execution.metrics import CALL_SECONDS, CIRCUIT, CIRCUITS_OF_ORGANIZATIONS
+from intents.execution.model.commands import DERIVED, LeasedCommand
+from intents.execution.model.local_decisions import decide_locally
+from intents.execution.model.verdicts import OPERATOR_REQUIRED, Decided, RetryLater, Unknown, Verdict
+
+log = logs.get(__name__)
+
+PARKED_SECONDS = 2.0
+NOT_REACHED_SECONDS = 0.25
+_REFUSED = RetryLater(PARKED_SECONDS, "The broker refused the credential.", "CREDENTIAL_INVALID")
+_PARKED: dict[type[Exception], RetryLater] = {
+    CredentialInvalid: _REFUSED,
+    NoCredential: RetryLater(PARKED_SECONDS, "The account has no credential to use.", "CREDENTIAL_MISSING"),
+    VaultDown: RetryLater(PARKED_SECONDS, "vault_unavailable"),
+    CredentialPending: RetryLater(
+        PARKED_SECONDS, "The account's credential is not in the vault yet.", "CREDENTIAL_MISSING"
+    ),
+    CredentialChanged: RetryLater(0.0, "credential_changed"),
+    UnknownBroker: RetryLater(60.0, "There is no adapter for this broker.", "BROKER_UNKNOWN"),
+}
+
+
+def _out_of_reach(command: LeasedCommand) -> Verdict:
+    """Its order is in an account at the broker that no credential opens any more: only a person can find it there."""
+    reason = "The credential under which the order was sent can no longer be used."
+    if command.started_before:
+        return Unknown(reason, OPERATOR_REQUIRED, OPERATOR_SECONDS)
+    return RetryLater(OPERATOR_SECONDS, reason, OPERATOR_REQUIRED)
+
+
+@dataclass
+class BrokerDispatcher:
+    """Shared by the threads of one process."""
+
+    brokers: Brokers
+    credentials: Credentials
+    on_refused: Callable[[UUID, KeyPair], None] = lambda _account_id, _pair: None
+    """Called for each key pair that a broker refuses; perhaps more than once."""
+    refresh: Callable[[LeasedCommand], LeasedCommand | None] = lambda command: command
+    """Reads again what may stop a command; None when its lease is lost."""
+    is_current: Callable[[int | None], bool] = lambda _holder: True
+    """Whether what was claimed under a holder's id may still be sent; see `liveness`."""
+    _breakers: dict[tuple[str, str], Breaker] = field(default_factory=dict, init=False)
+    _durations: dict[str, Histogram] = field(default_factory=dict, init=False)
+    _paused: dict[UUID, float] = field(default_factory=dict, init=False)
+    _refused: dict[UUID, str] = field(default_factory=dict, init=False)
+    _parked_until: dict[UUID, float] = field(default_factory=dict, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+
+    def dispatch(self, command: LeasedCommand) -> Verdict:
+        """Settle the command as far as it goes now; never raises for what brokers do."""
+        decided = decide_locally(command)
+        if decided or command.broker is None:
+            return decided or RetryLater(PARKED_SECONDS, "account_gone", "ACCOUNT_NOT_FOUND")
+        if (pause := self._paused.get(command.account_id, 0.0) - time.monotonic()) > 0:
+            return RetryLater(pause, "rate_limited")
+        try:
+            pairs = self._pairs(command)
+        except tuple(_PARKED) as reason:
+            return self._park(command, _PARKED[type(reason)])
+        return self._try_all(command, pairs) if pairs else _out_of_reach(command)
+
+    def _try_all(self, command: LeasedCommand, pairs: Sequence[KeyPair]) -> Verdict:
+        breaker = self.breaker(command.broker or "", command.environment)
+        if (wait := breaker.wait(command.organization_id)) > 0:
+            is_cancel = command.type == "CANCEL"
+            return RetryLater(breaker.retry_after(command.organization_id, wait, is_cancel=is_cancel), "circuit_open")
+        try:
+            for pair in pairs:
+                verdict = self._try(breaker, command, pair)
+                if verdict is not None:
+                    return verdict
+        except Exception:
+            breaker.abandon_trial(command.organization_id)
+            raise
+        breaker.abandon_trial(command.organization_id)
+        return _out_of_reach(command)
+
+    def _pairs(self, command: LeasedCommand) -> list[KeyPair]:
+        """With what the command may be carried out.
+
+        What nobody has sent yet goes wherever the account's credential leads; the rest stays where its order is.
+        """
+        if command.bound_credential in (None, command.credential or DERIVED):
+            pairs = [self._best(command)]
+        else:
+            pairs = list(self.credentials.bound(command.account_id, command.broker or "", command.bound_credential))
+        if pairs and all(self._refused.get(command.account_id) == pair.reference for pair in pairs):
+            raise CredentialInvalid
+        return pairs
+
+    def _best(self, command: LeasedCommand) -> KeyPair:
+        """The pair that is recorded as the one under which the command is sent; any other must be recorded first."""
+        pair = self.credentials.of(command)
+        if pair.reference != (command.credential or DERIVED):
+            raise CredentialChanged
+        return pair
+
+    def _try(self, breaker: Breaker, command: LeasedCommand, pair: KeyPair) -> Verdict | None:
+        """What comes of the command with this pair; None if the pair opens another account than the order's."""
+        started = time.monotonic()
+        try:
+            broker = self.brokers.account(command.broker or "", command.environment, pair.secret)
+            opened = self._opened(command, pair, broker)
+            if command.bound_credential is not None and opened != command.opened_account:
+                return None
+            verdict = Dispatch(broker, command, self._refreshed, lambda: self.is_current(command.holder)).run()
+        except tuple(_PARKED) as reason:
+            breaker.abandon_trial(command.organization_id)
+            return self._park(command, _PARKED[type(reason)])
+        except BrokerError as error:
+            return self._failed(breaker, command, pair, error)
+        if isinstance(verdict, Decided) or (isinstance(verdict, RetryLater) and not verdict.absent):
+            breaker.abandon_trial(command.organization_id)  # perhaps the broker was not queried
+        else:
+            breaker.succeeded(command.organization_id)
+        self._seconds(command.broker or "").observe(time.monotonic() - started)
+        return verdict
+
+    def parked_accounts(self) -> list[UUID]:
+        """Accounts of which nothing can be sent for now: to claim all that waits there would hold up the others."""
+        now = time.monotonic()
+        with self._lock:
+            self._parked_until = {account_id: until for account_id, until in self._parked_until.items() if until > now}
+            return list(self._parked_until)
+
+    def _park(self, command: LeasedCommand, later: RetryLater) -> RetryLater:
+        with self._lock:
+            self._parked_until[command.account_id] = time.monotonic() + min(later.seconds, PARKED_SECONDS)
+        return later
+
+    def _refreshed(self, command: LeasedCommand) -> LeasedCommand | None:
+        """Without the database nobody knows whether it may still be sent: so it waits."""
+        try:
+            return self.refresh(command)
+        except SQLAlchemyError as error:
+            log.warning("facts_not_refreshed", action_id=str(command.action_id), error=type(error).__name__)
+            return None
+
+    def _opened(self, command: LeasedCommand, pair: KeyPair, broker: Broker) -> str:
+        """The account which the pair opens. Nothing is sent before that is recorded, also not after a restore."""
+        if command.bound_credential is None and command.opened_account is None:
+            self.credentials.forget_login(command.account_id, pair)
+        try:
+            return self.credentials.broker_account(command.account_id, pair, broker)
+        except OutcomeUnknown as error:
+            raise NotSent(error.reason) from None
+
+    def _failed(self, breaker: Breaker, command: LeasedCommand, pair: KeyPair, error: BrokerError) -> Verdict:
+        cause = error.__cause__ if isinstance(error, QueryFailed) else error
+        pause = 0.0
+        if isinstance(cause, (RateLimited, CredentialRefused)):
+            breaker.succeeded(command.organization_id)
+        else:
+            pause = breaker.failed(command.organization_id, connected=not isinstance(cause, Unreachable))
+        if isinstance(cause, RateLimited):
+            self._paused[command.account_id] = time.monotonic() + (cause.retry_after or 1.0)
+        if isinstance(cause, CredentialRefused):
+            self._note_refusal(command, pair)
+        if isinstance(error, OutcomeUnknown):
+            return Unknown(error.reason)
+        if isinstance(error, RateLimited):
+            return self._park(command, RetryLater(error.retry_after or 1.0, "rate_limited"))
+        if isinstance(error, CredentialRefused):
+            return self._park(command, _REFUSED)
+        reason = error.reason if isinstance(error, NotSent) else type(error).__name__
+        return RetryLater(max(NOT_REACHED_SECONDS, pause), reason)
+
+    def _note_refusal(self, command: LeasedCommand, pair: KeyPair) -> None:
+        """Remembered only once it is reported: otherwise the broker would not be tried again, and it never would be.
+
+        A pair that the platform makes itself has no owner to notify and no other version: it is tried again.
+        """
+        self.credentials.forget(command.account_id)
+        if self._refused.get(command.account_id) == pair.reference:
+            return
+        log.warning("credential_refused", account_id=str(command.account_id), reference=pair.reference)
+        try:
+            self.on_refused(command.account_id, pair)
+        except SQLAlchemyError as error:
+            log.warning(
+                "credential_refusal_not_reported", account_id=str(command.account_id), error=type(error).__name__
+            )
+        else:
+            if pair.credential_id is not None:
+                self._refused[command.account_id] = pair.reference
+
+    def _seconds(self, broker: str) -> Histogram:
+        """The labels are looked up once: for a quick broker that takes longer than the call."""
+        if broker not in self._durations:
+            self._durations[broker] = CALL_SECONDS.labels(broker)
+        return self._durations[broker]
+
+    def circuits(self) -> dict[str, str]:
+        """How each way to a broker is: closed, half_open or open. Only those that were tried are known."""
+        with self._lock:
+            return {
+                f"{broker} {environment}": made.state_name for (broker, environment), made in self._breakers.items()
+            }
+
+    def breaker(self, broker: str, environment: str) -> Breaker:
+        with self._lock:
+            key = (broker, environment)
+            if key not in self._breakers:
+                gauges = CIRCUIT.labels(*key), CIRCUITS_OF_ORGANIZATIONS.labels(*key)
+                self._breakers[key] = Breaker(gauges[0].set, gauges[1].set)
+            return self._breakers[key]

@@ -1,0 +1,254 @@
+"""One command and one broker: query before a second send, check the facts once more, send.
+
+Whatever goes wrong after a request was written leaves the outcome unknown: only an error of the request itself says
+that nothing was done.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TypeVar
+
+from chassis import crashpoints
+from intents.brokers import (
+    OPEN,
+    Broker,
+    BrokerError,
+    Change,
+    DuplicateClientOrderId,
+    NewOrder,
+    NotSent,
+    NotWritten,
+    Order,
+    OrderStatus,
+    OutcomeUnknown,
+    Refused,
+)
+from intents.execution.clock import elapsed
+from intents.execution.model.commands import LeasedCommand
+from intents.execution.model.local_decisions import FRESH_SECONDS, TOO_OLD, is_fresh, not_to_be_sent
+from intents.execution.model.verdicts import (
+    OPERATOR_REQUIRED,
+    OrderFound,
+    Rejected,
+    Requested,
+    RetryLater,
+    Unknown,
+    Verdict,
+)
+
+QUIET_MARGIN_SECONDS = 1.0
+ABSENCES_TO_GIVE_UP = 3  # a quiet period apart from each other
+CANCEL_ATTEMPTS = 5  # polls of a cancel that the broker took in and does not carry out
+OPERATOR_SECONDS = 10.0
+HOLDER_LOST_SECONDS = 0.25  # by when it has a new session, or the lock is confirmed again
+
+T = TypeVar("T")
+
+
+class QueryFailed(OutcomeUnknown):
+    """Something was sent, and what became of it could not be read."""
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """One command on its way. `refresh` reads again what may stop it; None when the lease is another's by now."""
+
+    broker: Broker
+    command: LeasedCommand
+    refresh: Callable[[LeasedCommand], LeasedCommand | None]
+    may_send: Callable[[], bool] = lambda: True
+    """Whether this process is still the one that may send it."""
+
+    def run(self) -> Verdict:
+        """Carry the command out at the broker. Raises BrokerError when it could not be."""
+        try:
+            return _VERBS[self.command.type](self)
+        except NotWritten:
+            return TOO_OLD
+
+    def check(self) -> None:
+        """Immediately before the request is written."""
+        late = self.command.type != "CANCEL" and not is_fresh(self.command)
+        if late or elapsed() + self.broker.call_seconds > self.command.lease_ends or not self.may_send():
+            raise NotWritten
+
+    def stopped(self) -> tuple["Dispatch", Verdict | None]:
+        """Before something is sent: with facts that are fresh, and why it may not be."""
+        current = self
+        if elapsed() - self.command.snapshot.at > FRESH_SECONDS / 2:
+            command = self.refresh(self.command)
+            if command is None:
+                return self, TOO_OLD
+            current = Dispatch(self.broker, command, self.refresh, self.may_send)
+            if decided := not_to_be_sent(command):
+                return current, TOO_OLD if command.started_before else decided
+        if not self.may_send():
+            return current, RetryLater(HOLDER_LOST_SECONDS, "holder_lost")
+        if elapsed() + self.broker.call_seconds > self.command.lease_ends:
+            return current, RetryLater(0.0, "lease_too_short")
+        return current, None
+
+
+def _create(dispatch: Dispatch) -> Verdict:
+    broker, command = dispatch.broker, dispatch.command
+    if earlier := _sent_before(broker, command):
+        return earlier
+    current, stop = dispatch.stopped()
+    if stop:
+        return stop
+    crashpoints.reach("executor.before_send")
+    try:
+        made = broker.create(_new_order(command), current.check)
+    except DuplicateClientOrderId:
+        found = _query(lambda: broker.find(command.client_order_id))
+        return OrderFound(found) if found else Unknown("duplicate_not_found")
+    except Refused as refusal:
+        return _refused_create(broker, command, refusal)
+    crashpoints.reach("executor.after_send")
+    return OrderFound(made)
+
+
+def _refused_create(broker: Broker, command: LeasedCommand, refusal: Refused) -> Verdict:
+    """What was sent before may be there, and be the very reason of the refusal: it holds the buying power."""
+    found = _query(lambda: broker.find(command.client_order_id)) if command.started_before else None
+    return OrderFound(found) if found else Rejected(refusal.code, refusal.message)
+
+
+def _new_order(command: LeasedCommand) -> NewOrder:
+    return NewOrder(
+        command.client_order_id,
+        command.symbol,
+        command.order_side,
+        command.spec.kind,
+        command.spec.quantity,
+        command.spec.terms.get("time_in_force", "DAY"),
+        command.spec.price("limit_price"),
+        command.spec.price("stop_price"),
+    )
+
+
+def _replace(dispatch: Dispatch) -> Verdict:
+    broker, command = dispatch.broker, dispatch.command
+    target = command.broker_order_id or ""
+    if earlier := _sent_before(broker, command):
+        return OrderFound(earlier.order, _reread(broker, command)) if isinstance(earlier, OrderFound) else earlier
+    seen = _read_before(command, lambda: tuple(_unended(broker, command)))
+    if refused := _not_replaceable(command, seen):
+        return refused
+    current, stop = dispatch.stopped()
+    if stop:
+        return stop
+    crashpoints.reach("executor.before_send")
+    try:
+        made = broker.replace(target, _change(command, _remaining(command, seen)), current.check)
+    except DuplicateClientOrderId:
+        found = _query(lambda: broker.find(command.client_order_id))
+        return OrderFound(found, _reread(broker, command)) if found else Unknown("duplicate_not_found")
+    except Refused as refusal:
+        # An error may still have taken effect: whether there is an order by that id is the truth.
+        found = _query(lambda: broker.find(command.client_order_id))
+        orders = _reread(broker, command)
+        return OrderFound(found, orders) if found else Rejected(refusal.code, refusal.message, orders)
+    crashpoints.reach("executor.after_send")
+    return OrderFound(made, _reread(broker, command))
+
+
+def _unended(broker: Broker, command: LeasedCommand) -> Iterator[Order]:
+    """The intent's orders that were not seen to have ended: each may have fills that we do not know."""
+    for known in command.orders:
+        if not known.ended and known.broker_order_id and (order := broker.order(known.broker_order_id)):
+            yield order
+
+
+def _reread(broker: Broker, command: LeasedCommand) -> tuple[Order, ...]:
+    """The replaced order and those before it, now that nothing more is filled of them."""
+    return _query(lambda: tuple(_unended(broker, command)))
+
+
+def _not_replaceable(command: LeasedCommand, seen: tuple[Order, ...]) -> Rejected | None:
+    current = next((order for order in seen if order.broker_order_id == command.broker_order_id), None)
+    if current is None or current.status not in OPEN:
+        return Rejected("ORDER_NOT_OPEN", "The order is no longer open.", seen)
+    if _remaining(command, seen) <= 0:
+        return Rejected("QUANTITY_FILLED", "As much as that is filled already.", seen)
+    return None
+
+
+def _remaining(command: LeasedCommand, seen: tuple[Order, ...]) -> Decimal:
+    """What the new order is for: the new total without everything that is filled at this moment, of all orders."""
+    shown = {order.broker_order_id: order.filled_quantity for order in seen}
+    filled = (
+        max(known.filled_quantity, shown.get(known.broker_order_id or "", Decimal(0))) for known in command.orders
+    )
+    return command.spec.quantity - sum(filled, Decimal(0))
+
+
+def _change(command: LeasedCommand, quantity: Decimal) -> Change:
+    return Change(
+        command.client_order_id,
+        quantity,
+        command.spec.terms.get("time_in_force", "DAY"),
+        command.spec.price("limit_price"),
+        command.spec.price("stop_price"),
+    )
+
+
+def _cancel(dispatch: Dispatch) -> Verdict:
+    broker, command = dispatch.broker, dispatch.command
+    target = command.broker_order_id or ""
+    if command.started_before:
+        order = broker.order(target)
+        if order and order.status is not OrderStatus.WORKING and order.status is not OrderStatus.PENDING:
+            return OrderFound(order)
+        if order and command.attempts >= CANCEL_ATTEMPTS:
+            return Rejected("CANCEL_NOT_DONE", "The broker took the cancel in and did not carry it out.", (order,))
+    current, stop = dispatch.stopped()
+    if stop:
+        return stop
+    crashpoints.reach("executor.before_send")
+    try:
+        broker.cancel(target, current.check)
+    except Refused as refusal:
+        order = _query(lambda: broker.order(target))
+        return Rejected(refusal.code, refusal.message, (order,) if order else ())
+    crashpoints.reach("executor.after_send")
+    order = _query(lambda: broker.order(target))
+    return OrderFound(order) if order else Requested()
+
+
+_VERBS: dict[str, Callable[[Dispatch], Verdict]] = {"CREATE": _create, "REPLACE": _replace, "CANCEL": _cancel}
+
+
+def _read_before(command: LeasedCommand, question: Callable[[], T]) -> T:
+    """A read before the first send: that it failed does not make anything unknown."""
+    try:
+        return question()
+    except OutcomeUnknown as error:
+        if command.started_before:
+            raise
+        raise NotSent(error.reason) from error
+
+
+def _query(question: Callable[[], T]) -> T:
+    """A read after something was written: that it failed says nothing about what was done."""
+    try:
+        return question()
+    except BrokerError as error:
+        raise QueryFailed(f"not_queried_{type(error).__name__}") from error
+
+
+def _sent_before(broker: Broker, command: LeasedCommand) -> Verdict | None:
+    """What the broker has of an earlier send; None if it does not have it and sending again is safe."""
+    if command.started_before is None:
+        return None
+    found = broker.find(command.client_order_id)
+    if found:
+        return OrderFound(found)
+    quiet, silence = broker.call_seconds + QUIET_MARGIN_SECONDS, (command.now - command.started_before).total_seconds()
+    if silence < quiet:
+        return RetryLater(quiet - silence, "quiet_period")  # the earlier request may still be on its way
+    if decided := not_to_be_sent(command):
+        # Sending again is safe, believing that nothing was sent is not: that takes more than one query.
+        return decided if command.absences >= ABSENCES_TO_GIVE_UP else RetryLater(quiet, "perhaps_sent", absent=True)
+    return None if broker.client_ids.may_resend else Unknown("needs_operator", OPERATOR_REQUIRED, OPERATOR_SECONDS)

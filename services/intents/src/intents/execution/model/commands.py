@@ -1,0 +1,116 @@
+"""Commands under a lease, with everything that the executor has to know to send them; and those unresolved."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import NamedTuple
+from uuid import UUID
+
+from intents.execution.client_order_id import client_order_id
+from intents.model import Spec, Status
+
+DERIVED = "derived"
+"""The credential of a paper account that has none of its own."""
+
+
+class KnownOrder(NamedTuple):
+    """An order of the intent as our table has it. `ended`: nothing more can be filled of it."""
+
+    client_order_id: str
+    broker_order_id: str | None
+    ended: bool
+    filled_quantity: Decimal
+
+
+class ClaimSnapshot(NamedTuple):
+    """What else the claim read of the intent, and when: the moment before the query, by `clock.elapsed`."""
+
+    at: float
+    sequence: int
+    route_strategy: str
+    reason_code: str | None
+    version: int
+    updated_at: datetime
+    open_actions: int
+    done_sequence: int
+    traceparent: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedCommand:
+    """The earliest command of an intent that is not settled, under a lease."""
+
+    account_id: UUID
+    organization_id: UUID
+    intent_id: UUID
+    lease_token: UUID
+    lease_ends: float
+    """By `clock.elapsed`, which goes on while the process is stopped."""
+    now: datetime
+    action_id: UUID
+    type: str
+    created_at: datetime
+    symbol: str
+    order_side: str
+    spec: Spec
+    """What the command asks for; of a CANCEL, what the order is."""
+    quantity: Decimal
+    filled_quantity: Decimal
+    status: Status
+    broker_order_id: str | None
+    orders: tuple[KnownOrder, ...]
+    """Those of a REPLACE's intent; other commands do not need them."""
+    started_before: datetime | None
+    """When an earlier run began to send this: perhaps it got through."""
+    attempts: int
+    absences: int
+    """How often in a row the broker, when it could be queried, did not have what may have been sent."""
+    broker: str | None
+    """None: the account is gone."""
+    environment: str
+    halted_by: str | None
+    stale_millis: int | None
+    credential: str | None
+    """The account's best credential at the moment of the claim, as `KeyPair.reference` names it."""
+    bound_credential: str | None
+    """The credential under which the order in question was sent: it is queried, changed and resent under no other."""
+    opened_account: str | None
+    """The account at the broker which that credential opens, or else the account's best one, if that is recorded."""
+    snapshot: ClaimSnapshot
+    holder: int | None = None
+    """Under which id of `Liveness` it was claimed; None: the lease ends by the clock alone."""
+
+    @property
+    def client_order_id(self) -> str:
+        return client_order_id(self.action_id)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing was ever done about the intent, so that all there is to know of it is here."""
+        return self.type == "CREATE" and self.started_before is None
+
+
+ORDER, UNWANTED = "ORDER", "UNWANTED"
+"""Types of what is unresolved beside those of commands."""
+
+
+class Unresolved(NamedTuple):
+    """A command that may have been sent, an ORDER that nobody can query, one that is UNWANTED, and where it is.
+
+    `client_order_id` names it for `resolve`.
+    """
+
+    account_id: UUID
+    intent_id: UUID
+    client_order_id: str
+    type: str
+    status: str
+    reason_code: str | None
+    symbol: str
+    order_side: str
+    spec: dict[str, dict[str, str]]
+    submit_started_at: datetime | None
+    credential: str | None
+    broker_account: str | None
+    broker_order_id: str | None
+    order_name: str | None

@@ -1,0 +1,115 @@
+"""A fill counts once.
+
+What the broker says is filled of an order in all is believed, and the largest such total; where an update has none,
+the executions of the order count, each once by its id. So nothing is counted twice, whatever comes late, twice, out of
+order, only by reconciliation, or under two ids.
+"""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import NamedTuple
+
+from intents.brokers.protocol import Execution, Order
+from intents.execution.model.locked_intent import BrokerOrder
+from intents.execution.model.settlement import Settlement, apply_report, event
+from intents.execution.model.verdicts import OVERFILLED
+from intents.model import TERMINAL, Update, reports
+from intents.model.reports import Report
+
+_ZERO = Decimal(0)
+
+
+class Fill(NamedTuple):
+    """So much of an order at that price; `execution` if it is one that the broker has named."""
+
+    quantity: Decimal
+    price: Decimal | None
+    execution: Execution | None
+
+
+def new_fills(known: BrokerOrder, order: Order, execution: Execution | None) -> list[Fill]:
+    """What is new of the order's fills. One bears the name of an execution only if it is just that execution."""
+    named = _note_execution(known, execution)
+    filled = max(known.filled_quantity, order.filled_quantity or known.executed_quantity)
+    quantity = filled - known.filled_quantity
+    if quantity <= 0:
+        return []
+    value = _value_of(known, order, execution, filled)
+    known.filled_quantity, known.filled_value = filled, known.filled_value + value
+    if named is None or quantity < named.quantity:
+        return [Fill(quantity, _price(value, quantity), None)]
+    fill = Fill(named.quantity, named.price, named)
+    missed = quantity - named.quantity  # by updates that did not come, or not yet
+    return [Fill(missed, _price(value - named.quantity * named.price, missed), None), fill] if missed else [fill]
+
+
+def _note_execution(known: BrokerOrder, execution: Execution | None) -> Execution | None:
+    """The execution, if it is new to the order."""
+    if execution is None or execution.id in known.executions:
+        return None
+    known.executions.add(execution.id)
+    known.executed_quantity += execution.quantity
+    return execution
+
+
+def _value_of(known: BrokerOrder, order: Order, execution: Execution | None, filled: Decimal) -> Decimal:
+    quantity = filled - known.filled_quantity
+    if execution and execution.quantity == quantity:
+        return quantity * execution.price
+    if order.average_price is not None and filled == order.filled_quantity:
+        return order.average_price * filled - known.filled_value
+    return quantity * (execution.price if execution else order.average_price or _ZERO)
+
+
+def _price(value: Decimal, quantity: Decimal) -> Decimal | None:
+    return value / quantity if value > 0 else None
+
+
+def apply_fill(settlement: Settlement, known: BrokerOrder, moment: datetime, fill: Fill) -> None:
+    intent = settlement.intent
+    total = intent.filled_quantity + fill.quantity
+    whole = total >= intent.quantity
+    report = Report(
+        Update.FILLED if whole else Update.PARTIALLY_FILLED,
+        moment,
+        execution_id=fill.execution.id if fill.execution else None,
+        last_quantity=fill.quantity,
+        last_price=fill.price,
+        reason_code=overfill_code(settlement, total),
+        outcome=intent.outcome if intent.status not in TERMINAL and not whole else None,
+    )
+    if apply_report(settlement, report):
+        append_trade(settlement, known, report)
+
+
+def overfill_code(settlement: Settlement, total: Decimal) -> str | None:
+    return OVERFILLED if total > settlement.intent.quantity else None
+
+
+def append_trade(settlement: Settlement, known: BrokerOrder, report: Report) -> None:
+    """The trade before the order event that it caused, and the position by as much."""
+    payload = reports.broker_trade(settlement.intent, report) | {"broker_order_id": known.broker_order_id}
+    trade = event(settlement, "BROKER_TRADE", payload, report.occurred_at) | {"execution_id": report.execution_id}
+    settlement.events.insert(len(settlement.events) - 1, trade)
+    quantity = report.last_quantity or _ZERO
+    moved = quantity if settlement.intent.order_side == "BUY" else -quantity
+    change_position(settlement, moved=moved, stands=None, price=report.last_price)
+
+
+def append_position(settlement: Settlement, moment: datetime, execution: Execution) -> None:
+    """Where the position stands, if the broker says so, whichever source reported the fill first."""
+    stands = execution.position_quantity
+    if stands is None:
+        return
+    change_position(settlement, moved=_ZERO, stands=stands, price=execution.price)
+    payload = {
+        "symbol": settlement.intent.symbol,
+        "quantity": format(stands, "f"),
+        "last_price": format(execution.price, "f"),
+    }
+    settlement.events.append(event(settlement, "BROKER_POSITION", payload, moment))
+
+
+def change_position(settlement: Settlement, *, moved: Decimal, stands: Decimal | None, price: Decimal | None) -> None:
+    change = {"rank": settlement.rank, "symbol": settlement.intent.symbol}
+    settlement.position_changes.append(change | {"moved": moved, "stands": stands, "price": price})

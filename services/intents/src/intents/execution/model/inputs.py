@@ -1,0 +1,61 @@
+"""What acts on an intent: the result of a command, a broker's report, an operator's word."""
+
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from intents.brokers.protocol import Execution, Order, RejectionNotice
+from intents.execution.model.commands import LeasedCommand
+from intents.execution.model.verdicts import Verdict
+
+
+class DispatchResult(NamedTuple):
+    """What became of a command. Counts only as long as the lease is the intent's."""
+
+    command: LeasedCommand
+    verdict: Verdict
+
+    @property
+    def account_id(self) -> UUID:
+        return self.command.account_id
+
+    @property
+    def intent_id(self) -> UUID:
+        return self.command.intent_id
+
+
+class Resolution(NamedTuple):
+    """An operator's word on a command whose outcome nobody could query: it never reached the broker."""
+
+    account_id: UUID
+    intent_id: UUID
+    client_order_id: str
+    reason: str
+
+
+class OutOfReach(NamedTuple):
+    """An order that was not seen to end, in an account at the broker that no credential opens any more."""
+
+    account_id: UUID
+    client_order_id: str
+
+
+class BrokerReport(NamedTuple):
+    """An order as a broker's stream or a reconciliation shows it: no lease, facts only."""
+
+    account_id: UUID
+    order: Order
+    occurred_at: datetime
+    execution: Execution | None = None
+    rejection: RejectionNotice | None = None
+    position_known: bool = False
+    """Whether the position is recorded by itself, so that a fill does not move it again."""
+    is_current_state: bool = False
+    """Whether the broker was queried just now for the order as it stands."""
+
+    @property
+    def client_order_id(self) -> str:
+        return self.order.client_order_id
+
+
+ExecutionInput = DispatchResult | BrokerReport | Resolution | OutOfReach

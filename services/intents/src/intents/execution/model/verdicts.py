@@ -1,0 +1,66 @@
+"""What can come of a command, and the reason codes that an intent shows for it."""
+
+from typing import NamedTuple
+
+from intents.brokers.protocol import Order
+from intents.model import Update
+
+OPERATOR_REQUIRED = "OPERATOR_REQUIRED"
+"""Only a person can find out what became of it."""
+RESOLVED_BY_OPERATOR = "RESOLVED_BY_OPERATOR"
+CANCELED_BEFORE_SENT = "CANCELED_BEFORE_SENT"
+REPLACE_NOT_SENT = "REPLACE_NOT_SENT"
+NOT_FOUND_AT_BROKER = "NOT_FOUND_AT_BROKER"
+ORDER_AFTER_END = "ORDER_AFTER_END"
+DUPLICATE_ORDER = "DUPLICATE_ORDER"
+REPLACED_LATE = "REPLACED_LATE"
+REPLACED_ELSEWHERE = "REPLACED_ELSEWHERE"
+OVERFILLED = "OVERFILLED"
+
+
+class OrderFound(NamedTuple):
+    """The broker shows this order; and, where the command concerned them, these others of the intent."""
+
+    order: Order
+    others: tuple[Order, ...] = ()
+
+
+class Rejected(NamedTuple):
+    """The broker's definite no, with the intent's orders as they stand, as far as they were seen."""
+
+    code: str
+    reason: str
+    orders: tuple[Order, ...] = ()
+
+
+class Requested(NamedTuple):
+    """Taken in by the broker; how it ends will be seen."""
+
+
+class Unknown(NamedTuple):
+    """Perhaps done. Queried again later, never assumed. With a `code` the intent shows what it takes to find out."""
+
+    reason: str
+    code: str | None = None
+    seconds: float | None = None
+
+
+class RetryLater(NamedTuple):
+    """Nothing was done. With a `code` the intent shows why it waits."""
+
+    seconds: float
+    reason: str
+    code: str | None = None
+    absent: bool = False
+    """Whether the broker was queried for what may have been sent, and did not have it."""
+
+
+class Decided(NamedTuple):
+    """Settled here, without the broker."""
+
+    update: Update
+    code: str
+    reason: str
+
+
+Verdict = OrderFound | Rejected | Requested | Unknown | RetryLater | Decided

@@ -1,0 +1,19 @@
+"""Conditions that several statements of execution share."""
+
+from intents.brokers.protocol import ENDED, OrderStatus
+from intents.execution.model.locked_intent import MISSING
+
+MISSING_HOURS = 24  # how long what was given up is looked for: as long as an order of the day can live
+
+ENDED_SQL = ", ".join(f"'{status}'" for status in OrderStatus if status in ENDED)
+"""The statuses of broker orders of which nothing more can be filled."""
+
+UNENDED = f"""
+    status NOT IN ({ENDED_SQL})
+    AND (broker_order_id IS NOT NULL
+         OR (status = '{MISSING}' AND updated_at > now() - interval '{MISSING_HOURS} hours'))
+"""
+"""Of a broker order: not known to have ended, or given up not long ago. What is being sent is the executor's."""
+
+UNCONFIRMED = "(reconciled_at IS NULL OR reconciled_at < updated_at)"
+"""Of a position: the broker has not said how it stands since it moved."""

@@ -1,0 +1,60 @@
+"""Orders at the broker without an intent, recorded with an event each time they have moved on."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID, uuid4
+
+from intents.execution.model.external_orders import payload
+from intents.execution.model.inputs import BrokerReport
+from intents.store.account_head import take_sequences
+from intents.store.connections import OpenTransaction, Statement
+
+# The event follows only if the order is new or has moved on since it was last seen.
+_RECORD = Statement(
+    "execution_external_order",
+    ("uuid", "text", "text", "text", "numeric", "numeric", "uuid", "jsonb", "timestamptz"),
+    f"""
+    WITH seen AS (
+        INSERT INTO intents.broker_order AS o (account_id, client_order_id, broker_order_id, status, filled_quantity,
+                                               filled_value)
+        VALUES ($1, $2, $3, $4, $5, $6)
+        ON CONFLICT (account_id, client_order_id) DO UPDATE SET status = excluded.status,
+            filled_quantity = greatest(o.filled_quantity, excluded.filled_quantity),
+            filled_value = excluded.filled_value, updated_at = now()
+            WHERE o.intent_id IS NULL
+              AND (o.status, o.filled_quantity) IS DISTINCT FROM (excluded.status, excluded.filled_quantity)
+              AND o.filled_quantity <= excluded.filled_quantity
+        RETURNING 1
+    ), head AS (
+        {take_sequences("SELECT $1 AS account_id, NULL::uuid AS organization_id, 1 AS sequences FROM seen")}
+    )
+    INSERT INTO intents.broker_event (account_id, sequence, id, type, payload, occurred_at)
+    SELECT $1, head.last_sequence, $7, 'BROKER_ORDER', $8, $9 FROM head
+    RETURNING sequence
+    """,  # noqa: S608 - a constant
+)
+
+
+def record_external_orders(tx: OpenTransaction, reports: Sequence[BrokerReport]) -> dict[UUID, int]:
+    """The new head of the log of each account that got an event."""
+    heads: dict[UUID, int] = {}
+    for report in sorted(reports, key=lambda report: str(report.account_id)):
+        for row in tx.write(_RECORD, _values(report)):
+            heads[report.account_id] = row.sequence
+    return heads
+
+
+def _values(report: BrokerReport) -> Sequence[Any]:
+    order = report.order
+    return (
+        str(report.account_id),
+        order.client_order_id,
+        order.broker_order_id,
+        str(order.status),
+        order.filled_quantity,
+        order.filled_quantity * (order.average_price or 0),
+        str(uuid4()),
+        json.dumps(payload(report)),
+        report.occurred_at,
+    )

@@ -1,0 +1,89 @@
+"""Intents under lock, with everything that settling has to know of them."""
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from intents.execution.model.locked_intent import BrokerOrder, Command, LockedIntent, Progress
+from intents.execution.store.rows import PROGRESS_COLUMNS, as_json
+from intents.model import Spec
+from intents.store.connections import OpenTransaction, Row, Statement
+from intents.store.facts import INTENT_COLUMNS, aliased, intent_from
+
+_DECIMALS = ("filled_quantity", "executed_quantity", "filled_value", "quantity")
+_WANTED = """
+    WITH wanted AS (
+        SELECT account_id, intent_id FROM jsonb_to_recordset($1) AS given(account_id uuid, intent_id uuid)
+        UNION
+        SELECT o.account_id, o.intent_id
+        FROM jsonb_to_recordset($2) AS reported(account_id uuid, client_order_id text)
+        JOIN intents.broker_order o USING (account_id, client_order_id) WHERE o.intent_id IS NOT NULL
+    )
+"""
+_LOCK = Statement(
+    "execution_lock",
+    ("jsonb", "jsonb"),
+    f"""{_WANTED}
+    SELECT 1 FROM intents.intent i JOIN wanted w ON i.account_id = w.account_id AND i.id = w.intent_id
+    ORDER BY i.account_id, i.id FOR UPDATE OF i
+    """,  # noqa: S608 - only our own words
+)
+# After the lock and not with it: a statement that waited for a lock still reads other tables as they were before.
+_READ = Statement(
+    "execution_read",
+    ("jsonb", "jsonb"),
+    f"""{_WANTED}
+    SELECT i.account_id, clock_timestamp() AS now, {aliased("i", "intent", INTENT_COLUMNS)},
+           {", ".join(f"i.{column}" for column in PROGRESS_COLUMNS)},
+           c.id AS command_id, c.sequence, c.type, c.spec AS command_spec, c.traceparent, o.orders
+    FROM intents.intent i JOIN wanted w ON i.account_id = w.account_id AND i.id = w.intent_id
+    LEFT JOIN LATERAL (
+        SELECT id, sequence, type, spec, traceparent FROM intents.action a
+        WHERE a.account_id = i.account_id AND a.intent_id = i.id AND a.sequence > i.done_sequence
+        ORDER BY a.sequence LIMIT 1
+    ) c ON i.open_actions > 0
+    LEFT JOIN LATERAL (
+        SELECT jsonb_agg(jsonb_build_object('key', client_order_id, 'action_sequence', action_sequence,
+            'broker_order_id', broker_order_id, 'status', status, 'executions', executions,
+            'filled_quantity', filled_quantity::text, 'executed_quantity', executed_quantity::text,
+            'filled_value', filled_value::text, 'quantity', quantity::text, 'credential', credential,
+            'unwanted', unwanted_since IS NOT NULL)) AS orders
+        FROM intents.broker_order o WHERE o.account_id = i.account_id AND o.intent_id = i.id
+    ) o ON true
+    """,  # noqa: S608 - only our own column names
+)
+
+
+def lock_intents(
+    tx: OpenTransaction,
+    intents: Iterable[tuple[UUID, UUID]],
+    orders: Iterable[tuple[UUID, str]],
+) -> list[LockedIntent]:
+    """The intents, and those of the orders, under lock until the transaction ends."""
+    given = as_json({"account_id": account_id, "intent_id": intent_id} for account_id, intent_id in intents)
+    reported = as_json({"account_id": account_id, "client_order_id": order_id} for account_id, order_id in orders)
+    tx.write(_LOCK, (given, reported))
+    return [_locked(row) for row in tx.write(_READ, (given, reported))]
+
+
+def _locked(row: Row) -> LockedIntent:
+    orders = [_broker_order(columns) for columns in row.orders or ()]
+    return LockedIntent(
+        account_id=row.account_id,
+        intent=intent_from(row),
+        orders={order.key: order for order in orders},
+        command=_command(row) if row.command_id else None,
+        progress=Progress(**{column: getattr(row, column) for column in PROGRESS_COLUMNS}),
+        now=row.now,
+        traceparent=row.traceparent,
+    )
+
+
+def _command(row: Row) -> Command:
+    return Command(row.command_id, row.sequence, row.type, row.command_spec and Spec.from_json(row.command_spec))
+
+
+def _broker_order(columns: Mapping[str, Any]) -> BrokerOrder:
+    decimals = {name: None if columns[name] is None else Decimal(columns[name]) for name in _DECIMALS}
+    return BrokerOrder(**{**columns, **decimals, "executions": set(columns["executions"])})

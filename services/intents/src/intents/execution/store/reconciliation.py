@@ -1,0 +1,121 @@
+"""The reconciler's accounts: who watches them, which of their orders are open, and what a restore has forgotten."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import Connection, text
+
+from intents.execution.client_order_id import of_key_sql
+from intents.execution.model.inputs import OutOfReach
+from intents.execution.model.known_orders import KnownOpenOrder, RestoredEpoch, WatchedAccount
+from intents.execution.model.verdicts import OPERATOR_REQUIRED
+from intents.execution.store.expressions import UNCONFIRMED, UNENDED
+from intents.store.epochs import current_epoch
+from intents.store.statuses import TERMINAL_SQL
+
+# An account is watched while something of it is open or unconfirmed, and a while longer by whoever watches it already.
+_LEASE = text(f"""
+    WITH open AS (
+        SELECT DISTINCT account_id FROM intents.intent WHERE status NOT IN ({TERMINAL_SQL})
+        UNION
+        SELECT DISTINCT account_id FROM intents.broker_order WHERE intent_id IS NOT NULL AND {UNENDED}
+        UNION
+        SELECT a.id FROM accounts_api.account a LEFT JOIN intents.broker_account k ON k.account_id = a.id
+        WHERE CAST(:epoch AS uuid) IS NOT NULL AND k.epoch IS DISTINCT FROM :epoch
+        UNION
+        SELECT DISTINCT p.account_id FROM intents.position p JOIN accounts_api.account a ON a.id = p.account_id
+        WHERE {UNCONFIRMED}
+        UNION
+        SELECT unnest(CAST(:mine AS uuid[]))
+    ), taken AS (
+        INSERT INTO intents.broker_account AS known (account_id, lease_token, lease_until)
+        SELECT account_id, :token, now() + make_interval(secs => :seconds) FROM open ORDER BY account_id
+        ON CONFLICT (account_id) DO UPDATE
+        SET lease_token = excluded.lease_token, lease_until = excluded.lease_until
+        WHERE known.lease_until IS NULL OR known.lease_until < now() OR known.lease_token = excluded.lease_token
+        RETURNING account_id, epoch
+    )
+    SELECT account.id AS account_id, account.organization_id, account.broker, account.environment, EXISTS (
+        SELECT FROM intents.broker_order o WHERE o.account_id = taken.account_id AND o.unwanted_since IS NOT NULL
+        AND {UNENDED}) AS is_urgent, CAST(:epoch AS uuid) IS NOT NULL AND taken.epoch IS DISTINCT FROM :epoch
+        AS is_restored
+    FROM taken JOIN accounts_api.account account ON account.id = taken.account_id
+""")  # noqa: S608 - a constant
+_RELEASE = text("UPDATE intents.broker_account SET lease_until = NULL WHERE lease_token = :token")
+_KNOWN_OPEN = text(f"""
+    SELECT {of_key_sql("client_order_id")} AS client_order_id, broker_order_id, status, filled_quantity, created_at,
+           credential,
+           (SELECT broker_account FROM intents.broker_login l
+            WHERE l.account_id = o.account_id AND l.credential = o.credential) AS broker_account,
+           unwanted_since IS NOT NULL AS unwanted,
+           EXISTS (SELECT FROM intents.intent i WHERE i.account_id = o.account_id AND i.id = o.intent_id
+                   AND i.reason_code = '{OPERATOR_REQUIRED}' AND i.open_actions = 0) AS needs_operator,
+           EXISTS (SELECT FROM intents.intent i WHERE i.account_id = o.account_id AND i.id = o.intent_id
+                   AND i.status IN ({TERMINAL_SQL})) AS of_ended
+    FROM intents.broker_order o WHERE account_id = :account_id AND {UNENDED}
+""")  # noqa: S608 - a constant
+_OF_DELETED_ACCOUNTS = text(f"""
+    SELECT o.account_id, {of_key_sql("o.client_order_id")} AS client_order_id
+    FROM (SELECT account_id, intent_id, client_order_id FROM intents.broker_order WHERE {UNENDED}) o
+    JOIN intents.intent i ON i.account_id = o.account_id AND i.id = o.intent_id
+    WHERE i.status NOT IN ({TERMINAL_SQL}) AND i.reason_code IS DISTINCT FROM '{OPERATOR_REQUIRED}'
+      AND NOT EXISTS (SELECT FROM accounts_api.account a WHERE a.id = o.account_id)
+    LIMIT 100
+""")  # noqa: S608 - a constant
+_RESTORED = text("SELECT epoch, started_at FROM intents_api.log_epoch WHERE epoch = :epoch AND reason <> 'INSTALLED'")
+_LAST_LOGGED_BEFORE = text("""
+    SELECT greatest(
+        (SELECT created_at FROM intents.broker_event
+         WHERE account_id = :account_id AND created_at < least(:started_at, pg_postmaster_start_time())
+         ORDER BY sequence DESC LIMIT 1),
+        (SELECT created_at FROM intents.action
+         WHERE account_id = :account_id AND created_at < least(:started_at, pg_postmaster_start_time())
+         ORDER BY sequence DESC LIMIT 1))
+""")
+_CAUGHT_UP = text("UPDATE intents.broker_account SET epoch = :epoch WHERE account_id = :account_id")
+_NOW = text("SELECT clock_timestamp()")
+
+
+def lease_accounts(
+    tx: Connection, token: UUID, mine: Sequence[UUID], seconds: float, epoch: UUID | None
+) -> list[WatchedAccount]:
+    """Take what is open or was restored and is unwatched, and keep what is mine; everything that is mine now."""
+    rows = tx.execute(_LEASE, {"token": token, "mine": list(mine), "seconds": seconds, "epoch": epoch})
+    return [WatchedAccount(**row) for row in rows.mappings()]
+
+
+def release_accounts(tx: Connection, token: UUID) -> None:
+    tx.execute(_RELEASE, {"token": token})
+
+
+def known_open_orders(tx: Connection, account_id: UUID) -> list[KnownOpenOrder]:
+    return [KnownOpenOrder(**row) for row in tx.execute(_KNOWN_OPEN, {"account_id": account_id}).mappings()]
+
+
+def orders_of_deleted_accounts(tx: Connection) -> list[OutOfReach]:
+    """Orders that were not seen to end, of accounts whose credentials are gone with them."""
+    return [OutOfReach(**row) for row in tx.execute(_OF_DELETED_ACCOUNTS).mappings()]
+
+
+def restored_epoch(tx: Connection) -> RestoredEpoch | None:
+    """The current epoch, if the log has ever been restored. Begins a new one when it finds that it was just now."""
+    row = tx.execute(_RESTORED, {"epoch": current_epoch(tx)}).mappings().one_or_none()
+    return RestoredEpoch(**row) if row else None
+
+
+def last_logged_before(tx: Connection, account_id: UUID, started_at: datetime) -> datetime | None:
+    """The last moment before the restore of which the account's log knows."""
+    values = {"account_id": account_id, "started_at": started_at}
+    moment: datetime | None = tx.execute(_LAST_LOGGED_BEFORE, values).scalar()
+    return moment
+
+
+def mark_caught_up(tx: Connection, account_id: UUID, epoch: UUID) -> None:
+    """What happened at the broker since the moment to which the log was restored is in the log."""
+    tx.execute(_CAUGHT_UP, {"account_id": account_id, "epoch": epoch})
+
+
+def now(tx: Connection) -> datetime:
+    moment: datetime = tx.execute(_NOW).scalar_one()
+    return moment

@@ -1,0 +1,45 @@
+"""Commands and orders of which only a person can find out what became of them."""
+
+from sqlalchemy import Connection, text
+
+from intents.execution.client_order_id import of_action_sql, of_key_sql
+from intents.execution.model.commands import ORDER, UNWANTED, Unresolved
+from intents.execution.model.verdicts import OPERATOR_REQUIRED
+from intents.execution.store.expressions import ENDED_SQL
+from intents.store.statuses import TERMINAL_SQL
+
+_UNRESOLVED = f"""
+    SELECT i.account_id, i.id AS intent_id, coalesce(a.name, o.client_order_id) AS client_order_id,
+           coalesce(a.type, '{ORDER}') AS type, i.status, i.reason_code, i.symbol, i.order_side,
+           coalesce(a.spec, i.spec) AS spec, i.submit_started_at, o.credential, l.broker_account, i.broker_order_id,
+           o.client_order_id AS order_name
+    FROM intents.intent i
+    LEFT JOIN LATERAL (
+        SELECT {of_action_sql("id")} AS name, type, spec FROM intents.action a
+        WHERE a.account_id = i.account_id AND a.intent_id = i.id AND a.sequence > i.done_sequence
+        ORDER BY a.sequence LIMIT 1) a ON i.open_actions > 0
+    LEFT JOIN LATERAL (
+        SELECT client_order_id, credential FROM intents.broker_order o
+        WHERE o.account_id = i.account_id AND o.intent_id = i.id
+          AND (o.broker_order_id = i.broker_order_id OR o.client_order_id = a.name)
+        ORDER BY coalesce(o.client_order_id = a.name, false) DESC LIMIT 1) o ON true
+    LEFT JOIN intents.broker_login l ON l.account_id = i.account_id AND l.credential = o.credential
+    WHERE (i.open_actions > 0 AND i.outcome = 'unknown') OR i.reason_code = '{OPERATOR_REQUIRED}'
+"""  # noqa: S608 - a constant
+# Orders that no intent asks for and that have not been seen to end: the system cancels them where it can.
+_UNWANTED = f"""
+    SELECT i.account_id, i.id AS intent_id, o.client_order_id, '{UNWANTED}' AS type, i.status, i.reason_code, i.symbol,
+           i.order_side, i.spec, NULL::timestamptz AS submit_started_at, o.credential, l.broker_account,
+           o.broker_order_id, {of_key_sql("o.client_order_id")} AS order_name
+    FROM intents.broker_order o
+    JOIN intents.intent i ON i.account_id = o.account_id AND i.id = o.intent_id
+    LEFT JOIN intents.broker_login l ON l.account_id = o.account_id AND l.credential = o.credential
+    WHERE o.broker_order_id IS NOT NULL AND (o.unwanted_since IS NOT NULL OR i.status IN ({TERMINAL_SQL}))
+      AND o.status NOT IN ({ENDED_SQL})
+"""  # noqa: S608 - a constant
+_LIST = text(f"{_UNRESOLVED} UNION ALL {_UNWANTED}")
+
+
+def unresolved_commands(tx: Connection) -> list[Unresolved]:
+    """Commands whose outcome is not known, and open orders that their intents do not ask for."""
+    return [Unresolved(**row) for row in tx.execute(_LIST).mappings()]

@@ -1,0 +1,243 @@
+"""Prepared statements on connections of their own, for the paths where every round trip counts.
+
+A thread keeps one connection in autocommit, where a statement is a transaction of one round trip, and the server keeps
+the plans of the statements. SQLAlchemy's pool would ping at every checkout and its statements would be planned anew.
+"""
+
+import select
+import threading
+from collections import namedtuple
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, NamedTuple, Protocol
+
+import psycopg2
+from psycopg2 import extras
+from sqlalchemy import Engine, exc
+
+from chassis import db, tenancy
+
+_NOT_PREPARED = "26000"
+
+Row = Any
+"""A named tuple: one attribute per column of the statement."""
+
+
+class Statement(NamedTuple):
+    """A statement with $1 … $n, prepared on a connection when it is first used there."""
+
+    name: str
+    types: tuple[str, ...]
+    sql: str
+
+    @property
+    def prepare(self) -> str:
+        return f"PREPARE {self.name} ({', '.join(self.types)}) AS {self.sql}"
+
+    @property
+    def execute(self) -> str:
+        # The driver writes the elements of an array without their type, so an array needs a cast.
+        values = (f"%s::{type_}" if type_.endswith("[]") else "%s" for type_ in self.types)
+        return f"EXECUTE {self.name} ({', '.join(values)})"
+
+
+class CommitOutcomeUnknown(exc.OperationalError):
+    """The connection was lost during a commit: nobody knows whether it was done."""
+
+
+class Transaction(Protocol):
+    """The first argument of every store function that runs prepared statements."""
+
+    def read(self, statement: Statement, values: Sequence[Any]) -> list[Row]: ...
+    def write(self, statement: Statement, values: Sequence[Any]) -> list[Row]: ...
+
+
+class PreparedConnections:
+    """One connection per thread, opened when first needed and again after it was lost.
+
+    The thread-local holds the connection and nothing that changes what a call means.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._local = threading.local()
+
+    def autocommit(self, lock_wait_s: float | None = None) -> Transaction:
+        """Each statement commits by itself, in one round trip.
+
+        A read is repeated after a lost connection. A write raises CommitOutcomeUnknown instead.
+        """
+        return _Autocommit(self, lock_wait_s)
+
+    @contextmanager
+    def begin(self, lock_wait_s: float | None = None) -> Iterator["OpenTransaction"]:
+        """BEGIN … COMMIT; any exception rolls back. CommitOutcomeUnknown if the COMMIT is not answered."""
+        self.require_no_open_transaction()
+        self.send("; ".join(["BEGIN", *_settings(lock_wait_s)]))
+        self._local.in_transaction = True
+        try:
+            yield OpenTransaction(self)
+            self._commit()
+        except BaseException:
+            self._roll_back()
+            raise
+        finally:
+            self._local.in_transaction = False
+
+    def require_no_open_transaction(self) -> None:
+        """Whoever has begun a transaction passes it on: a statement beside it would commit at another time."""
+        if self._in_transaction:
+            raise RuntimeError("this thread has an open transaction: use it")
+
+    def send(self, command: str) -> None:
+        """Run a command that has no result."""
+        cursor = self._cursor()
+        try:
+            cursor.execute(command)
+        except psycopg2.Error as error:
+            raise self._translated(error) from error
+
+    def _execute(self, statement: Statement, values: Sequence[Any], settings: Sequence[str] = ()) -> list[Row]:
+        """Run the statement; the settings are sent before it in the same round trip."""
+        cursor = self._cursor()
+        try:
+            if statement.name not in self._local.make_row:
+                cursor.execute(statement.prepare)
+                self._local.make_row[statement.name] = None
+            cursor.execute("; ".join([*settings, statement.execute]), values)
+            return self._named(statement, cursor)
+        except psycopg2.Error as error:
+            raise self._translated(error) from error
+
+    def _named(self, statement: Statement, cursor: Any) -> list[Row]:
+        make_row = self._local.make_row[statement.name]
+        if make_row is None:
+            columns = tuple(column.name for column in cursor.description)
+            make_row = self._local.make_row[statement.name] = _row_maker(columns)
+        return [make_row(values) for values in cursor.fetchall()]
+
+    @property
+    def _in_transaction(self) -> bool:
+        return bool(getattr(self._local, "in_transaction", False))
+
+    def _commit(self) -> None:
+        try:
+            self.send("COMMIT")
+        except exc.DBAPIError as error:
+            raise _as_unknown(error) from error.orig
+
+    def _roll_back(self) -> None:
+        cursor = getattr(self._local, "cursor", None)
+        if cursor is not None:
+            try:
+                cursor.execute("ROLLBACK")
+            except psycopg2.Error:
+                self._drop()
+
+    def _cursor(self) -> Any:
+        cursor = getattr(self._local, "cursor", None)
+        if cursor is not None and not self._in_transaction and _was_closed_by_server(cursor.connection):
+            self._drop()
+            cursor = None
+        return self._connect() if cursor is None or cursor.connection.closed else cursor
+
+    def _connect(self) -> Any:
+        try:
+            pooled = self._engine.raw_connection()
+        except psycopg2.Error as error:  # the driver's own error: only `Engine.connect` would translate it
+            raise exc.OperationalError("connect", None, error, connection_invalidated=True) from error
+        connection: Any = pooled.driver_connection
+        pooled.detach()
+        connection.autocommit = True
+        extras.register_uuid(conn_or_curs=connection)  # type: ignore[no-untyped-call]
+        self._local.cursor, self._local.make_row = connection.cursor(), {}
+        return self._local.cursor
+
+    def _translated(self, error: psycopg2.Error) -> exc.DBAPIError:
+        """The error that SQLAlchemy would raise, so that errors are answered alike everywhere; without any values."""
+        cursor = self._local.cursor
+        lost = bool(cursor.connection.closed) or error.pgcode == _NOT_PREPARED
+        if lost:
+            self._drop()
+        names = (ancestor.__name__ for ancestor in type(error).__mro__)
+        kind: type[exc.DBAPIError] = next(getattr(exc, name) for name in names if hasattr(exc, name))
+        if error.pgcode == _NOT_PREPARED:
+            kind = exc.OperationalError
+        return kind("a prepared statement of intents", None, error, connection_invalidated=lost)
+
+    def _drop(self) -> None:
+        cursor, self._local.cursor = getattr(self._local, "cursor", None), None
+        if cursor is not None and not cursor.connection.closed:
+            cursor.connection.close()
+
+
+class _Autocommit:
+    def __init__(self, connections: PreparedConnections, lock_wait_s: float | None) -> None:
+        self._connections, self._lock_wait_s = connections, lock_wait_s
+
+    def read(self, statement: Statement, values: Sequence[Any]) -> list[Row]:
+        try:
+            return self._execute(statement, values)
+        except exc.OperationalError as error:
+            if not error.connection_invalidated:
+                raise
+            return self._execute(statement, values)
+
+    def write(self, statement: Statement, values: Sequence[Any]) -> list[Row]:
+        try:
+            return self._execute(statement, values)
+        except exc.DBAPIError as error:
+            raise _as_unknown(error) from error.orig
+
+    def _execute(self, statement: Statement, values: Sequence[Any]) -> list[Row]:
+        self._connections.require_no_open_transaction()
+        return self._connections._execute(statement, values, _settings(self._lock_wait_s))
+
+
+class OpenTransaction:
+    """What `begin` gives: statements that commit together."""
+
+    def __init__(self, connections: PreparedConnections) -> None:
+        self._connections = connections
+
+    def read(self, statement: Statement, values: Sequence[Any]) -> list[Row]:
+        return self._connections._execute(statement, values)
+
+    def write(self, statement: Statement, values: Sequence[Any]) -> list[Row]:
+        return self._connections._execute(statement, values)
+
+    def limit_lock_wait(self, seconds: float) -> None:
+        """Until the transaction ends, wait so long for each lock instead of the role's own limit."""
+        wait_ms = int(seconds * 1000)
+        statement_ms = wait_ms + db.STATEMENT_TIMEOUT_MS
+        self._connections.send(f"SET LOCAL lock_timeout = {wait_ms}; SET LOCAL statement_timeout = {statement_ms}")
+
+
+def _settings(lock_wait_s: float | None) -> list[str]:
+    """What holds for one transaction. Sent with its first statement it costs no round trip."""
+    settings = [] if (scope := tenancy.scope()) is None else [scope]
+    if lock_wait_s is not None:
+        settings.append(f"SET LOCAL lock_timeout = {int(lock_wait_s * 1000)}")
+    return settings
+
+
+@cache
+def _row_maker(columns: tuple[str, ...]) -> Callable[[Sequence[Any]], Row]:
+    return namedtuple("Row", columns, rename=True)._make
+
+
+def _was_closed_by_server(connection: Any) -> bool:
+    """Whether the server has sent something unasked, which is that it closes. After a write it is too late to check."""
+    if connection.closed:
+        return True
+    unasked = select.poll()
+    unasked.register(connection.fileno(), select.POLLIN)
+    return bool(unasked.poll(0))
+
+
+def _as_unknown(error: exc.DBAPIError) -> exc.DBAPIError:
+    orig = error.orig
+    if not error.connection_invalidated or orig is None or getattr(orig, "pgcode", None) == _NOT_PREPARED:
+        return error
+    return CommitOutcomeUnknown(error.statement, None, orig, connection_invalidated=True)

@@ -1,0 +1,203 @@
+"""Everything that deciding a submission needs, in one read."""
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from operator import attrgetter
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import control_rules
+from chassis import keys, tenancy
+from chassis.access import KeyRow
+from control_rules.rows import RULES_COLUMNS
+from intents import model
+from intents.store.connections import Row, Statement, Transaction
+from intents.store.statuses import TERMINAL_SQL
+
+KEPT_HOURS = 24  # how long an idempotency key is remembered
+
+INTENT_COLUMNS = (
+    "id",
+    "symbol",
+    "order_side",
+    "route_strategy",
+    "spec",
+    "quantity",
+    "status",
+    "filled_quantity",
+    "average_fill_price",
+    "broker_order_id",
+    "reason_code",
+    "outcome",
+    "version",
+    "created_at",
+    "updated_at",
+)
+_ACCOUNT_COLUMNS = ("id", "organization_id", "environment", "disabled", "version")
+_PRIOR_COLUMNS = ("request_hash", "intent_id", "action_id", "state", "created")
+
+
+def aliased(table: str, prefix: str, columns: Sequence[str]) -> str:
+    """The columns, each under a name that no other table's column has."""
+    return ", ".join(f"{table}.{column} AS {prefix}_{column}" for column in columns)
+
+
+def values_of(prefix: str, columns: Sequence[str]) -> Callable[[Row], tuple[Any, ...]]:
+    """Reads the columns that `aliased` has named, in the same order."""
+    return attrgetter(*(f"{prefix}_{column}" for column in columns))
+
+
+_COLUMNS = ", ".join(
+    [
+        "clock_timestamp() AS now",
+        aliased("a", "account", _ACCOUNT_COLUMNS),
+        "a.time_zone",
+        aliased("k", "key", KeyRow._fields),
+        aliased("d", "prior", _PRIOR_COLUMNS),
+        *(f"r.{column}" for column in RULES_COLUMNS),
+        aliased("i", "intent", INTENT_COLUMNS),
+    ]
+)
+_account_values = values_of("account", model.Account._fields)
+_key_values = values_of("key", KeyRow._fields)
+_prior_values = values_of("prior", _PRIOR_COLUMNS[1:])
+_intent_values = values_of("intent", INTENT_COLUMNS)
+
+# OFFSET 0 keeps the subquery apart: it runs once for each query, by index, however many queries there are.
+_FACTS = Statement(
+    "intents_facts",
+    ("text[]", "uuid[]", "text[]", "uuid[]", "text[]"),
+    f"""
+    SELECT asked.place, found.*
+    FROM unnest($1, $2, $3, $4, $5) WITH ORDINALITY asked (prefix, account_id, symbol, intent_id, key, place)
+    CROSS JOIN LATERAL (
+        SELECT {_COLUMNS}
+        FROM (SELECT) one
+        LEFT JOIN identity_api.usable_api_key k ON k.prefix = asked.prefix
+        LEFT JOIN accounts_api.account a ON a.id = asked.account_id
+        LEFT JOIN intents.intent i ON i.account_id = a.id AND i.id = asked.intent_id
+        LEFT JOIN intents.idempotency d ON d.account_id = a.id AND d.key = asked.key
+             AND d.created_at > now() - interval '{KEPT_HOURS} hours'
+        LEFT JOIN LATERAL controls_api.rules(a.organization_id, a.id, coalesce(i.symbol, asked.symbol)) r
+             ON a.id IS NOT NULL
+        OFFSET 0
+    ) found
+    """,  # noqa: S608 - only our own column names
+)
+
+
+class FactsQuery(NamedTuple):
+    """What to load the facts of; `api_key` is None when the caller is authenticated already."""
+
+    account_id: UUID | None
+    symbol: str | None = None
+    ref_intent_id: UUID | None = None
+    idempotency_key: str | None = None
+    api_key: str | None = None
+
+
+class LoadedFacts(NamedTuple):
+    """The facts, and the API keys with the presented prefix: more than one is unlikely, not impossible."""
+
+    facts: model.SubmitFacts
+    keys: Sequence[KeyRow]
+
+
+def load_facts(tx: Transaction, query: FactsQuery) -> LoadedFacts:
+    return load_facts_many(tx, [query])[0]
+
+
+def load_facts_many(tx: Transaction, queries: Sequence[FactsQuery]) -> list[LoadedFacts]:
+    """The facts of each query, in one read. It serves the current tenants, or else the owners of the presented keys."""
+    presented = [query.api_key for query in queries if query.api_key]
+    values = (
+        [query.api_key and keys.prefix(query.api_key) for query in queries],
+        [_text(query.account_id) for query in queries],
+        [query.symbol for query in queries],
+        [_text(query.ref_intent_id) for query in queries],
+        [query.idempotency_key for query in queries],
+    )
+    rows_of: list[list[Row]] = [[] for _ in queries]
+    with tenancy.serving_keys(map(keys.digest, presented)) if presented else nullcontext():
+        rows = tx.read(_FACTS, values)
+    for row in rows:
+        rows_of[row.place - 1].append(row)
+    return [_loaded(rows) for rows in rows_of]
+
+
+def _loaded(rows: Sequence[Row]) -> LoadedFacts:
+    return LoadedFacts(_facts(rows[0]), [KeyRow(*_key_values(row)) for row in rows if row.key_id is not None])
+
+
+def _text(value: UUID | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _facts(row: Row) -> model.SubmitFacts:
+    if row.account_id is None:
+        return model.SubmitFacts(row.now, None)
+    return model.SubmitFacts(
+        row.now,
+        model.Account(*_account_values(row)),
+        intent_from(row) if row.intent_id is not None else None,
+        model.PriorResult(bytes(row.prior_request_hash), *_prior_values(row)) if row.prior_request_hash else None,
+        control_rules.facts_from_row(row._asdict()),
+    )
+
+
+def intent_from(row: Row) -> model.Intent:
+    """The intent in a row with INTENT_COLUMNS, aliased "intent"."""
+    return to_intent(_intent_values(row))
+
+
+def to_intent(values: Sequence[Any]) -> model.Intent:
+    named = dict(zip(INTENT_COLUMNS, values, strict=True))
+    return model.Intent(
+        **named | {"spec": model.Spec.from_json(named["spec"]), "status": model.Status(named["status"])}
+    )
+
+
+_ORDER_FACTS = Statement(
+    "intents_order_facts",
+    ("uuid", "text", "text", "uuid", "timestamptz"),
+    f"""
+    WITH recent AS (
+        SELECT symbol, created_at FROM intents.action
+        WHERE account_id = $1 AND created_at > $5 - interval '24 hours' AND type <> 'CANCEL'
+    )
+    SELECT count(*) FILTER (WHERE created_at > $5 - interval '60 seconds') AS account_orders_last_minute,
+           count(*) AS account_orders_last_day,
+           count(*) FILTER (WHERE symbol = $2 AND created_at > $5 - interval '60 seconds') AS symbol_orders_last_minute,
+           count(*) FILTER (WHERE symbol = $2) AS symbol_orders_last_day,
+           coalesce((SELECT quantity FROM intents.position WHERE account_id = $1 AND symbol = $2), 0)
+               AS position_quantity,
+           (SELECT coalesce(sum(greatest(quantity, CASE WHEN status IN ('PENDING_REPLACE', 'PENDING_CANCEL') THEN (
+                SELECT (terms.value ->> 'quantity')::numeric FROM intents.action a, json_each(a.spec) terms
+                WHERE a.account_id = i.account_id AND a.intent_id = i.id AND a.type = 'REPLACE'
+                ORDER BY a.sequence DESC LIMIT 1) END) - filled_quantity), 0) FROM intents.intent i
+            WHERE account_id = $1 AND symbol = $2 AND order_side = $3 AND id IS DISTINCT FROM $4
+              AND status NOT IN ({TERMINAL_SQL})) AS open_quantity,
+           (SELECT last_price FROM intents.position WHERE account_id = $1 AND symbol = $2) AS reference_price
+    FROM recent
+    """,  # noqa: S608 - a constant
+)
+
+
+def with_order_facts(tx: Transaction, facts: model.SubmitFacts, symbol: str, order_side: str) -> model.SubmitFacts:
+    """The facts with what limits and the state REDUCING count, as it stands now."""
+    if facts.account is None or facts.controls is None:
+        return facts
+    values = (str(facts.account.id), symbol, order_side, facts.intent and str(facts.intent.id), facts.now)
+    [row] = tx.read(_ORDER_FACTS, values)
+    return replace(
+        facts,
+        controls=replace(
+            facts.controls,
+            account_orders=control_rules.OrderCounts(row.account_orders_last_minute, row.account_orders_last_day),
+            symbol_orders=control_rules.OrderCounts(row.symbol_orders_last_minute, row.symbol_orders_last_day),
+            position_quantity=row.position_quantity,
+            open_quantity=row.open_quantity,
+            reference_price=row.reference_price,
+        ),
+    )
