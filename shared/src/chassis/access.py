@@ -161,7 +161,7 @@ def page_size(limit: str | None) -> int:
 
 def _authenticated(access: Access, unsuitable: int, find_keys: FindKeys | None) -> Principal:
     """The caller; where an unsuitable one gets 401, nobody at all gets the very same answer."""
-    check: callers.CredentialCheck | None = request.environ.get(callers.CREDENTIAL_CHECK)
+    check = callers.credential_check.get()
     try:
         principal = authenticate(access, request, find_keys)
     except problems.Problem as problem:

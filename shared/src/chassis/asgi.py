@@ -10,7 +10,7 @@ import io
 import re
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -19,10 +19,11 @@ from urllib.parse import unquote_to_bytes
 
 from gunicorn.workers.gasgi import ASGIWorker
 
-from chassis import http_rules
-from chassis.callers import CREDENTIAL_CHECK, Callers, CredentialCheck, Reclassified, Trust
-from chassis.fair_queue import REFUSED, WAIT_S, FairQueue, QueueFull, Slot
+from chassis import http_rules, problems, tracing, web
+from chassis.callers import Callers, CredentialCheck, Reclassified, Trust, credential_check
+from chassis.fair_queue import WAIT_S, FairQueue, QueueFull, Slot
 from chassis.http_connection import Connection
+from chassis.problems import Answer, Place
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -31,7 +32,8 @@ Send = Callable[[Message], Awaitable[None]]
 Headers = list[tuple[str, str]]
 Environ = dict[str, Any]
 Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
-Answer = tuple[int, Headers, bytes]
+PlaceOf = Callable[[str, str], Place]
+"""Given method and path, where the request is routed."""
 
 _STILL_OPEN_S = 0.5  # how long after its last request a stopping worker waits for one more on an open connection
 _LOOK_S = 0.05
@@ -45,11 +47,11 @@ class Bridge:
     """ASGI on the outside, a WSGI app of ours inside. It answers once it was given threads."""
 
     _threads: ThreadPoolExecutor
-    _refusing: ThreadPoolExecutor
     _queue: FairQueue
 
-    def __init__(self, app: Wsgi, callers: Callers | None = None) -> None:
+    def __init__(self, app: Wsgi, callers: Callers | None = None, place_of: PlaceOf | None = None) -> None:
         self._app = app
+        self.place_of = place_of or _place_of_unknown_app
         self.callers = callers or Callers()
         self.in_flight = 0
         self._first_of: dict[bytes, asyncio.Future[None]] = {}
@@ -58,7 +60,6 @@ class Bridge:
     def start(self, threads: int) -> Self:
         """With as many threads for the app as gunicorn was told (WEB_THREADS)."""
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="web")
-        self._refusing = ThreadPoolExecutor(1, thread_name_prefix="refuse")
         self._queue = FairQueue(threads)
         return self
 
@@ -78,22 +79,25 @@ class Bridge:
             scope[http_rules.ARRIVED] = time.monotonic()
             await self.answer(scope, body, send)
 
-    async def answer(self, scope: Scope, body: bytes, send: Send, known: Mapping[str, Any] | None = None) -> None:
-        """Let the app answer; `known` is what it finds in its environment, too."""
+    async def answer(self, scope: Scope, body: bytes, send: Send) -> None:
+        """Let the app answer in a thread."""
+        started = time.perf_counter()
         check = await self._classified(scope)
-        run = partial(self.run, scope, check, self._call, heavy=self.is_heavy(scope))
-
-        def request() -> Environ:
-            return {**environ(scope, body), CREDENTIAL_CHECK: check, **(known or {})}
-
+        run = partial(self.run, scope, check, self._call, check, heavy=self.is_heavy(scope))
         try:
             with self._authenticating(check):
-                answer = await run(request())
+                answer = await run(environ(scope, body))
             if answer is None:  # authenticated, and `check` says now against whom it counts
-                answer = await run(request())
+                answer = await run(environ(scope, body))
         except QueueFull as refusal:
-            answer = await self.in_refusing_thread(self._answered, {**request(), REFUSED: refusal})
-        await respond(send, *answer)
+            answer = self.refused(scope, refusal, trace_of(scope), started)
+        await respond(send, answer)
+
+    def refused(self, scope: Scope, error: QueueFull, trace: tracing.Trace, started: float) -> Answer:
+        """The answer to a request that got no thread."""
+        place = self.place_of(scope["method"], path_of(scope))
+        answer = problems.render(error, place, trace.request_id)
+        return web.finish(answer, place, scope["method"], trace, {}, started)
 
     async def _classified(self, scope: Scope) -> CredentialCheck:
         """Of requests with one new credential the first is authenticated, and the others wait for what it learns."""
@@ -114,10 +118,6 @@ class Bridge:
         finally:
             del self._first_of[check.digest]
             done.set_result(None)
-
-    async def in_refusing_thread(self, refused: Callable[..., Answer], *arguments: Any) -> Answer:
-        """One refusal after the other, so that many of them hold up neither the loop nor a thread of the queue."""
-        return await asyncio.get_running_loop().run_in_executor(self._refusing, partial(refused, *arguments))
 
     def is_heavy(self, scope: Scope) -> bool:
         """Whether the request is so much work that a tenant gets only one such at a time."""
@@ -141,18 +141,21 @@ class Bridge:
         self._queue.release(slot)
         self.callers.settle(check)
 
-    def _call(self, environ: Environ) -> Answer | None:
+    def _call(self, check: CredentialCheck, environ: Environ) -> Answer | None:
         """The app's answer; None if the request is to begin anew, as the caller's that it has turned out to be."""
+        token = credential_check.set(check)
         try:
             return self._answered(environ)
         except Reclassified:
             return None
+        finally:
+            credential_check.reset(token)
 
     def _answered(self, environ: Environ) -> Answer:
-        told: list[tuple[int, Headers]] = []
+        started: list[tuple[int, Headers]] = []
 
         def start_response(status: str, headers: Headers, _error: object = None) -> None:
-            told.append((int(status[:3]), headers))
+            started.append((int(status[:3]), headers))
 
         chunks = self._app(environ, start_response)
         try:
@@ -160,7 +163,7 @@ class Bridge:
         finally:
             if hasattr(chunks, "close"):
                 chunks.close()
-        return *told[-1], body
+        return Answer(*started[-1], body)
 
 
 async def read(receive: Receive) -> bytes | None:
@@ -175,10 +178,27 @@ async def read(receive: Receive) -> bytes | None:
             return bytes(body)
 
 
-async def respond(send: Send, status: int, headers: Headers, body: bytes) -> None:
-    encoded = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
-    await send({"type": "http.response.start", "status": status, "headers": encoded})
-    await send({"type": "http.response.body", "body": body})
+async def respond(send: Send, answer: Answer) -> None:
+    encoded = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers]
+    await send({"type": "http.response.start", "status": answer.status, "headers": encoded})
+    await send({"type": "http.response.body", "body": answer.body})
+
+
+def trace_of(scope: Scope) -> tracing.Trace:
+    """The trace that the caller continues, or a new one."""
+    return tracing.Trace.begin(_header(scope, b"x-request-id"), _header(scope, b"traceparent"))
+
+
+def _header(scope: Scope, name: bytes) -> str:
+    return ",".join(value.decode("latin-1") for given, value in scope["headers"] if given == name)
+
+
+def path_of(scope: Scope) -> str:
+    return unquote_to_bytes(_path(scope["raw_path"])).decode(errors="replace")
+
+
+def _place_of_unknown_app(_method: str, path: str) -> Place:
+    return Place("web", "unmatched", path)
 
 
 def environ(scope: Scope, body: bytes) -> Environ:
@@ -267,8 +287,9 @@ class Worker(ASGIWorker):  # type: ignore[misc]
         """An app that has no front of its own gets the plain one."""
         sys.setswitchinterval(_SWITCH_S)
         app = self.app.wsgi()
-        callers = getattr(app, "extensions", {}).get("callers")
-        self.asgi: Bridge = (app if isinstance(app, Bridge) else Bridge(app, callers)).start(self.cfg.threads)
+        known = getattr(app, "extensions", {})
+        front = app if isinstance(app, Bridge) else Bridge(app, known.get("callers"), known.get("place_of"))
+        self.asgi: Bridge = front.start(self.cfg.threads)
 
     async def _shutdown(self) -> None:
         for server in self.servers:

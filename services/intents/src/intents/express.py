@@ -7,7 +7,6 @@ that cannot be read, a caller that is not allowed) takes the ordinary lane from 
 the app.
 """
 
-import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,12 +15,13 @@ from typing import Any, TypeVar, cast
 from urllib.parse import unquote_to_bytes
 from uuid import UUID
 
-from flask import Flask, Response, g
+from flask import Flask
 
 from chassis import access, asgi, http_rules, keys, openapi, ratelimit, strict_json, tenancy, tracing, web
 from chassis.asgi import Bridge, Scope, Send
 from chassis.callers import CredentialCheck, Trust
 from chassis.principals import Principal
+from chassis.problems import Place
 from intents import model, routes, schemas, store, usecases
 from intents.lanes import Lanes
 
@@ -55,9 +55,8 @@ class _Asked:
 class Express(Bridge):
     """In front of the app, or of several (`wsgi`) of which it is one."""
 
-    def __init__(self, app: Flask, wsgi: asgi.Wsgi | None = None) -> None:
-        super().__init__(wsgi or app.wsgi_app, app.extensions["callers"])
-        self._flask = app
+    def __init__(self, app: Flask, wsgi: asgi.Wsgi | None = None, place_of: asgi.PlaceOf | None = None) -> None:
+        super().__init__(wsgi or app.wsgi_app, app.extensions["callers"], place_of or app.extensions["place_of"])
         self._deps: usecases.Deps = app.extensions["deps"]
         self._access: access.Access = app.extensions["access"]
         self._heavy_paths = openapi.heavy_paths(app)
@@ -65,18 +64,16 @@ class Express(Bridge):
             self._submit_together, lanes=LANES, most=TOGETHER, patience_s=PATIENCE_S, gather_s=GATHER_S
         )
 
-    async def answer(self, scope: Scope, body: bytes, send: Send, known: Mapping[str, Any] | None = None) -> None:
+    async def answer(self, scope: Scope, body: bytes, send: Send) -> None:
         started = time.perf_counter()
         asked = self._asked(scope, body)
         told = await self._told(scope, asked) if asked else None
         if asked is None or told is None:
-            await super().answer(scope, body, send, {routes.LOOKED: asked.looked} if asked else known)
+            await super().answer(scope, body, send)
             return
-        if isinstance(told, usecases.Result):
-            answer = _traced(asked, _accepted, scope, started, asked, told)
-        else:
-            answer = await self.in_refusing_thread(_traced, asked, self._refused, scope, body, started, asked, told)
-        await asgi.respond(send, *answer)
+        place = Place("intents", _ROUTE, scope["path"])
+        answer = _traced(asked, routes.answer_of, told, place, asked.trace.request_id)
+        await asgi.respond(send, web.finish(answer, place, "POST", asked.trace, asked.counted or {}, started))
 
     def is_heavy(self, scope: Scope) -> bool:
         return self._heavy_paths.search(unquote_to_bytes(scope["raw_path"])) is not None or super().is_heavy(scope)
@@ -129,12 +126,6 @@ class Express(Bridge):
         with tenancy.serving([principal.organization_id]):
             return usecases.submit(self._deps, principal, facts, asked.submission, deadline)
 
-    def _refused(self, scope: Scope, body: bytes, started: float, asked: _Asked, error: Exception) -> asgi.Answer:
-        with self._flask.request_context(asgi.environ(scope, body)):
-            g.started, g.trace, g.rate_limits = started, asked.trace, asked.counted or {}
-            response: Response = self._flask.finalize_request(self._flask.handle_user_exception(error))
-        return response.status_code, list(response.headers), response.get_data()
-
 
 def _traced(asked: _Asked, function: Callable[..., Outcome], *arguments: Any) -> Outcome:
     """Call the function, and let what it writes and logs carry the trace of the request."""
@@ -143,21 +134,6 @@ def _traced(asked: _Asked, function: Callable[..., Outcome], *arguments: Any) ->
         return function(*arguments)
     finally:
         tracing.current.reset(token)
-
-
-def _accepted(scope: Scope, started: float, asked: _Asked, result: usecases.Result) -> asgi.Answer:
-    answer = json.dumps(model.record(result.action)).encode()
-    status = routes.status_of(result)
-    headers = [
-        ("Content-Type", "application/json"),
-        ("Content-Length", str(len(answer))),
-        *routes.headers_of(result),
-        *http_rules.common_headers(asked.trace),
-        ("Cache-Control", "no-store"),
-        *ratelimit.headers(asked.counted or {}),
-    ]
-    web.measure("intents", "POST", _ROUTE, scope["path"], status, time.perf_counter() - started)
-    return status, headers, answer
 
 
 def _submit(check: CredentialCheck, account_id: bytes, headers: Headers, body: bytes) -> _Asked | None:

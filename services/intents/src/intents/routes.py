@@ -9,12 +9,12 @@ from flask import Blueprint, Response, current_app, g, json, request
 from flask.typing import ResponseReturnValue
 from marshmallow import ValidationError
 
-from chassis import cursors, http_rules, ratelimit
+from chassis import cursors, http_rules, problems, ratelimit
 from chassis.access import BadId, KeyRow, allow, charge, page_size
 from chassis.cursors import Cursors
 from chassis.openapi import describe
 from chassis.principals import ANY_ROLE, api_key, service_account, user
-from chassis.problems import Problem
+from chassis.problems import Answer, Place, Problem
 from intents import model, schemas, usecases
 from intents.model import IdempotencyKey, chain
 from intents.store import FactsQuery
@@ -36,8 +36,6 @@ STATUSES: dict[type[Exception], int] = {
     model.OutcomeUnknown: 503,
 }
 _REFUSALS = (*(error for error, status in STATUSES.items() if status < 500), ValidationError, Problem)
-LOOKED = "intents.looked"
-"""Where the express lane leaves what it has read, in the environment of a request that it does not answer itself."""
 SUBMITTERS = (api_key("intent:edit"),)
 _READERS = (user(*ANY_ROLE), api_key("intent:read"), service_account("intent:read"))
 _PAGE: dict[str, dict[str, Any]] = {
@@ -53,11 +51,8 @@ def deps() -> usecases.Deps:
 
 
 def _facts_and_keys(key: str, account_id: UUID | BadId) -> Sequence[KeyRow]:
-    """The caller's key and all that deciding the command needs, in one read; or as the express lane read it."""
+    """The caller's key and all that deciding the command needs, in one read."""
     g.attempt = schemas.attempt(request)
-    if LOOKED in request.environ:
-        g.facts, looked = request.environ[LOOKED]
-        return cast("Sequence[KeyRow]", looked)
     command = g.attempt.command
     query = FactsQuery(
         None if isinstance(account_id, BadId) else account_id,
@@ -86,7 +81,16 @@ def submit_intent(account_id: UUID) -> ResponseReturnValue:
     dry_run, key = _dry_run(), request.headers.get("Idempotency-Key")
     asked = submission(account_id, g.attempt.loaded(), key, dry_run)
     result = usecases.submit(deps(), g.principal, g.facts, asked, _deadline())
-    return _json(model.record(result.action), status_of(result), headers_of(result))
+    answer = answer_of(result, Place("intents", "", request.path), None)
+    return Response(answer.body, answer.status, answer.headers)
+
+
+def answer_of(outcome: usecases.Result | Exception, place: Place, request_id: str | None) -> Answer:
+    """The answer to a submit, whoever serves it."""
+    if isinstance(outcome, Exception):
+        return problems.answer(outcome, STATUSES, place, request_id)
+    headers = [("Content-Type", "application/json"), *headers_of(outcome)]
+    return Answer(status_of(outcome), headers, json.dumps(model.record(outcome.action)).encode())
 
 
 def submission(account_id: UUID, command: model.Command, key: str | None, dry_run: bool = False) -> usecases.Submission:
@@ -159,15 +163,19 @@ def _outcome(place: int, outcome: usecases.Outcome) -> dict[str, Any]:
         return {"status": status_of(outcome), "action": model.record(outcome.action)}
     if outcome is None:
         return {"status": 424}
-    answer = current_app.make_response(current_app.handle_user_exception(outcome))
-    return {"status": answer.status_code, "problem": _in_batch(place, answer.get_json(force=True))}
+    problem = problems.problem_of(outcome, STATUSES)
+    problems.log_fault(outcome, problem, request.path)
+    document = problems.document(problem, request.path, g.trace.request_id)
+    return {"status": problem.status, "problem": _in_batch(place, document)}
 
 
 def _in_batch(place: int, problem: dict[str, Any]) -> dict[str, Any]:
     """With pointers into the body of the batch."""
-    for error in problem.get("errors", ()):
-        error["pointer"] = f"/commands/{place}" + error["pointer"].removeprefix("/command")
-    return problem
+    if "errors" not in problem:
+        return problem
+    at = f"/commands/{place}"
+    errors = [error | {"pointer": at + error["pointer"].removeprefix("/command")} for error in problem["errors"]]
+    return problem | {"errors": errors}
 
 
 def _answer_batch(results: list[dict[str, Any]], *, atomic: bool) -> ResponseReturnValue:
