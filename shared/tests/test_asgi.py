@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -170,3 +171,10 @@ def _least_share(server: Server, pids: list[int]) -> int:
     for line in lines:
         line.close()
     return min(taken.values()) if len(taken) == 2 else 0
+
+
+def test_the_worker_class_loads_no_metrics_before_they_have_a_directory() -> None:
+    """gunicorn's arbiter loads it first and then chooses the directory; counters made earlier would be lost."""
+    code = "import sys, chassis.asgi; sys.exit('prometheus_client' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -6,7 +6,6 @@ answers on the loop, in front of the bridge (intents does).
 """
 
 import asyncio
-import io
 import re
 import sys
 import time
@@ -19,18 +18,18 @@ from urllib.parse import unquote_to_bytes
 
 from gunicorn.workers.gasgi import ASGIWorker
 
-from chassis import http_rules, problems, tracing, web
+from chassis import http_rules, problems, tracing
 from chassis.callers import Callers, CredentialCheck, Reclassified, Trust, credential_check
 from chassis.fair_queue import WAIT_S, FairQueue, QueueFull, Slot
 from chassis.http_connection import Connection
 from chassis.problems import Answer, Place
+from chassis.wsgi_environ import Environ, decoded_path, environ
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Headers = list[tuple[str, str]]
-Environ = dict[str, Any]
 Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 PlaceOf = Callable[[str, str], Place]
 """Given method and path, where the request is routed."""
@@ -51,7 +50,7 @@ class Bridge:
 
     def __init__(self, app: Wsgi, callers: Callers | None = None, place_of: PlaceOf | None = None) -> None:
         self._app = app
-        self.place_of = place_of or _place_of_unknown_app
+        self._place_of = place_of or _place_of_unknown_app
         self.callers = callers or Callers()
         self.in_flight = 0
         self._first_of: dict[bytes, asyncio.Future[None]] = {}
@@ -90,12 +89,14 @@ class Bridge:
             if answer is None:  # authenticated, and `check` says now against whom it counts
                 answer = await run(environ(scope, body))
         except QueueFull as refusal:
-            answer = self.refused(scope, refusal, trace_of(scope), started)
+            answer = self._refused(scope, refusal, started)
         await respond(send, answer)
 
-    def refused(self, scope: Scope, error: QueueFull, trace: tracing.Trace, started: float) -> Answer:
+    def _refused(self, scope: Scope, error: QueueFull, started: float) -> Answer:
         """The answer to a request that got no thread."""
-        place = self.place_of(scope["method"], path_of(scope))
+        from chassis import web  # not above: gunicorn's arbiter loads this module before metrics have a directory
+
+        trace, place = trace_of(scope), self._place_of(scope["method"], decoded_path(scope))
         answer = problems.render(error, place, trace.request_id)
         return web.finish(answer, place, scope["method"], trace, {}, started)
 
@@ -193,56 +194,8 @@ def _header(scope: Scope, name: bytes) -> str:
     return ",".join(value.decode("latin-1") for given, value in scope["headers"] if given == name)
 
 
-def path_of(scope: Scope) -> str:
-    return unquote_to_bytes(_path(scope["raw_path"])).decode(errors="replace")
-
-
 def _place_of_unknown_app(_method: str, path: str) -> Place:
     return Place("web", "unmatched", path)
-
-
-def environ(scope: Scope, body: bytes) -> Environ:
-    """The request as WSGI has it."""
-    path, query = _path(scope["raw_path"]), scope["query_string"].decode("latin-1")
-    server, client = scope["server"] or ("", 0), scope["client"] or ("", 0)
-    found: Environ = {
-        "REQUEST_METHOD": scope["method"],
-        "SCRIPT_NAME": "",
-        "PATH_INFO": unquote_to_bytes(path).decode("latin-1"),
-        "QUERY_STRING": query,
-        "RAW_URI": path.decode("latin-1") + (f"?{query}" if query else ""),
-        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
-        "SERVER_NAME": server[0],
-        "SERVER_PORT": str(server[1]),
-        "REMOTE_ADDR": client[0],
-        "wsgi.version": (1, 0),
-        "wsgi.url_scheme": scope["scheme"],
-        "wsgi.input": io.BytesIO(body),
-        "wsgi.input_terminated": True,
-        "wsgi.errors": sys.stderr,
-        "wsgi.multithread": True,
-        "wsgi.multiprocess": True,
-        "wsgi.run_once": False,
-        http_rules.ARRIVED: scope[http_rules.ARRIVED],
-    }
-    for raw_name, raw_value in scope["headers"]:
-        if raw_name == b"transfer-encoding":
-            continue  # undone by the server: what is here has a length, below
-        name = raw_name.decode("latin-1").upper().replace("-", "_")
-        variable = name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
-        value = raw_value.decode("latin-1")
-        if variable in found:
-            found.setdefault(http_rules.REPEATED_HEADERS, set()).add(variable)
-            value = f"{found[variable]},{value}"
-        found[variable] = value
-    found.setdefault("CONTENT_LENGTH", str(len(body)))
-    return found
-
-
-def _path(target: bytes) -> bytes:
-    """Of a whole address, which a request may name as well as a path."""
-    _scheme, found, rest = target.partition(b"://")
-    return b"/" + rest.partition(b"/")[2] if found and not target.startswith(b"/") else target
 
 
 async def _live(receive: Receive, send: Send) -> None:

@@ -11,8 +11,8 @@ from flask import Flask, Response, jsonify
 from flask.typing import ResponseReturnValue
 
 from chassis import config, logs, metrics, openapi, web
-from chassis.asgi import Bridge, Wsgi
-from intents.express import Express
+from chassis.asgi import Bridge, PlaceOf, Wsgi
+from intents.submit_fast_path import SubmitFastPath
 from tip_local.process_table import WEB_SERVICES, module_exists
 
 # The first pattern that matches decides. deploy/ingress has the same table.
@@ -31,10 +31,10 @@ def service_of(path: str) -> str | None:
 
 
 def create_front(environment: Mapping[str, str] = os.environ) -> Bridge:
-    """What gunicorn serves: with the lane for submits that intents has in front of itself."""
+    """What gunicorn serves: with the fast path for submits that intents has in front of itself."""
     apps = _apps(environment)
     app_of = _dispatcher(apps, environment)
-    return Express(apps["intents"], _dispatching(app_of), lambda method, path: web.place_of(app_of(path), method, path))
+    return SubmitFastPath(apps["intents"], _dispatching(app_of), _place_of(app_of))
 
 
 def create_app(environment: Mapping[str, str] = os.environ) -> Wsgi:
@@ -57,6 +57,10 @@ def _dispatcher(apps: Mapping[str, Flask], environment: Mapping[str, str]) -> Ca
     """The app that answers for a path."""
     platform = _platform(list(apps.values()), _routes_elsewhere(environment.get("EVENTS_URL")))
     return lambda path: apps.get(service_of(path) or "", platform)
+
+
+def _place_of(app_of: Callable[[str], Flask]) -> PlaceOf:
+    return lambda method, path: web.place_of(app_of(path), method, path)
 
 
 def _dispatching(app_of: Callable[[str], Flask]) -> Wsgi:

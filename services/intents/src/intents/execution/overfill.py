@@ -10,21 +10,20 @@ from uuid import UUID
 from sqlalchemy import text
 
 from chassis import logs
-from intents import model, store
-from intents.usecases import Deps
-from intents.usecases.submit import announce
+from intents import model
+from intents.usecases import Deps, submit_own
 
 log = logs.get(__name__)
 
 ACTOR = model.Actor("system", "overfill-guard")
 REASON = "OVERORDERED"
 BATCH = 100
-MOST_REPLACEMENTS = 5  # of one intent; then the rest is canceled
 
 _OVERORDERED = text("""
     SELECT i.account_id, i.id, (
         SELECT count(*) FROM intents.action a
         WHERE a.account_id = i.account_id AND a.intent_id = i.id AND a.type = 'REPLACE' AND a.actor_type = 'system')
+        AS replacements
     FROM intents.intent i
     JOIN accounts_api.account ON account.id = i.account_id
     WHERE i.overordered AND i.status IN ('ACCEPTED', 'PARTIALLY_FILLED')
@@ -38,29 +37,14 @@ _OVERORDERED = text("""
 def reduce_overordered(deps: Deps) -> int:
     """How many orders were found to ask for more than their intent."""
     with deps.engine.connect() as tx:
-        found = [tuple(row) for row in tx.execute(_OVERORDERED, {"batch": BATCH})]
-    return sum(_reduce(deps, account_id, intent_id, count) for account_id, intent_id, count in found)
+        found = tx.execute(_OVERORDERED, {"batch": BATCH}).all()
+    return sum(_reduce(deps, row.account_id, row.id, row.replacements) for row in found)
 
 
 def _reduce(deps: Deps, account_id: UUID, intent_id: UUID, replacements: int) -> bool:
-    query = store.FactsQuery(account_id, ref_intent_id=intent_id)
-    facts = store.load_facts(deps.connections.autocommit(), query).facts
-    if facts.account is None or facts.intent is None:
-        return False
-    try:
-        admission = _admitted(facts, facts.account, facts.intent, replacements)
-        with deps.connections.begin() as tx:
-            action = store.append_amendment(tx, store.PendingAction(admission, None, None))
-    except (store.FactsChanged, model.IntentTerminal, model.IntentBusy, store.CommitOutcomeUnknown):
-        return False  # something else happened to it just now; if it still asks for too much, the next look finds it
+    command = model.HoldToTotal(intent_id, replacements)
+    action = submit_own(deps, model.Submission(account_id, command, ACTOR, caller=None, reason=REASON))
+    if action is None:
+        return False  # if it still asks for too much, the next run finds it
     log.warning("overordered_reduced", account_id=str(account_id), intent_id=str(intent_id), type=str(action.type))
-    announce(deps, action)
     return True
-
-
-def _admitted(
-    facts: model.SubmitFacts, account: model.Account, intent: model.Intent, replacements: int
-) -> model.Admission:
-    if replacements < MOST_REPLACEMENTS:
-        return model.hold_to_total(facts, intent, account, ACTOR, REASON)
-    return model.admit(facts, account, ACTOR, model.Cancel({"ref_intent_id": str(intent.id)}, intent.id), REASON)
