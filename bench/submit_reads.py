@@ -54,7 +54,9 @@ def measure(on: Stage, connection: Connection, total: int) -> list[Ratio]:
         end = min(total, start + 499_999)
         connection.exec_driver_sql(FILL.format(account=account, organization=organization, start=start, end=end))
         print(f"  {end:,} actions")
-    connection.exec_driver_sql(f"INSERT INTO intents.account_head VALUES ('{account}', {total}, '', '')")
+    connection.exec_driver_sql(
+        f"INSERT INTO intents.account_head VALUES ('{account}', '{organization}', {total}, '', '')"
+    )
     connection.exec_driver_sql("ANALYZE intents.action, intents.intent")
     while store.roll(connection, account):
         pass

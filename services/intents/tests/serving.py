@@ -15,7 +15,7 @@ from werkzeug.test import EnvironBuilder, TestResponse
 
 from chassis.asgi import Bridge
 from intents import app as intents_app
-from intents.express import Express
+from intents.submit_fast_path import SubmitFastPath
 
 Answer = tuple[int, list[tuple[str, str]], bytes]
 
@@ -30,13 +30,13 @@ def _loop() -> asyncio.AbstractEventLoop:
 def create_app(environment: Mapping[str, str]) -> Flask:
     """The app, whose test client sends through the front."""
     app = intents_app.create_app(environment)
-    front = app.extensions["front"] = Express(app).start(threads=8)
+    front = app.extensions["front"] = SubmitFastPath(app).start(threads=8)
     app.wsgi_app = _through(front)  # type: ignore[method-assign]
     return app
 
 
 def introduce(app: Flask, key: str) -> None:
-    """Let the front know the key: those it does not know take the ordinary lane."""
+    """Let the front know the key: requests of those it does not know go to Flask."""
     app.test_client().get(f"/v1/accounts/{uuid4()}/intents", headers={"x-api-key": key})
 
 

@@ -14,7 +14,7 @@ from werkzeug.test import TestResponse
 from tip_testing.identity_fixtures import IdentityFixtures
 
 from .conftest import Desk, create, limit, replace
-from .test_lanes_at_random import counting
+from .test_submit_fast_path_at_random import counting
 
 CONNECTIONS = 20
 ORDINARY = "?dry_run=false"

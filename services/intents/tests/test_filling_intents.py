@@ -227,7 +227,7 @@ def test_a_row_that_does_not_come_free_in_time_is_an_outage_and_nothing_is_writt
         lambda desk: submit_batch(desk, limit()),
         lambda desk: submit_batch(desk, limit(), atomic=True),
     ],
-    ids=["express lane", "ordinary lane", "batch", "atomic batch"],
+    ids=["fast path", "Flask", "batch", "atomic batch"],
 )
 def test_what_a_request_has_waited_for_a_thread_it_does_not_wait_for_a_lock_as_well(
     desk: Desk, send: Callable[[Desk], TestResponse], monkeypatch: pytest.MonkeyPatch

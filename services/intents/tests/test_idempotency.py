@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg2
 
-from intents import schemas
+from intents import schemas_submits
 
 from .conftest import Desk, cancel, create, limit
 
@@ -125,7 +125,7 @@ def test_a_create_whose_key_is_held_by_somebody_all_the_time_is_told_so(desk: De
     desk.execute(
         "INSERT INTO intents.idempotency (account_id, key, request_hash, intent_id, action_id, state, created_at) "
         "VALUES (:account_id, 'k', :request_hash, gen_random_uuid(), gen_random_uuid(), '{}', now())",
-        request_hash=schemas.request_hash(schemas.command(body)),
+        request_hash=schemas_submits.request_hash(schemas_submits.command(body)),
     )
 
     answer = desk.submit(body, Idempotency_Key="k")

@@ -10,8 +10,8 @@ from tip_testing.cuttable_proxy import CuttableProxy
 
 from .conftest import Desk, cancel, create, limit
 from .serving import create_app, send_together
+from .test_coalesced import request
 from .test_controls import limits
-from .test_together import request
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""intents as gunicorn serves it, with the lane for submits in front, and requests written byte by byte."""
+"""intents as gunicorn serves it, with the fast path for submits in front, and requests written byte by byte."""
 
 import json
 import os

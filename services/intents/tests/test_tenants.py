@@ -167,8 +167,8 @@ def forgetting_prepared(desk: Desk, condition: str) -> Iterator[list[Any]]:
 @pytest.mark.parametrize(
     ("condition", "tables"),
     [
-        ("a.id = asked.account_id", ["accounts.account"]),
-        ("k.prefix = asked.prefix", ["identity.api_key", "identity.organization"]),
+        ("a.id = query.account_id", ["accounts.account"]),
+        ("k.prefix = query.prefix", ["identity.api_key", "identity.organization"]),
     ],
     ids=["account", "key"],
 )

@@ -10,8 +10,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from chassis import http_connection, http_rules
-from chassis.callers import CREDENTIAL_CHECK
-from chassis.fair_queue import REFUSED
+from chassis.callers import CredentialCheck, credential_check
 from chassis.principals import Kind, Principal
 
 _BEGUN: list[str] = []
@@ -58,18 +57,22 @@ def _shrink_send_buffers(size: int) -> None:
 
 def _status(environ: dict[str, Any]) -> str:
     key = environ.get("HTTP_X_API_KEY")
-    if REFUSED in environ:
-        return f"{environ[REFUSED].status} No"
     if key and key.startswith("invented"):
-        environ[CREDENTIAL_CHECK].refuse()
+        _check().refuse()
         return "401 No"
     if key:
         _AUTHENTICATED[key] += 1
         if key.startswith("slowly") and _AUTHENTICATED[key] == 1:
             time.sleep(1.0)
         organization = uuid5(NAMESPACE_URL, key.split("/")[0])
-        environ[CREDENTIAL_CHECK].verify(Principal(Kind.API_KEY, key, organization))
+        _check().verify(Principal(Kind.API_KEY, key, organization))
     return "200 OK"
+
+
+def _check() -> CredentialCheck:
+    check = credential_check.get()
+    assert check
+    return check
 
 
 def _told(environ: dict[str, Any]) -> str:

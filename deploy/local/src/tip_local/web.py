@@ -11,9 +11,9 @@ from flask import Flask, Response, jsonify
 from flask.typing import ResponseReturnValue
 
 from chassis import config, logs, metrics, openapi, web
-from chassis.asgi import Bridge, Wsgi
+from chassis.asgi import Bridge, PlaceOf, Wsgi
 from chassis.services import WEB_SERVICES
-from intents.express import Express
+from intents.submit_fast_path import SubmitFastPath
 from tip_local.process_table import module_exists
 
 # The first pattern that matches decides. deploy/ingress has the same table.
@@ -32,13 +32,14 @@ def service_of(path: str) -> str | None:
 
 
 def create_front(environment: Mapping[str, str] = os.environ) -> Bridge:
-    """What gunicorn serves: with the lane for submits that intents has in front of itself."""
+    """What gunicorn serves: with the fast path for submits that intents has in front of itself."""
     apps = _apps(environment)
-    return Express(apps["intents"], _dispatching(apps, environment))
+    app_of = _dispatcher(apps, environment)
+    return SubmitFastPath(apps["intents"], _dispatching(app_of), _place_of(app_of))
 
 
 def create_app(environment: Mapping[str, str] = os.environ) -> Wsgi:
-    return _dispatching(_apps(environment), environment)
+    return _dispatching(_dispatcher(_apps(environment), environment))
 
 
 def _apps(environment: Mapping[str, str]) -> dict[str, Flask]:
@@ -53,12 +54,19 @@ def _apps(environment: Mapping[str, str]) -> dict[str, Flask]:
     return apps
 
 
-def _dispatching(apps: Mapping[str, Flask], environment: Mapping[str, str]) -> Wsgi:
+def _dispatcher(apps: Mapping[str, Flask], environment: Mapping[str, str]) -> Callable[[str], Flask]:
+    """The app that answers for a path."""
     platform = _platform(list(apps.values()), _routes_elsewhere(environment.get("EVENTS_URL")))
+    return lambda path: apps.get(service_of(path) or "", platform)
 
+
+def _place_of(app_of: Callable[[str], Flask]) -> PlaceOf:
+    return lambda method, path: web.place_of(app_of(path), method, path)
+
+
+def _dispatching(app_of: Callable[[str], Flask]) -> Wsgi:
     def dispatch(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        chosen = apps.get(service_of(environ.get("PATH_INFO", "")) or "", platform)
-        return chosen.wsgi_app(environ, start_response)
+        return app_of(environ.get("PATH_INFO", "")).wsgi_app(environ, start_response)
 
     return dispatch
 

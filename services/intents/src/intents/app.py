@@ -10,10 +10,10 @@ from chassis.config import stop_on_bad_configuration
 from chassis.cursors import Cursors
 from chassis.hints import LogHeadHints
 from chassis.outbox import Outbox
-from intents import routes, routes_holdings, store, usecases
+from intents import routes, routes_holdings, routes_submits, store, usecases
 from intents.config import Config
-from intents.express import Express
 from intents.model.events import EVENT_TYPES
+from intents.submit_fast_path import SubmitFastPath
 
 
 def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
@@ -25,15 +25,15 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
         "intents",
         config,
         deps.engine,
-        [routes.bp, routes_holdings.bp],
+        [routes_submits.bp, routes_holdings.bp],
         statuses=routes.STATUSES,
         extensions={"deps": deps, "cursors": Cursors(config.cursor_key)},
     )
 
 
-def create_front(environment: Mapping[str, str] = os.environ) -> Express:
-    """What gunicorn serves: the app, and in front of it the lane for submits."""
-    return Express(create_app(environment))
+def create_front(environment: Mapping[str, str] = os.environ) -> SubmitFastPath:
+    """What gunicorn serves: the app, and in front of it the fast path for submits."""
+    return SubmitFastPath(create_app(environment))
 
 
 def dependencies(config: Config, name: str = "intents") -> usecases.Deps:

@@ -1,23 +1,20 @@
 """intents over HTTP."""
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
 from flask import Blueprint, Response, current_app, g, json, request
 from flask.typing import ResponseReturnValue
-from marshmallow import ValidationError
 
-from chassis import cursors, http_rules, ratelimit
-from chassis.access import BadId, KeyRow, allow, charge, page_size
+from chassis import cursors, ratelimit
+from chassis.access import allow, charge, page_size
 from chassis.cursors import Cursors
 from chassis.openapi import describe
 from chassis.principals import ANY_ROLE, api_key, service_account, user
 from chassis.problems import Problem
 from intents import model, schemas, usecases
-from intents.model import IdempotencyKey, chain
-from intents.store import FactsQuery
+from intents.model import chain
 
 bp = Blueprint("intents", __name__)
 
@@ -35,145 +32,16 @@ STATUSES: dict[type[Exception], int] = {
     model.BatchRejected: 422,
     model.OutcomeUnknown: 503,
 }
-_REFUSALS = (*(error for error, status in STATUSES.items() if status < 500), ValidationError, Problem)
-LOOKED = "intents.looked"
-"""Where the express lane leaves what it has read, in the environment of a request that it does not answer itself."""
-SUBMITTERS = (api_key("intent:edit"),)
 _READERS = (user(*ANY_ROLE), api_key("intent:read"), service_account("intent:read"))
 _PAGE: dict[str, dict[str, Any]] = {
     "limit": {"type": "integer", "minimum": 1, "maximum": cursors.MAX_LIMIT, "default": cursors.DEFAULT_LIMIT},
     "next_cursor": {"type": "string"},
 }
 _ORGANIZATION = {"x-organization-id": "The organization whose account this is; for service accounts."}
-_ONCE = {"Idempotency-Key": "1 to 255 printable characters; the same key and body are done once within 24 hours."}
 
 
 def deps() -> usecases.Deps:
     return cast("usecases.Deps", current_app.extensions["deps"])
-
-
-def _facts_and_keys(key: str, account_id: UUID | BadId) -> Sequence[KeyRow]:
-    """The caller's key and all that deciding the command needs, in one read; or as the express lane read it."""
-    g.attempt = schemas.attempt(request)
-    if LOOKED in request.environ:
-        g.facts, looked = request.environ[LOOKED]
-        return cast("Sequence[KeyRow]", looked)
-    command = g.attempt.command
-    query = FactsQuery(
-        None if isinstance(account_id, BadId) else account_id,
-        command and command.symbol,
-        command and command.ref_intent_id,
-        request.headers.get("Idempotency-Key"),
-        key,
-    )
-    g.facts, keys = usecases.load_facts(deps(), query)
-    return keys
-
-
-@bp.post("/v1/accounts/<uuid:account_id>/intents")
-@allow(*SUBMITTERS, find_keys=_facts_and_keys)
-@describe(
-    "Append an intent command",
-    body=schemas.SubmitIntent,
-    answers={200: schemas.Action, 201: schemas.Action},
-    errors=(404, 409, 413, 415, 422),
-    query={"dry_run": {"type": "boolean", "default": False}},
-    headers=_ONCE,
-    note="On a live account the organization needs the `trading_live` entitlement.",
-)
-def submit_intent(account_id: UUID) -> ResponseReturnValue:
-    model.tradable(g.facts.account, g.principal)
-    dry_run, key = _dry_run(), request.headers.get("Idempotency-Key")
-    asked = submission(account_id, g.attempt.loaded(), key, dry_run)
-    result = usecases.submit(deps(), g.principal, g.facts, asked, _deadline())
-    return _json(model.record(result.action), status_of(result), headers_of(result))
-
-
-def submission(account_id: UUID, command: model.Command, key: str | None, dry_run: bool = False) -> usecases.Submission:
-    once = None if key is None else IdempotencyKey(schemas.idempotency_key(key), schemas.request_hash(command))
-    return usecases.Submission(account_id, command, once, dry_run)
-
-
-def status_of(result: usecases.Result) -> int:
-    return 201 if result.created else 200
-
-
-def headers_of(result: usecases.Result) -> list[tuple[str, str]]:
-    found = []
-    if result.created:
-        found.append(("Location", f"/v1/accounts/{result.action.account_id}/intents/{result.action.intent_id}"))
-    if result.replayed:
-        found.append(("Idempotent-Replayed", "true"))
-    return found
-
-
-def _deadline() -> usecases.Deadline:
-    return usecases.Deadline.of_request(request.environ.get(http_rules.ARRIVED))
-
-
-def _dry_run() -> bool:
-    given = request.args.get("dry_run")
-    if given not in (None, "true", "false"):
-        raise Problem(400, "bad_dry_run", "dry_run must be true or false.")
-    return given == "true"
-
-
-@bp.post("/v1/accounts/<uuid:account_id>/intents/batch")
-@allow(*SUBMITTERS)
-@describe(
-    "Append up to 100 intent commands",
-    body=schemas.SubmitBatch,
-    answers={200: schemas.BatchResults},
-    errors=(404, 409, 413, 415, 422),
-    query={"dry_run": {"type": "boolean", "default": False}},
-    headers=_ONCE,
-    note="On a live account the organization needs the `trading_live` entitlement.",
-    heavy=True,
-)
-def submit_batch(account_id: UUID) -> ResponseReturnValue:
-    facts, _keys = usecases.load_facts(deps(), FactsQuery(account_id))
-    account = model.tradable(facts.account, g.principal)
-    dry_run, key = _dry_run(), request.headers.get("Idempotency-Key")
-    batch = schemas.batch(request)
-    charge(ratelimit.units_of_commands(len(batch.commands)))
-    keys = schemas.batch_keys(key, len(batch.commands))
-    attempts = [
-        partial(_attempted, account_id, attempt, key, dry_run)
-        for attempt, key in zip(batch.commands, keys, strict=True)
-    ]
-    if batch.atomic and not dry_run:
-        outcomes = usecases.submit_all(deps(), g.principal, account, attempts, batch.references, _REFUSALS, _deadline())
-    else:
-        outcomes = usecases.submit_each(deps(), g.principal, attempts, _deadline())
-    return _answer_batch([_outcome(*one) for one in enumerate(outcomes)], atomic=batch.atomic)
-
-
-def _attempted(account_id: UUID, attempt: schemas.Attempt, key: str | None, dry_run: bool) -> usecases.Submission:
-    command = attempt.loaded()
-    once = None if key is None else IdempotencyKey(key, schemas.request_hash(command))
-    return usecases.Submission(account_id, command, once, dry_run)
-
-
-def _outcome(place: int, outcome: usecases.Outcome) -> dict[str, Any]:
-    if isinstance(outcome, usecases.Result):
-        return {"status": status_of(outcome), "action": model.record(outcome.action)}
-    if outcome is None:
-        return {"status": 424}
-    answer = current_app.make_response(current_app.handle_user_exception(outcome))
-    return {"status": answer.status_code, "problem": _in_batch(place, answer.get_json(force=True))}
-
-
-def _in_batch(place: int, problem: dict[str, Any]) -> dict[str, Any]:
-    """With pointers into the body of the batch."""
-    for error in problem.get("errors", ()):
-        error["pointer"] = f"/commands/{place}" + error["pointer"].removeprefix("/command")
-    return problem
-
-
-def _answer_batch(results: list[dict[str, Any]], *, atomic: bool) -> ResponseReturnValue:
-    if atomic and any("action" not in result for result in results):
-        raise model.BatchRejected(results)
-    return _json({"results": results})
 
 
 @bp.get("/v1/accounts/<uuid:account_id>/intents")
@@ -201,7 +69,7 @@ def list_intents(account_id: UUID) -> ResponseReturnValue:
 )
 def stats(account_id: UUID) -> ResponseReturnValue:
     found = usecases.statistics(deps(), _reader(account_id), _time_window)
-    return _json(schemas.Statistics().dump(found))
+    return json_response(schemas.Statistics().dump(found))
 
 
 def _time_window() -> str:
@@ -226,7 +94,7 @@ def _time_window() -> str:
 def verify(account_id: UUID) -> ResponseReturnValue:
     about = _about(account_id, "verify")
     found = usecases.verify(deps(), _reader(account_id), partial(_link, about))
-    return _json(
+    return json_response(
         {
             "account_id": str(account_id),
             "valid": found.broken is None,
@@ -252,7 +120,7 @@ def _link(about: tuple[str, ...], epoch: UUID, last_sequence: int) -> tuple[int,
 @allow(*_READERS)
 @describe("Latest action of an intent", answers={200: schemas.Action}, errors=(404,), headers=_ORGANIZATION)
 def latest(account_id: UUID, intent_id: UUID) -> ResponseReturnValue:
-    return _json(model.record(usecases.latest_action(deps(), _reader(account_id), intent_id)))
+    return json_response(model.record(usecases.latest_action(deps(), _reader(account_id), intent_id)))
 
 
 @bp.get("/v1/accounts/<uuid:account_id>/intents/<uuid:intent_id>/actions")
@@ -300,8 +168,8 @@ def _place(about: tuple[str, ...], epoch: UUID) -> tuple[int, int]:
 
 def _paged(page: usecases.Page, about: tuple[str, ...]) -> Response:
     following = None if page.last is None else _cursors().write(about, [str(page.epoch), page.last])
-    return _json({"data": [model.record(action) for action in page.actions], "next_cursor": following})
+    return json_response({"data": [model.record(action) for action in page.actions], "next_cursor": following})
 
 
-def _json(body: Any, status: int = 200, headers: list[tuple[str, str]] | None = None) -> Response:
+def json_response(body: Any, status: int = 200, headers: list[tuple[str, str]] | None = None) -> Response:
     return Response(json.dumps(body), status, headers, content_type="application/json")

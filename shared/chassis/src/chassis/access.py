@@ -161,7 +161,7 @@ def page_size(limit: str | None) -> int:
 
 def _authenticated(access: Access, unsuitable: int, find_keys: FindKeys | None) -> Principal:
     """The caller; where an unsuitable one gets 401, nobody at all gets the very same answer."""
-    check: callers.CredentialCheck | None = request.environ.get(callers.CREDENTIAL_CHECK)
+    check = callers.credential_check.get()
     try:
         principal = authenticate(access, request, find_keys)
     except problems.Problem as problem:
@@ -256,14 +256,14 @@ def _lines(incoming: Request, variable: str) -> list[str]:
 def from_key(access: Access, key: str, find_keys: FindKeys | None = None) -> Principal | None:
     if not keys.is_well_formed(key):
         return None
-    principal = owner(access, key, (find_keys or partial(_keys, access))(key))
+    principal = match_api_key(access, key, (find_keys or partial(_keys, access))(key))
     if principal is None:
         access.rate_limit.count(f"prefix:{keys.prefix(key)}")  # somebody tries what may follow a known beginning
     return principal
 
 
-def owner(access: Access, key: str, rows: Sequence[KeyRow]) -> Principal | None:
-    """Whose key it is, of the keys that begin alike."""
+def match_api_key(access: Access, key: str, rows: Sequence[KeyRow]) -> Principal | None:
+    """The owner of the key, among the keys with the same prefix."""
     digest = keys.digest(key)
     for row in rows:
         if hmac.compare_digest(bytes(row.key_digest), digest):

@@ -6,11 +6,10 @@ answers on the loop, in front of the bridge (intents does).
 """
 
 import asyncio
-import io
 import re
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -19,19 +18,21 @@ from urllib.parse import unquote_to_bytes
 
 from gunicorn.workers.gasgi import ASGIWorker
 
-from chassis import http_rules
-from chassis.callers import CREDENTIAL_CHECK, Callers, CredentialCheck, Reclassified, Trust
-from chassis.fair_queue import REFUSED, WAIT_S, FairQueue, QueueFull, Slot
+from chassis import http_rules, problems, tracing
+from chassis.callers import Callers, CredentialCheck, Reclassified, Trust, credential_check
+from chassis.fair_queue import WAIT_S, FairQueue, QueueFull, Slot
 from chassis.http_connection import Connection
+from chassis.problems import Answer, Place
+from chassis.wsgi_environ import Environ, decoded_path, environ
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Headers = list[tuple[str, str]]
-Environ = dict[str, Any]
 Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
-Answer = tuple[int, Headers, bytes]
+PlaceOf = Callable[[str, str], Place]
+"""Given method and path, where the request is routed."""
 
 _STILL_OPEN_S = 0.5  # how long after its last request a stopping worker waits for one more on an open connection
 _LOOK_S = 0.05
@@ -45,11 +46,11 @@ class Bridge:
     """ASGI on the outside, a WSGI app of ours inside. It answers once it was given threads."""
 
     _threads: ThreadPoolExecutor
-    _refusing: ThreadPoolExecutor
     _queue: FairQueue
 
-    def __init__(self, app: Wsgi, callers: Callers | None = None) -> None:
+    def __init__(self, app: Wsgi, callers: Callers | None = None, place_of: PlaceOf | None = None) -> None:
         self._app = app
+        self._place_of = place_of or _place_of_unknown_app
         self.callers = callers or Callers()
         self.in_flight = 0
         self._first_of: dict[bytes, asyncio.Future[None]] = {}
@@ -58,7 +59,6 @@ class Bridge:
     def start(self, threads: int) -> Self:
         """With as many threads for the app as gunicorn was told (WEB_THREADS)."""
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="web")
-        self._refusing = ThreadPoolExecutor(1, thread_name_prefix="refuse")
         self._queue = FairQueue(threads)
         return self
 
@@ -78,22 +78,27 @@ class Bridge:
             scope[http_rules.ARRIVED] = time.monotonic()
             await self.answer(scope, body, send)
 
-    async def answer(self, scope: Scope, body: bytes, send: Send, known: Mapping[str, Any] | None = None) -> None:
-        """Let the app answer; `known` is what it finds in its environment, too."""
+    async def answer(self, scope: Scope, body: bytes, send: Send) -> None:
+        """Let the app answer in a thread."""
+        started = time.perf_counter()
         check = await self._classified(scope)
-        run = partial(self.run, scope, check, self._call, heavy=self.is_heavy(scope))
-
-        def request() -> Environ:
-            return {**environ(scope, body), CREDENTIAL_CHECK: check, **(known or {})}
-
+        run = partial(self.run, scope, check, self._call, check, heavy=self.is_heavy(scope))
         try:
             with self._authenticating(check):
-                answer = await run(request())
+                answer = await run(environ(scope, body))
             if answer is None:  # authenticated, and `check` says now against whom it counts
-                answer = await run(request())
+                answer = await run(environ(scope, body))
         except QueueFull as refusal:
-            answer = await self.in_refusing_thread(self._answered, {**request(), REFUSED: refusal})
-        await respond(send, *answer)
+            answer = self._refused(scope, refusal, started)
+        await respond(send, answer)
+
+    def _refused(self, scope: Scope, error: QueueFull, started: float) -> Answer:
+        """The answer to a request that got no thread."""
+        from chassis import web  # not above: gunicorn's arbiter loads this module before metrics have a directory
+
+        trace, place = trace_of(scope), self._place_of(scope["method"], decoded_path(scope))
+        answer = problems.render(error, place, trace.request_id)
+        return web.finish(answer, place, scope["method"], trace, {}, started)
 
     async def _classified(self, scope: Scope) -> CredentialCheck:
         """Of requests with one new credential the first is authenticated, and the others wait for what it learns."""
@@ -114,10 +119,6 @@ class Bridge:
         finally:
             del self._first_of[check.digest]
             done.set_result(None)
-
-    async def in_refusing_thread(self, refused: Callable[..., Answer], *arguments: Any) -> Answer:
-        """One refusal after the other, so that many of them hold up neither the loop nor a thread of the queue."""
-        return await asyncio.get_running_loop().run_in_executor(self._refusing, partial(refused, *arguments))
 
     def is_heavy(self, scope: Scope) -> bool:
         """Whether the request is so much work that a tenant gets only one such at a time."""
@@ -141,18 +142,21 @@ class Bridge:
         self._queue.release(slot)
         self.callers.settle(check)
 
-    def _call(self, environ: Environ) -> Answer | None:
+    def _call(self, check: CredentialCheck, environ: Environ) -> Answer | None:
         """The app's answer; None if the request is to begin anew, as the caller's that it has turned out to be."""
+        token = credential_check.set(check)
         try:
             return self._answered(environ)
         except Reclassified:
             return None
+        finally:
+            credential_check.reset(token)
 
     def _answered(self, environ: Environ) -> Answer:
-        told: list[tuple[int, Headers]] = []
+        started: list[tuple[int, Headers]] = []
 
         def start_response(status: str, headers: Headers, _error: object = None) -> None:
-            told.append((int(status[:3]), headers))
+            started.append((int(status[:3]), headers))
 
         chunks = self._app(environ, start_response)
         try:
@@ -160,7 +164,7 @@ class Bridge:
         finally:
             if hasattr(chunks, "close"):
                 chunks.close()
-        return *told[-1], body
+        return Answer(*started[-1], body)
 
 
 async def read(receive: Receive) -> bytes | None:
@@ -175,54 +179,23 @@ async def read(receive: Receive) -> bytes | None:
             return bytes(body)
 
 
-async def respond(send: Send, status: int, headers: Headers, body: bytes) -> None:
-    encoded = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
-    await send({"type": "http.response.start", "status": status, "headers": encoded})
-    await send({"type": "http.response.body", "body": body})
+async def respond(send: Send, answer: Answer) -> None:
+    encoded = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers]
+    await send({"type": "http.response.start", "status": answer.status, "headers": encoded})
+    await send({"type": "http.response.body", "body": answer.body})
 
 
-def environ(scope: Scope, body: bytes) -> Environ:
-    """The request as WSGI has it."""
-    path, query = _path(scope["raw_path"]), scope["query_string"].decode("latin-1")
-    server, client = scope["server"] or ("", 0), scope["client"] or ("", 0)
-    found: Environ = {
-        "REQUEST_METHOD": scope["method"],
-        "SCRIPT_NAME": "",
-        "PATH_INFO": unquote_to_bytes(path).decode("latin-1"),
-        "QUERY_STRING": query,
-        "RAW_URI": path.decode("latin-1") + (f"?{query}" if query else ""),
-        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
-        "SERVER_NAME": server[0],
-        "SERVER_PORT": str(server[1]),
-        "REMOTE_ADDR": client[0],
-        "wsgi.version": (1, 0),
-        "wsgi.url_scheme": scope["scheme"],
-        "wsgi.input": io.BytesIO(body),
-        "wsgi.input_terminated": True,
-        "wsgi.errors": sys.stderr,
-        "wsgi.multithread": True,
-        "wsgi.multiprocess": True,
-        "wsgi.run_once": False,
-        http_rules.ARRIVED: scope[http_rules.ARRIVED],
-    }
-    for raw_name, raw_value in scope["headers"]:
-        if raw_name == b"transfer-encoding":
-            continue  # undone by the server: what is here has a length, below
-        name = raw_name.decode("latin-1").upper().replace("-", "_")
-        variable = name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
-        value = raw_value.decode("latin-1")
-        if variable in found:
-            found.setdefault(http_rules.REPEATED_HEADERS, set()).add(variable)
-            value = f"{found[variable]},{value}"
-        found[variable] = value
-    found.setdefault("CONTENT_LENGTH", str(len(body)))
-    return found
+def trace_of(scope: Scope) -> tracing.Trace:
+    """The trace that the caller continues, or a new one."""
+    return tracing.Trace.begin(_header(scope, b"x-request-id"), _header(scope, b"traceparent"))
 
 
-def _path(target: bytes) -> bytes:
-    """Of a whole address, which a request may name as well as a path."""
-    _scheme, found, rest = target.partition(b"://")
-    return b"/" + rest.partition(b"/")[2] if found and not target.startswith(b"/") else target
+def _header(scope: Scope, name: bytes) -> str:
+    return ",".join(value.decode("latin-1") for given, value in scope["headers"] if given == name)
+
+
+def _place_of_unknown_app(_method: str, path: str) -> Place:
+    return Place("web", "unmatched", path)
 
 
 async def _live(receive: Receive, send: Send) -> None:
@@ -267,8 +240,9 @@ class Worker(ASGIWorker):  # type: ignore[misc]
         """An app that has no front of its own gets the plain one."""
         sys.setswitchinterval(_SWITCH_S)
         app = self.app.wsgi()
-        callers = getattr(app, "extensions", {}).get("callers")
-        self.asgi: Bridge = (app if isinstance(app, Bridge) else Bridge(app, callers)).start(self.cfg.threads)
+        known = getattr(app, "extensions", {})
+        front = app if isinstance(app, Bridge) else Bridge(app, known.get("callers"), known.get("place_of"))
+        self.asgi: Bridge = front.start(self.cfg.threads)
 
     async def _shutdown(self) -> None:
         for server in self.servers:

@@ -10,13 +10,11 @@ import hashlib
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from enum import StrEnum
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from chassis.principals import Kind, Principal
-
-CREDENTIAL_CHECK = "tip.credential_check"
-"""Where the app finds, in the environment of a request, whom to tell what became of the credential."""
 
 _MOST_KNOWN = 10_000
 _WINDOW_S = 60.0
@@ -144,6 +142,10 @@ class CredentialCheck:
 
     def refuse(self) -> None:
         self.principal, self.refused = None, True
+
+
+credential_check: ContextVar[CredentialCheck | None] = ContextVar("credential_check", default=None)
+"""The check of the request that this thread works on; the thread that authenticates the request reports to it."""
 
 
 def _verified(principal: Principal) -> Caller:

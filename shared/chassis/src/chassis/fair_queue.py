@@ -22,10 +22,6 @@ WAIT_S = 5.0  # after its arrival; a stopping worker and the ingress wait longer
 MOST_WAITING = 256  # of one tenant
 
 
-REFUSED = "tip.refused"
-"""Where the app finds, in the environment of a request, the refusal that it is to answer with."""
-
-
 class QueueFull(Problem):
     """No thread for this caller in time."""
 

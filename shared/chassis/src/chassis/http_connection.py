@@ -4,7 +4,6 @@ gunicorn itself waits for headers for ever, takes any length that is announced, 
 """
 
 import asyncio
-import json
 from http import HTTPStatus
 from typing import Any
 
@@ -126,17 +125,8 @@ class Connection(ASGIProtocol):  # type: ignore[misc]
     def _write(self, problem: problems.Problem) -> None:
         trace = tracing.Trace.begin()
         target = (self._callback_parser.path or b"/").partition(b"?")[0].decode("latin-1")
-        body = json.dumps(problems.document(problem, target, trace.request_id)).encode()
-        headers = {
-            "Content-Type": "application/problem+json",
-            "Content-Length": str(len(body)),
-            "Connection": "close",
-            **dict(http_rules.common_headers(trace)),
-            **problem.headers,
-        }
-        lines = [f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        self._safe_write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
+        place = problems.Place("", "unmatched", target)
+        self._safe_write(http_rules.closing_answer(problems.render(problem, place, trace.request_id), trace))
         log.info("request_refused", status=problem.status, code=problem.code, request_id=trace.request_id)
 
     def _close_transport(self) -> None:

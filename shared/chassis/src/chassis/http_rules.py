@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable
+from http import HTTPStatus
 
 from chassis import strict_json, tracing
-from chassis.problems import Problem
+from chassis.problems import Answer, Problem
 
 HEADERS_S = 10.0
 """From the first byte of a request until its headers are complete."""
@@ -59,3 +60,11 @@ def common_headers(trace: tracing.Trace | None) -> list[tuple[str, str]]:
     """What every answer carries."""
     ours = [("X-Content-Type-Options", "nosniff")]
     return [("X-Request-Id", trace.request_id), ("traceparent", trace.traceparent), *ours] if trace else ours
+
+
+def closing_answer(answer: Answer, trace: tracing.Trace) -> bytes:
+    """The answer as HTTP/1.1 has it, from a server that closes the connection after it."""
+    headers = [("Content-Length", str(len(answer.body))), ("Connection", "close"), *common_headers(trace)]
+    lines = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]
+    lines += [f"{name}: {value}" for name, value in [*answer.headers, *headers]]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + answer.body

@@ -2,20 +2,21 @@
 
 A domain error is any exception class a service lists in its `STATUSES` table. Its `code` is the class name in
 snake_case, its detail the message or else the docstring, and an optional `problem` attribute adds members such as
-`reasons`.
+`reasons`. Every server renders errors with `problem_of` and `render`, which know no request and no framework.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from flask import Flask, Response, current_app, json, request
+from flask.json.provider import DefaultJSONProvider
 from marshmallow import ValidationError
 from sqlalchemy.exc import DataError, SQLAlchemyError
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
-from chassis import db, logs, tracing
+from chassis import db, logs
 
 log = logs.get(__name__)
 
@@ -66,6 +67,7 @@ class Problem(Exception):
 
 
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="tip", ApiKey realm="tip"'}
+_UNEXPECTED = "Something went wrong on our side. The request id finds it in the logs."
 _DUE_HEADERS: Mapping[int, Mapping[str, str]] = {401: _CHALLENGE, 503: {"Retry-After": str(RETRY_AFTER_S)}}
 
 
@@ -93,29 +95,61 @@ def plain_text_errors(view: View) -> View:
     return view
 
 
-def install(app: Flask, statuses: Mapping[type[Exception], int]) -> None:
-    """Answer every error of the app in one form; nothing escapes as a stack trace."""
-    for error, status in statuses.items():
-        app.register_error_handler(error, _domain_handler(status))
-    app.register_error_handler(Problem, answer)
-    app.register_error_handler(ValidationError, _invalid)
-    app.register_error_handler(HTTPException, _http)
-    app.register_error_handler(SQLAlchemyError, _database)
-    app.register_error_handler(Exception, _unexpected)
+class Answer(NamedTuple):
+    """An HTTP response."""
+
+    status: int
+    headers: list[tuple[str, str]]
+    body: bytes
 
 
-def answer(problem: Problem) -> Response:
-    if _wants_plain_text():
-        response = Response(
-            problem.detail or HTTPStatus(problem.status).phrase, content_type="text/plain; charset=utf-8"
-        )
+class Place(NamedTuple):
+    """Where a request was sent: the service and route that metrics name, and the path that the caller wrote."""
+
+    service: str
+    route: str
+    path: str
+    plain_text: bool = False
+    """Whether the specification wants errors of this route as plain text."""
+    is_route: bool = True
+    """Whether a view serves this method at this path."""
+
+
+def problem_of(error: Exception, statuses: Mapping[type[Exception], int], *, is_route: bool = True) -> Problem:
+    """What the caller is told of the error; `statuses` is the service's table of domain errors."""
+    status = next((statuses[kind] for kind in type(error).__mro__ if kind in statuses), None)
+    if status is not None:
+        return _of_domain_error(error, status)
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, ValidationError):
+        return _of_validation(error)
+    if isinstance(error, HTTPException):
+        return _of_http(error, is_route)
+    return _of_database(error) or Problem(500, detail=_UNEXPECTED)
+
+
+def render(problem: Problem, place: Place, request_id: str | None) -> Answer:
+    if place.plain_text:
+        content_type, text = "text/plain; charset=utf-8", problem.detail or HTTPStatus(problem.status).phrase
     else:
-        trace = tracing.current.get()
-        body = document(problem, request.path, trace.request_id if trace else None)
-        response = Response(json.dumps(body), content_type="application/problem+json")
-    response.status_code = problem.status
-    response.headers.update(problem.headers)
-    return response
+        body = document(problem, place.path, request_id)
+        content_type, text = "application/problem+json", json.dumps(body, default=DefaultJSONProvider.default)
+    return Answer(problem.status, [("Content-Type", content_type), *problem.headers.items()], text.encode())
+
+
+def answer(error: Exception, statuses: Mapping[type[Exception], int], place: Place, request_id: str | None) -> Answer:
+    """Render the error; one that is no caller's fault is logged."""
+    problem = problem_of(error, statuses, is_route=place.is_route)
+    log_fault(error, problem, place.path)
+    return render(problem, place, request_id)
+
+
+def log_fault(error: Exception, problem: Problem, path: str) -> None:
+    if db.is_unavailable(error):
+        log.warning("database_unavailable", error=type(error).__name__)
+    elif problem.status == 500:
+        log.error("unexpected_error", exc_info=error, path=path)
 
 
 def document(problem: Problem, instance: str, request_id: str | None) -> dict[str, Any]:
@@ -132,23 +166,9 @@ def document(problem: Problem, instance: str, request_id: str | None) -> dict[st
     }
 
 
-def _wants_plain_text() -> bool:
-    if request.endpoint:
-        return hasattr(current_app.view_functions.get(request.endpoint), "plain_text_errors")
-    # No view was chosen (a wrong method, say): the path alone decides.
-    return any(
-        rule.rule == request.path and hasattr(current_app.view_functions[rule.endpoint], "plain_text_errors")
-        for rule in current_app.url_map.iter_rules()
-    )
-
-
-def _domain_handler(status: int) -> Callable[[Exception], Response]:
-    def handle(error: Exception) -> Response:
-        detail = str(error) or _first_line(error)
-        headers = _DUE_HEADERS.get(status, {})
-        return answer(Problem(status, code_of(type(error)), detail, headers=headers, **getattr(error, "problem", {})))
-
-    return handle
+def _of_domain_error(error: Exception, status: int) -> Problem:
+    detail, headers = str(error) or _first_line(error), _DUE_HEADERS.get(status, {})
+    return Problem(status, code_of(type(error)), detail, headers=headers, **getattr(error, "problem", {}))
 
 
 def code_of(error: type[Exception]) -> str:
@@ -159,34 +179,27 @@ def _first_line(error: Exception) -> str:
     return (type(error).__doc__ or "").strip().split("\n")[0]
 
 
-def _invalid(error: ValidationError) -> Response:
+def _of_validation(error: ValidationError) -> Problem:
     errors = pointers(error.messages)
     more = f" The first {MAX_ERRORS} of {len(errors)} are listed." if len(errors) > MAX_ERRORS else ""
-    return answer(Problem(422, detail=f"Some fields are not acceptable.{more}", errors=errors[:MAX_ERRORS]))
+    return Problem(422, detail=f"Some fields are not acceptable.{more}", errors=errors[:MAX_ERRORS])
 
 
-def _http(error: HTTPException) -> Response:
-    status = error.code or 500
+def _of_http(error: HTTPException, is_route: bool) -> Problem:
     headers = {}
     if isinstance(error, MethodNotAllowed) and error.valid_methods:
         headers["Allow"] = ", ".join(error.valid_methods)
-    nowhere = isinstance(error, NotFound) and request.endpoint is None
+    nowhere = isinstance(error, NotFound) and not is_route
     detail = "There is nothing at this path; /docs lists what there is." if nowhere else error.description
-    return answer(Problem(status, detail=detail or "", headers=headers))
+    return Problem(error.code or 500, detail=detail or "", headers=headers)
 
 
-def _database(error: SQLAlchemyError) -> Response:
+def _of_database(error: Exception) -> Problem | None:
+    if not isinstance(error, SQLAlchemyError):
+        return None
     if db.is_unavailable(error):
-        log.warning("database_unavailable", error=type(error).__name__)
-        return answer(outcome_unknown() if db.was_committing(error) else unavailable())
-    if isinstance(error, DataError):
-        return answer(Problem(400, detail="A value cannot be stored."))
-    return _unexpected(error)
-
-
-def _unexpected(error: Exception) -> Response:
-    log.error("unexpected_error", exc_info=error, path=request.path)
-    return answer(Problem(500, detail="Something went wrong on our side. The request id finds it in the logs."))
+        return outcome_unknown() if db.was_committing(error) else unavailable()
+    return Problem(400, detail="A value cannot be stored.") if isinstance(error, DataError) else None
 
 
 def pointers(messages: Any, path: str = "") -> list[dict[str, str]]:

@@ -9,7 +9,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from flask import Response, g, has_request_context
+from flask import g, has_request_context
 from limits import RateLimitItemPerMinute
 from limits.storage import storage_from_string
 from limits.strategies import FixedWindowRateLimiter
@@ -128,14 +128,8 @@ class RateLimit:
         return 0
 
 
-def add_headers(response: Response) -> Response:
-    """The IETF draft headers, on every response that was counted."""
-    for name, value in headers(g.get("rate_limits", {})):
-        response.headers[name] = value
-    return response
-
-
 def headers(counted: Counts) -> list[tuple[str, str]]:
+    """The headers of the IETF draft, for an answer to a request that was counted."""
     if not counted:
         return []
     policies = [f'"{name}";q={quota};w={WINDOW_S}' for name, (quota, _, _) in counted.items()]

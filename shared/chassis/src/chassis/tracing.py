@@ -2,6 +2,8 @@
 
 import re
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Self
@@ -32,6 +34,16 @@ def _child(traceparent: str | None) -> str:
 
 
 current: ContextVar[Trace | None] = ContextVar("trace", default=None)
+
+
+@contextmanager
+def resumed(trace: Trace) -> Iterator[None]:
+    """Log lines and outbox rows written inside carry the trace."""
+    token = current.set(trace)
+    try:
+        yield
+    finally:
+        current.reset(token)
 
 
 def traceparent() -> str | None:

@@ -1,8 +1,8 @@
 """The Flask app every service starts from: strict input, one form of errors, ids, headers, metrics, health, docs."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any, NoReturn
 from uuid import UUID
 
@@ -10,13 +10,13 @@ from flask import Blueprint, Flask, Request, Response, current_app, g, jsonify, 
 from flask.typing import ResponseReturnValue
 from prometheus_client import Counter, Histogram
 from sqlalchemy import Engine
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from werkzeug.middleware.proxy_fix import ProxyFix
-from werkzeug.routing import BaseConverter
+from werkzeug.routing import BaseConverter, MapAdapter, Rule
 
 from chassis import (
     access,
     db,
-    fair_queue,
     http_rules,
     logs,
     metrics,
@@ -32,6 +32,7 @@ from chassis import (
 from chassis.callers import Callers
 from chassis.config import ServiceConfig
 from chassis.fields import Identifier
+from chassis.problems import Answer, Place
 
 log = logs.get(__name__)
 
@@ -109,11 +110,43 @@ def bare(name: str, statuses: Mapping[type[Exception], int]) -> Flask:
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False
     app.url_map.converters["uuid"] = _PathId
+    app.extensions["place_of"] = partial(place_of, app)
     app.before_request(_begin)
     app.before_request(_check_query_of_open_views)
     app.after_request(_finish)
-    problems.install(app, statuses)
+    app.register_error_handler(Exception, partial(_answer_error, statuses))
     return app
+
+
+def place_of(app: Flask, method: str, path: str) -> Place:
+    """Where the app routes a request. The route is the rule: ids and symbols in a label would grow without bound."""
+    adapter = app.url_map.bind("")
+    shown = "/" + path.lstrip("/")
+    try:
+        rule, _arguments = adapter.match(shown, method, return_rule=True)
+    except MethodNotAllowed as error:
+        return _unmatched(app, adapter, shown, error.valid_methods or ())
+    except HTTPException:
+        return Place(app.name, "unmatched", shown, is_route=False)
+    return Place(app.name, rule.rule, shown, _is_plain_text(app, rule))
+
+
+def _unmatched(app: Flask, adapter: MapAdapter, path: str, methods: Iterable[str]) -> Place:
+    """A path that only other methods have; errors look as they do for those."""
+    rules = (adapter.match(path, method, return_rule=True)[0] for method in methods)
+    return Place(app.name, "unmatched", path, any(_is_plain_text(app, rule) for rule in rules), is_route=False)
+
+
+def _is_plain_text(app: Flask, rule: Rule) -> bool:
+    return hasattr(app.view_functions.get(rule.endpoint), "plain_text_errors")
+
+
+def _answer_error(statuses: Mapping[type[Exception], int], error: Exception) -> ResponseReturnValue:
+    """Nothing escapes as a stack trace."""
+    place = current_app.extensions["place_of"](request.method, request.path)
+    trace = tracing.current.get()
+    status, headers, body = problems.answer(error, statuses, place, trace.request_id if trace else None)
+    return Response(body, status, headers)
 
 
 def _begin() -> None:
@@ -123,8 +156,6 @@ def _begin() -> None:
     tenancy.serve()
     if request.environ.get("PATH_INFO", "").startswith("//"):
         raise problems.Problem(404)  # the routing would take it for the path with one slash
-    if fair_queue.REFUSED in request.environ:
-        raise request.environ[fair_queue.REFUSED]
 
 
 def _check_query_of_open_views() -> None:
@@ -135,20 +166,32 @@ def _check_query_of_open_views() -> None:
 
 
 def _finish(response: Response) -> Response:
-    trace: tracing.Trace | None = g.get("trace")
-    for name, value in http_rules.common_headers(trace):
-        response.headers.add(name, value)
-    response.headers.setdefault("Cache-Control", "no-store")
-    ratelimit.add_headers(response)
+    for name, value in _common_headers(g.get("trace")):
+        response.headers.setdefault(name, value)
+    response.headers.update(ratelimit.headers(g.get("rate_limits", {})))
     if response.mimetype == "text/html":
         response.headers.update(openapi.PAGE_HEADERS)
     if response.status_code == 204:
         response.headers.pop("Content-Type", None)  # of nothing
-    # The rule and not the path: ids and symbols in a label would grow without bound.
     route = request.url_rule.rule if request.url_rule else "unmatched"
     seconds = time.perf_counter() - g.get("started", time.perf_counter())
     measure(current_app.name, request.method, route, request.path, response.status_code, seconds)
     return response
+
+
+def finish(
+    answer: Answer, place: Place, method: str, trace: tracing.Trace, counts: ratelimit.Counts, started: float
+) -> Answer:
+    """The answer with what every answer carries, measured: what `_finish` does for those that Flask gives."""
+    length = ("Content-Length", str(len(answer.body)))
+    headers = [*answer.headers, length, *_common_headers(trace), *ratelimit.headers(counts)]
+    with tracing.resumed(trace):
+        measure(place.service, method, place.route, place.path, answer.status, time.perf_counter() - started)
+    return Answer(answer.status, headers, b"" if method == "HEAD" else answer.body)
+
+
+def _common_headers(trace: tracing.Trace | None) -> list[tuple[str, str]]:
+    return [*http_rules.common_headers(trace), ("Cache-Control", "no-store")]
 
 
 def measure(service: str, method: str, route: str, path: str, status: int, seconds: float) -> None:

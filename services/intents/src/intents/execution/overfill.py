@@ -8,17 +8,15 @@ what is really left, or cancels it if it may not be replaced any more.
 from uuid import UUID
 
 from chassis import logs
-from intents import model, store
+from intents import model
 from intents.execution.store import overordered
-from intents.usecases import Deps
-from intents.usecases.submit import announce
+from intents.usecases import Deps, submit_own
 
 log = logs.get(__name__)
 
 ACTOR = model.Actor("system", "overfill-guard")
 REASON = "OVERORDERED"
 BATCH = 100
-MOST_REPLACEMENTS = 5  # of one intent; then the rest is canceled
 
 
 def reduce_overordered(deps: Deps) -> int:
@@ -29,24 +27,9 @@ def reduce_overordered(deps: Deps) -> int:
 
 
 def _reduce(deps: Deps, account_id: UUID, intent_id: UUID, replacements: int) -> bool:
-    query = store.FactsQuery(account_id, ref_intent_id=intent_id)
-    facts = store.load_facts(deps.connections.autocommit(), query).facts
-    if facts.account is None or facts.intent is None:
-        return False
-    try:
-        admission = _admitted(facts, facts.account, facts.intent, replacements)
-        with deps.connections.begin() as tx:
-            action = store.append_amendment(tx, store.PendingAction(admission, None, None))
-    except (store.FactsChanged, model.IntentTerminal, model.IntentBusy, store.CommitOutcomeUnknown):
-        return False  # something else happened to it just now; if it still asks for too much, the next run finds it
+    command = model.HoldToTotal(intent_id, replacements)
+    action = submit_own(deps, model.Submission(account_id, command, ACTOR, caller=None, reason=REASON))
+    if action is None:
+        return False  # if it still asks for too much, the next run finds it
     log.warning("overordered_reduced", account_id=str(account_id), intent_id=str(intent_id), type=str(action.type))
-    announce(deps, action)
     return True
-
-
-def _admitted(
-    facts: model.SubmitFacts, account: model.Account, intent: model.Intent, replacements: int
-) -> model.Admission:
-    if replacements < MOST_REPLACEMENTS:
-        return model.hold_to_total(facts, intent, account, ACTOR, REASON)
-    return model.admit(facts, account, ACTOR, model.Cancel({"ref_intent_id": str(intent.id)}, intent.id), REASON)

@@ -2,13 +2,10 @@
 
 from uuid import UUID
 
-from sqlalchemy import exc
-
-from chassis import db, logs
-from intents import model, store
+from chassis import logs
+from intents import model
 from intents.execution.store import stale_orders
-from intents.usecases import Deps
-from intents.usecases.submit import announce
+from intents.usecases import Deps, submit_own
 
 log = logs.get(__name__)
 
@@ -25,31 +22,8 @@ def cancel_stale(deps: Deps) -> int:
 
 
 def _cancel(deps: Deps, account_id: UUID, intent_id: UUID) -> bool:
-    try:
-        with deps.connections.begin() as tx:
-            store.lock_intents(tx, account_id, [intent_id])  # it may be filling: nobody comes in between
-            action = _append(tx, account_id, intent_id)
-    except (
-        model.AccountNotFound,
-        model.IntentTerminal,
-        model.IntentBusy,
-        store.CommitOutcomeUnknown,
-        store.FactsChanged,
-    ):
-        return False  # something else happened to it just now; if it is still too old, the next run finds it
-    except exc.OperationalError as error:
-        if not db.is_lock_timeout(error):
-            raise
-        return False  # the others need not wait for this one
-    log.info("stale_order_canceled", account_id=str(account_id), intent_id=str(intent_id))
-    announce(deps, action)
-    return True
-
-
-def _append(tx: store.OpenTransaction, account_id: UUID, intent_id: UUID) -> model.Action:
-    facts = store.load_facts(tx, store.FactsQuery(account_id, ref_intent_id=intent_id)).facts
-    if facts.account is None:
-        raise model.AccountNotFound
     command = model.Cancel({"ref_intent_id": str(intent_id)}, intent_id)
-    admission = model.admit(facts, facts.account, ACTOR, command, REASON)
-    return store.append_amendment(tx, store.PendingAction(admission, None, None))
+    if submit_own(deps, model.Submission(account_id, command, ACTOR, caller=None, reason=REASON)) is None:
+        return False  # if it is still too old, the next run finds it
+    log.info("stale_order_canceled", account_id=str(account_id), intent_id=str(intent_id))
+    return True

@@ -1,16 +1,17 @@
 """The nouns and rules of intents."""
 
 from intents.model.actions import Action, Actor, Change, Intent, State, record
-from intents.model.admission import (
-    Account,
-    Admission,
-    IdempotencyKey,
-    PriorResult,
-    SubmitFacts,
-    admit,
-    hold_to_total,
-    is_repeated_cancel,
-    tradable,
+from intents.model.admission import MOST_REPLACEMENTS, Account, Admission, PriorResult, SubmitFacts, tradable
+from intents.model.decision import (
+    Append,
+    Decision,
+    DryRun,
+    OrderFactsNeeded,
+    PendingAction,
+    Refused,
+    RepeatedCancel,
+    Replay,
+    decide,
 )
 from intents.model.errors import (
     AccountNotFound,
@@ -25,6 +26,7 @@ from intents.model.errors import (
     IntentTerminal,
     InvalidReplacement,
     OutcomeUnknown,
+    Refusal,
 )
 from intents.model.lifecycle import TERMINAL, Status, Update, follow
 from intents.model.orders import (
@@ -36,15 +38,18 @@ from intents.model.orders import (
     Command,
     CommandType,
     Create,
+    HoldToTotal,
     Replace,
     Spec,
 )
 from intents.model.reports import Report, apply, broker_order, broker_trade
 from intents.model.signed_heads import SignedHead, check_signed_head
 from intents.model.statistics import WINDOWS, Count, Statistics, start, summarize
+from intents.model.submission import Caller, IdempotencyKey, Submission
 
 __all__ = [
     "KINDS",
+    "MOST_REPLACEMENTS",
     "ORDER_SIDES",
     "ROUTE_STRATEGIES",
     "TERMINAL",
@@ -55,7 +60,9 @@ __all__ = [
     "Action",
     "Actor",
     "Admission",
+    "Append",
     "BatchRejected",
+    "Caller",
     "Cancel",
     "Change",
     "Command",
@@ -63,8 +70,11 @@ __all__ = [
     "ControlRejected",
     "Count",
     "Create",
+    "Decision",
+    "DryRun",
     "EntitlementRequired",
     "Forbidden",
+    "HoldToTotal",
     "IdempotencyKey",
     "IdempotencyKeyReused",
     "IdempotentRequestInFlight",
@@ -73,25 +83,30 @@ __all__ = [
     "IntentNotFound",
     "IntentTerminal",
     "InvalidReplacement",
+    "OrderFactsNeeded",
     "OutcomeUnknown",
+    "PendingAction",
     "PriorResult",
+    "Refusal",
+    "Refused",
+    "RepeatedCancel",
     "Replace",
+    "Replay",
     "Report",
     "SignedHead",
     "Spec",
     "State",
     "Statistics",
     "Status",
+    "Submission",
     "SubmitFacts",
     "Update",
-    "admit",
     "apply",
     "broker_order",
     "broker_trade",
     "check_signed_head",
+    "decide",
     "follow",
-    "hold_to_total",
-    "is_repeated_cancel",
     "record",
     "start",
     "summarize",

@@ -4,16 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 import control_rules
 from intents.model import errors
 from intents.model.actions import Action, Actor, Change, Intent, State, leaves
 from intents.model.lifecycle import TERMINAL, Status, Update, follow
-from intents.model.orders import Cancel, Command, CommandType, Create, Replace
+from intents.model.orders import Cancel, Command, Create, HoldToTotal, Replace
+from intents.model.submission import Caller
 
 TRADING_LIVE = "trading_live"
+MOST_REPLACEMENTS = 5  # of one intent by the platform; then the rest is canceled
 
 
 class Account(NamedTuple):
@@ -33,13 +35,6 @@ class PriorResult(NamedTuple):
     """Whether it made the action, or was a CANCEL of what was being cancelled already."""
 
 
-class IdempotencyKey(NamedTuple):
-    """A request with the same key and hash is done once."""
-
-    key: str
-    request_hash: bytes
-
-
 @dataclass(frozen=True, slots=True)
 class SubmitFacts:
     """Everything a decision needs, as one read found it. `now` is the database's clock."""
@@ -49,6 +44,8 @@ class SubmitFacts:
     intent: Intent | None = None
     prior: PriorResult | None = None
     controls: control_rules.Facts | None = None
+    has_order_facts: bool = False
+    """Whether `controls` has what limits and the state REDUCING count."""
 
 
 class Admission(NamedTuple):
@@ -58,29 +55,20 @@ class Admission(NamedTuple):
     change: Change
 
 
-class Caller(Protocol):
-    """What deciding needs to know of who asks."""
-
-    @property
-    def organization_id(self) -> UUID | None: ...
-    @property
-    def environment(self) -> str | None: ...
-    @property
-    def entitlements(self) -> frozenset[str]: ...
-
-
-def tradable(account: Account | None, caller: Caller) -> Account:
-    """The account, if it is the caller's and the caller may trade on it."""
-    if account is None or account.organization_id != caller.organization_id:
+def tradable(account: Account | None, caller: Caller | None) -> Account:
+    """The account, if it is the caller's and the caller may trade on it. None is the platform, which always may."""
+    if account is None or (caller and account.organization_id != caller.organization_id):
         raise errors.AccountNotFound
-    if account.environment != caller.environment:
+    if caller and account.environment != caller.environment:
         raise errors.Forbidden
-    if account.environment == "live" and TRADING_LIVE not in caller.entitlements:
+    if caller and account.environment == "live" and TRADING_LIVE not in caller.entitlements:
         raise errors.EntitlementRequired(TRADING_LIVE)
     return account
 
 
-def admit(facts: SubmitFacts, account: Account, actor: Actor, command: Command, reason: str | None = None) -> Admission:
+def admit(
+    facts: SubmitFacts, account: Account, actor: Actor, command: Command | HoldToTotal, reason: str | None = None
+) -> Admission:
     """The action the command becomes, or the error that says why it does not."""
     if isinstance(command, Create):
         return _create(facts, account, actor, command)
@@ -90,11 +78,13 @@ def admit(facts: SubmitFacts, account: Account, actor: Actor, command: Command, 
         raise errors.IntentTerminal
     if isinstance(command, Replace):
         return _replace(facts, facts.intent, account, actor, command, reason)
+    if isinstance(command, HoldToTotal):
+        return _hold_to_total(facts, facts.intent, account, actor, command, reason)
     return _cancel(facts, facts.intent, account, actor, command, reason)
 
 
 def _create(facts: SubmitFacts, account: Account, actor: Actor, command: Create) -> Admission:
-    asked = control_rules.Command(
+    proposed = control_rules.Command(
         control_rules.CommandType.CREATE,
         command.symbol,
         control_rules.OrderSide(command.order_side),
@@ -118,7 +108,7 @@ def _create(facts: SubmitFacts, account: Account, actor: Actor, command: Create)
         ref_intent_id=None,
         actor=actor,
         reason=None,
-        controls=_passed(facts, asked),
+        controls=_passed(facts, proposed),
         created_at=facts.now,
         state=State(Status.PENDING, Decimal(0), quantity, None, None, None, None, facts.now),
     )
@@ -137,7 +127,7 @@ def _replace(
         raise errors.InvalidReplacement(pointer, "filled", "must be more than what is filled already")
     if intent.status in (Status.PENDING_REPLACE, Status.PENDING_CANCEL):
         raise errors.IntentBusy
-    asked = control_rules.Command(
+    proposed = control_rules.Command(
         control_rules.CommandType.REPLACE,
         intent.symbol,
         control_rules.OrderSide(intent.order_side),
@@ -146,33 +136,33 @@ def _replace(
         stop_price=command.spec.price("stop_price"),
         filled_quantity=intent.filled_quantity,
     )
-    return _amend(facts, intent, account, actor, command, _passed(facts, asked), reason)
+    return _amend(facts, intent, account, actor, command, _passed(facts, proposed), reason)
 
 
 def _cancel(
     facts: SubmitFacts, intent: Intent, account: Account, actor: Actor, command: Cancel, reason: str | None
 ) -> Admission:
-    asked = control_rules.Command(control_rules.CommandType.CANCEL)
-    return _amend(facts, intent, account, actor, command, _passed(facts, asked), reason)
+    proposed = control_rules.Command(control_rules.CommandType.CANCEL)
+    return _amend(facts, intent, account, actor, command, _passed(facts, proposed), reason)
 
 
-def hold_to_total(facts: SubmitFacts, intent: Intent, account: Account, actor: Actor, reason: str) -> Admission:
-    """Replace an order that asks for too much by one for what is left; cancel it where nothing may be sent any more.
+def _hold_to_total(
+    facts: SubmitFacts, intent: Intent, account: Account, actor: Actor, command: HoldToTotal, reason: str | None
+) -> Admission:
+    """Replace the order by one for what is left; cancel it where nothing may be sent, or was replaced too often.
 
     Like a CANCEL it only takes risk away, so that controls have no say in it.
     """
     cancel = Cancel({"ref_intent_id": str(intent.id)}, intent.id)
-    if intent.status in TERMINAL:
-        raise errors.IntentTerminal
+    if command.replacements >= MOST_REPLACEMENTS:
+        return _cancel(facts, intent, account, actor, cancel, reason)
     if intent.status in (Status.PENDING_REPLACE, Status.PENDING_CANCEL):
         raise errors.IntentBusy
     if _is_halted(facts) or intent.quantity <= intent.filled_quantity:
         return _cancel(facts, intent, account, actor, cancel, reason)
     payload = {"ref_intent_id": str(intent.id), "spec": intent.spec.as_json}
-    asked = control_rules.Command(control_rules.CommandType.CANCEL)
-    return _amend(
-        facts, intent, account, actor, Replace(payload, intent.id, intent.spec), _passed(facts, asked), reason
-    )
+    passed = _passed(facts, control_rules.Command(control_rules.CommandType.CANCEL))
+    return _amend(facts, intent, account, actor, Replace(payload, intent.id, intent.spec), passed, reason)
 
 
 def _is_halted(facts: SubmitFacts) -> bool:
@@ -223,22 +213,17 @@ def _amend(
     return Admission(action, Change(intent.status, after, intent.version, intent.created_at))
 
 
-def _passed(facts: SubmitFacts, asked: control_rules.Command) -> dict[str, Any]:
+def _passed(facts: SubmitFacts, proposed: control_rules.Command) -> dict[str, Any]:
     """The controls as the action shows them, if they let the command pass."""
     if facts.controls is None:
         raise errors.AccountNotFound
-    decision = control_rules.evaluate(facts.controls, asked, facts.now)
+    decision = control_rules.evaluate(facts.controls, proposed, facts.now)
     if decision.refusals:
         reasons = [one._asdict() | {"code": str(one.code)} for one in decision.refusals]
-        raise errors.ControlRejected(reasons, asked.symbol, facts.now)
+        raise errors.ControlRejected(reasons, proposed.symbol, facts.now)
     return {
         "decision": str(decision.decision),
         "checks": [
             {"control": one.control, "version": one.version, "outcome": str(one.outcome)} for one in decision.checks
         ],
     }
-
-
-def is_repeated_cancel(command: Command, intent: Intent | None) -> bool:
-    """A CANCEL of what is being cancelled already: answered with the action that asked first."""
-    return command.type is CommandType.CANCEL and intent is not None and intent.status is Status.PENDING_CANCEL

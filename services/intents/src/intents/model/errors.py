@@ -5,23 +5,27 @@ from datetime import datetime
 from typing import Any
 
 
-class AccountNotFound(Exception):
+class Refusal(Exception):
+    """A command is not accepted, and nothing is wrong with the platform."""
+
+
+class AccountNotFound(Refusal):
     """There is nothing here that you may see."""
 
     code = "not_found"
 
 
-class IntentNotFound(Exception):
+class IntentNotFound(Refusal):
     """There is nothing here that you may see."""
 
     code = "not_found"
 
 
-class Forbidden(Exception):
+class Forbidden(Refusal):
     """The key is for another environment than the account."""
 
 
-class EntitlementRequired(Exception):
+class EntitlementRequired(Refusal):
     """The organization lacks the entitlement for this."""
 
     def __init__(self, entitlement: str) -> None:
@@ -29,15 +33,15 @@ class EntitlementRequired(Exception):
         self.problem = {"entitlement": entitlement}
 
 
-class IntentTerminal(Exception):
+class IntentTerminal(Refusal):
     """The intent has ended; nothing can be changed any more."""
 
 
-class IntentBusy(Exception):
+class IntentBusy(Refusal):
     """Another change of the intent is on its way; try again when it has ended."""
 
 
-class InvalidReplacement(Exception):
+class InvalidReplacement(Refusal):
     """The replacement does not fit the intent."""
 
     code = "invalid"
@@ -47,7 +51,7 @@ class InvalidReplacement(Exception):
         self.problem = {"errors": [{"pointer": pointer, "code": code, "message": message}]}
 
 
-class ControlRejected(Exception):
+class ControlRejected(Refusal):
     """A control on the account forbids this intent."""
 
     def __init__(self, reasons: Sequence[dict[str, Any]], symbol: str, moment: datetime) -> None:
@@ -56,11 +60,11 @@ class ControlRejected(Exception):
         self.problem = {"reasons": self.reasons}
 
 
-class IdempotencyKeyReused(Exception):
+class IdempotencyKeyReused(Refusal):
     """The idempotency key was used before with another body."""
 
 
-class IdempotentRequestInFlight(Exception):
+class IdempotentRequestInFlight(Refusal):
     """The first request with this idempotency key has not ended yet."""
 
 

@@ -88,5 +88,18 @@ class Cancel:
     spec = None
 
 
+@dataclass(frozen=True, slots=True)
+class HoldToTotal:
+    """The platform's own command: replace or cancel an order that asks for more than is left of its intent's total.
+
+    `replacements` is how often the platform has replaced orders of the intent before.
+    """
+
+    ref_intent_id: UUID
+    replacements: int
+    type = CommandType.REPLACE
+    symbol = None
+
+
 Command = Create | Replace | Cancel
 """`payload` is what was sent, for the record; the other fields are what it means."""

@@ -2,7 +2,6 @@
 
 from intents.store.append import (
     FactsChanged,
-    PendingAction,
     append_amendment,
     append_creates,
     append_creates_in_rounds,
@@ -49,7 +48,6 @@ __all__ = [
     "LoadedFacts",
     "LogEpoch",
     "OpenTransaction",
-    "PendingAction",
     "PreparedConnections",
     "StoredSignature",
     "Transaction",

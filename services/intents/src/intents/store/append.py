@@ -5,19 +5,18 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID, uuid4
 
 from sqlalchemy import exc
 
 from intents import model
-from intents.model import chain
+from intents.model import PendingAction, chain
+from intents.model.events import INTENT_SUBMITTED
 from intents.store.account_head import extend_chain
-from intents.store.connections import OpenTransaction, Row, Statement, Transaction
+from intents.store.connections import Row, Statement, Transaction
 from intents.store.facts import KEPT_HOURS
 from intents.store.reads import by_id
-
-EVENT_TYPE = "intent.submitted"
 
 _GIVEN = """
     SELECT * FROM json_to_recordset($1) AS given (
@@ -48,8 +47,8 @@ _ADMITTED = """
 """
 _OUTBOX = f"""
     INSERT INTO intents.outbox (event_id, event_type, payload, traceparent)
-    SELECT event_id, '{EVENT_TYPE}', jsonb_build_object(
-        'event_id', event_id, 'event_type', '{EVENT_TYPE}', 'occurred_at', created_at,
+    SELECT event_id, '{INTENT_SUBMITTED}', jsonb_build_object(
+        'event_id', event_id, 'event_type', '{INTENT_SUBMITTED}', 'occurred_at', created_at,
         'organization_id', organization_id, 'account_id', account_id, 'intent_id', intent_id, 'action_id', action_id),
         traceparent
     FROM admitted
@@ -114,26 +113,14 @@ _REMEMBER = Statement(
 )
 
 
-class PendingAction(NamedTuple):
-    """An admitted action that is to be written. `traceparent` is the trace context propagated downstream."""
-
-    admission: model.Admission
-    idempotency_key: model.IdempotencyKey | None
-    traceparent: str | None
-
-    @property
-    def action(self) -> model.Action:
-        return self.admission.action
-
-
 class FactsChanged(Exception):
     """Another transaction wrote between the read and the write, or is about to: decide again."""
 
 
-def append_amendment(tx: OpenTransaction, pending: PendingAction) -> model.Action:
-    """Write the action of an existing intent and all that goes with it.
+def append_amendment(tx: Transaction, pending: PendingAction) -> model.Action:
+    """Write the action of an existing intent and all that goes with it. Only in an open transaction.
 
-    After FactsChanged the transaction has to be rolled back: it has taken the idempotency key already.
+    After FactsChanged it has to be rolled back: it has taken the idempotency key already.
     """
     [action] = _write(tx, _AMEND, [pending])
     if action is None:
@@ -149,8 +136,8 @@ def append_creates(tx: Transaction, pending: Sequence[PendingAction]) -> list[mo
     return _write(tx, _CREATE, pending)
 
 
-def append_creates_in_rounds(tx: OpenTransaction, pending: Sequence[PendingAction]) -> list[model.Action | None]:
-    """The same for accounts that have several: each of an account's actions seals the one before it.
+def append_creates_in_rounds(tx: Transaction, pending: Sequence[PendingAction]) -> list[model.Action | None]:
+    """The same for accounts that have several, of which each seals the one before it. Only in an open transaction.
 
     All keys are taken before any account, and accounts in one order, so that two such transactions never deadlock.
     """
@@ -161,7 +148,7 @@ def append_creates_in_rounds(tx: OpenTransaction, pending: Sequence[PendingActio
     return [written.get(each.action.id) for each in pending]
 
 
-def _with_free_keys(tx: OpenTransaction, pending: Sequence[PendingAction]) -> list[PendingAction]:
+def _with_free_keys(tx: Transaction, pending: Sequence[PendingAction]) -> list[PendingAction]:
     """Those without a key, and the first of each key that was free, which is taken by this."""
     firsts: dict[tuple[UUID, str], PendingAction] = {}
     for each in pending:

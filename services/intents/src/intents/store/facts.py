@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 from uuid import UUID
 
 import control_rules
@@ -69,17 +69,17 @@ _FACTS = Statement(
     "intents_facts",
     ("text[]", "uuid[]", "text[]", "uuid[]", "text[]"),
     f"""
-    SELECT asked.place, found.*
-    FROM unnest($1, $2, $3, $4, $5) WITH ORDINALITY asked (prefix, account_id, symbol, intent_id, key, place)
+    SELECT query.place, found.*
+    FROM unnest($1, $2, $3, $4, $5) WITH ORDINALITY query (prefix, account_id, symbol, intent_id, key, place)
     CROSS JOIN LATERAL (
         SELECT {_COLUMNS}
         FROM (SELECT) one
-        LEFT JOIN identity_api.usable_api_key k ON k.prefix = asked.prefix
-        LEFT JOIN accounts_api.account a ON a.id = asked.account_id
-        LEFT JOIN intents.intent i ON i.account_id = a.id AND i.id = asked.intent_id
-        LEFT JOIN intents.idempotency d ON d.account_id = a.id AND d.key = asked.key
+        LEFT JOIN identity_api.usable_api_key k ON k.prefix = query.prefix
+        LEFT JOIN accounts_api.account a ON a.id = query.account_id
+        LEFT JOIN intents.intent i ON i.account_id = a.id AND i.id = query.intent_id
+        LEFT JOIN intents.idempotency d ON d.account_id = a.id AND d.key = query.key
              AND d.created_at > now() - interval '{KEPT_HOURS} hours'
-        LEFT JOIN LATERAL controls_api.rules(a.organization_id, a.id, coalesce(i.symbol, asked.symbol)) r
+        LEFT JOIN LATERAL controls_api.rules(a.organization_id, a.id, coalesce(i.symbol, query.symbol)) r
              ON a.id IS NOT NULL
         OFFSET 0
     ) found
@@ -95,6 +95,11 @@ class FactsQuery(NamedTuple):
     ref_intent_id: UUID | None = None
     idempotency_key: str | None = None
     api_key: str | None = None
+
+    @classmethod
+    def of(cls, submission: model.Submission) -> Self:
+        command, key = submission.command, submission.idempotency_key
+        return cls(submission.account_id, command.symbol, command.ref_intent_id, key and key.key)
 
 
 class LoadedFacts(NamedTuple):
@@ -192,6 +197,7 @@ def with_order_facts(tx: Transaction, facts: model.SubmitFacts, symbol: str, ord
     [row] = tx.read(_ORDER_FACTS, values)
     return replace(
         facts,
+        has_order_facts=True,
         controls=replace(
             facts.controls,
             account_orders=control_rules.OrderCounts(row.account_orders_last_minute, row.account_orders_last_day),

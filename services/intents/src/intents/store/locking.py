@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from uuid import UUID
 
-from intents import model
 from intents.store.account_head import take_sequences
 from intents.store.connections import OpenTransaction, Statement, Transaction
 
@@ -35,9 +34,9 @@ def lock_intents(tx: OpenTransaction, account_id: UUID, intent_ids: Iterable[UUI
         tx.write(_LOCK_INTENTS, (str(account_id), references))
 
 
-def lock_account(tx: OpenTransaction, account: model.Account) -> None:
-    """Block all other writers of the account until the transaction ends."""
-    tx.write(_LOCK_ACCOUNT, (str(account.id), str(account.organization_id)))
+def lock_account(tx: OpenTransaction, account_id: UUID, organization_id: UUID | None) -> None:
+    """Block all other writers of the account until the transaction ends. The database knows whose account it is."""
+    tx.write(_LOCK_ACCOUNT, (str(account_id), organization_id and str(organization_id)))
 
 
 def locked_accounts(tx: Transaction, account_ids: Iterable[UUID]) -> set[UUID]:

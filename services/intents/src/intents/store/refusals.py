@@ -27,19 +27,18 @@ _REFUSE = Statement(
 )
 
 
-def refuse(
-    tx: Transaction, account: model.Account, actor: model.Actor, command: model.Command, refusal: model.ControlRejected
-) -> None:
+def refuse(tx: Transaction, submission: model.Submission, refusal: model.ControlRejected) -> None:
     """Keep a refusal by controls for the statistics; it leaves no trace in the log."""
+    organization_id = submission.caller and submission.caller.organization_id
     tx.write(
         _REFUSE,
         (
-            str(account.id),
+            str(submission.account_id),
             str(uuid4()),
-            str(account.organization_id),
-            command.type,
+            organization_id and str(organization_id),
+            submission.command.type,
             refusal.symbol,
-            *actor,
+            *submission.actor,
             json.dumps(refusal.reasons),
             refusal.moment,
             sorted({str(reason["code"]) for reason in refusal.reasons}),

@@ -1,10 +1,10 @@
 """What intents does: one function per use case, one transaction each."""
 
-from intents.usecases.batch import Outcome, submit_all, submit_each
 from intents.usecases.deadline import Deadline
 from intents.usecases.deps import Deps
 from intents.usecases.feed_consumer import FEEDS, drain_feed
 from intents.usecases.maintenance import run_maintenance
+from intents.usecases.outcomes import Deferred, Outcome, PendingSubmit, Policy, Result, SiblingRefused
 from intents.usecases.reads import (
     Page,
     Reader,
@@ -17,22 +17,22 @@ from intents.usecases.reads import (
     verify,
 )
 from intents.usecases.signing import SIGNED_AT_ONCE, SigningDeps, sign_heads
-from intents.usecases.submit import Result, Submission, load_facts, submit
-from intents.usecases.together import Together, Told, load_facts_many, submit_together
+from intents.usecases.submit import load_facts, load_facts_many, submit, submit_own
 
 __all__ = [
     "FEEDS",
     "SIGNED_AT_ONCE",
     "Deadline",
+    "Deferred",
     "Deps",
     "Outcome",
     "Page",
+    "PendingSubmit",
+    "Policy",
     "Reader",
     "Result",
+    "SiblingRefused",
     "SigningDeps",
-    "Submission",
-    "Together",
-    "Told",
     "Verification",
     "action_history",
     "drain_feed",
@@ -45,8 +45,6 @@ __all__ = [
     "sign_heads",
     "statistics",
     "submit",
-    "submit_all",
-    "submit_each",
-    "submit_together",
+    "submit_own",
     "verify",
 ]

@@ -22,6 +22,11 @@ class Deadline(NamedTuple):
         """Of one that arrived then, by the same clock, or now."""
         return cls((time.monotonic() if arrived is None else arrived) + TIME_LIMIT_S)
 
+    @classmethod
+    def after(cls, seconds: float) -> Self:
+        """So many seconds from now."""
+        return cls(time.monotonic() + seconds)
+
     @property
     def left_s(self) -> float:
         return max(self.at - time.monotonic(), LEAST_S)

@@ -1,265 +1,254 @@
-"""Submitting one command: facts in one read, the decision in the model, everything it causes in one write."""
+"""The only way an action gets into the log: facts in one read, the decision in the model, one write.
+
+Three policies, one path. EACH: every submission by itself, as long as its request may wait. ATOMIC: all of one account
+in one transaction, or none. COALESCED: those of many callers in one write that hardly waits; what would have to wait
+is deferred to its own thread.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import exc
 
-import control_rules
-from chassis import crashpoints, db, tracing
-from chassis.principals import Principal
+from chassis import db
 from intents import model, store
+from intents.model import Append, OrderFactsNeeded, PendingAction, Refused, Submission
+from intents.store import CommitOutcomeUnknown, FactsChanged, FactsQuery
+from intents.usecases import writing
 from intents.usecases.deadline import Deadline
 from intents.usecases.deps import Deps
+from intents.usecases.outcomes import Deferred, Outcome, PendingSubmit, Policy, Result, SiblingRefused
 
-ATTEMPTS = 5  # how often somebody else may be faster with the same idempotency key
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """A command and how it is to be treated. `idempotency_key` makes a repeated request answer as the first did."""
-
-    account_id: UUID
-    command: model.Command
-    idempotency_key: model.IdempotencyKey | None = None
-    dry_run: bool = False
-
-    @property
-    def query(self) -> store.FactsQuery:
-        key = self.idempotency_key.key if self.idempotency_key else None
-        return store.FactsQuery(self.account_id, self.command.symbol, self.command.ref_intent_id, key)
-
-
-class Result(NamedTuple):
-    """`created` is False for a repeated CANCEL and a dry run; `replayed` is what an earlier request was answered."""
-
-    action: model.Action
-    created: bool = True
-    replayed: bool = False
-
-    @property
-    def is_new(self) -> bool:
-        """Whether the log has grown by it just now."""
-        return self.created and not self.replayed
-
-
-def load_facts(deps: Deps, query: store.FactsQuery) -> store.LoadedFacts:
-    """What must be known of a request to decide it, and the keys that could be its caller's: one read."""
-    return store.load_facts(deps.connections.autocommit(), query)
+ATTEMPTS = 5  # how often another request may be faster with the same idempotency key
+LOCK_WAIT_S = 0.1
+"""How long a coalesced write waits for a lock: whoever holds it delays all callers of the batch, also other tenants'.
+A full batch on one account keeps that account for 30 to 40 ms, and two processes may well have one each."""
+OWN_LOCK_WAIT_S = 1.0
 
 
 def submit(
-    deps: Deps, principal: Principal, facts: model.SubmitFacts, submission: Submission, deadline: Deadline
-) -> Result:
-    """Append an action and queue its execution, if everything allows it. A batch has one deadline for all of it."""
-    account = model.tradable(facts.account, principal)
-    actor = model.Actor(principal.kind, principal.id)
+    deps: Deps, pending: Sequence[PendingSubmit], policy: Policy, deadline: Deadline | None = None
+) -> list[Outcome]:
+    """Decide and write; one outcome per submission, at its place. Raises only what concerns the whole batch."""
+    if policy is Policy.COALESCED:
+        return _coalesced(deps, pending)
+    submit_all = _atomic if policy is Policy.ATOMIC else _each
+    return submit_all(deps, pending, deadline or Deadline.of_request())
+
+
+def submit_own(deps: Deps, submission: Submission) -> model.Action | None:
+    """Append a command of the platform itself. None if something else is happening to the intent right now."""
+    [outcome] = submit(deps, [PendingSubmit(submission)], Policy.EACH, Deadline.after(OWN_LOCK_WAIT_S))
+    if isinstance(outcome, Result):
+        return outcome.action if outcome.is_new else None
+    if isinstance(outcome, (model.Refusal, model.OutcomeUnknown)) or db.is_lock_timeout(outcome):
+        return None
+    raise outcome
+
+
+def load_facts(deps: Deps, query: FactsQuery) -> store.LoadedFacts:
+    return store.load_facts(deps.connections.autocommit(), query)
+
+
+def load_facts_many(deps: Deps, queries: Sequence[FactsQuery]) -> list[store.LoadedFacts]:
+    return store.load_facts_many(deps.connections.autocommit(), queries)
+
+
+def _each(deps: Deps, pending: Sequence[PendingSubmit], deadline: Deadline) -> list[Outcome]:
+    """After an outage the rest is not tried: each would wait for it again, and be done when nobody waits any more."""
+    outcomes: list[Outcome] = []
+    for item in pending:
+        last = outcomes[-1] if outcomes else None
+        is_outage = isinstance(last, Exception) and db.is_unavailable(last)
+        outcomes.append(last if last and is_outage else _outcome(deps, item, deadline))
+    return outcomes
+
+
+def _outcome(deps: Deps, item: PendingSubmit, deadline: Deadline) -> Outcome:
+    if isinstance(item.submission, Exception):
+        return item.submission
     try:
-        result = _decide_until_written(deps, facts, account, actor, submission, deadline)
+        return _one(deps, item.submission, item.facts, deadline)
+    except Exception as error:  # noqa: BLE001 - also an outage: what was done before it must still be told
+        return error
+
+
+def _atomic(deps: Deps, pending: Sequence[PendingSubmit], deadline: Deadline) -> list[Outcome]:
+    """The first refusal in order is told at its place; an outage concerns the whole batch."""
+    batch = [item.submission for item in pending]
+    for _ in range(ATTEMPTS):
+        results: list[Result] = []
+        try:
+            _locked(deps, batch, results, deadline, whole_account=True)
+        except FactsChanged:
+            continue
+        except Exception as error:
+            if not isinstance(error, model.Refusal) and not any(error is unreadable for unreadable in batch):
+                raise
+            return _refused_at(deps, batch, len(results), error)
+        return list(results)
+    raise model.IdempotentRequestInFlight
+
+
+def _refused_at(deps: Deps, batch: Sequence[Submission | Exception], place: int, error: Exception) -> list[Outcome]:
+    submission = batch[place]
+    if isinstance(submission, Submission) and isinstance(error, model.ControlRejected):
+        writing.record_refusal(deps, submission, error)
+    return [error if each == place else SiblingRefused() for each in range(len(batch))]
+
+
+def _one(deps: Deps, submission: Submission, facts: model.SubmitFacts | None, deadline: Deadline) -> Result:
+    try:
+        return _until_written(deps, submission, facts, deadline)
     except model.ControlRejected as refusal:
         if not submission.dry_run:
-            store.refuse(deps.connections.autocommit(), account, actor, submission.command, refusal)
+            writing.record_refusal(deps, submission, refusal)
         raise
-    if result.is_new:
-        crashpoints.reach("intents.after_commit")
-        announce(deps, result.action)
-    return result
 
 
-def announce(deps: Deps, *actions: model.Action) -> None:
-    """After the commit: wake the executor, and tell the stream gateway how far the logs have come."""
-    deps.outbox.notifier.notify()
-    for action in actions:
-        deps.hints.publish(action.account_id, action.sequence)
-
-
-def _decide_until_written(
-    deps: Deps,
-    facts: model.SubmitFacts,
-    account: model.Account,
-    actor: model.Actor,
-    submission: Submission,
-    deadline: Deadline,
-) -> Result:
+def _until_written(deps: Deps, submission: Submission, facts: model.SubmitFacts | None, deadline: Deadline) -> Result:
     """Decide by what was read before; whoever loses a race over an intent decides again under its lock."""
     lost_race = False
     for _ in range(ATTEMPTS):
-        limited = needs_order_facts(facts.controls)
+        facts = facts or load_facts(deps, FactsQuery.of(submission)).facts
+        decision = model.decide(facts, submission)
+        counts = isinstance(decision, OrderFactsNeeded) and not submission.dry_run
         try:
-            if submission.dry_run or not (limited or (lost_race and not _is_create(submission))):
-                return _decide_unlocked(deps, facts, account, actor, submission)
-            return _decide_locked(deps, account, actor, submission, deadline, whole_account=limited)
-        except store.FactsChanged:
-            lost_race = True
-            facts = load_facts(deps, submission.query).facts
-    raise model.IdempotentRequestInFlight  # under lock, only who has the same key can be faster
+            if counts or (lost_race and isinstance(decision, Append) and not decision.pending.is_create):
+                results: list[Result] = []
+                _locked(deps, [submission], results, deadline, whole_account=counts)
+                return results[0]
+            return _unlocked(deps, facts, decision, submission)
+        except FactsChanged:
+            facts, lost_race = None, True
+    raise model.IdempotentRequestInFlight  # under lock, only a request with the same key can be faster
 
 
-def _is_create(submission: Submission) -> bool:
-    """Of which there is no intent yet that others could change, or that could be locked."""
-    return isinstance(submission.command, model.Create)
-
-
-def _decide_unlocked(
-    deps: Deps, facts: model.SubmitFacts, account: model.Account, actor: model.Actor, submission: Submission
-) -> Result:
-    pending: list[store.PendingAction] = []
+def _unlocked(deps: Deps, facts: model.SubmitFacts, decision: model.Decision, submission: Submission) -> Result:
+    tx = deps.connections.autocommit()
+    if isinstance(decision, OrderFactsNeeded):  # of a dry run, which takes no lock
+        facts = store.with_order_facts(tx, facts, *decision)
+        decision = model.decide(facts, submission)
+    if isinstance(decision, Append):
+        return _append_unlocked(deps, decision.pending)
     try:
-        decided = decide(deps.connections.autocommit(), facts, account, actor, submission)
-        if isinstance(decided, Result):
-            return decided
-        pending.append(decided)
-        return Result(_append_alone(deps, decided))
-    except store.CommitOutcomeUnknown as error:
-        if not pending:
-            raise model.OutcomeUnknown from error
-        return Result(store.confirm_written(deps.connections.autocommit(), pending[0].action))
-    except exc.OperationalError as error:
-        if _is_create(submission) or not db.is_lock_timeout(error):
-            raise
-        raise store.FactsChanged from error  # under lock it may wait for longer
-
-
-def _append_alone(deps: Deps, pending: store.PendingAction) -> model.Action:
-    """In a transaction of its own. An amendment that finds another version must take back the key it has inserted."""
-    crashpoints.reach("intents.before_commit")
-    if pending.admission.change.before is None:
-        return append(deps.connections.autocommit(), pending)
-    with deps.connections.begin() as tx:
-        return store.append_amendment(tx, pending)
-
-
-def append(tx: store.Transaction, pending: store.PendingAction) -> model.Action:
-    """Write a CREATE."""
-    [action] = store.append_creates(tx, [pending])
-    if action is None:
-        raise store.FactsChanged
-    return action
-
-
-def _decide_locked(
-    deps: Deps,
-    account: model.Account,
-    actor: model.Actor,
-    submission: Submission,
-    deadline: Deadline,
-    *,
-    whole_account: bool,
-) -> Result:
-    """From reading to writing nobody else changes the intent.
-
-    Limits count what others do on the account at the same time: with them all its writers take turns.
-    """
-    reference = submission.command.ref_intent_id
-    results: list[Result] = []
-    try:
-        with deps.connections.begin() as tx:
-            lock(tx, account, [reference] if reference else [], deadline, whole_account=whole_account)
-            facts = store.load_facts(tx, submission.query).facts
-            if needs_order_facts(facts.controls) and not whole_account:
-                raise store.FactsChanged
-            results.append(decide_and_append(tx, facts, account, actor, submission))
-    except store.CommitOutcomeUnknown as error:
-        ascertain(deps, results, error)
-    return results[0]
-
-
-def lock(
-    tx: store.OpenTransaction,
-    account: model.Account,
-    intent_ids: Sequence[UUID],
-    deadline: Deadline,
-    *,
-    whole_account: bool = True,
-) -> None:
-    """Take the intents, and the account after them, waiting no longer than the request may: else it is an outage."""
-    tx.limit_lock_wait(deadline.left_s)
-    store.lock_intents(tx, account.id, intent_ids)
-    tx.limit_lock_wait(deadline.left_s)
-    if whole_account:
-        store.lock_account(tx, account)
-
-
-def ascertain(deps: Deps, results: Sequence[Result], error: Exception) -> None:
-    """After a COMMIT that nobody answered: one action of the transaction in the log proves all of it."""
-    new = [result.action for result in results if result.is_new]
-    if new:
-        store.confirm_written(deps.connections.autocommit(), new[0])
-    elif not all(result.replayed for result in results):
+        return writing.answer(tx, facts, decision, submission)
+    except CommitOutcomeUnknown as error:
         raise model.OutcomeUnknown from error
 
 
-def decide_and_append(
-    tx: store.OpenTransaction,
-    facts: model.SubmitFacts,
-    account: model.Account,
-    actor: model.Actor,
-    submission: Submission,
-) -> Result:
-    decided = decide(tx, facts, account, actor, submission)
-    if isinstance(decided, Result):
-        return decided
-    crashpoints.reach("intents.before_commit")
-    is_new = decided.admission.change.before is None
-    return Result(append(tx, decided) if is_new else store.append_amendment(tx, decided))
+def _append_unlocked(deps: Deps, pending: PendingAction) -> Result:
+    """An amendment that finds another version takes back the idempotency key it has inserted: with its transaction."""
+    try:
+        if pending.is_create:
+            [action] = writing.append(deps.connections.autocommit(), [pending])
+        else:
+            with deps.connections.begin() as tx:
+                [action] = writing.append(tx, [pending])
+    except CommitOutcomeUnknown:
+        action = store.confirm_written(deps.connections.autocommit(), pending.action)
+    except exc.OperationalError as error:
+        if pending.is_create or not db.is_lock_timeout(error):
+            raise
+        raise FactsChanged from error  # under lock it may wait for longer
+    result = writing.result(action)
+    writing.after_commit(deps, [result])
+    return result
 
 
-def decide(
-    tx: store.Transaction,
-    facts: model.SubmitFacts,
-    account: model.Account,
-    actor: model.Actor,
-    submission: Submission,
-) -> Result | store.PendingAction:
-    """Answer from what is already there, or admit."""
-    if facts.prior and submission.idempotency_key:
-        return _replayed(tx, account, facts.prior, submission.idempotency_key)
-    if model.is_repeated_cancel(submission.command, facts.intent):
-        return _existing_cancel(tx, facts, account, submission)
-    admission = model.admit(_complete(tx, facts, submission), account, actor, submission.command)
-    if submission.dry_run:
-        return Result(admission.action, created=False)
-    return store.PendingAction(admission, submission.idempotency_key, tracing.traceparent())
+def _locked(
+    deps: Deps,
+    batch: Sequence[Submission | Exception],
+    results: list[Result],
+    deadline: Deadline,
+    *,
+    whole_account: bool,
+) -> None:
+    """One transaction: lock the intents by id, then the account; read, decide and write each in order.
+
+    Limits count what others do on the account at the same time: with them all its writers take turns.
+    """
+    try:
+        with deps.connections.begin() as tx:
+            _lock(tx, batch, deadline, whole_account=whole_account)
+            for submission in batch:
+                results.append(writing.decide_and_write(tx, submission, count_orders=whole_account))
+    except CommitOutcomeUnknown as error:
+        writing.confirm(deps, results, error)
+    writing.after_commit(deps, results)
 
 
-def _complete(tx: store.Transaction, facts: model.SubmitFacts, submission: Submission) -> model.SubmitFacts:
-    subject = submission.command if isinstance(submission.command, model.Create) else facts.intent
-    if subject is None or not needs_order_facts(facts.controls):
-        return facts
-    return store.with_order_facts(tx, facts, subject.symbol, subject.order_side)
+def _lock(
+    tx: store.OpenTransaction, batch: Sequence[Submission | Exception], deadline: Deadline, *, whole_account: bool
+) -> None:
+    """Wait for locks no longer than the request may: else it is an outage."""
+    submissions = [each for each in batch if isinstance(each, Submission)]
+    if not submissions:
+        return
+    account_id, caller = submissions[0].account_id, submissions[0].caller
+    references = {each.command.ref_intent_id for each in submissions}
+    tx.limit_lock_wait(deadline.left_s)
+    store.lock_intents(tx, account_id, [intent_id for intent_id in references if intent_id])
+    tx.limit_lock_wait(deadline.left_s)
+    if whole_account:
+        store.lock_account(tx, account_id, caller and caller.organization_id)
 
 
-def needs_order_facts(controls: control_rules.Facts | None) -> bool:
-    """Whether a limit or the state REDUCING asks for more than is read of every command."""
-    if controls is None:
-        return False
-    switches = (controls.organization_switch, controls.account_switch)
-    reducing = any(one and one.trading_state is control_rules.TradingState.REDUCING for one in switches)
-    return reducing or bool(controls.account_limits or controls.symbol_limits)
+def _coalesced(deps: Deps, pending: Sequence[PendingSubmit]) -> list[Outcome]:
+    """Write the CREATEs that nothing speaks against, in one transaction that waits for a lock LOCK_WAIT_S at most."""
+    decided = [_decide_at_once(item) for item in pending]
+    creates = [each for each in decided if isinstance(each, PendingAction)]
+    written = iter(_append_coalesced(deps, creates) if creates else ())
+    return [next(written) if isinstance(each, PendingAction) else each for each in decided]
 
 
-def _replayed(
-    tx: store.Transaction, account: model.Account, prior: model.PriorResult, key: model.IdempotencyKey
-) -> Result:
-    if prior.request_hash != key.request_hash:
-        raise model.IdempotencyKeyReused
-    action = store.by_id(tx, account.id, prior.intent_id, prior.action_id)
-    if action is None:
-        raise store.FactsChanged
-    return Result(replace(action, state=model.State.from_json(prior.state)), prior.created, replayed=True)
+def _decide_at_once(item: PendingSubmit) -> PendingAction | Exception:
+    if isinstance(item.submission, Exception):
+        return item.submission
+    decision = model.decide(item.facts, item.submission) if item.facts else None
+    if isinstance(decision, Append) and decision.pending.is_create:
+        return decision.pending
+    if isinstance(decision, Refused) and not isinstance(decision.error, model.ControlRejected):
+        return decision.error
+    return Deferred()
 
 
-def _existing_cancel(
-    tx: store.Transaction, facts: model.SubmitFacts, account: model.Account, submission: Submission
-) -> Result:
-    """The first CANCEL; with an idempotency key it is the answer from now on, whatever becomes of the intent."""
-    if submission.command.ref_intent_id is None:
-        raise model.IntentNotFound
-    action = store.last_cancel(tx, account.id, submission.command.ref_intent_id)
-    if action is None:
-        raise store.FactsChanged
-    if submission.idempotency_key and not submission.dry_run:
-        store.remember(tx, action, submission.idempotency_key, facts.now)
-    return Result(action, created=False)
+def _append_coalesced(deps: Deps, pending: Sequence[PendingAction]) -> list[Outcome]:
+    """Those whose account is locked for long are deferred: their callers wait for it in threads of their own."""
+    try:
+        return _append_batch(deps, pending)
+    except (model.IdempotentRequestInFlight, exc.DBAPIError) as error:
+        is_wait = isinstance(error, model.IdempotentRequestInFlight) or db.is_lock_timeout(error)
+        if len(pending) > 1:  # an error of one, say by a value nobody foresaw, is no other's
+            return _append_unlocked_accounts(deps, pending) if is_wait else [Deferred() for _ in pending]
+        return [Deferred() if is_wait else error]
+
+
+def _append_batch(deps: Deps, pending: Sequence[PendingAction]) -> list[Outcome]:
+    """One statement if no account has two; else one transaction."""
+    try:
+        if len({each.action.account_id for each in pending}) == len(pending):
+            actions = writing.append(deps.connections.autocommit(LOCK_WAIT_S), pending)
+        else:
+            with deps.connections.begin(LOCK_WAIT_S) as tx:
+                actions = writing.append(tx, pending)
+        outcomes: list[Outcome] = [Result(action) if action else Deferred() for action in actions]
+    except CommitOutcomeUnknown:
+        outcomes = writing.confirm_each(deps, [each.action for each in pending])
+    writing.after_commit(deps, outcomes)
+    return outcomes
+
+
+def _append_unlocked_accounts(deps: Deps, pending: Sequence[PendingAction]) -> list[Outcome]:
+    """Those on accounts that nobody is writing to, if they can be written now."""
+    outcomes: dict[UUID, Outcome] = {}
+    try:
+        accounts = {each.action.account_id for each in pending}
+        locked = store.locked_accounts(deps.connections.autocommit(), accounts)
+        free = [each for each in pending if each.action.account_id not in locked]
+        if free:
+            written = _append_batch(deps, free)
+            outcomes = {each.action.id: outcome for each, outcome in zip(free, written, strict=True)}
+    except (model.IdempotentRequestInFlight, exc.DBAPIError):
+        outcomes = {}
+    return [outcomes.get(each.action.id, Deferred()) for each in pending]

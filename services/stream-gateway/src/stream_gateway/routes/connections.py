@@ -1,7 +1,6 @@
 """aiohttp's HTTP connection with our limits: headers have a time, and what the server itself refuses is a problem."""
 
 import asyncio
-import json
 from http import HTTPStatus
 from typing import Any
 
@@ -61,10 +60,7 @@ class _Connection(RequestHandler):
 
     def _cut_off(self) -> None:
         if self.transport is not None:
-            headers, body = _refused(http_rules.headers_too_late())
-            lines = ["HTTP/1.1 408 Request Timeout", "Connection: close", f"Content-Length: {len(body)}"]
-            lines += [f"{name}: {value}" for name, value in headers.items()]
-            self.transport.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
+            self.transport.write(http_rules.closing_answer(*_refused(http_rules.headers_too_late())))
         self.force_close()
 
     async def finish_response(
@@ -91,18 +87,18 @@ class _Connection(RequestHandler):
             problem = problems.Problem(400, detail="This is not a request as HTTP/1.1 has it.")
         else:
             problem = problems.Problem(status, detail=HTTPStatus(status).description)
-        headers, body = _refused(problem)
-        response = web.Response(status=problem.status, body=body, headers=headers)
+        answer, trace = _refused(problem)
+        headers = [*answer.headers, *http_rules.common_headers(trace)]
+        response = web.Response(status=answer.status, body=answer.body, headers=headers)
         response.force_close()
         return response
 
 
-def _refused(problem: problems.Problem) -> tuple[dict[str, str], bytes]:
-    """Headers and body of an answer that no handler gives."""
+def _refused(problem: problems.Problem) -> tuple[problems.Answer, tracing.Trace]:
+    """An answer that no handler gives, and the trace under which it is logged."""
     trace = tracing.Trace.begin()
     log.info("request_refused", status=problem.status, code=problem.code, request_id=trace.request_id)
-    headers = {"Content-Type": "application/problem+json", **dict(http_rules.common_headers(trace))}
-    return headers, json.dumps(problems.document(problem, "/", trace.request_id)).encode()
+    return problems.render(problem, problems.Place("stream-gateway", "unmatched", "/"), trace.request_id), trace
 
 
 def check(request: web.BaseRequest) -> None:

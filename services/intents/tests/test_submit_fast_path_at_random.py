@@ -1,4 +1,4 @@
-"""Whatever is sent, good or hostile: a request is answered the same in front of the app and by the app itself."""
+"""Whatever is sent, good or hostile: the fast path and Flask answer, log and count it alike."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from chassis import keys, metrics
 from chassis.asgi import Bridge
 from chassis.strict_json import MAX_BYTES
 from intents.app import create_app
-from intents.express import Express
+from intents.submit_fast_path import SubmitFastPath
 from tip_local.identity_seed import add_account
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
@@ -150,13 +150,13 @@ def sides(
 ) -> Callable[[], tuple[Side, Side]]:
     """Makes the two ways into one app, with equal accounts."""
     organization: Organization = identity.organization(entitlements=("trading_live",))
-    express, ordinary = (front.start(threads=8) for front in (Express(plain_app), Bridge(plain_app.wsgi_app)))
+    fast, ordinary = (front.start(threads=8) for front in (SubmitFastPath(plain_app), Bridge(plain_app.wsgi_app)))
 
     def make() -> tuple[Side, Side]:
         desks = [Desk(plain_app, platform, organization, add_account(admin, organization.id), admin) for _ in range(2)]
         for desk in desks:
             disable(desk, "GONE")
-        return Side(express, desks[0]), Side(ordinary, desks[1])
+        return Side(fast, desks[0]), Side(ordinary, desks[1])
 
     return make
 
@@ -233,19 +233,19 @@ TWICE_ODD = st.builds(lambda sent, odd: sent._replace(**odd), ODD, ODDITIES)
 REQUESTS = st.one_of(PLAIN, PLAIN, PLAIN, ODD, ODD, TWICE_ODD)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(REQUESTS, min_size=1, max_size=8))
 @example([Sent(as_json(create()), headers((b"content-type", b"application/json")))])
 @example([Sent(as_json(create()).ljust(MAX_BYTES + 1), headers(), in_chunks=True)])
 def test_both_ways_answer_alike_whatever_is_sent(sides: Callable[[], tuple[Side, Side]], requests: list[Sent]) -> None:
-    express, ordinary = sides()
+    fast, ordinary = sides()
 
-    answers = zip(*(asyncio.run(side.send_all(requests)) for side in (express, ordinary)), strict=True)
+    answers = zip(*(asyncio.run(side.send_all(requests)) for side in (fast, ordinary)), strict=True)
 
     for one, other in answers:
         assert one == other
         assert one.status < 500
-    assert kept(express.desk) == kept(ordinary.desk)
+    assert kept(fast.desk) == kept(ordinary.desk)
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])

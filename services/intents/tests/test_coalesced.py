@@ -1,7 +1,5 @@
-"""Requests that come at the same time share a read and a write, and each is answered as if it had come alone."""
+"""Submits that arrive at the same time share a read and a write, and each is answered as if it had come alone."""
 
-import asyncio
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,8 +13,6 @@ from werkzeug.test import EnvironBuilder, TestResponse
 
 from chassis import keys
 from chassis.db import LOCK_TIMEOUT_MS
-from chassis.fair_queue import QueueFull
-from intents.lanes import Lanes
 
 from .conftest import Desk, cancel, create, limit, replace
 from .serving import create_app, introduce, send_together, timed_together
@@ -53,7 +49,7 @@ def test_those_on_one_account_follow_each_other_in_the_log_and_in_the_chain(desk
     assert len(desk.rows("action")) == len(desk.rows("intent")) == len(desk.outbox()) == 10
 
 
-def test_each_of_a_mixed_lot_is_answered_as_if_it_had_come_alone(new_desk: Callable[..., Desk]) -> None:
+def test_each_of_a_mixed_batch_is_answered_as_if_it_had_come_alone(new_desk: Callable[..., Desk]) -> None:
     plain, refused, counted, referring, busy = (new_desk() for _ in range(5))
     disable(refused)
     limits(counted, max_orders_per_minute=1)
@@ -95,7 +91,7 @@ def test_one_key_twice_at_once_is_done_once_and_answered_twice_alike(desk: Desk)
     assert len(desk.rows("action")) == 2
 
 
-def test_keys_on_one_account_are_each_done_once_whatever_else_is_in_the_lot(desk: Desk) -> None:
+def test_keys_on_one_account_are_each_done_once_whatever_else_is_in_the_batch(desk: Desk) -> None:
     desk.submit(create("1"), Idempotency_Key="used")
     keys_sent = ["a", None, "b", "a", "used", "c", None]
 
@@ -112,7 +108,7 @@ def test_keys_on_one_account_are_each_done_once_whatever_else_is_in_the_lot(desk
     assert desk.get("/verify").json["valid"] is True
 
 
-def test_lots_with_the_same_keys_in_two_workers_do_not_wait_for_each_other_in_a_circle(
+def test_batches_with_the_same_keys_in_two_workers_do_not_wait_for_each_other_in_a_circle(
     desk: Desk, new_desk: Callable[..., Desk]
 ) -> None:
     other = create_app(desk.platform.web_environment("intents"))
@@ -177,17 +173,17 @@ def test_a_tenants_locked_accounts_delay_nobody_elses_submit_by_the_wait_for_a_l
     assert [len(desk.rows("action")) for desk in (*locked, *others)] == [1, 1, 1, 2, 2, 1]
 
 
-def test_a_locked_account_occupies_no_lane_for_as_long_as_a_lock_is_waited_for(
+def test_a_locked_account_delays_the_next_batch_by_less_than_the_wait_for_a_lock(
     new_desk: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stuck, free = new_desk(), new_desk()
     stuck.created(create())
-    lanes = stuck.app.extensions["front"]._lanes
-    monkeypatch.setattr(lanes, "_lanes", 1)
+    batcher = stuck.app.extensions["front"]._batcher
+    monkeypatch.setattr(batcher, "_max_in_flight", 1)
 
     with held(stuck), ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(stuck.submit, create())
-        while not lanes._under_way:
+        while not batcher._in_flight:
             assert not waiting.done()
         [(answer, seconds)] = timed_together(free.app, [request(free, create())])
         assert not waiting.done()
@@ -212,147 +208,3 @@ def test_a_submit_that_left_the_others_for_a_locked_account_is_done_when_it_is_f
 
     assert [answer.status_code for answer in answers] == [201, 201]
     assert len(stuck.rows("action")) == 2 and stuck.get("/verify").json["valid"] is True
-
-
-def test_a_lane_that_is_stuck_leaves_the_other_to_everybody_else() -> None:
-    stuck, seen = threading.Event(), []
-
-    def work(asked: list[str]) -> list[str]:
-        seen.append(list(asked))
-        if "slow" in asked:
-            stuck.wait(10)
-        return [one.upper() for one in asked]
-
-    async def scene() -> list[str]:
-        lanes: Lanes[str, str] = Lanes(work, lanes=2, most=2, patience_s=0.01, gather_s=0.001)
-        slow = asyncio.create_task(lanes.ask("one", "slow"))
-        await asyncio.sleep(0.05)
-        behind = asyncio.create_task(lanes.ask("one", "behind"))
-        others = await asyncio.gather(*(lanes.ask(name, name) for name in "abc"))
-        assert not slow.done() and not behind.done()
-        stuck.set()
-        return [*others, await slow, await behind]
-
-    assert asyncio.run(scene()) == ["A", "B", "C", "SLOW", "BEHIND"]
-    assert seen == [["slow"], ["a", "b"], ["c"], ["behind"]]
-
-
-def test_tenants_take_turns_when_more_wait_than_a_lane_takes() -> None:
-    seen: list[list[str]] = []
-    may_begin = threading.Event()
-
-    def work(asked: list[str]) -> list[str]:
-        may_begin.wait(10)
-        seen.append(list(asked))
-        return asked
-
-    async def scene() -> None:
-        lanes: Lanes[str, str] = Lanes(work, lanes=1, most=4, patience_s=10, gather_s=0.001)
-        first = asyncio.create_task(lanes.ask("first", "first"))
-        await asyncio.sleep(0.05)
-        loud = [asyncio.create_task(lanes.ask(number, f"loud {number}", "loud")) for number in range(20)]
-        quiet = [asyncio.create_task(lanes.ask(f"q{number}", f"quiet {number}", "quiet")) for number in range(2)]
-        await asyncio.sleep(0)
-        may_begin.set()
-        await asyncio.gather(first, *loud, *quiet)
-
-    asyncio.run(scene())
-
-    assert seen[1] == ["loud 0", "quiet 0", "loud 1", "quiet 1"]
-    assert len(seen) == 1 + 6
-
-
-def test_a_tenant_with_too_many_waiting_is_refused_at_once_and_no_other() -> None:
-    may_begin = threading.Event()
-
-    def work(asked: list[str]) -> list[str]:
-        may_begin.wait(10)
-        return asked
-
-    async def scene() -> list[Any]:
-        lanes: Lanes[str, str] = Lanes(work, lanes=1, most=4, patience_s=10, gather_s=0.001, most_waiting=3)
-        loud = [asyncio.create_task(lanes.ask(number, f"loud {number}", "loud")) for number in range(5)]
-        quiet = asyncio.create_task(lanes.ask("q", "quiet", "quiet"))
-        done, _ = await asyncio.wait(loud, return_when=asyncio.FIRST_EXCEPTION)
-        assert done == {loud[3], loud[4]}
-        may_begin.set()
-        return await asyncio.gather(*loud, quiet, lanes.ask("again", "loud again", "loud"), return_exceptions=True)
-
-    *loud, quiet, again = asyncio.run(scene())
-
-    assert loud[:3] == ["loud 0", "loud 1", "loud 2"] and [type(one) for one in loud[3:]] == [QueueFull, QueueFull]
-    assert (quiet, again) == ("quiet", "loud again")
-
-
-def test_one_that_is_in_no_batch_in_time_is_refused_and_one_in_a_batch_is_answered() -> None:
-    may_end, done = threading.Event(), list[str]()
-
-    def work(asked: list[str]) -> list[str]:
-        done.extend(asked)
-        may_end.wait(10)
-        return asked
-
-    async def scene() -> list[Any]:
-        lanes: Lanes[str, str] = Lanes(work, lanes=1, most=1, patience_s=10, gather_s=0.001, refuse_after_s=0.2)
-        first, late = (asyncio.create_task(lanes.ask(name, name)) for name in ("first", "late"))
-        await asyncio.wait([late])
-        assert not first.done()
-        may_end.set()
-        return await asyncio.gather(first, late, return_exceptions=True)
-
-    first, late = asyncio.run(scene())
-
-    assert (first, type(late), done) == ("first", QueueFull, ["first"])
-
-
-def test_what_spoils_a_whole_lot_is_told_to_each_of_it_and_the_next_lot_is_done() -> None:
-    def work(asked: list[int]) -> list[int]:
-        if 0 in asked:
-            raise ZeroDivisionError
-        return asked
-
-    async def scene() -> tuple[list[Any], int]:
-        lanes: Lanes[int, int] = Lanes(work, lanes=1, most=10, patience_s=0.01, gather_s=0.001)
-        spoilt = await asyncio.gather(lanes.ask("a", 0), lanes.ask("b", 1), return_exceptions=True)
-        return spoilt, await lanes.ask("a", 2)
-
-    spoilt, after = asyncio.run(scene())
-
-    assert [type(one) for one in spoilt] == [ZeroDivisionError, ZeroDivisionError]
-    assert after == 2
-
-
-def test_what_a_caller_asked_who_has_gone_before_its_turn_is_not_done() -> None:
-    done: list[int] = []
-    first_may_end = threading.Event()
-
-    def work(asked: list[int]) -> list[int]:
-        done.extend(asked)
-        first_may_end.wait(10)
-        return asked
-
-    async def scene() -> None:
-        lanes: Lanes[int, int] = Lanes(work, lanes=1, most=10, patience_s=0.01, gather_s=0.001)
-        first = asyncio.create_task(lanes.ask("a", 1))
-        await asyncio.sleep(0.05)
-        gone, stays = asyncio.create_task(lanes.ask("b", 2)), asyncio.create_task(lanes.ask("c", 3))
-        await asyncio.sleep(0.05)
-        gone.cancel()
-        first_may_end.set()
-        assert (await first, await stays) == (1, 3)
-
-    asyncio.run(scene())
-
-    assert done == [1, 3]
-
-
-def test_a_caller_that_has_gone_leaves_the_answers_of_the_others() -> None:
-    async def scene() -> int:
-        lanes: Lanes[int, int] = Lanes(lambda asked: asked, lanes=1, most=10, patience_s=0.01, gather_s=0.001)
-        gone = asyncio.create_task(lanes.ask("a", 1))
-        stays = asyncio.create_task(lanes.ask("b", 2))
-        await asyncio.sleep(0)
-        gone.cancel()
-        return await stays
-
-    assert asyncio.run(scene()) == 2

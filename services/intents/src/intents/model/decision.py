@@ -1,0 +1,117 @@
+"""From facts and a submission to what is to be written, answered or refused. Nothing is read here."""
+
+from typing import NamedTuple
+from uuid import UUID
+
+import control_rules
+from intents.model.actions import Action
+from intents.model.admission import Admission, PriorResult, SubmitFacts, admit, tradable
+from intents.model.errors import IdempotencyKeyReused, Refusal
+from intents.model.lifecycle import Status
+from intents.model.orders import Cancel, Command, Create, HoldToTotal, Replace
+from intents.model.submission import IdempotencyKey, Submission
+
+
+class PendingAction(NamedTuple):
+    """An admitted action that is to be written. `traceparent` is the trace context propagated downstream."""
+
+    admission: Admission
+    idempotency_key: IdempotencyKey | None
+    traceparent: str | None
+
+    @property
+    def action(self) -> Action:
+        return self.admission.action
+
+    @property
+    def is_create(self) -> bool:
+        return self.admission.change.before is None
+
+
+class Append(NamedTuple):
+    pending: PendingAction
+
+
+class Replay(NamedTuple):
+    """Answer as the earlier request with the same idempotency key was answered."""
+
+    prior: PriorResult
+
+
+class RepeatedCancel(NamedTuple):
+    """Answer with the CANCEL that is pending already."""
+
+    intent_id: UUID
+
+
+class DryRun(NamedTuple):
+    """Answer with the action that would have been appended."""
+
+    action: Action
+
+
+class OrderFactsNeeded(NamedTuple):
+    """Limits or the state REDUCING apply: count the account's orders, then decide again."""
+
+    symbol: str
+    order_side: str
+
+
+class Refused(NamedTuple):
+    error: Refusal
+
+
+Decision = Append | Replay | RepeatedCancel | DryRun | OrderFactsNeeded | Refused
+
+
+def decide(facts: SubmitFacts, submission: Submission) -> Decision:
+    """What to write or to answer. A refusal is a value."""
+    try:
+        return _decide(facts, submission)
+    except Refusal as error:
+        return Refused(error)
+
+
+def _decide(facts: SubmitFacts, submission: Submission) -> Decision:
+    account, key = tradable(facts.account, submission.caller), submission.idempotency_key
+    if facts.prior and key:
+        return _replay(facts.prior, key)
+    if facts.intent and is_repeated_cancel(facts, submission.command):
+        return RepeatedCancel(facts.intent.id)
+    if order := _order_to_count(facts, submission.command):
+        return order
+    admission = admit(facts, account, submission.actor, submission.command, submission.reason)
+    if submission.dry_run:
+        return DryRun(admission.action)
+    return Append(PendingAction(admission, key, submission.traceparent))
+
+
+def _replay(prior: PriorResult, key: IdempotencyKey) -> Replay:
+    if prior.request_hash != key.request_hash:
+        raise IdempotencyKeyReused
+    return Replay(prior)
+
+
+def is_repeated_cancel(facts: SubmitFacts, command: Command | HoldToTotal) -> bool:
+    """A CANCEL of an intent that is being cancelled already."""
+    return isinstance(command, Cancel) and facts.intent is not None and facts.intent.status is Status.PENDING_CANCEL
+
+
+def _order_to_count(facts: SubmitFacts, command: Command | HoldToTotal) -> OrderFactsNeeded | None:
+    """Only what may add risk is counted; a CANCEL is never refused by limits."""
+    if facts.has_order_facts or not _counts_orders(facts.controls):
+        return None
+    if isinstance(command, Create):
+        return OrderFactsNeeded(command.symbol, command.order_side)
+    if isinstance(command, Replace) and facts.intent:
+        return OrderFactsNeeded(facts.intent.symbol, facts.intent.order_side)
+    return None
+
+
+def _counts_orders(controls: control_rules.Facts | None) -> bool:
+    """Whether a limit or the state REDUCING needs more than is read for every command."""
+    if controls is None:
+        return False
+    switches = (controls.organization_switch, controls.account_switch)
+    reducing = any(switch and switch.trading_state is control_rules.TradingState.REDUCING for switch in switches)
+    return reducing or bool(controls.account_limits or controls.symbol_limits)

@@ -1,0 +1,41 @@
+"""A command that a caller, or the platform itself, wants done."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+from intents.model.actions import Actor
+from intents.model.orders import Command, HoldToTotal
+
+
+class Caller(Protocol):
+    """What deciding needs to know of the caller."""
+
+    @property
+    def organization_id(self) -> UUID | None: ...
+    @property
+    def environment(self) -> str | None: ...
+    @property
+    def entitlements(self) -> frozenset[str]: ...
+
+
+class IdempotencyKey(NamedTuple):
+    """A request with the same key and hash is done once."""
+
+    key: str
+    request_hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """`caller` is None for the platform itself, which needs no entitlement."""
+
+    account_id: UUID
+    command: Command | HoldToTotal
+    actor: Actor
+    caller: Caller | None
+    idempotency_key: IdempotencyKey | None = None
+    dry_run: bool = False
+    reason: str | None = None
+    traceparent: str | None = None
+    """The trace context propagated downstream."""

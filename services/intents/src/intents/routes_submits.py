@@ -1,0 +1,163 @@
+"""Submitting intents over HTTP, one by one and in batches: operations of the blueprint of `routes`."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from flask import g, request
+from flask.typing import ResponseReturnValue
+
+from chassis import http_rules, problems, ratelimit, tracing
+from chassis.access import BadId, KeyRow, allow, charge
+from chassis.openapi import describe
+from chassis.principals import Principal, api_key
+from chassis.problems import Answer, Place, Problem
+from intents import model, schemas, schemas_submits, usecases
+from intents.model import IdempotencyKey, Submission
+from intents.routes import STATUSES, bp, deps, json_response
+from intents.store import FactsQuery
+from intents.usecases import PendingSubmit, Policy
+
+SUBMITTERS = (api_key("intent:edit"),)
+_ONCE = {"Idempotency-Key": "1 to 255 printable characters; the same key and body are done once within 24 hours."}
+
+
+def _facts_and_keys(key: str, account_id: UUID | BadId) -> Sequence[KeyRow]:
+    """The caller's key and all that deciding the command needs, in one read."""
+    g.attempt = schemas_submits.attempt(request)
+    command = g.attempt.command
+    query = FactsQuery(
+        None if isinstance(account_id, BadId) else account_id,
+        command and command.symbol,
+        command and command.ref_intent_id,
+        request.headers.get("Idempotency-Key"),
+        key,
+    )
+    g.facts, keys = usecases.load_facts(deps(), query)
+    return keys
+
+
+@bp.post("/v1/accounts/<uuid:account_id>/intents")
+@allow(*SUBMITTERS, find_keys=_facts_and_keys)
+@describe(
+    "Append an intent command",
+    body=schemas_submits.SubmitIntent,
+    answers={200: schemas.Action, 201: schemas.Action},
+    errors=(404, 409, 413, 415, 422),
+    query={"dry_run": {"type": "boolean", "default": False}},
+    headers=_ONCE,
+    note="On a live account the organization needs the `trading_live` entitlement.",
+)
+def submit_intent(account_id: UUID) -> ResponseReturnValue:
+    model.tradable(g.facts.account, g.principal)
+    dry_run, command = _dry_run(), g.attempt.loaded()
+    key = schemas_submits.idempotency_key(request.headers.get("Idempotency-Key"), command)
+    submission = submission_of(account_id, g.principal, command, key, tracing.traceparent(), dry_run=dry_run)
+    [outcome] = usecases.submit(deps(), [PendingSubmit(submission, g.facts)], Policy.EACH, _deadline())
+    if isinstance(outcome, Exception):
+        raise outcome
+    return json_response(model.record(outcome.action), status_of(outcome), headers_of(outcome))
+
+
+def submission_of(
+    account_id: UUID,
+    principal: Principal,
+    command: model.Command,
+    key: IdempotencyKey | None,
+    traceparent: str | None,
+    *,
+    dry_run: bool = False,
+) -> Submission:
+    actor = model.Actor(principal.kind, principal.id)
+    return Submission(account_id, command, actor, principal, key, dry_run, traceparent=traceparent)
+
+
+def answer_of(outcome: usecases.Outcome, place: Place, request_id: str | None) -> Answer:
+    """The answer to a submit that Flask does not serve."""
+    if isinstance(outcome, Exception):
+        return problems.answer(outcome, STATUSES, place, request_id)
+    headers = [("Content-Type", "application/json"), *headers_of(outcome)]
+    return Answer(status_of(outcome), headers, json.dumps(model.record(outcome.action)).encode())
+
+
+def status_of(result: usecases.Result) -> int:
+    return 201 if result.created else 200
+
+
+def headers_of(result: usecases.Result) -> list[tuple[str, str]]:
+    found = []
+    if result.created:
+        found.append(("Location", f"/v1/accounts/{result.action.account_id}/intents/{result.action.intent_id}"))
+    if result.replayed:
+        found.append(("Idempotent-Replayed", "true"))
+    return found
+
+
+def _deadline() -> usecases.Deadline:
+    return usecases.Deadline.of_request(request.environ.get(http_rules.ARRIVED))
+
+
+def _dry_run() -> bool:
+    given = request.args.get("dry_run")
+    if given not in (None, "true", "false"):
+        raise Problem(400, "bad_dry_run", "dry_run must be true or false.")
+    return given == "true"
+
+
+@bp.post("/v1/accounts/<uuid:account_id>/intents/batch")
+@allow(*SUBMITTERS)
+@describe(
+    "Append up to 100 intent commands",
+    body=schemas_submits.SubmitBatch,
+    answers={200: schemas.BatchResults},
+    errors=(404, 409, 413, 415, 422),
+    query={"dry_run": {"type": "boolean", "default": False}},
+    headers=_ONCE,
+    note="On a live account the organization needs the `trading_live` entitlement.",
+    heavy=True,
+)
+def submit_batch(account_id: UUID) -> ResponseReturnValue:
+    model.tradable(usecases.load_facts(deps(), FactsQuery(account_id)).facts.account, g.principal)
+    dry_run, key = _dry_run(), request.headers.get("Idempotency-Key")
+    batch = schemas_submits.batch(request)
+    charge(ratelimit.units_of_commands(len(batch.commands)))
+    keys = schemas_submits.batch_keys(key, len(batch.commands))
+    pending = [_pending(account_id, *each, dry_run=dry_run) for each in zip(batch.commands, keys, strict=True)]
+    policy = Policy.ATOMIC if batch.atomic and not dry_run else Policy.EACH
+    outcomes = usecases.submit(deps(), pending, policy, _deadline())
+    return _answer_batch([_outcome(*each) for each in enumerate(outcomes)], atomic=batch.atomic)
+
+
+def _pending(account_id: UUID, attempt: schemas_submits.Attempt, key: str | None, *, dry_run: bool) -> PendingSubmit:
+    if attempt.command is None:
+        return PendingSubmit(attempt.error or Problem(400))
+    once = None if key is None else IdempotencyKey(key, schemas_submits.request_hash(attempt.command))
+    traceparent = tracing.traceparent()
+    return PendingSubmit(submission_of(account_id, g.principal, attempt.command, once, traceparent, dry_run=dry_run))
+
+
+def _outcome(place: int, outcome: usecases.Outcome) -> dict[str, Any]:
+    if isinstance(outcome, usecases.Result):
+        return {"status": status_of(outcome), "action": model.record(outcome.action)}
+    if isinstance(outcome, usecases.SiblingRefused):
+        return {"status": 424}
+    problem = problems.problem_of(outcome, STATUSES)
+    problems.log_fault(outcome, problem, request.path)
+    document = problems.document(problem, request.path, g.trace.request_id)
+    return {"status": problem.status, "problem": _in_batch(place, document)}
+
+
+def _in_batch(place: int, problem: dict[str, Any]) -> dict[str, Any]:
+    """With pointers into the body of the batch."""
+    if "errors" not in problem:
+        return problem
+    at = f"/commands/{place}"
+    errors = [error | {"pointer": at + error["pointer"].removeprefix("/command")} for error in problem["errors"]]
+    return problem | {"errors": errors}
+
+
+def _answer_batch(results: list[dict[str, Any]], *, atomic: bool) -> ResponseReturnValue:
+    if atomic and any("action" not in result for result in results):
+        raise model.BatchRejected(results)
+    return json_response({"results": results})

@@ -1,0 +1,239 @@
+"""The JSON of commands. The order kinds come from `model.KINDS`, for loading and for the document alike."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from flask import Request
+from marshmallow import Schema, ValidationError, fields, missing
+from werkzeug.exceptions import HTTPException
+
+import control_rules
+from chassis.fields import Choice, DecimalText, Flag, Identifier, Text, refuse
+from chassis.problems import Problem
+from intents import model
+
+BATCH_LIMIT = 100
+_IDEMPOTENCY_KEY = re.compile(r"[\x20-\x7e]{1,255}", re.ASCII)
+
+
+class _Symbol(Text):
+    """Trimmed and upper-cased, as controls keep it."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        symbol = control_rules.normalized_symbol(super()._deserialize(value, attr, data, **kwargs))
+        if symbol is None:
+            raise refuse("pattern", f"must match {control_rules.SYMBOL_PATTERN}")
+        return symbol
+
+
+Fields = Mapping[str, fields.Field[Any]]
+
+
+def _load(known: Fields, given: Any) -> dict[str, Any]:
+    """What `Schema.load` does with flat fields, messages included, at a third of its price: this is the hot path."""
+    if type(given) is not dict:
+        raise ValidationError({"_schema": ["Invalid input type."]})
+    loaded: dict[str, Any] = {}
+    errors: dict[str, Any] = {}
+    for name, field in known.items():
+        try:
+            if name in given:
+                loaded[name] = field.deserialize(given[name])
+            elif field.required:
+                errors[name] = ["Missing data for required field."]
+            elif field.load_default is not missing:
+                loaded[name] = field.load_default
+        except ValidationError as error:
+            errors[name] = error.messages
+    errors |= {name: ["Unknown field."] for name in given if name not in known}
+    if errors:
+        raise ValidationError(errors)
+    return loaded
+
+
+def _terms(kind: str) -> Fields:
+    decimals = {name: DecimalText(required=True) for name in ("quantity", *model.KINDS[kind].prices)}
+    return {**decimals, "time_in_force": Choice(model.KINDS[kind].times_in_force)}
+
+
+_TERMS = {kind: _terms(kind) for kind in model.KINDS}
+
+
+class _SpecField(fields.Field[model.Spec]):
+    """An object whose single key names the order kind."""
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> model.Spec:
+        if type(value) is not dict or len(value) != 1:
+            raise refuse("one_kind", f"must be an object with one key of {', '.join(model.KINDS)}")
+        [(kind, terms)] = value.items()
+        if kind not in _TERMS:
+            raise ValidationError({kind: refuse("choice", f"must be one of {', '.join(model.KINDS)}").messages})
+        try:
+            _load(_TERMS[kind], terms)
+        except ValidationError as error:
+            raise ValidationError({kind: error.messages}) from None
+        return model.Spec(kind, terms)
+
+
+_REFERENCE = Identifier(required=True)
+_SPEC = _SpecField(required=True)
+_CREATE: Fields = {
+    "symbol": _Symbol(longest=64, required=True),
+    "order_side": Choice(model.ORDER_SIDES, required=True),
+    "route_strategy": Choice(model.ROUTE_STRATEGIES, load_default="AUTO"),
+    "spec": _SPEC,
+}
+_PAYLOADS: Mapping[str, tuple[Fields, Any]] = {
+    "CREATE": (_CREATE, model.Create),
+    "REPLACE": ({"ref_intent_id": _REFERENCE, "spec": _SPEC}, model.Replace),
+    "CANCEL": ({"ref_intent_id": _REFERENCE}, model.Cancel),
+}
+_ENVELOPE: Fields = {"type": Choice(tuple(_PAYLOADS), required=True), "payload": fields.Raw(required=True)}
+
+
+class CommandField(fields.Field[model.Command]):
+    """`{"type", "payload"}`, where the type says what the payload must be."""
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> model.Command:
+        envelope = _load(_ENVELOPE, value)
+        known, command = _PAYLOADS[envelope["type"]]
+        try:
+            loaded = _load(known, envelope["payload"])
+        except ValidationError as error:
+            raise ValidationError({"payload": error.messages}) from None
+        made: model.Command = command(payload=envelope["payload"], **loaded)
+        return made
+
+
+def _object(required: Mapping[str, Any], optional: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    properties = {**required, **(optional or {})}
+    return {"type": "object", "required": list(required), "properties": properties, "additionalProperties": False}
+
+
+def _command_document() -> dict[str, Any]:
+    """The three commands for the OpenAPI document; marshmallow has no word for "one of"."""
+    decimal = {"type": "string", "pattern": f"^{DecimalText.PATTERN.pattern}$", "examples": ["10", "12.5"]}
+    kinds = [
+        _object(
+            {
+                kind: _object(
+                    dict.fromkeys(("quantity", *model.KINDS[kind].prices), decimal),
+                    {
+                        "time_in_force": {
+                            "type": "string",
+                            "enum": list(model.KINDS[kind].times_in_force),
+                            "default": "DAY",
+                        }
+                    },
+                )
+            }
+        )
+        for kind in model.KINDS
+    ]
+    spec = {"oneOf": kinds}
+    reference = {"type": "string", "format": "uuid"}
+    symbol = {"type": "string", "pattern": r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,31}$", "examples": ["AAPL"]}
+    create = _object(
+        {"symbol": symbol, "order_side": {"type": "string", "enum": list(model.ORDER_SIDES)}, "spec": spec},
+        {"route_strategy": {"type": "string", "enum": list(model.ROUTE_STRATEGIES), "default": "AUTO"}},
+    )
+    payloads = {
+        "CREATE": create,
+        "REPLACE": _object({"ref_intent_id": reference, "spec": spec}),
+        "CANCEL": _object({"ref_intent_id": reference}),
+    }
+    return {
+        "oneOf": [
+            _object({"type": {"type": "string", "enum": [name]}, "payload": payload})
+            for name, payload in payloads.items()
+        ]
+    }
+
+
+class SubmitIntent(Schema):
+    command = CommandField(required=True, metadata=_command_document())
+
+
+class SubmitBatch(Schema):
+    commands = fields.Raw(
+        required=True,
+        metadata={"type": "array", "minItems": 1, "maxItems": BATCH_LIMIT, "items": _command_document()},
+    )
+    atomic = Flag(load_default=False)
+
+
+_SUBMIT: Fields = {"command": CommandField(required=True)}
+_BATCH = SubmitBatch()
+
+
+class Attempt(NamedTuple):
+    """A body as far as it could be read. What is wrong with it is told after the caller was found to be allowed."""
+
+    command: model.Command | None
+    error: Exception | None = None
+
+    def loaded(self) -> model.Command:
+        if self.command is None:
+            raise self.error or Problem(400)
+        return self.command
+
+
+def command(body: Any) -> model.Command:
+    """The command of a submit's body."""
+    loaded: model.Command = _load(_SUBMIT, body)["command"]
+    return loaded
+
+
+def attempt(incoming: Request) -> Attempt:
+    try:
+        return Attempt(command(incoming.get_json()))
+    except (ValidationError, Problem, HTTPException) as error:
+        return Attempt(None, error)
+
+
+class Batch(NamedTuple):
+    commands: tuple[Attempt, ...]
+    atomic: bool
+
+
+def batch(incoming: Request) -> Batch:
+    """The commands of a batch; one that cannot be read is refused by itself and not with the others."""
+    body = _BATCH.load(incoming.get_json())
+    given = body["commands"]
+    if type(given) is not list or not 1 <= len(given) <= BATCH_LIMIT:
+        raise ValidationError({"commands": refuse("length", f"must be a list of 1 to {BATCH_LIMIT}").messages})
+    return Batch(tuple(_one_of_batch(one) for one in given), body["atomic"])
+
+
+def _one_of_batch(given: Any) -> Attempt:
+    try:
+        return Attempt(command({"command": given}))
+    except ValidationError as error:
+        return Attempt(None, error)
+
+
+def idempotency_key(header: str | None, command: model.Command) -> model.IdempotencyKey | None:
+    """The value of Idempotency-Key, with what the command says."""
+    return None if header is None else model.IdempotencyKey(_checked_key(header), request_hash(command))
+
+
+def _checked_key(header: str) -> str:
+    if not _IDEMPOTENCY_KEY.fullmatch(header):
+        raise Problem(400, "bad_idempotency_key", "Idempotency-Key must be 1 to 255 printable ASCII characters.")
+    return header
+
+
+def batch_keys(given: str | None, count: int) -> list[str | None]:
+    """A key for each place of a batch, made of the caller's; no caller can send one with a line feed."""
+    if given is None:
+        return [None] * count
+    digest = hashlib.sha256(_checked_key(given).encode()).hexdigest()
+    return [f"batch\n{place}\n{digest}" for place in range(count)]
+
+
+def request_hash(command: model.Command) -> bytes:
+    """Equal for bodies that say the same, however they are spaced."""
+    return hashlib.sha256(json.dumps([command.type, command.payload], sort_keys=True).encode()).digest()

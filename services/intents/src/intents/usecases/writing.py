@@ -1,0 +1,115 @@
+"""What every way to submit shares: deciding and writing in a transaction, and what follows its commit."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from chassis import crashpoints
+from intents import model, store
+from intents.model import Append, DryRun, OrderFactsNeeded, PendingAction, Refused, RepeatedCancel, Replay, Submission
+from intents.store import FactsChanged, FactsQuery
+from intents.usecases.deps import Deps
+from intents.usecases.outcomes import Outcome, Result
+
+
+def decide_and_write(tx: store.OpenTransaction, submission: Submission | Exception, *, count_orders: bool) -> Result:
+    if isinstance(submission, Exception):
+        raise submission
+    facts = store.load_facts(tx, FactsQuery.of(submission)).facts
+    decision = model.decide(facts, submission)
+    if count_orders and isinstance(decision, OrderFactsNeeded):
+        facts = store.with_order_facts(tx, facts, *decision)
+        decision = model.decide(facts, submission)
+    if isinstance(decision, Append):
+        [action] = append(tx, [decision.pending])
+        return result(action)
+    return answer(tx, facts, decision, submission)
+
+
+def append(tx: store.Transaction, pending: Sequence[PendingAction]) -> list[model.Action | None]:
+    """Write what commits together. None where an idempotency key was used meanwhile."""
+    crashpoints.reach("intents.before_commit")
+    if not pending[0].is_create:
+        return [store.append_amendment(tx, pending[0])]
+    if len({each.action.account_id for each in pending}) < len(pending):
+        return store.append_creates_in_rounds(tx, pending)
+    return store.append_creates(tx, pending)
+
+
+def result(action: model.Action | None) -> Result:
+    if action is None:
+        raise FactsChanged
+    return Result(action)
+
+
+def answer(tx: store.Transaction, facts: model.SubmitFacts, decision: model.Decision, submission: Submission) -> Result:
+    """Answer from what is already there."""
+    if isinstance(decision, Refused):
+        raise decision.error
+    if isinstance(decision, DryRun):
+        return Result(decision.action, created=False)
+    if isinstance(decision, Replay):
+        return _replayed(tx, submission.account_id, decision.prior)
+    if isinstance(decision, RepeatedCancel):
+        return _existing_cancel(tx, facts, decision.intent_id, submission)
+    raise FactsChanged  # limits apply since a moment ago: they are counted under the account's lock
+
+
+def _replayed(tx: store.Transaction, account_id: UUID, prior: model.PriorResult) -> Result:
+    action = store.by_id(tx, account_id, prior.intent_id, prior.action_id)
+    if action is None:
+        raise FactsChanged
+    return Result(replace(action, state=model.State.from_json(prior.state)), prior.created, replayed=True)
+
+
+def _existing_cancel(
+    tx: store.Transaction, facts: model.SubmitFacts, intent_id: UUID, submission: Submission
+) -> Result:
+    """The first CANCEL; with an idempotency key it is the answer from now on, whatever becomes of the intent."""
+    action = store.last_cancel(tx, submission.account_id, intent_id)
+    if action is None:
+        raise FactsChanged
+    if submission.idempotency_key and not submission.dry_run:
+        store.remember(tx, action, submission.idempotency_key, facts.now)
+    return Result(action, created=False)
+
+
+def confirm(deps: Deps, results: Sequence[Result], error: Exception) -> None:
+    """After a COMMIT that was not answered: one action of the transaction in the log proves all of it."""
+    new = [result.action for result in results if result.is_new]
+    if new:
+        store.confirm_written(deps.connections.autocommit(), new[0])
+    elif not all(result.replayed for result in results):
+        raise model.OutcomeUnknown from error
+
+
+def confirm_each(deps: Deps, actions: Sequence[model.Action]) -> list[Outcome]:
+    """The same for actions of several callers, one by one. One attempt at a database that is away is enough."""
+    outcomes: list[Outcome] = []
+    for action in actions:
+        unreachable = any(isinstance(each, model.OutcomeUnknown) and each.__cause__ for each in outcomes)
+        outcomes.append(model.OutcomeUnknown() if unreachable else _confirmed(deps, action))
+    return outcomes
+
+
+def _confirmed(deps: Deps, action: model.Action) -> Outcome:
+    try:
+        return Result(store.confirm_written(deps.connections.autocommit(), action))
+    except model.OutcomeUnknown as error:
+        return error
+
+
+def after_commit(deps: Deps, outcomes: Sequence[Outcome]) -> None:
+    """Wake the executor, and tell the stream gateway how far the logs have come."""
+    new = [outcome.action for outcome in outcomes if isinstance(outcome, Result) and outcome.is_new]
+    if not new:
+        return
+    crashpoints.reach("intents.after_commit")
+    deps.outbox.notifier.notify()
+    for account_id, sequence in {action.account_id: action.sequence for action in new}.items():
+        deps.hints.publish(account_id, sequence)
+
+
+def record_refusal(deps: Deps, submission: Submission, refusal: model.ControlRejected) -> None:
+    """Keep it for the statistics; it leaves no trace in the log."""
+    store.refuse(deps.connections.autocommit(), submission, refusal)
