@@ -216,7 +216,7 @@ def listen(
             executor.wake()
 
     threads = [
-        threading.Thread(target=hear, name="ear", daemon=True),
+        threading.Thread(target=hear, name="notify", daemon=True),
         threading.Thread(target=queues.listen, args=(queue_url, QUEUE, executor.wake, stop), name="queue", daemon=True),
     ]
     for thread in threads:

@@ -34,9 +34,9 @@ def prepare_executor(config: ExecutionConfig, name: str) -> Prepared:
     running = build_executor(config, engine)
 
     def loop(stop: threading.Event) -> None:
-        bells = executing.listen(running, NotifyListener(engine, SCHEMA), config.queues, stop)
+        threads = executing.listen(running, NotifyListener(engine, SCHEMA), config.queues, stop)
         running.run(stop)
-        executing.wait_for_end(bells)
+        executing.wait_for_end(threads)
 
     def ready() -> Report:
         db.ping(engine)
