@@ -20,6 +20,7 @@ from tip_testing.identity_fixtures import IdentityFixtures
 
 TOKEN_SECONDS = 6 * 3600
 SETTLE_SECONDS = 120.0
+WAITING_SECONDS = 90.0
 ENTITLEMENTS = ("controls_premium", "trading_live")
 ENVIRONMENTS = ("paper", "live")
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -82,7 +83,10 @@ class Builder:
         self.short.close()
 
     def call(self, method: str, path: str, headers: Headers, body: Any = None) -> Any:
-        answer = self.answer(method, path, headers, body)
+        """What is answered. After many invented keys a new credential of the same address has to wait, and does."""
+        deadline = time.monotonic() + WAITING_SECONDS
+        while (answer := self.answer(method, path, headers, body)).status == 429 and time.monotonic() < deadline:
+            time.sleep(int(answer.header("retry-after") or 1))
         if answer.status >= 400:
             raise RuntimeError(f"{method} {path}: {answer.status} {answer.text[:300]}")
         return answer.json() if answer.body else None

@@ -24,6 +24,7 @@ _RELEASED = threading.Event()
 _MEETING = threading.Barrier(int(os.environ["WEB_THREADS"]), timeout=20)
 
 
+COMPUTED_S = 0.2
 LARGE = 32 * 1024 * 1024
 PAGE = 60_000
 
@@ -91,6 +92,10 @@ def _told(environ: dict[str, Any]) -> str:
         _RELEASED.wait(20)
     if path == "/release":
         _RELEASED.set()
+    if path == "/compute":
+        until = time.thread_time() + COMPUTED_S
+        while time.thread_time() < until:
+            pass
     if path == "/slow":
         _BEGUN.append(path)
         time.sleep(1.0)

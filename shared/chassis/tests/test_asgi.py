@@ -16,6 +16,8 @@ import pytest
 
 from .served import Server
 
+COMPUTED_S = 0.2  # as served_app has it
+
 
 @pytest.fixture
 def server() -> Iterator[Server]:
@@ -109,6 +111,29 @@ def test_a_tenant_that_holds_all_it_can_get_leaves_threads_to_another(
 
     assert (begun, newcomer) == (f"200 {share}", "200 GET /new 0")
     assert told == {"429": 20 - share, "200": share}
+
+
+def test_a_tenant_pauses_after_a_heavy_request_twice_as_long_as_it_computed_while_another_is_there(
+    server: Server,
+) -> None:
+    heavy, done = "GET /compute?limit=100 HTTP/1.1\r\nx-api-key: loud", threading.Event()
+
+    def keep_asking() -> None:
+        with closing(server.open()) as line:
+            while not done.wait(0.05):
+                server.ask(line, "GET /known HTTP/1.1\r\nx-api-key: quiet")
+
+    with closing(server.open()) as loud, ThreadPoolExecutor(1) as quiet:
+        quiet.submit(keep_asking)
+        try:
+            assert server.ask(loud, heavy) == "200 GET /compute 0"
+            began = time.monotonic()
+            assert server.ask(loud, heavy) == "200 GET /compute 0"
+            took = time.monotonic() - began
+        finally:
+            done.set()
+
+    assert took >= 2 * COMPUTED_S + COMPUTED_S - 0.02
 
 
 def test_the_first_request_of_a_credential_is_answered_with_its_body_as_any_other(server: Server) -> None:

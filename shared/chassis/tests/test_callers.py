@@ -50,6 +50,24 @@ def test_a_credential_counts_against_its_organization_once_it_was_verified() -> 
     assert callers.classify(request(x_api_key="K")).caller.trust is Trust.UNVERIFIED
 
 
+def test_a_tenant_is_alone_until_another_one_comes_and_again_a_second_after_it_went() -> None:
+    clock = Clock()
+    callers = Callers(clock=clock)
+    for name in ("mine", "mine_too", "theirs"):
+        verified(callers, key_of(UUID(int=len(name.split("_")[0]))), x_api_key=name)
+    mine = callers.classify(request(x_api_key="mine")).caller
+    callers.classify(request(x_api_key="mine_too"))
+    callers.classify(request(x_api_key="strange"))
+    assert callers.is_alone(mine)
+
+    callers.classify(request(x_api_key="theirs"))
+    callers.classify(request(x_api_key="mine"))
+    assert not callers.is_alone(mine)
+
+    clock.now += 1.1
+    assert callers.is_alone(mine)
+
+
 def test_the_same_text_in_another_header_is_another_credential() -> None:
     callers = Callers()
     verified(callers, key_of(uuid4()), x_api_key="k")

@@ -108,6 +108,24 @@ async def test_heavy_requests_of_a_tenant_run_one_at_a_time_and_light_ones_besid
 
 
 @in_a_loop
+async def test_after_a_heavy_request_its_tenant_pauses_with_the_next_and_its_thread_is_free_at_once() -> None:
+    office = Office()
+    await office.send(caller("loud", "a"), caller("loud", "b"), heavy=True)
+    [first] = office.running
+    office.running.remove(first)
+    office.queue.release(first, pause_s=0.05)
+    await settled()
+    assert not office.running
+
+    await office.send(caller("loud", "reader"))
+    await office.send(caller("quiet"), heavy=True)
+    assert office.tenants == {"loud": 1, "quiet": 1}
+
+    await asyncio.sleep(0.1)
+    assert office.tenants == {"loud": 2, "quiet": 1}
+
+
+@in_a_loop
 async def test_strangers_share_one_thread_however_many_addresses_they_have() -> None:
     office = Office()
     await office.send(*[caller(f"10.0.0.{number}", trust=Trust.UNVERIFIED) for number in range(50)])
@@ -115,6 +133,20 @@ async def test_strangers_share_one_thread_however_many_addresses_they_have() -> 
 
     await office.send(caller("quiet"))
     assert office.tenants["quiet"] == 1
+
+
+@in_a_loop
+async def test_after_a_pause_of_strangers_the_next_one_runs() -> None:
+    office = Office()
+    await office.send(*[caller(f"10.0.0.{number}", trust=Trust.UNVERIFIED) for number in range(2)])
+    [first] = office.running
+    office.running.remove(first)
+    office.queue.release(first, pause_s=0.05)
+    await settled()
+    assert not office.running
+
+    await asyncio.sleep(0.1)
+    assert len(office.running) == 1
 
 
 @in_a_loop

@@ -39,6 +39,10 @@ _LOOK_S = 0.05
 # How long a thread that computes keeps the interpreter while others want it. A request asks for it some twenty times,
 # so with Python's own five milliseconds one verification would add a tenth of a second to every read beside it.
 _SWITCH_S = 0.001
+# How long a tenant's heavy requests pause, and strangers' after a refused one, by what each has computed: with one at a
+# time in each process they take a third of a core of it at most. A tenant that is alone need not pause.
+_PAUSE_FACTOR = 2.0
+_LONGEST_PAUSE_S = 2.0
 _LONG_LIST = re.compile(rb"(?:^|&)limit=[0-9]{3}")
 
 
@@ -133,13 +137,16 @@ class Bridge:
             raise QueueFull
         loop = asyncio.get_running_loop()
         slot = await self._queue.acquire(check.caller, heavy=heavy, arrived=scope[http_rules.ARRIVED])
-        work = self._threads.submit(function, *arguments)
+        computed = _Computed(function)
+        work = self._threads.submit(computed, *arguments)
         # Not when the caller stops waiting: the thread is taken until the work has ended.
-        work.add_done_callback(lambda _: loop.call_soon_threadsafe(self._end, slot, check))
+        work.add_done_callback(lambda _: loop.call_soon_threadsafe(self._end, slot, check, computed.seconds))
         return await asyncio.wrap_future(work)
 
-    def _end(self, slot: Slot, check: CredentialCheck) -> None:
-        self._queue.release(slot)
+    def _end(self, slot: Slot, check: CredentialCheck, computed_s: float) -> None:
+        costly = slot.heavy or (check.refused and slot.caller.trust is Trust.UNVERIFIED)
+        pauses = costly and not self.callers.is_alone(slot.caller)
+        self._queue.release(slot, pause_s=min(_PAUSE_FACTOR * computed_s, _LONGEST_PAUSE_S) if pauses else 0.0)
         self.callers.settle(check)
 
     def _call(self, check: CredentialCheck, environ: Environ) -> Answer | None:
@@ -165,6 +172,20 @@ class Bridge:
             if hasattr(chunks, "close"):
                 chunks.close()
         return Answer(*started[-1], body)
+
+
+class _Computed:
+    """A function that is called once, and the processor time it took in its thread."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function, self.seconds = function, 0.0
+
+    def __call__(self, *arguments: Any) -> Any:
+        began = time.thread_time()
+        try:
+            return self._function(*arguments)
+        finally:
+            self.seconds = time.thread_time() - began
 
 
 async def read(receive: Receive) -> bytes | None:

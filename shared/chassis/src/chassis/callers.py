@@ -18,6 +18,7 @@ from chassis.principals import Kind, Principal
 
 _MOST_KNOWN = 10_000
 _WINDOW_S = 60.0
+_PRESENT_S = 1.0  # how long after its last request a tenant counts as there
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -69,6 +70,7 @@ class Callers:
         self._trusted_proxies, self._refused_per_minute, self._clock = trusted_proxies, refused_per_minute, clock
         self._known: LruCache[bytes, Caller] = LruCache(_MOST_KNOWN)
         self._refusals: LruCache[str, tuple[float, float]] = LruCache(_MOST_KNOWN)
+        self._last_request: LruCache[str, float] = LruCache(2)  # of the two verified tenants that came last
 
     def classify(self, scope: Mapping[str, Any]) -> "CredentialCheck":
         """The caller of an ASGI request."""
@@ -86,6 +88,7 @@ class Callers:
         known = self._known.get(digest)
         if known:
             self._known.move_to_end(digest)
+            self._last_request.put(known.tenant, self._clock())
             return CredentialCheck(digest, known)
         address = self._address(scope, forwarded)
         trust = Trust.UNVERIFIED if credentials else Trust.ANONYMOUS
@@ -103,6 +106,11 @@ class Callers:
     def must_wait(self, caller: Caller) -> bool:
         """Whether so many credentials from this address were refused that no further one is looked at now."""
         return caller.trust is Trust.UNVERIFIED and self._refusals_of(caller.tenant) >= self._refused_per_minute
+
+    def is_alone(self, caller: Caller) -> bool:
+        """Whether no other tenant has sent a request within the last second."""
+        since = self._clock() - _PRESENT_S
+        return not any(at > since for tenant, at in self._last_request.items() if tenant != caller.tenant)
 
     def _refusals_of(self, address: str) -> float:
         """A leaky bucket: it empties at as many a minute as it holds."""

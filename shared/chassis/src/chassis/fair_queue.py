@@ -1,8 +1,10 @@
 """Who gets the next thread of a web process: a fair queue by tenant, on the event loop.
 
 No tenant holds more than a part of the threads, whatever it sends, and of heavy requests (batches, verifications, long
-lists) one at a time. What it sends beyond that waits here, where it costs nothing, and tenants take turns when a thread
-is free. A request that waits for too long, or finds too many of its tenant waiting, is refused.
+lists) one at a time. After a heavy request its tenant pauses with the next one, and after a refused credential
+strangers do, as long as whoever releases the slot says. What a tenant sends beyond that waits here, where it costs
+nothing, and tenants take turns when a thread is free. A request that waits for too long, or finds too many of its
+tenant waiting, is refused.
 
 Requests are grouped by their caller's trust, its tenant, their weight and their principal, groups within groups, and
 each group has its share. Of the requests in one narrowest group either all may run or none, and a group that has used
@@ -97,8 +99,17 @@ class FairQueue:
             raise
         return slot
 
-    def release(self, slot: Slot) -> None:
-        self._running.subtract(_counted(slot))
+    def release(self, slot: Slot, *, pause_s: float = 0.0) -> None:
+        """Free the thread at once. For the pause a heavy request counts on as its tenant's, any other by its trust."""
+        counted = _counted(slot)
+        if pause_s > 0:
+            paused = slot.groups[:3] if slot.heavy else slot.groups[:1]
+            counted.remove(paused)
+            asyncio.get_running_loop().call_later(pause_s, self._free, [paused])
+        self._free(counted)
+
+    def _free(self, counted: Sequence[object]) -> None:
+        self._running.subtract(counted)
         self._running += Counter()  # forget those who have nothing running
         while self._has_room() and (following := self._next(self._waiting)):
             self._dequeue(following, served=True)

@@ -14,7 +14,7 @@ from intents.signing import signature_is_valid
 from intents.usecases.deps import Deps
 
 VERIFIED_AT_ONCE = 1_000  # some 200 ms of work: a long log is verified by many calls, among which others get their turn
-_VERIFIED_PAGE = 250
+_VERIFIED_PAGE = 50
 STATEMENT_LIMIT_MS = 1_000  # of reads that can be long; others have the connection's own limit
 
 
