@@ -93,6 +93,7 @@ def start(
     `before` is put in front of the command.
     """
     log, environment = log or _new_log(), {**os.environ, **environment}
+    log.touch()
     if not before and can_fork(arguments, environment):
         running = Running(ForkedProcess(arguments[1], arguments[2:], environment, log), log)
     else:

@@ -31,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    shutil.rmtree(config.stash[_HOME], ignore_errors=True)
+    shutil.rmtree(config.stash.get(_HOME, ""), ignore_errors=True)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
