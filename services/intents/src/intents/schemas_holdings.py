@@ -1,6 +1,5 @@
 """The JSON of what an account holds."""
 
-from decimal import Decimal
 from typing import Any
 
 from marshmallow import Schema, fields
@@ -11,7 +10,7 @@ from chassis.fields import Identifier, Instant
 class Amount(fields.String):
     """A decimal as text, with a sign where it is negative."""
 
-    def _serialize(self, value: Decimal | None, attr: str | None, obj: Any, **kwargs: Any) -> str | None:  # noqa: ARG002
+    def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> str | None:  # noqa: ARG002
         return None if value is None else format(value, "f")
 
 
