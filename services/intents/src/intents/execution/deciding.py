@@ -6,8 +6,11 @@ from intents.execution.clock import elapsed
 from intents.execution.work import OPERATOR_REQUIRED, Decided, Later, Unknown, Verdict, Work
 from intents.model import Status, Update
 
-FRESH_SECONDS = 2.0
-"""How old what is known of halts and cancels may be when the request is written."""
+FRESH_SECONDS = 1.0
+"""How old what is known of halts and cancels may be when the request is written. A halt holds two seconds after it was
+answered: the other second is for the way from this last look to the wire, on a machine that has too much to do."""
+LONGEST_WAIT_SECONDS = 2.0
+"""After which a claimed command that still waits for its turn is left to the next claim."""
 GONE_SECONDS = 60.0
 
 CANCELED_BEFORE_SENT = "CANCELED_BEFORE_SENT"
@@ -23,7 +26,7 @@ def is_fresh(work: Work) -> bool:
 
 def decide_here(work: Work) -> Verdict | None:
     """What is settled without the broker, or None if it has to be sent."""
-    if not is_fresh(work):
+    if elapsed() - work.claimed.at > LONGEST_WAIT_SECONDS:
         return TOO_OLD  # it waited for others
     if work.broker is None:
         return _account_gone(work)
