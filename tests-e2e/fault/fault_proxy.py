@@ -8,15 +8,18 @@
 Without a rule everything passes, the websocket included. The first rule that fits acts on a request.
 """
 
+import io
 import socket
 import socketserver
+import struct
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from http.client import HTTPConnection, HTTPException, parse_headers
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import Any, BinaryIO, Self
 
 from fault_requests import (
     Answer,
@@ -62,6 +65,8 @@ __all__ = [
 
 HOST = "127.0.0.1"
 UPSTREAM_SECONDS = 60.0
+_SO_TIMESTAMPNS = 35
+_TIMESPEC = struct.Struct("@qq")
 
 
 class BrokerProxy:
@@ -205,8 +210,9 @@ class _Handler(socketserver.BaseRequestHandler):
 
     def handle(self) -> None:
         self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        with suppress(OSError), self.server.proxy.serving(self.request), self.request.makefile("rb") as lines:
-            while (request := _read(lines)) is not None:
+        arrivals = Arrivals(self.request)
+        with suppress(OSError), self.server.proxy.serving(self.request), io.BufferedReader(arrivals) as lines:
+            while (request := _read(lines, arrivals)) is not None:
                 fault = self.server.proxy.fault_for(request)
                 if fault is passing and request.headers.get("Upgrade", "").lower() == "websocket":
                     self.server.proxy.stream(request, self.request)
@@ -220,11 +226,29 @@ class _Handler(socketserver.BaseRequestHandler):
         self.request.close()  # at once: a reset, if the exchange was cut
 
 
-def _read(lines: BinaryIO) -> Request | None:
+class Arrivals(io.RawIOBase):
+    """What a socket receives, and when the kernel had the last of it: on a busy machine the reader may look late."""
+
+    def __init__(self, source: socket.socket) -> None:
+        self._source, self.last_at = source, 0.0
+        if sys.platform == "linux":
+            source.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count, ancillary, _flags, _address = self._source.recvmsg_into([buffer], socket.CMSG_SPACE(_TIMESPEC.size))
+        stamps = [_TIMESPEC.unpack(data) for _level, kind, data in ancillary if kind == _SO_TIMESTAMPNS]
+        self.last_at = stamps[-1][0] + stamps[-1][1] / 1e9 if stamps else time.time()
+        return count
+
+
+def _read(lines: BinaryIO, arrivals: Arrivals) -> Request | None:
     """The next request; None when the platform has closed the connection."""
     first = lines.readline(65_536).split()
     if len(first) != 3:
         return None
     headers = parse_headers(lines)
     body = lines.read(int(headers.get("Content-Length", 0)))
-    return Request(first[0].decode(), first[1].decode(), headers, body, time.time())
+    return Request(first[0].decode(), first[1].decode(), headers, body, arrivals.last_at)

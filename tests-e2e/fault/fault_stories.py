@@ -3,6 +3,7 @@
 import random
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,8 +16,11 @@ Json = dict[str, Any]
 QUICK = "QUICK"
 """A symbol that fills at once; its quote is set when the run begins."""
 BID, ASK = "9.99", "10"
+LOW, HIGH = "9.9", "10.1"
 LEFT_ALONE = 0.12
-"""Share of the stories whose orders nobody cancels: some stay open until the end, but not so many that they count."""
+"""Share of the stories whose orders nobody cancels for long."""
+LONGEST_LEFT = 10
+"""Orders that a trader leaves alone before it cancels the oldest: a long run has no more of them open than a short."""
 TRICKLES = ("SIM.TRICKLE5", "SIM.TRICKLE20", "SIM.TRICKLE60")
 SCRIPTED = (
     "SIM.PARTIAL50",
@@ -64,6 +68,7 @@ class Trader:
     created: Callable[[], object]
     """Called for every intent that was accepted."""
     simple: int = 42
+    _left: deque[Json] = field(default_factory=deque)
 
     def run(self, more: Callable[[], bool]) -> None:
         stories = {
@@ -79,12 +84,16 @@ class Trader:
         }
         while more():
             self.dice.choices(list(stories), list(stories.values()))[0]()
+            if len(self._left) > LONGEST_LEFT:
+                self._cancel(self._left.popleft())
 
     # ---- stories
 
     def _simple(self) -> None:
         """Fills at once, in every kind of order; now and then it rests for good."""
-        self._create(QUICK, str(self.dice.randint(1, 5)))
+        created = self._create(QUICK, str(self.dice.randint(1, 5)))
+        if created and _rests(created):
+            self._left.append(created)
 
     def _canceled(self) -> None:
         created = self._create(self.dice.choice(("SIM.OPEN", *TRICKLES)), str(self.dice.randint(5, 30)))
@@ -107,9 +116,8 @@ class Trader:
                 self._at_once(created, [replace, self.dice.choice((other, lambda: self._cancel(created)))])
             else:
                 replace()
-        if self.dice.random() > LEFT_ALONE:
-            self._pause()
-            self._cancel(created)
+        self._pause()
+        self._cancel_or_leave(created)
 
     def _filled_in_part(self) -> None:
         """Half is filled at once, so that every replacement has to count it."""
@@ -126,8 +134,7 @@ class Trader:
         if self.dice.random() < 0.3:
             self._replacing(created, self._limit(str(self.dice.randint(1, 12))))()
             self._pause()
-        if self.dice.random() > LEFT_ALONE:
-            self._cancel(created)
+        self._cancel_or_leave(created)
 
     def _batch(self) -> None:
         account = self.accounts.any(self.dice)
@@ -212,13 +219,19 @@ class Trader:
         payload = {"ref_intent_id": created["intent_id"]}
         return self.client.twin().command(created["account_id"], "CANCEL", payload)
 
+    def _cancel_or_leave(self, created: Json | None) -> None:
+        if created and self.dice.random() < LEFT_ALONE:
+            self._left.append(created)
+        else:
+            self._cancel(created)
+
     def _at_once(self, created: Json | None, work: list[Callable[[], object]]) -> None:
         if created is not None:
             run_together(work)
 
     def _spec(self, side: str, symbol: str, quantity: str) -> Json:
         """Any kind of order, mostly at a price at which it trades at once."""
-        low, high = ("9.9", "10.1") if symbol == QUICK else ("99", "101")
+        low, high = (LOW, HIGH) if symbol == QUICK else ("99", "101")
         trades, rests = (high, low) if side == "BUY" else (low, high)
         rest = self.dice.random() < 0.03
         limit, stop = (rests, trades) if rest else (trades, rests)  # a stop is the other way round
@@ -239,6 +252,14 @@ class Trader:
 
     def _pause(self) -> None:
         time.sleep(self.dice.choice((0.0, 0.0, 0.02, 0.1, 0.3)))
+
+
+def _rests(created: Json) -> bool:
+    """Whether an order in QUICK waits for a price that does not come."""
+    [terms] = created["spec"].values()
+    rests, trades = (LOW, HIGH) if created["order_side"] == "BUY" else (HIGH, LOW)
+    waits = terms["limit_price"] == rests if "limit_price" in terms else terms.get("stop_price") == trades
+    return waits and terms.get("time_in_force") not in ("IOC", "FOK")
 
 
 def _keep(actions: list[Json | None], client: Client, account: str, payload: Json, key: str) -> None:

@@ -1,7 +1,10 @@
 """The proxy does to a real paper broker's requests what a scenario relies on, and nothing else."""
 
+import io
 import json
+import socket
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +20,7 @@ from tip_testing.processes import running
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fault_proxy import (
+    Arrivals,
     BrokerProxy,
     Hold,
     answer,
@@ -164,3 +168,18 @@ def test_the_stream_passes_can_be_changed_and_cut(client, proxy):
         proxy.cut_streams()
         with pytest.raises(ConnectionClosed):
             stream.recv(10)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says when a socket received something")
+def test_a_request_counts_as_arrived_when_the_kernel_had_it_however_late_the_proxy_looks() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as sender:
+        receiver, _ = server.accept()
+        with receiver:
+            arrivals = Arrivals(receiver)
+            began = time.time()
+            sender.sendall(b"POST /v2/orders HTTP/1.1\r\n")
+            time.sleep(0.5)
+
+            assert io.BufferedReader(arrivals).readline() == b"POST /v2/orders HTTP/1.1\r\n"
+
+    assert began - 0.1 <= arrivals.last_at < began + 0.4

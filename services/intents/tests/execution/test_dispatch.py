@@ -215,7 +215,7 @@ def test_nothing_is_sent_once_the_lease_is_anothers():
     assert market.sent == []
 
 
-@pytest.mark.parametrize(("age", "lease"), [(2.1, 60.0), (0.0, 3.9)])
+@pytest.mark.parametrize(("age", "lease"), [(1.1, 60.0), (0.0, 3.9)])
 def test_the_last_check_is_where_the_request_is_written(age, lease):
     """A process that was stopped after everything else was checked: the age of the facts goes on meanwhile."""
     market, given = Market(), command()

@@ -16,8 +16,11 @@ from intents.execution.model.verdicts import (
 )
 from intents.model import Status, Update
 
-FRESH_SECONDS = 2.0
-"""How old what is known of halts and cancels may be when the request is written."""
+FRESH_SECONDS = 1.0
+"""How old what is known of halts and cancels may be when the request is written. A halt holds two seconds after it was
+answered: the other second is for the way from this last check to the wire, on a machine that has too much to do."""
+LONGEST_WAIT_SECONDS = 2.0
+"""After which a claimed command that still waits for its turn is left to the next claim."""
 GONE_SECONDS = 60.0
 
 TOO_OLD = RetryLater(0.0, "claimed_too_long_ago")
@@ -29,7 +32,7 @@ def is_fresh(command: LeasedCommand) -> bool:
 
 def decide_locally(command: LeasedCommand) -> Verdict | None:
     """What is settled without the broker, or None if it has to be sent."""
-    if not is_fresh(command):
+    if elapsed() - command.snapshot.at > LONGEST_WAIT_SECONDS:
         return TOO_OLD  # it waited for others
     if command.broker is None:
         return _account_gone(command)
