@@ -19,7 +19,7 @@ from urllib.parse import unquote_to_bytes
 
 from gunicorn.workers.gasgi import ASGIWorker
 
-from chassis import http_rules
+from chassis import http_rules, process
 from chassis.callers import CREDENTIAL_CHECK, Callers, CredentialCheck, Reclassified, Trust
 from chassis.fair_queue import REFUSED, WAIT_S, FairQueue, QueueFull, Slot
 from chassis.http_connection import Connection
@@ -35,12 +35,9 @@ Answer = tuple[int, Headers, bytes]
 
 _STILL_OPEN_S = 0.5  # how long after its last request a stopping worker waits for one more on an open connection
 _LOOK_S = 0.05
-# How long a thread that computes keeps the interpreter while others want it. A request asks for it some twenty times,
-# so with Python's own five milliseconds one verification would add a tenth of a second to every read beside it.
-_SWITCH_S = 0.001
 # How long a tenant's heavy requests pause, and strangers' after a refused one, by what each has computed: with one at a
-# time in each process they take a third of a core of it at most. A tenant that is alone need not pause.
-_PAUSE_FACTOR = 2.0
+# time in each process they take a fifth of a core of it at most. A tenant that is alone need not pause.
+_PAUSE_FACTOR = 4.0
 _LONGEST_PAUSE_S = 2.0
 _LONG_LIST = re.compile(rb"(?:^|&)limit=[0-9]{3}")
 
@@ -286,7 +283,7 @@ class Worker(ASGIWorker):  # type: ignore[misc]
 
     def load_wsgi(self) -> None:
         """An app that has no front of its own gets the plain one."""
-        sys.setswitchinterval(_SWITCH_S)
+        sys.setswitchinterval(process.SWITCH_S)
         app = self.app.wsgi()
         callers = getattr(app, "extensions", {}).get("callers")
         self.asgi: Bridge = (app if isinstance(app, Bridge) else Bridge(app, callers)).start(self.cfg.threads)
