@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections import Counter
 from itertools import pairwise
 from typing import Any
@@ -29,8 +30,8 @@ def test_nobody_is_served_twice_while_another_waits(items: list[tuple[str, int]]
     for item in items:
         queue.add(item[0], item)
     taken = []
-    while queue:
-        taken.append(queue.take())
+    while item := queue.take():
+        taken.append(item)
 
     left = Counter(key for key, _ in items)
     for before, after in pairwise(taken):
@@ -57,6 +58,23 @@ def test_a_thread_goes_to_whoever_has_waited_least_lately() -> None:
     asyncio.run(scenario())
 
     assert begun.index("b") <= 2 and begun.count("a") == 50
+
+
+def test_while_others_are_there_the_functions_of_one_key_begin_apart() -> None:
+    async def begun(*others: str) -> dict[str, list[float]]:
+        threads, times = FairThreads(2, "test", apart_s=0.05), dict[str, list[float]]()
+
+        async def run(key: str) -> None:
+            await threads.run(key, lambda: times.setdefault(key, []).append(time.monotonic()))
+
+        await asyncio.gather(*map(run, (*others, "a", "a", "a", *others)))
+        threads.close()
+        return times
+
+    alone, crowded = asyncio.run(begun()), asyncio.run(begun("b"))
+
+    assert len(alone["a"]) == 3
+    assert all(later - earlier >= 0.045 for earlier, later in pairwise(crowded["a"]))
 
 
 def test_what_is_given_up_before_its_turn_is_never_begun() -> None:

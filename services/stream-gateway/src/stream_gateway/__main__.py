@@ -2,6 +2,7 @@
 
 import logging
 import os
+import sys
 from functools import partial
 
 from chassis import process
@@ -13,6 +14,7 @@ from stream_gateway.config import Config
 def main() -> None:
     with stop_on_bad_configuration("stream-gateway"):
         config = Config.from_env()
+    sys.setswitchinterval(process.SWITCH_S)
     try:
         process.run("stream-gateway", partial(serve, config), log_format=config.log_format, level=config.log_level)
     except SystemExit as ended:

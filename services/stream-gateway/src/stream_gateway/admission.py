@@ -20,6 +20,8 @@ Admitted = tuple[Caller, Account, Subscription]
 
 _KNOWN_THREADS = 2
 _STRANGERS_THREADS = 2
+_APART_S = 0.015
+"""Between two openings of one organization while others are there: they take a third of a core at most."""
 STRANGERS_PENDING = 500
 """Of one address."""
 _ADMITTING_S = 10.0
@@ -38,7 +40,9 @@ class Admission:
 
     def __init__(self, quota: StreamQuota, refusals_per_minute: int) -> None:
         self._quota = quota
-        self._known_threads = FairThreads(_KNOWN_THREADS, "admit", most_waiting=quota.limits.per_organization)
+        self._known_threads = FairThreads(
+            _KNOWN_THREADS, "admit", most_waiting=quota.limits.per_organization, apart_s=_APART_S
+        )
         self._strangers = FairThreads(_STRANGERS_THREADS, "admit-unknown", most_waiting=STRANGERS_PENDING)
         self._strangers_pending = ConcurrencyLimiter(STRANGERS_PENDING)
         self._refusals = Refusals(refusals_per_minute)

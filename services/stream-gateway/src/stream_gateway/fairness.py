@@ -2,17 +2,21 @@
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from chassis.callers import LruCache
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 WRITES_PER_PASS = 256
 """Some ten milliseconds of work, by which one organization can delay another; fewer cost throughput."""
+_PRESENT_S = 1.0
+"""How long after its last request a key counts as present."""
 
 
 class QueueFull(Exception):
@@ -52,8 +56,11 @@ class RoundRobin(Generic[Item]):
             queue = self._queues[key] = deque()
         queue.append(item)
 
-    def take(self) -> Item:
-        key = next(iter(self._queues))
+    def take(self, resting: Collection[Hashable] = ()) -> Item | None:
+        """The next item of a key that is not resting."""
+        key = next((key for key in self._queues if key not in resting), None)
+        if key is None:
+            return None
         queue = self._queues.pop(key)
         item = queue.popleft()
         if queue:
@@ -67,31 +74,55 @@ class RoundRobin(Generic[Item]):
         return bool(self._queues)
 
 
-class FairThreads:
-    """A few threads for the event loop; what waits for them is begun round-robin by key."""
+class _Waiting(NamedTuple):
+    key: Hashable
+    outcome: asyncio.Future[Any]
+    function: Callable[[], Any]
 
-    def __init__(self, count: int, name: str, *, most_waiting: int | None = None) -> None:
+
+class FairThreads:
+    """A few threads for the event loop; what waits for them is begun round-robin by key.
+
+    While other keys are present, one key's functions begin at least `apart_s` apart.
+    """
+
+    def __init__(self, count: int, name: str, *, most_waiting: int | None = None, apart_s: float = 0.0) -> None:
         self._threads = ThreadPoolExecutor(count, name)
-        self._idle, self._most_waiting = count, most_waiting
-        self._waiting: RoundRobin[tuple[asyncio.Future[Any], Callable[[], Any]]] = RoundRobin()
+        self._idle, self._most_waiting, self._apart_s = count, most_waiting, apart_s
+        self._waiting: RoundRobin[_Waiting] = RoundRobin()
+        self._resting: set[Hashable] = set()
+        self._last_request: LruCache[Hashable, float] = LruCache(2)  # of the two keys that came last
 
     async def run(self, key: Hashable, function: Callable[[], Result]) -> Result:
         """What the function returns. Cancelled before its turn, it is never begun."""
         if self._most_waiting is not None and self._waiting.waiting(key) >= self._most_waiting:
             raise QueueFull
-        outcome: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self._waiting.add(key, (outcome, function))
+        loop = asyncio.get_running_loop()
+        outcome: asyncio.Future[Result] = loop.create_future()
+        self._last_request.put(key, loop.time())
+        self._waiting.add(key, _Waiting(key, outcome, function))
         self._begin()
         return await outcome
 
     def _begin(self) -> None:
-        while self._idle and self._waiting:
-            outcome, function = self._waiting.take()
-            if outcome.done():
+        while self._idle and (waiting := self._waiting.take(self._resting)):
+            if waiting.outcome.done():
                 continue
             self._idle -= 1
-            running = asyncio.get_running_loop().run_in_executor(self._threads, function)
-            running.add_done_callback(partial(self._finish, outcome))
+            self._rest(waiting.key)
+            running = asyncio.get_running_loop().run_in_executor(self._threads, waiting.function)
+            running.add_done_callback(partial(self._finish, waiting.outcome))
+
+    def _rest(self, key: Hashable) -> None:
+        loop = asyncio.get_running_loop()
+        since = loop.time() - _PRESENT_S
+        if self._apart_s and any(at > since for other, at in self._last_request.items() if other != key):
+            self._resting.add(key)
+            loop.call_later(self._apart_s, self._end_rest, key)
+
+    def _end_rest(self, key: Hashable) -> None:
+        self._resting.discard(key)
+        self._begin()
 
     def _finish(self, outcome: asyncio.Future[Any], finished: asyncio.Future[Any]) -> None:
         self._idle += 1
@@ -143,8 +174,7 @@ class WriteScheduler:
 
     def _next_pass(self) -> None:
         self._scheduled, self._left = False, self._per_pass
-        while self._left and self._waiting:
-            waiter = self._waiting.take()
+        while self._left and (waiter := self._waiting.take()):
             if not waiter.done():
                 waiter.set_result(None)
                 self._left -= 1

@@ -92,8 +92,7 @@ class Pump:
                 del self._told[account_id]
         positions: dict[UUID, int] = {}
         expected = 0
-        while waiting and expected < READ_EVENTS:
-            hub = waiting.take()
+        while expected < READ_EVENTS and (hub := waiting.take()):
             positions[hub.account_id] = hub.last
             expected += min(BATCH, self._told[hub.account_id] - hub.last)
         return positions

@@ -18,7 +18,7 @@ from urllib.parse import unquote_to_bytes
 
 from gunicorn.workers.gasgi import ASGIWorker
 
-from chassis import http_rules, problems, tracing
+from chassis import http_rules, problems, process, tracing
 from chassis.callers import Callers, CredentialCheck, Reclassified, Trust, credential_check
 from chassis.fair_queue import WAIT_S, FairQueue, QueueFull, Slot
 from chassis.http_connection import Connection
@@ -36,12 +36,9 @@ PlaceOf = Callable[[str, str], Place]
 
 _STILL_OPEN_S = 0.5  # how long after its last request a stopping worker waits for one more on an open connection
 _LOOK_S = 0.05
-# How long a thread that computes keeps the interpreter while others want it. A request asks for it some twenty times,
-# so with Python's own five milliseconds one verification would add a tenth of a second to every read beside it.
-_SWITCH_S = 0.001
 # How long a tenant's heavy requests pause, and strangers' after a refused one, by what each has computed: with one at a
-# time in each process they take a third of a core of it at most. A tenant that is alone need not pause.
-_PAUSE_FACTOR = 2.0
+# time in each process they take a fifth of a core of it at most. A tenant that is alone need not pause.
+_PAUSE_FACTOR = 4.0
 _LONGEST_PAUSE_S = 2.0
 _LONG_LIST = re.compile(rb"(?:^|&)limit=[0-9]{3}")
 
@@ -259,7 +256,7 @@ class Worker(ASGIWorker):  # type: ignore[misc]
 
     def load_wsgi(self) -> None:
         """An app that has no front of its own gets the plain one."""
-        sys.setswitchinterval(_SWITCH_S)
+        sys.setswitchinterval(process.SWITCH_S)
         app = self.app.wsgi()
         known = getattr(app, "extensions", {})
         front = app if isinstance(app, Bridge) else Bridge(app, known.get("callers"), known.get("place_of"))
