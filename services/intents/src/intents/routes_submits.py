@@ -13,12 +13,13 @@ from chassis.access import BadId, KeyRow, allow, charge
 from chassis.openapi import describe
 from chassis.principals import Principal, api_key
 from chassis.problems import Answer, Place, Problem
-from intents import model, schemas, schemas_submits, usecases
+from intents import model, routes, schemas, schemas_submits, usecases
 from intents.model import IdempotencyKey, Submission
-from intents.routes import STATUSES, bp, deps, json_response
+from intents.routes import STATUSES, deps, json_response
 from intents.store import FactsQuery
 from intents.usecases import PendingSubmit, Policy
 
+bp = routes.bp
 SUBMITTERS = (api_key("intent:edit"),)
 _ONCE = {"Idempotency-Key": "1 to 255 printable characters; the same key and body are done once within 24 hours."}
 

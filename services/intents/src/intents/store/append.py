@@ -194,8 +194,8 @@ def _logged(action: model.Action, row: Row | None) -> model.Action | None:
     """The action with its place in the log."""
     if row is None:
         return None
-    hashes = {"previous_hash": bytes(row.previous_hash), "hash": bytes(row.hash)}
-    return replace(action, sequence=row.sequence, **hashes)
+    previous_hash, last_hash = bytes(row.previous_hash), bytes(row.hash)
+    return replace(action, sequence=row.sequence, previous_hash=previous_hash, hash=last_hash)
 
 
 def _values(admission: model.Admission, key: model.IdempotencyKey | None, traceparent: str | None) -> dict[str, Any]:

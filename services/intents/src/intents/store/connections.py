@@ -224,7 +224,9 @@ def _settings(lock_wait_s: float | None) -> list[str]:
 
 @cache
 def _row_maker(columns: tuple[str, ...]) -> Callable[[Sequence[Any]], Row]:
-    return namedtuple("Row", columns, rename=True)._make
+    row_type: Any = namedtuple("Row", columns, rename=True)
+    make_row: Callable[[Sequence[Any]], Row] = row_type._make
+    return make_row
 
 
 def _was_closed_by_server(connection: Any) -> bool:

@@ -29,7 +29,7 @@ _REFUSE = Statement(
 
 def refuse(tx: Transaction, submission: model.Submission, refusal: model.ControlRejected) -> None:
     """Keep a refusal by controls for the statistics; it leaves no trace in the log."""
-    organization_id = submission.caller and submission.caller.organization_id
+    organization_id = submission.caller.organization_id if submission.caller else None
     tx.write(
         _REFUSE,
         (

@@ -191,7 +191,7 @@ def _lock(
     store.lock_intents(tx, account_id, [intent_id for intent_id in references if intent_id])
     tx.limit_lock_wait(deadline.left_s)
     if whole_account:
-        store.lock_account(tx, account_id, caller and caller.organization_id)
+        store.lock_account(tx, account_id, caller.organization_id if caller else None)
 
 
 def _coalesced(deps: Deps, pending: Sequence[PendingSubmit]) -> list[Outcome]:
