@@ -224,7 +224,7 @@ def _settings(lock_wait_s: float | None) -> list[str]:
 
 @cache
 def _row_maker(columns: tuple[str, ...]) -> Callable[[Sequence[Any]], Row]:
-    row_type: Any = namedtuple("Row", columns, rename=True)
+    row_type: Any = namedtuple("Row", columns, rename=True)  # type: ignore[misc] # columns of a statement
     make_row: Callable[[Sequence[Any]], Row] = row_type._make
     return make_row
 
