@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from identity.app import create_app
 from tip_testing.identity_fixtures import IdentityFixtures
 from tip_testing.platform_plugin import Platform
 from tip_testing.ports import reserved_port
-from tip_testing.processes import Running, running
+from tip_testing.processes import Running, running, start
 
 HERE = Path(__file__).parent
 PATIENCE_S = 60  # with a process that has to share a busy machine
@@ -76,11 +76,14 @@ class Canaille:
         self.port = port
         self.issuer = f"http://127.0.0.1:{self.port}"
 
-    def running(self) -> AbstractContextManager[Running]:
+    def start(self) -> None:
         command = ("-W", "ignore", str(HERE / "canaille_server.py"), str(self.port))
-        return running(
+        self._process = start(
             *command, environment={}, ready=lambda _: answers(f"{self.issuer}/.well-known/openid-configuration")
         )
+
+    def stop(self) -> None:
+        self._process.end()
 
     def environment(self) -> dict[str, str]:
         return {
@@ -145,8 +148,11 @@ class Canaille:
 @pytest.fixture(scope="session")
 def canaille() -> Iterator[Canaille]:
     provider = Canaille(reserved_port())
-    with provider.running():
+    provider.start()
+    try:
         yield provider
+    finally:
+        provider.stop()
 
 
 def answers(url: str) -> bool:
