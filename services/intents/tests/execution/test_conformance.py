@@ -38,7 +38,7 @@ def _at(address: str) -> Broker:
 class PaperMarket:
     broker: Broker
     stranger: Broker | None
-    parked_accounts: str = "SIM.OPEN"
+    resting: str = "SIM.OPEN"
     filling: str = "CONFORM"
     halving: str | None = "SIM.PARTIAL50"
     refusing: str | None = "SIM.REJECT"
