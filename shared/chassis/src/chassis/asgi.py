@@ -18,9 +18,9 @@ from urllib.parse import unquote_to_bytes
 
 from gunicorn.workers.gasgi import ASGIWorker
 
-from chassis import http_rules, problems, process, tracing
+from chassis import http_rules, problems, tracing
 from chassis.callers import Callers, CredentialCheck, Reclassified, Trust, credential_check
-from chassis.fair_queue import WAIT_S, FairQueue, QueueFull, Slot
+from chassis.fair_queue import SWITCH_S, WAIT_S, FairQueue, QueueFull, Slot
 from chassis.http_connection import Connection
 from chassis.problems import Answer, Place
 from chassis.wsgi_environ import Environ, decoded_path, environ
@@ -256,7 +256,7 @@ class Worker(ASGIWorker):  # type: ignore[misc]
 
     def load_wsgi(self) -> None:
         """An app that has no front of its own gets the plain one."""
-        sys.setswitchinterval(process.SWITCH_S)
+        sys.setswitchinterval(SWITCH_S)
         app = self.app.wsgi()
         known = getattr(app, "extensions", {})
         front = app if isinstance(app, Bridge) else Bridge(app, known.get("callers"), known.get("place_of"))
