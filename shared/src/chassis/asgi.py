@@ -19,9 +19,9 @@ from urllib.parse import unquote_to_bytes
 
 from gunicorn.workers.gasgi import ASGIWorker
 
-from chassis import http_rules, process
+from chassis import http_rules
 from chassis.callers import CREDENTIAL_CHECK, Callers, CredentialCheck, Reclassified, Trust
-from chassis.fair_queue import REFUSED, WAIT_S, FairQueue, QueueFull, Slot
+from chassis.fair_queue import REFUSED, SWITCH_S, WAIT_S, FairQueue, QueueFull, Slot
 from chassis.http_connection import Connection
 
 Scope = MutableMapping[str, Any]
@@ -283,7 +283,7 @@ class Worker(ASGIWorker):  # type: ignore[misc]
 
     def load_wsgi(self) -> None:
         """An app that has no front of its own gets the plain one."""
-        sys.setswitchinterval(process.SWITCH_S)
+        sys.setswitchinterval(SWITCH_S)
         app = self.app.wsgi()
         callers = getattr(app, "extensions", {}).get("callers")
         self.asgi: Bridge = (app if isinstance(app, Bridge) else Bridge(app, callers)).start(self.cfg.threads)

@@ -22,6 +22,10 @@ from chassis.problems import Problem
 
 WAIT_S = 5.0  # after its arrival; a stopping worker and the ingress wait longer for the answer
 MOST_WAITING = 256  # of one tenant
+SWITCH_S = 0.001
+"""How long a thread that computes keeps the interpreter while others want it, in processes that answer callers. A
+request asks for it some twenty times, so with Python's own five milliseconds one verification would add a tenth of a
+second to every read beside it."""
 
 
 REFUSED = "tip.refused"

@@ -12,11 +12,6 @@ from chassis import config, health, logs
 
 log = logs.get(__name__)
 
-SWITCH_S = 0.001
-"""How long a thread that computes keeps the interpreter while others want it, in processes that answer callers. A
-request asks for it some twenty times, so with Python's own five milliseconds one verification would add a tenth of a
-second to every read beside it."""
-
 
 def run(
     name: str,

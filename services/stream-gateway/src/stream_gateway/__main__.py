@@ -7,6 +7,7 @@ from functools import partial
 
 from chassis import process
 from chassis.config import stop_on_bad_configuration
+from chassis.fair_queue import SWITCH_S
 from stream_gateway.app import serve
 from stream_gateway.config import Config
 
@@ -14,7 +15,7 @@ from stream_gateway.config import Config
 def main() -> None:
     with stop_on_bad_configuration("stream-gateway"):
         config = Config.from_env()
-    sys.setswitchinterval(process.SWITCH_S)
+    sys.setswitchinterval(SWITCH_S)
     try:
         process.run("stream-gateway", partial(serve, config), log_format=config.log_format, level=config.log_level)
     except SystemExit as ended:
