@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -194,3 +195,9 @@ def _least_share(server: Server, pids: list[int]) -> int:
     for line in lines:
         line.close()
     return min(taken.values()) if len(taken) == 2 else 0
+
+
+def test_gunicorn_loads_no_metrics_with_the_worker_class() -> None:
+    """They look for the directory that workers share when they are loaded, and it is named after that."""
+    loaded = "import sys, chassis.asgi; sys.exit('prometheus_client' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", loaded], check=False).returncode == 0
