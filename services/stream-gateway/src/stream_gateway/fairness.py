@@ -1,6 +1,7 @@
 """Round-robin by key: whoever has much waiting gets no more at a time than whoever has little."""
 
 import asyncio
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -8,15 +9,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from chassis.callers import LruCache
+from chassis.callers import Presence
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 WRITES_PER_PASS = 256
 """Some ten milliseconds of work, by which one organization can delay another; fewer cost throughput."""
-_PRESENT_S = 1.0
-"""How long after its last request a key counts as present."""
 
 
 class QueueFull(Exception):
@@ -91,15 +90,14 @@ class FairThreads:
         self._idle, self._most_waiting, self._apart_s = count, most_waiting, apart_s
         self._waiting: RoundRobin[_Waiting] = RoundRobin()
         self._resting: set[Hashable] = set()
-        self._last_request: LruCache[Hashable, float] = LruCache(2)  # of the two keys that came last
+        self._presence: Presence[Hashable] = Presence(time.monotonic)
 
     async def run(self, key: Hashable, function: Callable[[], Result]) -> Result:
         """What the function returns. Cancelled before its turn, it is never begun."""
         if self._most_waiting is not None and self._waiting.waiting(key) >= self._most_waiting:
             raise QueueFull
-        loop = asyncio.get_running_loop()
-        outcome: asyncio.Future[Result] = loop.create_future()
-        self._last_request.put(key, loop.time())
+        outcome: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._presence.note(key)
         self._waiting.add(key, _Waiting(key, outcome, function))
         self._begin()
         return await outcome
@@ -114,11 +112,9 @@ class FairThreads:
             running.add_done_callback(partial(self._finish, waiting.outcome))
 
     def _rest(self, key: Hashable) -> None:
-        loop = asyncio.get_running_loop()
-        since = loop.time() - _PRESENT_S
-        if self._apart_s and any(at > since for other, at in self._last_request.items() if other != key):
+        if self._apart_s and not self._presence.is_alone(key):
             self._resting.add(key)
-            loop.call_later(self._apart_s, self._end_rest, key)
+            asyncio.get_running_loop().call_later(self._apart_s, self._end_rest, key)
 
     def _end_rest(self, key: Hashable) -> None:
         self._resting.discard(key)

@@ -18,7 +18,7 @@ from chassis.principals import Kind, Principal
 
 _MOST_KNOWN = 10_000
 _WINDOW_S = 60.0
-_PRESENT_S = 1.0  # how long after its last request a tenant counts as there
+_PRESENT_S = 1.0
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -61,6 +61,22 @@ class LruCache(OrderedDict[Key, Value], Generic[Key, Value]):
             self.popitem(last=False)
 
 
+class Presence(Generic[Key]):
+    """Who was here within the last second, as far as it matters to the others: the two that came last."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._last_request: LruCache[Key, float] = LruCache(2)
+
+    def note(self, key: Key) -> None:
+        self._last_request.put(key, self._clock())
+
+    def is_alone(self, key: Key) -> bool:
+        """Whether nobody else was."""
+        since = self._clock() - _PRESENT_S
+        return not any(at > since for other, at in self._last_request.items() if other != key)
+
+
 class Callers:
     """What one process knows of its callers. For one thread: the event loop's."""
 
@@ -70,7 +86,7 @@ class Callers:
         self._trusted_proxies, self._refused_per_minute, self._clock = trusted_proxies, refused_per_minute, clock
         self._known: LruCache[bytes, Caller] = LruCache(_MOST_KNOWN)
         self._refusals: LruCache[str, tuple[float, float]] = LruCache(_MOST_KNOWN)
-        self._last_request: LruCache[str, float] = LruCache(2)  # of the two verified tenants that came last
+        self._verified_tenants: Presence[str] = Presence(clock)
 
     def classify(self, scope: Mapping[str, Any]) -> "CredentialCheck":
         """The caller of an ASGI request."""
@@ -88,7 +104,7 @@ class Callers:
         known = self._known.get(digest)
         if known:
             self._known.move_to_end(digest)
-            self._last_request.put(known.tenant, self._clock())
+            self._verified_tenants.note(known.tenant)
             return CredentialCheck(digest, known)
         address = self._address(scope, forwarded)
         trust = Trust.UNVERIFIED if credentials else Trust.ANONYMOUS
@@ -109,8 +125,7 @@ class Callers:
 
     def is_alone(self, caller: Caller) -> bool:
         """Whether no other tenant has sent a request within the last second."""
-        since = self._clock() - _PRESENT_S
-        return not any(at > since for tenant, at in self._last_request.items() if tenant != caller.tenant)
+        return self._verified_tenants.is_alone(caller.tenant)
 
     def _refusals_of(self, address: str) -> float:
         """A leaky bucket: it empties at as many a minute as it holds."""
