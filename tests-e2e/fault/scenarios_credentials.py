@@ -50,6 +50,16 @@ def _asked(trial: Trial, key_id: str) -> int:
     return sum(one.key_id == key_id and is_find(one) for one in list(trial.proxy.requests))
 
 
+def _wait_until_listed(trial: Trial, key_id: str) -> None:
+    """The reconciler remembers a key pair for a moment: from now on it lists orders under this one alone."""
+    is_list = path_is("/v2/orders")
+
+    def listed() -> bool:
+        return any(one.method == "GET" and one.key_id == key_id and is_list(one) for one in list(trial.proxy.requests))
+
+    trial.wait(listed, f"orders are listed under {key_id}")
+
+
 @scenario()
 def credential_added(trial: Trial) -> None:
     """A first credential is added while an order under the account's derived pair is unknown: found under the pair."""
@@ -107,6 +117,7 @@ def credential_rotated_away(trial: Trial) -> None:
     trial.call("PUT", _path(trial, credential_id, "secret"), _secret(new_key)).raise_for_status()
     _wait_until_active(trial, credential_id, 2)
     _expect_operator_required(trial, intent_id, old_key, new_key, trial.key_id)
+    _wait_until_listed(trial, new_key)
     with trial.streams.holding(trial.symbol):  # one opened under the old credential would tell
         hold.release()
         (order,) = trial.wait(lambda: trial.orders(intent_id), "the late order at the broker")
