@@ -32,7 +32,7 @@ def test_another_key_or_place_breaks_the_seal(key: bytes, bound_to: bytes) -> No
         sealing.unseal(key, sealing.seal(KEY, b"secret", b"place"), bound_to)
 
 
-@pytest.mark.parametrize("sealed", [b"", b"short", os.urandom(12)])
+@pytest.mark.parametrize("sealed", [b"", b"short", b"\x01" * 12])
 def test_what_is_no_seal_is_refused(sealed: bytes) -> None:
     with pytest.raises(sealing.BrokenSeal):
         sealing.unseal(KEY, sealed, b"place")

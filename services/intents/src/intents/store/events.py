@@ -10,12 +10,12 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from chassis import tracing
 from intents.store.account_head import take_sequences
 
-_ONE_FOR_EACH = """
+_TAKE_ONE_FOR_EACH = take_sequences("""
     SELECT account_id, CAST(:organization_id AS uuid) AS organization_id, 1 AS sequences
     FROM unnest(:account_ids) account_id
-"""
+""")
 _EVENT_FOR_ALL = text(f"""
-    WITH head AS ({take_sequences(_ONE_FOR_EACH)})
+    WITH head AS ({_TAKE_ONE_FOR_EACH})
     INSERT INTO intents.broker_event (account_id, organization_id, sequence, id, type, payload, traceparent,
                                       occurred_at)
     SELECT account_id, organization_id, last_sequence, :id, :type, :payload, :traceparent, :occurred_at FROM head

@@ -12,10 +12,11 @@ def _columns(of: type[Position] | type[Balance]) -> str:
     return ", ".join(column.name for column in fields(of))
 
 
+_POSITION_COLUMNS, _BALANCE_COLUMNS = _columns(Position), _columns(Balance)
 _HELD = "FROM intents.position WHERE account_id = :account_id AND quantity <> 0"
-_POSITIONS = text(f"SELECT {_columns(Position)} {_HELD} ORDER BY symbol")
+_POSITIONS = text(f"SELECT {_POSITION_COLUMNS} {_HELD} ORDER BY symbol")
 _COUNT = text(f"SELECT count(*) {_HELD}")
-_BALANCE = text(f"SELECT {_columns(Balance)} FROM intents.balance WHERE account_id = :account_id")  # noqa: S608
+_BALANCE = text(f"SELECT {_BALANCE_COLUMNS} FROM intents.balance WHERE account_id = :account_id")  # noqa: S608
 
 
 def position_count(tx: Connection, account_id: UUID) -> int:

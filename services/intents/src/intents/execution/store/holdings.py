@@ -12,10 +12,10 @@ from intents.brokers.protocol import Balance, Position
 from intents.execution.store.expressions import UNCONFIRMED
 from intents.store.account_head import LOCK_EXISTING, take_sequences
 
-_NEWS_OF_ACCOUNT = """
+_TAKE_SEQUENCES = take_sequences("""
     SELECT CAST(:account_id AS uuid) AS account_id, NULL::uuid AS organization_id, count(*) AS sequences
     FROM news HAVING count(*) > 0
-"""
+""")
 # What the broker does not show any more is flat. What a fill has changed since the broker was queried stays: the next
 # reconciliation will see both. Logged is what differs, and what has moved since the broker last said how it stands.
 _POSITIONS = text(f"""
@@ -44,7 +44,7 @@ _POSITIONS = text(f"""
         SELECT saved.*, row_number() OVER (ORDER BY symbol) AS place FROM saved LEFT JOIN before USING (symbol)
         WHERE before.unconfirmed OR saved.quantity <> coalesce(before.quantity, 0)
     ), head AS (
-        {take_sequences(_NEWS_OF_ACCOUNT)}
+        {_TAKE_SEQUENCES}
     )
     INSERT INTO intents.broker_event (account_id, sequence, id, type, payload, occurred_at)
     SELECT :account_id, head.last_sequence - (SELECT count(*) FROM news) + place, gen_random_uuid(), 'BROKER_POSITION',

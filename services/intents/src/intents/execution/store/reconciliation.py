@@ -43,8 +43,9 @@ _LEASE = text(f"""
     FROM taken JOIN accounts_api.account account ON account.id = taken.account_id
 """)  # noqa: S608 - a constant
 _RELEASE = text("UPDATE intents.broker_account SET lease_until = NULL WHERE lease_token = :token")
+_CLIENT_ORDER_ID = of_key_sql("o.client_order_id")
 _KNOWN_OPEN = text(f"""
-    SELECT {of_key_sql("client_order_id")} AS client_order_id, broker_order_id, status, filled_quantity, created_at,
+    SELECT {_CLIENT_ORDER_ID} AS client_order_id, broker_order_id, status, filled_quantity, created_at,
            credential,
            (SELECT broker_account FROM intents.broker_login l
             WHERE l.account_id = o.account_id AND l.credential = o.credential) AS broker_account,
@@ -56,7 +57,7 @@ _KNOWN_OPEN = text(f"""
     FROM intents.broker_order o WHERE account_id = :account_id AND {UNENDED}
 """)  # noqa: S608 - a constant
 _OF_DELETED_ACCOUNTS = text(f"""
-    SELECT o.account_id, {of_key_sql("o.client_order_id")} AS client_order_id
+    SELECT o.account_id, {_CLIENT_ORDER_ID} AS client_order_id
     FROM (SELECT account_id, intent_id, client_order_id FROM intents.broker_order WHERE {UNENDED}) o
     JOIN intents.intent i ON i.account_id = o.account_id AND i.id = o.intent_id
     WHERE i.status NOT IN ({TERMINAL_SQL}) AND i.reason_code IS DISTINCT FROM '{OPERATOR_REQUIRED}'
