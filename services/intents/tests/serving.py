@@ -3,9 +3,9 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from flask import Flask
@@ -18,6 +18,7 @@ from intents import app as intents_app
 from intents.submit_fast_path import SubmitFastPath
 
 Answer = tuple[int, list[tuple[str, str]], bytes]
+Result = TypeVar("Result")
 
 
 @cache
@@ -25,6 +26,11 @@ def _loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="event loop", daemon=True).start()
     return loop
+
+
+def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """In the one event loop of the test's process: what a front has begun there goes on after the answer."""
+    return asyncio.run_coroutine_threadsafe(coroutine, _loop()).result()
 
 
 def create_app(environment: Mapping[str, str]) -> Flask:
@@ -57,12 +63,12 @@ def timed_together(app: Flask, requests: Sequence[EnvironBuilder]) -> list[tuple
     async def gather() -> list[tuple[TestResponse, float]]:
         return await asyncio.gather(*map(timed, requests))
 
-    return asyncio.run_coroutine_threadsafe(gather(), _loop()).result()
+    return run(gather())
 
 
 def _through(front: Bridge) -> Callable[..., Iterable[bytes]]:
     def call(environ: Mapping[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        status, headers, body = asyncio.run_coroutine_threadsafe(_answer(front, environ), _loop()).result()
+        status, headers, body = run(_answer(front, environ))
         start_response(f"{status} {HTTP_STATUS_CODES[status]}", headers)
         return [body]
 

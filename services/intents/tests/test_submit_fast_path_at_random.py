@@ -22,6 +22,7 @@ from tip_local.identity_seed import add_account
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
 
+from . import serving
 from .conftest import Desk, cancel, create, limit, replace
 from .test_controls import disable
 
@@ -150,7 +151,8 @@ def sides(
 ) -> Callable[[], tuple[Side, Side]]:
     """Makes the two ways into one app, with equal accounts."""
     organization: Organization = identity.organization(entitlements=("trading_live",))
-    fast, ordinary = (front.start(threads=8) for front in (SubmitFastPath(plain_app), Bridge(plain_app.wsgi_app)))
+    flask_only = Bridge(plain_app.wsgi_app, place_of=plain_app.extensions["place_of"])
+    fast, ordinary = (front.start(threads=8) for front in (SubmitFastPath(plain_app), flask_only))
 
     def make() -> tuple[Side, Side]:
         desks = [Desk(plain_app, platform, organization, add_account(admin, organization.id), admin) for _ in range(2)]
@@ -240,7 +242,7 @@ REQUESTS = st.one_of(PLAIN, PLAIN, PLAIN, ODD, ODD, TWICE_ODD)
 def test_both_ways_answer_alike_whatever_is_sent(sides: Callable[[], tuple[Side, Side]], requests: list[Sent]) -> None:
     fast, ordinary = sides()
 
-    answers = zip(*(asyncio.run(side.send_all(requests)) for side in (fast, ordinary)), strict=True)
+    answers = zip(*(serving.run(side.send_all(requests)) for side in (fast, ordinary)), strict=True)
 
     for one, other in answers:
         assert one == other
@@ -261,7 +263,7 @@ def test_those_who_come_together_are_answered_as_those_who_come_alone(
     async def alone() -> list[Any]:
         return [await other.tell(sent) for (_, other), sent in zip(pairs, requests, strict=True)]
 
-    assert asyncio.run(together()) == asyncio.run(alone())
+    assert serving.run(together()) == serving.run(alone())
     assert [kept(one.desk) for one, _ in pairs] == [kept(other.desk) for _, other in pairs]
 
 
