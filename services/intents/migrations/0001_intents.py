@@ -106,12 +106,12 @@ CREATE TABLE intents.position (
     updated_at      timestamptz NOT NULL,
     CONSTRAINT position_pkey PRIMARY KEY (account_id, symbol)
 );
-CREATE TABLE intents.broker_event (
+CREATE TABLE intents.account_event (
     account_id          uuid NOT NULL,
     organization_id     uuid NOT NULL,
-    sequence            bigint NOT NULL CONSTRAINT broker_event_sequence_check CHECK (sequence > 0),
+    sequence            bigint NOT NULL CONSTRAINT account_event_sequence_check CHECK (sequence > 0),
     id                  uuid NOT NULL,
-    type                text NOT NULL CONSTRAINT broker_event_type_check
+    type                text NOT NULL CONSTRAINT account_event_type_check
                         CHECK (type IN ('BROKER_ORDER', 'BROKER_TRADE', 'BROKER_POSITION', 'CONTROL', 'ACCOUNT')),
     intent_id           uuid,
     broker_execution_id text,
@@ -122,9 +122,9 @@ CREATE TABLE intents.broker_event (
     traceparent         text,
     occurred_at         timestamptz NOT NULL,
     created_at          timestamptz NOT NULL DEFAULT now(),
-    CONSTRAINT broker_event_pkey PRIMARY KEY (account_id, sequence)
+    CONSTRAINT account_event_pkey PRIMARY KEY (account_id, sequence)
 );
-CREATE INDEX broker_event_intent_idx ON intents.broker_event (account_id, intent_id, sequence);
+CREATE INDEX account_event_intent_idx ON intents.account_event (account_id, intent_id, sequence);
 CREATE TABLE intents.idempotency (
     account_id      uuid NOT NULL,
     key             text NOT NULL,
@@ -176,7 +176,7 @@ BEGIN
 END $$;
 CREATE TRIGGER action_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON intents.action
     FOR EACH STATEMENT EXECUTE FUNCTION intents.refuse_change();
-CREATE TRIGGER broker_event_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON intents.broker_event
+CREATE TRIGGER account_event_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON intents.account_event
     FOR EACH STATEMENT EXECUTE FUNCTION intents.refuse_change();
 """
 
@@ -195,12 +195,12 @@ FILL = """
 CREATE TRIGGER {table}_organization BEFORE INSERT ON intents.{table}
     FOR EACH ROW WHEN (NEW.organization_id IS NULL) EXECUTE FUNCTION intents.fill_organization();
 """
-FILLED = ("account_head", "position", "broker_event", "idempotency", "statistic", "statistic_head")
+FILLED = ("account_head", "position", "account_event", "idempotency", "statistic", "statistic_head")
 
 # Nothing of the log is ever changed or deleted, and of what stands beside it little.
 WORKER = role("intents")
 UNNEEDED = f"""
-REVOKE UPDATE, DELETE ON intents.action, intents.broker_event FROM {WORKER};
+REVOKE UPDATE, DELETE ON intents.action, intents.account_event FROM {WORKER};
 REVOKE UPDATE ON intents.refusal FROM {WORKER};
 REVOKE INSERT ON intents.intent, intents.outbox_head FROM {WORKER};
 REVOKE DELETE ON intents.account_head, intents.intent, intents.position, intents.statistic_head, intents.outbox_head,
@@ -214,7 +214,7 @@ REVOKE ALL ON FUNCTION intents.refuse_change() FROM PUBLIC;
 WEB = role("intents_web")
 GRANTS = f"""
 GRANT USAGE ON SCHEMA intents TO {WEB};
-GRANT SELECT ON intents.account_head, intents.action, intents.intent, intents.position, intents.broker_event,
+GRANT SELECT ON intents.account_head, intents.action, intents.intent, intents.position, intents.account_event,
     intents.idempotency, intents.statistic, intents.statistic_head, intents.tally TO {WEB};
 GRANT INSERT ON intents.account_head, intents.action, intents.intent, intents.idempotency, intents.refusal,
     intents.statistic TO {WEB};
@@ -237,16 +237,16 @@ CREATE VIEW intents.tally WITH (security_invoker = true) AS
     SELECT account_id, sequence, intent_created_at, 'status', from_status, -1 FROM intents.action
     WHERE from_status IS NOT NULL
     UNION ALL
-    SELECT account_id, sequence, intent_created_at, 'status', to_status, 1 FROM intents.broker_event
+    SELECT account_id, sequence, intent_created_at, 'status', to_status, 1 FROM intents.account_event
     WHERE to_status IS NOT NULL
     UNION ALL
-    SELECT account_id, sequence, intent_created_at, 'status', from_status, -1 FROM intents.broker_event
+    SELECT account_id, sequence, intent_created_at, 'status', from_status, -1 FROM intents.account_event
     WHERE from_status IS NOT NULL
     UNION ALL
     SELECT account_id, sequence, intent_created_at,
            CASE to_status WHEN 'FILLED' THEN 'fill_ms' ELSE 'submit_ms' END,
            ceil(4 * log(2, greatest(1, 1000 * extract(epoch FROM created_at - intent_created_at))::numeric))::text, 1
-    FROM intents.broker_event
+    FROM intents.account_event
     WHERE (to_status = 'FILLED' AND from_status <> 'FILLED')
        OR (to_status = 'ACCEPTED' AND from_status IN ('PENDING', 'SUBMITTED'));
 """
@@ -265,7 +265,7 @@ CREATE VIEW intents_api.event_log AS
                'previous_hash', encode(previous_hash, 'hex'), 'hash', encode(hash, 'hex')) AS payload
     FROM intents.action
     UNION ALL
-    SELECT account_id, sequence, id, type, occurred_at, traceparent, payload FROM intents.broker_event;
+    SELECT account_id, sequence, id, type, occurred_at, traceparent, payload FROM intents.account_event;
 CREATE VIEW intents_api.account_head AS SELECT account_id, last_sequence FROM intents.account_head;
 """
 
@@ -276,7 +276,7 @@ TABLE_NAMES = (
     "statistic",
     "refusal",
     "idempotency",
-    "broker_event",
+    "account_event",
     "position",
     "intent",
     "action",

@@ -73,7 +73,7 @@ def test_cancel_racing_fill_and_replace_ends_in_one_consistent_story(desk: Desk)
     assert desk.get("/verify").json["valid"] is True
     told = desk.execute(
         "SELECT from_status, to_status, intent_id FROM intents.action WHERE account_id = :account_id UNION ALL "
-        "SELECT from_status, to_status, intent_id FROM intents.broker_event "
+        "SELECT from_status, to_status, intent_id FROM intents.account_event "
         "WHERE account_id = :account_id AND to_status IS NOT NULL"
     ).all()
     begun, ended = [row[0] for row in told if row[0]], [row[1] for row in told]

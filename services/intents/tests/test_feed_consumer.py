@@ -99,7 +99,7 @@ def test_an_account_deleted_before_its_creation_is_heard_of_holds_up_nobody(
     assert drain(desk) == 2
 
     assert [payload["event_type"] for _, _, payload in events(desk)] == ["account.updated"]
-    assert [row["organization_id"] for row in deleted.rows("broker_event")] == [deleted.organization.id]
+    assert [row["organization_id"] for row in deleted.rows("account_event")] == [deleted.organization.id]
 
 
 def test_many_that_drain_at_once_write_each_event_once(desk: Desk) -> None:

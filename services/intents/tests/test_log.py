@@ -1,4 +1,4 @@
-"""The action log: append-only, chained, and one with the broker events."""
+"""The action log: append-only, chained, and one with the account events."""
 
 import json
 from collections.abc import Callable
@@ -24,7 +24,7 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize("table", ["action", "broker_event"])
+@pytest.mark.parametrize("table", ["action", "account_event"])
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("role", ["intents", "superuser"])
 def test_the_database_lets_nobody_change_the_log(desk: Desk, table: str, change: str, role: str) -> None:
@@ -42,7 +42,7 @@ def test_the_database_lets_nobody_change_the_log(desk: Desk, table: str, change:
 
 @pytest.mark.parametrize("sequence", [0, -1])
 @pytest.mark.parametrize(
-    ("role", "table"), [("intents", "action"), ("intents_web", "action"), ("intents", "broker_event")]
+    ("role", "table"), [("intents", "action"), ("intents_web", "action"), ("intents", "account_event")]
 )
 def test_nothing_is_written_before_the_place_where_verification_begins(
     desk: Desk, role: str, table: str, sequence: int
@@ -166,20 +166,20 @@ def accepted(desk: Desk, intent_id: str, name: str) -> None:
 
 
 def forget_event(desk: Desk, sequence: int) -> None:
-    desk.execute("ALTER TABLE intents.broker_event DISABLE TRIGGER ALL")
+    desk.execute("ALTER TABLE intents.account_event DISABLE TRIGGER ALL")
     desk.execute(
-        "DELETE FROM intents.broker_event WHERE account_id = :account_id AND sequence = :sequence", sequence=sequence
+        "DELETE FROM intents.account_event WHERE account_id = :account_id AND sequence = :sequence", sequence=sequence
     )
-    desk.execute("ALTER TABLE intents.broker_event ENABLE TRIGGER ALL")
+    desk.execute("ALTER TABLE intents.account_event ENABLE TRIGGER ALL")
 
 
 @pytest.mark.parametrize(("missing", "parts"), [(None, [True, True]), (2, [False]), (6, [True, False])])
-def test_a_missing_broker_event_is_found_in_the_part_in_which_it_was(
+def test_a_missing_account_event_is_found_in_the_part_in_which_it_was(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, missing: int | None, parts: list[bool]
 ) -> None:
     monkeypatch.setattr("intents.usecases.reads.VERIFIED_AT_ONCE", 2)
     monkeypatch.setattr("intents.usecases.reads._VERIFIED_PAGE", 2)
-    for place in range(3):  # actions are 1, 3 and 5, broker events 2, 4 and 6
+    for place in range(3):  # actions are 1, 3 and 5, account events 2, 4 and 6
         accepted(desk, desk.created(limit())["intent_id"], f"b{place}")
     if missing:
         forget_event(desk, missing)
@@ -215,7 +215,7 @@ def test_any_change_of_any_record_breaks_the_chain_there(contents: list[Any], da
     assert broken is not None and broken.sequence == place + 1
 
 
-def test_actions_and_broker_events_share_one_sequence(desk: Desk) -> None:
+def test_actions_and_account_events_share_one_sequence(desk: Desk) -> None:
     intent_id = desk.created(limit("10"))["intent_id"]
     report(desk, intent_id, Update.SUBMITTED)
     fill(desk, accept(desk, intent_id, "b-1"), "4", "99", "e-1")

@@ -20,7 +20,7 @@ from .conftest import Desk, cancel, create
 from .serving import send_together
 
 # With a column of its own, and with something in it after `both`.
-TABLES = ("account_head", "action", "broker_event", "idempotency", "intent", "position", "statistic")
+TABLES = ("account_event", "account_head", "action", "idempotency", "intent", "position", "statistic")
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def both(new_desk: Callable[..., Desk]) -> tuple[Desk, Desk]:
         values = {"organization_id": desk.organization.id, "id": uuid4()}
         desk.execute("INSERT INTO intents.position (account_id, symbol, quantity, updated_at) "
                      "VALUES (:account_id, 'AAPL', 1, now())")  # fmt: skip
-        desk.execute("INSERT INTO intents.broker_event (account_id, sequence, id, type, payload, occurred_at) "
+        desk.execute("INSERT INTO intents.account_event (account_id, sequence, id, type, payload, occurred_at) "
                      "VALUES (:account_id, 1000000, :id, 'ACCOUNT', '{}', now())", **values)  # fmt: skip
         desk.execute("INSERT INTO intents.refusal (account_id, id, organization_id, type, symbol, actor_type, "
                      "actor_id, reasons, created_at) VALUES (:account_id, :id, :organization_id, 'CREATE', 'AAPL', "

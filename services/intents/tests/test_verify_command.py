@@ -62,7 +62,7 @@ def test_the_database_is_verified_directly(desk: Desk, records: list[Any], monke
     assert "last_actions_missing" in bad.output
 
 
-def test_a_missing_broker_event_is_found_in_the_database(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_account_event_is_found_in_the_database(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", desk.platform.admin_url)
     accepted(desk, desk.created(limit())["intent_id"], "b")
     desk.created(create())

@@ -262,7 +262,7 @@ def test_an_order_that_surfaces_after_its_intent_has_ended_is_logged_and_cancele
     eventually(lambda: [order["status"] for order in of_desk(desk, paper)] == ["canceled"], 60)
 
     def events() -> list[Any]:
-        return [row for row in desk.rows("broker_event") if row["payload"].get("reason_code") == "ORDER_AFTER_END"]
+        return [row for row in desk.rows("account_event") if row["payload"].get("reason_code") == "ORDER_AFTER_END"]
 
     assert {row["to_status"] for row in eventually(events)} == {"CANCELED"}
     assert reaches(intent, "CANCELED")["reason_code"] == "ORDER_AFTER_END"

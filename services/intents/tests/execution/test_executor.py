@@ -40,7 +40,7 @@ def processes(start: Callable[..., Any]) -> None:
 @pytest.fixture
 def events(desk: Any) -> Callable[[], list[Any]]:
     def read() -> list[Any]:
-        return sorted(desk.rows("broker_event"), key=lambda row: row["sequence"])
+        return sorted(desk.rows("account_event"), key=lambda row: row["sequence"])
 
     return read
 
@@ -87,7 +87,7 @@ def test_sequences_of_actions_and_events_have_no_gap(desk, events, reaches):
     desk.created(cancel(intent))
     reaches(intent, "CANCELED")
 
-    sequences = sorted(row["sequence"] for table in ("action", "broker_event") for row in desk.rows(table))
+    sequences = sorted(row["sequence"] for table in ("action", "account_event") for row in desk.rows(table))
     assert sequences == list(range(1, len(sequences) + 1))
 
 

@@ -45,7 +45,7 @@ def test_updates_of_several_orders_are_recorded_in_the_order_they_came(desk):
 
     recorder.record(desk.deps.connections, reports)
 
-    events = sorted(desk.rows("broker_event"), key=lambda row: row["sequence"])
+    events = sorted(desk.rows("account_event"), key=lambda row: row["sequence"])
     positions = [row["payload"]["quantity"] for row in events if row["type"] == "BROKER_POSITION"]
     assert positions == ["5", "10", "15", "20"]
     assert [row["quantity"] for row in desk.rows("position")] == [20]
@@ -87,7 +87,7 @@ def test_reconciliation_finds_what_the_stream_missed_and_counts_nothing_twice(de
         reconciliation.AccountReconciliation(desk.account_id, Shown(shown, listed), known_orders).differences(),
     )
 
-    trades = [row for row in desk.rows("broker_event") if row["type"] == "BROKER_TRADE"]
+    trades = [row for row in desk.rows("account_event") if row["type"] == "BROKER_TRADE"]
     logged = {row["broker_execution_id"]: row["payload"]["quantity"] for row in trades}
     assert logged == {"b1-5": "5", "listed-2": "5", "listed-3": "5"}
     assert [row["filled_quantity"] for row in desk.rows("intent")] == [15]
@@ -145,7 +145,7 @@ def test_an_order_whose_fills_are_too_many_to_list_is_recorded_by_its_own_total(
 
     [intent] = desk.rows("intent")
     assert (intent["status"], intent["filled_quantity"]) == ("FILLED", 20)
-    trades = [row for row in desk.rows("broker_event") if row["type"] == "BROKER_TRADE"]
+    trades = [row for row in desk.rows("account_event") if row["type"] == "BROKER_TRADE"]
     assert sum(Decimal(row["payload"]["quantity"]) for row in trades) == 20
     assert {"listed-0", "listed-1"} <= {row["broker_execution_id"] for row in trades}
 
@@ -218,12 +218,12 @@ def test_an_order_that_its_ended_intent_has_left_open_is_found_by_reconciliation
 
     [row] = desk.rows("broker_order")
     assert row["unwanted_since"]
-    codes = [row["payload"].get("reason_code") for row in desk.rows("broker_event")]
+    codes = [row["payload"].get("reason_code") for row in desk.rows("account_event")]
     assert codes.count("ORDER_AFTER_END") == 1
 
 
 def logged_positions(desk: Any) -> list[tuple[str, str]]:
-    events = [row for row in desk.rows("broker_event") if row["type"] == "BROKER_POSITION"]
+    events = [row for row in desk.rows("account_event") if row["type"] == "BROKER_POSITION"]
     payloads = [row["payload"] for row in sorted(events, key=lambda row: row["sequence"])]
     return [(payload["symbol"], payload["quantity"]) for payload in payloads]
 
@@ -248,7 +248,7 @@ def test_a_position_that_the_stream_did_not_show_is_logged_by_reconciliation_onc
     assert reconcile(ABC=9) is None, "the stream has shown that"
     assert reconcile(XYZ=1) is not None and reconcile(XYZ=1) is None
     assert logged_positions(desk) == [("ABC", "4"), ("ABC", "9"), ("ABC", "0"), ("XYZ", "1")]
-    sequences = sorted(row["sequence"] for table in ("action", "broker_event") for row in desk.rows(table))
+    sequences = sorted(row["sequence"] for table in ("action", "account_event") for row in desk.rows(table))
     assert sequences == list(range(1, len(sequences) + 1))
 
 

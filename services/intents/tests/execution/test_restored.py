@@ -52,12 +52,12 @@ def test_an_account_without_open_intents_is_compared_with_its_broker_and_unknown
 ):
     name = "tip-" + "0" * 31 + "1"
     post(paper, desk, name)  # by an intent of which the restored log knows nothing
-    assert desk.rows("broker_event") == []
+    assert desk.rows("account_event") == []
 
     restore()
     start("reconciler")
 
-    [row] = eventually(lambda: [row for row in desk.rows("broker_event") if row["type"] == "BROKER_ORDER"], 60)
+    [row] = eventually(lambda: [row for row in desk.rows("account_event") if row["type"] == "BROKER_ORDER"], 60)
     assert row["payload"]["reason_code"] == "ADOPTED" and row["intent_id"] is None
     assert [order["client_order_id"] for order in desk.rows("broker_order")] == [name]
     eventually(lambda: [account["epoch"] for account in desk.rows("broker_account")] != [None])

@@ -30,7 +30,7 @@ def test_an_unknown_outcome_is_shown_and_then_settled_without_a_second_order(sym
 
     assert reaches(intent, "SUBMITTED")["outcome"] == "unknown"
     assert desk.get("/stats").json["by_status"]["SUBMITTED"] == 1
-    assert [row["payload"]["outcome"] for row in desk.rows("broker_event")] == ["unknown"]
+    assert [row["payload"]["outcome"] for row in desk.rows("account_event")] == ["unknown"]
 
     desk.execute("UPDATE intents.intent SET next_attempt_at = now() WHERE account_id = :account_id")
 

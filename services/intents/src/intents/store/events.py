@@ -16,7 +16,7 @@ _ONE_FOR_EACH = """
 """
 _EVENT_FOR_ALL = text(f"""
     WITH head AS ({take_sequences(_ONE_FOR_EACH)})
-    INSERT INTO intents.broker_event (account_id, organization_id, sequence, id, type, payload, traceparent,
+    INSERT INTO intents.account_event (account_id, organization_id, sequence, id, type, payload, traceparent,
                                       occurred_at)
     SELECT account_id, organization_id, last_sequence, :id, :type, :payload, :traceparent, :occurred_at FROM head
     RETURNING account_id, sequence

@@ -188,8 +188,8 @@ broker_login = Table(
     Column("broker_account", Text, nullable=False),
     Column("created_at", _MOMENT, nullable=False, server_default=func.now()),
 )
-broker_event = Table(
-    "broker_event",
+account_event = Table(
+    "account_event",
     METADATA,
     Column("account_id", Uuid, primary_key=True),
     Column("organization_id", Uuid, nullable=False),
@@ -207,7 +207,7 @@ broker_event = Table(
     Column("created_at", _MOMENT, nullable=False, server_default=func.now()),
     CheckConstraint("type IN ('BROKER_ORDER', 'BROKER_TRADE', 'BROKER_POSITION', 'CONTROL', 'ACCOUNT')", name="type"),
     CheckConstraint("sequence > 0", name="sequence"),
-    Index("broker_event_intent_idx", "account_id", "intent_id", "sequence"),
+    Index("account_event_intent_idx", "account_id", "intent_id", "sequence"),
 )
 idempotency = Table(
     "idempotency",

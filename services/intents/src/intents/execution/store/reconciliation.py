@@ -66,7 +66,7 @@ _OF_DELETED_ACCOUNTS = text(f"""
 _RESTORED = text("SELECT epoch, started_at FROM intents_api.log_epoch WHERE epoch = :epoch AND reason <> 'INSTALLED'")
 _LAST_LOGGED_BEFORE = text("""
     SELECT greatest(
-        (SELECT created_at FROM intents.broker_event
+        (SELECT created_at FROM intents.account_event
          WHERE account_id = :account_id AND created_at < least(:started_at, pg_postmaster_start_time())
          ORDER BY sequence DESC LIMIT 1),
         (SELECT created_at FROM intents.action

@@ -86,7 +86,7 @@ _WRITE = Statement(
     ), ends AS MATERIALIZED (
         SELECT jsonb_object_agg(account_id, last_sequence) AS sequences FROM head
     ), logged AS (
-        INSERT INTO intents.broker_event (account_id, sequence, id, type, intent_id, broker_execution_id, from_status,
+        INSERT INTO intents.account_event (account_id, sequence, id, type, intent_id, broker_execution_id, from_status,
             to_status, intent_created_at, payload, traceparent, occurred_at)
         SELECT e.account_id,
                ((SELECT sequences FROM ends) ->> e.account_id::text)::bigint - count(*) OVER (PARTITION BY e.account_id)
