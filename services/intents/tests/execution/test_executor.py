@@ -33,8 +33,8 @@ def cancel(action: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module", autouse=True)
 def processes(start: Callable[..., Any]) -> None:
-    start("reconciler")
-    start("executor")
+    for kind in ("reconciler", "scheduler", "executor"):
+        start(kind)
 
 
 @pytest.fixture

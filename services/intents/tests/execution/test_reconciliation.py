@@ -168,7 +168,7 @@ def test_orders_made_since_a_restore_that_are_too_many_for_one_listing_are_adopt
     made, engine = ended_orders(5), desk.deps.engine
     desk.execute("INSERT INTO intents.broker_account (account_id) VALUES (:account_id)")
     credentials, records = Credentials(engine, "for-tests-only"), recorder.Recorder(desk.deps.connections)
-    reconciler = Reconciler(engine, Brokers(Addresses()), credentials, records, lambda: None, 5.0, streams=0)
+    reconciler = Reconciler(engine, Brokers(Addresses()), credentials, records, 5.0, streams=0)
     watch = Watch(WatchedAccount(desk.account_id, desk.organization.id, "paper", "paper", False, True))
     restored = RestoredEpoch(uuid4(), datetime.now(UTC))
 

@@ -53,7 +53,7 @@ def reconciler(quiet: Quiet) -> Iterator[Reconciler]:
     nowhere = create_engine("postgresql+psycopg2://nobody@127.0.0.1/none")
     brokers = Brokers(Addresses(), {("paper", "paper"): lambda _addresses: quiet})
     credentials, recorder = Credentials(nowhere, "for-tests-only"), Recorder(PreparedConnections(nowhere))
-    made = Reconciler(nowhere, brokers, credentials, recorder, lambda: None, every_seconds=5.0, streams=STREAMS)
+    made = Reconciler(nowhere, brokers, credentials, recorder, every_seconds=5.0, streams=STREAMS)
     yield made
     for watch in made._watches.values():
         watch.end_stream()

@@ -52,8 +52,6 @@ class Reconciler:
     brokers: Brokers
     credentials: Credentials
     recorder: Recorder
-    chore: Callable[[], object]
-    """Done once a second beside everything else."""
     every_seconds: float
     streams: int
     on_refused: Callable[[UUID, KeyPair], None] = lambda _account_id, _pair: None
@@ -69,7 +67,6 @@ class Reconciler:
         with ThreadPoolExecutor(RECONCILE_THREADS, thread_name_prefix="reconcile") as pool:
             while not stop.is_set():
                 self._carefully(self._renew)
-                self._carefully(self.chore)
                 self._carefully(self._follow_deleted_accounts)
                 renew_at = time.monotonic() + RENEW_SECONDS
                 while time.monotonic() < renew_at and not stop.is_set():
