@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from chassis.strict_json import MAX_BYTES
+from tip_testing.commands import cancel, create, limit, replace
 
-from .conftest import Desk, cancel, create, limit, replace
+from .conftest import Desk
 
 BAD_DECIMALS = [
     *("NaN", "Infinity", "-Infinity", "-1", "0", "0.0", "1e9", "1E+1000000000", "1.0000000000000000001"),

@@ -10,9 +10,10 @@ from sqlalchemy import Connection, text
 from chassis import keys
 from tip_local.identity_seed import add_account
 from tip_testing.caller_matrix import Row, differences, uncovered
+from tip_testing.commands import cancel, create, limit
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 
-from .conftest import Desk, cancel, create, limit
+from .conftest import Desk
 
 READS = ["", "/stats", "/verify", "/{intent_id}", "/{intent_id}/actions"]
 INTENTS = "/v1/accounts/{account_id}/intents"

@@ -13,8 +13,10 @@ from werkzeug.test import EnvironBuilder, TestResponse
 
 from chassis import keys
 from chassis.db import LOCK_TIMEOUT_MS
+from tip_testing.commands import cancel, create, limit, replace
+from tip_testing.waiting import eventually
 
-from .conftest import Desk, cancel, create, limit, replace
+from .conftest import Desk
 from .serving import create_app, introduce, send_together, timed_together
 from .test_controls import disable, limits
 
@@ -29,7 +31,7 @@ def test_new_intents_on_many_accounts_cost_one_read_and_one_write(
 ) -> None:
     desks = [desk, *(new_desk() for _ in range(9))]
 
-    answers = send_together(desk.app, [request(one, create(str(place))) for place, one in enumerate(desks, 1)])
+    answers = send_together(desk.app, [request(one, create(quantity=str(place))) for place, one in enumerate(desks, 1)])
 
     assert [answer.status_code for answer in answers] == [201] * 10
     assert [answer.json["account_id"] for answer in answers] == [str(one.account_id) for one in desks]
@@ -41,7 +43,7 @@ def test_new_intents_on_many_accounts_cost_one_read_and_one_write(
 
 
 def test_those_on_one_account_follow_each_other_in_the_log_and_in_the_chain(desk: Desk, statements: list[str]) -> None:
-    answers = send_together(desk.app, [request(desk, create(str(quantity))) for quantity in range(1, 11)])
+    answers = send_together(desk.app, [request(desk, create(quantity=str(quantity))) for quantity in range(1, 11)])
 
     assert [answer.json["sequence"] for answer in answers] == list(range(1, 11))
     assert statements.count("intents_facts") == 1
@@ -62,7 +64,7 @@ def test_each_of_a_mixed_batch_is_answered_as_if_it_had_come_alone(new_desk: Cal
         "a cancel": (request(referring, cancel(intent_id)), 201, None),
         "a busy intent": (request(busy, replace(pending)), 409, "intent_busy"),
         "a stranger": (request(plain, create(), x_api_key=keys.generate("paper")), 401, "unauthenticated"),
-        "invalid": (request(plain, create("0")), 422, "invalid"),
+        "invalid": (request(plain, create(quantity="0")), 422, "invalid"),
         "another's account": (
             request(plain, create(), x_api_key=refused.organization.api_keys["paper"]),
             404,
@@ -83,7 +85,7 @@ def test_each_of_a_mixed_batch_is_answered_as_if_it_had_come_alone(new_desk: Cal
 def test_one_key_twice_at_once_is_done_once_and_answered_twice_alike(desk: Desk) -> None:
     desk.created(create())
 
-    answers = send_together(desk.app, [request(desk, create("7"), Idempotency_Key="k") for _ in range(4)])
+    answers = send_together(desk.app, [request(desk, create(quantity="7"), Idempotency_Key="k") for _ in range(4)])
 
     assert [answer.status_code for answer in answers] == [201] * 4
     assert len({answer.get_data() for answer in answers}) == 1
@@ -92,12 +94,12 @@ def test_one_key_twice_at_once_is_done_once_and_answered_twice_alike(desk: Desk)
 
 
 def test_keys_on_one_account_are_each_done_once_whatever_else_is_in_the_batch(desk: Desk) -> None:
-    desk.submit(create("1"), Idempotency_Key="used")
+    desk.submit(create(quantity="1"), Idempotency_Key="used")
     keys_sent = ["a", None, "b", "a", "used", "c", None]
 
     answers = send_together(
         desk.app,
-        [request(desk, create("1"), **({"Idempotency_Key": key} if key else {})) for key in keys_sent],
+        [request(desk, create(quantity="1"), **({"Idempotency_Key": key} if key else {})) for key in keys_sent],
     )
 
     assert [answer.status_code for answer in answers] == [201] * 7
@@ -116,7 +118,7 @@ def test_batches_with_the_same_keys_in_two_workers_do_not_wait_for_each_other_in
     keys_sent = [f"k{number}" for number in range(12)]
 
     def send(app: Flask, order: list[str]) -> list[TestResponse]:
-        return send_together(app, [request(desk, create("1"), Idempotency_Key=key) for key in order])
+        return send_together(app, [request(desk, create(quantity="1"), Idempotency_Key=key) for key in order])
 
     with ThreadPoolExecutor(2) as pool:
         here = pool.submit(send, desk.app, keys_sent)
@@ -183,8 +185,7 @@ def test_a_locked_account_delays_the_next_batch_by_less_than_the_wait_for_a_lock
 
     with held(stuck), ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(stuck.submit, create())
-        while not batcher._in_flight:
-            assert not waiting.done()
+        eventually(lambda: batcher._in_flight, every=0.001)
         [(answer, seconds)] = timed_together(free.app, [request(free, create())])
         assert not waiting.done()
 
@@ -202,8 +203,8 @@ def test_a_submit_that_left_the_others_for_a_locked_account_is_done_when_it_is_f
         with held(stuck):
             sent = [request(stuck, create(), Idempotency_Key="k"), request(free, create())]
             waiting = pool.submit(send_together, stuck.app, sent)
-            while not free.rows("action"):
-                assert not waiting.done()
+            eventually(lambda: free.rows("action"))
+            assert not waiting.done()
         answers = waiting.result()
 
     assert [answer.status_code for answer in answers] == [201, 201]

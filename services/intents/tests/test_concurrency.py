@@ -3,8 +3,10 @@
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from tip_testing.commands import cancel, create, limit, replace
+
 from .broker_side import accept, fill
-from .conftest import Desk, cancel, create, limit, replace
+from .conftest import Desk
 from .test_controls import limits
 
 WRITERS = 64
@@ -50,7 +52,7 @@ def test_a_reader_never_sees_a_sequence_before_the_one_before_it(desk: Desk) -> 
 
 def test_cancel_racing_fill_and_replace_ends_in_one_consistent_story(desk: Desk) -> None:
     for round_ in range(12):
-        action = desk.created(limit("10"))
+        action = desk.created(limit(quantity="10"))
         intent_id = action["intent_id"]
         order = accept(desk, intent_id, f"b{round_}")
         with ThreadPoolExecutor(4) as pool:

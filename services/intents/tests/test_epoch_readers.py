@@ -13,9 +13,10 @@ from chassis import db
 from intents import store, usecases
 from intents.usecases import reads
 from tip import cli
+from tip_testing.commands import create, limit, replace
 from tip_testing.platform_plugin import Platform
 
-from .conftest import Desk, create, limit, replace
+from .conftest import Desk
 
 _SEEM_RESTORED = text("""
     UPDATE intents.log_epoch SET database_identity = gen_random_uuid()

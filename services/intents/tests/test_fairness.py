@@ -11,9 +11,11 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
+from tip_testing.commands import create, limit, replace
 from tip_testing.identity_fixtures import IdentityFixtures
+from tip_testing.waiting import eventually
 
-from .conftest import Desk, create, limit, replace
+from .conftest import Desk
 from .test_submit_fast_path_at_random import counting
 
 CONNECTIONS = 20
@@ -143,8 +145,7 @@ def test_a_new_key_that_waits_for_its_intent_does_not_keep_other_new_keys_waitin
     loud.app.extensions["callers"]._known.clear()
     with locked(loud, intent_id), ThreadPoolExecutor(2) as callers:
         first = callers.submit(loud.submit, replace(intent_id), query=ORDINARY)
-        while not loud.app.extensions["callers"]._known:
-            assert not first.done()
+        eventually(lambda: loud.app.extensions["callers"]._known, every=0.001)
 
         assert newcomer.get().status_code == 200
         assert not first.done()

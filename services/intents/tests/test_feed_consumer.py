@@ -14,9 +14,10 @@ from sqlalchemy import text
 
 from chassis.outbox import Event, Outbox
 from intents import usecases
+from tip_testing.commands import create
 from tip_testing.waiting import eventually
 
-from .conftest import Desk, create
+from .conftest import Desk
 
 
 def tell(desk: Desk, source: str, event_type: str, **payload: Any) -> None:

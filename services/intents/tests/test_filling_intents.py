@@ -23,9 +23,11 @@ from intents.execution import recorder, stale
 from intents.execution.model.inputs import BrokerReport
 from intents.store.connections import OpenTransaction, Statement
 from intents.usecases import Deps, deadline
+from tip_testing.commands import cancel, limit, replace
+from tip_testing.waiting import eventually
 
 from .broker_side import accept, fill
-from .conftest import Desk, cancel, limit, replace
+from .conftest import Desk
 from .test_batch import submit as submit_batch
 from .test_controls import limits
 
@@ -47,7 +49,7 @@ def order(desk: Desk) -> Order:
 
 
 def open_order(desk: Desk) -> Order:
-    return accept(desk, desk.created(limit("100000"))["intent_id"], f"b-{time.monotonic_ns()}")
+    return accept(desk, desk.created(limit(quantity="100000"))["intent_id"], f"b-{time.monotonic_ns()}")
 
 
 def intent_of(desk: Desk, order: Order) -> UUID:
@@ -80,13 +82,6 @@ def waiters(connection: Connection) -> int:
     return found
 
 
-def until(condition: Callable[[], bool]) -> None:
-    ends = time.monotonic() + PATIENT_S
-    while not condition():
-        assert time.monotonic() < ends, "waited in vain"
-        time.sleep(0.005)
-
-
 @contextmanager
 def filled_before_every_write(desk: Desk, order: Order, by: Deps | None = None) -> Iterator[Filling]:
     """Between whatever a request reads and what it then writes, the order fills some more, unless its row is locked."""
@@ -97,7 +92,7 @@ def filled_before_every_write(desk: Desk, order: Order, by: Deps | None = None) 
         if statement.name == "intents_amend":
             with desk.platform.admin() as connection:
                 done = fills.submit(filling.once)
-                until(lambda: done.done() or waiters(connection) > 0)
+                eventually(lambda: done.done() or waiters(connection) > 0)
         return execute(statement, *arguments)
 
     with ThreadPoolExecutor(1) as fills:
@@ -162,7 +157,7 @@ def test_commands_pass_while_orders_fill_as_fast_as_they_can(desk: Desk) -> None
     with ThreadPoolExecutor(len(fillings)) as writers:
         running = [writers.submit(keep_filling, filling) for filling in fillings]
         try:
-            until(lambda: all(filling.count > 3 for filling in fillings))
+            eventually(lambda: all(filling.count > 3 for filling in fillings))
             intents = [intent_of(desk, order) for order in orders]
             answers = [desk.submit(command(intent_id)) for command in (bigger, cancel) for intent_id in intents]
         finally:
@@ -182,7 +177,7 @@ def test_a_command_waits_longer_for_its_row_than_any_other_statement_would(
     with ThreadPoolExecutor(1) as callers, desk.platform.admin() as connection:
         with held_row(desk, intent_id) as tx:
             asked = callers.submit(desk.submit, command(intent_id))
-            until(lambda: asked.done() or waiters(connection) > 0)
+            eventually(lambda: asked.done() or waiters(connection) > 0)
             time.sleep(1.5)  # the lock time-out of a session is one second
             tx.execute(text("UPDATE intents.intent SET version = version + 1 WHERE id = :id"), {"id": intent_id})
         answer = asked.result(PATIENT_S)
@@ -257,7 +252,7 @@ def test_one_idempotency_key_from_many_connections_is_one_cancel_of_a_filling_or
     with ThreadPoolExecutor(callers) as pool, desk.platform.admin() as connection:
         with held_row(desk, intent_id):
             asked = [pool.submit(desk.submit, cancel(intent_id), Idempotency_Key="once") for _ in range(callers)]
-            until(lambda: waiters(connection) >= 2)  # as many threads as one key may hold
+            eventually(lambda: waiters(connection) >= 2)  # as many threads as one key may hold
         answers = [each.result(PATIENT_S) for each in asked]
 
     assert [answer.status_code for answer in answers] == [201] * callers

@@ -1,6 +1,5 @@
 """Whoever waits for the log of an account is told at once that it has grown."""
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -17,8 +16,10 @@ from intents.execution.model.verdicts import Rejected
 from intents.execution.recorder import Recorder
 from intents.execution.stale import cancel_stale
 from intents.execution.store import claim
+from tip_testing.commands import create, limit
+from tip_testing.waiting import eventually
 
-from .conftest import Desk, create, limit
+from .conftest import Desk
 from .test_feed_consumer import drain, tell
 from .test_log import accepted
 
@@ -38,11 +39,13 @@ def heard(desk: Desk) -> Iterator[Heard]:
             opened.drain_events(timeout=0.1)  # from here on it is subscribed
 
         def wait(sequence: int) -> bool:
-            deadline = time.monotonic() + 10
-            while sequence not in told and time.monotonic() < deadline:
-                with suppress(TimeoutError):
-                    opened.drain_events(timeout=0.1)
-            return sequence in told
+            def was_received() -> bool:
+                if sequence not in told:
+                    with suppress(TimeoutError):
+                        opened.drain_events(timeout=0.1)
+                return sequence in told
+
+            return eventually(was_received, 10)
 
         yield wait
 

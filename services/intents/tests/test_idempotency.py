@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg2
 
 from intents import schemas_submits
+from tip_testing.commands import cancel, create, limit
 
-from .conftest import Desk, cancel, create, limit
+from .conftest import Desk
 
 
 def test_the_same_request_again_is_answered_as_the_first_was(desk: Desk) -> None:
@@ -24,16 +25,16 @@ def test_the_same_request_again_is_answered_as_the_first_was(desk: Desk) -> None
 
 
 def test_the_key_with_another_body_is_refused(desk: Desk) -> None:
-    desk.submit(create("1"), Idempotency_Key="k")
+    desk.submit(create(quantity="1"), Idempotency_Key="k")
 
-    answer = desk.submit(create("2"), Idempotency_Key="k")
+    answer = desk.submit(create(quantity="2"), Idempotency_Key="k")
 
     assert (answer.status_code, answer.json["code"]) == (422, "idempotency_key_reused")
     assert len(desk.rows("action")) == 1
 
 
 def test_spacing_and_order_of_a_body_do_not_make_it_another(desk: Desk) -> None:
-    first = desk.submit(create("1"), Idempotency_Key="k").json
+    first = desk.submit(create(quantity="1"), Idempotency_Key="k").json
     payload = '{"spec":{"Market":{"quantity":"1"}},"order_side":"BUY","symbol":"AAPL"}'
     other = f'{{ "command": {{"payload": {payload}, "type": "CREATE"}} }}'
 
@@ -53,12 +54,12 @@ def test_a_key_belongs_to_its_account(desk: Desk, new_desk: Callable[..., Desk])
 
 
 def test_a_key_is_free_again_after_a_day(desk: Desk) -> None:
-    desk.submit(create("1"), Idempotency_Key="k")
+    desk.submit(create(quantity="1"), Idempotency_Key="k")
     desk.execute(
         "UPDATE intents.idempotency SET created_at = now() - interval '24 hours' WHERE account_id = :account_id"
     )
 
-    answer = desk.submit(create("2"), Idempotency_Key="k")
+    answer = desk.submit(create(quantity="2"), Idempotency_Key="k")
 
     assert (answer.status_code, len(desk.rows("action"))) == (201, 2)
     assert len(desk.rows("idempotency")) == 1

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from intents import store
 from intents.model import Update, chain
+from tip_testing.commands import cancel, create, limit
 
 from .broker_side import accept, fill, report
-from .conftest import Desk, cancel, create, limit
+from .conftest import Desk
 
 CHANGES = [
     "UPDATE intents.{table} SET type = type",
@@ -216,7 +217,7 @@ def test_any_change_of_any_record_breaks_the_chain_there(contents: list[Any], da
 
 
 def test_actions_and_account_events_share_one_sequence(desk: Desk) -> None:
-    intent_id = desk.created(limit("10"))["intent_id"]
+    intent_id = desk.created(limit(quantity="10"))["intent_id"]
     report(desk, intent_id, Update.SUBMITTED)
     fill(desk, accept(desk, intent_id, "b-1"), "4", "99", "e-1")
     desk.created(cancel(intent_id))

@@ -6,9 +6,10 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 from werkzeug.test import TestResponse
 
+from tip_testing.commands import cancel, create, limit
 from tip_testing.cuttable_proxy import CuttableProxy
 
-from .conftest import Desk, cancel, create, limit
+from .conftest import Desk
 from .serving import create_app, send_together
 from .test_coalesced import request
 from .test_controls import limits

@@ -7,9 +7,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from tip_testing.commands import create
 from tip_testing.platform_plugin import Platform
 
-from .conftest import Desk, create
+from .conftest import Desk
 from .serving import create_app
 
 QUOTA = 90  # below a hundred, units are reserved one by one, so that the header is exact

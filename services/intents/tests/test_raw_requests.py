@@ -10,12 +10,12 @@ from uuid import UUID
 import pytest
 
 from tip_local.identity_seed import add_account
-from tip_local.processes import free_port, wait_until
 from tip_testing import raw_http
+from tip_testing.commands import create
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
-
-from .conftest import create
+from tip_testing.ports import reserved_port
+from tip_testing.waiting import eventually
 
 ORDER = json.dumps(create()).encode()
 PATIENCE_S = 60
@@ -23,11 +23,11 @@ PATIENCE_S = 60
 
 @pytest.fixture(scope="module")
 def port(platform: Platform) -> Iterator[int]:
-    port = free_port()
+    port = reserved_port()
     environment = {**os.environ, **platform.web_environment("intents"), "WEB_PORT": str(port), "WEB_WORKERS": "1"}
     command = [sys.executable, "-m", "gunicorn", "-c", "python:chassis.gunicorn_conf", "intents.app:create_front()"]
     server = subprocess.Popen(command, env=environment)
-    assert wait_until(lambda: _answers(port), PATIENCE_S)
+    eventually(lambda: _answers(port), PATIENCE_S)
     yield port
     server.kill()
     server.wait()

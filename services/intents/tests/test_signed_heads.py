@@ -17,9 +17,10 @@ from intents.signing import HeadSigner
 from intents.store import page
 from intents.usecases import SigningDeps, sign_heads
 from tip.verify import command
+from tip_testing.commands import create
 from tip_testing.platform_plugin import Platform
 
-from .conftest import Desk, create
+from .conftest import Desk
 
 KEY, OTHER_KEY = bytes(range(32)), bytes(range(1, 33))
 OURS, OTHERS = (HeadSigner(key).public_key.hex() for key in (KEY, OTHER_KEY))

@@ -12,8 +12,9 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from chassis import keys, strict_json
+from tip_testing.commands import cancel, create
 
-from .conftest import Desk, cancel, create
+from .conftest import Desk
 from .serving import create_app, introduce
 from .test_controls import disable
 

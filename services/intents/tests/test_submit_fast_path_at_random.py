@@ -19,10 +19,11 @@ from chassis.strict_json import MAX_BYTES
 from intents.app import create_app
 from intents.submit_fast_path import SubmitFastPath
 from tip_local.identity_seed import add_account
+from tip_testing.commands import cancel, create, limit, replace
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
 
-from .conftest import Desk, cancel, create, limit, replace
+from .conftest import Desk
 from .test_controls import disable
 
 UNKNOWN = "8f6a4a3e-0000-4000-8000-000000000000"
@@ -170,11 +171,20 @@ def headers(*more: tuple[bytes, bytes], content_type: bytes = b"application/json
 
 
 GOOD = st.sampled_from(
-    [create(), create("2"), limit(), create(symbol=" aapl "), create(symbol="GONE"), cancel(INTENT), replace(INTENT)]
+    [
+        create(),
+        create(quantity="2"),
+        limit(),
+        create(symbol=" aapl "),
+        create(symbol="GONE"),
+        cancel(INTENT),
+        replace(INTENT),
+    ]
 )
 BAD = st.sampled_from(
     [
-        create("0"), create("NaN"), create(symbol="A B"), create(symbol="\u0410"), create(side="buy"), cancel(UNKNOWN),
+        create(quantity="0"), create(quantity="NaN"), create(symbol="A B"), create(symbol="\u0410"), create(side="buy"),
+        cancel(UNKNOWN),
         create(Stop={"quantity": "1", "stop_price": "1", "time_in_force": "IOC"}), create(Market={}, Limit={}),
         replace(INTENT, Market={"quantity": "1"}), replace(INTENT.upper()), cancel("x"), {}, [], {"command": None},
     ]

@@ -13,10 +13,11 @@ from werkzeug.test import EnvironBuilder
 
 from chassis import tenancy
 from intents.store.connections import Statement
+from tip_testing.commands import cancel, create
 from tip_testing.forgetting import forgetting
 from tip_testing.platform_plugin import Platform
 
-from .conftest import Desk, cancel, create
+from .conftest import Desk
 from .serving import send_together
 
 # With a column of its own, and with something in it after `both`.

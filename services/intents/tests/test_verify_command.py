@@ -11,8 +11,9 @@ from click.testing import CliRunner, Result
 
 from tip.verify import command
 from tip.verify import records as read
+from tip_testing.commands import cancel, create, limit
 
-from .conftest import Desk, cancel, create, limit
+from .conftest import Desk
 from .test_log import accepted, forget_event
 
 

@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -20,23 +19,13 @@ import requests
 import credential_vault
 from intents.execution.client_order_id import client_order_id
 from tip_testing.platform_plugin import Platform
+from tip_testing.waiting import eventually
 
 from .scripted import Scripted
 
 STARTED = re.compile(r"paper_broker_started address=\('[^']+', (\d+)\)")
 PAPER_SECRET = "for-tests-only"
 OPERATOR_TOKEN = "for-tests-only-0123456789"
-
-
-def eventually(found: Callable[[], Any], seconds: float = 30.0) -> Any:
-    """The first true answer; what must happen soon but not at once."""
-    deadline = time.monotonic() + seconds
-    while True:
-        if answer := found():
-            return answer
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {seconds} s: {answer!r}")
-        time.sleep(0.02)
 
 
 class Paper:
@@ -196,11 +185,6 @@ def give_credential(desk: Any, key_id: str, version: int = 1) -> None:
         version=version,
         **vars(sealed),
     )
-
-
-@pytest.fixture(name="eventually")
-def _eventually() -> Callable[..., Any]:
-    return eventually
 
 
 @pytest.fixture

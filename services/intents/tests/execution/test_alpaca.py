@@ -24,10 +24,10 @@ from intents.brokers.alpaca import Alpaca, Connection
 from intents.execution import recorder, store
 from intents.execution.model.inputs import DispatchResult
 from intents.execution.model.verdicts import Rejected
-from tip_local.processes import free_port
 from tip_testing.broker_conformance.bounds import ends
+from tip_testing.commands import create
+from tip_testing.ports import reserved_port
 
-from ..conftest import create
 from .scripted import SHOWN, Scripted
 
 ASKED = NewOrder("tip-1", "ABC", "BUY", "Limit", Decimal("1.50"), "GTC", Decimal("2.10"))
@@ -131,7 +131,7 @@ def test_a_connection_cut_after_sending_is_unknown(alpaca, scripted):
 
 
 def test_a_broker_that_is_not_there_was_certainly_not_reached():
-    gone = Connection(f"http://127.0.0.1:{free_port()}").account({"key_id": "k", "secret_key": "s"})
+    gone = Connection(f"http://127.0.0.1:{reserved_port()}").account({"key_id": "k", "secret_key": "s"})
 
     with pytest.raises(Unreachable):
         gone.create(ASKED)

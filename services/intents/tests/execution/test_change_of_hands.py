@@ -12,17 +12,10 @@ from intents.brokers import OrderStatus
 from intents.execution import operator, recorder
 from intents.execution.client_order_id import client_order_id
 from intents.execution.credentials import derived
+from tip_testing.commands import cancel, create
+from tip_testing.waiting import eventually
 
 from .conftest import PAPER_SECRET, give_credential
-
-
-def create(symbol: str = "SIM.OPEN") -> dict[str, Any]:
-    payload = {"symbol": symbol, "order_side": "BUY", "spec": {"Market": {"quantity": "10"}}}
-    return {"command": {"type": "CREATE", "payload": payload}}
-
-
-def cancel(action: Any) -> dict[str, Any]:
-    return {"command": {"type": "CANCEL", "payload": {"ref_intent_id": action["intent_id"]}}}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -66,11 +59,11 @@ def test_an_unknown_outcome_is_queried_under_the_credential_of_the_send(desk, pa
 
 
 def test_a_cancel_reaches_the_order_where_it_is(desk, paper, reaches):
-    intent = desk.created(create())
+    intent = desk.created(create("SIM.OPEN"))
     reaches(intent, "ACCEPTED")
     give_credential(desk, "another-account")
 
-    desk.created(cancel(intent))
+    desk.created(cancel(intent["intent_id"]))
 
     reaches(intent, "CANCELED", seconds=60)
     assert [order["status"] for order in of_desk(desk, paper)] == ["canceled"]
@@ -90,10 +83,10 @@ def test_what_is_filled_under_a_former_credential_is_seen(desk, paper, reaches):
     assert reaches(intent, "FILLED", seconds=60)["filled_quantity"] == "5"
 
 
-def test_a_credential_under_which_nothing_can_have_been_sent_binds_nothing(new_desk, paper, eventually):
+def test_a_credential_under_which_nothing_can_have_been_sent_binds_nothing(new_desk, paper):
     """An executor was killed after its claim, when the account had no usable credential yet."""
     desk = new_desk(broker="alpaca")
-    intent = desk.created(create())
+    intent = desk.created(create("SIM.OPEN"))
     eventually(lambda: [row["credential"] for row in desk.rows("broker_order")] == ["derived"])
     desk.execute(
         "UPDATE intents.intent SET submit_started_at = now() - interval '1 minute' WHERE account_id = :account_id"
@@ -105,14 +98,14 @@ def test_a_credential_under_which_nothing_can_have_been_sent_binds_nothing(new_d
     assert [order["posts"] for order in of_desk(desk, paper)] == [1] and intent["id"]
 
 
-def test_a_cancel_waits_for_a_credential_that_is_on_its_way_into_the_vault(new_desk, paper, state, eventually):
+def test_a_cancel_waits_for_a_credential_that_is_on_its_way_into_the_vault(new_desk, paper, state):
     desk = new_desk(broker="alpaca")
     give_credential(desk, f"first of {desk.account_id}")
-    intent = desk.created(create())
+    intent = desk.created(create("SIM.OPEN"))
     eventually(lambda: state(desk, intent)["status"] == "ACCEPTED")
     desk.execute("UPDATE accounts.credential SET status = 'pending' WHERE account_id = :account_id")
 
-    desk.created(cancel(intent))
+    desk.created(cancel(intent["intent_id"]))
     eventually(lambda: state(desk, intent)["reason_code"] == "CREDENTIAL_MISSING")
     desk.execute("UPDATE accounts.credential SET status = 'active' WHERE account_id = :account_id")
 
@@ -121,7 +114,7 @@ def test_a_cancel_waits_for_a_credential_that_is_on_its_way_into_the_vault(new_d
 
 
 @pytest.fixture
-def out_of_reach(new_desk: Any, eventually: Any, state: Any) -> tuple[Any, Any]:
+def out_of_reach(new_desk: Any, state: Any) -> tuple[Any, Any]:
     """A desk with a command whose outcome is unknown, and a credential that now opens another account."""
     desk = new_desk(broker="alpaca")
     give_credential(desk, f"first of {desk.account_id}")
@@ -190,10 +183,10 @@ def test_an_operator_says_that_there_is_no_order(out_of_reach, state):
 
 
 @pytest.mark.usefixtures("reconciler")
-def test_an_accepted_order_that_no_credential_can_query_waits_for_an_operator(new_desk, paper, state, eventually):
+def test_an_accepted_order_that_no_credential_can_query_waits_for_an_operator(new_desk, paper, state):
     desk = new_desk(broker="alpaca")
     give_credential(desk, f"first of {desk.account_id}")
-    intent = desk.created(create())
+    intent = desk.created(create("SIM.OPEN"))
     eventually(lambda: state(desk, intent)["status"] == "ACCEPTED")
     give_credential(desk, f"second of {desk.account_id}", version=2)
     eventually(lambda: state(desk, intent)["reason_code"] == "OPERATOR_REQUIRED", 60)
@@ -208,8 +201,8 @@ def test_an_accepted_order_that_no_credential_can_query_waits_for_an_operator(ne
 
 
 @pytest.mark.usefixtures("reconciler")
-def test_an_open_order_of_a_deleted_account_waits_for_an_operator(desk, reaches, eventually):
-    intent = desk.created(create())
+def test_an_open_order_of_a_deleted_account_waits_for_an_operator(desk, reaches):
+    intent = desk.created(create("SIM.OPEN"))
     reaches(intent, "ACCEPTED")
 
     desk.execute("UPDATE accounts.account SET deleted_at = now() WHERE id = :account_id")
@@ -220,7 +213,7 @@ def test_an_open_order_of_a_deleted_account_waits_for_an_operator(desk, reaches,
 
 
 def test_an_open_order_of_an_ended_intent_is_listed_until_it_has_ended(desk, reaches):
-    intent = desk.created(create())
+    intent = desk.created(create("SIM.OPEN"))
     accepted = reaches(intent, "ACCEPTED")
     desk.execute("UPDATE intents.intent SET status = 'CANCELED' WHERE account_id = :account_id")
 
@@ -234,12 +227,10 @@ def test_an_open_order_of_an_ended_intent_is_listed_until_it_has_ended(desk, rea
 
 
 @pytest.mark.usefixtures("reconciler")
-def test_an_order_that_surfaces_after_its_intent_has_ended_is_logged_and_canceled(
-    desk, paper, hold_back, reaches, eventually
-):
+def test_an_order_that_surfaces_after_its_intent_has_ended_is_logged_and_canceled(desk, paper, hold_back, reaches):
     """Sent by an executor that died, canceled, not found at the broker for long enough, and there all the same."""
     with hold_back():
-        intent = desk.created(create())
+        intent = desk.created(create("SIM.OPEN"))
         name = client_order_id(UUID(intent["id"]))
         desk.execute(
             "INSERT INTO intents.broker_order (account_id, client_order_id, intent_id, action_sequence, status, "
@@ -250,7 +241,7 @@ def test_an_order_that_surfaces_after_its_intent_has_ended_is_logged_and_cancele
         desk.execute(
             "UPDATE intents.intent SET submit_started_at = now() - interval '1 minute' WHERE account_id = :account_id"
         )
-        desk.created(cancel(intent))
+        desk.created(cancel(intent["intent_id"]))
     assert reaches(intent, "CANCELED", seconds=60)["reason_code"] == "NOT_FOUND_AT_BROKER"
 
     keys = derived(desk.account_id, PAPER_SECRET)

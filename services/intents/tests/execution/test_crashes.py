@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 import redis
 
+from tip_testing.commands import create
+from tip_testing.waiting import eventually
+
 STEPS = (
     "executor.after_claim",
     "executor.before_send",
@@ -16,11 +19,6 @@ STEPS = (
     "executor.before_commit",
     "executor.after_commit",
 )
-
-
-def create() -> dict[str, Any]:
-    payload = {"symbol": "SIM.OPEN", "order_side": "BUY", "spec": {"Market": {"quantity": "1"}}}
-    return {"command": {"type": "CREATE", "payload": payload}}
 
 
 @pytest.fixture
@@ -43,17 +41,16 @@ def survivor(start: Any) -> Callable[[], None]:
 
 
 @pytest.mark.usefixtures("credulous_broker")
-def test_a_kill_at_any_step_neither_loses_nor_doubles_an_order(desk, start, survivor, orders, reaches, eventually):
+def test_a_kill_at_any_step_neither_loses_nor_doubles_an_order(desk, start, survivor, orders, reaches):
     doomed = [start("executor", wait=False, TIP_CRASH_AT=step) for step in STEPS]
     intents = []
 
     def all_dead() -> bool:
         # Work for those that are left: one intent, one victim.
-        intents.append(desk.created(create()))
-        time.sleep(0.1)
+        intents.append(desk.created(create("SIM.OPEN", "1")))
         return all(one.process.poll() is not None for one in doomed)
 
-    eventually(all_dead, 90)
+    eventually(all_dead, 90, every=0.1)
     assert [one.process.returncode for one in doomed] == [-signal.SIGKILL] * len(STEPS)
 
     survivor()
@@ -62,28 +59,28 @@ def test_a_kill_at_any_step_neither_loses_nor_doubles_an_order(desk, start, surv
     assert len(orders()) == len(intents)
 
 
-def test_a_frozen_executor_that_wakes_up_sends_nothing(desk, start, survivor, orders, reaches, eventually):
+def test_a_frozen_executor_that_wakes_up_sends_nothing(desk, start, survivor, orders, reaches):
     survivor()
-    intent = _taken_by_one_that_freezes(desk, start, eventually)
+    intent = _taken_by_one_that_freezes(desk, start)
     taken_over = reaches(intent, "ACCEPTED")  # by the other one
 
     frozen = start.frozen
     frozen.signal(signal.SIGCONT)
     eventually(lambda: not _is_stopped(frozen.pid))
     with hold_others(start, frozen):
-        reaches(desk.created(create()), "ACCEPTED")  # by the one that was frozen: it is at work again
+        reaches(desk.created(create("SIM.OPEN", "1")), "ACCEPTED")  # by the one that was frozen: it is at work again
 
     first = next(one for one in orders() if one["order_id"] == taken_over["broker_order_id"])
     assert first["posts"] == 1, "what it had in hand has become too old to be sent"
     assert len(orders()) == 2 and frozen.process.poll() is None
 
 
-def test_a_halt_is_obeyed_by_an_executor_that_was_frozen_before_it(desk, start, orders, reaches, eventually):
+def test_a_halt_is_obeyed_by_an_executor_that_was_frozen_before_it(desk, start, orders, reaches):
     """The age of what it knows counts from before the claim, and goes on while the process is stopped."""
     for other in start.started:
         other.stop()
     vars(start).pop("survivor", None)
-    intent = _taken_by_one_that_freezes(desk, start, eventually)
+    intent = _taken_by_one_that_freezes(desk, start)
     desk.execute(
         "INSERT INTO controls.account_switch (account_id, organization_id, trading_state) "
         "VALUES (:account_id, :organization_id, 'HALTED')",
@@ -107,13 +104,13 @@ def hold_others(start: Callable[..., Any], but: Any) -> Iterator[None]:
         one.signal(signal.SIGCONT)
 
 
-def _taken_by_one_that_freezes(desk: Any, start: Callable[..., Any], eventually: Callable[..., Any]) -> Any:
+def _taken_by_one_that_freezes(desk: Any, start: Callable[..., Any]) -> Any:
     """The others are stopped for as long as it takes the doomed one to take the intent."""
     others = [one for one in start.started if one.process.poll() is None]
     for one in others:
         one.signal(signal.SIGSTOP)
     start.frozen = start("executor", TIP_STOP_AT="executor.before_send")
-    intent = desk.created(create())
+    intent = desk.created(create("SIM.OPEN", "1"))
     eventually(lambda: _is_stopped(start.frozen.pid))
     for one in others:
         one.signal(signal.SIGCONT)
@@ -130,7 +127,7 @@ def test_an_emptied_queue_loses_nothing(desk, platform, survivor, orders, reache
     intents = []
     with redis.Redis.from_url(platform.redis_url) as queue:
         for _ in range(20):
-            intents.append(desk.created(create()))
+            intents.append(desk.created(create("SIM.OPEN", "1")))
             queue.flushall()
 
     for intent in intents:

@@ -9,26 +9,10 @@ import requests
 
 from intents.execution.client_order_id import client_order_id
 from intents.execution.credentials import derived
+from tip_testing.commands import cancel, create, limit, replace
+from tip_testing.waiting import eventually
 
 from .conftest import give_credential
-
-
-def create(symbol: str = "SIM.OPEN", quantity: str = "10", side: str = "BUY", **spec: Any) -> dict[str, Any]:
-    chosen = spec or {"Market": {"quantity": quantity}}
-    return {"command": {"type": "CREATE", "payload": {"symbol": symbol, "order_side": side, "spec": chosen}}}
-
-
-def limit(symbol: str, quantity: str, price: str) -> dict[str, Any]:
-    return create(symbol, Limit={"quantity": quantity, "limit_price": price, "time_in_force": "GTC"})
-
-
-def replace(action: Any, quantity: str, price: str) -> dict[str, Any]:
-    spec = {"Limit": {"quantity": quantity, "limit_price": price, "time_in_force": "GTC"}}
-    return {"command": {"type": "REPLACE", "payload": {"ref_intent_id": action["intent_id"], "spec": spec}}}
-
-
-def cancel(action: Any) -> dict[str, Any]:
-    return {"command": {"type": "CANCEL", "payload": {"ref_intent_id": action["intent_id"]}}}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -46,7 +30,7 @@ def events(desk: Any) -> Callable[[], list[Any]]:
 
 
 def test_an_intent_is_one_order_at_the_broker(desk, orders, events, reaches):
-    intent = desk.created(create())
+    intent = desk.created(create("SIM.OPEN"))
 
     state = reaches(intent, "ACCEPTED")
 
@@ -58,13 +42,13 @@ def test_an_intent_is_one_order_at_the_broker(desk, orders, events, reaches):
 
 def test_what_the_broker_says_carries_the_trace_of_the_command(desk, events, reaches):
     trace = "0af7651916cd43dd8448eb211c80319c"
-    intent = desk.submit(create(), traceparent=f"00-{trace}-b7ad6b7169203331-01").json
+    intent = desk.submit(create("SIM.OPEN"), traceparent=f"00-{trace}-b7ad6b7169203331-01").json
     reaches(intent, "ACCEPTED")
 
     assert [trace in one["traceparent"] for one in events()] == [True]
 
 
-def test_a_fill_is_logged_as_order_trade_and_position(desk, paper, events, reaches, eventually):
+def test_a_fill_is_logged_as_order_trade_and_position(desk, paper, events, reaches):
     paper.quote("FILLS", "9.99", "10.01")
 
     state = reaches(desk.created(create("FILLS", "3")), "FILLED")
@@ -84,7 +68,7 @@ def test_a_fill_is_logged_as_order_trade_and_position(desk, paper, events, reach
 def test_sequences_of_actions_and_events_have_no_gap(desk, events, reaches):
     intent = desk.created(create("SIM.PARTIAL50"))
     reaches(intent, "PARTIALLY_FILLED")
-    desk.created(cancel(intent))
+    desk.created(cancel(intent["intent_id"]))
     reaches(intent, "CANCELED")
 
     sequences = sorted(row["sequence"] for table in ("action", "account_event") for row in desk.rows(table))
@@ -104,18 +88,18 @@ def test_an_order_rejected_after_it_was_accepted_is_rejected(desk, reaches):
 
 def test_a_cancel_before_sending_never_reaches_the_broker(desk, hold_back, orders, reaches):
     with hold_back():
-        intent = desk.created(create())
-        desk.created(cancel(intent))
+        intent = desk.created(create("SIM.OPEN"))
+        desk.created(cancel(intent["intent_id"]))
 
     assert reaches(intent, "CANCELED")["reason_code"] == "CANCELED_BEFORE_SENT"
     assert orders() == []
 
 
 def test_a_cancel_reaches_the_order(desk, orders, reaches):
-    intent = desk.created(create())
+    intent = desk.created(create("SIM.OPEN"))
     reaches(intent, "ACCEPTED")
 
-    desk.created(cancel(intent))
+    desk.created(cancel(intent["intent_id"]))
 
     reaches(intent, "CANCELED")
     assert [order["status"] for order in orders()] == ["canceled"]
@@ -125,19 +109,19 @@ def test_a_fill_may_overtake_a_cancel(desk, reaches):
     intent = desk.created(create("SIM.LATE_FILL"))
     reaches(intent, "ACCEPTED")
 
-    desk.created(cancel(intent))
+    desk.created(cancel(intent["intent_id"]))
 
     assert reaches(intent, "FILLED")["filled_quantity"] == "10"
 
 
 def test_a_cancel_of_what_was_filled_meanwhile_ends_as_filled(desk, paper, orders, reaches):
     paper.quote("GONE", "9", "10")
-    intent = desk.created(limit("GONE", "5", "8"))
+    intent = desk.created(limit("GONE", "5", "8", time_in_force="GTC"))
     state = reaches(intent, "ACCEPTED")
     # No executor may take the cancel to the broker before the fill is there.
     desk.execute("UPDATE intents.intent SET lease_until = now() + interval '1 minute' WHERE account_id = :account_id")
 
-    desk.created(cancel(intent))
+    desk.created(cancel(intent["intent_id"]))
     paper.quote("GONE", "7", "8")
     desk.execute("UPDATE intents.intent SET lease_until = now() WHERE account_id = :account_id")
 
@@ -149,17 +133,17 @@ def test_a_refused_cancel_leaves_the_order_working(desk, events, reaches):
     intent = desk.created(create("SIM.CANCEL_REJECT"))
     reaches(intent, "ACCEPTED")
 
-    desk.created(cancel(intent))
+    desk.created(cancel(intent["intent_id"]))
 
     assert reaches(intent, "ACCEPTED")["reason_code"] in ("CANCEL_REJECTED", "CANCEL_NOT_DONE")
 
 
 def test_a_replacement_keeps_the_intent_and_gets_a_new_order(desk, paper, orders, reaches):
     paper.quote("SWAP", "9", "10")
-    intent = desk.created(limit("SWAP", "5", "8"))
+    intent = desk.created(limit("SWAP", "5", "8", time_in_force="GTC"))
     before = reaches(intent, "ACCEPTED")
 
-    desk.created(replace(intent, "7", "8.50"))
+    desk.created(replace(intent["intent_id"], Limit={"quantity": "7", "limit_price": "8.50", "time_in_force": "GTC"}))
     reaches(intent, "PENDING_REPLACE", "ACCEPTED")
     paper.quote("SWAP", "8", "8.50")
     after = reaches(intent, "FILLED")
@@ -168,12 +152,12 @@ def test_a_replacement_keeps_the_intent_and_gets_a_new_order(desk, paper, orders
     assert sorted(order["status"] for order in orders()) == ["filled", "replaced"]
 
 
-def test_a_replacement_counts_what_was_filled_before(desk, paper, orders, reaches, eventually):
+def test_a_replacement_counts_what_was_filled_before(desk, paper, orders, reaches):
     paper.quote("PART", "9", "10", ask_size="2", bid_size="2")
-    intent = desk.created(limit("PART", "5", "10"))
+    intent = desk.created(limit("PART", "5", "10", time_in_force="GTC"))
     reaches(intent, "PARTIALLY_FILLED")
 
-    desk.created(replace(intent, "8", "9.50"))
+    desk.created(replace(intent["intent_id"], Limit={"quantity": "8", "limit_price": "9.50", "time_in_force": "GTC"}))
     paper_orders = lambda: [one for one in orders() if one["status"] == "new"]  # noqa: E731
     reaches(intent, "PARTIALLY_FILLED")
     assert [one["qty"] for one in eventually(paper_orders)] == ["6"]
@@ -184,20 +168,20 @@ def test_a_replacement_counts_what_was_filled_before(desk, paper, orders, reache
 
 
 def test_a_refused_replacement_leaves_the_order_as_it_was(desk, reaches):
-    intent = desk.created(limit("SIM.REPLACE_REJECT", "5", "8"))
+    intent = desk.created(limit("SIM.REPLACE_REJECT", "5", "8", time_in_force="GTC"))
     before = reaches(intent, "ACCEPTED")
 
-    desk.created(replace(intent, "7", "8.50"))
+    desk.created(replace(intent["intent_id"], Limit={"quantity": "7", "limit_price": "8.50", "time_in_force": "GTC"}))
     after = reaches(intent, "ACCEPTED")
 
     assert after["broker_order_id"] == before["broker_order_id"] and after["leaves_quantity"] == "5"
 
 
-def test_a_replacement_that_took_effect_although_it_answered_an_error_is_seen(desk, orders, reaches, eventually):
-    intent = desk.created(limit("SIM.ERROR500_AFTER_ACCEPT", "5", "8"))
+def test_a_replacement_that_took_effect_although_it_answered_an_error_is_seen(desk, orders, reaches):
+    intent = desk.created(limit("SIM.ERROR500_AFTER_ACCEPT", "5", "8", time_in_force="GTC"))
     before = reaches(intent, "ACCEPTED")
 
-    desk.created(replace(intent, "7", "8.50"))
+    desk.created(replace(intent["intent_id"], Limit={"quantity": "7", "limit_price": "8.50", "time_in_force": "GTC"}))
     state = eventually(
         lambda: (state := reaches(intent, "PENDING_REPLACE", "ACCEPTED"))["leaves_quantity"] == "7" and state
     )
@@ -221,7 +205,7 @@ def test_every_update_twice_changes_nothing(desk, events, reaches):
 
 def test_a_halt_between_accepting_and_sending_stops_the_order(desk, hold_back, orders, reaches):
     with hold_back():
-        intent = desk.created(create())
+        intent = desk.created(create("SIM.OPEN"))
         desk.execute(
             "INSERT INTO controls.account_switch (account_id, organization_id, trading_state) "
             "VALUES (:account_id, :organization_id, 'HALTED')",
@@ -245,7 +229,7 @@ def _stale(desk: Any, millis: int, symbol: str = "SIM.OPEN") -> None:
 def test_an_intent_too_old_to_be_sent_expires(desk, hold_back, orders, reaches):
     _stale(desk, 1000)
     with hold_back():
-        intent = desk.created(create())
+        intent = desk.created(create("SIM.OPEN"))
         desk.execute(
             "UPDATE intents.intent SET created_at = created_at - interval '2 seconds' WHERE account_id = :account_id"
         )
@@ -256,7 +240,7 @@ def test_an_intent_too_old_to_be_sent_expires(desk, hold_back, orders, reaches):
 
 def test_an_order_open_for_too_long_is_canceled_by_the_system(desk, reaches):
     _stale(desk, 1000)
-    intent = desk.created(create())
+    intent = desk.created(create("SIM.OPEN"))
 
     reaches(intent, "CANCELED")
 
@@ -265,8 +249,8 @@ def test_an_order_open_for_too_long_is_canceled_by_the_system(desk, reaches):
     assert latest["actor"]["type"] == "system"
 
 
-def test_external_orders_are_shown_and_not_made_into_intents(desk, paper, events, reaches, eventually):
-    reaches(desk.created(create()), "ACCEPTED")
+def test_external_orders_are_shown_and_not_made_into_intents(desk, paper, events, reaches):
+    reaches(desk.created(create("SIM.OPEN")), "ACCEPTED")
     keys = derived(desk.account_id, "for-tests-only")
     headers = {"APCA-API-KEY-ID": keys["key_id"], "APCA-API-SECRET-KEY": keys["secret_key"]}
     body = {"symbol": "SIM.OPEN", "side": "buy", "type": "market", "qty": "2", "time_in_force": "day"}
@@ -280,7 +264,7 @@ def test_external_orders_are_shown_and_not_made_into_intents(desk, paper, events
     assert len(desk.rows("intent")) == 1
 
 
-def test_positions_and_balances_are_what_the_broker_says(desk, paper, reaches, eventually):
+def test_positions_and_balances_are_what_the_broker_says(desk, paper, reaches):
     paper.quote("HELD", "9", "10")
     reaches(desk.created(create("HELD", "4")), "FILLED")
     path = f"/v1/accounts/{desk.account_id}"
@@ -316,10 +300,10 @@ def test_holdings_of_another_organization_are_not_found(what, desk, new_desk):
     assert answer.status_code == 404
 
 
-def test_a_refused_credential_parks_the_intent_and_tells_accounts_and_a_new_one_frees_it(new_desk, eventually):
+def test_a_refused_credential_parks_the_intent_and_tells_accounts_and_a_new_one_frees_it(new_desk):
     desk = new_desk(broker="alpaca")
     give_credential(desk, "INVALID-key")
-    intent = desk.created(create())
+    intent = desk.created(create("SIM.OPEN"))
 
     def state() -> Any:
         return desk.get(f"/{intent['intent_id']}").json["state"]
@@ -335,17 +319,17 @@ def test_a_refused_credential_parks_the_intent_and_tells_accounts_and_a_new_one_
     assert state()["reason_code"] is None
 
 
-def test_an_account_without_a_credential_waits_for_one(new_desk, eventually):
+def test_an_account_without_a_credential_waits_for_one(new_desk):
     desk = new_desk(broker="alpaca")
-    intent = desk.created(create())
+    intent = desk.created(create("SIM.OPEN"))
 
     eventually(lambda: desk.get(f"/{intent['intent_id']}").json["state"]["reason_code"] == "CREDENTIAL_MISSING")
     assert desk.get(f"/{intent['intent_id']}").json["state"]["status"] == "PENDING"
 
 
-def test_a_command_for_a_deleted_account_ends_in_a_refusal(desk, hold_back, orders, eventually):
+def test_a_command_for_a_deleted_account_ends_in_a_refusal(desk, hold_back, orders):
     with hold_back():
-        desk.created(create())
+        desk.created(create("SIM.OPEN"))
         desk.execute("UPDATE accounts.account SET deleted_at = now() WHERE id = :account_id")
 
     eventually(lambda: [row["status"] for row in desk.rows("intent")] == ["DENIED"])

@@ -15,10 +15,12 @@ from intents.execution.client_order_id import client_order_id
 from intents.execution.credentials import Credentials
 from intents.execution.executor import Executor
 from intents.execution.model.commands import LeasedCommand
-from tip_local.processes import free_port
+from tip_testing.commands import create
+from tip_testing.ports import reserved_port
+from tip_testing.waiting import eventually
 
 from ..broker_side import accept
-from ..conftest import Desk, create
+from ..conftest import Desk
 
 LEASE_SECONDS = 600
 
@@ -109,10 +111,10 @@ def test_who_has_more_waiting_is_claimed_as_soon_as_a_call_ends_although_another
     assert executor._wake.is_set() == is_claimed_again
 
 
-def test_orders_of_one_organization_that_time_out_do_not_delay_those_of_others(new_desk, start, paper, eventually):
+def test_orders_of_one_organization_that_time_out_do_not_delay_those_of_others(new_desk, start, paper):
     """Six accounts of one organization with an order that never answers in every thread there is, and more waiting."""
     paper.quote("PROMPT", "9", "10")
-    port, threads = str(free_port()), 8
+    port, threads = str(reserved_port()), 8
     first = new_desk()
     attackers = [first, *(new_desk(organization=first.organization) for _ in range(5))]
     others = [new_desk() for _ in range(3)]
@@ -141,9 +143,7 @@ def test_orders_of_one_organization_that_time_out_do_not_delay_those_of_others(n
     assert circuits == {"paper paper": "closed"}
 
 
-def test_slow_accounts_of_one_organization_do_not_delay_the_reconciliation_of_others(
-    new_desk, start, scripted, eventually
-):
+def test_slow_accounts_of_one_organization_do_not_delay_the_reconciliation_of_others(new_desk, start, scripted):
     slow, rounds = 20, 6
     first, other = new_desk(), new_desk()
     attackers = [first, *(new_desk(organization=first.organization) for _ in range(slow - 1))]

@@ -8,12 +8,9 @@ import pytest
 import requests
 
 from intents.execution.client_order_id import client_order_id
-from tip_local.processes import free_port
-
-
-def create(symbol: str = "SIM.OPEN") -> dict[str, Any]:
-    payload = {"symbol": symbol, "order_side": "BUY", "spec": {"Market": {"quantity": "1"}}}
-    return {"command": {"type": "CREATE", "payload": payload}}
+from tip_testing.commands import create
+from tip_testing.ports import reserved_port
+from tip_testing.waiting import eventually
 
 
 @pytest.fixture
@@ -25,12 +22,12 @@ def health() -> Callable[[str, str], tuple[int, Any]]:
     return ask
 
 
-def test_an_executor_that_reaches_no_broker_is_live_but_not_ready(desk, start, paper, health, eventually, reaches):
-    nowhere, port = str(free_port()), str(free_port())
+def test_an_executor_that_reaches_no_broker_is_live_but_not_ready(desk, start, paper, health, reaches):
+    nowhere, port = str(reserved_port()), str(reserved_port())
     lost = start("executor", HEALTH_PORT=port, PAPER_BROKER_URL=f"http://127.0.0.1:{nowhere}")
     assert health(port, "/health/ready") == (200, {"status": "ready", "circuits": {}})
 
-    intents = [desk.created(create()) for _ in range(8)]
+    intents = [desk.created(create("SIM.OPEN", "1")) for _ in range(8)]
 
     is_open = (503, {"status": "not ready", "circuits": {"paper paper": "open"}})
     eventually(lambda: health(port, "/health/ready") == is_open)
@@ -39,7 +36,7 @@ def test_an_executor_that_reaches_no_broker_is_live_but_not_ready(desk, start, p
     assert health(port, "/health/live") == (200, {"status": "live"})
 
     lost.stop()
-    port = str(free_port())
+    port = str(reserved_port())
     found = start("executor", HEALTH_PORT=port)
     for intent in intents:
         reaches(intent, "ACCEPTED")
@@ -51,8 +48,8 @@ def test_one_account_with_slow_orders_does_not_take_all_the_threads(desk, new_de
     other, slow = new_desk(), 40
     start("executor", EXECUTOR_THREADS="4", EXECUTOR_ACCOUNT_CALLS="2", EXECUTOR_LEASE_SECONDS="15")
     with hold_back():
-        intents = [desk.created(create("SIM.SLOW")) for _ in range(slow)]
-    quick = other.created(create())
+        intents = [desk.created(create("SIM.SLOW", "1")) for _ in range(slow)]
+    quick = other.created(create("SIM.OPEN", "1"))
 
     for intent in intents:
         reaches(intent, "ACCEPTED", "FILLED", seconds=90)

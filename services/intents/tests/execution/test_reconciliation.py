@@ -15,14 +15,11 @@ from intents.execution.model.inputs import BrokerReport
 from intents.execution.model.known_orders import KnownOpenOrder, RestoredEpoch, WatchedAccount
 from intents.execution.reconciler import Reconciler
 from intents.execution.watches import Watch
+from tip_testing.commands import create
+from tip_testing.waiting import eventually
 
 from ..broker_side import accept
 from .conftest import give_credential
-
-
-def create(symbol: str = "ABC", quantity: str = "10") -> dict[str, Any]:
-    payload = {"symbol": symbol, "order_side": "BUY", "spec": {"Market": {"quantity": quantity}}}
-    return {"command": {"type": "CREATE", "payload": payload}}
 
 
 def filled(desk: Any, order: Order, total: int, position: int) -> BrokerReport:
@@ -35,7 +32,7 @@ def filled(desk: Any, order: Order, total: int, position: int) -> BrokerReport:
 
 
 def test_updates_of_several_orders_are_recorded_in_the_order_they_came(desk):
-    one, other = (accept(desk, desk.created(create())["intent_id"], f"b{number}") for number in (1, 2))
+    one, other = (accept(desk, desk.created(create("ABC"))["intent_id"], f"b{number}") for number in (1, 2))
     reports = [
         filled(desk, one, 5, position=5),
         filled(desk, other, 5, position=10),
@@ -75,7 +72,7 @@ def save_holdings(desk: Any, shown: list[Position], funds: Balance) -> int | Non
 
 
 def test_reconciliation_finds_what_the_stream_missed_and_counts_nothing_twice(desk):
-    order = accept(desk, desk.created(create(quantity="20"))["intent_id"], "b1")
+    order = accept(desk, desk.created(create("ABC", "20"))["intent_id"], "b1")
     recorder.record(desk.deps.connections, [filled(desk, order, 5, position=5)])
     moment = datetime.now(UTC)
     listed = [Execution(f"listed-{number}", "b1", Decimal(5), Decimal(number), moment) for number in (1, 2, 3)]
@@ -132,7 +129,7 @@ def ended_orders(number: int) -> list[Order]:
 
 
 def test_an_order_whose_fills_are_too_many_to_list_is_recorded_by_its_own_total(desk):
-    order = accept(desk, desk.created(create(quantity="20"))["intent_id"], "b1")
+    order = accept(desk, desk.created(create("ABC", "20"))["intent_id"], "b1")
     moment = datetime.now(UTC)
     listed = [Execution(f"listed-{number}", "b1", Decimal(5), Decimal(2), moment) for number in range(3)]
     shown = replace(
@@ -183,7 +180,7 @@ def test_orders_made_since_a_restore_that_are_too_many_for_one_listing_are_adopt
 
 def test_an_account_is_watched_until_the_broker_has_said_how_its_last_fill_left_it(desk):
     """Its last order was filled, and whoever watched it died before reconciling."""
-    order = accept(desk, desk.created(create(quantity="5"))["intent_id"], "b1")
+    order = accept(desk, desk.created(create("ABC", "5"))["intent_id"], "b1")
     now = datetime.now(UTC)
     ended = replace(
         order, status=OrderStatus.FILLED, filled_quantity=Decimal(5), average_price=Decimal(1), updated_at=now
@@ -205,7 +202,7 @@ def test_an_account_is_watched_until_the_broker_has_said_how_its_last_fill_left_
 
 def test_an_order_that_its_ended_intent_has_left_open_is_found_by_reconciliation(desk):
     """Nothing of it changes at the broker: that it is open is what there is to tell."""
-    order = accept(desk, desk.created(create())["intent_id"], "b1")
+    order = accept(desk, desk.created(create("ABC"))["intent_id"], "b1")
     desk.execute("UPDATE intents.intent SET status = 'CANCELED' WHERE account_id = :account_id")
 
     def reconcile() -> list[BrokerReport]:
@@ -235,7 +232,7 @@ def test_a_position_that_the_stream_did_not_show_is_logged_by_reconciliation_onc
         shown = [Position(symbol, Decimal(number), None, Decimal(2), None, None) for symbol, number in held.items()]
         return save_holdings(desk, shown, funds)
 
-    order = accept(desk, desk.created(create())["intent_id"], "b1")
+    order = accept(desk, desk.created(create("ABC"))["intent_id"], "b1")
     now = datetime.now(UTC)
     seen = replace(order, filled_quantity=Decimal(4), average_price=Decimal(1), updated_at=now)
     recorder.record(desk.deps.connections, [BrokerReport(desk.account_id, seen, now)])
@@ -252,7 +249,7 @@ def test_a_position_that_the_stream_did_not_show_is_logged_by_reconciliation_onc
     assert sequences == list(range(1, len(sequences) + 1))
 
 
-def test_reconciliation_waits_as_long_as_the_broker_wishes(desk, start, scripted, eventually):
+def test_reconciliation_waits_as_long_as_the_broker_wishes(desk, start, scripted):
     scripted.says(429, {"message": "slow down"}, Retry_After="600")
     accept(desk, desk.created(create("SIM.OPEN"))["intent_id"], "b1")
     reconciler = start("reconciler", PAPER_BROKER_URL=scripted.url, RECONCILE_SECONDS="0.1")
@@ -267,7 +264,7 @@ def test_reconciliation_waits_as_long_as_the_broker_wishes(desk, start, scripted
     assert len(queries()) == 1
 
 
-def test_a_credential_that_is_refused_by_the_broker_is_reported_to_accounts_once(new_desk, start, scripted, eventually):
+def test_a_credential_that_is_refused_by_the_broker_is_reported_to_accounts_once(new_desk, start, scripted):
     scripted.says(401, {"message": "request is not authorized"})
     desk = new_desk(broker="alpaca")
     give_credential(desk, "was-good-yesterday")

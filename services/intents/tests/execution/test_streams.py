@@ -17,6 +17,7 @@ from intents.execution.reconciler import Reconciler
 from intents.execution.recorder import Recorder
 from intents.execution.watches import Watch
 from intents.store.connections import PreparedConnections
+from tip_testing.waiting import eventually
 
 A, B, C = (UUID(int=number) for number in range(1, 4))
 STREAMS = 8
@@ -86,7 +87,7 @@ def test_streams_that_are_held_for_long_are_shared_with_whoever_comes_later(reco
     assert sorted(streams(reconciler)) == [2, 3, 3]
 
 
-def test_a_stream_that_is_given_up_ends_and_the_others_go_on(reconciler, quiet, eventually):
+def test_a_stream_that_is_given_up_ends_and_the_others_go_on(reconciler, quiet):
     def open_streams() -> set[str]:
         return set(+quiet.open)
 

@@ -9,13 +9,9 @@ import requests
 
 from intents.execution.client_order_id import client_order_id
 from intents.execution.credentials import derived
+from tip_testing.commands import cancel, create
 
 from .conftest import PAPER_SECRET
-
-
-def create(symbol: str = "SIM.OPEN") -> dict[str, Any]:
-    payload = {"symbol": symbol, "order_side": "BUY", "spec": {"Market": {"quantity": "10"}}}
-    return {"command": {"type": "CREATE", "payload": payload}}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -56,7 +52,7 @@ def _make_stale(desk: Any, _intent: Any) -> None:
 
 
 def _cancel(desk: Any, intent: Any) -> None:
-    desk.created({"command": {"type": "CANCEL", "payload": {"ref_intent_id": intent["intent_id"]}}})
+    desk.created(cancel(intent["intent_id"]))
 
 
 LATER = {"halted": _halt, "stale": _make_stale, "canceled": _cancel}
@@ -73,7 +69,7 @@ def left_behind(desk: Any, hold_back: Any) -> Callable[[Callable[..., None]], An
 
     def make(happens: Callable[..., None]) -> Any:
         with hold_back():
-            intent = desk.created(create())
+            intent = desk.created(create("SIM.OPEN"))
             desk.execute(
                 "UPDATE intents.intent SET submit_started_at = now() - interval '1 minute' "
                 "WHERE account_id = :account_id"
