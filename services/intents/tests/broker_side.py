@@ -29,6 +29,10 @@ def report(desk: Desk, intent_id: object, update: Update, **more: Any) -> None:
         store.write(tx, [settlement])
 
 
+def accepted(desk: Desk, intent_id: str, name: str) -> None:
+    report(desk, intent_id, Update.ACCEPTED, broker_order_id=name)
+
+
 def accept(desk: Desk, intent_id: object, broker_order_id: str) -> Order:
     """The executor has sent the intent, and the broker shows the order. What else was waiting is left waiting."""
     connections, now = desk.deps.connections, datetime.now(UTC)

@@ -19,9 +19,9 @@ from intents.execution.store import claim
 from tip_testing.commands import create, limit
 from tip_testing.waiting import eventually
 
+from .broker_side import accepted
 from .conftest import Desk
 from .test_feed_consumer import drain, tell
-from .test_log import accepted
 
 Heard = Callable[[int], bool]
 

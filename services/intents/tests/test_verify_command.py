@@ -13,8 +13,9 @@ from tip.verify import command
 from tip.verify import records as read
 from tip_testing.commands import cancel, create, limit
 
+from .broker_side import accepted
 from .conftest import Desk
-from .test_log import accepted, forget_event
+from .test_chain import forget_event
 
 
 def verify(*arguments: str, **options: Any) -> Result:

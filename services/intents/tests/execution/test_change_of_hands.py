@@ -1,9 +1,9 @@
-"""An order stays in the account at the broker where it was sent, whatever becomes of the credentials."""
+"""An order stays in the account at the broker where it was sent; without a usable credential a command waits."""
 
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid5
 
 import pytest
 import requests
@@ -257,3 +257,30 @@ def test_an_order_that_surfaces_after_its_intent_has_ended_is_logged_and_cancele
 
     assert {row["to_status"] for row in eventually(events)} == {"CANCELED"}
     assert reaches(intent, "CANCELED")["reason_code"] == "ORDER_AFTER_END"
+
+
+def test_a_refused_credential_parks_the_intent_and_tells_accounts_and_a_new_one_frees_it(new_desk):
+    desk = new_desk(broker="alpaca")
+    give_credential(desk, "INVALID-key")
+    intent = desk.created(create("SIM.OPEN"))
+
+    def state() -> Any:
+        return desk.get(f"/{intent['intent_id']}").json["state"]
+
+    eventually(lambda: state()["reason_code"] == "CREDENTIAL_INVALID")
+    assert state()["status"] == "PENDING"
+    [event] = [row for row in desk.outbox() if row["event_type"] == "credential.invalid"]
+    assert event["payload"]["credential_id"] == str(uuid5(desk.account_id, "credential"))
+    assert "mine" not in str(event["payload"])
+
+    give_credential(desk, "valid-key", version=2)
+    eventually(lambda: state()["status"] == "ACCEPTED")
+    assert state()["reason_code"] is None
+
+
+def test_an_account_without_a_credential_waits_for_one(new_desk):
+    desk = new_desk(broker="alpaca")
+    intent = desk.created(create("SIM.OPEN"))
+
+    eventually(lambda: desk.get(f"/{intent['intent_id']}").json["state"]["reason_code"] == "CREDENTIAL_MISSING")
+    assert desk.get(f"/{intent['intent_id']}").json["state"]["status"] == "PENDING"

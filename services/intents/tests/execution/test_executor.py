@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
-from uuid import UUID, uuid5
+from uuid import UUID
 
 import pytest
 import requests
@@ -11,8 +11,6 @@ from intents.execution.client_order_id import client_order_id
 from intents.execution.credentials import derived
 from tip_testing.commands import cancel, create, limit, replace
 from tip_testing.waiting import eventually
-
-from .conftest import give_credential
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -281,50 +279,6 @@ def test_positions_and_balances_are_what_the_broker_says(desk, paper, reaches):
         )
     )
     assert balances["currency"] == "USD" and balances["updated_at"].endswith("Z")
-
-
-def test_an_account_nobody_traded_on_has_no_positions_and_no_balance_yet(new_desk):
-    desk = new_desk()
-    path = f"/v1/accounts/{desk.account_id}"
-
-    assert desk.client.get(f"{path}/positions", headers=desk.headers).json["data"] == []
-    assert desk.client.get(f"{path}/balances", headers=desk.headers).json["cash"] is None
-
-
-@pytest.mark.parametrize("what", ["positions", "balances"])
-def test_holdings_of_another_organization_are_not_found(what, desk, new_desk):
-    stranger = new_desk()
-
-    answer = stranger.client.get(f"/v1/accounts/{desk.account_id}/{what}", headers=stranger.headers)
-
-    assert answer.status_code == 404
-
-
-def test_a_refused_credential_parks_the_intent_and_tells_accounts_and_a_new_one_frees_it(new_desk):
-    desk = new_desk(broker="alpaca")
-    give_credential(desk, "INVALID-key")
-    intent = desk.created(create("SIM.OPEN"))
-
-    def state() -> Any:
-        return desk.get(f"/{intent['intent_id']}").json["state"]
-
-    eventually(lambda: state()["reason_code"] == "CREDENTIAL_INVALID")
-    assert state()["status"] == "PENDING"
-    [event] = [row for row in desk.outbox() if row["event_type"] == "credential.invalid"]
-    assert event["payload"]["credential_id"] == str(uuid5(desk.account_id, "credential"))
-    assert "mine" not in str(event["payload"])
-
-    give_credential(desk, "valid-key", version=2)
-    eventually(lambda: state()["status"] == "ACCEPTED")
-    assert state()["reason_code"] is None
-
-
-def test_an_account_without_a_credential_waits_for_one(new_desk):
-    desk = new_desk(broker="alpaca")
-    intent = desk.created(create("SIM.OPEN"))
-
-    eventually(lambda: desk.get(f"/{intent['intent_id']}").json["state"]["reason_code"] == "CREDENTIAL_MISSING")
-    assert desk.get(f"/{intent['intent_id']}").json["state"]["status"] == "PENDING"
 
 
 def test_a_command_for_a_deleted_account_ends_in_a_refusal(desk, hold_back, orders):

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from intents.brokers import Addresses, Balance, Brokers, Execution, ListingTooLong, Order, OrderStatus, Position
-from intents.execution import reconciliation, recorder, stale, store
+from intents.execution import reconciliation, recorder, store
 from intents.execution.credentials import Credentials
 from intents.execution.model.inputs import BrokerReport
 from intents.execution.model.known_orders import KnownOpenOrder, RestoredEpoch, WatchedAccount
@@ -280,21 +280,3 @@ def test_a_credential_that_is_refused_by_the_broker_is_reported_to_accounts_once
 
     [row] = events_of_credential()
     assert row["payload"]["account_id"] == str(desk.account_id) and row["payload"]["version"] == 1
-
-
-def test_orders_of_a_deleted_account_do_not_keep_others_from_being_canceled(new_desk, monkeypatch):
-    monkeypatch.setattr(stale, "BATCH", 1)
-    deleted, living = new_desk(), new_desk()
-    for desk in (deleted, living):
-        accept(desk, desk.created(create("SIM.OPEN"))["intent_id"], f"b-{desk.account_id}")
-        desk.execute("UPDATE intents.intent SET accepted_at = now() - interval '1 hour' WHERE account_id = :account_id")
-        desk.execute(
-            "INSERT INTO controls.symbol_time (account_id, symbol, organization_id, stale_order_millis) "
-            "VALUES (:account_id, 'SIM.OPEN', :organization_id, 1000)",
-            organization_id=desk.organization.id,
-        )
-    deleted.execute("UPDATE accounts.account SET deleted_at = now() WHERE id = :account_id")
-
-    assert stale.cancel_stale(living.deps) == 1
-
-    assert [row["status"] for row in living.rows("intent")] == ["PENDING_CANCEL"]
