@@ -119,7 +119,7 @@ CREATE TABLE intents.position (
     reconciled_at       timestamptz,
     CONSTRAINT position_pkey PRIMARY KEY (account_id, symbol)
 );
-CREATE INDEX position_unsaid_idx ON intents.position (account_id)
+CREATE INDEX position_unconfirmed_idx ON intents.position (account_id)
     WHERE reconciled_at IS NULL OR reconciled_at < updated_at;
 CREATE TABLE intents.account_event (
     account_id          uuid NOT NULL,
@@ -222,7 +222,7 @@ CREATE TABLE intents.broker_account (
     account_id         uuid CONSTRAINT broker_account_pkey PRIMARY KEY,
     lease_token        uuid,
     lease_until        timestamptz,
-    looked_at          timestamptz,
+    reconciled_at      timestamptz,
     refused_credential text,
     epoch              uuid
 );

@@ -129,7 +129,7 @@ position = Table(
     Column("reconciled_at", _MOMENT),
 )
 Index(
-    "position_unsaid_idx",
+    "position_unconfirmed_idx",
     position.c.account_id,
     postgresql_where=text("reconciled_at IS NULL OR reconciled_at < updated_at"),
 )
@@ -150,7 +150,7 @@ broker_account = Table(
     Column("account_id", Uuid, primary_key=True),
     Column("lease_token", Uuid),
     Column("lease_until", _MOMENT),
-    Column("looked_at", _MOMENT),
+    Column("reconciled_at", _MOMENT),
     Column("refused_credential", Text),
     Column("epoch", Uuid),
 )

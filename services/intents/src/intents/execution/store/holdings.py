@@ -58,7 +58,7 @@ _BALANCE = text("""
     ON CONFLICT (account_id) DO UPDATE SET currency = excluded.currency, cash = excluded.cash,
         equity = excluded.equity, buying_power = excluded.buying_power, updated_at = excluded.updated_at
 """)
-_RECONCILED = text("UPDATE intents.broker_account SET looked_at = :read_at WHERE account_id = :account_id")
+_RECONCILED = text("UPDATE intents.broker_account SET reconciled_at = :read_at WHERE account_id = :account_id")
 
 
 def save_holdings(
