@@ -135,8 +135,8 @@ def execution_environment(platform: Platform, paper: Paper, **more: str) -> dict
             "EXECUTOR_LEASE_SECONDS": "6.5",
             "EXECUTOR_THREADS": "8",
             "RECONCILE_SECONDS": "1",
-            "ASK_AFTER_SECONDS": "2",
-            "ASK_EVERY_SECONDS": "0.5",
+            "QUERY_AFTER_SECONDS": "2",
+            "QUERY_EVERY_SECONDS": "0.5",
             **more,
         },
     )

@@ -21,7 +21,7 @@ from .conftest import PAPER_SECRET, give_credential
 @pytest.fixture(scope="module", autouse=True)
 def executor(start: Callable[..., Any]) -> None:
     """It asks about an unknown outcome only when a test lets it."""
-    start("executor", ASK_AFTER_SECONDS="3600")
+    start("executor", QUERY_AFTER_SECONDS="3600")
 
 
 def let_it_ask(desk: Any) -> None:

@@ -17,7 +17,7 @@ from .conftest import PAPER_SECRET
 @pytest.fixture(scope="module", autouse=True)
 def executor(start: Callable[..., Any]) -> None:
     """It asks by itself only after an hour, and no reconciler is there to find out before."""
-    start("executor", ASK_AFTER_SECONDS="3600")
+    start("executor", QUERY_AFTER_SECONDS="3600")
 
 
 @pytest.mark.parametrize("symbol", ["SIM.TIMEOUT_AFTER_ACCEPT", "SIM.ERROR500_AFTER_ACCEPT"])
