@@ -184,7 +184,7 @@ CREATE TABLE intents.statistic_head (
 """
 
 # A row of broker_order is written before the order is sent: it is the recovery point, and how an update that overtakes
-# the answer finds its intent. Without an intent it is an order that was placed elsewhere. `credential` is the one it is
+# the answer finds its intent. Without an intent it is an external order. `credential` is the one it is
 # sent under, and broker_login says which account at the broker that credential opens. MISSING is what may have been
 # sent and was not found at the broker; `unwanted_since` marks an open order that its intent no longer asks for.
 EXECUTION_TABLES = """
@@ -338,7 +338,7 @@ GRANT SELECT, INSERT ON intents.log_signing_key TO {SIGNER};
 """
 
 # What each line of the log adds to the statistics. Statuses count in the moment their intent was created, so that a
-# window tells what became of the intents made in it. Latencies go into bins a quarter of an octave wide.
+# window shows what became of the intents made in it. Latencies go into bins a quarter of an octave wide.
 TALLY = """
 CREATE VIEW intents.tally WITH (security_invoker = true) AS
     SELECT account_id, sequence, created_at AS moment, 'type' AS kind, type AS key, 1 AS amount FROM intents.action
@@ -378,7 +378,7 @@ $$;
 """
 
 # Of those who notice a restore at the same moment one writes the next number; the others wait for it and read it.
-# In recovery nobody can tell yet where the log will end: the answer is "not now", as from a server that starts.
+# In recovery nobody knows yet where the log will end: the answer is "not now", as from a server that starts.
 CURRENT_LOG_EPOCH = """
 CREATE FUNCTION intents_api.current_log_epoch() RETURNS uuid
     LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -429,7 +429,7 @@ INSERT INTO intents.log_epoch (number, reason, database_identity)
 READERS = ("stream_gateway",)
 EPOCH_READERS = ("intents", "stream_gateway")
 EPOCH_CALLERS = (*EPOCH_READERS, "intents_web", "intents_signer")
-FEED_READERS = ("accounts",)  # who hears there that a broker refuses a credential
+FEED_READERS = ("accounts",)  # which learns there that a broker refuses a credential
 OF_ORGANIZATIONS = (
     "statistic_head",
     "statistic",

@@ -65,7 +65,7 @@ def watch(reconciler: Reconciler, organization_id: UUID, accounts: int) -> None:
     for _ in range(accounts):
         account_id = uuid4()
         pair = KeyPair(DERIVED, None, {"key_id": str(account_id), "secret_key": "mine"})
-        reconciler.credentials._known[account_id] = (float("inf"), pair)
+        reconciler.credentials._cached[account_id] = (float("inf"), pair)
         watched = WatchedAccount(account_id, organization_id, "paper", "paper", is_urgent=False, is_restored=False)
         reconciler._watches[account_id] = Watch(watched)
     reconciler._open_streams()

@@ -220,20 +220,20 @@ def _cancel(dispatch: Dispatch) -> Verdict:
 _VERBS: dict[str, Callable[[Dispatch], Verdict]] = {"CREATE": _create, "REPLACE": _replace, "CANCEL": _cancel}
 
 
-def _read_before(command: LeasedCommand, question: Callable[[], T]) -> T:
+def _read_before(command: LeasedCommand, read: Callable[[], T]) -> T:
     """A read before the first send: that it failed does not make anything unknown."""
     try:
-        return question()
+        return read()
     except OutcomeUnknown as error:
         if command.started_before:
             raise
         raise NotSent(error.reason) from error
 
 
-def _query(question: Callable[[], T]) -> T:
+def _query(read: Callable[[], T]) -> T:
     """A read after something was written: that it failed says nothing about what was done."""
     try:
-        return question()
+        return read()
     except BrokerError as error:
         raise QueryFailed(f"not_queried_{type(error).__name__}") from error
 

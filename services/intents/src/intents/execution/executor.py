@@ -148,7 +148,7 @@ class Executor:
         )
         if claimed:
             taken = {command.organization_id for command in claimed}
-            self._last_turn = max(taken, key=lambda each: (each <= shares.after, each))
+            self._last_turn = max(taken, key=lambda organization_id: (organization_id <= shares.after, organization_id))
         return claimed
 
     def _begin(self, claimed: Sequence[LeasedCommand]) -> None:
@@ -210,13 +210,13 @@ def listen(
 ) -> list[threading.Thread]:
     """The wake-ups: NOTIFY right after a commit, the queue a little later; polling replaces both."""
 
-    def hear() -> None:
+    def wake_on_notify() -> None:
         while not stop.is_set():
             listener.wait(SWEEP_SECONDS)
             executor.wake()
 
     threads = [
-        threading.Thread(target=hear, name="notify", daemon=True),
+        threading.Thread(target=wake_on_notify, name="notify", daemon=True),
         threading.Thread(target=queues.listen, args=(queue_url, QUEUE, executor.wake, stop), name="queue", daemon=True),
     ]
     for thread in threads:

@@ -163,7 +163,7 @@ class Reconciler:
         due = [watch for watch in self._watches.values() if watch.due_at <= now and not watch.is_busy]
         held = by_organization(watch for watch in self._watches.values() if watch.is_busy) if due else Counter()
         begun = 0
-        for watch in sorted(due, key=lambda each: each.due_at):
+        for watch in sorted(due, key=lambda watch: watch.due_at):
             if may_take(watch, held, RECONCILE_THREADS):
                 watch.is_busy, watch.due_at = True, now + self.every_seconds
                 held[watch.account.organization_id] += 1

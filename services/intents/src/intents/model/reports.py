@@ -65,7 +65,7 @@ def _average(intent: Intent, last: Decimal, price: Decimal | None) -> Decimal | 
 
 
 def broker_order(intent: Intent, report: Report) -> dict[str, Any]:
-    """The event as the stream tells it; decimals are strings."""
+    """The event as the stream shows it; decimals are strings."""
     terms = intent.spec.terms
     return {
         "intent_id": str(intent.id),

@@ -28,7 +28,7 @@ def append_to_all(
 ) -> dict[UUID, int]:
     """The same event, which concerns no intent, in the log of each account; the sequence it has there.
 
-    The accounts are the organization's. Those deleted since the event are no longer there to be asked whose they were.
+    The accounts are the organization's. Of one that was deleted since the event the organization can no longer be read.
     """
     values = {
         "organization_id": organization_id,

@@ -1,4 +1,4 @@
-"""One account at the broker. What an answer means is decided here once: nothing else looks at a status code."""
+"""One account at the broker. What an answer means is decided here once: nothing else reads a status code."""
 
 import json
 import threading
@@ -48,7 +48,7 @@ from intents.brokers.protocol import (
 PAGE = 500
 ACTIVITY_PAGE = 100
 MOST_ROWS = 50_000  # of one listing
-LONGEST_RETRY_SECONDS = 900.0  # a header that asks for more is rather broken than meant
+LONGEST_RETRY_SECONDS = 900.0  # a header that requests more is rather broken than meant
 SILENCE_SECONDS = 1.0  # how often a quiet stream checks whether it is to stop
 MESSAGE_BYTES = 2**20  # of one message of the stream, decompressed
 _DUPLICATE = 40010001

@@ -173,7 +173,9 @@ def _positions(settlements: Sequence[Settlement]) -> list[dict[str, Any]]:
     """One line for each position: Postgres changes a row only once in a statement."""
     rows: dict[tuple[UUID, str], dict[str, Any]] = {}
     changes = (
-        {**change, "account_id": each.locked.account_id} for each in settlements for change in each.position_changes
+        {**change, "account_id": settlement.locked.account_id}
+        for settlement in settlements
+        for change in settlement.position_changes
     )
     for moved in sorted(changes, key=_rank):
         key = (moved["account_id"], moved["symbol"])
