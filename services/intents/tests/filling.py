@@ -50,7 +50,7 @@ class Filling:
 
 
 def waiters(connection: Connection) -> int:
-    """Sessions that wait for a lock. Asked in a transaction of its own."""
+    """Sessions that wait for a lock. Queried in a transaction of its own."""
     statement = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     found: int = connection.execute(text(statement)).scalar_one()
     return found

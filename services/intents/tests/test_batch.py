@@ -13,7 +13,7 @@ from .test_controls import disable, limits
 
 
 def submit(desk: Desk, *bodies: Any, atomic: bool | None = None, query: str = "", **headers: str) -> TestResponse:
-    body: dict[str, Any] = {"commands": [each.get("command", each) for each in bodies]}
+    body: dict[str, Any] = {"commands": [body.get("command", body) for body in bodies]}
     if atomic is not None:
         body["atomic"] = atomic
     return desk.client.post(f"{desk.path}/batch{query}", json=body, headers={**desk.headers, **headers})
@@ -70,7 +70,8 @@ def test_an_atomic_batch_counts_its_own_commands_against_the_limits(desk: Desk) 
     limits(desk, max_orders_per_minute=2)
 
     assert submit(desk, create(), create(), create(), atomic=True).status_code == 422
-    assert [one["status"] for one in submit(desk, create(), create(), create()).json["results"]] == [201, 201, 422]
+    results = submit(desk, create(), create(), create()).json["results"]
+    assert [result["status"] for result in results] == [201, 201, 422]
 
 
 def test_a_batch_has_1_to_100_commands(desk: Desk) -> None:
@@ -79,23 +80,23 @@ def test_a_batch_has_1_to_100_commands(desk: Desk) -> None:
         assert (answer.status_code, answer.json["errors"][0]["pointer"]) == (422, "/commands")
     wrong = desk.client.post(f"{desk.path}/batch", json={"commands": {"a": 1}}, headers=desk.headers)
     assert wrong.json["errors"][0]["pointer"] == "/commands"
-    assert [one["status"] for one in submit(desk, *[create()] * 100).json["results"]] == [201] * 100
+    assert [result["status"] for result in submit(desk, *[create()] * 100).json["results"]] == [201] * 100
     odd = submit(desk, *[{"command": None}, {"command": 1}, {"command": {}}])
-    assert [one["status"] for one in odd.json["results"]] == [422] * 3
+    assert [result["status"] for result in odd.json["results"]] == [422] * 3
 
 
 def test_a_batch_sent_again_with_its_key_is_answered_as_before(desk: Desk) -> None:
     first = submit(desk, create(), create(quantity="2"), **{"Idempotency-Key": "b"}).json["results"]
     again = submit(desk, create(), create(quantity="2"), **{"Idempotency-Key": "b"}).json["results"]
 
-    assert [one["action"] for one in again] == [one["action"] for one in first]
+    assert [result["action"] for result in again] == [result["action"] for result in first]
     assert len(desk.rows("action")) == 2
 
 
 def test_a_dry_run_of_a_batch_writes_nothing(desk: Desk) -> None:
     for atomic in (False, True):
         answer = submit(desk, create(), create(quantity="2"), atomic=atomic, query="?dry_run=true")
-        assert [one["status"] for one in answer.json["results"]] == [200, 200]
+        assert [result["status"] for result in answer.json["results"]] == [200, 200]
     assert desk.rows("action") == desk.rows("account_head") == []
 
 

@@ -23,7 +23,7 @@ def test_the_chain_holds_over_every_kind_of_command(desk: Desk) -> None:
     records = desk.get().json["data"]
 
     assert records[0]["previous_hash"] == "00" * 32
-    assert [one["previous_hash"] for one in records[1:]] == [one["hash"] for one in records[:-1]]
+    assert [record["previous_hash"] for record in records[1:]] == [record["hash"] for record in records[:-1]]
     assert desk.get("/verify").json == {
         "log_epoch": str(store.epochs(desk.admin)[-1].epoch),
         "account_id": str(desk.account_id),
@@ -137,7 +137,7 @@ def test_a_missing_account_event_is_found_in_the_part_in_which_it_was(
     while found[-1]["next_cursor"]:
         found.append(desk.get(f"/verify?next_cursor={found[-1]['next_cursor']}").json)
 
-    assert [one["valid"] for one in found] == parts
+    assert [part["valid"] for part in found] == parts
     named = {"sequence": missing, "action_id": None, "reason": "sequence_has_a_gap"}
     assert found[-1]["first_broken"] == (named if missing else None)
 

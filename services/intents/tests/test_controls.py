@@ -140,7 +140,7 @@ def test_limits_are_evaluated_with_what_the_log_knows(desk: Desk) -> None:
     assert len(desk.rows("action")) == 2
 
 
-def test_an_account_deleted_while_its_limits_are_looked_at_is_not_found(
+def test_an_account_deleted_while_its_limits_are_read_is_not_found(
     new_desk: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desk = new_desk()

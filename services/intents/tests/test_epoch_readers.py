@@ -120,4 +120,4 @@ def test_the_operator_begins_an_epoch_and_sees_the_history(
         epochs = store.epochs(admin)
     assert begun.exit_code == 0 and str(epochs[-1].epoch) in begun.output
     assert epochs[-1].reason == "OPERATOR"
-    assert [line.split()[0] for line in listed.output.splitlines()[1:]] == [str(each.epoch) for each in epochs]
+    assert [line.split()[0] for line in listed.output.splitlines()[1:]] == [str(row.epoch) for row in epochs]

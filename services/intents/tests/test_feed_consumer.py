@@ -20,7 +20,7 @@ from tip_testing.waiting import eventually
 from .conftest import Desk
 
 
-def tell(desk: Desk, source: str, event_type: str, **payload: Any) -> None:
+def publish(desk: Desk, source: str, event_type: str, **payload: Any) -> None:
     """As the service and its relay would."""
     position = desk.admin.execute(
         text(f"UPDATE {source}.outbox_head SET last_position = last_position + 1 RETURNING last_position")
@@ -46,11 +46,11 @@ def events(desk: Desk) -> list[tuple[int, str, Any]]:
     return [tuple(row) for row in found]
 
 
-def test_a_control_of_an_account_is_told_in_its_log_and_in_no_other(desk: Desk, new_desk: Callable[..., Desk]) -> None:
+def test_a_control_of_an_account_is_in_its_log_and_in_no_other(desk: Desk, new_desk: Callable[..., Desk]) -> None:
     other = new_desk(organization=desk.organization)
     desk.created(create())
     control = {"control": "symbol_manual", "symbol": "AAPL", "version": 3, "deleted": False}
-    tell(desk, "controls", "control.updated", account_id=str(desk.account_id), **control)
+    publish(desk, "controls", "control.updated", account_id=str(desk.account_id), **control)
 
     assert drain(desk) == 1
     assert drain(desk) == 0
@@ -62,40 +62,40 @@ def test_a_control_of_an_account_is_told_in_its_log_and_in_no_other(desk: Desk, 
     assert [action["sequence"] for action in desk.get().json["data"]] == [1, 3]
 
 
-def test_a_control_of_an_organization_is_told_to_each_of_its_accounts(new_desk: Callable[..., Desk]) -> None:
+def test_a_control_of_an_organization_is_in_the_log_of_each_of_its_accounts(new_desk: Callable[..., Desk]) -> None:
     desk = new_desk()
     same, foreign = new_desk(organization=desk.organization), new_desk()
     desk.created(create())
-    tell(desk, "controls", "control.updated", control="organization_switch", version=1, deleted=True)
+    publish(desk, "controls", "control.updated", control="organization_switch", version=1, deleted=True)
 
     drain(desk)
 
-    told = {"organization_id": str(desk.organization.id), "control": "organization_switch", "symbol": None}
-    told |= {"version": 1, "deleted": True}
-    assert events(desk) == [(2, "CONTROL", told)]
-    assert events(same) == [(1, "CONTROL", told)]
+    payload = {"organization_id": str(desk.organization.id), "control": "organization_switch", "symbol": None}
+    payload |= {"version": 1, "deleted": True}
+    assert events(desk) == [(2, "CONTROL", payload)]
+    assert events(same) == [(1, "CONTROL", payload)]
     assert events(foreign) == []
 
 
 @pytest.mark.parametrize("credential_id", [None, str(uuid4())], ids=["account", "credential"])
-def test_what_happens_to_an_account_is_told_in_its_log(desk: Desk, credential_id: str | None) -> None:
+def test_what_happens_to_an_account_is_in_its_log(desk: Desk, credential_id: str | None) -> None:
     event_type = "credential.updated" if credential_id else "account.updated"
     about = {"credential_id": credential_id} if credential_id else {}
-    tell(desk, "accounts", event_type, account_id=str(desk.account_id), version=2, **about)
+    publish(desk, "accounts", event_type, account_id=str(desk.account_id), version=2, **about)
 
     drain(desk)
 
-    told = {"organization_id": str(desk.organization.id), "event_type": event_type}
-    assert events(desk) == [(1, "ACCOUNT", {**told, "credential_id": credential_id, "version": 2})]
+    payload = {"organization_id": str(desk.organization.id), "event_type": event_type}
+    assert events(desk) == [(1, "ACCOUNT", {**payload, "credential_id": credential_id, "version": 2})]
 
 
-def test_an_account_deleted_before_its_creation_is_heard_of_holds_up_nobody(
+def test_an_account_deleted_before_its_creation_is_consumed_holds_up_nobody(
     new_desk: Callable[..., Desk], desk: Desk
 ) -> None:
     deleted = new_desk()
     deleted.execute("UPDATE accounts.account SET deleted_at = now() WHERE id = :account_id")
-    tell(deleted, "accounts", "account.created", account_id=str(deleted.account_id), version=1)
-    tell(desk, "accounts", "account.updated", account_id=str(desk.account_id), version=2)
+    publish(deleted, "accounts", "account.created", account_id=str(deleted.account_id), version=1)
+    publish(desk, "accounts", "account.updated", account_id=str(desk.account_id), version=2)
 
     assert drain(desk) == 2
 
@@ -105,11 +105,11 @@ def test_an_account_deleted_before_its_creation_is_heard_of_holds_up_nobody(
 
 def test_many_that_drain_at_once_write_each_event_once(desk: Desk) -> None:
     for version in range(250):
-        tell(desk, "accounts", "account.updated", account_id=str(desk.account_id), version=version)
-    together = threading.Barrier(4)
+        publish(desk, "accounts", "account.updated", account_id=str(desk.account_id), version=version)
+    barrier = threading.Barrier(4)
 
     def drain_at_once(_: int) -> int:
-        together.wait()
+        barrier.wait()
         return drain(desk)
 
     with ThreadPoolExecutor(4) as pool:
@@ -125,7 +125,7 @@ def until_logged(desk: Desk, count: int) -> None:
 
 
 def test_the_consumer_drains_the_feeds(desk: Desk) -> None:
-    tell(desk, "accounts", "account.updated", account_id=str(desk.account_id), version=2)
+    publish(desk, "accounts", "account.updated", account_id=str(desk.account_id), version=2)
     environment = {**os.environ, **desk.platform.environment("intents")}
     process = subprocess.Popen([sys.executable, "-m", "intents.worker", "consumer"], env=environment)
 

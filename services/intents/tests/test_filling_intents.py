@@ -95,8 +95,8 @@ def test_commands_pass_while_orders_fill_as_fast_as_they_can(desk: Desk) -> None
             answers = [desk.submit(command(intent_id)) for command in (bigger, cancel) for intent_id in intents]
         finally:
             enough.set()
-    for each in running:
-        each.result()
+    for writer in running:
+        writer.result()
 
     assert [(answer.status_code, answer.json.get("code")) for answer in answers] == [(201, None)] * 6
     assert desk.get("/verify").json["valid"] is True
@@ -109,11 +109,11 @@ def test_a_command_waits_longer_for_its_row_than_any_other_statement_would(
     intent_id = intent_of(desk, order)
     with ThreadPoolExecutor(1) as callers, desk.platform.admin() as connection:
         with held_row(desk, intent_id) as tx:
-            asked = callers.submit(desk.submit, command(intent_id))
-            eventually(lambda: asked.done() or waiters(connection) > 0)
+            submitted = callers.submit(desk.submit, command(intent_id))
+            eventually(lambda: submitted.done() or waiters(connection) > 0)
             time.sleep(1.5)  # the lock time-out of a session is one second
             tx.execute(text("UPDATE intents.intent SET version = version + 1 WHERE id = :id"), {"id": intent_id})
-        answer = asked.result(PATIENT_S)
+        answer = submitted.result(PATIENT_S)
 
     assert answer.status_code == 201, answer.json
 
@@ -139,11 +139,11 @@ def test_a_row_that_does_not_come_free_in_time_is_an_outage_and_nothing_is_writt
     intent_id = intent_of(desk, order)
     with held_row(desk, intent_id):
         answers = [desk.submit(command(intent_id)), submit_batch(desk, command(intent_id), atomic=True)]
-        [each] = submit_batch(desk, command(intent_id)).json["results"]
+        [result] = submit_batch(desk, command(intent_id)).json["results"]
 
     assert [(answer.status_code, answer.json["code"]) for answer in answers] == [(503, "unavailable")] * 2
     assert all(int(answer.headers["Retry-After"]) > 0 for answer in answers)
-    assert (each["status"], each["problem"]["code"]) == (503, "unavailable")
+    assert (result["status"], result["problem"]["code"]) == (503, "unavailable")
     assert len(desk.rows("action")) == 1
 
 
@@ -184,9 +184,9 @@ def test_one_idempotency_key_from_many_connections_is_one_cancel_of_a_filling_or
     intent_id, callers = intent_of(desk, order), 6
     with ThreadPoolExecutor(callers) as pool, desk.platform.admin() as connection:
         with held_row(desk, intent_id):
-            asked = [pool.submit(desk.submit, cancel(intent_id), Idempotency_Key="once") for _ in range(callers)]
+            submitted = [pool.submit(desk.submit, cancel(intent_id), Idempotency_Key="once") for _ in range(callers)]
             eventually(lambda: waiters(connection) >= 2)  # as many threads as one key may hold
-        answers = [each.result(PATIENT_S) for each in asked]
+        answers = [request.result(PATIENT_S) for request in submitted]
 
     assert [answer.status_code for answer in answers] == [201] * callers
     assert len({answer.json["id"] for answer in answers}) == 1
@@ -204,20 +204,20 @@ def test_the_recorder_and_commands_of_the_same_intents_never_wait_for_each_other
 
     def record(place: int) -> None:
         some = [orders[(place + step) % 4] for step in range(3)]
-        recorder.record(desk.deps.connections, [_heard(desk, order, place) for order in some])
+        recorder.record(desk.deps.connections, [_reported(desk, order, place) for order in some])
 
     with ThreadPoolExecutor(8) as pool:
         recorded = [pool.submit(record, place) for place in range(24)]
         answers = [pool.submit(command, place) for place in range(24)]
         statuses = {answer.result(PATIENT_S) for answer in answers}
-        for each in recorded:
-            each.result(PATIENT_S)
+        for recording in recorded:
+            recording.result(PATIENT_S)
 
     assert statuses <= {200, 201, 409, 422}
     assert {row["status"] for row in desk.rows("intent")} == {"PENDING_CANCEL"}
 
 
-def _heard(desk: Desk, order: Order, place: int) -> BrokerReport:
+def _reported(desk: Desk, order: Order, place: int) -> BrokerReport:
     now, one = datetime.now(UTC), Decimal(1)
     shown = changed(order, filled_quantity=one * (place + 1), average_price=Decimal(99), updated_at=now)
     execution = Execution(f"y-{order.client_order_id}-{place}", order.broker_order_id, one, Decimal(99), now)

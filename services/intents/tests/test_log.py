@@ -126,7 +126,7 @@ def test_pages_go_on_where_the_last_one_ended(desk: Desk) -> None:
     assert desk.get("?limit=7").json["next_cursor"] is None
 
 
-def test_the_latest_action_and_the_history_tell_the_state_as_it_is_now(
+def test_the_latest_action_and_the_history_show_the_state_as_it_is_now(
     desk: Desk, new_desk: Callable[..., Desk]
 ) -> None:
     intent_id = desk.created(limit())["intent_id"]
@@ -136,8 +136,8 @@ def test_the_latest_action_and_the_history_tell_the_state_as_it_is_now(
     history = desk.get(f"/{intent_id}/actions").json["data"]
 
     assert latest == cancelled
-    assert [one["command"]["type"] for one in history] == ["CREATE", "CANCEL"]
-    assert {one["state"]["status"] for one in history} == {"PENDING_CANCEL"}
+    assert [action["command"]["type"] for action in history] == ["CREATE", "CANCEL"]
+    assert {action["state"]["status"] for action in history} == {"PENDING_CANCEL"}
     page = desk.get(f"/{intent_id}/actions?limit=1").json
     assert desk.get(f"/{intent_id}/actions?limit=1&next_cursor={page['next_cursor']}").json["data"] == [latest]
     other = new_desk(organization=desk.organization)

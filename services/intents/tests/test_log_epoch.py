@@ -123,10 +123,10 @@ def test_a_dump_restored_into_another_cluster_begins_an_epoch(
 ) -> None:
     before = history(fresh_platform.admin_url)
     file = dump(postgres_server, fresh_platform.admin_url, tmp_path)
-    with EmbeddedPostgres(server_directory / "elsewhere", fast=True) as elsewhere:
-        migrate(elsewhere.url)  # makes the roles
-        restore(postgres_server, file, elsewhere.url)
-        read, after = {read_epoch(elsewhere.url) for _ in range(2)}, history(elsewhere.url)
+    with EmbeddedPostgres(server_directory / "another", fast=True) as another:
+        migrate(another.url)  # makes the roles
+        restore(postgres_server, file, another.url)
+        read, after = {read_epoch(another.url) for _ in range(2)}, history(another.url)
 
     assert after[:-1] == before
     assert read == {after[-1].epoch}

@@ -129,7 +129,7 @@ def tip_verify(signed: Desk, monkeypatch: pytest.MonkeyPatch) -> Callable[..., R
     return lambda *options: CliRunner().invoke(command, ["--account", str(signed.account_id), *options])
 
 
-def test_tip_verify_takes_the_public_key_from_whoever_asks(tip_verify: Callable[..., Result]) -> None:
+def test_tip_verify_takes_the_public_key_from_its_caller(tip_verify: Callable[..., Result]) -> None:
     without, ours, other = (tip_verify(*options) for options in ([], GIVEN, ["--public-key", OTHERS]))
 
     assert (without.exit_code, ours.exit_code, other.exit_code) == (0, 0, 2)
@@ -213,7 +213,7 @@ def test_the_signer_cannot_write_the_log_nor_read_what_is_in_it(signing: Signing
     assert [statement for statement in tried if not _refused(signing.engine, statement)] == []
 
 
-def test_the_process_signs_by_itself_says_with_which_key_and_ends_when_asked_to(desk: Desk) -> None:
+def test_the_process_signs_by_itself_says_with_which_key_and_ends_when_terminated(desk: Desk) -> None:
     environment = {
         **{name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")},
         "DATABASE_URL": desk.platform.database_url("intents_signer"),

@@ -136,7 +136,7 @@ def test_only_the_twenty_busiest_symbols_are_listed(desk: Desk) -> None:
         desk.created(create(symbol=f"S{place:02}"))
     desk.created(create(symbol="S21"))
 
-    symbols = [one["symbol"] for one in stats(desk)["by_symbol"]]
+    symbols = [counted["symbol"] for counted in stats(desk)["by_symbol"]]
 
     assert len(symbols) == 20
     assert symbols[:2] == ["S21", "S00"]

@@ -36,7 +36,7 @@ def test_every_order_kind_is_accepted_recorded_and_queued(desk: Desk, kind: str)
     assert len(desk.rows("action")) == len(desk.rows("intent")) == len(desk.outbox()) == 1
 
 
-def test_the_action_says_who_asked_for_what_and_what_was_checked(desk: Desk) -> None:
+def test_the_action_says_who_requested_what_and_what_was_checked(desk: Desk) -> None:
     action = desk.created(create(quantity="10", symbol=" aapl ", side="SELL"))
 
     assert set(action) == {

@@ -18,7 +18,7 @@ from tip_testing.forgetting import forgetting
 from tip_testing.platform_plugin import Platform
 
 from .conftest import Desk
-from .serving import send_together
+from .serving import send_at_once
 
 # With a column of its own, and with something in it after `both`.
 TABLES = ("account_event", "account_head", "action", "idempotency", "intent", "position", "statistic")
@@ -199,12 +199,12 @@ def test_an_account_of_another_organization_cannot_be_traded_on(both: tuple[Desk
     assert len(theirs.rows("action")) == 1
 
 
-def test_orders_of_several_organizations_are_still_written_together(both: tuple[Desk, Desk]) -> None:
+def test_orders_of_several_organizations_are_still_written_in_one_batch(both: tuple[Desk, Desk]) -> None:
     requests = [
         EnvironBuilder(desk.path, method="POST", json=create(), headers=desk.headers) for desk in both for _ in range(4)
     ]
 
-    answers = send_together(both[0].app, requests)
+    answers = send_at_once(both[0].app, requests)
 
     assert {answer.status_code for answer in answers} == {201}
     for desk in both:

@@ -193,7 +193,7 @@ def orders(desk: Any, paper: Paper) -> Callable[[], list[Any]]:
 
     def read() -> list[Any]:
         ours = {client_order_id(row["id"]) for row in desk.rows("action")}
-        return [one for one in paper.ledger() if one["client_order_id"] in ours]
+        return [order for order in paper.ledger() if order["client_order_id"] in ours]
 
     return read
 

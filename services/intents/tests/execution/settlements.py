@@ -48,9 +48,9 @@ def begun(status: Status = Status.PENDING, command: Command | None = None, **pro
     return Settlement.begin(locked(status, command, **progress))
 
 
-def settle(one: Settlement, inputs: Iterable[ExecutionInput]) -> None:
-    for each in inputs:
-        apply_input(one, each)
+def settle(settlement: Settlement, inputs: Iterable[ExecutionInput]) -> None:
+    for given in inputs:
+        apply_input(settlement, given)
 
 
 def order(status: OrderStatus, filled: Decimal | int = 0, name: str = FIRST, number: str = "b1", **more: Any) -> Order:
@@ -68,8 +68,8 @@ def execution(number: int, quantity: Decimal | int) -> Execution:
     return Execution(f"e{number}", "b1", Decimal(quantity), Decimal(5), NOW)
 
 
-def traded(one: Settlement) -> Decimal:
-    trades = [event for event in one.events if event["type"] == "BROKER_TRADE"]
+def traded(settlement: Settlement) -> Decimal:
+    trades = [event for event in settlement.events if event["type"] == "BROKER_TRADE"]
     return sum((Decimal(event["payload"]["quantity"]) for event in trades), Decimal(0))
 
 
@@ -101,12 +101,12 @@ def leased(token: Any, **more: Any) -> LeasedCommand:
 
 
 def replacing(quantity: str = "15") -> Settlement:
-    one = begun(Status.PENDING_REPLACE, Command(CHANGE, 2, "REPLACE", spec(quantity)), done_sequence=1)
-    one.orders[SECOND] = BrokerOrder(SECOND, 2, None, "STARTED", set(), *[Decimal(0)] * 3)
-    return one
+    settlement = begun(Status.PENDING_REPLACE, Command(CHANGE, 2, "REPLACE", spec(quantity)), done_sequence=1)
+    settlement.orders[SECOND] = BrokerOrder(SECOND, 2, None, "STARTED", set(), *[Decimal(0)] * 3)
+    return settlement
 
 
-def notes(one: Settlement) -> list[tuple[str, str | None]]:
+def notes(settlement: Settlement) -> list[tuple[str, str | None]]:
     """Broker order events by reason and order."""
-    events = [event for event in one.events if event["type"] == "BROKER_ORDER"]
+    events = [event for event in settlement.events if event["type"] == "BROKER_ORDER"]
     return [(event["payload"]["reason_code"], event["payload"]["broker_order_id"]) for event in events]

@@ -168,7 +168,7 @@ def test_an_organization_that_fails_has_its_try_however_many_others_keep_failing
     until = clock.now + 60
     while clock.now < until and breaker.wait(seventh) > 0:
         clock.now += TURN_SECONDS
-        for organization_id in [each for each, ends in tries.items() if ends <= clock.now]:
+        for organization_id in [tried for tried, ends in tries.items() if ends <= clock.now]:
             del tries[organization_id]
             fail(breaker, organization_id)
         for organization_id in others:

@@ -68,13 +68,13 @@ def test_a_refused_key_pair_is_reported_until_it_was_and_then_not_tried_again(de
     def report(_account_id: Any, pair: Any) -> None:
         reported.append(pair.reference)
         if len(reported) == 1:
-            raise OperationalError("tell", None, Exception("the database has gone away"))
+            raise OperationalError("report", None, Exception("the database has gone away"))
 
     dispatcher.on_refused = report
 
     verdicts = [dispatcher.dispatch(command(credential=name)) for _ in range(3)]
 
-    assert [one.code for one in verdicts] == ["CREDENTIAL_INVALID"] * 3
+    assert [verdict.code for verdict in verdicts] == ["CREDENTIAL_INVALID"] * 3
     assert reported == [name] * 2 and len(scripted.requests) == 2
 
 
@@ -84,7 +84,7 @@ def test_the_pair_of_an_account_without_a_credential_is_tried_again_after_a_refu
 
     verdicts = [dispatcher.dispatch(command()) for _ in range(3)]
 
-    assert [one.code for one in verdicts] == ["CREDENTIAL_INVALID"] * 3 and len(scripted.requests) == 3
+    assert [verdict.code for verdict in verdicts] == ["CREDENTIAL_INVALID"] * 3 and len(scripted.requests) == 3
 
 
 def test_a_command_that_could_not_be_sent_for_long_is_tried_again_as_soon_as_any_other(desk, command):

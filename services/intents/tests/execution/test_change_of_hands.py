@@ -20,11 +20,11 @@ from .conftest import PAPER_SECRET, give_credential
 
 @pytest.fixture(scope="module", autouse=True)
 def executor(start: Callable[..., Any]) -> None:
-    """It asks about an unknown outcome only when a test lets it."""
+    """It queries an unknown outcome only when a test makes it due."""
     start("executor", QUERY_AFTER_SECONDS="3600")
 
 
-def let_it_ask(desk: Any) -> None:
+def make_due(desk: Any) -> None:
     desk.execute("UPDATE intents.intent SET next_attempt_at = now() WHERE account_id = :account_id")
 
 
@@ -43,7 +43,7 @@ def state() -> Callable[..., Any]:
 
 def of_desk(desk: Any, paper: Any) -> list[Any]:
     ours = {client_order_id(row["id"]) for row in desk.rows("action")}
-    return [one for one in paper.ledger() if one["client_order_id"] in ours]
+    return [order for order in paper.ledger() if order["client_order_id"] in ours]
 
 
 def test_an_unknown_outcome_is_queried_under_the_credential_of_the_send(desk, paper, reaches):
@@ -51,7 +51,7 @@ def test_an_unknown_outcome_is_queried_under_the_credential_of_the_send(desk, pa
     reaches(intent, "SUBMITTED")
 
     give_credential(desk, "another-account")
-    let_it_ask(desk)
+    make_due(desk)
     state = reaches(intent, "ACCEPTED", "FILLED", seconds=60)
 
     [order] = of_desk(desk, paper)
@@ -121,7 +121,7 @@ def out_of_reach(new_desk: Any, state: Any) -> tuple[Any, Any]:
     intent = desk.created(create("SIM.TIMEOUT_AFTER_ACCEPT"))
     eventually(lambda: state(desk, intent)["status"] == "SUBMITTED")
     give_credential(desk, f"second of {desk.account_id}", version=2)
-    let_it_ask(desk)
+    make_due(desk)
     eventually(lambda: state(desk, intent)["reason_code"] == "OPERATOR_REQUIRED", 60)
     return desk, intent
 
@@ -131,7 +131,7 @@ def test_what_no_credential_can_query_waits_for_an_operator_and_is_sent_to_no_ot
 
     assert [order["posts"] for order in of_desk(desk, paper)] == [1]
     assert state(desk, intent)["outcome"] == "unknown"
-    [listed] = [one for one in operator.unresolved(desk.deps.engine) if one.account_id == desk.account_id]
+    [listed] = [found for found in operator.unresolved(desk.deps.engine) if found.account_id == desk.account_id]
     assert listed.client_order_id == client_order_id(UUID(intent["id"])) and listed.broker_account
 
 
@@ -208,7 +208,7 @@ def test_an_open_order_of_a_deleted_account_waits_for_an_operator(desk, reaches)
     desk.execute("UPDATE accounts.account SET deleted_at = now() WHERE id = :account_id")
 
     eventually(lambda: [row["reason_code"] for row in desk.rows("intent")] == ["OPERATOR_REQUIRED"], 60)
-    [listed] = [one for one in operator.unresolved(desk.deps.engine) if one.account_id == desk.account_id]
+    [listed] = [found for found in operator.unresolved(desk.deps.engine) if found.account_id == desk.account_id]
     assert listed.type == "ORDER" and listed.broker_order_id
 
 
@@ -217,13 +217,13 @@ def test_an_open_order_of_an_ended_intent_is_listed_until_it_has_ended(desk, rea
     accepted = reaches(intent, "ACCEPTED")
     desk.execute("UPDATE intents.intent SET status = 'CANCELED' WHERE account_id = :account_id")
 
-    [listed] = [one for one in operator.unresolved(desk.deps.engine) if one.account_id == desk.account_id]
+    [listed] = [found for found in operator.unresolved(desk.deps.engine) if found.account_id == desk.account_id]
     assert listed.type == "UNWANTED" and listed.broker_order_id == accepted["broker_order_id"]
     found = operator.Found(accepted["broker_order_id"], OrderStatus.CANCELED, Decimal(4), Decimal(100))
     operator.resolve(desk.deps.engine, listed.client_order_id, found, "canceled by telephone")
 
     assert reaches(intent, "CANCELED")["filled_quantity"] == "4"
-    assert desk.account_id not in [one.account_id for one in operator.unresolved(desk.deps.engine)]
+    assert desk.account_id not in [found.account_id for found in operator.unresolved(desk.deps.engine)]
 
 
 @pytest.mark.usefixtures("reconciler")
@@ -259,7 +259,7 @@ def test_an_order_that_surfaces_after_its_intent_has_ended_is_logged_and_cancele
     assert reaches(intent, "CANCELED")["reason_code"] == "ORDER_AFTER_END"
 
 
-def test_a_refused_credential_parks_the_intent_and_tells_accounts_and_a_new_one_frees_it(new_desk):
+def test_a_refused_credential_parks_the_intent_and_is_reported_to_accounts_and_a_new_one_frees_it(new_desk):
     desk = new_desk(broker="alpaca")
     give_credential(desk, "INVALID-key")
     intent = desk.created(create("SIM.OPEN"))

@@ -48,10 +48,10 @@ def test_a_kill_at_any_step_neither_loses_nor_doubles_an_order(desk, start, surv
     def all_dead() -> bool:
         # Work for those that are left: one intent, one victim.
         intents.append(desk.created(create("SIM.OPEN", "1")))
-        return all(one.process.poll() is not None for one in doomed)
+        return all(worker.process.poll() is not None for worker in doomed)
 
     eventually(all_dead, 90, every=0.1)
-    assert [one.process.returncode for one in doomed] == [-signal.SIGKILL] * len(STEPS)
+    assert [worker.process.returncode for worker in doomed] == [-signal.SIGKILL] * len(STEPS)
 
     survivor()
     for intent in intents:
@@ -70,7 +70,7 @@ def test_a_frozen_executor_that_wakes_up_sends_nothing(desk, start, survivor, or
     with hold_others(start, frozen):
         reaches(desk.created(create("SIM.OPEN", "1")), "ACCEPTED")  # by the one that was frozen: it is at work again
 
-    first = next(one for one in orders() if one["order_id"] == taken_over["broker_order_id"])
+    first = next(order for order in orders() if order["order_id"] == taken_over["broker_order_id"])
     assert first["posts"] == 1, "what it had in hand has become too old to be sent"
     assert len(orders()) == 2 and frozen.process.poll() is None
 
@@ -96,24 +96,24 @@ def test_a_halt_is_obeyed_by_an_executor_that_was_frozen_before_it(desk, start, 
 
 @contextmanager
 def hold_others(start: Callable[..., Any], but: Any) -> Iterator[None]:
-    others = [one for one in start.started if one.process.poll() is None and one is not but]
-    for one in others:
-        one.signal(signal.SIGSTOP)
+    others = [worker for worker in start.started if worker.process.poll() is None and worker is not but]
+    for worker in others:
+        worker.signal(signal.SIGSTOP)
     yield
-    for one in others:
-        one.signal(signal.SIGCONT)
+    for worker in others:
+        worker.signal(signal.SIGCONT)
 
 
 def _taken_by_one_that_freezes(desk: Any, start: Callable[..., Any]) -> Any:
     """The others are stopped for as long as it takes the doomed one to take the intent."""
-    others = [one for one in start.started if one.process.poll() is None]
-    for one in others:
-        one.signal(signal.SIGSTOP)
+    others = [worker for worker in start.started if worker.process.poll() is None]
+    for worker in others:
+        worker.signal(signal.SIGSTOP)
     start.frozen = start("executor", TIP_STOP_AT="executor.before_send")
     intent = desk.created(create("SIM.OPEN", "1"))
     eventually(lambda: _is_stopped(start.frozen.pid))
-    for one in others:
-        one.signal(signal.SIGCONT)
+    for worker in others:
+        worker.signal(signal.SIGCONT)
     return intent
 
 
@@ -132,4 +132,4 @@ def test_an_emptied_queue_loses_nothing(desk, platform, survivor, orders, reache
 
     for intent in intents:
         reaches(intent, "ACCEPTED")
-    assert sorted(one["posts"] for one in orders()) == [1] * len(intents)
+    assert sorted(order["posts"] for order in orders()) == [1] * len(intents)

@@ -35,7 +35,7 @@ def test_an_intent_is_one_order_at_the_broker(desk, orders, events, reaches):
     [order] = orders()
     assert order["client_order_id"] == client_order_id(UUID(intent["id"])) and order["posts"] == 1
     assert order["order_id"] == state["broker_order_id"]
-    assert [(one["from_status"], one["to_status"]) for one in events()] == [("PENDING", "ACCEPTED")]
+    assert [(event["from_status"], event["to_status"]) for event in events()] == [("PENDING", "ACCEPTED")]
 
 
 def test_what_the_broker_says_carries_the_trace_of_the_command(desk, events, reaches):
@@ -43,7 +43,7 @@ def test_what_the_broker_says_carries_the_trace_of_the_command(desk, events, rea
     intent = desk.submit(create("SIM.OPEN"), traceparent=f"00-{trace}-b7ad6b7169203331-01").json
     reaches(intent, "ACCEPTED")
 
-    assert [trace in one["traceparent"] for one in events()] == [True]
+    assert [trace in event["traceparent"] for event in events()] == [True]
 
 
 def test_a_fill_is_logged_as_order_trade_and_position(desk, paper, events, reaches):
@@ -54,13 +54,13 @@ def test_a_fill_is_logged_as_order_trade_and_position(desk, paper, events, reach
     assert state["filled_quantity"] == "3" and state["leaves_quantity"] == "0"
     assert float(state["average_fill_price"]) == 10.01
     types = [
-        one["type"] for one in events() if one["type"] != "BROKER_POSITION"
+        event["type"] for event in events() if event["type"] != "BROKER_POSITION"
     ]  # which comes with it or by reconciliation
     assert types == ["BROKER_ORDER", "BROKER_TRADE", "BROKER_ORDER"]
-    position = eventually(lambda: [one["payload"] for one in events() if one["type"] == "BROKER_POSITION"])[-1]
+    position = eventually(lambda: [event["payload"] for event in events() if event["type"] == "BROKER_POSITION"])[-1]
     assert (position["symbol"], position["quantity"]) == ("FILLS", "3")
-    assert [one["quantity"] for one in desk.rows("position")] == [3]
-    assert [one["broker_execution_id"] is not None for one in events() if one["type"] == "BROKER_TRADE"] == [True]
+    assert [row["quantity"] for row in desk.rows("position")] == [3]
+    assert [event["broker_execution_id"] is not None for event in events() if event["type"] == "BROKER_TRADE"] == [True]
 
 
 def test_sequences_of_actions_and_events_have_no_gap(desk, events, reaches):
@@ -156,9 +156,9 @@ def test_a_replacement_counts_what_was_filled_before(desk, paper, orders, reache
     reaches(intent, "PARTIALLY_FILLED")
 
     desk.created(replace(intent["intent_id"], Limit={"quantity": "8", "limit_price": "9.50", "time_in_force": "GTC"}))
-    paper_orders = lambda: [one for one in orders() if one["status"] == "new"]  # noqa: E731
+    paper_orders = lambda: [order for order in orders() if order["status"] == "new"]  # noqa: E731
     reaches(intent, "PARTIALLY_FILLED")
-    assert [one["qty"] for one in eventually(paper_orders)] == ["6"]
+    assert [order["qty"] for order in eventually(paper_orders)] == ["6"]
     paper.quote("PART", "9", "9.50")
 
     state = reaches(intent, "FILLED")
@@ -198,7 +198,7 @@ def test_every_update_twice_changes_nothing(desk, events, reaches):
     state = reaches(desk.created(create("SIM.DUPLICATE_EVENT")), "FILLED")
 
     assert state["filled_quantity"] == "10"
-    assert len([one for one in events() if one["type"] == "BROKER_TRADE"]) == 1
+    assert len([event for event in events() if event["type"] == "BROKER_TRADE"]) == 1
 
 
 def test_a_halt_between_accepting_and_sending_stops_the_order(desk, hold_back, orders, reaches):
@@ -255,10 +255,10 @@ def test_external_orders_are_shown_and_not_made_into_intents(desk, paper, events
     requests.post(paper.url + "/v2/orders", json=body, headers=headers, timeout=5).raise_for_status()
 
     def shown() -> list[Any]:
-        return [one for one in events() if one["payload"].get("reason_code") == "PLACED_ELSEWHERE"]
+        return [event for event in events() if event["payload"].get("reason_code") == "PLACED_ELSEWHERE"]
 
     found = eventually(shown)
-    assert {one["intent_id"] for one in found} == {None} and found[0]["payload"]["quantity"] == "2"
+    assert {event["intent_id"] for event in found} == {None} and found[0]["payload"]["quantity"] == "2"
     assert len(desk.rows("intent")) == 1
 
 

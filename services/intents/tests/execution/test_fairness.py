@@ -43,7 +43,7 @@ def claim(desk: Desk) -> Callable[..., list[LeasedCommand]]:
 
 def counts(claimed: list[LeasedCommand], *desks: Desk) -> list[int]:
     by_organization = Counter(command.organization_id for command in claimed)
-    return [by_organization[each.organization.id] for each in desks]
+    return [by_organization[desk.organization.id] for desk in desks]
 
 
 def fill_up(desk: Desk, number: int) -> list[Any]:
@@ -67,15 +67,17 @@ def test_what_an_organization_has_waiting_is_claimed_in_its_order(nothing_due, n
     desk = new_desk()
     intents = [UUID(action["intent_id"]) for action in fill_up(desk, 6)]
 
-    claimed = [command.intent_id for _ in range(3) for command in sorted(claim(2), key=lambda each: each.created_at)]
+    claimed = [
+        command.intent_id for _ in range(3) for command in sorted(claim(2), key=lambda command: command.created_at)
+    ]
 
     assert claimed == intents
 
 
 def test_organizations_whose_turn_it_was_come_last(nothing_due, new_desk, claim):
-    desks = sorted((new_desk() for _ in range(4)), key=lambda each: each.organization.id)
-    for each in desks:
-        fill_up(each, 3)
+    desks = sorted((new_desk() for _ in range(4)), key=lambda desk: desk.organization.id)
+    for desk in desks:
+        fill_up(desk, 3)
 
     limiter = [counts(claim(2, after=desks[last].organization.id), *desks) for last in (3, 1, 0)]
 

@@ -22,88 +22,96 @@ from .settlements import NOW, TOTAL, begun, execution, leased, order, reported, 
 @settings(max_examples=300, deadline=None)
 def test_in_any_order_and_however_often_a_fill_counts_once(story):
     inputs, total = story
-    one = begun()
+    settlement = begun()
 
-    for each in inputs:
-        settle(one, [each])
-        assert one.intent.filled_quantity <= total
+    for report in inputs:
+        settle(settlement, [report])
+        assert settlement.intent.filled_quantity <= total
 
-    assert one.intent.filled_quantity == traded(one) == total
-    assert (one.intent.status is Status.FILLED) == (total >= TOTAL)
-    assert one.intent.average_fill_price == 5
+    assert settlement.intent.filled_quantity == traded(settlement) == total
+    assert (settlement.intent.status is Status.FILLED) == (total >= TOTAL)
+    assert settlement.intent.average_fill_price == 5
 
 
 def test_what_an_order_shows_beyond_an_execution_that_is_known_is_a_trade_without_a_name():
     """The log has each execution once: a second trade under its id could not be written at all."""
-    one = begun(Status.ACCEPTED)
+    settlement = begun(Status.ACCEPTED)
 
-    settle(one, [reported(order(OrderStatus.WORKING, total), execution(1, 4)) for total in (4, 9)])
+    settle(settlement, [reported(order(OrderStatus.WORKING, total), execution(1, 4)) for total in (4, 9)])
 
-    trades = [(one["execution_id"], one["payload"]["quantity"]) for one in one.events if one["type"] == "BROKER_TRADE"]
+    trades = [
+        (event["execution_id"], event["payload"]["quantity"])
+        for event in settlement.events
+        if event["type"] == "BROKER_TRADE"
+    ]
     assert trades == [("e1", "4"), (None, "5")]
 
 
 @pytest.mark.parametrize("missed", [0, 3])
 def test_a_trade_that_bears_the_name_of_an_execution_is_that_execution(missed):
     """Updates before it did not come: what they would have shown is a trade without a name."""
-    one = begun(Status.ACCEPTED)
+    settlement = begun(Status.ACCEPTED)
 
-    settle(one, [reported(order(OrderStatus.WORKING, missed + 2), execution(7, 2))])
+    settle(settlement, [reported(order(OrderStatus.WORKING, missed + 2), execution(7, 2))])
 
-    trades = [(one["execution_id"], one["payload"]["quantity"]) for one in one.events if one["type"] == "BROKER_TRADE"]
+    trades = [
+        (event["execution_id"], event["payload"]["quantity"])
+        for event in settlement.events
+        if event["type"] == "BROKER_TRADE"
+    ]
     assert trades == ([(None, "3")] if missed else []) + [("e7", "2")]
-    assert one.intent.filled_quantity == traded(one) == missed + 2
-    assert one.intent.average_fill_price == 5
+    assert settlement.intent.filled_quantity == traded(settlement) == missed + 2
+    assert settlement.intent.average_fill_price == 5
 
 
 def test_a_fill_shown_under_two_ids_counts_once():
     """A stream and an account's activities need not name a fill alike."""
-    one = begun(Status.ACCEPTED)
+    settlement = begun(Status.ACCEPTED)
 
     for number in (1, 2):
-        settle(one, [reported(order(OrderStatus.WORKING, 4), execution(number, 4))])
+        settle(settlement, [reported(order(OrderStatus.WORKING, 4), execution(number, 4))])
 
-    assert one.intent.filled_quantity == traded(one) == 4
+    assert settlement.intent.filled_quantity == traded(settlement) == 4
 
 
 @given(st.permutations(["fill", "canceled", "canceled again"]))
 def test_a_fill_before_or_after_the_end_of_a_canceled_order_is_kept(story):
-    one = begun(Status.ACCEPTED)
+    settlement = begun(Status.ACCEPTED)
     inputs = {
         "fill": reported(order(OrderStatus.WORKING, 4), execution(1, 4)),
         "canceled": reported(order(OrderStatus.CANCELED, 0)),
         "canceled again": reported(order(OrderStatus.CANCELED, 4)),
     }
 
-    settle(one, [inputs[name] for name in story])
+    settle(settlement, [inputs[name] for name in story])
 
-    assert one.intent.status is Status.CANCELED and one.intent.filled_quantity == 4 == traded(one)
+    assert settlement.intent.status is Status.CANCELED and settlement.intent.filled_quantity == 4 == traded(settlement)
 
 
 def test_more_than_was_ordered_is_shown():
-    one = begun(Status.ACCEPTED)
+    settlement = begun(Status.ACCEPTED)
 
     settle(
-        one,
+        settlement,
         [
             reported(order(OrderStatus.FILLED, 10), execution(1, 10)),
             reported(order(OrderStatus.FILLED, 12), execution(2, 2)),
         ],
     )
 
-    assert one.intent.status is Status.FILLED and one.intent.filled_quantity == 12
+    assert settlement.intent.status is Status.FILLED and settlement.intent.filled_quantity == 12
 
 
 def test_what_is_filled_beyond_the_request_says_so():
-    one = begun(Status.ACCEPTED)
+    settlement = begun(Status.ACCEPTED)
 
-    settle(one, [reported(order(OrderStatus.FILLED, 12), execution(1, 12))])
+    settle(settlement, [reported(order(OrderStatus.FILLED, 12), execution(1, 12))])
 
-    assert one.intent.status is Status.FILLED and one.intent.reason_code == "OVERFILLED"
+    assert settlement.intent.status is Status.FILLED and settlement.intent.reason_code == "OVERFILLED"
 
 
-def positions_of(one: Settlement) -> list[str]:
-    return [event["payload"]["quantity"] for event in one.events if event["type"] == "BROKER_POSITION"]
+def positions_of(settlement: Settlement) -> list[str]:
+    return [event["payload"]["quantity"] for event in settlement.events if event["type"] == "BROKER_POSITION"]
 
 
 def standing(number: int, quantity: int, position: int) -> Execution:
@@ -111,50 +119,54 @@ def standing(number: int, quantity: int, position: int) -> Execution:
 
 
 def test_a_fill_that_was_in_the_answer_already_still_brings_its_position():
-    token, one = uuid4(), begun()
-    one.progress.lease_token = token
-    settle(one, [DispatchResult(leased(token), OrderFound(order(OrderStatus.FILLED, 10)))])
-    assert [(move["moved"], move["stands"]) for move in one.position_changes] == [(10, None)] and positions_of(
-        one
+    token, settlement = uuid4(), begun()
+    settlement.progress.lease_token = token
+    settle(settlement, [DispatchResult(leased(token), OrderFound(order(OrderStatus.FILLED, 10)))])
+    assert [(move["moved"], move["stands"]) for move in settlement.position_changes] == [(10, None)] and positions_of(
+        settlement
     ) == []
 
     for _ in range(2):
-        settle(one, [reported(order(OrderStatus.FILLED, 10), standing(1, 10, position=25))])
+        settle(settlement, [reported(order(OrderStatus.FILLED, 10), standing(1, 10, position=25))])
 
-    assert positions_of(one) == ["25"] and one.position_changes[-1]["stands"] == 25
-    assert one.intent.filled_quantity == traded(one) == 10
+    assert positions_of(settlement) == ["25"] and settlement.position_changes[-1]["stands"] == 25
+    assert settlement.intent.filled_quantity == traded(settlement) == 10
 
 
 def test_a_position_reported_late_does_not_replace_a_later_one():
-    one = begun(Status.ACCEPTED)
+    settlement = begun(Status.ACCEPTED)
 
     settle(
-        one,
+        settlement,
         [
             reported(order(OrderStatus.FILLED, 10), standing(2, 4, position=10)),
             reported(order(OrderStatus.WORKING, 6), standing(1, 6, position=6)),
         ],
     )
 
-    assert positions_of(one) == ["10"] and one.position_changes[-1]["stands"] == 10
+    assert positions_of(settlement) == ["10"] and settlement.position_changes[-1]["stands"] == 10
 
 
 def test_a_fill_of_what_was_thought_unsent_is_kept():
-    token, one = uuid4(), begun(Status.SUBMITTED)
-    one.progress.lease_token = token
+    token, settlement = uuid4(), begun(Status.SUBMITTED)
+    settlement.progress.lease_token = token
     denied = Decided(Update.DENIED, "TRADING_HALTED", "halted")
-    settle(one, [DispatchResult(leased(token, started_before=NOW - timedelta(minutes=1)), denied)])
-    assert one.intent.status is Status.DENIED and one.progress.open_actions == 0 and one.unsent_orders == []
+    settle(settlement, [DispatchResult(leased(token, started_before=NOW - timedelta(minutes=1)), denied)])
+    assert (
+        settlement.intent.status is Status.DENIED
+        and settlement.progress.open_actions == 0
+        and settlement.unsent_orders == []
+    )
 
-    settle(one, [reported(order(OrderStatus.WORKING, 4), execution(1, 4))])
+    settle(settlement, [reported(order(OrderStatus.WORKING, 4), execution(1, 4))])
 
-    assert one.intent.status is Status.DENIED and one.intent.filled_quantity == 4 == traded(one)
+    assert settlement.intent.status is Status.DENIED and settlement.intent.filled_quantity == 4 == traded(settlement)
 
 
 def test_the_same_execution_id_on_two_orders_is_two_executions():
-    one = begun(Status.ACCEPTED)
+    settlement = begun(Status.ACCEPTED)
 
-    settle(one, [reported(order(OrderStatus.WORKING, 3), execution(1, 3))])
-    settle(one, [reported(order(OrderStatus.WORKING, 3, number="b9"), execution(1, 3))])
+    settle(settlement, [reported(order(OrderStatus.WORKING, 3), execution(1, 3))])
+    settle(settlement, [reported(order(OrderStatus.WORKING, 3, number="b9"), execution(1, 3))])
 
-    assert one.intent.filled_quantity == 6 == traded(one)
+    assert settlement.intent.filled_quantity == 6 == traded(settlement)

@@ -1,4 +1,4 @@
-"""What an executor says of itself: whether brokers can be reached, and whether it still works."""
+"""What an executor reports of itself: whether brokers can be reached, and whether it still works."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,11 +15,11 @@ from tip_testing.waiting import eventually
 
 @pytest.fixture
 def health() -> Callable[[str, str], tuple[int, Any]]:
-    def ask(port: str, path: str) -> tuple[int, Any]:
+    def get(port: str, path: str) -> tuple[int, Any]:
         answer = requests.get(f"http://127.0.0.1:{port}{path}", timeout=5)
         return answer.status_code, answer.json() if path.startswith("/health") else answer.text
 
-    return ask
+    return get
 
 
 def test_an_executor_that_reaches_no_broker_is_live_but_not_ready(desk, start, paper, health, reaches):
@@ -54,7 +54,7 @@ def test_one_account_with_slow_orders_does_not_take_all_the_threads(desk, new_de
     for intent in intents:
         reaches(intent, "ACCEPTED", "FILLED", seconds=90)
 
-    names = {client_order_id(row["id"]) for one in (desk, other) for row in one.rows("action")}
+    names = {client_order_id(row["id"]) for owner in (desk, other) for row in owner.rows("action")}
     made = [order["client_order_id"] for order in paper.ledger() if order["client_order_id"] in names]
     assert len(made) == slow + 1
     assert made.index(client_order_id(UUID(quick["id"]))) < slow / 2

@@ -78,7 +78,7 @@ def test_the_lease_of_a_suspended_executor_is_not_taken(desk, start, successor, 
     orphan = killed_at("executor.after_send", desk, start)
 
     successor.signal(signal.SIGCONT)
-    reaches(orphan, "ACCEPTED", seconds=60)  # so the successor has looked for leases of the dead
+    reaches(orphan, "ACCEPTED", seconds=60)  # so the successor has checked for leases of the dead
 
     assert holder is not None and holder_of(desk, held) == holder
     assert len(orders()) == 1

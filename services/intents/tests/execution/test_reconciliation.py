@@ -32,12 +32,12 @@ def filled(desk: Any, order: Order, total: int, position: int) -> BrokerReport:
 
 
 def test_updates_of_several_orders_are_recorded_in_the_order_they_came(desk):
-    one, other = (accept(desk, desk.created(create("ABC"))["intent_id"], f"b{number}") for number in (1, 2))
+    first, second = (accept(desk, desk.created(create("ABC"))["intent_id"], f"b{number}") for number in (1, 2))
     reports = [
-        filled(desk, one, 5, position=5),
-        filled(desk, other, 5, position=10),
-        filled(desk, one, 10, position=15),
-        filled(desk, other, 10, position=20),
+        filled(desk, first, 5, position=5),
+        filled(desk, second, 5, position=10),
+        filled(desk, first, 10, position=15),
+        filled(desk, second, 10, position=20),
     ]
 
     recorder.record(desk.deps.connections, reports)
@@ -97,7 +97,7 @@ class Busy:
 
     def __init__(self, orders: list[Order], executions: list[Execution] | None = None) -> None:
         self._orders, self._executions = orders, executions or []
-        self.asked_for: list[str] = []
+        self.queried: list[str] = []
 
     def open_orders(self) -> list[Order]:
         return []
@@ -113,7 +113,7 @@ class Busy:
         raise ListingTooLong("listing_too_long")
 
     def order(self, broker_order_id: str) -> Order:
-        self.asked_for.append(broker_order_id)
+        self.queried.append(broker_order_id)
         return next(order for order in self._orders if order.broker_order_id == broker_order_id)
 
 
@@ -158,7 +158,7 @@ def test_ended_orders_that_are_too_many_to_list_are_queried_one_by_one():
     found = reconciliation.AccountReconciliation(uuid4(), broker, known_orders).differences()
 
     assert [report.order for report in found] == ended
-    assert broker.asked_for == [order.broker_order_id for order in ended[Busy.LISTED :]]
+    assert broker.queried == [order.broker_order_id for order in ended[Busy.LISTED :]]
 
 
 def test_orders_made_since_a_restore_that_are_too_many_for_one_listing_are_adopted_by_several(desk):
@@ -178,7 +178,7 @@ def test_orders_made_since_a_restore_that_are_too_many_for_one_listing_are_adopt
     assert {row["client_order_id"] for row in desk.rows("broker_order")} == {order.client_order_id for order in made}
 
 
-def test_an_account_is_watched_until_the_broker_has_said_how_its_last_fill_left_it(desk):
+def test_an_account_is_watched_until_the_broker_has_reported_how_its_last_fill_left_it(desk):
     """Its last order was filled, and whoever watched it died before reconciling."""
     order = accept(desk, desk.created(create("ABC", "5"))["intent_id"], "b1")
     now = datetime.now(UTC)
@@ -191,7 +191,7 @@ def test_an_account_is_watched_until_the_broker_has_said_how_its_last_fill_left_
     def is_watched() -> bool:
         with desk.deps.engine.begin() as tx:
             watched = store.lease_accounts(tx, uuid4(), [], 0.0, None)
-        return desk.account_id in [one.account_id for one in watched]
+        return desk.account_id in [account.account_id for account in watched]
 
     assert is_watched()
     shown = [Position("ABC", Decimal(5), None, Decimal(2), None, None)]
@@ -201,7 +201,7 @@ def test_an_account_is_watched_until_the_broker_has_said_how_its_last_fill_left_
 
 
 def test_an_order_that_its_ended_intent_has_left_open_is_found_by_reconciliation(desk):
-    """Nothing of it changes at the broker: that it is open is what there is to tell."""
+    """Nothing of it changes at the broker: that it is open is what there is to report."""
     order = accept(desk, desk.created(create("ABC"))["intent_id"], "b1")
     desk.execute("UPDATE intents.intent SET status = 'CANCELED' WHERE account_id = :account_id")
 
@@ -236,7 +236,7 @@ def test_a_position_that_the_stream_did_not_show_is_logged_by_reconciliation_onc
     now = datetime.now(UTC)
     seen = replace(order, filled_quantity=Decimal(4), average_price=Decimal(1), updated_at=now)
     recorder.record(desk.deps.connections, [BrokerReport(desk.account_id, seen, now)])
-    assert logged_positions(desk) == [], "the broker has not said how it stands"
+    assert logged_positions(desk) == [], "the broker has not reported how it stands"
 
     assert reconcile(ABC=4) is not None and reconcile(ABC=4) is None
     assert logged_positions(desk) == [("ABC", "4")]

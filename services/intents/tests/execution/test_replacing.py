@@ -20,73 +20,83 @@ from .settlements import CHANGE, NOW, SECOND, begun, execution, leased, order, r
 
 @pytest.mark.parametrize(("filled", "code"), [(8, None), (9, "OVERFILLED")])
 def test_a_replacement_to_less_than_is_filled_fills_the_intent(filled, code):
-    one = replacing("8")
-    settle(one, [reported(order(OrderStatus.WORKING, filled), execution(1, filled))])
+    settlement = replacing("8")
+    settle(settlement, [reported(order(OrderStatus.WORKING, filled), execution(1, filled))])
 
-    settle(one, [reported(replace(order(OrderStatus.WORKING, name=SECOND, number="b2"), quantity=Decimal(1)))])
+    settle(settlement, [reported(replace(order(OrderStatus.WORKING, name=SECOND, number="b2"), quantity=Decimal(1)))])
 
-    assert one.intent.status is Status.FILLED and one.intent.reason_code == code
-    assert one.progress.open_actions == 0 and one.orders[SECOND].unwanted, "what the broker holds open is canceled"
+    assert settlement.intent.status is Status.FILLED and settlement.intent.reason_code == code
+    assert settlement.progress.open_actions == 0 and settlement.orders[SECOND].unwanted, (
+        "what the broker holds open is canceled"
+    )
 
 
 def test_a_replacement_is_done_when_its_order_is_shown():
-    one = replacing()
+    settlement = replacing()
 
-    settle(one, [reported(order(OrderStatus.WORKING, name=SECOND, number="b2", replaces="b1"))])
+    settle(settlement, [reported(order(OrderStatus.WORKING, name=SECOND, number="b2", replaces="b1"))])
 
-    assert one.intent.status is Status.ACCEPTED and one.intent.quantity == 15 and one.intent.broker_order_id == "b2"
-    assert one.progress.open_actions == 0 and one.progress.done_sequence == 2
+    assert (
+        settlement.intent.status is Status.ACCEPTED
+        and settlement.intent.quantity == 15
+        and settlement.intent.broker_order_id == "b2"
+    )
+    assert settlement.progress.open_actions == 0 and settlement.progress.done_sequence == 2
 
 
 def test_what_has_replaced_an_order_is_queried_at_once_before_it_is_taken_for_the_replacement():
-    """The broker's id alone does not tell whose it is."""
-    one, later = replacing(), NOW + timedelta(minutes=1)
-    one.progress.next_attempt_at = later
+    """The broker's id alone does not show whose it is."""
+    settlement, later = replacing(), NOW + timedelta(minutes=1)
+    settlement.progress.next_attempt_at = later
 
-    settle(one, [reported(order(OrderStatus.REPLACED, replaced_by="b2"))])
-    assert one.intent.status is Status.PENDING_REPLACE and one.progress.next_attempt_at == NOW
+    settle(settlement, [reported(order(OrderStatus.REPLACED, replaced_by="b2"))])
+    assert settlement.intent.status is Status.PENDING_REPLACE and settlement.progress.next_attempt_at == NOW
 
-    settle(one, [reported(order(OrderStatus.PENDING, name=SECOND, number="b2", replaces="b1"))])
-    assert one.intent.status is Status.ACCEPTED and one.intent.quantity == 15 and one.intent.broker_order_id == "b2"
+    settle(settlement, [reported(order(OrderStatus.PENDING, name=SECOND, number="b2", replaces="b1"))])
+    assert (
+        settlement.intent.status is Status.ACCEPTED
+        and settlement.intent.quantity == 15
+        and settlement.intent.broker_order_id == "b2"
+    )
 
 
 def test_a_replacement_only_taken_in_is_not_done():
-    one = replacing()
+    settlement = replacing()
 
-    settle(one, [reported(order(OrderStatus.PENDING, name=SECOND, number="b2", replaces="b1"))])
+    settle(settlement, [reported(order(OrderStatus.PENDING, name=SECOND, number="b2", replaces="b1"))])
 
-    assert one.intent.status is Status.PENDING_REPLACE and one.intent.broker_order_id == "b1"
+    assert settlement.intent.status is Status.PENDING_REPLACE and settlement.intent.broker_order_id == "b1"
 
 
 def test_a_late_fill_of_a_replaced_order_counts_towards_the_intent():
-    one = replacing()
-    settle(one, [reported(order(OrderStatus.WORKING, name=SECOND, number="b2", replaces="b1"))])
+    settlement = replacing()
+    settle(settlement, [reported(order(OrderStatus.WORKING, name=SECOND, number="b2", replaces="b1"))])
 
-    settle(one, [reported(order(OrderStatus.REPLACED, 3), execution(1, 3))])
+    settle(settlement, [reported(order(OrderStatus.REPLACED, 3), execution(1, 3))])
 
-    assert one.intent.filled_quantity == 3 and one.intent.status is Status.PARTIALLY_FILLED
-    assert one.intent.broker_order_id == "b2"
+    assert settlement.intent.filled_quantity == 3 and settlement.intent.status is Status.PARTIALLY_FILLED
+    assert settlement.intent.broker_order_id == "b2"
 
 
 def test_an_order_replaced_by_somebody_else_is_no_longer_ours():
-    one = begun(Status.ACCEPTED)
+    settlement = begun(Status.ACCEPTED)
 
-    settle(one, [reported(order(OrderStatus.REPLACED, replaced_by="b9"))])
+    settle(settlement, [reported(order(OrderStatus.REPLACED, replaced_by="b9"))])
 
-    assert one.intent.status is Status.CANCELED and one.intent.reason_code == "REPLACED_ELSEWHERE"
+    assert settlement.intent.status is Status.CANCELED and settlement.intent.reason_code == "REPLACED_ELSEWHERE"
 
 
 def test_a_replacement_rejected_after_it_was_accepted_ends_the_intent_with_its_fills():
     """The exchange refuses what the broker had taken: nothing is open any more."""
-    one = replacing()
-    settle(one, [reported(order(OrderStatus.REPLACED, 4), execution(1, 4))])
-    settle(one, [reported(order(OrderStatus.WORKING, name=SECOND, number="b2"))])
-    assert one.intent.status is Status.PARTIALLY_FILLED
+    settlement = replacing()
+    settle(settlement, [reported(order(OrderStatus.REPLACED, 4), execution(1, 4))])
+    settle(settlement, [reported(order(OrderStatus.WORKING, name=SECOND, number="b2"))])
+    assert settlement.intent.status is Status.PARTIALLY_FILLED
 
-    settle(one, [reported(order(OrderStatus.REJECTED, name=SECOND, number="b2"))])
+    settle(settlement, [reported(order(OrderStatus.REJECTED, name=SECOND, number="b2"))])
 
-    assert one.intent.status is Status.REJECTED and one.intent.filled_quantity == 4
-    assert one.intent.reason_code == "BROKER_REJECTED"
+    assert settlement.intent.status is Status.REJECTED and settlement.intent.filled_quantity == 4
+    assert settlement.intent.reason_code == "BROKER_REJECTED"
 
 
 THIRD_ACTION = uuid4()
@@ -95,63 +105,67 @@ THIRD = client_order_id(THIRD_ACTION)
 
 def replacing_again() -> Settlement:
     """One REPLACE was given up and may still arrive; the next one is being sent."""
-    one = begun(Status.PENDING_REPLACE, Command(THIRD_ACTION, 3, "REPLACE", spec("30")), done_sequence=2)
-    one.orders[SECOND] = BrokerOrder(SECOND, 2, None, "MISSING", set(), *[Decimal(0)] * 3)
-    one.orders[THIRD] = BrokerOrder(THIRD, 3, None, "STARTED", set(), *[Decimal(0)] * 3)
-    return one
+    settlement = begun(Status.PENDING_REPLACE, Command(THIRD_ACTION, 3, "REPLACE", spec("30")), done_sequence=2)
+    settlement.orders[SECOND] = BrokerOrder(SECOND, 2, None, "MISSING", set(), *[Decimal(0)] * 3)
+    settlement.orders[THIRD] = BrokerOrder(THIRD, 3, None, "STARTED", set(), *[Decimal(0)] * 3)
+    return settlement
 
 
-def refused_again(one: Settlement, *shown: Order) -> None:
-    one.progress.lease_token = uuid4()
-    given = leased(one.progress.lease_token, action_id=THIRD_ACTION, type="REPLACE")
-    settle(one, [DispatchResult(given, Rejected("BROKER_REFUSED", "cannot replace it", shown))])
+def refused_again(settlement: Settlement, *shown: Order) -> None:
+    settlement.progress.lease_token = uuid4()
+    given = leased(settlement.progress.lease_token, action_id=THIRD_ACTION, type="REPLACE")
+    settle(settlement, [DispatchResult(given, Rejected("BROKER_REFUSED", "cannot replace it", shown))])
 
 
 @pytest.mark.parametrize("reported_before", [True, False])
 def test_what_a_late_replacement_has_made_of_an_order_is_not_taken_for_the_next_one(reported_before):
-    one, replaced = replacing_again(), order(OrderStatus.REPLACED, replaced_by="b2")
+    settlement, replaced = replacing_again(), order(OrderStatus.REPLACED, replaced_by="b2")
     if reported_before:
-        settle(one, [reported(replaced)])
-        assert one.intent.status is Status.PENDING_REPLACE, "which of the two it was is not known yet"
-    refused_again(one, *([] if reported_before else [replaced]))
+        settle(settlement, [reported(replaced)])
+        assert settlement.intent.status is Status.PENDING_REPLACE, "which of the two it was is not known yet"
+    refused_again(settlement, *([] if reported_before else [replaced]))
 
-    assert one.intent.status is Status.CANCELED and one.intent.reason_code == "REPLACED_LATE"
-    assert one.intent.quantity == 10 and one.progress.open_actions == 0
-    settle(one, [reported(order(OrderStatus.WORKING, name=SECOND, number="b2"))])
-    assert one.orders[SECOND].unwanted and one.orders[THIRD].broker_order_id is None
+    assert settlement.intent.status is Status.CANCELED and settlement.intent.reason_code == "REPLACED_LATE"
+    assert settlement.intent.quantity == 10 and settlement.progress.open_actions == 0
+    settle(settlement, [reported(order(OrderStatus.WORKING, name=SECOND, number="b2"))])
+    assert settlement.orders[SECOND].unwanted and settlement.orders[THIRD].broker_order_id is None
 
 
 def test_a_replacement_is_done_although_an_earlier_one_was_given_up():
-    one = replacing_again()
-    settle(one, [reported(order(OrderStatus.REPLACED, replaced_by="b3"))])
+    settlement = replacing_again()
+    settle(settlement, [reported(order(OrderStatus.REPLACED, replaced_by="b3"))])
 
-    settle(one, [reported(order(OrderStatus.PENDING, name=THIRD, number="b3", replaces="b1"))])
+    settle(settlement, [reported(order(OrderStatus.PENDING, name=THIRD, number="b3", replaces="b1"))])
 
-    assert one.intent.status is Status.ACCEPTED and one.intent.quantity == 30 and one.intent.broker_order_id == "b3"
-    assert not any(known.unwanted for known in one.orders.values())
+    assert (
+        settlement.intent.status is Status.ACCEPTED
+        and settlement.intent.quantity == 30
+        and settlement.intent.broker_order_id == "b3"
+    )
+    assert not any(known.unwanted for known in settlement.orders.values())
 
 
 def test_an_order_replaced_by_somebody_else_is_not_taken_for_a_replacement_that_was_refused():
-    token, one = uuid4(), replacing()
-    one.progress.lease_token = token
+    token, settlement = uuid4(), replacing()
+    settlement.progress.lease_token = token
     gone = order(OrderStatus.REPLACED, replaced_by="theirs")
 
     settle(
-        one,
+        settlement,
         [DispatchResult(leased(token, action_id=CHANGE, type="REPLACE"), Rejected("ORDER_NOT_OPEN", "no", (gone,)))],
     )
 
-    assert one.intent.status is Status.CANCELED and one.intent.reason_code == "REPLACED_ELSEWHERE"
-    assert one.intent.quantity == 10 and one.orders[SECOND].broker_order_id is None
+    assert settlement.intent.status is Status.CANCELED and settlement.intent.reason_code == "REPLACED_ELSEWHERE"
+    assert settlement.intent.quantity == 10 and settlement.orders[SECOND].broker_order_id is None
 
 
 def test_the_answer_to_a_replacement_brings_the_last_fills_of_the_old_order():
-    token, one = uuid4(), replacing()
-    one.progress.lease_token = token
+    token, settlement = uuid4(), replacing()
+    settlement.progress.lease_token = token
     old = order(OrderStatus.REPLACED, 4, replaced_by="b2")
     new = replace(order(OrderStatus.PENDING, name=SECOND, number="b2", replaces="b1"), quantity=Decimal(11))
 
-    settle(one, [DispatchResult(leased(token, action_id=CHANGE, type="REPLACE"), OrderFound(new, (old,)))])
+    settle(settlement, [DispatchResult(leased(token, action_id=CHANGE, type="REPLACE"), OrderFound(new, (old,)))])
 
-    assert one.intent.filled_quantity == 4 == traded(one) and one.intent.broker_order_id == "b2"
-    assert one.progress.open_actions == 0 and not one.is_overordered
+    assert settlement.intent.filled_quantity == 4 == traded(settlement) and settlement.intent.broker_order_id == "b2"
+    assert settlement.progress.open_actions == 0 and not settlement.is_overordered

@@ -72,7 +72,7 @@ def watch(reconciler: Reconciler, organization_id: UUID, accounts: int) -> None:
 
 
 def streams(reconciler: Reconciler) -> list[int]:
-    held = Counter(each.account.organization_id for each in reconciler._watches.values() if each.stream)
+    held = Counter(watch.account.organization_id for watch in reconciler._watches.values() if watch.stream)
     return [held[organization_id] for organization_id in (A, B, C)]
 
 
@@ -92,7 +92,7 @@ def test_a_stream_that_is_given_up_ends_and_the_others_go_on(reconciler, quiet):
         return set(+quiet.open)
 
     def held() -> set[str]:
-        return {str(account_id) for account_id, each in reconciler._watches.items() if each.stream}
+        return {str(account_id) for account_id, watch in reconciler._watches.items() if watch.stream}
 
     watch(reconciler, A, 20)
     eventually(lambda: open_streams() == held())
@@ -110,17 +110,17 @@ def test_the_quietest_stream_is_the_one_that_is_given_up(reconciler):
     quietest.active_at = 0.0
     watch(reconciler, B, 3)
 
-    assert quietest.stream is None and sum(each.stream is not None for each in others) == 4
+    assert quietest.stream is None and sum(watch.stream is not None for watch in others) == 4
 
 
 def test_once_shared_streams_stay_where_they_are(reconciler):
     for organization_id in (A, B, C):
         watch(reconciler, organization_id, 20)
-    before = [each.stream for each in reconciler._watches.values()]
+    before = [watch.stream for watch in reconciler._watches.values()]
 
     reconciler._open_streams()
 
-    assert [each.stream for each in reconciler._watches.values()] == before
+    assert [watch.stream for watch in reconciler._watches.values()] == before
 
 
 def test_a_reconciler_without_streams_opens_none(reconciler):

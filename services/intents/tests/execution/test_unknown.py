@@ -16,7 +16,7 @@ from .conftest import PAPER_SECRET
 
 @pytest.fixture(scope="module", autouse=True)
 def executor(start: Callable[..., Any]) -> None:
-    """It asks by itself only after an hour, and no reconciler is there to find out before."""
+    """It queries by itself only after an hour, and no reconciler is there to find out before."""
     start("executor", QUERY_AFTER_SECONDS="3600")
 
 
@@ -111,4 +111,4 @@ def test_what_was_sent_before_a_crash_is_found_whatever_has_happened_since(
     intent = left_behind(sent_then)
 
     assert reaches(intent, "ACCEPTED")["broker_order_id"] == orders()[0]["order_id"]
-    assert [one["posts"] for one in orders()] == [1]
+    assert [order["posts"] for order in orders()] == [1]

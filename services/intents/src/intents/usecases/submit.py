@@ -68,7 +68,7 @@ def _outcome(deps: Deps, item: PendingSubmit, deadline: Deadline) -> Outcome:
     if isinstance(item.submission, Exception):
         return item.submission
     try:
-        return _one(deps, item.submission, item.facts, deadline)
+        return _submit_one(deps, item.submission, item.facts, deadline)
     except Exception as error:  # noqa: BLE001 - also an outage: what was done before it must still be reported
         return error
 
@@ -97,7 +97,7 @@ def _refused_at(deps: Deps, batch: Sequence[Submission | Exception], place: int,
     return [error if number == place else SiblingRefused() for number in range(len(batch))]
 
 
-def _one(deps: Deps, submission: Submission, facts: model.SubmitFacts | None, deadline: Deadline) -> Result:
+def _submit_one(deps: Deps, submission: Submission, facts: model.SubmitFacts | None, deadline: Deadline) -> Result:
     try:
         return _until_written(deps, submission, facts, deadline)
     except model.ControlRejected as refusal:

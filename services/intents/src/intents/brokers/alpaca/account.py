@@ -104,10 +104,10 @@ class Alpaca:
         self._answered(self._connection.call("DELETE", f"/v2/orders/{broker_order_id}", self._headers, check))
 
     def find(self, client_order_id: str) -> Order | None:
-        return self._one("/v2/orders:by_client_order_id", client_order_id=client_order_id)
+        return self._found_order("/v2/orders:by_client_order_id", client_order_id=client_order_id)
 
     def order(self, broker_order_id: str) -> Order | None:
-        return self._one(f"/v2/orders/{broker_order_id}")
+        return self._found_order(f"/v2/orders/{broker_order_id}")
 
     def open_orders(self) -> Iterator[Order]:
         return self._orders(status="open")
@@ -199,7 +199,7 @@ class Alpaca:
             raise OutcomeUnknown("broken_answer")
         return rows
 
-    def _one(self, path: str, **query: Any) -> Order | None:
+    def _found_order(self, path: str, **query: Any) -> Order | None:
         try:
             return read_order(self._read(path, **query))
         except _Absent:
