@@ -22,7 +22,7 @@ FAILURES = 5  # in a row, before a circuit opens
 PAUSE_PART = 0.25
 SHORTEST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 15.0
-LONGEST_TRY_SECONDS = 15.0  # after which whoever passed the open circuit will not report how it went
+LONGEST_TRY_SECONDS = 15.0  # after which the result of a try through an open circuit is no longer awaited
 TURN_SECONDS = 0.5  # from one organization's try to another's, if the first has not ended
 RECENT_SECONDS = 30.0
 FORGET_SECONDS = 600.0
@@ -68,7 +68,7 @@ class Organization(Circuit):
 
     seen_at: float = 0.0
     trying_until: float = 0.0
-    """How long it is expected to say what became of its try through an open circuit."""
+    """Until when the result of its try through an open circuit is awaited."""
     last_retries: dict[bool, float] = field(default_factory=dict)
     """When the last of its waiting commands is to be retried: of the cancels, and of the others."""
 
@@ -165,7 +165,7 @@ class Breaker:
             return max(0.0, self._left(own, now))
 
     def abandon_trial(self, organization_id: UUID) -> None:
-        """Of one who passed and then had nothing to try: the next may pass instead."""
+        """The caller passed and then tried nothing: the next may pass instead."""
         with self._lock:
             own = self._ended(organization_id)
             self._show(organization_id, own)

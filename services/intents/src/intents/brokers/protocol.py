@@ -174,7 +174,7 @@ class RateLimited(NotSent):
 
 
 class OutcomeUnknown(BrokerError):
-    """Perhaps done: no answer, a broken one, or an error that says nothing."""
+    """Perhaps done: no answer, a broken one, or an error that proves nothing."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

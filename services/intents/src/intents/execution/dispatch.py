@@ -1,6 +1,6 @@
 """One command and one broker: query before a second send, check the facts once more, send.
 
-Whatever goes wrong after a request was written leaves the outcome unknown: only an error of the request itself says
+Whatever goes wrong after a request was written leaves the outcome unknown: only an error of the request itself proves
 that nothing was done.
 """
 
@@ -231,7 +231,7 @@ def _read_before(command: LeasedCommand, read: Callable[[], T]) -> T:
 
 
 def _query(read: Callable[[], T]) -> T:
-    """A read after something was written: that it failed says nothing about what was done."""
+    """A read after something was written: that it failed proves nothing about what was done."""
     try:
         return read()
     except BrokerError as error:

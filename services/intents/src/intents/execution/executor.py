@@ -166,8 +166,8 @@ class Executor:
         return max(self.threads, min(MOST_IN_FLIGHT, int(self.threads * BACKLOG_SECONDS / self._call_seconds)))
 
     def _serve(self) -> None:
-        """One thread: a command, then one that had to wait for it. Others that may begin go to threads that are free,
-        unless these have ended."""
+        """One thread: runs a command, then one that waited for it. Others that may start go to free threads, unless
+        these have ended."""
         while (command := self._todo.get()) is not None:
             mine = deque([command])
             while mine:

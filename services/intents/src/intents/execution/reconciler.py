@@ -80,7 +80,7 @@ class Reconciler:
         unless_unavailable("intents-reconciler", step, None)
 
     def _renew(self) -> None:
-        """Keep the accounts that are ours, take those that are nobody's, let go of those that have gone quiet."""
+        """Renew the leases of our accounts, take those that nobody leases, drop those without activity."""
         now = time.monotonic()
         keep = [account_id for account_id, watch in self._watches.items() if now - watch.active_at < LINGER_SECONDS]
         mine = {account.account_id: account for account in self._lease_accounts(keep)}

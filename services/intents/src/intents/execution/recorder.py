@@ -1,6 +1,6 @@
-"""Writes what inputs make of intents: many in one transaction, as soon as there is one.
+"""Records inputs: settles the intents that they concern, many in one transaction.
 
-While a transaction is under way the next batch gathers, so one is as quick as it can be and many are cheap.
+While a transaction is under way the next batch gathers: a single input is recorded at once, and many cost little more.
 """
 
 import queue
@@ -137,7 +137,7 @@ class Recorder:
         self._threads = [threading.Thread(target=self._run, name="recorder", daemon=True) for _ in range(threads)]
 
     def start(self, beat: Callable[[], object] = lambda: None) -> None:
-        """`beat` is called at every turn: it still goes round."""
+        """`beat` is called at every turn; a loop that stops calling it is reported as hung."""
         self._beat = beat
         for thread in self._threads:
             thread.start()

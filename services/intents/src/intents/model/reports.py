@@ -52,7 +52,7 @@ def apply(intent: Intent, report: Report) -> Intent | None:
 
 
 def _reason_code(intent: Intent, report: Report, status: Status) -> str | None:
-    """Why the intent is where it is: of another status, or of one that goes on, what was true before says nothing."""
+    """The report's own code. An earlier one is kept only while an intent that has ended stays as it ended."""
     has_stayed_ended = status is intent.status and status in TERMINAL
     return report.reason_code or (intent.reason_code if has_stayed_ended else None)
 

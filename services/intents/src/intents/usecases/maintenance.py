@@ -1,4 +1,4 @@
-"""What nobody waits for: rolling up the statistics, expiring idempotency keys and refusals, noticing a restore."""
+"""Periodic maintenance: rolls up the statistics, expires idempotency keys and refusals, notices a restore."""
 
 from threading import Event
 

@@ -206,7 +206,7 @@ class Alpaca:
             return None
 
     def _answered(self, answer: Answer) -> Any:
-        """The body of a success. A definite no is Refused; what says nothing about the deed is OutcomeUnknown."""
+        """The body of a success. A definite no is Refused; what proves nothing either way is OutcomeUnknown."""
         status = answer.status
         if status == 204:
             return None

@@ -1,4 +1,4 @@
-"""What a broker says that an account holds: positions, with an event for each that has changed, and the balance."""
+"""What a broker reports that an account holds: positions, with an event for each that has changed, and the balance."""
 
 import json
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _NEWS_OF_ACCOUNT = """
     FROM news HAVING count(*) > 0
 """
 # What the broker does not show any more is flat. What a fill has changed since the broker was queried stays: the next
-# reconciliation will see both. Logged is what differs, and what has moved since the broker last said how it stands.
+# reconciliation will see both. Logged is what differs, and what has moved since the broker last reported it.
 _POSITIONS = text(f"""
     WITH before AS MATERIALIZED (
         SELECT symbol, quantity, {UNCONFIRMED} AS unconfirmed
