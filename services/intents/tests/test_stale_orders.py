@@ -1,5 +1,7 @@
 """An order that has been open for too long is canceled by the platform, whatever happens to others."""
 
+from threading import Event
+
 import pytest
 
 from intents.brokers import Order
@@ -64,3 +66,13 @@ def test_a_stale_order_whose_row_is_held_keeps_no_other_from_being_canceled(desk
         intent_of(desk, order): "ACCEPTED",
         intent_of(desk, other): "PENDING_CANCEL",
     }
+
+
+def test_a_scheduler_that_is_to_stop_cancels_no_more(desk: Desk, order: Order) -> None:
+    set_stale(desk)
+    stop = Event()
+    stop.set()
+
+    assert stale.cancel_stale(desk.deps, stop) == 0
+
+    assert [row["status"] for row in desk.rows("intent")] == ["ACCEPTED"]

@@ -56,8 +56,8 @@ def tasks(config: Config, deps: usecases.Deps, stop: Event) -> tuple[PeriodicTas
     maintain = partial(usecases.run_maintenance, deps, config.refusals_kept_days, stop)
     return (
         PeriodicTask("run_maintenance", config.statistics_every_seconds, maintain),
-        PeriodicTask("cancel_stale", OWN_COMMANDS_EVERY_S, partial(cancel_stale, deps)),
-        PeriodicTask("reduce_overordered", OWN_COMMANDS_EVERY_S, partial(reduce_overordered, deps)),
+        PeriodicTask("cancel_stale", OWN_COMMANDS_EVERY_S, partial(cancel_stale, deps, stop)),
+        PeriodicTask("reduce_overordered", OWN_COMMANDS_EVERY_S, partial(reduce_overordered, deps, stop)),
     )
 
 
