@@ -1,8 +1,6 @@
 """Events of controls and accounts are in the log of the accounts that they concern, once."""
 
-import os
-import subprocess
-import sys
+import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +13,7 @@ from sqlalchemy import text
 from chassis.outbox import Event, Outbox
 from intents import usecases
 from tip_testing.commands import create
+from tip_testing.processes import running
 from tip_testing.waiting import eventually
 
 from .conftest import Desk
@@ -126,11 +125,8 @@ def until_logged(desk: Desk, count: int) -> None:
 
 def test_the_consumer_drains_the_feeds(desk: Desk) -> None:
     publish(desk, "accounts", "account.updated", account_id=str(desk.account_id), version=2)
-    environment = {**os.environ, **desk.platform.environment("intents")}
-    process = subprocess.Popen([sys.executable, "-m", "intents.worker", "consumer"], env=environment)
+    with running("-m", "intents.worker", "consumer", environment=desk.platform.environment("intents")) as consumer:
+        until_logged(desk, 1)
 
-    until_logged(desk, 1)
-    process.terminate()
-
-    assert process.wait(60) == 0
+        assert consumer.end(signal.SIGTERM) == 0
     assert [type_ for _, type_, _ in events(desk)] == ["ACCOUNT"]

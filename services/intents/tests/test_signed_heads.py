@@ -1,8 +1,6 @@
 """Signed heads: a process with a role and a key of its own attests where each log has come to."""
 
-import os
-import subprocess
-import sys
+import signal
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 
@@ -19,6 +17,8 @@ from intents.usecases import SigningDeps, sign_heads
 from tip.verify import command
 from tip_testing.commands import create
 from tip_testing.platform_plugin import Platform
+from tip_testing.processes import running
+from tip_testing.waiting import eventually
 
 from .conftest import Desk
 
@@ -215,26 +215,15 @@ def test_the_signer_cannot_write_the_log_nor_read_what_is_in_it(signing: Signing
 
 def test_the_process_signs_by_itself_says_with_which_key_and_ends_when_terminated(desk: Desk) -> None:
     environment = {
-        **{name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")},
         "DATABASE_URL": desk.platform.database_url("intents_signer"),
         "LOG_SIGNING_KEY": b64encode(KEY).decode(),
         "SIGN_EVERY_SECONDS": "0.1",
     }
     desk.created(create())
-    process = subprocess.Popen(
-        [sys.executable, "-m", "intents.worker", "signer"], env=environment, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        for _ in range(600):
-            if desk.rows("signed_head"):
-                break
-            with pytest.raises(subprocess.TimeoutExpired):
-                process.wait(0.1)
-        process.terminate()
-        logged = process.communicate(timeout=60)[1]
-        assert process.returncode == 0
-    finally:
-        process.kill()
+    with running("-m", "intents.worker", "signer", environment=environment) as signer:
+        eventually(lambda: desk.rows("signed_head"))
 
-    assert OURS in logged  # which is where whoever distrusts the database finds it
+        assert signer.end(signal.SIGTERM) == 0
+
+    assert OURS in signer.output()  # which is where whoever distrusts the database finds it
     assert verified(desk) == (True, 1, None)

@@ -33,7 +33,7 @@ def reconciler(start: Callable[..., Any]) -> Any:
     """Only where a test wants it: it would find out what an unknown outcome is before anybody has queried it."""
     worker = start("reconciler")
     yield worker
-    worker.stop()
+    worker.end()
 
 
 @pytest.fixture

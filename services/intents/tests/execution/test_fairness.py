@@ -141,7 +141,7 @@ def test_orders_of_one_organization_that_time_out_do_not_delay_those_of_others(n
     assert after < len(names), "some of which still wait"
     circuits = requests.get(f"http://127.0.0.1:{port}/health/ready", timeout=5).json()["circuits"]
     for worker in workers:
-        worker.stop()
+        worker.end()
     assert circuits == {"paper paper": "closed"}
 
 

@@ -35,13 +35,13 @@ def test_an_executor_that_reaches_no_broker_is_live_but_not_ready(desk, start, p
     eventually(lambda: gauge in health(port, "/metrics")[1])  # half open for a moment, whenever one tries
     assert health(port, "/health/live") == (200, {"status": "live"})
 
-    lost.stop()
+    lost.end()
     port = str(reserved_port())
     found = start("executor", HEALTH_PORT=port)
     for intent in intents:
         reaches(intent, "ACCEPTED")
     assert health(port, "/health/ready") == (200, {"status": "ready", "circuits": {"paper paper": "closed"}})
-    found.stop()
+    found.end()
 
 
 def test_one_account_with_slow_orders_does_not_take_all_the_threads(desk, new_desk, start, paper, hold_back, reaches):

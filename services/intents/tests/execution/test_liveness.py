@@ -14,19 +14,19 @@ from intents.execution.liveness import Liveness
 from intents.execution.model.verdicts import RetryLater
 from intents.store.connections import PreparedConnections
 from tip_testing.commands import create
+from tip_testing.processes import Running
 from tip_testing.waiting import eventually
 
-from .conftest import Worker
 from .scripted import Scripted
 
 LONG_LEASE = {"EXECUTOR_LEASE_SECONDS": "600"}
 
 
 @pytest.fixture
-def successor(start: Any) -> Worker:
+def successor(start: Any) -> Running:
     """Runs beside the others, suspended until the test lets it go: it has its session and takes no work yet."""
     worker = start("executor", **LONG_LEASE)
-    worker.signal(signal.SIGSTOP)
+    worker.freeze()
     return worker
 
 
@@ -34,14 +34,14 @@ def successor(start: Any) -> Worker:
 def _no_executor_is_left_over(start: Any) -> Any:
     yield
     for worker in start.started:
-        worker.stop()
+        worker.end()
 
 
 def killed_at(step: str, desk: Any, start: Any) -> Any:
     """An intent whose executor was killed there."""
     victim = start("executor", TIP_CRASH_AT=step, **LONG_LEASE)
     intent = desk.created(create("SIM.OPEN", "1"))
-    assert victim.process.wait(30) == -signal.SIGKILL
+    assert victim.wait(30) == -signal.SIGKILL
     return intent
 
 
@@ -54,7 +54,7 @@ def test_what_a_killed_executor_had_sent_is_taken_over_long_before_its_lease_end
     desk, start, successor, orders, reaches
 ):
     intent = killed_at("executor.after_send", desk, start)
-    successor.signal(signal.SIGCONT)
+    successor.thaw()
 
     reaches(intent, "ACCEPTED", seconds=60)
 
@@ -63,7 +63,7 @@ def test_what_a_killed_executor_had_sent_is_taken_over_long_before_its_lease_end
 
 def test_what_a_killed_executor_had_not_sent_is_sent_once_by_its_successor(desk, start, successor, orders, reaches):
     intent = killed_at("executor.before_send", desk, start)
-    successor.signal(signal.SIGCONT)
+    successor.thaw()
 
     reaches(intent, "ACCEPTED", seconds=60)
 
@@ -73,11 +73,11 @@ def test_what_a_killed_executor_had_not_sent_is_sent_once_by_its_successor(desk,
 def test_the_lease_of_a_suspended_executor_is_not_taken(desk, start, successor, orders, reaches):
     suspended = start("executor", TIP_STOP_AT="executor.before_send", **LONG_LEASE)
     held = desk.created(create("SIM.OPEN", "1"))
-    suspended.wait_until_suspended()
+    eventually(suspended.is_frozen)
     holder = holder_of(desk, held)
     orphan = killed_at("executor.after_send", desk, start)
 
-    successor.signal(signal.SIGCONT)
+    successor.thaw()
     reaches(orphan, "ACCEPTED", seconds=60)  # so the successor has checked for leases of the dead
 
     assert holder is not None and holder_of(desk, held) == holder

@@ -259,7 +259,7 @@ def test_reconciliation_waits_as_long_as_the_broker_wishes(desk, start, scripted
 
     eventually(queries)
     time.sleep(2)
-    reconciler.stop()
+    reconciler.end()
 
     assert len(queries()) == 1
 

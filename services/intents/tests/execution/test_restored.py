@@ -30,7 +30,7 @@ def post(paper: Any, desk: Any, name: str) -> None:
 def _no_process_is_left_over(start: Any) -> Any:
     yield
     for worker in start.started:
-        worker.stop()
+        worker.end()
 
 
 @pytest.fixture
