@@ -61,7 +61,7 @@ _APPEND = text("""
         ON CONFLICT (account_id) DO UPDATE SET last_sequence = head.last_sequence + :count
         RETURNING last_sequence
     )
-    INSERT INTO intents.broker_event (account_id, sequence, id, type, payload, occurred_at)
+    INSERT INTO intents.account_event (account_id, sequence, id, type, payload, occurred_at)
     SELECT :account_id, last_sequence - :count + number, gen_random_uuid(), 'BROKER_ORDER', :payload, now()
     FROM head, generate_series(1, CAST(:count AS bigint)) AS number
     RETURNING sequence

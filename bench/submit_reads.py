@@ -58,7 +58,7 @@ def measure(on: Stage, connection: Connection, total: int) -> list[Ratio]:
         f"INSERT INTO intents.account_head VALUES ('{account}', '{organization}', {total}, '', '')"
     )
     connection.exec_driver_sql("ANALYZE intents.action, intents.intent")
-    while store.roll(connection, account):
+    while store.roll_up(connection, account):
         pass
     connection.exec_driver_sql("ANALYZE intents.statistic")
     depth = min(DEPTH, total // 2)

@@ -7,7 +7,7 @@ import psycopg2
 from attack_tenants import Tenant
 
 # Kept up to date by the platform itself, whoever asks: when a key was last used, when a broker was last looked at.
-VOLATILE = ("last_used_at", "looked_at", "reconciled_at", "lease_token", "lease_until", "lease_holder", "updated_at",
+VOLATILE = ("last_used_at", "reconciled_at", "lease_token", "lease_until", "lease_holder", "updated_at",
             "market_value", "unrealized_profit", "last_price", "equity", "buying_power", "cash")  # fmt: skip
 # Nobody's own: counters over all, and what is done with rows that have been delivered.
 NOT_COMPARED = ("outbox", "statistic", "statistic_head", "signing_key", "broker_account", "balance", "position")

@@ -19,7 +19,6 @@ Json = dict[str, Any]
 TERMINAL = frozenset({"FILLED", "CANCELED", "REJECTED", "DENIED", "EXPIRED", "FAILED"})
 OPEN_AT_BROKER = frozenset({"accepted", "new", "partially_filled", "pending_cancel", "pending_replace"})
 SHOWN = 4
-EVENT_TABLES = ("broker_event", "account_event")
 
 
 class Lazily:
@@ -246,7 +245,7 @@ class Evidence:
         return [str(row["account_id"]) for row in self.rows("SELECT account_id FROM intents.account_head ORDER BY 1")]
 
     def log_of(self, account: str) -> AccountLog:
-        entries = [_entry(row) for row in self.rows(_log_statement(self), account, account)]
+        entries = [_entry(row) for row in self.rows(_LOG, account, account)]
         rows = self.rows("SELECT * FROM intents.intent WHERE account_id = %s", account)
         stories = {str(row["id"]): Story(str(row["id"]), account, row) for row in rows}
         for entry in entries:
@@ -264,18 +263,15 @@ def client_order_id(action_id: str) -> str:
     return "tip-" + action_id.replace("-", "")
 
 
-def _log_statement(evidence: Evidence) -> str:
-    known = evidence.rows("SELECT table_name FROM information_schema.tables WHERE table_schema = 'intents'")
-    events = next(name for name in EVENT_TABLES if {"table_name": name} in known)
-    return f"""
-        SELECT log.sequence, log.event_id, log.type, log.payload, log.occurred_at,
-               coalesce(e.created_at, a.created_at) AS written_at,
-               coalesce(e.from_status, a.from_status) AS from_status, coalesce(e.to_status, a.to_status) AS to_status
-        FROM intents_api.event_log log
-        LEFT JOIN intents.{events} e ON e.account_id = log.account_id AND e.sequence = log.sequence
-        LEFT JOIN intents.action a ON a.account_id = log.account_id AND a.sequence = log.sequence
-        WHERE log.account_id = %s AND log.account_id = %s ORDER BY log.sequence
-    """
+_LOG = """
+    SELECT log.sequence, log.event_id, log.type, log.payload, log.occurred_at,
+           coalesce(e.created_at, a.created_at) AS written_at,
+           coalesce(e.from_status, a.from_status) AS from_status, coalesce(e.to_status, a.to_status) AS to_status
+    FROM intents_api.event_log log
+    LEFT JOIN intents.account_event e ON e.account_id = log.account_id AND e.sequence = log.sequence
+    LEFT JOIN intents.action a ON a.account_id = log.account_id AND a.sequence = log.sequence
+    WHERE log.account_id = %s AND log.account_id = %s ORDER BY log.sequence
+"""
 
 
 def _entry(row: Json) -> Entry:

@@ -29,23 +29,28 @@ def report(desk: Desk, intent_id: object, update: Update, **more: Any) -> None:
         store.write(tx, [settlement])
 
 
+def accepted(desk: Desk, intent_id: str, name: str) -> None:
+    report(desk, intent_id, Update.ACCEPTED, broker_order_id=name)
+
+
 def accept(desk: Desk, intent_id: object, broker_order_id: str) -> Order:
     """The executor has sent the intent, and the broker shows the order. What else was waiting is left waiting."""
     connections, now = desk.deps.connections, datetime.now(UTC)
     taken = store.claim(connections.autocommit(), 1000, LEASE_SECONDS)
-    mine = next(one for one in taken if one.intent_id == UUID(str(intent_id)))
+    mine = next(command for command in taken if command.intent_id == UUID(str(intent_id)))
     order = Order(
         mine.client_order_id, broker_order_id, OrderStatus.WORKING, mine.symbol, mine.order_side, mine.spec.kind,
         mine.quantity, Decimal(0), None, now, now,
     )  # fmt: skip
     recorder.record(
-        connections, [DispatchResult(one, OrderFound(order) if one is mine else Requested()) for one in taken]
+        connections,
+        [DispatchResult(command, OrderFound(order) if command is mine else Requested()) for command in taken],
     )
     return order
 
 
 def fill(desk: Desk, order: Order, quantity: str, price: str, execution_id: str) -> dict[UUID, int]:
-    """The broker tells of a fill; how far the account's log has come by it, nothing if it was known."""
+    """The broker reports a fill; the new head of the account's log, nothing if the fill was recorded already."""
     filled = order.filled_quantity + Decimal(quantity)
     status = OrderStatus.FILLED if filled == order.quantity else OrderStatus.WORKING
     now = datetime.now(UTC)

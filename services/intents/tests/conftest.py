@@ -23,25 +23,6 @@ from tip_testing.platform_plugin import Platform
 from .serving import create_app, introduce
 
 
-def create(quantity: str = "10", symbol: str = "AAPL", side: str = "BUY", **spec: Any) -> dict[str, Any]:
-    """The body of a CREATE; a market order unless `spec` is given."""
-    payload = {"symbol": symbol, "order_side": side, "spec": spec or {"Market": {"quantity": quantity}}}
-    return {"command": {"type": "CREATE", "payload": payload}}
-
-
-def limit(quantity: str = "10", price: str = "99.50", **more: Any) -> dict[str, Any]:
-    return create(**{"Limit": {"quantity": quantity, "limit_price": price, **more}})
-
-
-def replace(intent_id: Any, **spec: Any) -> dict[str, Any]:
-    chosen = spec or {"Limit": {"quantity": "20", "limit_price": "98"}}
-    return {"command": {"type": "REPLACE", "payload": {"ref_intent_id": str(intent_id), "spec": chosen}}}
-
-
-def cancel(intent_id: Any) -> dict[str, Any]:
-    return {"command": {"type": "CANCEL", "payload": {"ref_intent_id": str(intent_id)}}}
-
-
 @cache
 def worker_deps(platform: Platform) -> Deps:
     return dependencies(Config.from_env(platform.environment("intents")))

@@ -46,12 +46,12 @@ def introduce(app: Flask, key: str) -> None:
     app.test_client().get(f"/v1/accounts/{uuid4()}/intents", headers={"x-api-key": key})
 
 
-def send_together(app: Flask, requests: Sequence[EnvironBuilder]) -> list[TestResponse]:
+def send_at_once(app: Flask, requests: Sequence[EnvironBuilder]) -> list[TestResponse]:
     """The answers to requests that the front finds waiting all at once."""
-    return [answer for answer, _seconds in timed_together(app, requests)]
+    return [answer for answer, _seconds in send_at_once_timed(app, requests)]
 
 
-def timed_together(app: Flask, requests: Sequence[EnvironBuilder]) -> list[tuple[TestResponse, float]]:
+def send_at_once_timed(app: Flask, requests: Sequence[EnvironBuilder]) -> list[tuple[TestResponse, float]]:
     """The same, and how long each answer took."""
     front = app.extensions["front"]
 
@@ -94,7 +94,7 @@ def _scope(environ: Mapping[str, Any]) -> dict[str, Any]:
     path = environ["RAW_URI"].partition("?")[0] if "RAW_URI" in environ else environ["PATH_INFO"]
     named = {name: value for name, value in environ.items() if name.startswith("HTTP_")}
     named |= {f"HTTP_{name}": environ[name] for name in ("CONTENT_TYPE", "CONTENT_LENGTH") if environ.get(name)}
-    if "HTTP_TRANSFER_ENCODING" in named:  # with which nobody says a length
+    if "HTTP_TRANSFER_ENCODING" in named:  # with which nobody sends a length
         del named["HTTP_CONTENT_LENGTH"]
     headers = [(name[5:].lower().replace("_", "-"), value) for name, value in named.items()]
     return {

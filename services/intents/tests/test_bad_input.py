@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from chassis.strict_json import MAX_BYTES
+from tip_testing.commands import cancel, create, limit, replace
 
-from .conftest import Desk, cancel, create, limit, replace
+from .conftest import Desk
 
 BAD_DECIMALS = [
     *("NaN", "Infinity", "-Infinity", "-1", "0", "0.0", "1e9", "1E+1000000000", "1.0000000000000000001"),
@@ -191,11 +192,11 @@ def test_an_idempotency_key_must_be_1_to_255_printable_characters(desk: Desk, ke
     assert desk.rows("action") == []
 
 
-def test_bad_ids_in_the_path_are_told_to_callers_and_not_to_strangers(desk: Desk) -> None:
-    known = desk.client.post("/v1/accounts/nonsense/intents", json=create(), headers=desk.headers)
+def test_bad_ids_in_the_path_are_reported_to_callers_and_not_to_strangers(desk: Desk) -> None:
+    caller = desk.client.post("/v1/accounts/nonsense/intents", json=create(), headers=desk.headers)
     stranger = desk.client.post("/v1/accounts/nonsense/intents", json=create())
 
-    assert (known.status_code, known.json["code"]) == (400, "bad_id")
+    assert (caller.status_code, caller.json["code"]) == (400, "bad_id")
     assert stranger.status_code == 401
 
 

@@ -6,12 +6,14 @@ import psycopg2
 import pytest
 from werkzeug.test import TestResponse
 
-from .conftest import Desk, cancel, create, limit, replace
+from tip_testing.commands import cancel, create, limit, replace
+
+from .conftest import Desk
 from .test_controls import disable, limits
 
 
 def submit(desk: Desk, *bodies: Any, atomic: bool | None = None, query: str = "", **headers: str) -> TestResponse:
-    body: dict[str, Any] = {"commands": [each.get("command", each) for each in bodies]}
+    body: dict[str, Any] = {"commands": [body.get("command", body) for body in bodies]}
     if atomic is not None:
         body["atomic"] = atomic
     return desk.client.post(f"{desk.path}/batch{query}", json=body, headers={**desk.headers, **headers})
@@ -21,7 +23,7 @@ def test_each_command_has_its_own_result(desk: Desk) -> None:
     disable(desk, "MSFT")
     intent_id = desk.created(limit())["intent_id"]
 
-    answer = submit(desk, create(), create("0"), create(symbol="MSFT"), cancel(intent_id), replace(intent_id))
+    answer = submit(desk, create(), create(quantity="0"), create(symbol="MSFT"), cancel(intent_id), replace(intent_id))
 
     assert answer.status_code == 200
     results = answer.json["results"]
@@ -49,7 +51,11 @@ def test_an_atomic_batch_is_done_as_a_whole(desk: Desk) -> None:
 def test_an_atomic_batch_with_one_refusal_does_nothing_and_says_which(desk: Desk) -> None:
     disable(desk, "MSFT")
 
-    for bad, code in ((create("0"), "invalid"), (create(symbol="MSFT"), "control_rejected"), (cancel("x"), "invalid")):
+    for bad, code in (
+        (create(quantity="0"), "invalid"),
+        (create(symbol="MSFT"), "control_rejected"),
+        (cancel("x"), "invalid"),
+    ):
         answer = submit(desk, create(), bad, create(), atomic=True)
 
         assert (answer.status_code, answer.json["code"]) == (422, "batch_rejected")
@@ -64,7 +70,8 @@ def test_an_atomic_batch_counts_its_own_commands_against_the_limits(desk: Desk) 
     limits(desk, max_orders_per_minute=2)
 
     assert submit(desk, create(), create(), create(), atomic=True).status_code == 422
-    assert [one["status"] for one in submit(desk, create(), create(), create()).json["results"]] == [201, 201, 422]
+    results = submit(desk, create(), create(), create()).json["results"]
+    assert [result["status"] for result in results] == [201, 201, 422]
 
 
 def test_a_batch_has_1_to_100_commands(desk: Desk) -> None:
@@ -73,23 +80,23 @@ def test_a_batch_has_1_to_100_commands(desk: Desk) -> None:
         assert (answer.status_code, answer.json["errors"][0]["pointer"]) == (422, "/commands")
     wrong = desk.client.post(f"{desk.path}/batch", json={"commands": {"a": 1}}, headers=desk.headers)
     assert wrong.json["errors"][0]["pointer"] == "/commands"
-    assert [one["status"] for one in submit(desk, *[create()] * 100).json["results"]] == [201] * 100
+    assert [result["status"] for result in submit(desk, *[create()] * 100).json["results"]] == [201] * 100
     odd = submit(desk, *[{"command": None}, {"command": 1}, {"command": {}}])
-    assert [one["status"] for one in odd.json["results"]] == [422] * 3
+    assert [result["status"] for result in odd.json["results"]] == [422] * 3
 
 
 def test_a_batch_sent_again_with_its_key_is_answered_as_before(desk: Desk) -> None:
-    first = submit(desk, create(), create("2"), **{"Idempotency-Key": "b"}).json["results"]
-    again = submit(desk, create(), create("2"), **{"Idempotency-Key": "b"}).json["results"]
+    first = submit(desk, create(), create(quantity="2"), **{"Idempotency-Key": "b"}).json["results"]
+    again = submit(desk, create(), create(quantity="2"), **{"Idempotency-Key": "b"}).json["results"]
 
-    assert [one["action"] for one in again] == [one["action"] for one in first]
+    assert [result["action"] for result in again] == [result["action"] for result in first]
     assert len(desk.rows("action")) == 2
 
 
 def test_a_dry_run_of_a_batch_writes_nothing(desk: Desk) -> None:
     for atomic in (False, True):
-        answer = submit(desk, create(), create("2"), atomic=atomic, query="?dry_run=true")
-        assert [one["status"] for one in answer.json["results"]] == [200, 200]
+        answer = submit(desk, create(), create(quantity="2"), atomic=atomic, query="?dry_run=true")
+        assert [result["status"] for result in answer.json["results"]] == [200, 200]
     assert desk.rows("action") == desk.rows("account_head") == []
 
 
@@ -106,8 +113,8 @@ def test_two_cancels_of_one_intent_in_an_atomic_batch_are_one_action(desk: Desk)
 
 
 def test_an_atomic_batch_sent_again_with_its_key_is_answered_as_before(desk: Desk) -> None:
-    first = submit(desk, create(), create("2"), atomic=True, **{"Idempotency-Key": "b"}).json
-    again = submit(desk, create(), create("2"), atomic=True, **{"Idempotency-Key": "b"}).json
+    first = submit(desk, create(), create(quantity="2"), atomic=True, **{"Idempotency-Key": "b"}).json
+    again = submit(desk, create(), create(quantity="2"), atomic=True, **{"Idempotency-Key": "b"}).json
 
     assert again == first
     assert len(desk.rows("action")) == 2
@@ -135,7 +142,7 @@ def test_after_an_outage_the_rest_of_a_batch_is_not_tried(desk: Desk, statements
         "SELECT 1 FROM intents.account_head WHERE account_id = %s FOR UPDATE", (str(desk.account_id),)
     )
 
-    answer = submit(desk, create("0"), create(), create(), create("0"))
+    answer = submit(desk, create(quantity="0"), create(), create(), create(quantity="0"))
     other.close()
 
     assert [result["status"] for result in answer.json["results"]] == [422, 503, 503, 503]
@@ -145,7 +152,7 @@ def test_after_an_outage_the_rest_of_a_batch_is_not_tried(desk: Desk, statements
 
 @pytest.mark.parametrize(("key", "status"), [("", 400), ("k" * 256, 400), ("caf\u00e9", 400), ("k" * 255, 200)])
 def test_the_key_of_a_batch_is_taken_or_refused_as_a_whole(desk: Desk, key: str, status: int) -> None:
-    answer = submit(desk, create(), create("2"), **{"Idempotency-Key": key})
+    answer = submit(desk, create(), create(quantity="2"), **{"Idempotency-Key": key})
 
     assert answer.status_code == status
     assert status == 200 or answer.json["code"] == "bad_idempotency_key"
@@ -153,10 +160,10 @@ def test_the_key_of_a_batch_is_taken_or_refused_as_a_whole(desk: Desk, key: str,
 
 
 def test_no_other_request_can_have_the_keys_of_a_batch(desk: Desk) -> None:
-    submit(desk, create(), create("2"), **{"Idempotency-Key": "b"})
+    submit(desk, create(), create(quantity="2"), **{"Idempotency-Key": "b"})
 
     kept = [row["key"] for row in desk.rows("idempotency")]
-    single = desk.submit(create("3"), Idempotency_Key="b 1")
+    single = desk.submit(create(quantity="3"), Idempotency_Key="b 1")
 
     assert single.status_code == 201
     assert all("\n" in key for key in kept) and len(kept) == 2
@@ -168,7 +175,7 @@ def test_pointers_lead_into_the_body_of_the_batch(desk: Desk, atomic: bool) -> N
     market = replace(intent_id, Market={"quantity": "1"})
 
     for bad, pointer in (
-        (create("0"), "/commands/1/payload/spec/Market/quantity"),
+        (create(quantity="0"), "/commands/1/payload/spec/Market/quantity"),
         ({"command": 7}, "/commands/1"),
         (market, "/commands/1/payload/spec"),
     ):

@@ -10,9 +10,10 @@ from sqlalchemy import Connection, text
 from chassis import keys
 from tip_local.identity_seed import add_account
 from tip_testing.caller_matrix import Row, differences, uncovered
+from tip_testing.commands import cancel, create, limit
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 
-from .conftest import Desk, cancel, create, limit
+from .conftest import Desk
 
 READS = ["", "/stats", "/verify", "/{intent_id}", "/{intent_id}/actions"]
 INTENTS = "/v1/accounts/{account_id}/intents"
@@ -197,7 +198,7 @@ def test_a_key_that_is_taken_away_is_refused_from_the_next_request_on(
 
 
 def test_the_checks_come_in_order(desk: Desk, credentials: dict[str, dict[str, str]]) -> None:
-    """Credential, kind and permission, account, entitlement, body, controls: each is told only after those before."""
+    """Credential, kind and permission, account, entitlement, body, controls: each is reported after those before."""
     nonsense: Any = {"nonsense": True}
 
     def status(caller: str, path: str = desk.path) -> int:
@@ -248,7 +249,7 @@ def test_an_unknown_key_is_looked_up_and_counted_once(desk: Desk) -> None:
     assert reads == ["intents_facts"] * 4
 
 
-def test_the_app_looks_at_the_size_of_a_body_after_the_credential(desk: Desk) -> None:
+def test_the_app_checks_the_size_of_a_body_after_the_credential(desk: Desk) -> None:
     """Where no connection of ours stands before it, which refuses such a body from anybody."""
     body = b"[" * 100_000
     send = {"data": body, "content_type": "application/json"}
@@ -268,7 +269,7 @@ def test_the_app_looks_at_the_size_of_a_body_after_the_credential(desk: Desk) ->
         "/{id}/actions?limit=0",
     ],
 )
-def test_a_foreign_account_is_not_found_whatever_is_asked_of_it(
+def test_a_foreign_account_is_not_found_whatever_is_requested_of_it(
     desk: Desk, new_desk: Callable[..., Desk], question: str
 ) -> None:
     path = question.format(id="8f6a4a3e-0000-4000-8000-000000000000")
@@ -279,11 +280,13 @@ def test_a_foreign_account_is_not_found_whatever_is_asked_of_it(
 
 
 @pytest.mark.parametrize("path", ["intents", "intents/8f6a4a3e-0000-4000-8000-000000000000", "positions", "balances"])
-def test_a_parameter_that_does_not_exist_tells_nothing_about_whose_account_it_is(
+def test_a_parameter_that_does_not_exist_reveals_nothing_about_whose_account_it_is(
     desk: Desk, new_desk: Callable[..., Desk], path: str
 ) -> None:
-    accounts = [one.account_id for one in (new_desk(), desk)] + ["8f6a4a3e-0000-4000-8000-000000000000"]
-    answers = [desk.client.get(f"/v1/accounts/{one}/{path}?x=1", headers=desk.headers) for one in accounts]
+    accounts = [owner.account_id for owner in (new_desk(), desk)] + ["8f6a4a3e-0000-4000-8000-000000000000"]
+    answers = [
+        desk.client.get(f"/v1/accounts/{account_id}/{path}?x=1", headers=desk.headers) for account_id in accounts
+    ]
 
     assert [(answer.status_code, answer.json["code"]) for answer in answers] == [(400, "unknown_query")] * 3
     assert len({answer.json["detail"] for answer in answers}) == 1

@@ -3,8 +3,10 @@
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from tip_testing.commands import cancel, create, limit, replace
+
 from .broker_side import accept, fill
-from .conftest import Desk, cancel, create, limit, replace
+from .conftest import Desk
 from .test_controls import limits
 
 WRITERS = 64
@@ -15,7 +17,7 @@ def test_64_writers_on_one_account_give_one_sequence_without_gaps_and_a_chain_th
         return [desk.submit(create(symbol=f"S{place}")).json["sequence"] for _ in range(5)]
 
     with ThreadPoolExecutor(WRITERS) as pool:
-        answered = [sequence for each in pool.map(write, range(WRITERS)) for sequence in each]
+        answered = [sequence for sequences in pool.map(write, range(WRITERS)) for sequence in sequences]
 
     assert sorted(answered) == list(range(1, WRITERS * 5 + 1))
     assert [row["sequence"] for row in pages(desk)] == sorted(answered)
@@ -39,18 +41,18 @@ def test_a_reader_never_sees_a_sequence_before_the_one_before_it(desk: Desk) -> 
 
     with ThreadPoolExecutor(8) as pool:
         writing = [pool.submit(write, place) for place in range(8)]
-        while not all(one.done() for one in writing):
+        while not all(writer.done() for writer in writing):
             seen = [row["sequence"] for row in desk.rows("action")]
             assert sorted(seen) == list(range(1, len(seen) + 1))
-        for one in writing:
-            one.result()
+        for writer in writing:
+            writer.result()
 
     assert len(desk.rows("action")) == 80
 
 
 def test_cancel_racing_fill_and_replace_ends_in_one_consistent_story(desk: Desk) -> None:
     for round_ in range(12):
-        action = desk.created(limit("10"))
+        action = desk.created(limit(quantity="10"))
         intent_id = action["intent_id"]
         order = accept(desk, intent_id, f"b{round_}")
         with ThreadPoolExecutor(4) as pool:
@@ -71,12 +73,12 @@ def test_cancel_racing_fill_and_replace_ends_in_one_consistent_story(desk: Desk)
     sequences = list(log)
     assert sequences == list(range(1, len(sequences) + 1))
     assert desk.get("/verify").json["valid"] is True
-    told = desk.execute(
+    changes = desk.execute(
         "SELECT from_status, to_status, intent_id FROM intents.action WHERE account_id = :account_id UNION ALL "
-        "SELECT from_status, to_status, intent_id FROM intents.broker_event "
+        "SELECT from_status, to_status, intent_id FROM intents.account_event "
         "WHERE account_id = :account_id AND to_status IS NOT NULL"
     ).all()
-    begun, ended = [row[0] for row in told if row[0]], [row[1] for row in told]
+    begun, ended = [row[0] for row in changes if row[0]], [row[1] for row in changes]
     assert sorted([*begun, *["FILLED"] * 12]) == sorted(ended)  # every change starts where another one ended
 
 

@@ -3,8 +3,9 @@
 import pytest
 
 from intents.store.connections import PreparedConnections, Statement
+from tip_testing.commands import create
 
-from .conftest import Desk, create
+from .conftest import Desk
 
 _NUMBERS = Statement("test_numbers", ("integer",), "SELECT n AS number, n * 2 AS twice FROM generate_series(1, $1) n")
 _TOUCH = Statement(

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from intents.store.connections import Statement
+from tip_testing.commands import cancel, create, limit, replace
 
-from .conftest import Desk, cancel, create, limit, replace
+from .conftest import Desk
 
 
 def disable(desk: Desk, symbol: str = "AAPL", reason: str = "halted by desk") -> None:
@@ -98,10 +99,10 @@ def test_a_reducing_account_passes_what_closes_its_position_and_no_more(desk: De
     )
     switch(desk, "REDUCING")
 
-    assert desk.submit(create("1", side="BUY")).json["reasons"][0]["code"] == "TRADING_REDUCING"
-    assert desk.submit(create("6", side="SELL")).status_code == 201
-    assert desk.submit(create("5", side="SELL")).json["reasons"][0]["code"] == "TRADING_REDUCING"
-    assert desk.submit(create("4", side="SELL")).status_code == 201
+    assert desk.submit(create(quantity="1", side="BUY")).json["reasons"][0]["code"] == "TRADING_REDUCING"
+    assert desk.submit(create(quantity="6", side="SELL")).status_code == 201
+    assert desk.submit(create(quantity="5", side="SELL")).json["reasons"][0]["code"] == "TRADING_REDUCING"
+    assert desk.submit(create(quantity="4", side="SELL")).status_code == 201
 
 
 def test_a_replacement_on_its_way_counts_with_the_greater_quantity(desk: Desk) -> None:
@@ -109,13 +110,13 @@ def test_a_replacement_on_its_way_counts_with_the_greater_quantity(desk: Desk) -
         "INSERT INTO intents.position (account_id, symbol, quantity, updated_at) "
         "VALUES (:account_id, 'AAPL', 10, now())"
     )
-    order = create("2", side="SELL", Limit={"quantity": "2", "limit_price": "99"})
+    order = create(side="SELL", Limit={"quantity": "2", "limit_price": "99"})
     intent_id = desk.created(order)["intent_id"]
     desk.created(replace(intent_id, Limit={"quantity": "8", "limit_price": "99"}))
     switch(desk, "REDUCING")
 
-    assert desk.submit(create("3", side="SELL")).json["reasons"][0]["code"] == "TRADING_REDUCING"
-    assert desk.submit(create("2", side="SELL")).status_code == 201
+    assert desk.submit(create(quantity="3", side="SELL")).json["reasons"][0]["code"] == "TRADING_REDUCING"
+    assert desk.submit(create(quantity="2", side="SELL")).status_code == 201
 
 
 def test_a_smaller_replacement_on_its_way_does_not_free_anything_yet(desk: Desk) -> None:
@@ -123,23 +124,23 @@ def test_a_smaller_replacement_on_its_way_does_not_free_anything_yet(desk: Desk)
         "INSERT INTO intents.position (account_id, symbol, quantity, updated_at) "
         "VALUES (:account_id, 'AAPL', 10, now())"
     )
-    order = create("8", side="SELL", Limit={"quantity": "8", "limit_price": "99"})
+    order = create(side="SELL", Limit={"quantity": "8", "limit_price": "99"})
     intent_id = desk.created(order)["intent_id"]
     desk.created(replace(intent_id, Limit={"quantity": "1", "limit_price": "99"}))
     switch(desk, "REDUCING")
 
-    assert desk.submit(create("3", side="SELL")).json["reasons"][0]["code"] == "TRADING_REDUCING"
+    assert desk.submit(create(quantity="3", side="SELL")).json["reasons"][0]["code"] == "TRADING_REDUCING"
 
 
 def test_limits_are_evaluated_with_what_the_log_knows(desk: Desk) -> None:
     limits(desk, max_quantity=100, max_orders_per_minute=2)
 
-    assert desk.submit(create("101")).json["reasons"][0]["code"] == "QUANTITY_ABOVE_LIMIT"
-    assert [desk.submit(create("1")).status_code for _ in range(3)] == [201, 201, 422]
+    assert desk.submit(create(quantity="101")).json["reasons"][0]["code"] == "QUANTITY_ABOVE_LIMIT"
+    assert [desk.submit(create(quantity="1")).status_code for _ in range(3)] == [201, 201, 422]
     assert len(desk.rows("action")) == 2
 
 
-def test_an_account_deleted_while_its_limits_are_looked_at_is_not_found(
+def test_an_account_deleted_while_its_limits_are_read_is_not_found(
     new_desk: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desk = new_desk()

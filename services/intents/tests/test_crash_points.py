@@ -8,8 +8,9 @@ import pytest
 from chassis import crashpoints
 from intents import model
 from intents.usecases import submit_own
+from tip_testing.commands import create, limit
 
-from .conftest import Desk, create, limit
+from .conftest import Desk
 from .test_batch import submit as submit_batch
 from .test_controls import limits
 

@@ -13,9 +13,10 @@ from chassis import db
 from intents import store, usecases
 from intents.usecases import reads
 from tip import cli
+from tip_testing.commands import create, limit, replace
 from tip_testing.platform_plugin import Platform
 
-from .conftest import Desk, create, limit, replace
+from .conftest import Desk
 
 _SEEM_RESTORED = text("""
     UPDATE intents.log_epoch SET database_identity = gen_random_uuid()
@@ -119,4 +120,4 @@ def test_the_operator_begins_an_epoch_and_sees_the_history(
         epochs = store.epochs(admin)
     assert begun.exit_code == 0 and str(epochs[-1].epoch) in begun.output
     assert epochs[-1].reason == "OPERATOR"
-    assert [line.split()[0] for line in listed.output.splitlines()[1:]] == [str(each.epoch) for each in epochs]
+    assert [line.split()[0] for line in listed.output.splitlines()[1:]] == [str(row.epoch) for row in epochs]

@@ -11,9 +11,11 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
+from tip_testing.commands import create, limit, replace
 from tip_testing.identity_fixtures import IdentityFixtures
+from tip_testing.waiting import eventually
 
-from .conftest import Desk, create, limit, replace
+from .conftest import Desk
 from .test_submit_fast_path_at_random import counting
 
 CONNECTIONS = 20
@@ -67,11 +69,11 @@ def test_requests_that_wait_for_their_own_intent_leave_threads_to_others(loud: D
             callers.submit(loud.submit, replace(intent_id), query=ORDINARY) for _ in range(CONNECTIONS)
         ]
         done, _ = wait(waiting, return_when="FIRST_COMPLETED")  # the threads that it gets are taken by then
-        assert [one.result().status_code for one in done] == [429] * len(done)
+        assert [request.result().status_code for request in done] == [429] * len(done)
 
         assert everything(quiet) == [200, 201, 201]
 
-    statuses = {one.result().status_code for one in waiting}
+    statuses = {request.result().status_code for request in waiting}
     assert 429 in statuses and statuses <= {201, 409, 429, 503}
 
 
@@ -97,7 +99,7 @@ def test_batches_of_a_tenant_are_done_one_at_a_time(loud: Desk, quiet: Desk) -> 
             for _ in range(CONNECTIONS)
         ]
         done, _ = wait(waiting, return_when="FIRST_COMPLETED")
-        assert {one.result().status_code for one in done} == {429}
+        assert {request.result().status_code for request in done} == {429}
 
         assert loud.get().status_code == 200  # lighter requests of its own go on, too
         assert everything(quiet) == [200, 201, 201]
@@ -110,7 +112,7 @@ def test_positions_of_a_tenant_are_read_one_at_a_time(loud: Desk) -> None:
     with closing(connection), ThreadPoolExecutor(CONNECTIONS) as callers:
         waiting = [callers.submit(loud.app.test_client().get, path, headers=loud.headers) for _ in range(CONNECTIONS)]
         done, _ = wait(waiting, return_when="FIRST_COMPLETED")
-        assert {one.result().status_code for one in done} == {429}
+        assert {request.result().status_code for request in done} == {429}
 
         assert loud.get().status_code == 200  # the other thread that its key may have is free
 
@@ -143,8 +145,7 @@ def test_a_new_key_that_waits_for_its_intent_does_not_keep_other_new_keys_waitin
     loud.app.extensions["callers"]._known.clear()
     with locked(loud, intent_id), ThreadPoolExecutor(2) as callers:
         first = callers.submit(loud.submit, replace(intent_id), query=ORDINARY)
-        while not loud.app.extensions["callers"]._known:
-            assert not first.done()
+        eventually(lambda: loud.app.extensions["callers"]._known, every=0.001)
 
         assert newcomer.get().status_code == 200
         assert not first.done()

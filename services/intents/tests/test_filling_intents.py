@@ -3,29 +3,29 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace as changed
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
-from uuid import UUID
 
 import psycopg2
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import text
 from werkzeug.test import TestResponse
 
 from chassis.fair_queue import Slot
 from intents.brokers import Execution, Order
-from intents.execution import recorder, stale
+from intents.execution import recorder
 from intents.execution.model.inputs import BrokerReport
-from intents.store.connections import OpenTransaction, Statement
-from intents.usecases import Deps, deadline
+from intents.store.connections import OpenTransaction
+from intents.usecases import deadline
+from tip_testing.commands import cancel, limit, replace
+from tip_testing.waiting import eventually
 
-from .broker_side import accept, fill
-from .conftest import Desk, cancel, limit, replace
+from .conftest import Desk
+from .filling import Filling, filled_before_every_write, held_row, intent_of, open_order, waiters
 from .test_batch import submit as submit_batch
 from .test_controls import limits
 
@@ -44,78 +44,6 @@ COMMANDS = pytest.mark.parametrize("command", [cancel, bigger], ids=["cancel", "
 def order(desk: Desk) -> Order:
     """An order at the broker, too large to be filled by any test."""
     return open_order(desk)
-
-
-def open_order(desk: Desk) -> Order:
-    return accept(desk, desk.created(limit("100000"))["intent_id"], f"b-{time.monotonic_ns()}")
-
-
-def intent_of(desk: Desk, order: Order) -> UUID:
-    found = desk.execute(
-        "SELECT intent_id FROM intents.broker_order WHERE account_id = :account_id AND client_order_id = :order",
-        order=order.client_order_id,
-    )
-    intent_id: UUID = found.scalar_one()
-    return intent_id
-
-
-class Filling:
-    """Fills of one order, one more each time; each a transaction of the recorder."""
-
-    def __init__(self, desk: Desk, order: Order) -> None:
-        self._desk, self._order, self.count = desk, order, 0
-        self._lock = threading.Lock()
-
-    def once(self) -> None:
-        with self._lock:
-            fill(self._desk, self._order, "1", "99", f"x-{self._order.client_order_id}-{self.count}")
-            self._order = changed(self._order, filled_quantity=self._order.filled_quantity + Decimal(1))
-            self.count += 1
-
-
-def waiters(connection: Connection) -> int:
-    """Sessions that wait for a lock. Asked in a transaction of its own."""
-    statement = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    found: int = connection.execute(text(statement)).scalar_one()
-    return found
-
-
-def until(condition: Callable[[], bool]) -> None:
-    ends = time.monotonic() + PATIENT_S
-    while not condition():
-        assert time.monotonic() < ends, "waited in vain"
-        time.sleep(0.005)
-
-
-@contextmanager
-def filled_before_every_write(desk: Desk, order: Order, by: Deps | None = None) -> Iterator[Filling]:
-    """Between whatever a request reads and what it then writes, the order fills some more, unless its row is locked."""
-    filling, connections = Filling(desk, order), (by or desk.app.extensions["deps"]).connections
-    execute = connections._execute
-
-    def after_a_fill(statement: Statement, *arguments: Any) -> Any:
-        if statement.name == "intents_amend":
-            with desk.platform.admin() as connection:
-                done = fills.submit(filling.once)
-                until(lambda: done.done() or waiters(connection) > 0)
-        return execute(statement, *arguments)
-
-    with ThreadPoolExecutor(1) as fills:
-        connections._execute = after_a_fill  # type: ignore[method-assign]
-        try:
-            yield filling
-        finally:
-            connections._execute = execute  # type: ignore[method-assign]
-    assert filling.count > 0
-
-
-@contextmanager
-def held_row(desk: Desk, intent_id: UUID) -> Iterator[Connection]:
-    """The intent's row under lock, as by a recorder that does not come to its commit."""
-    with desk.deps.engine.begin() as tx:
-        statement = "SELECT 1 FROM intents.intent WHERE account_id = :account_id AND id = :id FOR UPDATE"
-        tx.execute(text(statement), {"account_id": desk.account_id, "id": intent_id})
-        yield tx
 
 
 @COMMANDS
@@ -162,13 +90,13 @@ def test_commands_pass_while_orders_fill_as_fast_as_they_can(desk: Desk) -> None
     with ThreadPoolExecutor(len(fillings)) as writers:
         running = [writers.submit(keep_filling, filling) for filling in fillings]
         try:
-            until(lambda: all(filling.count > 3 for filling in fillings))
+            eventually(lambda: all(filling.count > 3 for filling in fillings))
             intents = [intent_of(desk, order) for order in orders]
             answers = [desk.submit(command(intent_id)) for command in (bigger, cancel) for intent_id in intents]
         finally:
             enough.set()
-    for each in running:
-        each.result()
+    for writer in running:
+        writer.result()
 
     assert [(answer.status_code, answer.json.get("code")) for answer in answers] == [(201, None)] * 6
     assert desk.get("/verify").json["valid"] is True
@@ -181,11 +109,11 @@ def test_a_command_waits_longer_for_its_row_than_any_other_statement_would(
     intent_id = intent_of(desk, order)
     with ThreadPoolExecutor(1) as callers, desk.platform.admin() as connection:
         with held_row(desk, intent_id) as tx:
-            asked = callers.submit(desk.submit, command(intent_id))
-            until(lambda: asked.done() or waiters(connection) > 0)
+            submitted = callers.submit(desk.submit, command(intent_id))
+            eventually(lambda: submitted.done() or waiters(connection) > 0)
             time.sleep(1.5)  # the lock time-out of a session is one second
             tx.execute(text("UPDATE intents.intent SET version = version + 1 WHERE id = :id"), {"id": intent_id})
-        answer = asked.result(PATIENT_S)
+        answer = submitted.result(PATIENT_S)
 
     assert answer.status_code == 201, answer.json
 
@@ -211,11 +139,11 @@ def test_a_row_that_does_not_come_free_in_time_is_an_outage_and_nothing_is_writt
     intent_id = intent_of(desk, order)
     with held_row(desk, intent_id):
         answers = [desk.submit(command(intent_id)), submit_batch(desk, command(intent_id), atomic=True)]
-        [each] = submit_batch(desk, command(intent_id)).json["results"]
+        [result] = submit_batch(desk, command(intent_id)).json["results"]
 
     assert [(answer.status_code, answer.json["code"]) for answer in answers] == [(503, "unavailable")] * 2
     assert all(int(answer.headers["Retry-After"]) > 0 for answer in answers)
-    assert (each["status"], each["problem"]["code"]) == (503, "unavailable")
+    assert (result["status"], result["problem"]["code"]) == (503, "unavailable")
     assert len(desk.rows("action")) == 1
 
 
@@ -256,44 +184,13 @@ def test_one_idempotency_key_from_many_connections_is_one_cancel_of_a_filling_or
     intent_id, callers = intent_of(desk, order), 6
     with ThreadPoolExecutor(callers) as pool, desk.platform.admin() as connection:
         with held_row(desk, intent_id):
-            asked = [pool.submit(desk.submit, cancel(intent_id), Idempotency_Key="once") for _ in range(callers)]
-            until(lambda: waiters(connection) >= 2)  # as many threads as one key may hold
-        answers = [each.result(PATIENT_S) for each in asked]
+            submitted = [pool.submit(desk.submit, cancel(intent_id), Idempotency_Key="once") for _ in range(callers)]
+            eventually(lambda: waiters(connection) >= 2)  # as many threads as one key may hold
+        answers = [request.result(PATIENT_S) for request in submitted]
 
     assert [answer.status_code for answer in answers] == [201] * callers
     assert len({answer.json["id"] for answer in answers}) == 1
     assert len(desk.rows("action")) == 2
-
-
-def test_a_stale_order_is_canceled_though_it_is_filling(desk: Desk, order: Order) -> None:
-    set_stale(desk)
-
-    with filled_before_every_write(desk, order, by=desk.deps):
-        assert stale.cancel_stale(desk.deps) == 1
-
-    assert [row["status"] for row in desk.rows("intent")] == ["PENDING_CANCEL"]
-
-
-def test_a_stale_order_whose_row_is_held_keeps_no_other_from_being_canceled(desk: Desk, order: Order) -> None:
-    other = open_order(desk)
-    set_stale(desk)
-
-    with held_row(desk, intent_of(desk, order)):
-        assert stale.cancel_stale(desk.deps) == 1
-
-    assert {row["id"]: row["status"] for row in desk.rows("intent")} == {
-        intent_of(desk, order): "ACCEPTED",
-        intent_of(desk, other): "PENDING_CANCEL",
-    }
-
-
-def set_stale(desk: Desk) -> None:
-    desk.execute("UPDATE intents.intent SET accepted_at = now() - interval '1 hour' WHERE account_id = :account_id")
-    desk.execute(
-        "INSERT INTO controls.symbol_time (account_id, symbol, organization_id, stale_order_millis) "
-        "VALUES (:account_id, 'AAPL', :organization_id, 1000)",
-        organization_id=desk.organization.id,
-    )
 
 
 def test_the_recorder_and_commands_of_the_same_intents_never_wait_for_each_other_in_a_circle(desk: Desk) -> None:
@@ -307,20 +204,20 @@ def test_the_recorder_and_commands_of_the_same_intents_never_wait_for_each_other
 
     def record(place: int) -> None:
         some = [orders[(place + step) % 4] for step in range(3)]
-        recorder.record(desk.deps.connections, [_heard(desk, order, place) for order in some])
+        recorder.record(desk.deps.connections, [_reported(desk, order, place) for order in some])
 
     with ThreadPoolExecutor(8) as pool:
         recorded = [pool.submit(record, place) for place in range(24)]
         answers = [pool.submit(command, place) for place in range(24)]
         statuses = {answer.result(PATIENT_S) for answer in answers}
-        for each in recorded:
-            each.result(PATIENT_S)
+        for recording in recorded:
+            recording.result(PATIENT_S)
 
     assert statuses <= {200, 201, 409, 422}
     assert {row["status"] for row in desk.rows("intent")} == {"PENDING_CANCEL"}
 
 
-def _heard(desk: Desk, order: Order, place: int) -> BrokerReport:
+def _reported(desk: Desk, order: Order, place: int) -> BrokerReport:
     now, one = datetime.now(UTC), Decimal(1)
     shown = changed(order, filled_quantity=one * (place + 1), average_price=Decimal(99), updated_at=now)
     execution = Execution(f"y-{order.client_order_id}-{place}", order.broker_order_id, one, Decimal(99), now)

@@ -1,6 +1,5 @@
-"""Whoever waits for the log of an account is told at once that it has grown."""
+"""Whatever appends to the log of an account publishes a hint with its new head."""
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -17,55 +16,61 @@ from intents.execution.model.verdicts import Rejected
 from intents.execution.recorder import Recorder
 from intents.execution.stale import cancel_stale
 from intents.execution.store import claim
+from tip_testing.commands import create, limit
+from tip_testing.waiting import eventually
 
-from .conftest import Desk, create, limit
-from .test_feed_consumer import drain, tell
-from .test_log import accepted
+from .broker_side import accepted
+from .conftest import Desk
+from .test_feed_consumer import drain, publish
 
-Heard = Callable[[int], bool]
+Hinted = Callable[[int], bool]
 
 
 @pytest.fixture
-def heard(desk: Desk) -> Iterator[Heard]:
-    """Whether a hint about the desk's account was told with this sequence, or is within ten seconds."""
-    told: list[int | None] = []
+def hinted(desk: Desk) -> Iterator[Hinted]:
+    """Whether a hint with this sequence of the desk's account is received within ten seconds."""
+    received: list[int | None] = []
     mine = Queue(f"test-{desk.account_id}", EXCHANGE, durable=False, auto_delete=True)
     with (
         queues.connection(desk.platform.environment("intents")["REDIS_URL"]) as opened,
-        Consumer(opened, [mine], callbacks=[lambda said, _: told.append(said.get(str(desk.account_id)))], no_ack=True),
+        Consumer(
+            opened, [mine], callbacks=[lambda heads, _: received.append(heads.get(str(desk.account_id)))], no_ack=True
+        ),
     ):
         with suppress(TimeoutError):
             opened.drain_events(timeout=0.1)  # from here on it is subscribed
 
         def wait(sequence: int) -> bool:
-            deadline = time.monotonic() + 10
-            while sequence not in told and time.monotonic() < deadline:
-                with suppress(TimeoutError):
-                    opened.drain_events(timeout=0.1)
-            return sequence in told
+            def was_received() -> bool:
+                if sequence not in received:
+                    with suppress(TimeoutError):
+                        opened.drain_events(timeout=0.1)
+                return sequence in received
+
+            return eventually(was_received, 10)
 
         yield wait
 
 
-def test_a_submit_is_told(desk: Desk, heard: Heard) -> None:
+def test_a_submit_publishes_a_hint(desk: Desk, hinted: Hinted) -> None:
     assert desk.created(create())["sequence"] == 1
-    assert heard(1)
+    assert hinted(1)
 
 
-def test_an_atomic_batch_is_told_with_its_last_action(desk: Desk, heard: Heard) -> None:
+def test_the_hint_of_an_atomic_batch_has_its_last_sequence(desk: Desk, hinted: Hinted) -> None:
     body = {"commands": [create()["command"]] * 3, "atomic": True}
     assert desk.client.post(f"{desk.path}/batch", json=body, headers=desk.headers).status_code == 200
-    assert heard(3)
+    assert hinted(3)
 
 
-def test_what_controls_tell_is_told(desk: Desk, heard: Heard) -> None:
+def test_an_event_of_controls_publishes_a_hint(desk: Desk, hinted: Hinted) -> None:
     about = {"account_id": str(desk.account_id), "control": "account_switch"}
-    tell(desk, "controls", "control.updated", **about, version=1, deleted=False)
+    publish(desk, "controls", "control.updated", **about, version=1, deleted=False)
     drain(desk)
-    assert heard(1)
+    assert hinted(1)
 
 
-def test_the_cancel_of_a_stale_order_is_told(desk: Desk, heard: Heard) -> None:
+def test_the_cancel_of_a_stale_order_publishes_a_hint(desk: Desk, hinted: Hinted) -> None:
     accepted(desk, desk.created(limit())["intent_id"], "b")
     desk.execute("UPDATE intents.intent SET accepted_at = now() - interval '1 hour' WHERE account_id = :account_id")
     desk.execute(
@@ -74,10 +79,10 @@ def test_the_cancel_of_a_stale_order_is_told(desk: Desk, heard: Heard) -> None:
         organization_id=desk.organization.id,
     )
     assert cancel_stale(desk.deps) == 1
-    assert heard(3)
+    assert hinted(3)
 
 
-def test_what_the_executor_records_is_told_with_its_last_event(desk: Desk, heard: Heard) -> None:
+def test_the_hint_of_what_the_executor_records_has_its_last_sequence(desk: Desk, hinted: Hinted) -> None:
     for _ in range(2):
         desk.created(create())
     answers = [
@@ -91,10 +96,10 @@ def test_what_the_executor_records_is_told_with_its_last_event(desk: Desk, heard
     )
     recorder = Recorder(desk.deps.connections, publish_head=desk.deps.hints.publish)
     recorder.start()
-    for one in (*answers, BrokerReport(desk.account_id, order, moment)):
-        recorder.put(one)
+    for given in (*answers, BrokerReport(desk.account_id, order, moment)):
+        recorder.put(given)
     recorder.close()
 
     last = desk.rows("account_head")[0]["last_sequence"]
     assert len(answers) == 2 and last >= 5
-    assert heard(last)
+    assert hinted(last)

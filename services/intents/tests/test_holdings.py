@@ -1,5 +1,7 @@
 """What an account holds is answered as the rest of the API writes it."""
 
+import pytest
+
 from .conftest import Desk
 
 
@@ -28,3 +30,20 @@ def test_a_balance_that_the_broker_has_not_given_yet_is_null(desk: Desk) -> None
 
     nothing = dict.fromkeys(("currency", "cash", "equity", "buying_power", "updated_at"))
     assert answer.json == {"account_id": str(desk.account_id), **nothing}
+
+
+def test_an_account_nobody_traded_on_has_no_positions_and_no_balance_yet(new_desk):
+    desk = new_desk()
+    path = f"/v1/accounts/{desk.account_id}"
+
+    assert desk.client.get(f"{path}/positions", headers=desk.headers).json["data"] == []
+    assert desk.client.get(f"{path}/balances", headers=desk.headers).json["cash"] is None
+
+
+@pytest.mark.parametrize("what", ["positions", "balances"])
+def test_holdings_of_another_organization_are_not_found(what, desk, new_desk):
+    stranger = new_desk()
+
+    answer = stranger.client.get(f"/v1/accounts/{desk.account_id}/{what}", headers=stranger.headers)
+
+    assert answer.status_code == 404

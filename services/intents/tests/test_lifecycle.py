@@ -13,7 +13,7 @@ FILLS = {Update.PARTIALLY_FILLED, Update.FILLED}
 
 
 @given(STEPS)
-def test_what_has_ended_stays_ended_and_only_a_late_fill_is_still_heard(steps: list[tuple[Update, bool]]) -> None:
+def test_what_has_ended_stays_ended_and_only_a_late_fill_still_counts(steps: list[tuple[Update, bool]]) -> None:
     status, filled = Status.PENDING, Decimal(0)
     for update, _ in steps:
         filled += update in FILLS

@@ -16,10 +16,10 @@ from sqlalchemy.exc import DBAPIError, OperationalError, ProgrammingError
 from chassis import db
 from intents import store
 from tip_local.postgres import EmbeddedPostgres, create_database
-from tip_local.processes import wait_until
 from tip_testing.platform_plugin import Platform, migrate
 from tip_testing.point_in_time import ArchivingPostgres
 from tip_testing.servers_plugin import PostgresServer, drop_database
+from tip_testing.waiting import eventually
 
 NOTICED_AT_ONCE = 8
 
@@ -93,7 +93,7 @@ def test_a_copied_database_begins_one_epoch_however_many_notice_it_at_once(
         with engine_of(url).begin() as first:
             read = [store.current_epoch(first)]
             others = [threads.submit(read_epoch, url) for _ in range(NOTICED_AT_ONCE)]
-            assert wait_until(lambda: sessions_waiting(url) == NOTICED_AT_ONCE, seconds=30)
+            eventually(lambda: sessions_waiting(url) == NOTICED_AT_ONCE)
         read += [other.result() for other in others]
         after = history(url)
 
@@ -123,10 +123,10 @@ def test_a_dump_restored_into_another_cluster_begins_an_epoch(
 ) -> None:
     before = history(fresh_platform.admin_url)
     file = dump(postgres_server, fresh_platform.admin_url, tmp_path)
-    with EmbeddedPostgres(server_directory / "elsewhere", fast=True) as elsewhere:
-        migrate(elsewhere.url)  # makes the roles
-        restore(postgres_server, file, elsewhere.url)
-        read, after = {read_epoch(elsewhere.url) for _ in range(2)}, history(elsewhere.url)
+    with EmbeddedPostgres(server_directory / "another", fast=True) as another:
+        migrate(another.url)  # makes the roles
+        restore(postgres_server, file, another.url)
+        read, after = {read_epoch(another.url) for _ in range(2)}, history(another.url)
 
     assert after[:-1] == before
     assert read == {after[-1].epoch}

@@ -20,7 +20,7 @@ def test_a_batch_that_is_stuck_stops_only_its_own_keys() -> None:
         seen.append(list(requests))
         if "slow" in requests:
             stuck.wait(10)
-        return [one.upper() for one in requests]
+        return [request.upper() for request in requests]
 
     async def scene() -> list[str]:
         batcher = batching(run_batch, max_in_flight=2, max_batch=2, overtake_after_s=0.01)
@@ -79,7 +79,8 @@ def test_a_tenant_with_too_many_waiting_is_refused_at_once_and_no_other() -> Non
 
     *loud, quiet, again = asyncio.run(scene())
 
-    assert loud[:3] == ["loud 0", "loud 1", "loud 2"] and [type(one) for one in loud[3:]] == [QueueFull, QueueFull]
+    assert loud[:3] == ["loud 0", "loud 1", "loud 2"]
+    assert [type(answer) for answer in loud[3:]] == [QueueFull, QueueFull]
     assert (quiet, again) == ("quiet", "loud again")
 
 
@@ -117,7 +118,7 @@ def test_an_error_of_a_batch_reaches_each_of_its_callers_and_the_next_batch_runs
 
     spoilt, after = asyncio.run(scene())
 
-    assert [type(one) for one in spoilt] == [ZeroDivisionError, ZeroDivisionError]
+    assert [type(answer) for answer in spoilt] == [ZeroDivisionError, ZeroDivisionError]
     assert after == 2
 
 

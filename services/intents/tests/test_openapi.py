@@ -11,8 +11,9 @@ from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import ignored_auth, negative_data_rejection, positive_data_acceptance
 
 from intents import model, schemas
+from tip_testing.commands import create, limit
 
-from .conftest import Desk, create, limit
+from .conftest import Desk
 
 # All of the default checks, but for these:
 EXCLUDED = [

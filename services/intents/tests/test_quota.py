@@ -7,9 +7,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from tip_testing.commands import create
 from tip_testing.platform_plugin import Platform
 
-from .conftest import Desk, create
+from .conftest import Desk
 from .serving import create_app
 
 QUOTA = 90  # below a hundred, units are reserved one by one, so that the header is exact
@@ -60,7 +61,7 @@ def test_a_batch_beyond_the_quota_is_refused_before_any_of_it_is_done(payer: Des
 
 
 @pytest.mark.parametrize(("query", "cost"), [("", 1), ("?limit=99", 1), ("?limit=100", 2), ("?limit=500", 6)])
-def test_a_list_costs_by_the_rows_that_are_asked_for(payer: Desk, query: str, cost: int) -> None:
+def test_a_list_costs_by_the_rows_that_are_requested(payer: Desk, query: str, cost: int) -> None:
     assert units(payer.get(query)) == cost
 
 

@@ -1,36 +1,29 @@
 """intents as gunicorn serves it, with the fast path for submits in front, and requests written byte by byte."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
 
 from tip_local.identity_seed import add_account
-from tip_local.processes import free_port, wait_until
 from tip_testing import raw_http
+from tip_testing.commands import create
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
-
-from .conftest import create
+from tip_testing.ports import reserved_port
+from tip_testing.processes import running
 
 ORDER = json.dumps(create()).encode()
-PATIENCE_S = 60
 
 
 @pytest.fixture(scope="module")
 def port(platform: Platform) -> Iterator[int]:
-    port = free_port()
-    environment = {**os.environ, **platform.web_environment("intents"), "WEB_PORT": str(port), "WEB_WORKERS": "1"}
-    command = [sys.executable, "-m", "gunicorn", "-c", "python:chassis.gunicorn_conf", "intents.app:create_front()"]
-    server = subprocess.Popen(command, env=environment)
-    assert wait_until(lambda: _answers(port), PATIENCE_S)
-    yield port
-    server.kill()
-    server.wait()
+    port = reserved_port()
+    environment = {**platform.web_environment("intents"), "WEB_PORT": str(port), "WEB_WORKERS": "1"}
+    command = ("-m", "gunicorn", "-c", "python:chassis.gunicorn_conf", "intents.app:create_front()")
+    with running(*command, environment=environment, ready=lambda _: _answers(port)):
+        yield port
 
 
 def _answers(port: int) -> bool:

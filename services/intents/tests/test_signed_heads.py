@@ -1,8 +1,6 @@
 """Signed heads: a process with a role and a key of its own attests where each log has come to."""
 
-import os
-import subprocess
-import sys
+import signal
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 
@@ -17,9 +15,12 @@ from intents.signing import HeadSigner
 from intents.store import page
 from intents.usecases import SigningDeps, sign_heads
 from tip.verify import command
+from tip_testing.commands import create
 from tip_testing.platform_plugin import Platform
+from tip_testing.processes import running
+from tip_testing.waiting import eventually
 
-from .conftest import Desk, create
+from .conftest import Desk
 
 KEY, OTHER_KEY = bytes(range(32)), bytes(range(1, 33))
 OURS, OTHERS = (HeadSigner(key).public_key.hex() for key in (KEY, OTHER_KEY))
@@ -128,7 +129,7 @@ def tip_verify(signed: Desk, monkeypatch: pytest.MonkeyPatch) -> Callable[..., R
     return lambda *options: CliRunner().invoke(command, ["--account", str(signed.account_id), *options])
 
 
-def test_tip_verify_takes_the_public_key_from_whoever_asks(tip_verify: Callable[..., Result]) -> None:
+def test_tip_verify_takes_the_public_key_from_its_caller(tip_verify: Callable[..., Result]) -> None:
     without, ours, other = (tip_verify(*options) for options in ([], GIVEN, ["--public-key", OTHERS]))
 
     assert (without.exit_code, ours.exit_code, other.exit_code) == (0, 0, 2)
@@ -212,28 +213,17 @@ def test_the_signer_cannot_write_the_log_nor_read_what_is_in_it(signing: Signing
     assert [statement for statement in tried if not _refused(signing.engine, statement)] == []
 
 
-def test_the_process_signs_by_itself_says_with_which_key_and_ends_when_asked_to(desk: Desk) -> None:
+def test_the_process_signs_by_itself_says_with_which_key_and_ends_when_terminated(desk: Desk) -> None:
     environment = {
-        **{name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")},
         "DATABASE_URL": desk.platform.database_url("intents_signer"),
         "LOG_SIGNING_KEY": b64encode(KEY).decode(),
         "SIGN_EVERY_SECONDS": "0.1",
     }
     desk.created(create())
-    process = subprocess.Popen(
-        [sys.executable, "-m", "intents.worker", "signer"], env=environment, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        for _ in range(600):
-            if desk.rows("signed_head"):
-                break
-            with pytest.raises(subprocess.TimeoutExpired):
-                process.wait(0.1)
-        process.terminate()
-        logged = process.communicate(timeout=60)[1]
-        assert process.returncode == 0
-    finally:
-        process.kill()
+    with running("-m", "intents.worker", "signer", environment=environment) as signer:
+        eventually(lambda: desk.rows("signed_head"))
 
-    assert OURS in logged  # which is where whoever distrusts the database finds it
+        assert signer.end(signal.SIGTERM) == 0
+
+    assert OURS in signer.output()  # which is where whoever distrusts the database finds it
     assert verified(desk) == (True, 1, None)

@@ -12,9 +12,10 @@ from sqlalchemy import text
 from intents import model, store, usecases
 from intents.model import Update
 from intents.model.statistics import percentile
+from tip_testing.commands import cancel, create, limit
 
 from .broker_side import report
-from .conftest import Desk, cancel, create, limit
+from .conftest import Desk
 from .test_controls import disable
 
 
@@ -39,7 +40,7 @@ def test_an_account_without_intents_has_empty_statistics_of_the_full_shape(desk:
 def test_the_statistics_follow_the_log_and_stay_the_same_when_it_is_rolled_up(desk: Desk) -> None:
     disable(desk, "MSFT")
     desk.submit(create(symbol="MSFT"))
-    filled, cancelled, _ = (desk.created(limit("10"))["intent_id"] for _ in range(3))
+    filled, cancelled, _ = (desk.created(limit(quantity="10"))["intent_id"] for _ in range(3))
     desk.created(create(symbol="TSLA"))
     report(desk, filled, Update.SUBMITTED)
     report(desk, filled, Update.ACCEPTED)
@@ -135,7 +136,7 @@ def test_only_the_twenty_busiest_symbols_are_listed(desk: Desk) -> None:
         desk.created(create(symbol=f"S{place:02}"))
     desk.created(create(symbol="S21"))
 
-    symbols = [one["symbol"] for one in stats(desk)["by_symbol"]]
+    symbols = [counted["symbol"] for counted in stats(desk)["by_symbol"]]
 
     assert len(symbols) == 20
     assert symbols[:2] == ["S21", "S00"]

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from werkzeug.test import TestResponse
 
 from intents import model
+from tip_testing.commands import cancel, create, limit, replace
 
-from .conftest import Desk, cancel, create, limit, replace
+from .conftest import Desk
 from .test_controls import disable
 
 KINDS = {
@@ -35,8 +36,8 @@ def test_every_order_kind_is_accepted_recorded_and_queued(desk: Desk, kind: str)
     assert len(desk.rows("action")) == len(desk.rows("intent")) == len(desk.outbox()) == 1
 
 
-def test_the_action_says_who_asked_for_what_and_what_was_checked(desk: Desk) -> None:
-    action = desk.created(create("10", symbol=" aapl ", side="SELL"))
+def test_the_action_says_who_requested_what_and_what_was_checked(desk: Desk) -> None:
+    action = desk.created(create(quantity="10", symbol=" aapl ", side="SELL"))
 
     assert set(action) == {
         *("id", "sequence", "intent_id", "account_id", "organization_id", "environment", "command", "symbol"),
@@ -72,7 +73,7 @@ DECIMALS = st.from_regex(r"\A[0-9]{1,15}(\.[0-9]{1,9})?\Z").filter(lambda text: 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(quantity=DECIMALS, price=DECIMALS)
 def test_decimals_are_kept_to_the_last_digit_as_they_were_sent(desk: Desk, quantity: str, price: str) -> None:
-    action = desk.created(limit(quantity, price))
+    action = desk.created(limit(quantity=quantity, price=price))
 
     read = desk.get(f"/{action['intent_id']}").json
     assert read["spec"]["Limit"]["quantity"] == read["command"]["payload"]["spec"]["Limit"]["quantity"] == quantity
@@ -81,7 +82,7 @@ def test_decimals_are_kept_to_the_last_digit_as_they_were_sent(desk: Desk, quant
 
 
 def test_a_replacement_keeps_the_intent_and_waits_for_the_broker(desk: Desk) -> None:
-    first = desk.created(limit("10"))
+    first = desk.created(limit(quantity="10"))
 
     second = desk.created(replace(first["intent_id"]))
 
@@ -140,7 +141,7 @@ def test_nothing_changes_an_intent_that_has_ended(desk: Desk, command: Callable[
 
 
 def test_a_replacement_cannot_take_back_what_is_filled_nor_change_the_kind(desk: Desk) -> None:
-    intent_id = desk.created(limit("10"))["intent_id"]
+    intent_id = desk.created(limit(quantity="10"))["intent_id"]
     desk.execute("UPDATE intents.intent SET filled_quantity = 4 WHERE account_id = :account_id")
 
     for quantity in ("3.9", "4"):
@@ -176,7 +177,7 @@ def test_a_dry_run_checks_everything_and_writes_nothing(desk: Desk) -> None:
     intent_id = desk.created(limit())["intent_id"]
 
     would_be = desk.submit(replace(intent_id), query="?dry_run=true", Idempotency_Key="a")
-    invalid = desk.submit(create("0"), query="?dry_run=true")
+    invalid = desk.submit(create(quantity="0"), query="?dry_run=true")
 
     assert (would_be.status_code, would_be.json["sequence"]) == (200, 0)
     assert would_be.json["state"]["status"] == "PENDING_REPLACE"

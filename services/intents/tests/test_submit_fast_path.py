@@ -12,8 +12,9 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from chassis import keys, strict_json
+from tip_testing.commands import cancel, create
 
-from .conftest import Desk, cancel, create
+from .conftest import Desk
 from .serving import create_app, introduce
 from .test_controls import disable
 
@@ -131,7 +132,7 @@ def test_the_fast_path_and_flask_accept_alike(desk: Desk) -> None:
     again = both(desk, cancel(fast.json["intent_id"]))
     repeated = both(desk, cancel(fast.json["intent_id"]))
 
-    for one, other, status in ((fast, flask, 201), (again[0], fast, 201), (*repeated, 200)):
-        assert (one.status_code, other.status_code) == (status, status)
-        assert set(one.json) == set(other.json)
-        assert sorted(one.headers.keys()) == sorted(other.headers.keys())
+    for first, second, status in ((fast, flask, 201), (again[0], fast, 201), (*repeated, 200)):
+        assert (first.status_code, second.status_code) == (status, status)
+        assert set(first.json) == set(second.json)
+        assert sorted(first.headers.keys()) == sorted(second.headers.keys())

@@ -19,11 +19,12 @@ from chassis.strict_json import MAX_BYTES
 from intents.app import create_app
 from intents.submit_fast_path import SubmitFastPath
 from tip_local.identity_seed import add_account
+from tip_testing.commands import cancel, create, limit, replace
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
 
 from . import serving
-from .conftest import Desk, cancel, create, limit, replace
+from .conftest import Desk
 from .test_controls import disable
 
 UNKNOWN = "8f6a4a3e-0000-4000-8000-000000000000"
@@ -72,7 +73,7 @@ def _series() -> dict[Any, float]:
 
 
 class Side:
-    """One of the two ways, with an account of its own, and what it has told so far."""
+    """One of the two ways, with an account of its own, and the ids that it has answered so far."""
 
     def __init__(self, front: Bridge, desk: Desk) -> None:
         self.front, self.desk = front, desk
@@ -84,23 +85,25 @@ class Side:
 
     async def send(self, sent: Sent) -> Answer:
         with structlog.testing.capture_logs() as lines, counting() as counts:
-            status, headers, body = await self.tell(sent)
-        told = [{**line, "ms": None, "path": self._alike(line["path"])} for line in lines if line["event"] == "request"]
-        return Answer(status, headers, body, told, counts)
+            status, headers, body = await self.exchange(sent)
+        logged = [
+            {**line, "ms": None, "path": self._alike(line["path"])} for line in lines if line["event"] == "request"
+        ]
+        return Answer(status, headers, body, logged, counts)
 
-    async def tell(self, sent: Sent) -> tuple[int, list[tuple[str, str]], str]:
-        heard: list[Mapping[str, Any]] = []
+    async def exchange(self, sent: Sent) -> tuple[int, list[tuple[str, str]], str]:
+        messages: list[Mapping[str, Any]] = []
         body = sent.body.replace(INTENT.encode(), self._intent_id.encode())
         parts = [body[:MAX_BYTES], body[MAX_BYTES:]] if len(body) > MAX_BYTES else [body]
 
         async def receive() -> dict[str, Any]:
             return {"type": "http.request", "body": parts.pop(0), "more_body": bool(parts)}
 
-        async def hear(message: Mapping[str, Any]) -> None:
-            heard.append(message)
+        async def send(message: Mapping[str, Any]) -> None:
+            messages.append(message)
 
-        await self.front(self._scope(sent, len(body)), receive, hear)
-        start, end = heard
+        await self.front(self._scope(sent, len(body)), receive, send)
+        start, end = messages
         self._remember(start["status"], end["body"])
         headers = [(name.decode("latin-1"), self._alike(value.decode("latin-1"))) for name, value in start["headers"]]
         return start["status"], sorted(headers), self._alike(end["body"].decode())
@@ -129,7 +132,7 @@ class Side:
             self._intent_id = json.loads(body)["intent_id"]
 
     def _alike(self, text: str) -> str:
-        """Without what is never the same twice: ids and hashes by the order in which they were told, moments, quota."""
+        """Without what is never the same twice: ids and hashes by the order in which they appear, moments, quota."""
         text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z", "a moment", text)
         text = re.sub(r'"default";r=\d+;t=\d+', "what is left", text)
         text = re.sub(r"00-[0-9a-f]{32}-[0-9a-f]{16}-(?=\d\d)", "a trace, ", text)
@@ -172,11 +175,20 @@ def headers(*more: tuple[bytes, bytes], content_type: bytes = b"application/json
 
 
 GOOD = st.sampled_from(
-    [create(), create("2"), limit(), create(symbol=" aapl "), create(symbol="GONE"), cancel(INTENT), replace(INTENT)]
+    [
+        create(),
+        create(quantity="2"),
+        limit(),
+        create(symbol=" aapl "),
+        create(symbol="GONE"),
+        cancel(INTENT),
+        replace(INTENT),
+    ]
 )
 BAD = st.sampled_from(
     [
-        create("0"), create("NaN"), create(symbol="A B"), create(symbol="\u0410"), create(side="buy"), cancel(UNKNOWN),
+        create(quantity="0"), create(quantity="NaN"), create(symbol="A B"), create(symbol="\u0410"), create(side="buy"),
+        cancel(UNKNOWN),
         create(Stop={"quantity": "1", "stop_price": "1", "time_in_force": "IOC"}), create(Market={}, Limit={}),
         replace(INTENT, Market={"quantity": "1"}), replace(INTENT.upper()), cancel("x"), {}, [], {"command": None},
     ]
@@ -244,27 +256,27 @@ def test_both_ways_answer_alike_whatever_is_sent(sides: Callable[[], tuple[Side,
 
     answers = zip(*(serving.run(side.send_all(requests)) for side in (fast, ordinary)), strict=True)
 
-    for one, other in answers:
-        assert one == other
-        assert one.status < 500
+    for answer, ordinary_answer in answers:
+        assert answer == ordinary_answer
+        assert answer.status < 500
     assert kept(fast.desk) == kept(ordinary.desk)
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(REQUESTS, min_size=2, max_size=8))
-def test_those_who_come_together_are_answered_as_those_who_come_alone(
+def test_requests_that_come_at_once_are_answered_as_those_that_come_alone(
     sides: Callable[[], tuple[Side, Side]], requests: list[Sent]
 ) -> None:
     pairs = [sides() for _ in requests]
 
-    async def together() -> list[Any]:
-        return await asyncio.gather(*(one.tell(sent) for (one, _), sent in zip(pairs, requests, strict=True)))
+    async def at_once() -> list[Any]:
+        return await asyncio.gather(*(fast.exchange(sent) for (fast, _), sent in zip(pairs, requests, strict=True)))
 
     async def alone() -> list[Any]:
-        return [await other.tell(sent) for (_, other), sent in zip(pairs, requests, strict=True)]
+        return [await ordinary.exchange(sent) for (_, ordinary), sent in zip(pairs, requests, strict=True)]
 
-    assert serving.run(together()) == serving.run(alone())
-    assert [kept(one.desk) for one, _ in pairs] == [kept(other.desk) for _, other in pairs]
+    assert serving.run(at_once()) == serving.run(alone())
+    assert [kept(fast.desk) for fast, _ in pairs] == [kept(ordinary.desk) for _, ordinary in pairs]
 
 
 def kept(desk: Desk) -> dict[str, int]:

@@ -13,14 +13,15 @@ from werkzeug.test import EnvironBuilder
 
 from chassis import tenancy
 from intents.store.connections import Statement
+from tip_testing.commands import cancel, create
 from tip_testing.forgetting import forgetting
 from tip_testing.platform_plugin import Platform
 
-from .conftest import Desk, cancel, create
-from .serving import send_together
+from .conftest import Desk
+from .serving import send_at_once
 
 # With a column of its own, and with something in it after `both`.
-TABLES = ("account_head", "action", "broker_event", "idempotency", "intent", "position", "statistic")
+TABLES = ("account_event", "account_head", "action", "idempotency", "intent", "position", "statistic")
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def both(new_desk: Callable[..., Desk]) -> tuple[Desk, Desk]:
         values = {"organization_id": desk.organization.id, "id": uuid4()}
         desk.execute("INSERT INTO intents.position (account_id, symbol, quantity, updated_at) "
                      "VALUES (:account_id, 'AAPL', 1, now())")  # fmt: skip
-        desk.execute("INSERT INTO intents.broker_event (account_id, sequence, id, type, payload, occurred_at) "
+        desk.execute("INSERT INTO intents.account_event (account_id, sequence, id, type, payload, occurred_at) "
                      "VALUES (:account_id, 1000000, :id, 'ACCOUNT', '{}', now())", **values)  # fmt: skip
         desk.execute("INSERT INTO intents.refusal (account_id, id, organization_id, type, symbol, actor_type, "
                      "actor_id, reasons, created_at) VALUES (:account_id, :id, :organization_id, 'CREATE', 'AAPL', "
@@ -198,12 +199,12 @@ def test_an_account_of_another_organization_cannot_be_traded_on(both: tuple[Desk
     assert len(theirs.rows("action")) == 1
 
 
-def test_orders_of_several_organizations_are_still_written_together(both: tuple[Desk, Desk]) -> None:
+def test_orders_of_several_organizations_are_still_written_in_one_batch(both: tuple[Desk, Desk]) -> None:
     requests = [
         EnvironBuilder(desk.path, method="POST", json=create(), headers=desk.headers) for desk in both for _ in range(4)
     ]
 
-    answers = send_together(both[0].app, requests)
+    answers = send_at_once(both[0].app, requests)
 
     assert {answer.status_code for answer in answers} == {201}
     for desk in both:

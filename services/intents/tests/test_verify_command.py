@@ -11,9 +11,11 @@ from click.testing import CliRunner, Result
 
 from tip.verify import command
 from tip.verify import records as read
+from tip_testing.commands import cancel, create, limit
 
-from .conftest import Desk, cancel, create, limit
-from .test_log import accepted, forget_event
+from .broker_side import accepted
+from .conftest import Desk
+from .test_chain import forget_event
 
 
 def verify(*arguments: str, **options: Any) -> Result:
@@ -62,7 +64,7 @@ def test_the_database_is_verified_directly(desk: Desk, records: list[Any], monke
     assert "last_actions_missing" in bad.output
 
 
-def test_a_missing_broker_event_is_found_in_the_database(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_account_event_is_found_in_the_database(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", desk.platform.admin_url)
     accepted(desk, desk.created(limit())["intent_id"], "b")
     desk.created(create())

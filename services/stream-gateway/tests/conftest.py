@@ -48,7 +48,7 @@ _BUMP = text("""
     RETURNING last_sequence
 """)
 _EVENTS = text("""
-    INSERT INTO intents.broker_event (account_id, sequence, id, type, payload, traceparent, occurred_at)
+    INSERT INTO intents.account_event (account_id, sequence, id, type, payload, traceparent, occurred_at)
     SELECT :account_id, sequence, gen_random_uuid(), :type, :payload, :traceparent, :occurred_at
     FROM generate_series(CAST(:first AS bigint), CAST(:last AS bigint)) AS sequence
 """)

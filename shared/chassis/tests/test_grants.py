@@ -61,7 +61,7 @@ def test_nobody_may_empty_a_table_or_change_what_hangs_on_it() -> None:
 
 
 def test_the_log_is_appended_to_and_never_changed() -> None:
-    logs = ("intents.action: ", "intents.broker_event: ", "intents.log_epoch: ")
+    logs = ("intents.action: ", "intents.account_event: ", "intents.log_epoch: ")
     lines = [line for line in LIST.read_text().splitlines() if any(log in line for log in logs)]
 
     assert lines

@@ -32,7 +32,7 @@ class MicroBatcher(Generic[Request, Response]):
     At most one batch per key is in flight; later requests for that key queue here instead of on its row lock. One batch
     at a time is the largest; another one starts when the oldest request has waited for `overtake_after_s`, so that a
     batch which is stuck does not stop the others. When more wait than a batch takes, tenants take turns. Callers that
-    were just answered often send again at once: a batch lingers until as many wait as did lately, but not for longer
+    were just answered often send again at once: a batch lingers until as many wait as did recently, but not for longer
     than the batch before took, nor `linger_s`. QueueFull is raised at once when `max_waiting` requests of the tenant
     wait already, and after `refuse_after_s` for a request that is in no batch.
     """
@@ -148,11 +148,11 @@ class MicroBatcher(Generic[Request, Response]):
         self._schedule(loop)
 
 
-def _round_robin(waiting: Sequence[_Waiting]) -> list[_Waiting]:
+def _round_robin(suitable: Sequence[_Waiting]) -> list[_Waiting]:
     """The first of every tenant, then the second of every tenant, and so on."""
     count: Counter[Hashable] = Counter()
     rounds: dict[int, list[_Waiting]] = {}
-    for each in waiting:
-        rounds.setdefault(count[each.tenant], []).append(each)
-        count[each.tenant] += 1
-    return [each for number in sorted(rounds) for each in rounds[number]]
+    for waiting in suitable:
+        rounds.setdefault(count[waiting.tenant], []).append(waiting)
+        count[waiting.tenant] += 1
+    return [waiting for number in sorted(rounds) for waiting in rounds[number]]

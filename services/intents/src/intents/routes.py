@@ -73,8 +73,8 @@ def stats(account_id: UUID) -> ResponseReturnValue:
 
 
 def _time_window() -> str:
-    asked = request.args.get("time_window")
-    time_window = "last_day" if asked is None else asked
+    given = request.args.get("time_window")
+    time_window = "last_day" if given is None else given
     if time_window not in model.WINDOWS:
         raise Problem(400, "bad_time_window", f"time_window must be one of {', '.join(model.WINDOWS)}.")
     charge(ratelimit.STATISTICS_UNITS)

@@ -124,10 +124,11 @@ def submit_batch(account_id: UUID) -> ResponseReturnValue:
     batch = schemas_submits.batch(request)
     charge(ratelimit.units_of_commands(len(batch.commands)))
     keys = schemas_submits.batch_keys(key, len(batch.commands))
-    pending = [_pending(account_id, *each, dry_run=dry_run) for each in zip(batch.commands, keys, strict=True)]
+    attempts = zip(batch.commands, keys, strict=True)
+    pending = [_pending(account_id, attempt, own_key, dry_run=dry_run) for attempt, own_key in attempts]
     policy = Policy.ATOMIC if batch.atomic and not dry_run else Policy.EACH
     outcomes = usecases.submit(deps(), pending, policy, _deadline())
-    return _answer_batch([_outcome(*each) for each in enumerate(outcomes)], atomic=batch.atomic)
+    return _answer_batch([_outcome(place, outcome) for place, outcome in enumerate(outcomes)], atomic=batch.atomic)
 
 
 def _pending(account_id: UUID, attempt: schemas_submits.Attempt, key: str | None, *, dry_run: bool) -> PendingSubmit:

@@ -36,4 +36,4 @@ class Balances(Schema):
     cash = Amount(allow_none=True)
     equity = Amount(allow_none=True)
     buying_power = Amount(allow_none=True)
-    updated_at = Instant(allow_none=True, metadata={"description": "Null: the broker was not asked yet."})
+    updated_at = Instant(allow_none=True, metadata={"description": "Null: the broker was not queried yet."})

@@ -32,13 +32,13 @@ class _Symbol(Text):
 Fields = Mapping[str, fields.Field[Any]]
 
 
-def _load(known: Fields, given: Any) -> dict[str, Any]:
+def _load(schema: Fields, given: Any) -> dict[str, Any]:
     """What `Schema.load` does with flat fields, messages included, at a third of its price: this is the hot path."""
     if type(given) is not dict:
         raise ValidationError({"_schema": ["Invalid input type."]})
     loaded: dict[str, Any] = {}
     errors: dict[str, Any] = {}
-    for name, field in known.items():
+    for name, field in schema.items():
         try:
             if name in given:
                 loaded[name] = field.deserialize(given[name])
@@ -48,7 +48,7 @@ def _load(known: Fields, given: Any) -> dict[str, Any]:
                 loaded[name] = field.load_default
         except ValidationError as error:
             errors[name] = error.messages
-    errors |= {name: ["Unknown field."] for name in given if name not in known}
+    errors |= {name: ["Unknown field."] for name in given if name not in schema}
     if errors:
         raise ValidationError(errors)
     return loaded
@@ -99,9 +99,9 @@ class CommandField(fields.Field[model.Command]):
 
     def _deserialize(self, value: Any, *_: Any, **__: Any) -> model.Command:
         envelope = _load(_ENVELOPE, value)
-        known, command = _PAYLOADS[envelope["type"]]
+        schema, command = _PAYLOADS[envelope["type"]]
         try:
-            loaded = _load(known, envelope["payload"])
+            loaded = _load(schema, envelope["payload"])
         except ValidationError as error:
             raise ValidationError({"payload": error.messages}) from None
         made: model.Command = command(payload=envelope["payload"], **loaded)
@@ -170,7 +170,7 @@ _BATCH = SubmitBatch()
 
 
 class Attempt(NamedTuple):
-    """A body as far as it could be read. What is wrong with it is told after the caller was found to be allowed."""
+    """A body as far as it could be read. What is wrong with it is reported after the caller was found to be allowed."""
 
     command: model.Command | None
     error: Exception | None = None
@@ -205,10 +205,10 @@ def batch(incoming: Request) -> Batch:
     given = body["commands"]
     if type(given) is not list or not 1 <= len(given) <= BATCH_LIMIT:
         raise ValidationError({"commands": refuse("length", f"must be a list of 1 to {BATCH_LIMIT}").messages})
-    return Batch(tuple(_one_of_batch(one) for one in given), body["atomic"])
+    return Batch(tuple(_batch_entry(entry) for entry in given), body["atomic"])
 
 
-def _one_of_batch(given: Any) -> Attempt:
+def _batch_entry(given: Any) -> Attempt:
     try:
         return Attempt(command({"command": given}))
     except ValidationError as error:

@@ -114,10 +114,10 @@ class SubmitFastPath(Bridge):
     def _submit_batch(self, requests: Sequence[SubmitRequest]) -> list[Outcome | None]:
         loaded = usecases.load_facts_many(self._deps, [request.query for request in requests])
         authorized = [self._authorize(request, facts) for request, facts in zip(requests, loaded, strict=True)]
-        pending = [each for each in authorized if isinstance(each, PendingSubmit)]
+        pending = [item for item in authorized if isinstance(item, PendingSubmit)]
         with tenancy.serving(request.organization_id for request in requests):
             outcomes = iter(usecases.submit(self._deps, pending, Policy.COALESCED))
-        return [next(outcomes) if isinstance(each, PendingSubmit) else each for each in authorized]
+        return [next(outcomes) if isinstance(item, PendingSubmit) else item for item in authorized]
 
     def _authorize(self, request: SubmitRequest, loaded: store.LoadedFacts) -> PendingSubmit | Problem | None:
         """Authenticate, count and authorize, as `access.allow` does for Flask. None if the key is no longer valid."""

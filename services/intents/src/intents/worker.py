@@ -15,6 +15,8 @@ from intents.app import dependencies
 from intents.config import Config, SignerConfig
 from intents.execution import executor, processes
 from intents.execution.config import ExecutionConfig
+from intents.execution.overfill import reduce_overordered
+from intents.execution.stale import cancel_stale
 from intents.model.events import CREDENTIAL_INVALID, INTENT_SUBMITTED
 from intents.signing import HeadSigner
 
@@ -26,6 +28,8 @@ ROUTES: Routes = {
     queues.name("accounts", "consumer"): {CREDENTIAL_INVALID},
 }
 SOURCES = usecases.FEEDS
+OWN_COMMANDS_EVERY_S = 1.0
+"""How often the platform finds orders that it cancels or reduces by itself."""
 
 
 def relay(config: Config, name: str) -> Prepared:
@@ -43,10 +47,18 @@ def scheduler(config: Config, name: str) -> Prepared:
     deps = dependencies(config, name)
 
     def loop(stop: Event) -> None:
-        maintain = partial(usecases.run_maintenance, deps, config.refusals_kept_days, stop)
-        run_tasks(name, [PeriodicTask("run_maintenance", config.statistics_every_seconds, maintain)], stop)
+        run_tasks(name, tasks(config, deps, stop), stop)
 
     return Prepared(loop)
+
+
+def tasks(config: Config, deps: usecases.Deps, stop: Event) -> tuple[PeriodicTask, ...]:
+    maintain = partial(usecases.run_maintenance, deps, config.refusals_kept_days, stop)
+    return (
+        PeriodicTask("run_maintenance", config.statistics_every_seconds, maintain),
+        PeriodicTask("cancel_stale", OWN_COMMANDS_EVERY_S, partial(cancel_stale, deps, stop)),
+        PeriodicTask("reduce_overordered", OWN_COMMANDS_EVERY_S, partial(reduce_overordered, deps, stop)),
+    )
 
 
 def signer(config: SignerConfig, name: str) -> Prepared:

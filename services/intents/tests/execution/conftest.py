@@ -1,12 +1,7 @@
 """The paper broker and the executors as real processes, and a desk whose orders go there."""
 
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -20,6 +15,9 @@ import requests
 import credential_vault
 from intents.execution.client_order_id import client_order_id
 from tip_testing.platform_plugin import Platform
+from tip_testing.processes import Running
+from tip_testing.processes import start as start_process
+from tip_testing.waiting import eventually
 
 from .scripted import Scripted
 
@@ -28,25 +26,12 @@ PAPER_SECRET = "for-tests-only"
 OPERATOR_TOKEN = "for-tests-only-0123456789"
 
 
-def eventually(found: Callable[[], Any], seconds: float = 30.0) -> Any:
-    """The first true answer; what must happen soon but not at once."""
-    deadline = time.monotonic() + seconds
-    while True:
-        if answer := found():
-            return answer
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {seconds} s: {answer!r}")
-        time.sleep(0.02)
-
-
 class Paper:
     """A paper broker process."""
 
     def __init__(self, folder: Path, **settings: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.log = folder / "paper.log"
-        environ = {
-            **os.environ,
+        environment = {
             "PAPER_BROKER_PORT": "0",
             "PAPER_BROKER_OPERATOR_TOKEN": OPERATOR_TOKEN,
             "PAPER_BROKER_TICK_MILLIS": "0",
@@ -58,10 +43,9 @@ class Paper:
             "PAPER_BROKER_DATA": str(folder / "data"),
             **settings,
         }
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen([sys.executable, "-m", "paper_broker"], env=environ, stderr=log)
-        match = eventually(lambda: STARTED.search(self.log.read_text()), 20)
-        self.url = f"http://127.0.0.1:{match.group(1)}"
+        log = folder / "paper.log"
+        self.process = start_process("-m", "paper_broker", environment=environment, log=log, ready=_port)
+        self.url = f"http://127.0.0.1:{_port(self.process)}"
 
     def ledger(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self._sim("GET", "/ledger").text.splitlines()]
@@ -78,44 +62,13 @@ class Paper:
         return requests.request(method, f"{self.url}/sim{path}", headers=headers, timeout=30, **arguments)
 
     def stop(self) -> None:
-        self.process.kill()
-        self.process.wait(10)
+        self.process.end()
 
 
-class Worker:
-    """A process of intents under test."""
-
-    def __init__(self, kind: str, environment: dict[str, str], log: Path, *, wait: bool = True) -> None:
-        self.log = log
-        with log.open("a") as errors:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "intents.worker", kind], env={**os.environ, **environment}, stderr=errors
-            )
-        if wait:
-            self.wait_until_started()
-
-    def wait_until_started(self) -> None:
-        eventually(lambda: "started" in self.log.read_text() or self.process.poll() is not None, 30)
-
-    def wait_until_suspended(self) -> None:
-        def state() -> str:
-            with open(f"/proc/{self.pid}/stat") as status:
-                return status.read().rpartition(")")[2].split()[0]
-
-        eventually(lambda: state() == "T")
-
-    @property
-    def pid(self) -> int:
-        return self.process.pid
-
-    def signal(self, number: int) -> None:
-        self.process.send_signal(number)
-
-    def stop(self) -> None:
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGCONT)
-            self.process.kill()
-        self.process.wait(10)
+def _port(paper: Running) -> str | None:
+    """The port that it has chosen, once it listens."""
+    found = STARTED.search(paper.output())
+    return found and found[1]
 
 
 @pytest.fixture(scope="session")
@@ -146,8 +99,8 @@ def execution_environment(platform: Platform, paper: Paper, **more: str) -> dict
             "EXECUTOR_LEASE_SECONDS": "6.5",
             "EXECUTOR_THREADS": "8",
             "RECONCILE_SECONDS": "1",
-            "ASK_AFTER_SECONDS": "2",
-            "ASK_EVERY_SECONDS": "0.5",
+            "QUERY_AFTER_SECONDS": "2",
+            "QUERY_EVERY_SECONDS": "0.5",
             **more,
         },
     )
@@ -158,13 +111,18 @@ class Start:
 
     def __init__(self, environment: Callable[..., dict[str, str]], folder: Path) -> None:
         self._environment, self._folder = environment, folder
-        self.started: list[Worker] = []
+        self.started: list[Running] = []
 
-    def __call__(self, kind: str, *, wait: bool = True, **settings: str) -> Worker:
-        log = self._folder / f"{kind}-{len(self.started)}.log"
-        worker = Worker(kind, self._environment(**settings), log, wait=wait)
+    def __call__(self, kind: str, *, wait: bool = True, **settings: str) -> Running:
+        log, environment = self._folder / f"{kind}-{len(self.started)}.log", self._environment(**settings)
+        ready = _has_started if wait else None
+        worker = start_process("-m", "intents.worker", kind, environment=environment, log=log, ready=ready)
         self.started.append(worker)
         return worker
+
+
+def _has_started(worker: Running) -> bool:
+    return "started" in worker.output()
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +130,7 @@ def start(platform: Platform, paper: Paper, tmp_path_factory: pytest.TempPathFac
     starting = Start(partial(execution_environment, platform, paper), tmp_path_factory.mktemp("workers"))
     yield starting
     for worker in starting.started:
-        worker.stop()
+        worker.end()
 
 
 def give_credential(desk: Any, key_id: str, version: int = 1) -> None:
@@ -198,18 +156,13 @@ def give_credential(desk: Any, key_id: str, version: int = 1) -> None:
     )
 
 
-@pytest.fixture(name="eventually")
-def _eventually() -> Callable[..., Any]:
-    return eventually
-
-
 @pytest.fixture
 def orders(desk: Any, paper: Paper) -> Callable[[], list[Any]]:
     """What the broker's own storage has of the desk."""
 
     def read() -> list[Any]:
         ours = {client_order_id(row["id"]) for row in desk.rows("action")}
-        return [one for one in paper.ledger() if one["client_order_id"] in ours]
+        return [order for order in paper.ledger() if order["client_order_id"] in ours]
 
     return read
 

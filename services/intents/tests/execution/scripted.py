@@ -1,4 +1,4 @@
-"""A broker over HTTP that says what a test tells it to say."""
+"""A broker over HTTP that answers what a test has scripted."""
 
 import json
 import threading

@@ -87,7 +87,7 @@ class Simulated:
 
     def find(self, client_order_id: str) -> Order | None:
         self._read()
-        found = [one for one in self.orders_by_id.values() if one.client_order_id == client_order_id]
+        found = [order for order in self.orders_by_id.values() if order.client_order_id == client_order_id]
         return self._shown(found[0]) if found else None
 
     def order(self, broker_order_id: str) -> Order | None:
@@ -96,8 +96,8 @@ class Simulated:
 
     def open_orders(self) -> list[Order]:
         self._read()
-        shown = [self._shown(one) for one in self.orders_by_id.values()]
-        return [one for one in shown if one and one.status in OPEN]
+        shown = [self._shown(order) for order in self.orders_by_id.values()]
+        return [order for order in shown if order and order.status in OPEN]
 
     def executions(self, _after: datetime) -> list[Execution]:
         self._read()
@@ -107,30 +107,30 @@ class Simulated:
 
     def live(self) -> None:
         """A moment passes: orders come to the market, fill, and are canceled or not."""
-        for one in list(self.orders_by_id.values()):
-            if one.status is OrderStatus.PENDING_CANCEL and self.dice.random() < 0.5:
-                self._end_cancel(one)
-            elif one.status is OrderStatus.PENDING and self.dice.random() < 0.5:
-                self._enter(one)
-            elif one.status is OrderStatus.PENDING_REPLACE and not self._is_being_replaced(one):
-                self.move(one.broker_order_id, status=OrderStatus.WORKING)
-            elif one.status in OPEN - {OrderStatus.PENDING} and self.dice.random() < 0.12:
-                self._fill(one)
+        for order in list(self.orders_by_id.values()):
+            if order.status is OrderStatus.PENDING_CANCEL and self.dice.random() < 0.5:
+                self._end_cancel(order)
+            elif order.status is OrderStatus.PENDING and self.dice.random() < 0.5:
+                self._enter(order)
+            elif order.status is OrderStatus.PENDING_REPLACE and not self._is_being_replaced(order):
+                self.move(order.broker_order_id, status=OrderStatus.WORKING)
+            elif order.status in OPEN - {OrderStatus.PENDING} and self.dice.random() < 0.12:
+                self._fill(order)
 
     def somebody_acts(self) -> None:
         """An order ends, or is replaced, by nothing that we have done."""
-        ours = [one for one in self.orders_by_id.values() if one.status in REPLACEABLE and is_ours(one)]
+        ours = [order for order in self.orders_by_id.values() if order.status in REPLACEABLE and is_ours(order)]
         if not ours:
             return
-        one = self.dice.choice(ours)
-        rejected = OrderStatus.EXPIRED if one.filled_quantity else OrderStatus.REJECTED
+        order = self.dice.choice(ours)
+        rejected = OrderStatus.EXPIRED if order.filled_quantity else OrderStatus.REJECTED
         status = self.dice.choice([OrderStatus.EXPIRED, OrderStatus.CANCELED, OrderStatus.REPLACED, rejected])
-        self.say(f"the broker: {one.broker_order_id} is {status}")
+        self.say(f"the broker: {order.broker_order_id} is {status}")
         made = None
         if status is OrderStatus.REPLACED:
-            left = (one.quantity or Decimal(0)) - one.filled_quantity
-            made = self._make(f"theirs {one.broker_order_id}", left, Decimal(99)).broker_order_id
-        self.move(one.broker_order_id, status=status, replaced_by=made)
+            left = (order.quantity or Decimal(0)) - order.filled_quantity
+            made = self._make(f"theirs {order.broker_order_id}", left, Decimal(99)).broker_order_id
+        self.move(order.broker_order_id, status=status, replaced_by=made)
 
     def deliver_late(self) -> None:
         if not self.on_their_way:
@@ -162,7 +162,7 @@ class Simulated:
         self.updates.append(OrderUpdate(moved, self.now, execution, rejection))
 
     def _make(self, name: str, quantity: Decimal, limit: Decimal | None, replaces: str | None = None) -> Order:
-        if not self.takes_duplicates and any(one.client_order_id == name for one in self.orders_by_id.values()):
+        if not self.takes_duplicates and any(order.client_order_id == name for order in self.orders_by_id.values()):
             raise DuplicateClientOrderId("DUPLICATE", "client_order_id must be unique")
         number, status = f"b{len(self.orders_by_id) + 1}", self.dice.choice(REPLACEABLE)
         made = Order(
@@ -174,37 +174,37 @@ class Simulated:
 
     def _is_being_replaced(self, old: Order) -> bool:
         others = self.orders_by_id.values()
-        return any(one.replaces == old.broker_order_id and one.status is OrderStatus.PENDING for one in others)
+        return any(order.replaces == old.broker_order_id and order.status is OrderStatus.PENDING for order in others)
 
-    def _enter(self, one: Order) -> None:
+    def _enter(self, order: Order) -> None:
         """It comes to the market; in the place of another only if that is still open, and not always then."""
-        old = self.orders_by_id.get(one.replaces or "")
+        old = self.orders_by_id.get(order.replaces or "")
         if old is None or old.status is OrderStatus.REPLACED:
-            self.move(one.broker_order_id, status=OrderStatus.WORKING)
+            self.move(order.broker_order_id, status=OrderStatus.WORKING)
         elif old.status is OrderStatus.PENDING_REPLACE and (self.calm or self.dice.random() < 0.7):
-            self.move(old.broker_order_id, status=OrderStatus.REPLACED, replaced_by=one.broker_order_id)
-            self.move(one.broker_order_id, status=OrderStatus.WORKING)
+            self.move(old.broker_order_id, status=OrderStatus.REPLACED, replaced_by=order.broker_order_id)
+            self.move(order.broker_order_id, status=OrderStatus.WORKING)
         else:
-            self.move(one.broker_order_id, status=OrderStatus.REJECTED)
+            self.move(order.broker_order_id, status=OrderStatus.REJECTED)
             if old.status is OrderStatus.PENDING_REPLACE:
                 self.move(old.broker_order_id, rejection=RejectionNotice.REPLACE_REJECTED, status=OrderStatus.WORKING)
 
-    def _fill(self, one: Order) -> None:
-        left = (one.quantity or Decimal(0)) - one.filled_quantity
+    def _fill(self, order: Order) -> None:
+        left = (order.quantity or Decimal(0)) - order.filled_quantity
         if self.calm or left <= 0:
             return
         quantity = min(Decimal(self.dice.randint(1, 4)), left)
-        execution = Execution(f"e{len(self.fills)}", one.broker_order_id, quantity, Decimal(5), self.now)
+        execution = Execution(f"e{len(self.fills)}", order.broker_order_id, quantity, Decimal(5), self.now)
         self.fills.append(execution)
-        status = OrderStatus.FILLED if quantity == left else one.status
-        total = one.filled_quantity + quantity
-        self.move(one.broker_order_id, execution, status=status, filled_quantity=total, average_price=Decimal(5))
+        status = OrderStatus.FILLED if quantity == left else order.status
+        total = order.filled_quantity + quantity
+        self.move(order.broker_order_id, execution, status=status, filled_quantity=total, average_price=Decimal(5))
 
-    def _end_cancel(self, one: Order) -> None:
+    def _end_cancel(self, order: Order) -> None:
         if self.calm or self.dice.random() < 0.5:
-            self.move(one.broker_order_id, status=OrderStatus.CANCELED)
+            self.move(order.broker_order_id, status=OrderStatus.CANCELED)
         else:
-            self.move(one.broker_order_id, rejection=RejectionNotice.CANCEL_REJECTED, status=OrderStatus.WORKING)
+            self.move(order.broker_order_id, rejection=RejectionNotice.CANCEL_REJECTED, status=OrderStatus.WORKING)
 
     # ---- the line
 
@@ -229,10 +229,10 @@ class Simulated:
         if not self.calm and self.dice.random() < 0.15:
             raise self.dice.choice([OutcomeUnknown("timeout"), RateLimited("rate_limited", 1.0)])
 
-    def _shown(self, one: Order) -> Order | None:
-        before = self.history[one.broker_order_id]
+    def _shown(self, order: Order) -> Order | None:
+        before = self.history[order.broker_order_id]
         if self.calm or not self.lags or self.dice.random() > 0.3:
-            return one
+            return order
         return self.dice.choice(before[-3:] if len(before) > 2 else [None, *before])
 
     def _refuse_unless(self, possible: bool) -> None:

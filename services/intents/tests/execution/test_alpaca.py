@@ -24,13 +24,13 @@ from intents.brokers.alpaca import Alpaca, Connection
 from intents.execution import recorder, store
 from intents.execution.model.inputs import DispatchResult
 from intents.execution.model.verdicts import Rejected
-from tip_local.processes import free_port
 from tip_testing.broker_conformance.bounds import ends
+from tip_testing.commands import create
+from tip_testing.ports import reserved_port
 
-from ..conftest import create
 from .scripted import SHOWN, Scripted
 
-ASKED = NewOrder("tip-1", "ABC", "BUY", "Limit", Decimal("1.50"), "GTC", Decimal("2.10"))
+ORDER = NewOrder("tip-1", "ABC", "BUY", "Limit", Decimal("1.50"), "GTC", Decimal("2.10"))
 
 
 ANSWERS = [
@@ -70,7 +70,7 @@ def alpaca(scripted: Scripted) -> Alpaca:
 def test_numbers_are_sent_as_they_were_given(alpaca, scripted):
     scripted.says(200, SHOWN)
 
-    shown = alpaca.create(ASKED)
+    shown = alpaca.create(ORDER)
 
     [(method, path, body)] = scripted.requests
     assert (method, path) == ("POST", "/v2/orders")
@@ -88,7 +88,7 @@ def test_an_answer_is_a_definite_no_or_it_says_nothing(status, body, meaning, al
     scripted.says(status, body)
 
     with pytest.raises(meaning) as raised:
-        alpaca.create(ASKED)
+        alpaca.create(ORDER)
 
     assert type(raised.value) is meaning
     assert len(scripted.requests) == 1, "nothing is ever sent twice by itself"
@@ -98,11 +98,13 @@ def test_a_refusal_is_recorded_whatever_its_words_are(desk, alpaca, scripted):
     """The database keeps no half of a surrogate pair."""
     desk.created(create())
     [claimed] = [
-        each for each in store.claim(desk.deps.connections.autocommit(), 1000, 60) if each.account_id == desk.account_id
+        command
+        for command in store.claim(desk.deps.connections.autocommit(), 1000, 60)
+        if command.account_id == desk.account_id
     ]
     scripted.says(422, b'{"message": "half a pair: \\ud800"}')
     with pytest.raises(Refused) as refused:
-        alpaca.create(ASKED)
+        alpaca.create(ORDER)
 
     recorder.record(
         desk.deps.connections, [DispatchResult(claimed, Rejected(refused.value.code, refused.value.message))]
@@ -116,7 +118,7 @@ def test_a_rate_limit_says_how_long(alpaca, scripted):
     scripted.says(429, {"message": "slow down"}, Retry_After="7")
 
     with pytest.raises(RateLimited) as raised:
-        alpaca.create(ASKED)
+        alpaca.create(ORDER)
 
     assert raised.value.retry_after == 7
 
@@ -125,23 +127,23 @@ def test_a_connection_cut_after_sending_is_unknown(alpaca, scripted):
     scripted.answer = None
 
     with pytest.raises(OutcomeUnknown):
-        alpaca.create(ASKED)
+        alpaca.create(ORDER)
 
     assert len(scripted.requests) == 1
 
 
 def test_a_broker_that_is_not_there_was_certainly_not_reached():
-    gone = Connection(f"http://127.0.0.1:{free_port()}").account({"key_id": "k", "secret_key": "s"})
+    gone = Connection(f"http://127.0.0.1:{reserved_port()}").account({"key_id": "k", "secret_key": "s"})
 
     with pytest.raises(Unreachable):
-        gone.create(ASKED)
+        gone.create(ORDER)
 
 
 def test_a_key_pair_that_no_request_can_carry_is_no_fault_of_the_line(scripted):
     bad = Connection(scripted.url).account({"key_id": "k\nX-Other: 1", "secret_key": "s"})
 
     with pytest.raises(NotSent) as raised:
-        bad.create(ASKED)
+        bad.create(ORDER)
 
     assert not isinstance(raised.value, Unreachable) and scripted.requests == []
 
@@ -150,7 +152,7 @@ def test_a_line_without_tls_where_tls_was_agreed_is_out_of_reach(scripted):
     secure = Connection(scripted.url.replace("http", "https")).account({"key_id": "k", "secret_key": "s"})
 
     with pytest.raises(Unreachable):
-        secure.create(ASKED)
+        secure.create(ORDER)
 
     assert scripted.requests == []
 
@@ -169,8 +171,8 @@ def test_holdings_that_are_not_a_list_say_nothing(alpaca, scripted):
 )
 def test_a_broken_message_of_the_stream_ends_it(message):
     def talk(socket: ServerConnection) -> None:
-        for said in (b'{"data": {"status": "authorized"}}', b'{"stream": "listening"}', message):
-            socket.send(said)
+        for sent in (b'{"data": {"status": "authorized"}}', b'{"stream": "listening"}', message):
+            socket.send(sent)
             socket.recv()
 
     with serve(talk, "127.0.0.1", 0) as server:
@@ -189,4 +191,4 @@ def test_a_broken_message_of_the_stream_ends_it(message):
 def test_an_unknown_status_does_not_end_an_order(alpaca, scripted):
     scripted.says(200, {**SHOWN, "status": "pondering"})
 
-    assert alpaca.create(ASKED).status is OrderStatus.WORKING
+    assert alpaca.create(ORDER).status is OrderStatus.WORKING

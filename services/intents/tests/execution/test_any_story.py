@@ -99,7 +99,9 @@ class Story:
         self.locked = replace(self.locked, orders=self.orders, now=self.broker.now, command=self.unsettled)
         settlement = settle(self.locked, [(0, given)])
         self.write(settlement)
-        rows = {key[-4:]: (one.broker_order_id, str(one.status), one.unwanted) for key, one in self.orders.items()}
+        rows = {
+            key[-4:]: (order.broker_order_id, str(order.status), order.unwanted) for key, order in self.orders.items()
+        }
         self.story.append(f"   {type(given).__name__}: {self.intent.status} {self.intent.filled_quantity}, {rows}")
 
     def write(self, settlement: Settlement) -> None:
@@ -138,8 +140,8 @@ class Story:
         if command.type != "CANCEL":
             self.orders.setdefault(name, BrokerOrder(name, command.sequence, None, "STARTED", set(), NONE, NONE, NONE))
         known = (
-            KnownOrder(one.key, one.broker_order_id, one.status in ENDED, one.filled_quantity)
-            for one in self.orders.values()
+            KnownOrder(order.key, order.broker_order_id, order.status in ENDED, order.filled_quantity)
+            for order in self.orders.values()
         )
         return LeasedCommand(
             account_id=self.account_id, organization_id=self.account_id, intent_id=self.intent.id,
@@ -173,24 +175,24 @@ class Story:
     def reconcile(self) -> None:
         known_orders = [
             KnownOpenOrder(
-                one.key.partition(DUPLICATE)[0],
-                one.broker_order_id,
-                str(one.status),
-                one.filled_quantity,
+                order.key.partition(DUPLICATE)[0],
+                order.broker_order_id,
+                str(order.status),
+                order.filled_quantity,
                 START,
-                unwanted=one.unwanted,
+                unwanted=order.unwanted,
                 of_ended=self.intent.status in TERMINAL,
             )
-            for one in self.orders.values()
-            if one.status not in ENDED and (one.broker_order_id or one.status == MISSING)
+            for order in self.orders.values()
+            if order.status not in ENDED and (order.broker_order_id or order.status == MISSING)
         ]
         try:
             found = AccountReconciliation(self.account_id, self.broker, known_orders, AlwaysDue()).differences()  # type: ignore[arg-type]
         except BrokerError:
             return
-        for one in found:
-            if one.order.client_order_id in self.orders:
-                self.settle(one)
+        for report in found:
+            if report.order.client_order_id in self.orders:
+                self.settle(report)
 
     def guard(self) -> None:
         """As `overfill` does."""
@@ -252,17 +254,17 @@ class Story:
 
     def judge(self) -> None:
         intent = self.intent
-        orders = [one for one in self.broker.orders_by_id.values() if is_ours(one)]
+        orders = [order for order in self.broker.orders_by_id.values() if is_ours(order)]
         trades = [event["payload"] for event in self.events if event["type"] == "BROKER_TRADE"]
-        assert intent.filled_quantity == sum((one.filled_quantity for one in orders), NONE), "fills"
-        assert intent.filled_quantity == sum((Decimal(one["quantity"]) for one in trades), NONE), "trades"
+        assert intent.filled_quantity == sum((order.filled_quantity for order in orders), NONE), "fills"
+        assert intent.filled_quantity == sum((Decimal(trade["quantity"]) for trade in trades), NONE), "trades"
         assert self.progress.open_actions == 0, "a command is unsettled"
-        self._judge_open([one for one in orders if one.status in OPEN])
+        self._judge_open([order for order in orders if order.status in OPEN])
 
     def _judge_open(self, there: list[Order]) -> None:
         intent = self.intent
-        here = [one for one in self.orders.values() if one.broker_order_id and one.status not in ENDED]
-        assert [one.broker_order_id for one in here] == [one.broker_order_id for one in there], "open orders"
+        here = [order for order in self.orders.values() if order.broker_order_id and order.status not in ENDED]
+        assert [order.broker_order_id for order in here] == [order.broker_order_id for order in there], "open orders"
         if intent.status in TERMINAL:
             assert there == [], "open after the end"
             return

@@ -21,8 +21,8 @@ from intents.execution.credentials import Credentials
 from intents.execution.model.commands import ClaimSnapshot, LeasedCommand
 from intents.execution.model.verdicts import Decided, RetryLater, Unknown
 from intents.model import Spec, Status
-from tip_local.processes import free_port
 from tip_testing.broker_conformance.hostile import BROKEN, Hostile
+from tip_testing.ports import reserved_port
 
 from .conftest import give_credential
 from .scripted import Scripted
@@ -68,13 +68,13 @@ def test_a_refused_key_pair_is_reported_until_it_was_and_then_not_tried_again(de
     def report(_account_id: Any, pair: Any) -> None:
         reported.append(pair.reference)
         if len(reported) == 1:
-            raise OperationalError("tell", None, Exception("the database has gone away"))
+            raise OperationalError("report", None, Exception("the database has gone away"))
 
     dispatcher.on_refused = report
 
     verdicts = [dispatcher.dispatch(command(credential=name)) for _ in range(3)]
 
-    assert [one.code for one in verdicts] == ["CREDENTIAL_INVALID"] * 3
+    assert [verdict.code for verdict in verdicts] == ["CREDENTIAL_INVALID"] * 3
     assert reported == [name] * 2 and len(scripted.requests) == 2
 
 
@@ -84,11 +84,11 @@ def test_the_pair_of_an_account_without_a_credential_is_tried_again_after_a_refu
 
     verdicts = [dispatcher.dispatch(command()) for _ in range(3)]
 
-    assert [one.code for one in verdicts] == ["CREDENTIAL_INVALID"] * 3 and len(scripted.requests) == 3
+    assert [verdict.code for verdict in verdicts] == ["CREDENTIAL_INVALID"] * 3 and len(scripted.requests) == 3
 
 
 def test_a_command_that_could_not_be_sent_for_long_is_tried_again_as_soon_as_any_other(desk, command):
-    nobody = Brokers(Addresses(paper=f"http://127.0.0.1:{free_port()}"))
+    nobody = Brokers(Addresses(paper=f"http://127.0.0.1:{reserved_port()}"))
     dispatcher = BrokerDispatcher(nobody, Credentials(desk.deps.engine, "for-tests-only"))
 
     verdict = dispatcher.dispatch(command(attempts=9))
@@ -97,7 +97,7 @@ def test_a_command_that_could_not_be_sent_for_long_is_tried_again_as_soon_as_any
 
 
 def test_a_database_that_is_away_is_no_reason_to_doubt_what_was_sent(dispatcher, scripted, command):
-    nowhere = create_engine(f"postgresql+psycopg2://nobody@127.0.0.1:{free_port()}/none")
+    nowhere = create_engine(f"postgresql+psycopg2://nobody@127.0.0.1:{reserved_port()}/none")
     dispatcher.credentials = Credentials(nowhere, "for-tests-only")
 
     assert isinstance(dispatcher.dispatch(command()), RetryLater) and scripted.requests == []
@@ -181,7 +181,7 @@ def test_failures_of_one_organization_shut_the_way_to_the_broker_for_nobody_else
 
 
 def test_a_broker_that_cannot_be_reached_is_out_of_reach_for_all(desk, command):
-    nobody = Brokers(Addresses(paper=f"http://127.0.0.1:{free_port()}"))
+    nobody = Brokers(Addresses(paper=f"http://127.0.0.1:{reserved_port()}"))
     dispatcher = BrokerDispatcher(nobody, Credentials(desk.deps.engine, "for-tests-only"))
     for _ in range(FAILURES):
         dispatcher.dispatch(command(organization_id=uuid4()))

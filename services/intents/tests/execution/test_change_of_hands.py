@@ -1,9 +1,9 @@
-"""An order stays in the account at the broker where it was sent, whatever becomes of the credentials."""
+"""An order stays in the account at the broker where it was sent; without a usable credential a command waits."""
 
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid5
 
 import pytest
 import requests
@@ -12,26 +12,19 @@ from intents.brokers import OrderStatus
 from intents.execution import operator, recorder
 from intents.execution.client_order_id import client_order_id
 from intents.execution.credentials import derived
+from tip_testing.commands import cancel, create
+from tip_testing.waiting import eventually
 
 from .conftest import PAPER_SECRET, give_credential
 
 
-def create(symbol: str = "SIM.OPEN") -> dict[str, Any]:
-    payload = {"symbol": symbol, "order_side": "BUY", "spec": {"Market": {"quantity": "10"}}}
-    return {"command": {"type": "CREATE", "payload": payload}}
-
-
-def cancel(action: Any) -> dict[str, Any]:
-    return {"command": {"type": "CANCEL", "payload": {"ref_intent_id": action["intent_id"]}}}
-
-
 @pytest.fixture(scope="module", autouse=True)
 def executor(start: Callable[..., Any]) -> None:
-    """It asks about an unknown outcome only when a test lets it."""
-    start("executor", ASK_AFTER_SECONDS="3600")
+    """It queries an unknown outcome only when a test makes it due."""
+    start("executor", QUERY_AFTER_SECONDS="3600")
 
 
-def let_it_ask(desk: Any) -> None:
+def make_due(desk: Any) -> None:
     desk.execute("UPDATE intents.intent SET next_attempt_at = now() WHERE account_id = :account_id")
 
 
@@ -40,7 +33,7 @@ def reconciler(start: Callable[..., Any]) -> Any:
     """Only where a test wants it: it would find out what an unknown outcome is before anybody has queried it."""
     worker = start("reconciler")
     yield worker
-    worker.stop()
+    worker.end()
 
 
 @pytest.fixture
@@ -50,7 +43,7 @@ def state() -> Callable[..., Any]:
 
 def of_desk(desk: Any, paper: Any) -> list[Any]:
     ours = {client_order_id(row["id"]) for row in desk.rows("action")}
-    return [one for one in paper.ledger() if one["client_order_id"] in ours]
+    return [order for order in paper.ledger() if order["client_order_id"] in ours]
 
 
 def test_an_unknown_outcome_is_queried_under_the_credential_of_the_send(desk, paper, reaches):
@@ -58,7 +51,7 @@ def test_an_unknown_outcome_is_queried_under_the_credential_of_the_send(desk, pa
     reaches(intent, "SUBMITTED")
 
     give_credential(desk, "another-account")
-    let_it_ask(desk)
+    make_due(desk)
     state = reaches(intent, "ACCEPTED", "FILLED", seconds=60)
 
     [order] = of_desk(desk, paper)
@@ -66,11 +59,11 @@ def test_an_unknown_outcome_is_queried_under_the_credential_of_the_send(desk, pa
 
 
 def test_a_cancel_reaches_the_order_where_it_is(desk, paper, reaches):
-    intent = desk.created(create())
+    intent = desk.created(create("SIM.OPEN"))
     reaches(intent, "ACCEPTED")
     give_credential(desk, "another-account")
 
-    desk.created(cancel(intent))
+    desk.created(cancel(intent["intent_id"]))
 
     reaches(intent, "CANCELED", seconds=60)
     assert [order["status"] for order in of_desk(desk, paper)] == ["canceled"]
@@ -90,10 +83,10 @@ def test_what_is_filled_under_a_former_credential_is_seen(desk, paper, reaches):
     assert reaches(intent, "FILLED", seconds=60)["filled_quantity"] == "5"
 
 
-def test_a_credential_under_which_nothing_can_have_been_sent_binds_nothing(new_desk, paper, eventually):
+def test_a_credential_under_which_nothing_can_have_been_sent_binds_nothing(new_desk, paper):
     """An executor was killed after its claim, when the account had no usable credential yet."""
     desk = new_desk(broker="alpaca")
-    intent = desk.created(create())
+    intent = desk.created(create("SIM.OPEN"))
     eventually(lambda: [row["credential"] for row in desk.rows("broker_order")] == ["derived"])
     desk.execute(
         "UPDATE intents.intent SET submit_started_at = now() - interval '1 minute' WHERE account_id = :account_id"
@@ -105,14 +98,14 @@ def test_a_credential_under_which_nothing_can_have_been_sent_binds_nothing(new_d
     assert [order["posts"] for order in of_desk(desk, paper)] == [1] and intent["id"]
 
 
-def test_a_cancel_waits_for_a_credential_that_is_on_its_way_into_the_vault(new_desk, paper, state, eventually):
+def test_a_cancel_waits_for_a_credential_that_is_on_its_way_into_the_vault(new_desk, paper, state):
     desk = new_desk(broker="alpaca")
     give_credential(desk, f"first of {desk.account_id}")
-    intent = desk.created(create())
+    intent = desk.created(create("SIM.OPEN"))
     eventually(lambda: state(desk, intent)["status"] == "ACCEPTED")
     desk.execute("UPDATE accounts.credential SET status = 'pending' WHERE account_id = :account_id")
 
-    desk.created(cancel(intent))
+    desk.created(cancel(intent["intent_id"]))
     eventually(lambda: state(desk, intent)["reason_code"] == "CREDENTIAL_MISSING")
     desk.execute("UPDATE accounts.credential SET status = 'active' WHERE account_id = :account_id")
 
@@ -121,14 +114,14 @@ def test_a_cancel_waits_for_a_credential_that_is_on_its_way_into_the_vault(new_d
 
 
 @pytest.fixture
-def out_of_reach(new_desk: Any, eventually: Any, state: Any) -> tuple[Any, Any]:
+def out_of_reach(new_desk: Any, state: Any) -> tuple[Any, Any]:
     """A desk with a command whose outcome is unknown, and a credential that now opens another account."""
     desk = new_desk(broker="alpaca")
     give_credential(desk, f"first of {desk.account_id}")
     intent = desk.created(create("SIM.TIMEOUT_AFTER_ACCEPT"))
     eventually(lambda: state(desk, intent)["status"] == "SUBMITTED")
     give_credential(desk, f"second of {desk.account_id}", version=2)
-    let_it_ask(desk)
+    make_due(desk)
     eventually(lambda: state(desk, intent)["reason_code"] == "OPERATOR_REQUIRED", 60)
     return desk, intent
 
@@ -138,7 +131,7 @@ def test_what_no_credential_can_query_waits_for_an_operator_and_is_sent_to_no_ot
 
     assert [order["posts"] for order in of_desk(desk, paper)] == [1]
     assert state(desk, intent)["outcome"] == "unknown"
-    [listed] = [one for one in operator.unresolved(desk.deps.engine) if one.account_id == desk.account_id]
+    [listed] = [found for found in operator.unresolved(desk.deps.engine) if found.account_id == desk.account_id]
     assert listed.client_order_id == client_order_id(UUID(intent["id"])) and listed.broker_account
 
 
@@ -190,10 +183,10 @@ def test_an_operator_says_that_there_is_no_order(out_of_reach, state):
 
 
 @pytest.mark.usefixtures("reconciler")
-def test_an_accepted_order_that_no_credential_can_query_waits_for_an_operator(new_desk, paper, state, eventually):
+def test_an_accepted_order_that_no_credential_can_query_waits_for_an_operator(new_desk, paper, state):
     desk = new_desk(broker="alpaca")
     give_credential(desk, f"first of {desk.account_id}")
-    intent = desk.created(create())
+    intent = desk.created(create("SIM.OPEN"))
     eventually(lambda: state(desk, intent)["status"] == "ACCEPTED")
     give_credential(desk, f"second of {desk.account_id}", version=2)
     eventually(lambda: state(desk, intent)["reason_code"] == "OPERATOR_REQUIRED", 60)
@@ -208,38 +201,36 @@ def test_an_accepted_order_that_no_credential_can_query_waits_for_an_operator(ne
 
 
 @pytest.mark.usefixtures("reconciler")
-def test_an_open_order_of_a_deleted_account_waits_for_an_operator(desk, reaches, eventually):
-    intent = desk.created(create())
+def test_an_open_order_of_a_deleted_account_waits_for_an_operator(desk, reaches):
+    intent = desk.created(create("SIM.OPEN"))
     reaches(intent, "ACCEPTED")
 
     desk.execute("UPDATE accounts.account SET deleted_at = now() WHERE id = :account_id")
 
     eventually(lambda: [row["reason_code"] for row in desk.rows("intent")] == ["OPERATOR_REQUIRED"], 60)
-    [listed] = [one for one in operator.unresolved(desk.deps.engine) if one.account_id == desk.account_id]
+    [listed] = [found for found in operator.unresolved(desk.deps.engine) if found.account_id == desk.account_id]
     assert listed.type == "ORDER" and listed.broker_order_id
 
 
 def test_an_open_order_of_an_ended_intent_is_listed_until_it_has_ended(desk, reaches):
-    intent = desk.created(create())
+    intent = desk.created(create("SIM.OPEN"))
     accepted = reaches(intent, "ACCEPTED")
     desk.execute("UPDATE intents.intent SET status = 'CANCELED' WHERE account_id = :account_id")
 
-    [listed] = [one for one in operator.unresolved(desk.deps.engine) if one.account_id == desk.account_id]
+    [listed] = [found for found in operator.unresolved(desk.deps.engine) if found.account_id == desk.account_id]
     assert listed.type == "UNWANTED" and listed.broker_order_id == accepted["broker_order_id"]
     found = operator.Found(accepted["broker_order_id"], OrderStatus.CANCELED, Decimal(4), Decimal(100))
     operator.resolve(desk.deps.engine, listed.client_order_id, found, "canceled by telephone")
 
     assert reaches(intent, "CANCELED")["filled_quantity"] == "4"
-    assert desk.account_id not in [one.account_id for one in operator.unresolved(desk.deps.engine)]
+    assert desk.account_id not in [found.account_id for found in operator.unresolved(desk.deps.engine)]
 
 
 @pytest.mark.usefixtures("reconciler")
-def test_an_order_that_surfaces_after_its_intent_has_ended_is_logged_and_canceled(
-    desk, paper, hold_back, reaches, eventually
-):
+def test_an_order_that_surfaces_after_its_intent_has_ended_is_logged_and_canceled(desk, paper, hold_back, reaches):
     """Sent by an executor that died, canceled, not found at the broker for long enough, and there all the same."""
     with hold_back():
-        intent = desk.created(create())
+        intent = desk.created(create("SIM.OPEN"))
         name = client_order_id(UUID(intent["id"]))
         desk.execute(
             "INSERT INTO intents.broker_order (account_id, client_order_id, intent_id, action_sequence, status, "
@@ -250,7 +241,7 @@ def test_an_order_that_surfaces_after_its_intent_has_ended_is_logged_and_cancele
         desk.execute(
             "UPDATE intents.intent SET submit_started_at = now() - interval '1 minute' WHERE account_id = :account_id"
         )
-        desk.created(cancel(intent))
+        desk.created(cancel(intent["intent_id"]))
     assert reaches(intent, "CANCELED", seconds=60)["reason_code"] == "NOT_FOUND_AT_BROKER"
 
     keys = derived(desk.account_id, PAPER_SECRET)
@@ -262,7 +253,34 @@ def test_an_order_that_surfaces_after_its_intent_has_ended_is_logged_and_cancele
     eventually(lambda: [order["status"] for order in of_desk(desk, paper)] == ["canceled"], 60)
 
     def events() -> list[Any]:
-        return [row for row in desk.rows("broker_event") if row["payload"].get("reason_code") == "ORDER_AFTER_END"]
+        return [row for row in desk.rows("account_event") if row["payload"].get("reason_code") == "ORDER_AFTER_END"]
 
     assert {row["to_status"] for row in eventually(events)} == {"CANCELED"}
     assert reaches(intent, "CANCELED")["reason_code"] == "ORDER_AFTER_END"
+
+
+def test_a_refused_credential_parks_the_intent_and_is_reported_to_accounts_and_a_new_one_frees_it(new_desk):
+    desk = new_desk(broker="alpaca")
+    give_credential(desk, "INVALID-key")
+    intent = desk.created(create("SIM.OPEN"))
+
+    def state() -> Any:
+        return desk.get(f"/{intent['intent_id']}").json["state"]
+
+    eventually(lambda: state()["reason_code"] == "CREDENTIAL_INVALID")
+    assert state()["status"] == "PENDING"
+    [event] = [row for row in desk.outbox() if row["event_type"] == "credential.invalid"]
+    assert event["payload"]["credential_id"] == str(uuid5(desk.account_id, "credential"))
+    assert "mine" not in str(event["payload"])
+
+    give_credential(desk, "valid-key", version=2)
+    eventually(lambda: state()["status"] == "ACCEPTED")
+    assert state()["reason_code"] is None
+
+
+def test_an_account_without_a_credential_waits_for_one(new_desk):
+    desk = new_desk(broker="alpaca")
+    intent = desk.created(create("SIM.OPEN"))
+
+    eventually(lambda: desk.get(f"/{intent['intent_id']}").json["state"]["reason_code"] == "CREDENTIAL_MISSING")
+    assert desk.get(f"/{intent['intent_id']}").json["state"]["status"] == "PENDING"

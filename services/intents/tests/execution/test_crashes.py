@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 import redis
 
+from tip_testing.commands import create
+from tip_testing.waiting import eventually
+
 STEPS = (
     "executor.after_claim",
     "executor.before_send",
@@ -18,14 +21,9 @@ STEPS = (
 )
 
 
-def create() -> dict[str, Any]:
-    payload = {"symbol": "SIM.OPEN", "order_side": "BUY", "spec": {"Market": {"quantity": "1"}}}
-    return {"command": {"type": "CREATE", "payload": payload}}
-
-
 @pytest.fixture
 def credulous_broker(paper: Any) -> Iterator[None]:
-    """Takes the same client order id twice, so that only asking first can save us."""
+    """Takes the same client order id twice, so that only a query first can save us."""
     paper.faults(accept_duplicate_client_order_ids=True)
     yield
     paper.faults()
@@ -43,18 +41,17 @@ def survivor(start: Any) -> Callable[[], None]:
 
 
 @pytest.mark.usefixtures("credulous_broker")
-def test_a_kill_at_any_step_neither_loses_nor_doubles_an_order(desk, start, survivor, orders, reaches, eventually):
+def test_a_kill_at_any_step_neither_loses_nor_doubles_an_order(desk, start, survivor, orders, reaches):
     doomed = [start("executor", wait=False, TIP_CRASH_AT=step) for step in STEPS]
     intents = []
 
     def all_dead() -> bool:
         # Work for those that are left: one intent, one victim.
-        intents.append(desk.created(create()))
-        time.sleep(0.1)
-        return all(one.process.poll() is not None for one in doomed)
+        intents.append(desk.created(create("SIM.OPEN", "1")))
+        return all(worker.returncode() is not None for worker in doomed)
 
-    eventually(all_dead, 90)
-    assert [one.process.returncode for one in doomed] == [-signal.SIGKILL] * len(STEPS)
+    eventually(all_dead, 90, every=0.1)
+    assert [worker.returncode() for worker in doomed] == [-signal.SIGKILL] * len(STEPS)
 
     survivor()
     for intent in intents:
@@ -62,28 +59,28 @@ def test_a_kill_at_any_step_neither_loses_nor_doubles_an_order(desk, start, surv
     assert len(orders()) == len(intents)
 
 
-def test_a_frozen_executor_that_wakes_up_sends_nothing(desk, start, survivor, orders, reaches, eventually):
+def test_a_frozen_executor_that_wakes_up_sends_nothing(desk, start, survivor, orders, reaches):
     survivor()
-    intent = _taken_by_one_that_freezes(desk, start, eventually)
+    intent = _taken_by_one_that_freezes(desk, start)
     taken_over = reaches(intent, "ACCEPTED")  # by the other one
 
     frozen = start.frozen
-    frozen.signal(signal.SIGCONT)
-    eventually(lambda: not _is_stopped(frozen.pid))
+    frozen.thaw()
+    eventually(lambda: not frozen.is_frozen())
     with hold_others(start, frozen):
-        reaches(desk.created(create()), "ACCEPTED")  # by the one that was frozen: it is at work again
+        reaches(desk.created(create("SIM.OPEN", "1")), "ACCEPTED")  # by the one that was frozen: it is at work again
 
-    first = next(one for one in orders() if one["order_id"] == taken_over["broker_order_id"])
+    first = next(order for order in orders() if order["order_id"] == taken_over["broker_order_id"])
     assert first["posts"] == 1, "what it had in hand has become too old to be sent"
-    assert len(orders()) == 2 and frozen.process.poll() is None
+    assert len(orders()) == 2 and frozen.returncode() is None
 
 
-def test_a_halt_is_obeyed_by_an_executor_that_was_frozen_before_it(desk, start, orders, reaches, eventually):
+def test_a_halt_is_obeyed_by_an_executor_that_was_frozen_before_it(desk, start, orders, reaches):
     """The age of what it knows counts from before the claim, and goes on while the process is stopped."""
     for other in start.started:
-        other.stop()
+        other.end()
     vars(start).pop("survivor", None)
-    intent = _taken_by_one_that_freezes(desk, start, eventually)
+    intent = _taken_by_one_that_freezes(desk, start)
     desk.execute(
         "INSERT INTO controls.account_switch (account_id, organization_id, trading_state) "
         "VALUES (:account_id, :organization_id, 'HALTED')",
@@ -91,7 +88,7 @@ def test_a_halt_is_obeyed_by_an_executor_that_was_frozen_before_it(desk, start, 
     )
     time.sleep(2.5)  # longer than facts may be old
 
-    start.frozen.signal(signal.SIGCONT)
+    start.frozen.thaw()
 
     assert reaches(intent, "DENIED", seconds=60)["reason_code"] == "TRADING_HALTED"
     assert orders() == []
@@ -99,30 +96,25 @@ def test_a_halt_is_obeyed_by_an_executor_that_was_frozen_before_it(desk, start, 
 
 @contextmanager
 def hold_others(start: Callable[..., Any], but: Any) -> Iterator[None]:
-    others = [one for one in start.started if one.process.poll() is None and one is not but]
-    for one in others:
-        one.signal(signal.SIGSTOP)
+    others = [worker for worker in start.started if worker.returncode() is None and worker is not but]
+    for worker in others:
+        worker.freeze()
     yield
-    for one in others:
-        one.signal(signal.SIGCONT)
+    for worker in others:
+        worker.thaw()
 
 
-def _taken_by_one_that_freezes(desk: Any, start: Callable[..., Any], eventually: Callable[..., Any]) -> Any:
+def _taken_by_one_that_freezes(desk: Any, start: Callable[..., Any]) -> Any:
     """The others are stopped for as long as it takes the doomed one to take the intent."""
-    others = [one for one in start.started if one.process.poll() is None]
-    for one in others:
-        one.signal(signal.SIGSTOP)
+    others = [worker for worker in start.started if worker.returncode() is None]
+    for worker in others:
+        worker.freeze()
     start.frozen = start("executor", TIP_STOP_AT="executor.before_send")
-    intent = desk.created(create())
-    eventually(lambda: _is_stopped(start.frozen.pid))
-    for one in others:
-        one.signal(signal.SIGCONT)
+    intent = desk.created(create("SIM.OPEN", "1"))
+    eventually(start.frozen.is_frozen)
+    for worker in others:
+        worker.thaw()
     return intent
-
-
-def _is_stopped(pid: int) -> bool:
-    with open(f"/proc/{pid}/stat") as status:
-        return status.read().rpartition(")")[2].split()[0] == "T"
 
 
 def test_an_emptied_queue_loses_nothing(desk, platform, survivor, orders, reaches):
@@ -130,9 +122,9 @@ def test_an_emptied_queue_loses_nothing(desk, platform, survivor, orders, reache
     intents = []
     with redis.Redis.from_url(platform.redis_url) as queue:
         for _ in range(20):
-            intents.append(desk.created(create()))
+            intents.append(desk.created(create("SIM.OPEN", "1")))
             queue.flushall()
 
     for intent in intents:
         reaches(intent, "ACCEPTED")
-    assert sorted(one["posts"] for one in orders()) == [1] * len(intents)
+    assert sorted(order["posts"] for order in orders()) == [1] * len(intents)

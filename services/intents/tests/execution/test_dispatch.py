@@ -91,7 +91,7 @@ class Market:
 
     def find(self, client_order_id: str) -> Order | None:
         self._do("find", client_order_id)
-        return next((one for one in self.orders.values() if one.client_order_id == client_order_id), None)
+        return next((order for order in self.orders.values() if order.client_order_id == client_order_id), None)
 
     def order(self, broker_order_id: str) -> Order | None:
         self._do("order", broker_order_id)

@@ -18,7 +18,7 @@ A, B, C = (UUID(int=number) for number in range(1, 4))
 
 @dataclass(frozen=True)
 class Piece:
-    """As much of a command as taking turns looks at."""
+    """The part of a command that the limiter reads."""
 
     organization_id: UUID
     account_id: UUID = field(default_factory=uuid4)
@@ -48,19 +48,19 @@ def test_organizations_that_come_one_after_the_other_and_take_all_they_can_leave
 def test_in_whatever_order_places_are_taken_the_last_one_goes_to_an_organization_that_has_none(data):
     places, organizations = data.draw(st.integers(1, 40), "places"), data.draw(st.integers(1, 8), "organizations")
     held = [0] * organizations
-    while takers := [each for each in range(organizations) if may_take_another(held[each], places - sum(held))]:
+    while takers := [number for number in range(organizations) if may_take_another(held[number], places - sum(held))]:
         taker = data.draw(st.sampled_from(takers), "taker")
         assert places - sum(held) > 1 or held[taker] == 0
         held[taker] += 1
 
     assert sum(held) == places or all(held), "nobody has none while there is a place"
-    assert not any(may_take_another(each, 1) for each in held if each), "one that is given back is for who has none"
+    assert not any(may_take_another(count, 1) for count in held if count), "one that is given back is for who has none"
 
 
 @given(places=st.integers(8, 200), organizations=st.integers(1, 50))
 def test_organizations_that_take_by_turns_come_to_the_same(places, organizations):
     held = [0] * organizations
-    while takers := [each for each in range(organizations) if may_take_another(held[each], places - sum(held))]:
+    while takers := [number for number in range(organizations) if may_take_another(held[number], places - sum(held))]:
         held[min(takers, key=held.__getitem__)] += 1
 
     assert max(held) - min(held) <= 1
@@ -105,7 +105,7 @@ def test_organizations_take_turns_at_threads_and_accounts_within_them():
 def test_whatever_comes_and_goes_nobody_has_more_than_its_share_and_nothing_is_lost(data):
     threads, calls = data.draw(st.integers(1, 12), "threads"), data.draw(st.integers(1, 4), "calls")
     limiter, running, entered, ended = AccountConcurrencyLimiter(threads, calls), [], 0, 0
-    accounts = {each: [uuid4() for _ in range(3)] for each in (A, B, C)}
+    accounts = {organization_id: [uuid4() for _ in range(3)] for organization_id in (A, B, C)}
     for _ in range(data.draw(st.integers(1, 60), "steps")):
         if running and data.draw(st.booleans(), "ends"):
             running += limiter.leave(running.pop(data.draw(st.integers(0, len(running) - 1))))
@@ -124,7 +124,7 @@ def test_whatever_comes_and_goes_nobody_has_more_than_its_share_and_nothing_is_l
     assert ended == entered and limiter.blocked() == {}
 
 
-def test_what_waits_for_its_own_account_is_said_so_that_nothing_more_of_it_is_claimed():
+def test_what_waits_for_its_own_account_is_reported_so_that_nothing_more_of_it_is_claimed():
     limiter = AccountConcurrencyLimiter(threads=8, account_calls=1)
     pieces = [Piece(A, B) for _ in range(3)]
     assert [limiter.enter(piece) for piece in pieces] == [True, False, False]

@@ -15,10 +15,12 @@ from intents.execution.client_order_id import client_order_id
 from intents.execution.credentials import Credentials
 from intents.execution.executor import Executor
 from intents.execution.model.commands import LeasedCommand
-from tip_local.processes import free_port
+from tip_testing.commands import create
+from tip_testing.ports import reserved_port
+from tip_testing.waiting import eventually
 
 from ..broker_side import accept
-from ..conftest import Desk, create
+from ..conftest import Desk
 
 LEASE_SECONDS = 600
 
@@ -41,7 +43,7 @@ def claim(desk: Desk) -> Callable[..., list[LeasedCommand]]:
 
 def counts(claimed: list[LeasedCommand], *desks: Desk) -> list[int]:
     by_organization = Counter(command.organization_id for command in claimed)
-    return [by_organization[each.organization.id] for each in desks]
+    return [by_organization[desk.organization.id] for desk in desks]
 
 
 def fill_up(desk: Desk, number: int) -> list[Any]:
@@ -65,15 +67,17 @@ def test_what_an_organization_has_waiting_is_claimed_in_its_order(nothing_due, n
     desk = new_desk()
     intents = [UUID(action["intent_id"]) for action in fill_up(desk, 6)]
 
-    claimed = [command.intent_id for _ in range(3) for command in sorted(claim(2), key=lambda each: each.created_at)]
+    claimed = [
+        command.intent_id for _ in range(3) for command in sorted(claim(2), key=lambda command: command.created_at)
+    ]
 
     assert claimed == intents
 
 
 def test_organizations_whose_turn_it_was_come_last(nothing_due, new_desk, claim):
-    desks = sorted((new_desk() for _ in range(4)), key=lambda each: each.organization.id)
-    for each in desks:
-        fill_up(each, 3)
+    desks = sorted((new_desk() for _ in range(4)), key=lambda desk: desk.organization.id)
+    for desk in desks:
+        fill_up(desk, 3)
 
     limiter = [counts(claim(2, after=desks[last].organization.id), *desks) for last in (3, 1, 0)]
 
@@ -109,10 +113,10 @@ def test_who_has_more_waiting_is_claimed_as_soon_as_a_call_ends_although_another
     assert executor._wake.is_set() == is_claimed_again
 
 
-def test_orders_of_one_organization_that_time_out_do_not_delay_those_of_others(new_desk, start, paper, eventually):
+def test_orders_of_one_organization_that_time_out_do_not_delay_those_of_others(new_desk, start, paper):
     """Six accounts of one organization with an order that never answers in every thread there is, and more waiting."""
     paper.quote("PROMPT", "9", "10")
-    port, threads = str(free_port()), 8
+    port, threads = str(reserved_port()), 8
     first = new_desk()
     attackers = [first, *(new_desk(organization=first.organization) for _ in range(5))]
     others = [new_desk() for _ in range(3)]
@@ -137,13 +141,11 @@ def test_orders_of_one_organization_that_time_out_do_not_delay_those_of_others(n
     assert after < len(names), "some of which still wait"
     circuits = requests.get(f"http://127.0.0.1:{port}/health/ready", timeout=5).json()["circuits"]
     for worker in workers:
-        worker.stop()
+        worker.end()
     assert circuits == {"paper paper": "closed"}
 
 
-def test_slow_accounts_of_one_organization_do_not_delay_the_reconciliation_of_others(
-    new_desk, start, scripted, eventually
-):
+def test_slow_accounts_of_one_organization_do_not_delay_the_reconciliation_of_others(new_desk, start, scripted):
     slow, rounds = 20, 6
     first, other = new_desk(), new_desk()
     attackers = [first, *(new_desk(organization=first.organization) for _ in range(slow - 1))]

@@ -1,7 +1,6 @@
 """What a dead executor held is taken over at once, what a live one holds is not; one without its lock sends nothing."""
 
 import signal
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,23 +13,20 @@ from intents.execution.credentials import Credentials
 from intents.execution.liveness import Liveness
 from intents.execution.model.verdicts import RetryLater
 from intents.store.connections import PreparedConnections
+from tip_testing.commands import create
+from tip_testing.processes import Running
+from tip_testing.waiting import eventually
 
-from .conftest import Worker
 from .scripted import Scripted
 
 LONG_LEASE = {"EXECUTOR_LEASE_SECONDS": "600"}
 
 
-def create(symbol: str = "SIM.OPEN") -> dict[str, Any]:
-    payload = {"symbol": symbol, "order_side": "BUY", "spec": {"Market": {"quantity": "1"}}}
-    return {"command": {"type": "CREATE", "payload": payload}}
-
-
 @pytest.fixture
-def successor(start: Any) -> Worker:
+def successor(start: Any) -> Running:
     """Runs beside the others, suspended until the test lets it go: it has its session and takes no work yet."""
     worker = start("executor", **LONG_LEASE)
-    worker.signal(signal.SIGSTOP)
+    worker.freeze()
     return worker
 
 
@@ -38,14 +34,14 @@ def successor(start: Any) -> Worker:
 def _no_executor_is_left_over(start: Any) -> Any:
     yield
     for worker in start.started:
-        worker.stop()
+        worker.end()
 
 
 def killed_at(step: str, desk: Any, start: Any) -> Any:
     """An intent whose executor was killed there."""
     victim = start("executor", TIP_CRASH_AT=step, **LONG_LEASE)
-    intent = desk.created(create())
-    assert victim.process.wait(30) == -signal.SIGKILL
+    intent = desk.created(create("SIM.OPEN", "1"))
+    assert victim.wait(30) == -signal.SIGKILL
     return intent
 
 
@@ -58,7 +54,7 @@ def test_what_a_killed_executor_had_sent_is_taken_over_long_before_its_lease_end
     desk, start, successor, orders, reaches
 ):
     intent = killed_at("executor.after_send", desk, start)
-    successor.signal(signal.SIGCONT)
+    successor.thaw()
 
     reaches(intent, "ACCEPTED", seconds=60)
 
@@ -67,7 +63,7 @@ def test_what_a_killed_executor_had_sent_is_taken_over_long_before_its_lease_end
 
 def test_what_a_killed_executor_had_not_sent_is_sent_once_by_its_successor(desk, start, successor, orders, reaches):
     intent = killed_at("executor.before_send", desk, start)
-    successor.signal(signal.SIGCONT)
+    successor.thaw()
 
     reaches(intent, "ACCEPTED", seconds=60)
 
@@ -76,13 +72,13 @@ def test_what_a_killed_executor_had_not_sent_is_sent_once_by_its_successor(desk,
 
 def test_the_lease_of_a_suspended_executor_is_not_taken(desk, start, successor, orders, reaches):
     suspended = start("executor", TIP_STOP_AT="executor.before_send", **LONG_LEASE)
-    held = desk.created(create())
-    suspended.wait_until_suspended()
+    held = desk.created(create("SIM.OPEN", "1"))
+    eventually(suspended.is_frozen)
     holder = holder_of(desk, held)
     orphan = killed_at("executor.after_send", desk, start)
 
-    successor.signal(signal.SIGCONT)
-    reaches(orphan, "ACCEPTED", seconds=60)  # so the successor has looked for leases of the dead
+    successor.thaw()
+    reaches(orphan, "ACCEPTED", seconds=60)  # so the successor has checked for leases of the dead
 
     assert holder is not None and holder_of(desk, held) == holder
     assert len(orders()) == 1
@@ -101,22 +97,22 @@ def dispatcher(desk: Any, scripted: Scripted, liveness: Liveness) -> BrokerDispa
     return BrokerDispatcher(brokers, Credentials(desk.deps.engine, "for-tests-only"), is_current=liveness.is_current)
 
 
-def terminate_session(desk: Any, holder: int, eventually: Callable[..., Any]) -> None:
+def terminate_session(desk: Any, holder: int) -> None:
     of_holder = "FROM pg_locks WHERE locktype = 'advisory' AND objid = :holder"
     desk.execute(f"SELECT pg_terminate_backend(pid) {of_holder}", holder=holder)
     eventually(lambda: not desk.execute(f"SELECT 1 {of_holder}", holder=holder).all())
 
 
 def test_an_executor_whose_session_was_terminated_does_not_send_what_it_had_claimed(
-    desk, liveness, dispatcher, scripted, eventually
+    desk, liveness, dispatcher, scripted
 ):
-    desk.created(create())
+    desk.created(create("SIM.OPEN", "1"))
     holder = liveness.holder()
     [command] = store.claim(desk.deps.connections.autocommit(), 1000, 60, holder=holder)
 
     scripted.says(200, {"id": "the account"})
 
-    terminate_session(desk, holder, eventually)
+    terminate_session(desk, holder)
     verdict = dispatcher.dispatch(command)
 
     assert isinstance(verdict, RetryLater) and [method for method, _, _ in scripted.requests] == ["GET"]
@@ -144,8 +140,8 @@ def test_a_lock_that_the_server_no_longer_has_is_replaced(liveness):
     assert liveness.holder() != holder
 
 
-def test_leases_of_a_holder_that_is_gone_are_released_and_those_of_a_live_one_are_not(desk, liveness, eventually):
-    intents = [desk.created(create()) for _ in range(2)]
+def test_leases_of_a_holder_that_is_gone_are_released_and_those_of_a_live_one_are_not(desk, liveness):
+    intents = [desk.created(create("SIM.OPEN", "1")) for _ in range(2)]
     mine = liveness.holder()
     store.claim(desk.deps.connections.autocommit(), 1, 600, holder=mine)
     store.claim(desk.deps.connections.autocommit(), 1, 600, holder=2**31 - 1)
@@ -159,7 +155,7 @@ def test_leases_of_a_holder_that_is_gone_are_released_and_those_of_a_live_one_ar
 @pytest.mark.parametrize(("lease_until", "absences"), [("NULL", 3), ("now()", 0)], ids=["answered", "left behind"])
 def test_what_the_broker_did_not_have_before_a_run_that_never_answered_says_nothing(desk, lease_until, absences):
     """That run may have sent: an order is given up only after the broker has not had it several times since."""
-    desk.created(create())
+    desk.created(create("SIM.OPEN", "1"))
     desk.execute(
         f"UPDATE intents.intent SET absences = 3, lease_until = {lease_until}, submit_started_at = now(), "
         "next_attempt_at = now() WHERE account_id = :account_id"

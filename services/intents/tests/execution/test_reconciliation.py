@@ -9,20 +9,17 @@ from typing import Any
 from uuid import uuid4
 
 from intents.brokers import Addresses, Balance, Brokers, Execution, ListingTooLong, Order, OrderStatus, Position
-from intents.execution import reconciliation, recorder, stale, store
+from intents.execution import reconciliation, recorder, store
 from intents.execution.credentials import Credentials
 from intents.execution.model.inputs import BrokerReport
 from intents.execution.model.known_orders import KnownOpenOrder, RestoredEpoch, WatchedAccount
 from intents.execution.reconciler import Reconciler
 from intents.execution.watches import Watch
+from tip_testing.commands import create
+from tip_testing.waiting import eventually
 
 from ..broker_side import accept
 from .conftest import give_credential
-
-
-def create(symbol: str = "ABC", quantity: str = "10") -> dict[str, Any]:
-    payload = {"symbol": symbol, "order_side": "BUY", "spec": {"Market": {"quantity": quantity}}}
-    return {"command": {"type": "CREATE", "payload": payload}}
 
 
 def filled(desk: Any, order: Order, total: int, position: int) -> BrokerReport:
@@ -35,17 +32,17 @@ def filled(desk: Any, order: Order, total: int, position: int) -> BrokerReport:
 
 
 def test_updates_of_several_orders_are_recorded_in_the_order_they_came(desk):
-    one, other = (accept(desk, desk.created(create())["intent_id"], f"b{number}") for number in (1, 2))
+    first, second = (accept(desk, desk.created(create("ABC"))["intent_id"], f"b{number}") for number in (1, 2))
     reports = [
-        filled(desk, one, 5, position=5),
-        filled(desk, other, 5, position=10),
-        filled(desk, one, 10, position=15),
-        filled(desk, other, 10, position=20),
+        filled(desk, first, 5, position=5),
+        filled(desk, second, 5, position=10),
+        filled(desk, first, 10, position=15),
+        filled(desk, second, 10, position=20),
     ]
 
     recorder.record(desk.deps.connections, reports)
 
-    events = sorted(desk.rows("broker_event"), key=lambda row: row["sequence"])
+    events = sorted(desk.rows("account_event"), key=lambda row: row["sequence"])
     positions = [row["payload"]["quantity"] for row in events if row["type"] == "BROKER_POSITION"]
     assert positions == ["5", "10", "15", "20"]
     assert [row["quantity"] for row in desk.rows("position")] == [20]
@@ -75,7 +72,7 @@ def save_holdings(desk: Any, shown: list[Position], funds: Balance) -> int | Non
 
 
 def test_reconciliation_finds_what_the_stream_missed_and_counts_nothing_twice(desk):
-    order = accept(desk, desk.created(create(quantity="20"))["intent_id"], "b1")
+    order = accept(desk, desk.created(create("ABC", "20"))["intent_id"], "b1")
     recorder.record(desk.deps.connections, [filled(desk, order, 5, position=5)])
     moment = datetime.now(UTC)
     listed = [Execution(f"listed-{number}", "b1", Decimal(5), Decimal(number), moment) for number in (1, 2, 3)]
@@ -87,7 +84,7 @@ def test_reconciliation_finds_what_the_stream_missed_and_counts_nothing_twice(de
         reconciliation.AccountReconciliation(desk.account_id, Shown(shown, listed), known_orders).differences(),
     )
 
-    trades = [row for row in desk.rows("broker_event") if row["type"] == "BROKER_TRADE"]
+    trades = [row for row in desk.rows("account_event") if row["type"] == "BROKER_TRADE"]
     logged = {row["broker_execution_id"]: row["payload"]["quantity"] for row in trades}
     assert logged == {"b1-5": "5", "listed-2": "5", "listed-3": "5"}
     assert [row["filled_quantity"] for row in desk.rows("intent")] == [15]
@@ -100,7 +97,7 @@ class Busy:
 
     def __init__(self, orders: list[Order], executions: list[Execution] | None = None) -> None:
         self._orders, self._executions = orders, executions or []
-        self.asked_for: list[str] = []
+        self.queried: list[str] = []
 
     def open_orders(self) -> list[Order]:
         return []
@@ -116,7 +113,7 @@ class Busy:
         raise ListingTooLong("listing_too_long")
 
     def order(self, broker_order_id: str) -> Order:
-        self.asked_for.append(broker_order_id)
+        self.queried.append(broker_order_id)
         return next(order for order in self._orders if order.broker_order_id == broker_order_id)
 
 
@@ -132,7 +129,7 @@ def ended_orders(number: int) -> list[Order]:
 
 
 def test_an_order_whose_fills_are_too_many_to_list_is_recorded_by_its_own_total(desk):
-    order = accept(desk, desk.created(create(quantity="20"))["intent_id"], "b1")
+    order = accept(desk, desk.created(create("ABC", "20"))["intent_id"], "b1")
     moment = datetime.now(UTC)
     listed = [Execution(f"listed-{number}", "b1", Decimal(5), Decimal(2), moment) for number in range(3)]
     shown = replace(
@@ -145,7 +142,7 @@ def test_an_order_whose_fills_are_too_many_to_list_is_recorded_by_its_own_total(
 
     [intent] = desk.rows("intent")
     assert (intent["status"], intent["filled_quantity"]) == ("FILLED", 20)
-    trades = [row for row in desk.rows("broker_event") if row["type"] == "BROKER_TRADE"]
+    trades = [row for row in desk.rows("account_event") if row["type"] == "BROKER_TRADE"]
     assert sum(Decimal(row["payload"]["quantity"]) for row in trades) == 20
     assert {"listed-0", "listed-1"} <= {row["broker_execution_id"] for row in trades}
 
@@ -161,14 +158,14 @@ def test_ended_orders_that_are_too_many_to_list_are_queried_one_by_one():
     found = reconciliation.AccountReconciliation(uuid4(), broker, known_orders).differences()
 
     assert [report.order for report in found] == ended
-    assert broker.asked_for == [order.broker_order_id for order in ended[Busy.LISTED :]]
+    assert broker.queried == [order.broker_order_id for order in ended[Busy.LISTED :]]
 
 
 def test_orders_made_since_a_restore_that_are_too_many_for_one_listing_are_adopted_by_several(desk):
     made, engine = ended_orders(5), desk.deps.engine
     desk.execute("INSERT INTO intents.broker_account (account_id) VALUES (:account_id)")
     credentials, records = Credentials(engine, "for-tests-only"), recorder.Recorder(desk.deps.connections)
-    reconciler = Reconciler(engine, Brokers(Addresses()), credentials, records, lambda: None, 5.0, streams=0)
+    reconciler = Reconciler(engine, Brokers(Addresses()), credentials, records, 5.0, streams=0)
     watch = Watch(WatchedAccount(desk.account_id, desk.organization.id, "paper", "paper", False, True))
     restored = RestoredEpoch(uuid4(), datetime.now(UTC))
 
@@ -181,9 +178,9 @@ def test_orders_made_since_a_restore_that_are_too_many_for_one_listing_are_adopt
     assert {row["client_order_id"] for row in desk.rows("broker_order")} == {order.client_order_id for order in made}
 
 
-def test_an_account_is_watched_until_the_broker_has_said_how_its_last_fill_left_it(desk):
+def test_an_account_is_watched_until_the_broker_has_reported_how_its_last_fill_left_it(desk):
     """Its last order was filled, and whoever watched it died before reconciling."""
-    order = accept(desk, desk.created(create(quantity="5"))["intent_id"], "b1")
+    order = accept(desk, desk.created(create("ABC", "5"))["intent_id"], "b1")
     now = datetime.now(UTC)
     ended = replace(
         order, status=OrderStatus.FILLED, filled_quantity=Decimal(5), average_price=Decimal(1), updated_at=now
@@ -194,7 +191,7 @@ def test_an_account_is_watched_until_the_broker_has_said_how_its_last_fill_left_
     def is_watched() -> bool:
         with desk.deps.engine.begin() as tx:
             watched = store.lease_accounts(tx, uuid4(), [], 0.0, None)
-        return desk.account_id in [one.account_id for one in watched]
+        return desk.account_id in [account.account_id for account in watched]
 
     assert is_watched()
     shown = [Position("ABC", Decimal(5), None, Decimal(2), None, None)]
@@ -204,8 +201,8 @@ def test_an_account_is_watched_until_the_broker_has_said_how_its_last_fill_left_
 
 
 def test_an_order_that_its_ended_intent_has_left_open_is_found_by_reconciliation(desk):
-    """Nothing of it changes at the broker: that it is open is what there is to tell."""
-    order = accept(desk, desk.created(create())["intent_id"], "b1")
+    """Nothing of it changes at the broker: that it is open is what there is to report."""
+    order = accept(desk, desk.created(create("ABC"))["intent_id"], "b1")
     desk.execute("UPDATE intents.intent SET status = 'CANCELED' WHERE account_id = :account_id")
 
     def reconcile() -> list[BrokerReport]:
@@ -218,12 +215,12 @@ def test_an_order_that_its_ended_intent_has_left_open_is_found_by_reconciliation
 
     [row] = desk.rows("broker_order")
     assert row["unwanted_since"]
-    codes = [row["payload"].get("reason_code") for row in desk.rows("broker_event")]
+    codes = [row["payload"].get("reason_code") for row in desk.rows("account_event")]
     assert codes.count("ORDER_AFTER_END") == 1
 
 
 def logged_positions(desk: Any) -> list[tuple[str, str]]:
-    events = [row for row in desk.rows("broker_event") if row["type"] == "BROKER_POSITION"]
+    events = [row for row in desk.rows("account_event") if row["type"] == "BROKER_POSITION"]
     payloads = [row["payload"] for row in sorted(events, key=lambda row: row["sequence"])]
     return [(payload["symbol"], payload["quantity"]) for payload in payloads]
 
@@ -235,11 +232,11 @@ def test_a_position_that_the_stream_did_not_show_is_logged_by_reconciliation_onc
         shown = [Position(symbol, Decimal(number), None, Decimal(2), None, None) for symbol, number in held.items()]
         return save_holdings(desk, shown, funds)
 
-    order = accept(desk, desk.created(create())["intent_id"], "b1")
+    order = accept(desk, desk.created(create("ABC"))["intent_id"], "b1")
     now = datetime.now(UTC)
     seen = replace(order, filled_quantity=Decimal(4), average_price=Decimal(1), updated_at=now)
     recorder.record(desk.deps.connections, [BrokerReport(desk.account_id, seen, now)])
-    assert logged_positions(desk) == [], "the broker has not said how it stands"
+    assert logged_positions(desk) == [], "the broker has not reported how it stands"
 
     assert reconcile(ABC=4) is not None and reconcile(ABC=4) is None
     assert logged_positions(desk) == [("ABC", "4")]
@@ -248,11 +245,11 @@ def test_a_position_that_the_stream_did_not_show_is_logged_by_reconciliation_onc
     assert reconcile(ABC=9) is None, "the stream has shown that"
     assert reconcile(XYZ=1) is not None and reconcile(XYZ=1) is None
     assert logged_positions(desk) == [("ABC", "4"), ("ABC", "9"), ("ABC", "0"), ("XYZ", "1")]
-    sequences = sorted(row["sequence"] for table in ("action", "broker_event") for row in desk.rows(table))
+    sequences = sorted(row["sequence"] for table in ("action", "account_event") for row in desk.rows(table))
     assert sequences == list(range(1, len(sequences) + 1))
 
 
-def test_reconciliation_waits_as_long_as_the_broker_wishes(desk, start, scripted, eventually):
+def test_reconciliation_waits_as_long_as_the_broker_wishes(desk, start, scripted):
     scripted.says(429, {"message": "slow down"}, Retry_After="600")
     accept(desk, desk.created(create("SIM.OPEN"))["intent_id"], "b1")
     reconciler = start("reconciler", PAPER_BROKER_URL=scripted.url, RECONCILE_SECONDS="0.1")
@@ -262,12 +259,12 @@ def test_reconciliation_waits_as_long_as_the_broker_wishes(desk, start, scripted
 
     eventually(queries)
     time.sleep(2)
-    reconciler.stop()
+    reconciler.end()
 
     assert len(queries()) == 1
 
 
-def test_a_credential_that_is_refused_by_the_broker_is_reported_to_accounts_once(new_desk, start, scripted, eventually):
+def test_a_credential_that_is_refused_by_the_broker_is_reported_to_accounts_once(new_desk, start, scripted):
     scripted.says(401, {"message": "request is not authorized"})
     desk = new_desk(broker="alpaca")
     give_credential(desk, "was-good-yesterday")
@@ -283,21 +280,3 @@ def test_a_credential_that_is_refused_by_the_broker_is_reported_to_accounts_once
 
     [row] = events_of_credential()
     assert row["payload"]["account_id"] == str(desk.account_id) and row["payload"]["version"] == 1
-
-
-def test_orders_of_a_deleted_account_do_not_keep_others_from_being_canceled(new_desk, monkeypatch):
-    monkeypatch.setattr(stale, "BATCH", 1)
-    deleted, living = new_desk(), new_desk()
-    for desk in (deleted, living):
-        accept(desk, desk.created(create("SIM.OPEN"))["intent_id"], f"b-{desk.account_id}")
-        desk.execute("UPDATE intents.intent SET accepted_at = now() - interval '1 hour' WHERE account_id = :account_id")
-        desk.execute(
-            "INSERT INTO controls.symbol_time (account_id, symbol, organization_id, stale_order_millis) "
-            "VALUES (:account_id, 'SIM.OPEN', :organization_id, 1000)",
-            organization_id=desk.organization.id,
-        )
-    deleted.execute("UPDATE accounts.account SET deleted_at = now() WHERE id = :account_id")
-
-    assert stale.cancel_stale(living.deps) == 1
-
-    assert [row["status"] for row in living.rows("intent")] == ["PENDING_CANCEL"]

@@ -12,13 +12,10 @@ from chassis import db
 from intents.execution.client_order_id import client_order_id
 from intents.execution.credentials import derived
 from intents.store.epochs import begin_epoch
+from tip_testing.commands import create
+from tip_testing.waiting import eventually
 
 from .conftest import PAPER_SECRET
-
-
-def create(symbol: str = "SIM.OPEN") -> dict[str, Any]:
-    payload = {"symbol": symbol, "order_side": "BUY", "spec": {"Market": {"quantity": "10"}}}
-    return {"command": {"type": "CREATE", "payload": payload}}
 
 
 def post(paper: Any, desk: Any, name: str) -> None:
@@ -33,7 +30,7 @@ def post(paper: Any, desk: Any, name: str) -> None:
 def _no_process_is_left_over(start: Any) -> Any:
     yield
     for worker in start.started:
-        worker.stop()
+        worker.end()
 
 
 @pytest.fixture
@@ -48,16 +45,16 @@ def restore(platform: Any) -> Callable[[], None]:
 
 
 def test_an_account_without_open_intents_is_compared_with_its_broker_and_unknown_orders_are_adopted(
-    desk, paper, start, restore, eventually
+    desk, paper, start, restore
 ):
     name = "tip-" + "0" * 31 + "1"
     post(paper, desk, name)  # by an intent of which the restored log knows nothing
-    assert desk.rows("broker_event") == []
+    assert desk.rows("account_event") == []
 
     restore()
     start("reconciler")
 
-    [row] = eventually(lambda: [row for row in desk.rows("broker_event") if row["type"] == "BROKER_ORDER"], 60)
+    [row] = eventually(lambda: [row for row in desk.rows("account_event") if row["type"] == "BROKER_ORDER"], 60)
     assert row["payload"]["reason_code"] == "ADOPTED" and row["intent_id"] is None
     assert [order["client_order_id"] for order in desk.rows("broker_order")] == [name]
     eventually(lambda: [account["epoch"] for account in desk.rows("broker_account")] != [None])
@@ -65,11 +62,11 @@ def test_an_account_without_open_intents_is_compared_with_its_broker_and_unknown
 
 @pytest.mark.parametrize("reconciled_first", [True, False])
 def test_what_the_restored_log_does_not_know_to_be_sent_is_queried_before_it_is_sent(
-    reconciled_first, desk, paper, start, restore, hold_back, reaches, orders, eventually
+    reconciled_first, desk, paper, start, restore, hold_back, reaches, orders
 ):
     paper.faults(accept_duplicate_client_order_ids=True)  # so that only the query can save us
     with hold_back():
-        intent = desk.created(create())
+        intent = desk.created(create("SIM.OPEN"))
         post(paper, desk, client_order_id(UUID(intent["id"])))  # after the moment to which the log was restored
         restore()
         if reconciled_first:

@@ -17,6 +17,7 @@ from intents.execution.reconciler import Reconciler
 from intents.execution.recorder import Recorder
 from intents.execution.watches import Watch
 from intents.store.connections import PreparedConnections
+from tip_testing.waiting import eventually
 
 A, B, C = (UUID(int=number) for number in range(1, 4))
 STREAMS = 8
@@ -53,7 +54,7 @@ def reconciler(quiet: Quiet) -> Iterator[Reconciler]:
     nowhere = create_engine("postgresql+psycopg2://nobody@127.0.0.1/none")
     brokers = Brokers(Addresses(), {("paper", "paper"): lambda _addresses: quiet})
     credentials, recorder = Credentials(nowhere, "for-tests-only"), Recorder(PreparedConnections(nowhere))
-    made = Reconciler(nowhere, brokers, credentials, recorder, lambda: None, every_seconds=5.0, streams=STREAMS)
+    made = Reconciler(nowhere, brokers, credentials, recorder, every_seconds=5.0, streams=STREAMS)
     yield made
     for watch in made._watches.values():
         watch.end_stream()
@@ -64,14 +65,14 @@ def watch(reconciler: Reconciler, organization_id: UUID, accounts: int) -> None:
     for _ in range(accounts):
         account_id = uuid4()
         pair = KeyPair(DERIVED, None, {"key_id": str(account_id), "secret_key": "mine"})
-        reconciler.credentials._known[account_id] = (float("inf"), pair)
+        reconciler.credentials._cached[account_id] = (float("inf"), pair)
         watched = WatchedAccount(account_id, organization_id, "paper", "paper", is_urgent=False, is_restored=False)
         reconciler._watches[account_id] = Watch(watched)
     reconciler._open_streams()
 
 
 def streams(reconciler: Reconciler) -> list[int]:
-    held = Counter(each.account.organization_id for each in reconciler._watches.values() if each.stream)
+    held = Counter(watch.account.organization_id for watch in reconciler._watches.values() if watch.stream)
     return [held[organization_id] for organization_id in (A, B, C)]
 
 
@@ -86,12 +87,12 @@ def test_streams_that_are_held_for_long_are_shared_with_whoever_comes_later(reco
     assert sorted(streams(reconciler)) == [2, 3, 3]
 
 
-def test_a_stream_that_is_given_up_ends_and_the_others_go_on(reconciler, quiet, eventually):
+def test_a_stream_that_is_given_up_ends_and_the_others_go_on(reconciler, quiet):
     def open_streams() -> set[str]:
         return set(+quiet.open)
 
     def held() -> set[str]:
-        return {str(account_id) for account_id, each in reconciler._watches.items() if each.stream}
+        return {str(account_id) for account_id, watch in reconciler._watches.items() if watch.stream}
 
     watch(reconciler, A, 20)
     eventually(lambda: open_streams() == held())
@@ -109,17 +110,17 @@ def test_the_quietest_stream_is_the_one_that_is_given_up(reconciler):
     quietest.active_at = 0.0
     watch(reconciler, B, 3)
 
-    assert quietest.stream is None and sum(each.stream is not None for each in others) == 4
+    assert quietest.stream is None and sum(watch.stream is not None for watch in others) == 4
 
 
 def test_once_shared_streams_stay_where_they_are(reconciler):
     for organization_id in (A, B, C):
         watch(reconciler, organization_id, 20)
-    before = [each.stream for each in reconciler._watches.values()]
+    before = [watch.stream for watch in reconciler._watches.values()]
 
     reconciler._open_streams()
 
-    assert [each.stream for each in reconciler._watches.values()] == before
+    assert [watch.stream for watch in reconciler._watches.values()] == before
 
 
 def test_a_reconciler_without_streams_opens_none(reconciler):

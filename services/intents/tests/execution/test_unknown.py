@@ -9,19 +9,15 @@ import requests
 
 from intents.execution.client_order_id import client_order_id
 from intents.execution.credentials import derived
+from tip_testing.commands import cancel, create
 
 from .conftest import PAPER_SECRET
 
 
-def create(symbol: str = "SIM.OPEN") -> dict[str, Any]:
-    payload = {"symbol": symbol, "order_side": "BUY", "spec": {"Market": {"quantity": "10"}}}
-    return {"command": {"type": "CREATE", "payload": payload}}
-
-
 @pytest.fixture(scope="module", autouse=True)
 def executor(start: Callable[..., Any]) -> None:
-    """It asks by itself only after an hour, and no reconciler is there to find out before."""
-    start("executor", ASK_AFTER_SECONDS="3600")
+    """It queries by itself only after an hour, and no reconciler is there to find out before."""
+    start("executor", QUERY_AFTER_SECONDS="3600")
 
 
 @pytest.mark.parametrize("symbol", ["SIM.TIMEOUT_AFTER_ACCEPT", "SIM.ERROR500_AFTER_ACCEPT"])
@@ -30,7 +26,7 @@ def test_an_unknown_outcome_is_shown_and_then_settled_without_a_second_order(sym
 
     assert reaches(intent, "SUBMITTED")["outcome"] == "unknown"
     assert desk.get("/stats").json["by_status"]["SUBMITTED"] == 1
-    assert [row["payload"]["outcome"] for row in desk.rows("broker_event")] == ["unknown"]
+    assert [row["payload"]["outcome"] for row in desk.rows("account_event")] == ["unknown"]
 
     desk.execute("UPDATE intents.intent SET next_attempt_at = now() WHERE account_id = :account_id")
 
@@ -56,7 +52,7 @@ def _make_stale(desk: Any, _intent: Any) -> None:
 
 
 def _cancel(desk: Any, intent: Any) -> None:
-    desk.created({"command": {"type": "CANCEL", "payload": {"ref_intent_id": intent["intent_id"]}}})
+    desk.created(cancel(intent["intent_id"]))
 
 
 LATER = {"halted": _halt, "stale": _make_stale, "canceled": _cancel}
@@ -73,7 +69,7 @@ def left_behind(desk: Any, hold_back: Any) -> Callable[[Callable[..., None]], An
 
     def make(happens: Callable[..., None]) -> Any:
         with hold_back():
-            intent = desk.created(create())
+            intent = desk.created(create("SIM.OPEN"))
             desk.execute(
                 "UPDATE intents.intent SET submit_started_at = now() - interval '1 minute' "
                 "WHERE account_id = :account_id"
@@ -115,4 +111,4 @@ def test_what_was_sent_before_a_crash_is_found_whatever_has_happened_since(
     intent = left_behind(sent_then)
 
     assert reaches(intent, "ACCEPTED")["broker_order_id"] == orders()[0]["order_id"]
-    assert [one["posts"] for one in orders()] == [1]
+    assert [order["posts"] for order in orders()] == [1]

@@ -3,7 +3,7 @@
 Whose failure it is decides who waits. That there is no connection concerns everybody: five such failures in a row open
 the circuit that all share. Whatever goes wrong once a request was written may be the request's own doing, so it opens
 the circuit of its organization, and the shared one only when several organizations fail at the same time and they are
-most of those that have tried lately.
+most of those that have tried recently.
 
 Each pause is a quarter of the outage so far: however long the broker was away, the way is open again before another
 quarter of that time has passed, and a long outage costs few tries. While the shared circuit is open organizations try
@@ -22,7 +22,7 @@ FAILURES = 5  # in a row, before a circuit opens
 PAUSE_PART = 0.25
 SHORTEST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 15.0
-LONGEST_TRY_SECONDS = 15.0  # after which whoever passed the open circuit will not report how it went
+LONGEST_TRY_SECONDS = 15.0  # after which the result of a try through an open circuit is no longer awaited
 TURN_SECONDS = 0.5  # from one organization's try to another's, if the first has not ended
 RECENT_SECONDS = 30.0
 FORGET_SECONDS = 600.0
@@ -68,7 +68,7 @@ class Organization(Circuit):
 
     seen_at: float = 0.0
     trying_until: float = 0.0
-    """How long it is expected to say what became of its try through an open circuit."""
+    """Until when the result of its try through an open circuit is awaited."""
     last_retries: dict[bool, float] = field(default_factory=dict)
     """When the last of its waiting commands is to be retried: of the cancels, and of the others."""
 
@@ -165,7 +165,7 @@ class Breaker:
             return max(0.0, self._left(own, now))
 
     def abandon_trial(self, organization_id: UUID) -> None:
-        """Of one who passed and then had nothing to try: the next may pass instead."""
+        """The caller passed and then tried nothing: the next may pass instead."""
         with self._lock:
             own = self._ended(organization_id)
             self._show(organization_id, own)
@@ -175,7 +175,7 @@ class Breaker:
         return self._line.is_open or self._several_fail
 
     def _left(self, own: Organization, now: float) -> float:
-        """By its own circuit, and the shared one. Who has not failed lately need not wait for those who have."""
+        """By its own circuit, and the shared one. Who has not failed recently need not wait for those who have."""
         if own.trying_until > now and (open_circuits := self._open_for(own)):
             return min(own.trying_until - now, max(circuit.pause(now) for circuit in open_circuits))
         left = max(own.left(now), self._line.left(now))
@@ -194,8 +194,9 @@ class Breaker:
         self._several.fail(now)
         if self._several_fail or self._several.failures < FAILURES:
             return
-        recent = [each for each in self._organizations.values() if now - each.seen_at <= RECENT_SECONDS]
-        failing = sum(1 for each in recent if each.failures)
+        organizations = self._organizations.values()
+        recent = [organization for organization in organizations if now - organization.seen_at <= RECENT_SECONDS]
+        failing = sum(1 for organization in recent if organization.failures)
         if failing >= 2 and 2 * failing > len(recent):
             self._several_fail = True
             self._several.failing_from = now

@@ -1,8 +1,8 @@
-"""HTTP connections that ask before they write, and that bound what they read.
+"""HTTP connections that check before they write, and that bound what they read.
 
 Between deciding and writing lie a connection to be made and, if the process is suspended there, any length of time. So
-the question whether a request may still go out is put where the bytes leave: after the connection is there, before each
-piece of the request.
+whether a request may still go out is checked where the bytes leave: after the connection is there, before each piece of
+the request.
 
 A time-out of a socket is for one read of it: an answer of one byte a second never ends. So the time of the whole answer
 and its size are counted where the bytes come in, which covers headers, framing and whatever comes before the answer.

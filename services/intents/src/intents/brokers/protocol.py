@@ -20,7 +20,7 @@ class ClientIds(StrEnum):
 
     UNIQUE refuses it: an order is never doubled. HEADER answers the first order again, for a time: the same within that
     time. ECHO only repeats it in its answers, NONE not even that: after an unknown outcome nothing is sent again
-    without a definite "there is no such order", and with NONE a person has to look.
+    without a definite "there is no such order", and with NONE a person has to find out.
     """
 
     UNIQUE = "unique"
@@ -158,7 +158,7 @@ class DuplicateClientOrderId(Refused):
 
 
 class NotSent(BrokerError):
-    """Certainly not done: the broker was not reached, or said to come back later."""
+    """Certainly not done: the broker was not reached, or requested a later retry."""
 
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
         super().__init__(reason)
@@ -166,7 +166,7 @@ class NotSent(BrokerError):
 
 
 class Unreachable(NotSent):
-    """There was no connection to write to: the line or the broker is down, whoever asks and for whatever."""
+    """There was no connection to write to: the line or the broker is down, whoever calls and for whatever."""
 
 
 class RateLimited(NotSent):
@@ -174,7 +174,7 @@ class RateLimited(NotSent):
 
 
 class OutcomeUnknown(BrokerError):
-    """Perhaps done: no answer, a broken one, or an error that says nothing."""
+    """Perhaps done: no answer, a broken one, or an error that proves nothing."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

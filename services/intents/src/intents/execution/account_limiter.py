@@ -1,4 +1,4 @@
-"""Which of the claimed commands are called for: no organization and no account takes all the threads."""
+"""Which of the claimed commands may start: no organization and no account takes all the threads."""
 
 import threading
 from collections import Counter, OrderedDict, deque
@@ -25,7 +25,7 @@ class AccountConcurrencyLimiter:
         self._waiting: OrderedDict[UUID, _Accounts] = OrderedDict()
 
     def enter(self, command: LeasedCommand) -> bool:
-        """Whether it may be called for now; else `leave` gives it to whoever is done with another."""
+        """Whether it may start now; otherwise `leave` returns it once another command has ended."""
         with self._lock:
             if self._may_begin(command.organization_id, command.account_id):
                 self._begin(command)

@@ -30,10 +30,10 @@ class ExecutionConfig(Config):
     executor_lease_seconds: float = setting(
         "EXECUTOR_LEASE_SECONDS", "how long an executor has an intent to itself; above three calls", default=15.0
     )
-    ask_after_seconds: float = setting(
-        "ASK_AFTER_SECONDS", "when the broker is first queried about an unknown outcome", default=5.0
+    query_after_seconds: float = setting(
+        "QUERY_AFTER_SECONDS", "when the broker is first queried about an unknown outcome", default=5.0
     )
-    ask_every_seconds: float = setting("ASK_EVERY_SECONDS", "how often from then on", default=2.0)
+    query_every_seconds: float = setting("QUERY_EVERY_SECONDS", "how often from then on", default=2.0)
     reconcile_seconds: float = setting(
         "RECONCILE_SECONDS", "how often an account with open orders is compared with its broker", default=5.0
     )
@@ -70,7 +70,7 @@ class ExecutionConfig(Config):
 
     @property
     def query_policy(self) -> QueryPolicy:
-        return QueryPolicy(self.ask_after_seconds, self.ask_every_seconds)
+        return QueryPolicy(self.query_after_seconds, self.query_every_seconds)
 
     @property
     def addresses(self) -> Addresses:

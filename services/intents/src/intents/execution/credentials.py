@@ -24,7 +24,7 @@ from intents.execution.model.commands import DERIVED, LeasedCommand
 from intents.execution.store import credentials as store
 from intents.model.events import CREDENTIAL_INVALID
 
-REMEMBER_SECONDS = 2.0
+CACHE_SECONDS = 2.0
 PAPER = "paper"
 
 
@@ -67,35 +67,35 @@ def derived(account_id: UUID, paper_secret: str) -> dict[str, str]:
 
 @dataclass
 class Credentials:
-    """Looks up key pairs and remembers them: until a claim names another, or else for a few seconds."""
+    """Looks up key pairs and caches them: until a claim names another, or else for a few seconds."""
 
     engine: Engine
     paper_secret: str
     keyring: credential_vault.Keyring | None = None
     remote: credential_vault.Vault | None = None
-    _known: dict[UUID, tuple[float, KeyPair]] = field(default_factory=dict, init=False)
+    _cached: dict[UUID, tuple[float, KeyPair]] = field(default_factory=dict, init=False)
     _logins: dict[tuple[UUID, str], str] = field(default_factory=dict, init=False)
 
     def of(self, command: LeasedCommand) -> KeyPair:
         """The pair of the credential that the claim found to be the account's."""
-        known = self._known.get(command.account_id)
-        if known and known[1].reference == (command.credential or DERIVED):
-            return known[1]
+        cached = self._cached.get(command.account_id)
+        if cached and cached[1].reference == (command.credential or DERIVED):
+            return cached[1]
         return self._look_up(command.account_id, command.broker or "")
 
     def pair(self, account_id: UUID, broker: str) -> KeyPair:
         now = time.monotonic()
-        known = self._known.get(account_id)
-        if known and known[0] > now:
-            return known[1]
+        cached = self._cached.get(account_id)
+        if cached and cached[0] > now:
+            return cached[1]
         return self._look_up(account_id, broker)
 
     def forget(self, account_id: UUID) -> None:
-        self._known.pop(account_id, None)
+        self._cached.pop(account_id, None)
 
     def _look_up(self, account_id: UUID, broker: str) -> KeyPair:
         found = self._find(account_id, broker)
-        self._known[account_id] = (time.monotonic() + REMEMBER_SECONDS, found)
+        self._cached[account_id] = (time.monotonic() + CACHE_SECONDS, found)
         return found
 
     def broker_account(self, account_id: UUID, pair: KeyPair, broker: Broker) -> str:
@@ -118,7 +118,7 @@ class Credentials:
             yield best
 
     def forget_login(self, account_id: UUID, pair: KeyPair) -> None:
-        """What is remembered here is not recorded any more: the log was restored to an earlier state."""
+        """What is cached here is not recorded any more: the log was restored to an earlier state."""
         self._logins.pop((account_id, pair.reference), None)
 
     def _usable(self, look_up: Callable[[], KeyPair]) -> KeyPair | None:

@@ -1,6 +1,6 @@
 """One command and one broker: query before a second send, check the facts once more, send.
 
-Whatever goes wrong after a request was written leaves the outcome unknown: only an error of the request itself says
+Whatever goes wrong after a request was written leaves the outcome unknown: only an error of the request itself proves
 that nothing was done.
 """
 
@@ -220,20 +220,20 @@ def _cancel(dispatch: Dispatch) -> Verdict:
 _VERBS: dict[str, Callable[[Dispatch], Verdict]] = {"CREATE": _create, "REPLACE": _replace, "CANCEL": _cancel}
 
 
-def _read_before(command: LeasedCommand, question: Callable[[], T]) -> T:
+def _read_before(command: LeasedCommand, read: Callable[[], T]) -> T:
     """A read before the first send: that it failed does not make anything unknown."""
     try:
-        return question()
+        return read()
     except OutcomeUnknown as error:
         if command.started_before:
             raise
         raise NotSent(error.reason) from error
 
 
-def _query(question: Callable[[], T]) -> T:
-    """A read after something was written: that it failed says nothing about what was done."""
+def _query(read: Callable[[], T]) -> T:
+    """A read after something was written: that it failed proves nothing about what was done."""
     try:
-        return question()
+        return read()
     except BrokerError as error:
         raise QueryFailed(f"not_queried_{type(error).__name__}") from error
 

@@ -148,7 +148,7 @@ class Executor:
         )
         if claimed:
             taken = {command.organization_id for command in claimed}
-            self._last_turn = max(taken, key=lambda each: (each <= shares.after, each))
+            self._last_turn = max(taken, key=lambda organization_id: (organization_id <= shares.after, organization_id))
         return claimed
 
     def _begin(self, claimed: Sequence[LeasedCommand]) -> None:
@@ -166,8 +166,8 @@ class Executor:
         return max(self.threads, min(MOST_IN_FLIGHT, int(self.threads * BACKLOG_SECONDS / self._call_seconds)))
 
     def _serve(self) -> None:
-        """One thread: a command, then one that had to wait for it. Others that may begin go to threads that are free,
-        unless these have ended."""
+        """One thread: runs a command, then one that waited for it. Others that may start go to free threads, unless
+        these have ended."""
         while (command := self._todo.get()) is not None:
             mine = deque([command])
             while mine:
@@ -210,13 +210,13 @@ def listen(
 ) -> list[threading.Thread]:
     """The wake-ups: NOTIFY right after a commit, the queue a little later; polling replaces both."""
 
-    def hear() -> None:
+    def wake_on_notify() -> None:
         while not stop.is_set():
             listener.wait(SWEEP_SECONDS)
             executor.wake()
 
     threads = [
-        threading.Thread(target=hear, name="notify", daemon=True),
+        threading.Thread(target=wake_on_notify, name="notify", daemon=True),
         threading.Thread(target=queues.listen, args=(queue_url, QUEUE, executor.wake, stop), name="queue", daemon=True),
     ]
     for thread in threads:

@@ -25,7 +25,9 @@ class ClaimBudget(NamedTuple):
 
     def cuts_short(self, taken: Mapping[UUID, int]) -> bool:
         """Whether an organization may have more than it was allowed, if so much was claimed of each."""
-        at_its_allowance = (count >= self.allowances.get(each, self.of_others) for each, count in taken.items())
+        at_its_allowance = (
+            count >= self.allowances.get(organization_id, self.of_others) for organization_id, count in taken.items()
+        )
         return any(at_its_allowance) or not all(self.allowances.values())
 
 
@@ -52,11 +54,13 @@ class InFlight:
         for organization_id, count in blocked.values():
             held[organization_id] -= count
         free = max(0, most - held.total())
-        allowances = {each: max(allowance(count, free), GUARANTEED - count) for each, count in held.items()}
+        allowances = {
+            organization_id: max(allowance(count, free), GUARANTEED - count) for organization_id, count in held.items()
+        }
         enough = min(CLAIM, max(1, most // 8))
         return ClaimBudget(
             min(CLAIM, max(free, GUARANTEED)),
-            {each: max(0, count) for each, count in allowances.items()},
+            {organization_id: max(0, count) for organization_id, count in allowances.items()},
             max(allowance(0, free), GUARANTEED),
             not held or max(allowances.values()) >= enough,
         )

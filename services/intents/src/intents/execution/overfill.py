@@ -5,6 +5,7 @@ our query and the replacement is ordered once more. As soon as that is seen, the
 what is really left, or cancels it if it may not be replaced any more.
 """
 
+from threading import Event
 from uuid import UUID
 
 from chassis import logs
@@ -19,11 +20,16 @@ REASON = "OVERORDERED"
 BATCH = 100
 
 
-def reduce_overordered(deps: Deps) -> int:
-    """How many orders were found to ask for more than their intent."""
+def reduce_overordered(deps: Deps, stop: Event | None = None) -> int:
+    """How many orders were replaced or canceled because they ask for more than their intent."""
     with deps.engine.connect() as tx:
         found = overordered(tx, BATCH)
-    return sum(_reduce(deps, over.account_id, over.intent_id, over.replacements) for over in found)
+    reduced = 0
+    for over in found:
+        if stop and stop.is_set():  # each may wait for a lock: a loop that polls in between is not reported as hung
+            break
+        reduced += _reduce(deps, over.account_id, over.intent_id, over.replacements)
+    return reduced
 
 
 def _reduce(deps: Deps, account_id: UUID, intent_id: UUID, replacements: int) -> bool:

@@ -22,7 +22,6 @@ from intents.execution.liveness import Liveness
 from intents.execution.overfill import reduce_overordered
 from intents.execution.reconciler import Reconciler
 from intents.execution.recorder import Recorder
-from intents.execution.stale import cancel_stale
 from intents.model.events import EVENT_TYPES
 from intents.store import SCHEMA
 from intents.store.connections import PreparedConnections
@@ -96,17 +95,11 @@ def prepare_reconciler(config: ExecutionConfig, name: str) -> Prepared:
 
 def build_reconciler(config: ExecutionConfig, engine: Engine) -> Reconciler:
     deps = deps_of(config, engine)
-
-    def chore() -> None:
-        cancel_stale(deps)
-        reduce_overordered(deps)
-
     return Reconciler(
         engine,
         Brokers(config.addresses),
         credentials_of(config, engine),
         Recorder(deps.connections, policy=config.query_policy, publish_head=deps.hints.publish),
-        chore,
         config.reconcile_seconds,
         config.streams,
         partial(report_refused, deps.outbox),

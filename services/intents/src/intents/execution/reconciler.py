@@ -52,8 +52,6 @@ class Reconciler:
     brokers: Brokers
     credentials: Credentials
     recorder: Recorder
-    chore: Callable[[], object]
-    """Done once a second beside everything else."""
     every_seconds: float
     streams: int
     on_refused: Callable[[UUID, KeyPair], None] = lambda _account_id, _pair: None
@@ -69,7 +67,6 @@ class Reconciler:
         with ThreadPoolExecutor(RECONCILE_THREADS, thread_name_prefix="reconcile") as pool:
             while not stop.is_set():
                 self._carefully(self._renew)
-                self._carefully(self.chore)
                 self._carefully(self._follow_deleted_accounts)
                 renew_at = time.monotonic() + RENEW_SECONDS
                 while time.monotonic() < renew_at and not stop.is_set():
@@ -83,7 +80,7 @@ class Reconciler:
         unless_unavailable("intents-reconciler", step, None)
 
     def _renew(self) -> None:
-        """Keep the accounts that are ours, take those that are nobody's, let go of those that have gone quiet."""
+        """Renew the leases of our accounts, take those that nobody leases, drop those without activity."""
         now = time.monotonic()
         keep = [account_id for account_id, watch in self._watches.items() if now - watch.active_at < LINGER_SECONDS]
         mine = {account.account_id: account for account in self._lease_accounts(keep)}
@@ -166,7 +163,7 @@ class Reconciler:
         due = [watch for watch in self._watches.values() if watch.due_at <= now and not watch.is_busy]
         held = by_organization(watch for watch in self._watches.values() if watch.is_busy) if due else Counter()
         begun = 0
-        for watch in sorted(due, key=lambda each: each.due_at):
+        for watch in sorted(due, key=lambda watch: watch.due_at):
             if may_take(watch, held, RECONCILE_THREADS):
                 watch.is_busy, watch.due_at = True, now + self.every_seconds
                 held[watch.account.organization_id] += 1

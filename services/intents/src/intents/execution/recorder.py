@@ -1,6 +1,6 @@
-"""Writes what inputs make of intents: many in one transaction, as soon as there is one.
+"""Records inputs: settles the intents that they concern, many in one transaction.
 
-While a transaction is under way the next batch gathers, so one is as quick as it can be and many are cheap.
+While a transaction is under way the next batch gathers: a single input is recorded at once, and many cost little more.
 """
 
 import queue
@@ -94,9 +94,9 @@ def _settle_all(
     locked: Sequence[LockedIntent], inputs: Sequence[ExecutionInput], policy: QueryPolicy
 ) -> tuple[list[Settlement], list[BrokerReport]]:
     """Settle each intent by the inputs that concern it; and the reports that concern none, of external orders."""
-    by_intent = {(each.account_id, each.intent.id): each for each in locked}
-    by_order = {(each.account_id, key): each for each in locked for key in each.orders}
-    ranked: dict[int, list[tuple[int, ExecutionInput]]] = {id(each): [] for each in locked}
+    by_intent = {(found.account_id, found.intent.id): found for found in locked}
+    by_order = {(found.account_id, key): found for found in locked for key in found.orders}
+    ranked: dict[int, list[tuple[int, ExecutionInput]]] = {id(found): [] for found in locked}
     external: list[BrokerReport] = []
     for rank, given in enumerate(inputs):
         if isinstance(given, (DispatchResult, Resolution)):
@@ -108,7 +108,7 @@ def _settle_all(
             _count_lost_lease(found, given)
         elif isinstance(given, BrokerReport):
             external.append(given)
-    return [settle(each, ranked[id(each)], policy) for each in locked], external
+    return [settle(found, ranked[id(found)], policy) for found in locked], external
 
 
 def _count_lost_lease(locked: LockedIntent, given: ExecutionInput) -> None:
@@ -137,7 +137,7 @@ class Recorder:
         self._threads = [threading.Thread(target=self._run, name="recorder", daemon=True) for _ in range(threads)]
 
     def start(self, beat: Callable[[], object] = lambda: None) -> None:
-        """`beat` is called at every turn: it still goes round."""
+        """`beat` is called at every turn; a loop that stops calling it is reported as hung."""
         self._beat = beat
         for thread in self._threads:
             thread.start()
@@ -171,12 +171,12 @@ class Recorder:
         batch = [first]
         while len(batch) < BATCH:
             try:
-                each = self._queue.get_nowait()
+                given = self._queue.get_nowait()
             except queue.Empty:
                 break
-            if each is None:
+            if given is None:
                 return batch, True
-            batch.append(each)
+            batch.append(given)
         return batch, False
 
     def _record(self, batch: Sequence[ExecutionInput], *, patient: bool) -> None:
@@ -206,8 +206,8 @@ class Recorder:
         if len(batch) == 1:
             log.error("record_failed", account_id=str(_account(batch[0])), error=type(error).__name__, exc_info=error)
             return
-        for each in batch:
-            self._record([each], patient=True)
+        for given in batch:
+            self._record([given], patient=True)
 
 
 def _account(given: ExecutionInput) -> UUID:

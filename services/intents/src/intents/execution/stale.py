@@ -1,5 +1,6 @@
 """Orders that have been open for too long get a CANCEL from the system itself."""
 
+from threading import Event
 from uuid import UUID
 
 from chassis import logs
@@ -14,11 +15,16 @@ REASON = "STALE_ORDER"
 BATCH = 100
 
 
-def cancel_stale(deps: Deps) -> int:
-    """How many orders were found too old."""
+def cancel_stale(deps: Deps, stop: Event | None = None) -> int:
+    """How many orders were canceled because they are too old."""
     with deps.engine.connect() as tx:
         found = stale_orders(tx, BATCH)
-    return sum(_cancel(deps, stale.account_id, stale.intent_id) for stale in found)
+    canceled = 0
+    for stale in found:
+        if stop and stop.is_set():  # each may wait for a lock: a loop that polls in between is not reported as hung
+            break
+        canceled += _cancel(deps, stale.account_id, stale.intent_id)
+    return canceled
 
 
 def _cancel(deps: Deps, account_id: UUID, intent_id: UUID) -> bool:

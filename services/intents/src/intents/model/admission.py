@@ -219,11 +219,12 @@ def _passed(facts: SubmitFacts, proposed: control_rules.Command) -> dict[str, An
         raise errors.AccountNotFound
     decision = control_rules.evaluate(facts.controls, proposed, facts.now)
     if decision.refusals:
-        reasons = [one._asdict() | {"code": str(one.code)} for one in decision.refusals]
+        reasons = [refusal._asdict() | {"code": str(refusal.code)} for refusal in decision.refusals]
         raise errors.ControlRejected(reasons, proposed.symbol, facts.now)
     return {
         "decision": str(decision.decision),
         "checks": [
-            {"control": one.control, "version": one.version, "outcome": str(one.outcome)} for one in decision.checks
+            {"control": check.control, "version": check.version, "outcome": str(check.outcome)}
+            for check in decision.checks
         ],
     }

@@ -1,4 +1,4 @@
-"""What an account holds, as its broker last said."""
+"""What an account holds, as its broker last reported it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,7 +7,7 @@ from decimal import Decimal
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """`reconciled_at` is when the broker last said how it stands, `updated_at` when it last changed."""
+    """`reconciled_at` is when the broker last reported it, `updated_at` when it last changed."""
 
     symbol: str
     quantity: Decimal

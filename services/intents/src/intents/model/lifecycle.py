@@ -100,7 +100,7 @@ NEXT: Mapping[tuple[Status, Update], Status] = {
     (_S.PENDING_CANCEL, _U.ACCEPTED): _S.PENDING_CANCEL,
     (_S.PENDING_CANCEL, _U.PARTIALLY_FILLED): _S.PENDING_CANCEL,
     (_S.PENDING_CANCEL, _U.FILLED): _S.FILLED,  # the fill was already on its way
-    (_S.PENDING_CANCEL, _U.REPLACED): _S.PENDING_CANCEL,  # the replacement asked for before
+    (_S.PENDING_CANCEL, _U.REPLACED): _S.PENDING_CANCEL,  # the replacement requested before
     (_S.PENDING_CANCEL, _U.REPLACE_REJECTED): _S.PENDING_CANCEL,
     (_S.PENDING_CANCEL, _U.CANCELED): _S.CANCELED,
     (_S.PENDING_CANCEL, _U.CANCEL_REJECTED): _S.ACCEPTED,
@@ -113,7 +113,7 @@ NEXT: Mapping[tuple[Status, Update], Status] = {
     (_S.CANCELED, _U.FILLED): _S.FILLED,
     (_S.EXPIRED, _U.PARTIALLY_FILLED): _S.EXPIRED,
     (_S.EXPIRED, _U.FILLED): _S.FILLED,
-    (_S.FILLED, _U.PARTIALLY_FILLED): _S.FILLED,  # more than was asked for: shown, not hidden
+    (_S.FILLED, _U.PARTIALLY_FILLED): _S.FILLED,  # more than was ordered: shown, not hidden
     (_S.FILLED, _U.FILLED): _S.FILLED,
     (_S.REJECTED, _U.PARTIALLY_FILLED): _S.REJECTED,
     (_S.REJECTED, _U.FILLED): _S.FILLED,

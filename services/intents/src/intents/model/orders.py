@@ -1,4 +1,4 @@
-"""What can be asked for: the order kinds as data, and the three commands."""
+"""What can be requested: the order kinds as data, and the three commands."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -52,7 +52,7 @@ def apply(intent: Intent, report: Report) -> Intent | None:
 
 
 def _reason_code(intent: Intent, report: Report, status: Status) -> str | None:
-    """Why the intent is where it is: of another status, or of one that goes on, what was true before says nothing."""
+    """The report's own code. An earlier one is kept only while an intent that has ended stays as it ended."""
     has_stayed_ended = status is intent.status and status in TERMINAL
     return report.reason_code or (intent.reason_code if has_stayed_ended else None)
 
@@ -65,7 +65,7 @@ def _average(intent: Intent, last: Decimal, price: Decimal | None) -> Decimal | 
 
 
 def broker_order(intent: Intent, report: Report) -> dict[str, Any]:
-    """The event as the stream tells it; decimals are strings."""
+    """The event as the stream shows it; decimals are strings."""
     terms = intent.spec.terms
     return {
         "intent_id": str(intent.id),

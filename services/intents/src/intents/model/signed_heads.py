@@ -21,7 +21,7 @@ class SignedHead(NamedTuple):
 
     @property
     def message(self) -> bytes:
-        """What is signed: the same text in whatever time zone a database session tells the moment."""
+        """What is signed: the same text in whatever time zone a database session shows the moment."""
         signed_at = self.signed_at.astimezone(UTC).isoformat(timespec="microseconds")
         parts = (self.account_id, self.epoch, self.sequence, self.hash.hex(), signed_at)
         return "\n".join(("tip signed head 1", *map(str, parts))).encode()

@@ -1,4 +1,4 @@
-"""What is told about an account's intents, from counts of what its log says."""
+"""What is reported about an account's intents, from counts of what is in its log."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

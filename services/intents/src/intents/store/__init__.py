@@ -35,7 +35,7 @@ from intents.store.signed_heads import (
     save_signed_heads,
     stored_signature,
 )
-from intents.store.statistics import behind, counts, forget_old_keys, now, roll
+from intents.store.statistics import accounts_to_roll_up, counts, forget_old_keys, now, roll_up
 from intents.store.tables import METADATA, SCHEMA
 
 __all__ = [
@@ -53,12 +53,12 @@ __all__ = [
     "Transaction",
     "account",
     "accounts_of",
+    "accounts_to_roll_up",
     "append_amendment",
     "append_creates",
     "append_creates_in_rounds",
     "append_to_all",
     "begin_epoch",
-    "behind",
     "by_id",
     "confirm_written",
     "counts",
@@ -84,7 +84,7 @@ __all__ = [
     "publish_signing_key",
     "refuse",
     "remember",
-    "roll",
+    "roll_up",
     "save_signed_heads",
     "stored_signature",
     "with_order_facts",

@@ -143,23 +143,23 @@ def append_creates_in_rounds(tx: Transaction, pending: Sequence[PendingAction]) 
     """
     written: dict[UUID, model.Action | None] = {}
     for batch in _rounds(_with_free_keys(tx, pending)):
-        for each, action in zip(batch, _write(tx, _CREATE, batch), strict=True):
-            written[each.action.id] = action
-    return [written.get(each.action.id) for each in pending]
+        for item, action in zip(batch, _write(tx, _CREATE, batch), strict=True):
+            written[item.action.id] = action
+    return [written.get(item.action.id) for item in pending]
 
 
 def _with_free_keys(tx: Transaction, pending: Sequence[PendingAction]) -> list[PendingAction]:
     """Those without a key, and the first of each key that was free, which is taken by this."""
     firsts: dict[tuple[UUID, str], PendingAction] = {}
-    for each in pending:
-        if each.idempotency_key:
-            firsts.setdefault((each.action.account_id, each.idempotency_key.key), each)
+    for item in pending:
+        if item.idempotency_key:
+            firsts.setdefault((item.action.account_id, item.idempotency_key.key), item)
     rows = _write_rows(tx, _KEYS, list(firsts.values())) if firsts else []
     chosen = {firsts[row.account_id, row.key].action.id for row in rows}
     return [
-        each._replace(idempotency_key=None)
-        for each in pending
-        if each.idempotency_key is None or each.action.id in chosen
+        item._replace(idempotency_key=None)
+        for item in pending
+        if item.idempotency_key is None or item.action.id in chosen
     ]
 
 
@@ -167,23 +167,23 @@ def _rounds(pending: Sequence[PendingAction]) -> list[list[PendingAction]]:
     """In the order they came, no account twice in one round."""
     rounds: list[list[PendingAction]] = []
     count: Counter[UUID] = Counter()
-    for each in pending:
-        number = count[each.action.account_id]
-        count[each.action.account_id] += 1
+    for item in pending:
+        number = count[item.action.account_id]
+        count[item.action.account_id] += 1
         if number == len(rounds):
             rounds.append([])
-        rounds[number].append(each)
+        rounds[number].append(item)
     return rounds
 
 
 def _write(tx: Transaction, statement: Statement, pending: Sequence[PendingAction]) -> list[model.Action | None]:
     rows = {row.id: row for row in _write_rows(tx, statement, pending)}
-    return [_logged(each.action, rows.get(each.action.id)) for each in pending]
+    return [_logged(item.action, rows.get(item.action.id)) for item in pending]
 
 
 def _write_rows(tx: Transaction, statement: Statement, pending: Sequence[PendingAction]) -> list[Row]:
     try:
-        return tx.write(statement, (json.dumps([_values(*each) for each in pending]),))
+        return tx.write(statement, (json.dumps([_values(*item) for item in pending]),))
     except exc.OperationalError as error:
         if _waited_for_key(error):
             raise model.IdempotentRequestInFlight from error

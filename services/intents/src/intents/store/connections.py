@@ -230,12 +230,12 @@ def _row_maker(columns: tuple[str, ...]) -> Callable[[Sequence[Any]], Row]:
 
 
 def _was_closed_by_server(connection: Any) -> bool:
-    """Whether the server has sent something unasked, which is that it closes. After a write it is too late to check."""
+    """Whether the server has sent something unsolicited: that it closes. After a write it is too late to check."""
     if connection.closed:
         return True
-    unasked = select.poll()
-    unasked.register(connection.fileno(), select.POLLIN)
-    return bool(unasked.poll(0))
+    unsolicited = select.poll()
+    unsolicited.register(connection.fileno(), select.POLLIN)
+    return bool(unsolicited.poll(0))
 
 
 def _as_unknown(error: exc.DBAPIError) -> exc.DBAPIError:

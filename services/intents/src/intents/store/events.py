@@ -16,7 +16,7 @@ _TAKE_ONE_FOR_EACH = take_sequences("""
 """)
 _EVENT_FOR_ALL = text(f"""
     WITH head AS ({_TAKE_ONE_FOR_EACH})
-    INSERT INTO intents.broker_event (account_id, organization_id, sequence, id, type, payload, traceparent,
+    INSERT INTO intents.account_event (account_id, organization_id, sequence, id, type, payload, traceparent,
                                       occurred_at)
     SELECT account_id, organization_id, last_sequence, :id, :type, :payload, :traceparent, :occurred_at FROM head
     RETURNING account_id, sequence
@@ -28,7 +28,7 @@ def append_to_all(
 ) -> dict[UUID, int]:
     """The same event, which concerns no intent, in the log of each account; the sequence it has there.
 
-    The accounts are the organization's. Those deleted since the event are no longer there to be asked whose they were.
+    The accounts are the organization's. Of one that was deleted since the event the organization can no longer be read.
     """
     values = {
         "organization_id": organization_id,

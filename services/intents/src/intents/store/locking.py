@@ -16,7 +16,7 @@ _LOCK_INTENTS = Statement(
     ("uuid", "uuid[]"),
     "SELECT 1 FROM intents.intent WHERE account_id = $1 AND id = ANY($2) ORDER BY id FOR UPDATE",
 )
-# A shared lock for a moment, so that two who ask at once do not take each other for a writer.
+# A shared lock for a moment, so that two that check at once do not take each other for a writer.
 _LOCKED_ACCOUNTS = Statement(
     "intents_locked_accounts",
     ("uuid[]",),

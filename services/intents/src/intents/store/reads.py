@@ -62,13 +62,13 @@ _ACCOUNT = text("SELECT id, organization_id, environment FROM accounts_api.accou
 _ACCOUNTS = text("SELECT id FROM accounts_api.account WHERE organization_id = :organization_id")
 _HEAD = text("SELECT last_sequence, last_hash FROM intents.account_head WHERE account_id = :account_id")
 _OTHERS = text("""
-    SELECT count(*) FROM intents.broker_event
+    SELECT count(*) FROM intents.account_event
     WHERE account_id = :account_id AND sequence > :after AND sequence <= :until
 """)
 _FIRST_GAP = text("""
     SELECT min(sequence) FROM generate_series(CAST(:after AS bigint) + 1, :until) sequence
     WHERE NOT EXISTS (SELECT FROM intents.action a WHERE a.account_id = :account_id AND a.sequence = sequence.sequence)
-      AND NOT EXISTS (SELECT FROM intents.broker_event e
+      AND NOT EXISTS (SELECT FROM intents.account_event e
                       WHERE e.account_id = :account_id AND e.sequence = sequence.sequence)
 """)
 

@@ -20,7 +20,7 @@ _COUNTS = text("""
     ) AS counted GROUP BY kind, key
 """)
 _COUNTED = text("SELECT last_sequence FROM intents.statistic_head WHERE account_id = :account_id")
-_BEHIND = text("""
+_TO_ROLL_UP = text("""
     SELECT head.account_id FROM intents.account_head head
     LEFT JOIN intents.statistic_head done ON done.account_id = head.account_id
     WHERE head.last_sequence > coalesce(done.last_sequence, 0) LIMIT :limit
@@ -33,7 +33,7 @@ _LOCK = text("""
     JOIN intents.account_head head ON head.account_id = done.account_id
     WHERE done.account_id = :account_id FOR UPDATE OF done
 """)
-_ROLL = text("""
+_ROLL_UP = text("""
     INSERT INTO intents.statistic AS counted (account_id, width, bucket, kind, key, amount)
     SELECT account_id, width, date_trunc(width, moment, 'UTC') AS bucket, kind, key, sum(amount)
     FROM intents.tally, unnest(ARRAY['minute', 'hour', 'day']) AS width
@@ -52,26 +52,26 @@ _PRUNE = text("""
 def counts(tx: Connection, account_id: UUID, width: str, since: datetime | None) -> list[model.Count]:
     """Needs a transaction in which nothing moves (REPEATABLE READ): what is counted and what is not must fit together.
 
-    How far the buckets go is asked first, because the planner must know that little of the log is left.
+    How far the buckets go is queried first, because the planner must know that little of the log is left.
     """
     counted = tx.execute(_COUNTED, {"account_id": account_id}).scalar_one_or_none() or 0
     values = {"account_id": account_id, "width": width, "since": since or "-infinity", "counted": counted}
     return [model.Count(row.kind, row.key, row.amount) for row in tx.execute(_COUNTS, values)]
 
 
-def behind(tx: Connection, limit: int = 500) -> list[UUID]:
+def accounts_to_roll_up(tx: Connection, limit: int = 500) -> list[UUID]:
     """Accounts with something in the log that the buckets do not have yet."""
-    return list(tx.execute(_BEHIND, {"limit": limit}).scalars())
+    return list(tx.execute(_TO_ROLL_UP, {"limit": limit}).scalars())
 
 
-def roll(tx: Connection, account_id: UUID) -> int:
+def roll_up(tx: Connection, account_id: UUID) -> int:
     """Add the next part of the account's log to its buckets; how many sequences that was."""
     tx.execute(_BEGIN, {"account_id": account_id})
     found = tx.execute(_LOCK, {"account_id": account_id}).one()
     after = found.counted
     until = min(found.last_sequence, after + ROLLED_AT_ONCE)
     if until > after:
-        tx.execute(_ROLL, {"account_id": account_id, "after": after, "until": until})
+        tx.execute(_ROLL_UP, {"account_id": account_id, "after": after, "until": until})
         tx.execute(_DONE, {"account_id": account_id, "until": until})
         for width, kept in KEPT.items():
             tx.execute(_PRUNE, {"account_id": account_id, "width": width, "kept": kept})

@@ -129,7 +129,7 @@ position = Table(
     Column("reconciled_at", _MOMENT),
 )
 Index(
-    "position_unsaid_idx",
+    "position_unconfirmed_idx",
     position.c.account_id,
     postgresql_where=text("reconciled_at IS NULL OR reconciled_at < updated_at"),
 )
@@ -150,7 +150,7 @@ broker_account = Table(
     Column("account_id", Uuid, primary_key=True),
     Column("lease_token", Uuid),
     Column("lease_until", _MOMENT),
-    Column("looked_at", _MOMENT),
+    Column("reconciled_at", _MOMENT),
     Column("refused_credential", Text),
     Column("epoch", Uuid),
 )
@@ -188,8 +188,8 @@ broker_login = Table(
     Column("broker_account", Text, nullable=False),
     Column("created_at", _MOMENT, nullable=False, server_default=func.now()),
 )
-broker_event = Table(
-    "broker_event",
+account_event = Table(
+    "account_event",
     METADATA,
     Column("account_id", Uuid, primary_key=True),
     Column("organization_id", Uuid, nullable=False),
@@ -207,7 +207,7 @@ broker_event = Table(
     Column("created_at", _MOMENT, nullable=False, server_default=func.now()),
     CheckConstraint("type IN ('BROKER_ORDER', 'BROKER_TRADE', 'BROKER_POSITION', 'CONTROL', 'ACCOUNT')", name="type"),
     CheckConstraint("sequence > 0", name="sequence"),
-    Index("broker_event_intent_idx", "account_id", "intent_id", "sequence"),
+    Index("account_event_intent_idx", "account_id", "intent_id", "sequence"),
 )
 idempotency = Table(
     "idempotency",

@@ -1,4 +1,4 @@
-"""What nobody waits for: rolling up the statistics, expiring idempotency keys and refusals, noticing a restore."""
+"""Periodic maintenance: rolls up the statistics, expires idempotency keys and refusals, notices a restore."""
 
 from threading import Event
 
@@ -14,11 +14,11 @@ def run_maintenance(deps: Deps, refusals_kept_days: int = REFUSALS_KEPT_DAYS, st
         store.current_epoch(tx)  # for those who only read the view of it
         store.forget_old_keys(tx)
         store.prune_refusals(tx, refusals_kept_days)
-        accounts = store.behind(tx)
+        accounts = store.accounts_to_roll_up(tx)
     rolled_up = 0
     for account_id in accounts:
         if stop and stop.is_set():
             break
         with deps.engine.begin() as tx:
-            rolled_up += store.roll(tx, account_id)
+            rolled_up += store.roll_up(tx, account_id)
     return rolled_up

@@ -45,24 +45,24 @@ def visible(tx: Connection, reader: Reader) -> model.Account:
     return account
 
 
-Asked = Callable[[UUID], tuple[int, int]]
-"""Given the log epoch, says after which sequence to begin and how many are wanted, or raises what is wrong with the
-question. It is called only when the account was found to be visible: to others the question does not matter."""
+ParsePage = Callable[[UUID], tuple[int, int]]
+"""Given the log epoch, parses after which sequence the page begins and its limit, or raises what is wrong with them.
+It is called once the account was found to be visible: whoever may not see it learns nothing else."""
 
 
-def list_actions(deps: Deps, reader: Reader, asked: Asked) -> Page:
+def list_actions(deps: Deps, reader: Reader, parse_page: ParsePage) -> Page:
     with deps.engine.begin() as tx:
         account = visible(tx, reader)
         epoch = store.current_epoch(tx)
-        after, limit = asked(epoch)
+        after, limit = parse_page(epoch)
         return _page(store.page(tx, account.id, after, limit + 1), limit, epoch)
 
 
-def action_history(deps: Deps, reader: Reader, intent_id: UUID, asked: Asked) -> Page:
+def action_history(deps: Deps, reader: Reader, intent_id: UUID, parse_page: ParsePage) -> Page:
     with deps.engine.begin() as tx:
         account = visible(tx, reader)
         epoch = store.current_epoch(tx)
-        after, limit = asked(epoch)
+        after, limit = parse_page(epoch)
         actions = store.history(tx, account.id, intent_id, after, limit + 1)
         if not actions and store.latest(tx, account.id, intent_id) is None:
             raise model.IntentNotFound
@@ -78,12 +78,12 @@ def latest_action(deps: Deps, reader: Reader, intent_id: UUID) -> model.Action:
     return action
 
 
-def statistics(deps: Deps, reader: Reader, asked: Callable[[], str]) -> model.Statistics:
-    """In the time window asked for."""
+def statistics(deps: Deps, reader: Reader, parse_time_window: Callable[[], str]) -> model.Statistics:
+    """In the requested time window."""
     with _unmoving(deps) as tx:
         store.limit_statements(tx, STATEMENT_LIMIT_MS)
         account = visible(tx, reader)
-        time_window = asked()
+        time_window = parse_time_window()
         window = model.WINDOWS[time_window]
         now = store.now(tx)
         since = model.start(window, now)
@@ -120,17 +120,17 @@ def rows_to_verify(after: int, last_sequence: int) -> int:
     return max(0, min(last_sequence - after, VERIFIED_AT_ONCE))
 
 
-def verify(deps: Deps, reader: Reader, asked: Callable[[UUID, int], tuple[int, bytes]]) -> Verification:
+def verify(deps: Deps, reader: Reader, parse_link: Callable[[UUID, int], tuple[int, bytes]]) -> Verification:
     """Follow the chain of the account from a link that was found good (or its beginning), at most so many actions.
 
-    `asked`, given the log epoch and the last sequence, says after which link to begin.
+    `parse_link`, given the log epoch and the last sequence, returns the link after which to begin.
     """
     with _unmoving(deps) as tx, tx.begin():
         store.limit_statements(tx, STATEMENT_LIMIT_MS)
         account = visible(tx, reader)
         epoch = store.current_epoch(tx)
         head = store.head(tx, account.id) or (0, chain.GENESIS)
-        after, previous = asked(epoch, head[0])
+        after, previous = parse_link(epoch, head[0])
         end = chain.follow(_records(tx, account.id, after), after, previous)
         unfinished = end.broken is None and end.checked == VERIFIED_AT_ONCE
         broken = end.broken or check_tail(tx, account.id, after, end, None if unfinished else head)
@@ -158,7 +158,7 @@ def _records(tx: Connection, account_id: UUID, after: int) -> Iterator[dict[str,
     for _ in range(VERIFIED_AT_ONCE // _VERIFIED_PAGE):
         page = store.page(tx, account_id, after, _VERIFIED_PAGE)
         for action in page:
-            time.sleep(0)  # hands over the interpreter: a request beside this one asks for it some twenty times
+            time.sleep(0)  # hands over the interpreter: a request beside this one needs it some twenty times
             yield model.record(action)
         if len(page) < _VERIFIED_PAGE:
             return

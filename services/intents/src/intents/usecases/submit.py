@@ -68,13 +68,13 @@ def _outcome(deps: Deps, item: PendingSubmit, deadline: Deadline) -> Outcome:
     if isinstance(item.submission, Exception):
         return item.submission
     try:
-        return _one(deps, item.submission, item.facts, deadline)
-    except Exception as error:  # noqa: BLE001 - also an outage: what was done before it must still be told
+        return _submit_one(deps, item.submission, item.facts, deadline)
+    except Exception as error:  # noqa: BLE001 - also an outage: what was done before it must still be reported
         return error
 
 
 def _atomic(deps: Deps, pending: Sequence[PendingSubmit], deadline: Deadline) -> list[Outcome]:
-    """The first refusal in order is told at its place; an outage concerns the whole batch."""
+    """The first refusal in order is reported at its place; an outage concerns the whole batch."""
     batch = [item.submission for item in pending]
     for _ in range(ATTEMPTS):
         results: list[Result] = []
@@ -94,10 +94,10 @@ def _refused_at(deps: Deps, batch: Sequence[Submission | Exception], place: int,
     submission = batch[place]
     if isinstance(submission, Submission) and isinstance(error, model.ControlRejected):
         writing.record_refusal(deps, submission, error)
-    return [error if each == place else SiblingRefused() for each in range(len(batch))]
+    return [error if number == place else SiblingRefused() for number in range(len(batch))]
 
 
-def _one(deps: Deps, submission: Submission, facts: model.SubmitFacts | None, deadline: Deadline) -> Result:
+def _submit_one(deps: Deps, submission: Submission, facts: model.SubmitFacts | None, deadline: Deadline) -> Result:
     try:
         return _until_written(deps, submission, facts, deadline)
     except model.ControlRejected as refusal:
@@ -182,11 +182,11 @@ def _lock(
     tx: store.OpenTransaction, batch: Sequence[Submission | Exception], deadline: Deadline, *, whole_account: bool
 ) -> None:
     """Wait for locks no longer than the request may: else it is an outage."""
-    submissions = [each for each in batch if isinstance(each, Submission)]
+    submissions = [submission for submission in batch if isinstance(submission, Submission)]
     if not submissions:
         return
     account_id, caller = submissions[0].account_id, submissions[0].caller
-    references = {each.command.ref_intent_id for each in submissions}
+    references = {submission.command.ref_intent_id for submission in submissions}
     tx.limit_lock_wait(deadline.left_s)
     store.lock_intents(tx, account_id, [intent_id for intent_id in references if intent_id])
     tx.limit_lock_wait(deadline.left_s)
@@ -197,9 +197,9 @@ def _lock(
 def _coalesced(deps: Deps, pending: Sequence[PendingSubmit]) -> list[Outcome]:
     """Write the CREATEs that nothing speaks against, in one transaction that waits for a lock LOCK_WAIT_S at most."""
     decided = [_decide_at_once(item) for item in pending]
-    creates = [each for each in decided if isinstance(each, PendingAction)]
+    creates = [item for item in decided if isinstance(item, PendingAction)]
     written = iter(_append_coalesced(deps, creates) if creates else ())
-    return [next(written) if isinstance(each, PendingAction) else each for each in decided]
+    return [next(written) if isinstance(item, PendingAction) else item for item in decided]
 
 
 def _decide_at_once(item: PendingSubmit) -> PendingAction | Exception:
@@ -227,14 +227,14 @@ def _append_coalesced(deps: Deps, pending: Sequence[PendingAction]) -> list[Outc
 def _append_batch(deps: Deps, pending: Sequence[PendingAction]) -> list[Outcome]:
     """One statement if no account has two; else one transaction."""
     try:
-        if len({each.action.account_id for each in pending}) == len(pending):
+        if len({item.action.account_id for item in pending}) == len(pending):
             actions = writing.append(deps.connections.autocommit(LOCK_WAIT_S), pending)
         else:
             with deps.connections.begin(LOCK_WAIT_S) as tx:
                 actions = writing.append(tx, pending)
         outcomes: list[Outcome] = [Result(action) if action else Deferred() for action in actions]
     except CommitOutcomeUnknown:
-        outcomes = writing.confirm_each(deps, [each.action for each in pending])
+        outcomes = writing.confirm_each(deps, [item.action for item in pending])
     writing.after_commit(deps, outcomes)
     return outcomes
 
@@ -243,12 +243,12 @@ def _append_unlocked_accounts(deps: Deps, pending: Sequence[PendingAction]) -> l
     """Those on accounts that nobody is writing to, if they can be written now."""
     outcomes: dict[UUID, Outcome] = {}
     try:
-        accounts = {each.action.account_id for each in pending}
+        accounts = {item.action.account_id for item in pending}
         locked = store.locked_accounts(deps.connections.autocommit(), accounts)
-        free = [each for each in pending if each.action.account_id not in locked]
+        free = [item for item in pending if item.action.account_id not in locked]
         if free:
             written = _append_batch(deps, free)
-            outcomes = {each.action.id: outcome for each, outcome in zip(free, written, strict=True)}
+            outcomes = {item.action.id: outcome for item, outcome in zip(free, written, strict=True)}
     except (model.IdempotentRequestInFlight, exc.DBAPIError):
         outcomes = {}
-    return [outcomes.get(each.action.id, Deferred()) for each in pending]
+    return [outcomes.get(item.action.id, Deferred()) for item in pending]

@@ -31,7 +31,7 @@ def append(tx: store.Transaction, pending: Sequence[PendingAction]) -> list[mode
     crashpoints.reach("intents.before_commit")
     if not pending[0].is_create:
         return [store.append_amendment(tx, pending[0])]
-    if len({each.action.account_id for each in pending}) < len(pending):
+    if len({item.action.account_id for item in pending}) < len(pending):
         return store.append_creates_in_rounds(tx, pending)
     return store.append_creates(tx, pending)
 
@@ -87,7 +87,7 @@ def confirm_each(deps: Deps, actions: Sequence[model.Action]) -> list[Outcome]:
     """The same for actions of several callers, one by one. One attempt at a database that is away is enough."""
     outcomes: list[Outcome] = []
     for action in actions:
-        unreachable = any(isinstance(each, model.OutcomeUnknown) and each.__cause__ for each in outcomes)
+        unreachable = any(isinstance(outcome, model.OutcomeUnknown) and outcome.__cause__ for outcome in outcomes)
         outcomes.append(model.OutcomeUnknown() if unreachable else _confirmed(deps, action))
     return outcomes
 
@@ -100,7 +100,7 @@ def _confirmed(deps: Deps, action: model.Action) -> Outcome:
 
 
 def after_commit(deps: Deps, outcomes: Sequence[Outcome]) -> None:
-    """Wake the executor, and tell the stream gateway how far the logs have come."""
+    """Wake the executor, and publish the logs' new heads to the stream gateway."""
     new = [outcome.action for outcome in outcomes if isinstance(outcome, Result) and outcome.is_new]
     if not new:
         return

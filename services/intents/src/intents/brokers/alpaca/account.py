@@ -1,4 +1,4 @@
-"""One account at the broker. What an answer means is decided here once: nothing else looks at a status code."""
+"""One account at the broker. What an answer means is decided here once: nothing else reads a status code."""
 
 import json
 import threading
@@ -48,7 +48,7 @@ from intents.brokers.protocol import (
 PAGE = 500
 ACTIVITY_PAGE = 100
 MOST_ROWS = 50_000  # of one listing
-LONGEST_RETRY_SECONDS = 900.0  # a header that asks for more is rather broken than meant
+LONGEST_RETRY_SECONDS = 900.0  # a header that requests more is rather broken than meant
 SILENCE_SECONDS = 1.0  # how often a quiet stream checks whether it is to stop
 MESSAGE_BYTES = 2**20  # of one message of the stream, decompressed
 _DUPLICATE = 40010001
@@ -104,10 +104,10 @@ class Alpaca:
         self._answered(self._connection.call("DELETE", f"/v2/orders/{broker_order_id}", self._headers, check))
 
     def find(self, client_order_id: str) -> Order | None:
-        return self._one("/v2/orders:by_client_order_id", client_order_id=client_order_id)
+        return self._found_order("/v2/orders:by_client_order_id", client_order_id=client_order_id)
 
     def order(self, broker_order_id: str) -> Order | None:
-        return self._one(f"/v2/orders/{broker_order_id}")
+        return self._found_order(f"/v2/orders/{broker_order_id}")
 
     def open_orders(self) -> Iterator[Order]:
         return self._orders(status="open")
@@ -199,14 +199,14 @@ class Alpaca:
             raise OutcomeUnknown("broken_answer")
         return rows
 
-    def _one(self, path: str, **query: Any) -> Order | None:
+    def _found_order(self, path: str, **query: Any) -> Order | None:
         try:
             return read_order(self._read(path, **query))
         except _Absent:
             return None
 
     def _answered(self, answer: Answer) -> Any:
-        """The body of a success. A definite no is Refused; what says nothing about the deed is OutcomeUnknown."""
+        """The body of a success. A definite no is Refused; what proves nothing either way is OutcomeUnknown."""
         status = answer.status
         if status == 204:
             return None

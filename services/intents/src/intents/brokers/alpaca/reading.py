@@ -50,7 +50,7 @@ _REJECTIONS = {
 
 
 class understood:  # noqa: N801 - reads as a word of the language
-    """Around the reading of an answer: one that is not what was agreed says nothing about what was done."""
+    """Around the reading of an answer: one that breaks the contract proves nothing about what was done."""
 
     def __enter__(self) -> None:
         return None
@@ -95,7 +95,7 @@ def _word(value: object) -> str:
 
 
 def reason(value: object) -> str:
-    """What a broker says to people. A no is a no whatever its words are: of these what can be kept is kept."""
+    """The broker's message for people, as far as it can be stored: a refusal counts whatever its wording is."""
     return str(value)[:LONGEST_REASON].encode(errors="replace").decode()
 
 

@@ -1,7 +1,7 @@
 """A fill counts once.
 
-What the broker says is filled of an order in all is believed, and the largest such total; where an update has none,
-the executions of the order count, each once by its id. So nothing is counted twice, whatever comes late, twice, out of
+The largest total that the broker has reported for an order is believed; where an update has none, the executions of
+the order count, each once by its id. So nothing is counted twice, whatever comes late, twice, out of
 order, only by reconciliation, or under two ids.
 """
 
@@ -97,7 +97,7 @@ def append_trade(settlement: Settlement, known: BrokerOrder, report: Report) -> 
 
 
 def append_position(settlement: Settlement, moment: datetime, execution: Execution) -> None:
-    """Where the position stands, if the broker says so, whichever source reported the fill first."""
+    """The position after the execution, if the broker reports it, whichever source reported the fill first."""
     stands = execution.position_quantity
     if stands is None:
         return

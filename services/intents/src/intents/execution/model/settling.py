@@ -179,7 +179,7 @@ def _cancels(settlement: Settlement, command_type: str) -> bool:
 
 def _apply_unknown(settlement: Settlement, verdict: Unknown) -> None:
     progress, policy = settlement.progress, settlement.policy
-    progress.attempts, progress.absences = 0, 0  # what was taken in or absent before says nothing any more
+    progress.attempts, progress.absences = 0, 0  # what was taken in or absent before no longer counts
     is_news = settlement.intent.outcome != "unknown"
     if verdict.seconds is not None or not is_news:
         _again(settlement, verdict.seconds or policy.every_seconds)

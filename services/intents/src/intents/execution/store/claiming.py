@@ -69,7 +69,7 @@ _IS_DUE = """
 #
 # The lease is the recovery point as well: from here on the command may have been sent. What is looked up by key is a
 # subquery and not a join, because a join may be planned as a scan while the table is still small. A run that has left
-# its lease behind may have sent: what the broker did not have before that says nothing.
+# its lease behind may have sent: what the broker did not have before that proves nothing.
 _CLAIM = Statement(
     "execution_claim",
     ("integer", "uuid", "double precision", "uuid[]", "integer", "uuid[]", "integer[]", "integer", "uuid"),

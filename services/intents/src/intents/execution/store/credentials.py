@@ -21,9 +21,9 @@ _RECORD_LOGIN = text("""
     VALUES (:account_id, :reference, :broker_account) ON CONFLICT DO NOTHING
 """)
 _RECORD_REFUSED = text("""
-    INSERT INTO intents.broker_account AS known (account_id, refused_credential) VALUES (:account_id, :reference)
+    INSERT INTO intents.broker_account AS existing (account_id, refused_credential) VALUES (:account_id, :reference)
     ON CONFLICT (account_id) DO UPDATE SET refused_credential = excluded.refused_credential
-        WHERE known.refused_credential IS DISTINCT FROM excluded.refused_credential
+        WHERE existing.refused_credential IS DISTINCT FROM excluded.refused_credential
     RETURNING 1
 """)
 

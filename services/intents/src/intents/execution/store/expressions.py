@@ -3,7 +3,7 @@
 from intents.brokers.protocol import ENDED, OrderStatus
 from intents.execution.model.locked_intent import MISSING
 
-MISSING_HOURS = 24  # how long what was given up is looked for: as long as an order of the day can live
+MISSING_HOURS = 24  # how long what was given up is searched for: as long as an order of the day can live
 
 ENDED_SQL = ", ".join(f"'{status}'" for status in OrderStatus if status in ENDED)
 """The statuses of broker orders of which nothing more can be filled."""
@@ -16,4 +16,4 @@ UNENDED = f"""
 """Of a broker order: not known to have ended, or given up not long ago. What is being sent is the executor's."""
 
 UNCONFIRMED = "(reconciled_at IS NULL OR reconciled_at < updated_at)"
-"""Of a position: the broker has not said how it stands since it moved."""
+"""Of a position: the broker has not reported it since it moved."""

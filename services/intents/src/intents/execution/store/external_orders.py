@@ -29,7 +29,7 @@ _RECORD = Statement(
     ), head AS (
         {take_sequences("SELECT $1 AS account_id, NULL::uuid AS organization_id, 1 AS sequences FROM seen")}
     )
-    INSERT INTO intents.broker_event (account_id, sequence, id, type, payload, occurred_at)
+    INSERT INTO intents.account_event (account_id, sequence, id, type, payload, occurred_at)
     SELECT $1, head.last_sequence, $7, 'BROKER_ORDER', $8, $9 FROM head
     RETURNING sequence
     """,  # noqa: S608 - a constant

@@ -1,4 +1,4 @@
-"""What a broker says that an account holds: positions, with an event for each that has changed, and the balance."""
+"""What a broker reports that an account holds: positions, with an event for each that has changed, and the balance."""
 
 import json
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _TAKE_SEQUENCES = take_sequences("""
     FROM news HAVING count(*) > 0
 """)
 # What the broker does not show any more is flat. What a fill has changed since the broker was queried stays: the next
-# reconciliation will see both. Logged is what differs, and what has moved since the broker last said how it stands.
+# reconciliation will see both. Logged is what differs, and what has moved since the broker last reported it.
 _POSITIONS = text(f"""
     WITH before AS MATERIALIZED (
         SELECT symbol, quantity, {UNCONFIRMED} AS unconfirmed
@@ -46,7 +46,7 @@ _POSITIONS = text(f"""
     ), head AS (
         {_TAKE_SEQUENCES}
     )
-    INSERT INTO intents.broker_event (account_id, sequence, id, type, payload, occurred_at)
+    INSERT INTO intents.account_event (account_id, sequence, id, type, payload, occurred_at)
     SELECT :account_id, head.last_sequence - (SELECT count(*) FROM news) + place, gen_random_uuid(), 'BROKER_POSITION',
            jsonb_build_object('symbol', symbol, 'quantity', quantity::text, 'last_price', last_price::text), :read_at
     FROM news CROSS JOIN head
@@ -58,7 +58,7 @@ _BALANCE = text("""
     ON CONFLICT (account_id) DO UPDATE SET currency = excluded.currency, cash = excluded.cash,
         equity = excluded.equity, buying_power = excluded.buying_power, updated_at = excluded.updated_at
 """)
-_RECONCILED = text("UPDATE intents.broker_account SET looked_at = :read_at WHERE account_id = :account_id")
+_RECONCILED = text("UPDATE intents.broker_account SET reconciled_at = :read_at WHERE account_id = :account_id")
 
 
 def save_holdings(

@@ -57,12 +57,12 @@ class HolderSession:
                 cursor.execute("SELECT pg_advisory_lock(%s, %s)", (_LOCK_CLASS, self.holder))
         except psycopg2.Error as error:
             raise exc.OperationalError("hold", None, error, connection_invalidated=True) from error
-        self._unasked = select.poll()
-        self._unasked.register(self.connection.fileno(), select.POLLIN)
+        self._unsolicited = select.poll()
+        self._unsolicited.register(self.connection.fileno(), select.POLLIN)
 
     def is_open(self) -> bool:
-        """False as soon as the server, or the network, has ended it. The server says nothing else unasked."""
-        return not self.connection.closed and not self._unasked.poll(0)
+        """False as soon as the server, or the network, has ended it. The server sends nothing else unsolicited."""
+        return not self.connection.closed and not self._unsolicited.poll(0)
 
     def close(self) -> None:
         self.connection.close()

@@ -29,11 +29,12 @@ _LEASE = text(f"""
         UNION
         SELECT unnest(CAST(:mine AS uuid[]))
     ), taken AS (
-        INSERT INTO intents.broker_account AS known (account_id, lease_token, lease_until)
+        INSERT INTO intents.broker_account AS existing (account_id, lease_token, lease_until)
         SELECT account_id, :token, now() + make_interval(secs => :seconds) FROM open ORDER BY account_id
         ON CONFLICT (account_id) DO UPDATE
         SET lease_token = excluded.lease_token, lease_until = excluded.lease_until
-        WHERE known.lease_until IS NULL OR known.lease_until < now() OR known.lease_token = excluded.lease_token
+        WHERE existing.lease_until IS NULL OR existing.lease_until < now()
+            OR existing.lease_token = excluded.lease_token
         RETURNING account_id, epoch
     )
     SELECT account.id AS account_id, account.organization_id, account.broker, account.environment, EXISTS (
@@ -67,7 +68,7 @@ _OF_DELETED_ACCOUNTS = text(f"""
 _RESTORED = text("SELECT epoch, started_at FROM intents_api.log_epoch WHERE epoch = :epoch AND reason <> 'INSTALLED'")
 _LAST_LOGGED_BEFORE = text("""
     SELECT greatest(
-        (SELECT created_at FROM intents.broker_event
+        (SELECT created_at FROM intents.account_event
          WHERE account_id = :account_id AND created_at < least(:started_at, pg_postmaster_start_time())
          ORDER BY sequence DESC LIMIT 1),
         (SELECT created_at FROM intents.action

@@ -86,7 +86,7 @@ _WRITE = Statement(
     ), ends AS MATERIALIZED (
         SELECT jsonb_object_agg(account_id, last_sequence) AS sequences FROM head
     ), logged AS (
-        INSERT INTO intents.broker_event (account_id, sequence, id, type, intent_id, broker_execution_id, from_status,
+        INSERT INTO intents.account_event (account_id, sequence, id, type, intent_id, broker_execution_id, from_status,
             to_status, intent_created_at, payload, traceparent, occurred_at)
         SELECT e.account_id,
                ((SELECT sequences FROM ends) ->> e.account_id::text)::bigint - count(*) OVER (PARTITION BY e.account_id)
@@ -173,7 +173,9 @@ def _positions(settlements: Sequence[Settlement]) -> list[dict[str, Any]]:
     """One line for each position: Postgres changes a row only once in a statement."""
     rows: dict[tuple[UUID, str], dict[str, Any]] = {}
     changes = (
-        {**change, "account_id": each.locked.account_id} for each in settlements for change in each.position_changes
+        {**change, "account_id": settlement.locked.account_id}
+        for settlement in settlements
+        for change in settlement.position_changes
     )
     for moved in sorted(changes, key=_rank):
         key = (moved["account_id"], moved["symbol"])
