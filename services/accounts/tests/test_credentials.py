@@ -19,7 +19,7 @@ from chassis.feed import Feed
 from chassis.outbox import Event, Outbox
 from chassis.outbox.relay import Relay
 from chassis.queues import Publisher
-from credential_vault import Destroyed, Envelope, Local, Place, Refused, Secret, Unavailable, open_object
+from credential_vault import Destroyed, Envelope, Local, Refused, Secret, SecretPath, Unavailable, open_object
 from intents import worker as intents_worker
 from tip_testing.accounts_caller import SECRET, Caller, bearer, column, drain, events
 from tip_testing.identity_fixtures import IdentityFixtures
@@ -50,9 +50,9 @@ def _path(credential: dict[str, Any]) -> str:
     return f"/v1/accounts/{credential['account_id']}/credentials/{credential['id']}"
 
 
-def _place(credential: dict[str, Any], version: int) -> Place:
+def _secret_path(credential: dict[str, Any], version: int) -> SecretPath:
     ids = (UUID(credential[name]) for name in ("organization_id", "account_id", "id"))
-    return Place(*ids, version)  # type: ignore[misc]
+    return SecretPath(*ids, version)  # type: ignore[misc]
 
 
 def _sealed(deps: usecases.Deps, credential: dict[str, Any]) -> list[int]:
@@ -70,7 +70,7 @@ def test_a_new_credential_waits_until_its_secret_is_in_the_vault(
     drain(relay)
 
     assert admin.get(answer.headers["Location"]).json["status"] == "active"
-    assert deps.vault.get(_place(credential, 1)).reveal() == SECRET
+    assert deps.vault.get(_secret_path(credential, 1)).reveal() == SECRET
     assert _sealed(deps, credential) == []
 
 
@@ -148,7 +148,7 @@ def test_a_rotation_keeps_the_old_secret_in_use_until_the_new_one_is_in_the_vaul
     assert (between, _opened(deps, credential["id"])) == (SECRET, NEWER)
     assert admin.get(_path(credential)).json["status"] == "active"
     with pytest.raises(Destroyed):
-        deps.vault.get(_place(credential, 1))
+        deps.vault.get(_secret_path(credential, 1))
 
 
 def test_rotated_twice_before_the_worker_comes_only_the_last_secret_reaches_the_vault(
@@ -165,7 +165,7 @@ def test_rotated_twice_before_the_worker_comes_only_the_last_secret_reaches_the_
     assert [row.status for row in events(deps, account_id)] == ["completed"] * 4
     for version in (1, 2):
         with pytest.raises(Destroyed):
-            deps.vault.put(_place(credential, version), Secret(SECRET))
+            deps.vault.put(_secret_path(credential, version), Secret(SECRET))
 
 
 def test_a_deleted_credential_is_gone_at_once_and_its_secret_when_the_worker_has_been(
@@ -180,7 +180,7 @@ def test_a_deleted_credential_is_gone_at_once_and_its_secret_when_the_worker_has
     assert (answers, admin.get(_path(credential)).status_code) == ([204, 404], 404)
     assert admin.get(f"/v1/accounts/{account_id}/credentials").json == {"data": [], "next_cursor": None}
     with pytest.raises(Destroyed):
-        deps.vault.get(_place(credential, 1))
+        deps.vault.get(_secret_path(credential, 1))
 
 
 def test_a_credential_deleted_before_the_worker_came_never_reaches_the_vault(
@@ -209,7 +209,7 @@ def test_deleting_an_account_destroys_the_secrets_of_all_its_credentials(
     assert [row.event_type for row in events(deps, account_id)][-3:] == [*["credential.deleted"] * 2, "account.deleted"]
     for credential in credentials:
         with pytest.raises(Destroyed):
-            deps.vault.get(_place(credential, 1))
+            deps.vault.get(_secret_path(credential, 1))
 
 
 @pytest.mark.parametrize(("method", "end"), [("PUT", "/secret"), ("DELETE", "")])
@@ -242,9 +242,9 @@ def _opened(deps: usecases.Deps, credential_id: str) -> dict[str, str]:
     """The secret as an executor would read it: the published view and the key-encryption key, no service."""
     with deps.engine.connect() as tx:
         row = tx.execute(text("SELECT * FROM accounts_api.credential WHERE id = :id"), {"id": credential_id}).one()
-    place = Place(row.organization_id, row.account_id, row.id, row.vault_version)
+    path = SecretPath(row.organization_id, row.account_id, row.id, row.vault_version)
     envelope = Envelope(row.key_id, bytes(row.wrapped_key), bytes(row.ciphertext))
-    return open_object(deps.keyring, place, envelope).reveal()
+    return open_object(deps.keyring, path, envelope).reveal()
 
 
 def test_an_executor_opens_the_secret_from_the_view_alone(
@@ -283,7 +283,7 @@ def test_objects_swapped_or_rolled_back_in_the_table_are_refused(
             {"to": second["id"], "from": first["id"]},
         )
         with pytest.raises(Refused):
-            deps.vault.get(_place(second, 1))
+            deps.vault.get(_secret_path(second, 1))
         admin.call("PUT", f"{_path(first)}/secret", json={"secret": NEWER})
         drain(relay)
         connection.execute(
@@ -295,7 +295,7 @@ def test_objects_swapped_or_rolled_back_in_the_table_are_refused(
         connection.execute(text("DROP TABLE public.stolen"))
 
     with pytest.raises(Refused):
-        deps.vault.get(_place(first, 2))
+        deps.vault.get(_secret_path(first, 2))
 
 
 class Broken:
@@ -304,16 +304,16 @@ class Broken:
     def __init__(self, behind: Local, trouble: Exception) -> None:
         self.behind, self.trouble, self.over = behind, trouble, False
 
-    def put(self, place: Place, secret: Secret) -> None:
+    def put(self, path: SecretPath, secret: Secret) -> None:
         if not self.over:
             raise self.trouble
-        self.behind.put(place, secret)
+        self.behind.put(path, secret)
 
-    def get(self, place: Place) -> Secret:
-        return self.behind.get(place)
+    def get(self, path: SecretPath) -> Secret:
+        return self.behind.get(path)
 
-    def destroy(self, place: Place) -> None:
-        self.behind.destroy(place)
+    def destroy(self, path: SecretPath) -> None:
+        self.behind.destroy(path)
 
 
 def _with_vault(relay: Relay, deps: usecases.Deps, vault: Any) -> Relay:

@@ -8,7 +8,7 @@ from accounts import model, store
 from accounts.usecases.accounts import revoke, tell_credential, visible
 from accounts.usecases.deps import Deps
 from chassis.principals import Principal
-from credential_vault import Place, Secret
+from credential_vault import Secret, SecretPath
 
 REQUEST = "request"  # a secret sealed for this purpose does not open as an object of the vault
 
@@ -66,8 +66,8 @@ def delete_credential(
 def _seal(
     deps: Deps, tx: Connection, account: model.Account, credential_id: UUID, version: int, secret: Secret
 ) -> None:
-    place = Place(account.organization_id, account.id, credential_id, version)
-    store.put_sealed(tx, place, deps.keyring.seal(REQUEST, place, secret))
+    path = SecretPath(account.organization_id, account.id, credential_id, version)
+    store.put_sealed(tx, path, deps.keyring.seal(REQUEST, path, secret))
 
 
 def _found(tx: Connection, account_id: UUID, credential_id: UUID, *, lock: bool = False) -> model.Credential:
