@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import event
 
 from chassis import access, db, keys, problems, tokens
-from chassis.access import Presented
+from chassis.access import PresentedCredentials
 from chassis.principals import Kind, Principal
 from stream_gateway import callers
 from stream_gateway.config import Config
@@ -143,7 +143,7 @@ async def opened(gateway: InProcess, metadata: Metadata, account_id: UUID) -> St
     """A stream to which nothing is delivered."""
     shown = dict(metadata)
     credentials = [("key", shown["x-api-key"])] if "x-api-key" in shown else [("bearer", shown["authorization"])]
-    presented = Presented(tuple(credentials), shown.get("x-organization-id"), "127.0.0.1")
+    presented = PresentedCredentials(tuple(credentials), shown.get("x-organization-id"), "127.0.0.1")
 
     async def read() -> Request:
         return Request(account_id, frozenset(ALL_TYPES))
@@ -248,7 +248,7 @@ def test_a_token_is_judged_again_with_many_others_as_it_would_be_alone(
 
 
 def admitted(door: access.Access, token: str, organization: Organization) -> callers.Caller:
-    presented = Presented((("bearer", f"Bearer {token}"),), str(organization.id), None)
+    presented = PresentedCredentials((("bearer", f"Bearer {token}"),), str(organization.id), None)
     return callers.admit(door, presented, time.time())
 
 

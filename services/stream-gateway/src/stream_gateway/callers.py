@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from chassis import access, problems, tokens
-from chassis.access import Access, Presented
+from chassis.access import Access, PresentedCredentials
 from chassis.callers import split_authorization
 from chassis.principals import ANY_ROLE, Principal, api_key, service_account, user
 from stream_gateway import store
@@ -42,7 +42,7 @@ class Caller:
         return float(self.token.claims["exp"]) if self.token else None
 
 
-def admit(door: Access, presented: Presented, now: float) -> Caller:
+def admit(door: Access, presented: PresentedCredentials, now: float) -> Caller:
     """The caller, if it may read intents at all; else raises the problem."""
     principal = access.identify(door, presented)
     door.rate_limit.count(f"{principal.kind}:{principal.id}")
@@ -54,7 +54,7 @@ def admit(door: Access, presented: Presented, now: float) -> Caller:
     return caller
 
 
-def _token(door: Access, presented: Presented) -> tokens.VerifiedToken | None:
+def _token(door: Access, presented: PresentedCredentials) -> tokens.VerifiedToken | None:
     [(kind, value)] = presented.credentials
     if kind != _BEARER:
         return None

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from chassis import access, db
-from chassis.access import Presented
+from chassis.access import PresentedCredentials
 from stream_gateway import meters, usecases
 from stream_gateway.admission import Admission
 from stream_gateway.config import Config
@@ -45,7 +45,7 @@ class Gateway:
         self.watch = Watch(self.streams, config)
         self._admission = Admission(quota, config.rate_limit_per_minute)
 
-    async def subscribe(self, presented: Presented, read: Read, transport: str) -> Stream:
+    async def subscribe(self, presented: PresentedCredentials, read: Read, transport: str) -> Stream:
         """Open a stream, or raise why not. `read` is for what is asked, which may be long in coming."""
         self.streams.check_room()
         with self._admission.pending(presented), meters.PENDING.labels(transport).track_inprogress():

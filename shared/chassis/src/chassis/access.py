@@ -62,7 +62,7 @@ class KeyRow(NamedTuple):
 FindKeys = Callable[..., Sequence[KeyRow]]
 
 
-class Presented(NamedTuple):
+class PresentedCredentials(NamedTuple):
     """What a caller shows of itself, over HTTP or otherwise. `credentials` are pairs: "key" or "bearer", and it."""
 
     credentials: Sequence[tuple[str, str]]
@@ -218,7 +218,7 @@ def authenticate(access: Access, incoming: Request, find_keys: FindKeys | None =
     return identify(access, _presented(incoming), find_keys)
 
 
-def identify(access: Access, presented: Presented, find_keys: FindKeys | None = None) -> Principal:
+def identify(access: Access, presented: PresentedCredentials, find_keys: FindKeys | None = None) -> Principal:
     """The caller behind the one credential presented; anything doubtful about it is a 401."""
     if len(presented.credentials) > 1:
         raise problems.Problem(400, "two_credentials", "Send one credential: x-api-key or Authorization, once.")
@@ -232,17 +232,17 @@ def identify(access: Access, presented: Presented, find_keys: FindKeys | None = 
     return principal or _refuse_credential(access, presented)
 
 
-def _refuse_credential(access: Access, presented: Presented) -> Principal:
+def _refuse_credential(access: Access, presented: PresentedCredentials) -> Principal:
     """Refused callers are counted by address: guessing is limited too."""
     access.rate_limit.count(f"address:{presented.address}")
     metrics.REFUSED_CREDENTIALS.inc()
     raise problems.unauthenticated()
 
 
-def _presented(incoming: Request) -> Presented:
+def _presented(incoming: Request) -> PresentedCredentials:
     credentials = [("key", value) for value in _lines(incoming, "HTTP_X_API_KEY")]
     credentials += [("bearer", value) for value in _lines(incoming, "HTTP_AUTHORIZATION")]
-    return Presented(credentials, incoming.headers.get("x-organization-id"), incoming.remote_addr)
+    return PresentedCredentials(credentials, incoming.headers.get("x-organization-id"), incoming.remote_addr)
 
 
 def _lines(incoming: Request, variable: str) -> list[str]:
@@ -285,7 +285,7 @@ def _keys(access: Access, key: str) -> list[KeyRow]:
         return [KeyRow(*row) for row in connection.execute(_API_KEY, {"digest": keys.digest(key)})]
 
 
-def _from_token(access: Access, presented: Presented, authorization: str) -> Principal | None:
+def _from_token(access: Access, presented: PresentedCredentials, authorization: str) -> Principal | None:
     scheme, token = callers.split_authorization(authorization)
     return from_bearer(access, token, presented.organization) if scheme == "bearer" else None
 
