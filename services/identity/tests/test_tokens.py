@@ -187,7 +187,7 @@ def test_a_rotated_key_signs_only_after_everyone_can_have_seen_it_and_refuses_no
     fresh_platform: Platform, as_bearer: Bearer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The verifiers' cooldown passes in life before the new key first signs.
-    monkeypatch.setattr("chassis.access._LOCAL_KEYS_COOLDOWN_S", 0.0)
+    monkeypatch.setattr("chassis.authentication._LOCAL_KEYS_COOLDOWN_S", 0.0)
     identity = IdentityFixtures(fresh_platform.administrator_environment("identity"))
     verifiers = [create_app(fresh_platform.web_environment(name)).test_client() for name in ("identity", "identity")]
     account = identity.service_account(["intent:read"])

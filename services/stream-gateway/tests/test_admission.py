@@ -12,7 +12,7 @@ import requests
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from chassis import keys, problems
-from chassis.access import PresentedCredentials
+from chassis.authentication import PresentedCredentials
 from chassis.principals import Kind, Principal
 from stream_gateway.admission import STRANGERS_PENDING, Admission, Refusals
 from stream_gateway.callers import Caller

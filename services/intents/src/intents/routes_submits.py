@@ -9,7 +9,8 @@ from flask import g, request
 from flask.typing import ResponseReturnValue
 
 from chassis import http_rules, problems, ratelimit, tracing
-from chassis.access import BadId, KeyRow, allow, charge
+from chassis.access import BadId, allow, charge
+from chassis.authentication import KeyRow
 from chassis.openapi import describe
 from chassis.principals import Principal, api_key
 from chassis.problems import Answer, Place, Problem

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from weakref import WeakValueDictionary
 
 from chassis import problems
-from chassis.access import PresentedCredentials
+from chassis.authentication import PresentedCredentials
 from chassis.principals import Kind
 from stream_gateway.callers import Caller
 from stream_gateway.fairness import ConcurrencyLimiter, FairThreads, QueueFull

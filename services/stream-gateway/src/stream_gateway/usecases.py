@@ -6,7 +6,7 @@ from uuid import UUID
 
 from sqlalchemy import Engine
 
-from chassis.access import Access, PresentedCredentials
+from chassis.authentication import Access, PresentedCredentials
 from stream_gateway import callers, store
 from stream_gateway.callers import Caller
 from stream_gateway.model import (

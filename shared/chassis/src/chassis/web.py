@@ -16,6 +16,7 @@ from werkzeug.routing import BaseConverter, MapAdapter, Rule
 
 from chassis import (
     access,
+    authentication,
     db,
     http_rules,
     logs,
@@ -91,7 +92,7 @@ def create(
     app = bare(name, statuses)
     if config.trusted_proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=config.trusted_proxies)  # type: ignore[method-assign]
-    app.extensions["access"] = access.for_service(config, engine, keys)
+    app.extensions["access"] = authentication.for_service(config, engine, keys)
     app.extensions["callers"] = Callers(
         trusted_proxies=config.trusted_proxies,
         refused_per_minute=max(_LEAST_REFUSED, config.rate_limit_per_minute // _REFUSED_PART),

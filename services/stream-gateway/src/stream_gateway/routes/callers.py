@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from chassis.access import PresentedCredentials
+from chassis.authentication import PresentedCredentials
 from chassis.fields import Identifier
 
 Headers = Iterable[tuple[str, str | bytes]]

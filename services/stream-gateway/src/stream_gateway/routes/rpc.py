@@ -9,7 +9,7 @@ import grpc
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from chassis import logs, problems
-from chassis.access import PresentedCredentials
+from chassis.authentication import PresentedCredentials
 from stream_gateway import gateway as gateways
 from stream_gateway.gateway import Gateway
 from stream_gateway.model import BadSubscription
