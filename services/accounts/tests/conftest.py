@@ -39,6 +39,11 @@ def admin(client: FlaskClient, organization: Organization) -> Caller:
 
 
 @pytest.fixture
+def account_id(admin: Caller) -> str:
+    return str(admin.account()["id"])
+
+
+@pytest.fixture
 def relay(platform: Platform, deps: usecases.Deps) -> Iterator[Relay]:
     """Starts with nothing left to do."""
     publisher = Publisher(platform.redis_url)

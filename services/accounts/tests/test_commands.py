@@ -14,9 +14,9 @@ from accounts import usecases
 from accounts.app import dependencies
 from accounts.config import Config
 from chassis.outbox.relay import Relay
-from credential_vault import SecretPath, UnknownKey
+from credential_vault import UnknownKey
 from tip.cli import main
-from tip_testing.accounts_caller import SECRET, Caller, drain
+from tip_testing.accounts_caller import SECRET, Caller, drain, secret_path
 from tip_testing.platform_plugin import Platform
 
 
@@ -29,11 +29,6 @@ def tip(platform: Platform, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> A
         return CliRunner().invoke(main, list(words), env=environment)
 
     return run
-
-
-def _secret_path(credential: dict[str, Any], version: int = 1) -> SecretPath:
-    ids = (UUID(credential[name]) for name in ("organization_id", "account_id", "id"))
-    return SecretPath(*ids, version)  # type: ignore[misc]
 
 
 @pytest.fixture
@@ -148,13 +143,13 @@ def test_after_a_change_of_key_and_rewrap_the_old_key_opens_nothing_and_the_new_
 
     assert (first.exit_code, first.output.split()[1] != "0") == (0, True)
     assert (second.exit_code, second.output) == (0, "tip: 0 sealed secrets re-wrapped\n")
-    assert only_new.vault.get(_secret_path(credential)).reveal() == SECRET
+    assert only_new.vault.get(secret_path(credential)).reveal() == SECRET
     with pytest.raises(UnknownKey):
-        deps.vault.get(_secret_path(credential))
+        deps.vault.get(secret_path(credential))
     usecases.settle_credential(only_new, UUID(waiting["id"]))  # the request that was sealed under the old key
-    assert only_new.vault.get(_secret_path(waiting)).reveal() == SECRET
+    assert only_new.vault.get(secret_path(waiting)).reveal() == SECRET
     back = tip("vault", "rewrap", VAULT_KEY_ENCRYPTION_KEY=old, EARLIER_VAULT_KEY_ENCRYPTION_KEYS=new)
-    assert back.exit_code == 0 and deps.vault.get(_secret_path(credential)).reveal() == SECRET
+    assert back.exit_code == 0 and deps.vault.get(secret_path(credential)).reveal() == SECRET
 
 
 def test_one_secret_that_does_not_open_stops_none_of_the_others(
@@ -175,7 +170,7 @@ def test_one_secret_that_does_not_open_stops_none_of_the_others(
     opened = dependencies(Config.from_env(platform.environment("accounts", VAULT_KEY_ENCRYPTION_KEY=new))).vault
     assert answer.exit_code == 1
     assert f"credential {broken['id']} version 1 does not open" in answer.output
-    assert all(opened.get(_secret_path(one)).reveal() == SECRET for one in credentials if one is not broken)
+    assert all(opened.get(secret_path(one)).reveal() == SECRET for one in credentials if one is not broken)
     with platform.admin() as connection:
         connection.execute(spoil, {"bytes": whole, "id": broken["id"]})
     back = tip("vault", "rewrap", VAULT_KEY_ENCRYPTION_KEY=old, EARLIER_VAULT_KEY_ENCRYPTION_KEYS=new)

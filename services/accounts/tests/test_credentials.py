@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Iterator
 from typing import Any
-from uuid import UUID
 
 import pytest
 from flask.testing import FlaskClient
@@ -19,9 +18,20 @@ from chassis.feed import Feed
 from chassis.outbox import Event, Outbox
 from chassis.outbox.relay import Relay
 from chassis.queues import Publisher
-from credential_vault import Destroyed, Envelope, Local, Refused, Secret, SecretPath, Unavailable, open_object
+from credential_vault import Destroyed, Local, Refused, Secret, SecretPath, Unavailable
 from intents import worker as intents_worker
-from tip_testing.accounts_caller import SECRET, Caller, bearer, column, drain, events
+from tip_testing.accounts_caller import (
+    NEWER,
+    SECRET,
+    Caller,
+    bearer,
+    column,
+    credential_path,
+    drain,
+    events,
+    opened_secret,
+    secret_path,
+)
 from tip_testing.identity_fixtures import IdentityFixtures
 from tip_testing.outbox import age_claims, consuming
 from tip_testing.platform_plugin import Platform
@@ -38,21 +48,6 @@ FIELDS = {
     "updated_at",
     "version",
 }
-NEWER = {"key_id": "PK2", "secret_key": "a-newer-secret"}
-
-
-@pytest.fixture
-def account_id(admin: Caller) -> str:
-    return str(admin.account()["id"])
-
-
-def _path(credential: dict[str, Any]) -> str:
-    return f"/v1/accounts/{credential['account_id']}/credentials/{credential['id']}"
-
-
-def _secret_path(credential: dict[str, Any], version: int) -> SecretPath:
-    ids = (UUID(credential[name]) for name in ("organization_id", "account_id", "id"))
-    return SecretPath(*ids, version)  # type: ignore[misc]
 
 
 def _sealed(deps: usecases.Deps, credential: dict[str, Any]) -> list[int]:
@@ -70,7 +65,7 @@ def test_a_new_credential_waits_until_its_secret_is_in_the_vault(
     drain(relay)
 
     assert admin.get(answer.headers["Location"]).json["status"] == "active"
-    assert deps.vault.get(_secret_path(credential, 1)).reveal() == SECRET
+    assert deps.vault.get(secret_path(credential, 1)).reveal() == SECRET
     assert _sealed(deps, credential) == []
 
 
@@ -139,16 +134,16 @@ def test_a_rotation_keeps_the_old_secret_in_use_until_the_new_one_is_in_the_vaul
     credential = admin.credential(account_id)
     drain(relay)
 
-    rotated = admin.call("PUT", f"{_path(credential)}/secret", json={"secret": NEWER})
-    between = _opened(deps, credential["id"])
+    rotated = admin.call("PUT", f"{credential_path(credential)}/secret", json={"secret": NEWER})
+    between = opened_secret(deps, credential["id"])
     drain(relay)
 
     assert (rotated.status_code, rotated.headers["ETag"], rotated.json["status"]) == (200, '"2"', "pending")
     assert rotated.json["fingerprint"] != credential["fingerprint"]
-    assert (between, _opened(deps, credential["id"])) == (SECRET, NEWER)
-    assert admin.get(_path(credential)).json["status"] == "active"
+    assert (between, opened_secret(deps, credential["id"])) == (SECRET, NEWER)
+    assert admin.get(credential_path(credential)).json["status"] == "active"
     with pytest.raises(Destroyed):
-        deps.vault.get(_secret_path(credential, 1))
+        deps.vault.get(secret_path(credential, 1))
 
 
 def test_rotated_twice_before_the_worker_comes_only_the_last_secret_reaches_the_vault(
@@ -156,16 +151,16 @@ def test_rotated_twice_before_the_worker_comes_only_the_last_secret_reaches_the_
 ) -> None:
     credential = admin.credential(account_id)
     for secret in (SECRET, NEWER):
-        admin.call("PUT", f"{_path(credential)}/secret", json={"secret": secret})
+        admin.call("PUT", f"{credential_path(credential)}/secret", json={"secret": secret})
     assert _sealed(deps, credential) == [3]
 
     drain(relay)
 
-    assert _opened(deps, credential["id"]) == NEWER
+    assert opened_secret(deps, credential["id"]) == NEWER
     assert [row.status for row in events(deps, account_id)] == ["completed"] * 4
     for version in (1, 2):
         with pytest.raises(Destroyed):
-            deps.vault.put(_secret_path(credential, version), Secret(SECRET))
+            deps.vault.put(secret_path(credential, version), Secret(SECRET))
 
 
 def test_a_deleted_credential_is_gone_at_once_and_its_secret_when_the_worker_has_been(
@@ -174,20 +169,20 @@ def test_a_deleted_credential_is_gone_at_once_and_its_secret_when_the_worker_has
     credential = admin.credential(account_id)
     drain(relay)
 
-    answers = [admin.call("DELETE", _path(credential)).status_code for _ in range(2)]
+    answers = [admin.call("DELETE", credential_path(credential)).status_code for _ in range(2)]
     drain(relay)
 
-    assert (answers, admin.get(_path(credential)).status_code) == ([204, 404], 404)
+    assert (answers, admin.get(credential_path(credential)).status_code) == ([204, 404], 404)
     assert admin.get(f"/v1/accounts/{account_id}/credentials").json == {"data": [], "next_cursor": None}
     with pytest.raises(Destroyed):
-        deps.vault.get(_secret_path(credential, 1))
+        deps.vault.get(secret_path(credential, 1))
 
 
 def test_a_credential_deleted_before_the_worker_came_never_reaches_the_vault(
     admin: Caller, account_id: str, relay: Relay, deps: usecases.Deps
 ) -> None:
     credential = admin.credential(account_id)
-    admin.call("DELETE", _path(credential))
+    admin.call("DELETE", credential_path(credential))
     assert _sealed(deps, credential) == []
 
     drain(relay)
@@ -209,7 +204,7 @@ def test_deleting_an_account_destroys_the_secrets_of_all_its_credentials(
     assert [row.event_type for row in events(deps, account_id)][-3:] == [*["credential.deleted"] * 2, "account.deleted"]
     for credential in credentials:
         with pytest.raises(Destroyed):
-            deps.vault.get(_secret_path(credential, 1))
+            deps.vault.get(secret_path(credential, 1))
 
 
 @pytest.mark.parametrize(("method", "end"), [("PUT", "/secret"), ("DELETE", "")])
@@ -219,9 +214,9 @@ def test_a_version_that_is_not_the_present_one_changes_nothing(
     credential = admin.credential(account_id)
     body = {"secret": NEWER} if method == "PUT" else None
 
-    refused = admin.call(method, _path(credential) + end, json=body, headers={"If-Match": '"2"'})
-    unchanged = admin.get(_path(credential)).json
-    accepted = admin.call(method, _path(credential) + end, json=body, headers={"If-Match": '"1"'})
+    refused = admin.call(method, credential_path(credential) + end, json=body, headers={"If-Match": '"2"'})
+    unchanged = admin.get(credential_path(credential)).json
+    accepted = admin.call(method, credential_path(credential) + end, json=body, headers={"If-Match": '"1"'})
 
     assert (refused.status_code, unchanged["version"], accepted.status_code // 100) == (412, 1, 2)
 
@@ -238,22 +233,13 @@ def test_pages_hold_every_credential_once_in_order(admin: Caller, account_id: st
     assert second["next_cursor"] is None
 
 
-def _opened(deps: usecases.Deps, credential_id: str) -> dict[str, str]:
-    """The secret as an executor would read it: the published view and the key-encryption key, no service."""
-    with deps.engine.connect() as tx:
-        row = tx.execute(text("SELECT * FROM accounts_api.credential WHERE id = :id"), {"id": credential_id}).one()
-    path = SecretPath(row.organization_id, row.account_id, row.id, row.vault_version)
-    envelope = Envelope(row.key_id, bytes(row.wrapped_key), bytes(row.ciphertext))
-    return open_object(deps.keyring, path, envelope).reveal()
-
-
 def test_an_executor_opens_the_secret_from_the_view_alone(
     admin: Caller, account_id: str, relay: Relay, deps: usecases.Deps
 ) -> None:
     credential = admin.credential(account_id)
     drain(relay)
 
-    assert _opened(deps, credential["id"]) == SECRET
+    assert opened_secret(deps, credential["id"]) == SECRET
 
 
 @pytest.mark.parametrize(("reader", "may"), [("intents", True), ("controls", False), ("stream_gateway", False)])
@@ -283,8 +269,8 @@ def test_objects_swapped_or_rolled_back_in_the_table_are_refused(
             {"to": second["id"], "from": first["id"]},
         )
         with pytest.raises(Refused):
-            deps.vault.get(_secret_path(second, 1))
-        admin.call("PUT", f"{_path(first)}/secret", json={"secret": NEWER})
+            deps.vault.get(secret_path(second, 1))
+        admin.call("PUT", f"{credential_path(first)}/secret", json={"secret": NEWER})
         drain(relay)
         connection.execute(
             text(
@@ -295,7 +281,7 @@ def test_objects_swapped_or_rolled_back_in_the_table_are_refused(
         connection.execute(text("DROP TABLE public.stolen"))
 
     with pytest.raises(Refused):
-        deps.vault.get(_secret_path(first, 2))
+        deps.vault.get(secret_path(first, 2))
 
 
 class Broken:
@@ -339,7 +325,7 @@ def test_a_vault_that_is_down_burns_no_attempts_and_holds_up_nobody_else(
 
     assert waiting["credential.created"] == ("pending", 0, "vault_unavailable")
     assert waiting["account.updated"] == ("completed", 1, None)
-    assert admin.get(_path(credential)).json["status"] == "active"
+    assert admin.get(credential_path(credential)).json["status"] == "active"
 
 
 def test_a_vault_that_refuses_one_object_fails_that_row_at_the_limit_and_says_so(
@@ -352,7 +338,7 @@ def test_a_vault_that_refuses_one_object_fails_that_row_at_the_limit_and_says_so
         tx.execute(text("DELETE FROM accounts.outbox WHERE status = 'failed'"))  # of other tests
     credential = admin.credential(account_id)
     for _ in range(deps.outbox.attempt_limit):
-        assert admin.get(_path(credential)).json["status"] == "pending"
+        assert admin.get(credential_path(credential)).json["status"] == "pending"
         assert broken.drain_once() > 0
         with deps.engine.begin() as tx:
             tx.execute(text("UPDATE accounts.outbox SET available_at = now() WHERE status = 'pending'"))
@@ -361,14 +347,14 @@ def test_a_vault_that_refuses_one_object_fails_that_row_at_the_limit_and_says_so
     [failed] = [entry for entry in report["entries"] if entry["status"] == "failed"]
     assert (failed["event_type"], failed["count"], failed["max_attempts"]) == ("credential.created", 1, 10)
     assert (report["failed"], report["oldest_failed_at"]) == (1, failed["oldest_created_at"])
-    assert admin.get(_path(credential)).json["status"] == "invalid"
+    assert admin.get(credential_path(credential)).json["status"] == "invalid"
 
     vault.over = True  # the policy was repaired: an operator drives the row again
     with deps.engine.begin() as tx:
         [row] = deps.outbox.failed(tx)
         deps.outbox.redrive(tx, row["id"])
     drain(broken)
-    assert admin.get(_path(credential)).json["status"] == "active"
+    assert admin.get(credential_path(credential)).json["status"] == "active"
     assert column(deps, "SELECT status FROM accounts.outbox WHERE id = :id", id=row["id"]) == ["failed"]
 
 
@@ -388,7 +374,7 @@ def test_a_credential_whose_row_failed_is_shown_as_invalid(
     broken.drain_once()
 
     [_, row] = events(deps, account_id)
-    assert (row.status, admin.get(_path(credential)).json["status"]) == ("failed", "invalid")
+    assert (row.status, admin.get(credential_path(credential)).json["status"]) == ("failed", "invalid")
 
 
 def _append_refused(intents: Outbox, credential: dict[str, Any], version: int) -> None:
@@ -408,7 +394,7 @@ def _tell_refused(intents: Outbox, credential: dict[str, Any], version: int) -> 
 
 def _until_invalid(admin: Caller, credential: dict[str, Any]) -> None:
     deadline = time.monotonic() + 60
-    while admin.get(_path(credential)).json["status"] != "invalid":
+    while admin.get(credential_path(credential)).json["status"] != "invalid":
         assert time.monotonic() < deadline, "nobody was woken"
         time.sleep(0.02)
 
@@ -428,14 +414,14 @@ def test_a_credential_that_the_broker_refuses_is_invalid_until_it_is_rotated(
     drain(relay)
     _tell_refused(intents, refused, 1)
     feed.drain(usecases.apply_intents_event)
-    seen = [admin.get(_path(each)).json["status"] for each in (refused, other)]
+    seen = [admin.get(credential_path(each)).json["status"] for each in (refused, other)]
 
-    admin.call("PUT", f"{_path(refused)}/secret", json={"secret": NEWER})
+    admin.call("PUT", f"{credential_path(refused)}/secret", json={"secret": NEWER})
     drain(relay)
-    seen.append(admin.get(_path(refused)).json["status"])
+    seen.append(admin.get(credential_path(refused)).json["status"])
     _tell_refused(intents, refused, 1)  # late: the version before
     feed.drain(usecases.apply_intents_event)
-    seen.append(admin.get(_path(refused)).json["status"])
+    seen.append(admin.get(credential_path(refused)).json["status"])
 
     assert seen == ["invalid", "active", "active", "active"]
 
@@ -487,6 +473,6 @@ def test_a_sealed_request_that_was_tampered_with_is_that_rows_fault(
 
     [_, good, bad] = events(deps, account_id)
     assert (good.status, bad.status, bad.last_error) == ("completed", "pending", "BrokenSeal")
-    admin.call("PUT", f"{_path(second)}/secret", json={"secret": NEWER})
+    admin.call("PUT", f"{credential_path(second)}/secret", json={"secret": NEWER})
     drain(relay)
-    assert _opened(deps, second["id"]) == NEWER
+    assert opened_secret(deps, second["id"]) == NEWER

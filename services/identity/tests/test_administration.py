@@ -30,16 +30,6 @@ Headers = dict[str, str]
 KEY = {"name": "Desk", "environment": "paper", "permissions": ["intent:read", "intent:edit"]}
 
 
-@pytest.fixture
-def organization(identity: IdentityFixtures) -> Organization:
-    return identity.organization()
-
-
-@pytest.fixture
-def admin(organization: Organization, as_bearer: Bearer) -> Headers:
-    return as_bearer(organization.tokens["admin"])
-
-
 def test_an_organization_is_created_found_renamed_and_told_of(
     client: FlaskClient, operator: Headers, events: Any
 ) -> None:

@@ -11,18 +11,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from chassis.outbox import CLAIM_SECONDS, Claim, Event, Outbox
-from tip_testing.outbox import age_claims, append, make_due, rows, statuses, wait_for_a_lock_waiter
-
-
-def claim(outbox: Outbox, batch: int = 100) -> Claim:
-    with outbox.engine.begin() as tx:
-        return outbox.claim(tx, batch)
-
-
-def complete(outbox: Outbox, held: Claim) -> int:
-    with outbox.engine.begin() as tx:
-        return len(outbox.complete(tx, held, [row.id for row in held.rows]))
+from chassis.outbox import CLAIM_SECONDS, Event, Outbox
+from tip_testing.outbox import age_claims, append, claim, complete, make_due, rows, statuses, wait_for_a_lock_waiter
 
 
 def test_a_rolled_back_use_case_leaves_no_event(outbox: Outbox) -> None:
@@ -73,12 +63,12 @@ def test_a_late_worker_changes_nothing(outbox: Outbox) -> None:
     age_claims(outbox, 6)
     current = claim(outbox)
 
-    assert complete(outbox, late) == 0
+    assert complete(outbox, late) == []
     with outbox.engine.begin() as tx:
         assert outbox.retry(tx, late, late.rows[0].id, "Late") is None
         assert outbox.release(tx, late, [late.rows[0].id], delay=0, error="late") == 0
     assert statuses(outbox) == {"processing": 1}
-    assert complete(outbox, current) == 1
+    assert complete(outbox, current) == [current.rows[0].id]
 
 
 def test_rows_of_one_key_are_claimed_together_and_by_nobody_else_meanwhile(outbox: Outbox) -> None:

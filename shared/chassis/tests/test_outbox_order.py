@@ -3,7 +3,7 @@
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -16,22 +16,14 @@ from chassis.outbox import Claim, Event, Outbox
 from tip_testing.outbox import (
     age_claims,
     append,
+    claim,
+    complete,
     inversions,
     make_due,
     rows,
     statuses,
     wait_for_a_lock_waiter,
 )
-
-
-def claim(outbox: Outbox, batch: int = 100) -> Claim:
-    with outbox.engine.begin() as tx:
-        return outbox.claim(tx, batch)
-
-
-def complete(outbox: Outbox, held: Claim, ids: Sequence[int] | None = None) -> list[int]:
-    with outbox.engine.begin() as tx:
-        return sorted(outbox.complete(tx, held, [row.id for row in held.rows] if ids is None else ids))
 
 
 def freeze(outbox: Outbox) -> None:
