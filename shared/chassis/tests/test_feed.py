@@ -197,4 +197,4 @@ def test_a_queue_that_nobody_empties_stops_growing(
     server = redis.Redis.from_url(valkey_server.url)
     waiting = int(server.llen(queue))
     server.close()
-    assert 100 <= waiting < 100 + queues.LOOK_EVERY
+    assert 100 <= waiting < 100 + queues.CHECK_EVERY

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from chassis.problems import Problem
-from chassis.ratelimit import _ASK_AGAIN_AFTER_S, RateLimit
+from chassis.ratelimit import _RETRY_AFTER_S, RateLimit
 from identity.app import create_app
 from tip_testing.platform_plugin import Platform
 from tip_testing.servers_plugin import ValkeyServer
@@ -105,7 +105,7 @@ def test_a_redis_that_is_silent_costs_one_request_in_many_its_time() -> None:
         limit = RateLimit(f"redis://127.0.0.1:{silent.getsockname()[1]}/0", per_minute=60)
         began = time.monotonic()
         passed = sum(count_until_refused(limit, caller=f"caller-{number}", most=1) for number in range(50))
-        turns = 1 + (time.monotonic() - began) / _ASK_AGAIN_AFTER_S
+        turns = 1 + (time.monotonic() - began) / _RETRY_AFTER_S
         asked = _waiting(silent)
 
     assert passed == 50

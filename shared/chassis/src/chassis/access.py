@@ -5,7 +5,7 @@
 def list_intents(account_id): ...
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -28,8 +28,8 @@ def allow(
 ) -> Callable[[Callable[Arguments, Answer]], Callable[Arguments, Answer]]:
     """Let only these callers pass. `unsuitable` is the status for a kind of caller that is not among them.
 
-    `find_keys(key, **path_arguments)` is for a route where a round trip counts: it reads what is known of the key
-    together with whatever else the route needs of the database.
+    `find_keys(key, **path_arguments)` is for a route where a round trip counts: it reads the key's rows in the same
+    query as whatever else the route needs of the database.
     """
 
     def decorate(view: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
@@ -58,7 +58,7 @@ def charge(units: int) -> None:
 
 
 def page_size(limit: str | None) -> int:
-    """How many rows are asked for, paid by the caller."""
+    """How many rows are requested; the caller pays for them."""
     count = cursors.limit(limit)
     charge(ratelimit.units_of_rows(count))
     return count
@@ -120,17 +120,21 @@ def _refuse_bad_ids(arguments: Mapping[str, Any]) -> None:
 
 def decide(principal: Principal, alternatives: tuple[Alternative, ...], unsuitable: int) -> None:
     """Return if one alternative admits the principal, else raise the refusal."""
-    of_kind = [one for one in alternatives if one.kind is principal.kind]
+    of_kind = [alternative for alternative in alternatives if alternative.kind is principal.kind]
     if not of_kind:
         raise _refusal(unsuitable, f"This kind of caller may not do this. {who_may(alternatives)}")
-    admitting = [one for one in of_kind if one.admits(principal)]
+    admitting = [alternative for alternative in of_kind if alternative.admits(principal)]
     without_organization = principal.organization_id is None
-    if principal.kind is Kind.USER and without_organization and all(one.organization for one in of_kind):
+    if principal.kind is Kind.USER and without_organization and _need_organization(of_kind):
         raise _refusal(unsuitable, "The token names no organization that you belong to.")
     if not admitting:
         raise problems.Problem(403, detail=f"The role, scope or permission is missing. {who_may(tuple(of_kind))}")
-    if without_organization and all(one.organization for one in admitting):
+    if without_organization and _need_organization(admitting):
         raise problems.Problem(403, "organization_required", "Name an organization by x-organization-id, a UUID.")
+
+
+def _need_organization(alternatives: Sequence[Alternative]) -> bool:
+    return all(alternative.organization for alternative in alternatives)
 
 
 def _refusal(status: int, detail: str) -> problems.Problem:

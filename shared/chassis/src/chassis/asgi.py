@@ -35,7 +35,7 @@ PlaceOf = Callable[[str, str], Place]
 """Given method and path, where the request is routed."""
 
 _STILL_OPEN_S = 0.5  # how long after its last request a stopping worker waits for one more on an open connection
-_LOOK_S = 0.05
+_SHUTDOWN_POLL_S = 0.05
 # How long a tenant's heavy requests pause, and strangers' after a refused one, by what each has computed: with one at a
 # time in each process they take a fifth of a core of it at most. A tenant that is alone need not pause.
 _PAUSE_FACTOR = 4.0
@@ -55,10 +55,10 @@ class Bridge:
         self.callers = callers or Callers()
         self.in_flight = 0
         self._first_of: dict[bytes, asyncio.Future[None]] = {}
-        """By credential that is not known yet: the request that is being authenticated."""
+        """By credential that is not verified yet: the request that is being authenticated."""
 
     def start(self, threads: int) -> Self:
-        """With as many threads for the app as gunicorn was told (WEB_THREADS)."""
+        """With as many threads for the app as gunicorn is configured for (WEB_THREADS)."""
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="web")
         self._queue = FairQueue(threads)
         return self
@@ -225,9 +225,9 @@ async def _live(receive: Receive, send: Send) -> None:
 class Worker(ASGIWorker):  # type: ignore[misc]
     """gunicorn's worker, but for four things.
 
-    It would take every connection that is there when it looks, so that one worker may get them all: ours takes one at a
-    time. It would wait for idle connections until it is killed: ours waits for requests. Its connections know no limits
-    of time: ours do. And it has threads to give.
+    It would accept every connection that waits, so that one worker may get them all: ours accepts one at a time. It
+    would wait for idle connections until it is killed: ours waits for requests. Its connections know no limits of time:
+    ours do. And it has threads to give.
     """
 
     _queueing = False
@@ -258,8 +258,8 @@ class Worker(ASGIWorker):  # type: ignore[misc]
         """An app that has no front of its own gets the plain one."""
         sys.setswitchinterval(SWITCH_S)
         app = self.app.wsgi()
-        known = getattr(app, "extensions", {})
-        front = app if isinstance(app, Bridge) else Bridge(app, known.get("callers"), known.get("place_of"))
+        extensions = getattr(app, "extensions", {})
+        front = app if isinstance(app, Bridge) else Bridge(app, extensions.get("callers"), extensions.get("place_of"))
         self.asgi: Bridge = front.start(self.cfg.threads)
 
     async def _shutdown(self) -> None:
@@ -268,6 +268,6 @@ class Worker(ASGIWorker):  # type: ignore[misc]
         loop = asyncio.get_running_loop()
         ends, last = loop.time() + self.cfg.graceful_timeout - 1, loop.time()
         while self.nr_conns and not self._quick_shutdown and loop.time() < min(ends, last + _STILL_OPEN_S):
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_SHUTDOWN_POLL_S)
             if self.asgi.in_flight or self.unsent:
                 last = loop.time()

@@ -8,7 +8,7 @@ tenant waiting, is refused.
 
 Requests are grouped by their caller's trust, its tenant, their weight and their principal, groups within groups, and
 each group has its share. Of the requests in one narrowest group either all may run or none, and a group that has used
-up its share is passed over as a whole: so the next one is found without a look at each that waits.
+up its share is passed over as a whole: so the next one is found without visiting each that waits.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ WAIT_S = 5.0  # after its arrival; a stopping worker and the ingress wait longer
 MOST_WAITING = 256  # of one tenant
 SWITCH_S = 0.001
 """How long a thread that computes keeps the interpreter while others want it, in processes that answer callers. A
-request asks for it some twenty times, so with Python's own five milliseconds one verification would add a tenth of a
+request needs it some twenty times, so with Python's own five milliseconds one verification would add a tenth of a
 second to every read beside it."""
 
 

@@ -69,8 +69,8 @@ class Users:
         """The strongest role the claim holds that we know."""
         held = _inside(claims, self.role_claim)
         words = [word for word in (held if isinstance(held, list) else [held]) if isinstance(word, str)]
-        known = {self.roles.get(word) if self.roles else word for word in words}
-        return next((role for role in Role if role.value in known), None)
+        names = {self.roles.get(word) if self.roles else word for word in words}
+        return next((role for role in Role if role.value in names), None)
 
 
 def _inside(claims: Mapping[str, Any], path: str) -> Any:
@@ -84,7 +84,7 @@ def _inside(claims: Mapping[str, Any], path: str) -> Any:
 
 def who_may(alternatives: tuple[Alternative, ...]) -> str:
     """For people to read, in refusals and in the document of the API."""
-    return "Who may call: " + "; ".join(one.describes for one in alternatives) + "."
+    return "Who may call: " + "; ".join(alternative.describes for alternative in alternatives) + "."
 
 
 ANY_ROLE = (Role.ADMIN, Role.MEMBER, Role.READ_ONLY)

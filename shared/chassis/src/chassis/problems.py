@@ -116,7 +116,7 @@ class Place(NamedTuple):
 
 
 def problem_of(error: Exception, statuses: Mapping[type[Exception], int], *, is_route: bool = True) -> Problem:
-    """What the caller is told of the error; `statuses` is the service's table of domain errors."""
+    """The problem that the caller sees for the error; `statuses` is the service's table of domain errors."""
     status = next((statuses[kind] for kind in type(error).__mro__ if kind in statuses), None)
     if status is not None:
         return _of_domain_error(error, status)

@@ -239,7 +239,7 @@ def _operations(engine: Engine) -> Blueprint:
 
 
 def _once(name: str, make: Callable[[Sequence[Flask]], Any]) -> Any:
-    """Made for the first who asks: it is the same for all, and not cheap."""
+    """Made for the first request: it is the same for all, and not cheap."""
     if name not in current_app.extensions:
         current_app.extensions[name] = make([current_app])
     return current_app.extensions[name]

@@ -58,7 +58,7 @@ class Relay:
         return self.outbox.engine
 
     def run(self, stop: threading.Event) -> None:
-        """Drain until asked to stop; rest when there is nothing."""
+        """Drain until `stop` is set; wait when there is nothing."""
         listener = NotifyListener(self._engine, self.outbox.schema)
         while not stop.is_set():
             drained = unless_unavailable(f"{self.outbox.schema}-relay", self.drain_once, None)
