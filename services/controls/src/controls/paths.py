@@ -30,7 +30,7 @@ class WholeSegments:
 
 
 def _path_as_sent(environ: "WSGIEnvironment") -> str:
-    """Empty where the server does not tell."""
+    """Empty where the server does not report it."""
     address = str(environ.get("RAW_URI") or environ.get("REQUEST_URI") or "")
     return address.partition("?")[0] if address.startswith("/") else urlsplit(address).path
 

@@ -1,6 +1,6 @@
 """Bringing the vault in line with the credentials.
 
-Nothing here remembers how far it came: each step looks at what is so, and may be done again after a crash anywhere.
+No progress is stored: each step reads the present state, and may be repeated after a crash anywhere.
 """
 
 from collections.abc import Mapping
@@ -56,10 +56,11 @@ def _rewrap_once(deps: Deps) -> tuple[int, list[model.Unopened]]:
         while True:
             with deps.engine.begin() as tx:
                 found = store.under_other_keys(tx, table, deps.keyring.current_id, after, REWRAP_BATCH)
-                unopened = [one for path, envelope in found if (one := _renew(deps, tx, purpose, path, envelope))]
+                failures = [_renew(deps, tx, purpose, path, envelope) for path, envelope in found]
             if not found:
                 break
             after = found[-1][0]
+            unopened = [failure for failure in failures if failure]
             count += len(found) - len(unopened)
             left += unopened
     return count, left

@@ -34,7 +34,7 @@ def deps() -> usecases.Deps:
 
 
 def body(schema: type[Schema], account_id: UUID | None) -> Any:
-    """The request's body, looked at only once the caller may use the account."""
+    """The request's body, validated only once the caller may use the account."""
     usecases.admit(deps(), g.principal, account_id)
     return schema().load(request.get_json())
 

@@ -18,5 +18,5 @@ from controls.routes.common import ACCOUNT, body, bp, deps, describe, readers
     errors=(404, 413, 415, 422),
 )
 def preview(account_id: UUID) -> ResponseReturnValue:
-    asked = body(schemas.PreviewRequest, account_id)
-    return jsonify(schemas.preview_answer(account_id, *usecases.preview(deps(), g.principal, account_id, asked)))
+    wanted = body(schemas.PreviewRequest, account_id)
+    return jsonify(schemas.preview_answer(account_id, *usecases.preview(deps(), g.principal, account_id, wanted)))

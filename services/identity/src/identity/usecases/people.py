@@ -67,7 +67,7 @@ def remove_member(deps: Deps, principal: Principal | None, organization_id: UUID
         user_id = _member_id(deps, tx, organization, subject)
         _keep_an_admin(tx, principal, organization_id, subject)
         store.remove_member(tx, organization_id, user_id)
-        deps.tell(tx, "membership.deleted", organization_id, organization_id=organization_id, user_id=user_id)
+        deps.append_event(tx, "membership.deleted", organization_id, organization_id=organization_id, user_id=user_id)
 
 
 def _put(
@@ -90,7 +90,7 @@ def _put(
     is_new = store.put_member(tx, organization.id, user.id, role)
     if is_new:
         model.check_limit(store.count(tx, organization.id), deps.limits.members)
-    deps.tell(tx, "membership.updated", organization.id, organization_id=organization.id, user_id=user.id)
+    deps.append_event(tx, "membership.updated", organization.id, organization_id=organization.id, user_id=user.id)
     return _found(store.member(tx, organization.id, subject)), is_new
 
 
