@@ -106,4 +106,4 @@ def test_headers_that_come_drop_by_drop_are_cut_off_and_hold_up_nobody(ask):
     ("path", "status"), [("/health/live?x=1", 400), ("/metrics?x=1", 400), ("/nowhere", 404), ("/", 404)]
 )
 def test_what_is_not_there_is_not_answered_with_something_else(ask, path, status):
-    assert raw_http.ask(ask.port, f"GET {path} HTTP/1.1\r\nHost: tip\r\n\r\n".encode()).status == status
+    assert raw_http.request(ask.port, f"GET {path} HTTP/1.1\r\nHost: tip\r\n\r\n".encode()).status == status
