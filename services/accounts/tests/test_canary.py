@@ -1,4 +1,4 @@
-"""A secret with an unmistakable value goes through everything; afterwards it is looked for everywhere."""
+"""A secret with an unmistakable value goes through everything; afterwards it is searched for everywhere."""
 
 import base64
 import io

@@ -95,7 +95,7 @@ def test_a_failed_row_is_driven_again_as_a_new_one_and_stays_failed(
         ("outbox", "redrive", "accounts"),
     ],
 )
-def test_what_is_not_there_is_told_in_one_line(tip: Any, words: tuple[str, ...]) -> None:
+def test_what_is_not_there_is_reported_in_one_line(tip: Any, words: tuple[str, ...]) -> None:
     answer = tip(*words)
 
     assert answer.exit_code in (1, 2)
@@ -157,7 +157,7 @@ def test_one_secret_that_does_not_open_stops_none_of_the_others(
 ) -> None:
     credentials = [admin.credential(admin.account()["id"]) for _ in range(3)]
     drain(relay)
-    broken = min(credentials, key=lambda one: str(one["id"]))
+    broken = min(credentials, key=lambda credential: str(credential["id"]))
     spoil = text("UPDATE accounts.vault_object SET wrapped_key = :bytes WHERE credential_id = :id RETURNING 1")
     with platform.admin() as connection:
         read = text("SELECT wrapped_key FROM accounts.vault_object WHERE credential_id = :id")
@@ -170,7 +170,7 @@ def test_one_secret_that_does_not_open_stops_none_of_the_others(
     opened = dependencies(Config.from_env(platform.environment("accounts", VAULT_KEY_ENCRYPTION_KEY=new))).vault
     assert answer.exit_code == 1
     assert f"credential {broken['id']} version 1 does not open" in answer.output
-    assert all(opened.get(secret_path(one)).reveal() == SECRET for one in credentials if one is not broken)
+    assert all(opened.get(secret_path(other)).reveal() == SECRET for other in credentials if other is not broken)
     with platform.admin() as connection:
         connection.execute(spoil, {"bytes": whole, "id": broken["id"]})
     back = tip("vault", "rewrap", VAULT_KEY_ENCRYPTION_KEY=old, EARLIER_VAULT_KEY_ENCRYPTION_KEYS=new)

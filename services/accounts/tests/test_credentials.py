@@ -102,17 +102,17 @@ def test_a_secret_of_the_wrong_shape_is_refused_without_being_quoted(
     assert len(events(deps, account_id)) == 1
 
 
-def test_a_fingerprint_tells_the_same_secret_within_an_organization_only(
+def test_a_fingerprint_identifies_a_secret_within_one_organization_only(
     admin: Caller, account_id: str, client: FlaskClient, identity: IdentityFixtures
 ) -> None:
     other = Caller(client, bearer(identity.organization().tokens["admin"]))
 
     first, again = admin.credential(account_id), admin.credential(account_id)
     changed = admin.credential(account_id, NEWER)
-    elsewhere = other.credential(other.account()["id"])
+    foreign = other.credential(other.account()["id"])
 
     assert first["fingerprint"] == again["fingerprint"] != changed["fingerprint"]
-    assert elsewhere["fingerprint"] != first["fingerprint"]
+    assert foreign["fingerprint"] != first["fingerprint"]
     assert SECRET["key_id"] not in first["fingerprint"]
 
 
@@ -217,7 +217,7 @@ def test_pages_hold_every_credential_once_in_order(admin: Caller, account_id: st
         f"/v1/accounts/{account_id}/credentials", query_string={"limit": "3", "next_cursor": first["next_cursor"]}
     ).json
 
-    assert [each["id"] for each in first["data"] + second["data"]] == made
+    assert [credential["id"] for credential in first["data"] + second["data"]] == made
     assert second["next_cursor"] is None
 
 

@@ -171,14 +171,14 @@ def test_without_its_queue_accounts_takes_every_change_and_fails_none(
             server.flushall()
             admin.account()
             eventually(lambda: all_done(deps))
-            told = int(server.llen("tip.intents.consumer"))
+            messages = int(server.llen("tip.intents.consumer"))
     finally:
         queue.stop()
 
     assert {status for status, _ in waiting} <= {"pending", "processing"}
     assert max(attempts for _, attempts in waiting) <= 1
-    assert told >= 1
-    assert all(deps.vault.get(secret_path(each, 1)).reveal() == SECRET for each in credentials)
+    assert messages >= 1
+    assert all(deps.vault.get(secret_path(credential, 1)).reveal() == SECRET for credential in credentials)
 
 
 def test_a_database_restarted_under_it_loses_nothing_that_was_answered(
@@ -197,7 +197,7 @@ def test_a_database_restarted_under_it_loses_nothing_that_was_answered(
     eventually(lambda: all_done(deps))
 
     assert (during.status_code, during.json["code"]) == (503, "unavailable")
-    assert all(deps.vault.get(secret_path(each, 1)).reveal() == SECRET for each in before + after)
+    assert all(deps.vault.get(secret_path(credential, 1)).reveal() == SECRET for credential in before + after)
     held = "SELECT DISTINCT status FROM accounts.credential WHERE account_id = :id"
     assert column(deps, held, id=account_id) == ["active"]
     assert max(row.attempts for row in new_rows(deps, earlier)) <= 3

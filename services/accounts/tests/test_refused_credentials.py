@@ -35,7 +35,7 @@ def _append_refused(intents: Outbox, credential: dict[str, Any], version: int) -
         intents.append(tx, Event("credential.invalid", payload))
 
 
-def _tell_refused(intents: Outbox, credential: dict[str, Any], version: int) -> None:
+def _publish_refused(intents: Outbox, credential: dict[str, Any], version: int) -> None:
     _append_refused(intents, credential, version)
     with intents.engine.begin() as tx:
         claim = intents.claim(tx)
@@ -62,14 +62,14 @@ def test_a_credential_that_the_broker_refuses_is_invalid_until_it_is_rotated(
     feed = Feed(deps.engine, "accounts", "intents")
     refused, other = admin.credential(account_id), admin.credential(account_id)
     drain(relay)
-    _tell_refused(intents, refused, 1)
+    _publish_refused(intents, refused, 1)
     feed.drain(usecases.apply_intents_event)
-    seen = [admin.get(credential_path(each)).json["status"] for each in (refused, other)]
+    seen = [admin.get(credential_path(credential)).json["status"] for credential in (refused, other)]
 
     admin.call("PUT", f"{credential_path(refused)}/secret", json={"secret": NEWER})
     drain(relay)
     seen.append(admin.get(credential_path(refused)).json["status"])
-    _tell_refused(intents, refused, 1)  # late: the version before
+    _publish_refused(intents, refused, 1)  # late: the version before
     feed.drain(usecases.apply_intents_event)
     seen.append(admin.get(credential_path(refused)).json["status"])
 
@@ -100,7 +100,7 @@ def test_the_consumer_process_marks_a_refused_credential_and_ends_cleanly(
     environment = {**os.environ, **platform.environment("accounts")}
     consumer = subprocess.Popen([sys.executable, "-m", "accounts.worker", "consumer"], env=environment)
     try:
-        _tell_refused(intents, credential, 1)
+        _publish_refused(intents, credential, 1)
         _until_invalid(admin, credential)
         consumer.terminate()
         assert consumer.wait(60) == 0

@@ -169,7 +169,7 @@ def test_hostile_bodies_are_refused_with_a_pointer_and_nothing_is_written(settin
         (b'{"manual_reason": "' + b"x" * 70_000 + b'"}', "application/json", 413),
     ],
 )
-def test_what_is_not_json_is_refused_before_it_is_looked_into(
+def test_what_is_not_json_is_refused_before_it_is_validated(
     setting: Any, controls: Any, data: bytes, content_type: str, status: int
 ) -> None:
     before = setting.everything()

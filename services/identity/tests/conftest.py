@@ -207,7 +207,7 @@ def patient_redis(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class ScriptedProvider:
-    """An HTTP server that answers DELETE as told, and counts: for failures no good provider shows on request."""
+    """An HTTP server that answers DELETE with `answer`, and counts: for failures no good provider shows on request."""
 
     def __init__(self) -> None:
         from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -97,8 +97,8 @@ def test_a_key_is_changed_disabled_and_deleted(client: FlaskClient, admin: Heade
     assert client.delete(path, headers=admin).status_code == 204
     assert client.get("/v1/auth/self", headers=key).status_code == 401
     assert client.get(path, headers=admin).status_code == 404
-    told = [kind for kind, payload in events.all() if payload.get("api_key_id") == made.json["id"]]
-    assert told == ["api_key.created", *["api_key.updated"] * 4, "api_key.deleted"]
+    published = [kind for kind, payload in events.all() if payload.get("api_key_id") == made.json["id"]]
+    assert published == ["api_key.created", *["api_key.updated"] * 4, "api_key.deleted"]
 
 
 def test_a_service_account_puts_into_a_key_only_what_its_own_scopes_cover(
@@ -107,13 +107,13 @@ def test_a_service_account_puts_into_a_key_only_what_its_own_scopes_cover(
     narrow = as_bearer(identity.service_account(["api-key:write", "account:read"]).token)
     narrow |= {"x-organization-id": str(organization.id)}
 
-    def ask(*permissions: str) -> tuple[int, str | None]:
+    def create(*permissions: str) -> tuple[int, str | None]:
         answer = client.post("/v1/api-keys", json=KEY | {"permissions": permissions}, headers=narrow)
         return answer.status_code, answer.json.get("code")
 
-    assert ask("intent:edit", "account:read") == (201, None)
-    assert ask("account:edit") == (403, "grant_too_wide")
-    assert ask("credential:read", "intent:edit") == (403, "grant_too_wide")
+    assert create("intent:edit", "account:read") == (201, None)
+    assert create("account:edit") == (403, "grant_too_wide")
+    assert create("credential:read", "intent:edit") == (403, "grant_too_wide")
     made = client.post("/v1/api-keys", json=KEY | {"permissions": ["intent:edit"]}, headers=narrow)
     widened = client.patch(made.headers["Location"], json={"permissions": ["control:edit"]}, headers=narrow)
     assert widened.status_code == 403

@@ -19,8 +19,8 @@ def test_a_key_that_is_no_key_is_named_and_not_quoted(
     with pytest.raises(SystemExit):
         create_app(platform.web_environment("identity", **{variable: "c2hvcnQ="}))
 
-    said = capsys.readouterr().err
-    assert said.startswith(f"identity: configuration: {variable}: ") and "c2hvcnQ" not in said
+    errors = capsys.readouterr().err
+    assert errors.startswith(f"identity: configuration: {variable}: ") and "c2hvcnQ" not in errors
 
 
 @pytest.mark.parametrize(

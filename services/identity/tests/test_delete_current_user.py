@@ -27,7 +27,7 @@ def subject(identity: IdentityFixtures, organization: Organization) -> str:
     return new_member(identity, organization)
 
 
-def test_a_deleted_user_is_gone_for_ever_and_told_of_once(
+def test_a_deleted_user_is_gone_for_ever_and_published_once(
     client: FlaskClient,
     identity: IdentityFixtures,
     organization: Organization,
@@ -40,8 +40,8 @@ def test_a_deleted_user_is_gone_for_ever_and_told_of_once(
     answer = client.delete("/v1/users/me", headers=token)
 
     assert (answer.status_code, answer.data) == (204, b"")
-    [told] = deletions(events, subject)
-    assert set(told) == {"event_id", "event_type", "occurred_at", "user_id", "provider", "subject"}
+    [published] = deletions(events, subject)
+    assert set(published) == {"event_id", "event_type", "occurred_at", "user_id", "provider", "subject"}
     again = client.delete("/v1/users/me", headers=token)
     assert (again.status_code, again.get_data(as_text=True)) == (401, "unauthorized")
     assert client.get("/v1/auth/self", headers=token).status_code == 401
@@ -61,15 +61,15 @@ def test_a_deleted_user_stays_out_although_an_admin_makes_them_a_member_again(
     assert client.get("/v1/auth/self", headers=token).status_code == 401
 
 
-def test_an_admin_cannot_tell_a_user_deleted_elsewhere_from_an_unknown_one(
+def test_to_an_admin_of_another_organization_a_deleted_user_looks_like_an_unknown_one(
     client: FlaskClient, identity: IdentityFixtures, organization: Organization, subject: str, as_bearer: Bearer
 ) -> None:
     deleted_token = as_bearer(identity.user_token(subject, organization.external_id))
     client.delete("/v1/users/me", headers=deleted_token)
-    elsewhere = identity.organization()
-    admin, members = as_bearer(elsewhere.tokens["admin"]), f"/v1/organizations/{elsewhere.id}/memberships"
+    other = identity.organization()
+    admin, members = as_bearer(other.tokens["admin"]), f"/v1/organizations/{other.id}/memberships"
 
-    def told(name: str) -> list[Any]:
+    def answers(name: str) -> list[Any]:
         calls = [
             client.put(f"{members}/{name}", json={"role": "member"}, headers=admin),
             client.get(f"{members}/{name}", headers=admin),
@@ -78,31 +78,31 @@ def test_an_admin_cannot_tell_a_user_deleted_elsewhere_from_an_unknown_one(
         ]
         return [(answer.status_code, answer.json and {**answer.json, "subject": "", "user_id": ""}) for answer in calls]
 
-    def without_moments(answers: list[Any]) -> list[Any]:
-        return [(status, body and {**body, "created_at": ""}) for status, body in answers]
+    def without_moments(given: list[Any]) -> list[Any]:
+        return [(status, body and {**body, "created_at": ""}) for status, body in given]
 
-    assert without_moments(told(subject)) == without_moments(told(f"unknown-{subject}"))
-    assert [status for status, _body in told(subject)] == [201, 200, 200, 204]
+    assert without_moments(answers(subject)) == without_moments(answers(f"unknown-{subject}"))
+    assert [status for status, _body in answers(subject)] == [201, 200, 200, 204]
 
 
 def test_a_deleted_user_whom_an_admin_makes_a_member_still_may_do_nothing(
     client: FlaskClient, identity: IdentityFixtures, organization: Organization, subject: str, as_bearer: Bearer
 ) -> None:
     client.delete("/v1/users/me", headers=as_bearer(identity.user_token(subject, organization.external_id)))
-    elsewhere = identity.organization()
+    other = identity.organization()
 
     put = client.put(
-        f"/v1/organizations/{elsewhere.id}/memberships/{subject}",
+        f"/v1/organizations/{other.id}/memberships/{subject}",
         json={"role": "admin"},
-        headers=as_bearer(elsewhere.tokens["admin"]),
+        headers=as_bearer(other.tokens["admin"]),
     )
 
     assert put.status_code == 201
-    token = as_bearer(identity.user_token(subject, elsewhere.external_id, "admin"))
+    token = as_bearer(identity.user_token(subject, other.external_id, "admin"))
     assert client.get("/v1/api-keys", headers=token).status_code == 401
 
 
-def test_deleting_at_the_same_moment_from_many_places_tells_once(
+def test_deleting_from_many_clients_at_once_publishes_once(
     platform: Platform,
     identity: IdentityFixtures,
     organization: Organization,

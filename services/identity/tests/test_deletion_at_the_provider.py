@@ -84,7 +84,7 @@ def test_a_provider_that_has_certainly_not_deleted_leaves_everything_as_it_was(
 
 
 @pytest.mark.parametrize("answer", [500, "drop after deleting"])
-def test_a_provider_that_may_have_deleted_is_asked_again_by_the_worker(
+def test_a_provider_that_may_have_deleted_is_called_again_by_the_worker(
     platform: Platform, identity: IdentityFixtures, organization: Organization, subject: str, deleting: Deleting,
     scripted_provider: Any, events: Any, as_bearer: Bearer, answer: int | str,
 ) -> None:  # fmt: skip
@@ -141,7 +141,7 @@ def test_a_refused_retry_does_not_make_an_unconfirmed_deletion_forgotten(
     platform: Platform, identity: IdentityFixtures, organization: Organization, subject: str, deleting: Deleting,
     scripted_provider: Any, events: Any, as_bearer: Bearer, refusal: int,
 ) -> None:  # fmt: skip
-    """The provider deletes and its answer is lost; the user asks again and now the provider is too busy."""
+    """The provider deletes and its answer is lost; the user tries again and now the provider is too busy."""
     client, token = deleting.app.test_client(), as_bearer(identity.user_token(subject, organization.external_id))
     scripted_provider.answer = "drop after deleting"
     lost = client.delete("/v1/users/me", headers=token)
@@ -150,7 +150,7 @@ def test_a_refused_retry_does_not_make_an_unconfirmed_deletion_forgotten(
 
     assert is_marked(platform, subject) == (True, False)
     assert scripted_provider.deleted == [f"/admin/users/{subject}"]
-    assert [(each.status_code, each.get_data(as_text=True)) for each in (lost, retried)] == [(503, BEGUN)] * 2
+    assert [(answer.status_code, answer.get_data(as_text=True)) for answer in (lost, retried)] == [(503, BEGUN)] * 2
     scripted_provider.answer = 404
     assert usecases.finish_deletions(deleting.relay, AT_ONCE) == 1
     assert is_marked(platform, subject) == (True, True)
@@ -205,7 +205,7 @@ def test_a_refused_deletion_is_a_success_if_another_one_succeeded_meanwhile(
     assert len(deletions(events, subject)) == 1
 
 
-def test_after_a_refusal_the_user_may_ask_again_as_if_for_the_first_time(
+def test_after_a_refusal_the_user_may_try_again_as_if_for_the_first_time(
     platform: Platform, identity: IdentityFixtures, organization: Organization, subject: str, deleting: Deleting,
     scripted_provider: Any, as_bearer: Bearer,
 ) -> None:  # fmt: skip

@@ -24,7 +24,8 @@ Bearer = Callable[[str], dict[str, str]]
 
 
 CRASHES = {
-    # where it dies: (at the provider, begun, done, told) right after the crash; afterwards all is done and told once
+    # where it dies: (at the provider, begun, done, published) right after the crash; afterwards all is done and
+    # published once
     "identity.deletion_begun": (False, True, False, 0),
     "identity.deleted_at_provider": (True, True, False, 0),
     "identity.deletion_finished": (True, True, True, 1),
@@ -32,7 +33,7 @@ CRASHES = {
 
 
 @pytest.mark.parametrize("step", CRASHES)
-def test_a_kill_at_any_step_is_finished_by_the_worker_and_told_once(
+def test_a_kill_at_any_step_is_finished_by_the_worker_and_published_once(
     platform: Platform, canaille: Any, serve: Any, as_bearer: Bearer, step: str
 ) -> None:
     """A real provider, real processes, real kill -9: by the crash point, as hard as a power cut."""
@@ -48,16 +49,16 @@ def test_a_kill_at_any_step_is_finished_by_the_worker_and_told_once(
             requests.delete(f"{base}/v1/users/me", headers=as_bearer(token), timeout=60)
         assert served.wait(30) == -signal.SIGKILL
 
-    gone, begun, done, told = CRASHES[step]
+    gone, begun, done, published = CRASHES[step]
     assert canaille.has_user(user_id) is not gone
     assert is_marked(platform, user_id) == (begun, done)
-    assert len(_told(platform, user_id)) == told
+    assert len(_published(platform, user_id)) == published
 
     _age_deletions(platform)  # instead of waiting the ten seconds after which an attempt counts as abandoned
     with running("-m", "identity.worker", "scheduler", environment=worker):
         eventually(lambda: is_marked(platform, user_id) == (True, True), 60)
     assert not canaille.has_user(user_id)
-    assert len(_told(platform, user_id)) == 1
+    assert len(_published(platform, user_id)) == 1
 
 
 def test_a_kill_before_a_refusal_is_taken_back_ends_in_a_whole_deletion_too(
@@ -76,13 +77,13 @@ def test_a_kill_before_a_refusal_is_taken_back_ends_in_a_whole_deletion_too(
         with pytest.raises(requests.ConnectionError):
             requests.delete(f"{base}/v1/users/me", headers=as_bearer(canaille.user_token(name)), timeout=60)
         assert served.wait(30) == -signal.SIGKILL
-    assert (is_marked(platform, user_id), _told(platform, user_id)) == ((True, False), [])
+    assert (is_marked(platform, user_id), _published(platform, user_id)) == ((True, False), [])
 
     deps = dependencies(WorkerConfig.from_env(relay))
     assert usecases.finish_deletions(deps, AT_ONCE) == 0, "the provider still refuses"
     scripted_provider.answer = 204
     assert usecases.finish_deletions(deps, AT_ONCE) == 1
-    assert len(_told(platform, user_id)) == 1
+    assert len(_published(platform, user_id)) == 1
     assert scripted_provider.deleted == [f"/admin/users/{user_id}"]
     deps.engine.dispose()
 
@@ -95,7 +96,7 @@ def _organization(platform: Platform, canaille: Any) -> model.Organization:
     return made
 
 
-def _told(platform: Platform, subject: str) -> list[Any]:
+def _published(platform: Platform, subject: str) -> list[Any]:
     query = text("SELECT id FROM identity.outbox WHERE event_type = 'user.deleted' AND payload->>'subject' = :subject")
     with platform.admin() as connection:
         return list(connection.execute(query, {"subject": subject}))

@@ -123,10 +123,10 @@ def stage(identity: IdentityFixtures) -> Stage:
         "expired_key": {"x-api-key": _changed_key(identity, own, "expires_at = now() - interval '1 second'")},
     }
     for scope in {*SCOPES.values(), "organization:write"}:
-        needed = {scope, "intent:read"}  # the second one is not asked for, only given away by some
+        needed = {scope, "intent:read"}  # the second one is not needed, only given away by some
         header = {"x-organization-id": str(own.id)}
         callers[f"scoped:{scope}"] = _bearer(identity.service_account(sorted(needed)).token) | header
-        rest = [one for one in model.SCOPES if one != scope]
+        rest = [other for other in model.SCOPES if other != scope]
         callers[f"unscoped:{scope}"] = _bearer(identity.service_account(rest).token) | header
     usecases.change_organization(identity.deps, off.id, {"disabled": True})
     return Stage(identity, own, other, callers, identity.service_account(("intent:read",)))

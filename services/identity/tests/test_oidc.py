@@ -120,7 +120,7 @@ def test_a_user_deletes_themself_at_the_provider_and_stays_deleted_with_a_valid_
 
     assert answer.status_code == 204
     assert not canaille.has_user(subject)
-    assert [told["subject"] for told in events.of("user.deleted")].count(subject) == 1
+    assert [event["subject"] for event in events.of("user.deleted")].count(subject) == 1
     assert client.get("/v1/auth/self", headers=token).status_code == 401
     again = client.delete("/v1/users/me", headers=token)
     assert (again.status_code, again.get_data(as_text=True)) == (401, "unauthorized")

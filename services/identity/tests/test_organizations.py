@@ -18,7 +18,7 @@ Bearer = Callable[[str], dict[str, str]]
 Headers = dict[str, str]
 
 
-def test_an_organization_is_created_found_renamed_and_told_of(
+def test_an_organization_is_created_found_renamed_and_published(
     client: FlaskClient, operator: Headers, events: Any
 ) -> None:
     external_id = f"Ünïcode & spaces {uuid4().hex}"
@@ -30,8 +30,8 @@ def test_an_organization_is_created_found_renamed_and_told_of(
     assert made.status_code == 201
     assert set(found.json) == {"id", "external_id", "name", "provider", "disabled", "created_at"}
     assert found.json == client.get(path, headers=operator).json == made.json | {"name": "Acme Ltd"}
-    told = [kind for kind, payload in events.all() if payload.get("organization_id") == made.json["id"]]
-    assert told == ["organization.created", "organization.updated"]
+    published = [kind for kind, payload in events.all() if payload.get("organization_id") == made.json["id"]]
+    assert published == ["organization.created", "organization.updated"]
 
 
 def test_an_external_id_belongs_to_one_organization(
@@ -99,7 +99,7 @@ def test_organizations_are_listed_page_by_page_without_gap_or_repetition(
     while True:
         query = {"limit": 3} | ({"next_cursor": cursor} if cursor else {})
         page = client.get("/v1/organizations", query_string=query, headers=operator).json
-        seen += [each["id"] for each in page["data"]]
+        seen += [listed["id"] for listed in page["data"]]
         cursor = page["next_cursor"]
         if cursor is None:
             break
@@ -119,11 +119,11 @@ def test_the_lists_of_an_organization_have_pages_too(
         at, seen = f"/v1/organizations/{organization.id}/{path}", []
         page = client.get(f"{at}?limit=1", headers=operator).json
         while page["next_cursor"]:
-            seen += [each[name] for each in page["data"]]
+            seen += [listed[name] for listed in page["data"]]
             page = client.get(f"{at}?limit=1&next_cursor={page['next_cursor']}", headers=operator).json
-        assert seen + [each[name] for each in page["data"]] == expected
+        assert seen + [listed[name] for listed in page["data"]] == expected
         whole = client.get(at, headers=operator).json
-        assert ([each[name] for each in whole["data"]], whole["next_cursor"]) == (expected, None)
+        assert ([listed[name] for listed in whole["data"]], whole["next_cursor"]) == (expected, None)
         assert client.get(f"{at}?limit=0", headers=operator).status_code == 400
 
 
@@ -165,7 +165,7 @@ def test_an_admin_makes_members_and_changes_and_takes_their_roles(
     assert "Location" not in second.headers
     assert client.get("/v1/auth/self", headers=token).json["role"] == "read_only"
     listed = client.get(path, headers=admin).json["data"]
-    assert {"subject": subject, "role": "read_only"}.items() <= {each["subject"]: each for each in listed}[
+    assert {"subject": subject, "role": "read_only"}.items() <= {member["subject"]: member for member in listed}[
         subject
     ].items()
     assert client.delete(f"{path}/{quote(subject)}", headers=admin).status_code == 204
@@ -221,8 +221,8 @@ def test_an_entitlement_lasts_until_its_date(
     assert client.delete(f"{path}/trading_live", headers=operator).status_code == 204
     assert client.delete(f"{path}/trading_live", headers=operator).status_code == 404
     own = {"entitlement": "trading_live", "organization_id": str(organization.id)}.items()
-    told = [kind for kind, payload in events.all() if own <= payload.items()]
-    assert told == ["entitlement.updated", "entitlement.updated", "entitlement.deleted"]
+    published = [kind for kind, payload in events.all() if own <= payload.items()]
+    assert published == ["entitlement.updated", "entitlement.updated", "entitlement.deleted"]
 
 
 @pytest.mark.parametrize(

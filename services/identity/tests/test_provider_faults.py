@@ -102,7 +102,7 @@ def test_a_provider_that_signs_by_elliptic_curve_beside_keys_for_other_things_is
         {"jwks_uri": None},
     ],
 )
-def test_a_description_that_leads_elsewhere_gives_no_keys(documents: Documents, change: dict[str, Any]) -> None:
+def test_a_description_of_another_issuer_or_address_gives_no_keys(documents: Documents, change: dict[str, Any]) -> None:
     documents.describe(**change)
     documents.documents["/keys"] = (200, json.dumps({"keys": [ec_jwk("c")]}).encode())
 

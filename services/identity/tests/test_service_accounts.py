@@ -32,14 +32,14 @@ def test_a_service_accounts_secret_is_shown_once_and_can_be_replaced(
     shown = client.get(path, headers=operator)
     assert set(shown.json) == {"client_id", "name", "scopes", "disabled", "created_at"}
     assert client_id in [
-        each["client_id"] for each in client.get("/v1/service-accounts?limit=500", headers=operator).json["data"]
+        listed["client_id"] for listed in client.get("/v1/service-accounts?limit=500", headers=operator).json["data"]
     ]
     assert token(made.json["client_secret"]) == 401
     assert token(replaced.json["client_secret"]) == 200
     assert client.delete(path, headers=operator).status_code == 204
     assert token(replaced.json["client_secret"]) == 401
-    told = [kind for kind, payload in events.all() if payload.get("client_id") == client_id]
-    assert told == ["service_account.created", "service_account.updated", "service_account.deleted"]
+    published = [kind for kind, payload in events.all() if payload.get("client_id") == client_id]
+    assert published == ["service_account.created", "service_account.updated", "service_account.deleted"]
 
 
 def test_nobody_makes_or_takes_over_a_service_account_stronger_than_themselves(

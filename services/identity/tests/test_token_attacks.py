@@ -25,7 +25,7 @@ MISSING = object()
 
 
 class Mint:
-    """Signs whatever it is asked to with identity's real key, as only identity itself could."""
+    """Signs whatever it is given with identity's real key, as only identity itself could."""
 
     def __init__(self, identity: IdentityFixtures) -> None:
         self._deps = identity.deps

@@ -54,7 +54,9 @@ def test_a_client_gets_a_token_that_works_by_basic_or_in_the_body(
         assert (shown.json["id"], shown.json["scopes"]) == (account.client_id, ["account:read", "intent:read"])
 
 
-def test_a_token_may_be_asked_for_with_less(client: FlaskClient, account: ServiceAccount, as_bearer: Bearer) -> None:
+def test_a_token_may_be_requested_with_fewer_scopes(
+    client: FlaskClient, account: ServiceAccount, as_bearer: Bearer
+) -> None:
     answer = grant(client, account, scope="intent:read")
 
     assert answer.json["scope"] == "intent:read"
@@ -119,12 +121,12 @@ def test_the_document_says_what_the_endpoint_takes_and_how_it_refuses(client: Fl
     operation = document["paths"][PATH]["post"]
 
     def properties(content: Any) -> set[str]:
-        [schema] = [each["schema"]["$ref"].rpartition("/")[2] for each in content.values()]
+        [schema] = [media["schema"]["$ref"].rpartition("/")[2] for media in content.values()]
         return set(document["components"]["schemas"][schema]["properties"])
 
-    asked = operation["requestBody"]["content"]
-    assert list(asked) == ["application/x-www-form-urlencoded"]
-    assert properties(asked) == {"grant_type", "scope", "client_id", "client_secret"}
+    accepted = operation["requestBody"]["content"]
+    assert list(accepted) == ["application/x-www-form-urlencoded"]
+    assert properties(accepted) == {"grant_type", "scope", "client_id", "client_secret"}
     for status in ("400", "401"):
         assert list(operation["responses"][status]["content"]) == ["application/json"]
         assert properties(operation["responses"][status]["content"]) == {"error", "error_description"}

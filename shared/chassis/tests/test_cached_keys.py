@@ -12,7 +12,7 @@ from chassis import tokens
 
 
 class Fetches:
-    """A key source's other end: counts, and fails when told to."""
+    """A key source's other end: counts, and fails while `down`."""
 
     def __init__(self, *kids: str) -> None:
         self.kids, self.count, self.down = list(kids), 0, False
@@ -46,7 +46,7 @@ def test_a_new_key_is_found_by_one_fetch_once_the_cooldown_is_over() -> None:
     assert keys.find("new") and fetches.count == 2
 
 
-def test_old_keys_are_kept_while_the_provider_cannot_be_asked() -> None:
+def test_old_keys_are_kept_while_the_provider_cannot_be_reached() -> None:
     fetches = Fetches("known")
     keys = tokens.CachedKeys(fetches, keep_s=0.05, cooldown_s=0.0)
     assert keys.find("known")
@@ -57,7 +57,7 @@ def test_old_keys_are_kept_while_the_provider_cannot_be_asked() -> None:
     assert keys.find("unknown") is None
 
 
-def test_without_any_key_nothing_is_said_about_a_token() -> None:
+def test_without_any_key_no_token_is_judged() -> None:
     fetches = Fetches()
     fetches.down = True
     keys = tokens.CachedKeys(fetches, keep_s=300, cooldown_s=10)

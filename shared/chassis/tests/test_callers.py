@@ -1,4 +1,4 @@
-"""What a web process knows of its callers before it has looked: never enough to let in, never wrong to shut out."""
+"""What a web process knows of a caller before authentication: never enough to let in, never wrong to shut out."""
 
 from contextlib import suppress
 from typing import Any

@@ -151,7 +151,7 @@ def test_chunks_that_come_drop_by_drop_are_cut_off(hasty: Server) -> None:
 
 def test_the_second_request_of_a_connection_has_no_more_time_than_the_first(hasty: Server) -> None:
     with hasty.open() as connection:
-        assert hasty.ask(connection, "GET /first HTTP/1.1") == "200 GET /first 0"
+        assert hasty.request(connection, "GET /first HTTP/1.1") == "200 GET /first 0"
         answer = raw_http.trickle(connection, b"GET / HTTP/1.1\r\nHost: tip\r\nX-Slow: ", b"x")
 
     assert answer is not None and answer.problem == (408, "request_timeout")
@@ -168,12 +168,12 @@ def test_a_request_that_takes_its_time_within_the_limits_is_answered(server: Ser
     assert answer is not None and answer.body == b"POST /x 4"
 
 
-def test_a_connection_on_which_nothing_is_asked_is_closed() -> None:
+def test_a_connection_without_requests_is_closed() -> None:
     server = Server("--keep-alive", "1")
     try:
-        with server.open() as silent, server.open() as asked_once:
-            assert server.ask(asked_once, "GET /x HTTP/1.1") == "200 GET /x 0"
-            assert raw_http.is_closed(silent) and raw_http.is_closed(asked_once)
+        with server.open() as silent, server.open() as used_once:
+            assert server.request(used_once, "GET /x HTTP/1.1") == "200 GET /x 0"
+            assert raw_http.is_closed(silent) and raw_http.is_closed(used_once)
     finally:
         server.end()
 
@@ -232,7 +232,7 @@ def test_slow_and_idle_callers_hold_no_thread() -> None:
                 begun = (b"", b"GET / HTTP/1.1\r\nHost: t", POST + b"Content-Length: 9\r\n\r\nx")[place % 3]
                 connection.sendall(begun)
             with server.open() as other:
-                assert server.ask(other, "GET /quick HTTP/1.1") == "200 GET /quick 0"
+                assert server.request(other, "GET /quick HTTP/1.1") == "200 GET /quick 0"
             assert not select.select(slow, [], [], 0)[0], "none of them has been answered or ended"
     finally:
         server.end()

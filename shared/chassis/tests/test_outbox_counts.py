@@ -67,7 +67,7 @@ def test_health_counts_are_those_of_the_rows_whatever_runs_at_once(
                 work(tx, chance)
             times[seed] += 1
 
-    def tell(tx: Connection, chance: random.Random) -> None:
+    def publish(tx: Connection, chance: random.Random) -> None:
         for _ in range(chance.randrange(1, 12)):
             outbox.append(tx, Event(chance.choice(["a", "b", "c", "d", "e"]), {}))
 
@@ -89,7 +89,7 @@ def test_health_counts_are_those_of_the_rows_whatever_runs_at_once(
     def count(tx: Connection, _chance: random.Random) -> None:
         outbox.roll_up(tx)
 
-    jobs = [tell, tell, work, work, tidy, count]
+    jobs = [publish, publish, work, work, tidy, count]
     with ThreadPoolExecutor(len(jobs)) as threads:
         for running in [threads.submit(over_and_over, job, seed) for seed, job in enumerate(jobs)]:
             running.result()  # raises what a thread raised: a deadlock, say

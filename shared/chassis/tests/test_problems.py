@@ -60,7 +60,7 @@ def test_an_error_has_one_status_code_and_detail_wherever_it_is_rendered(name: s
     assert ("Retry-After" in dict(answer.headers)) is (status == 503)
 
 
-def test_what_is_not_a_route_is_told_where_the_routes_are_listed() -> None:
+def test_the_problem_of_a_path_that_is_no_route_says_where_the_routes_are_listed() -> None:
     assert "/docs" in problem_of(NotFound(), {}, is_route=False).detail
     assert "/docs" not in problem_of(NotFound(), {}).detail
 

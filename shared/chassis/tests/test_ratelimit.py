@@ -106,10 +106,10 @@ def test_a_redis_that_is_silent_costs_one_request_in_many_its_time() -> None:
         began = time.monotonic()
         passed = sum(count_until_refused(limit, caller=f"caller-{number}", most=1) for number in range(50))
         turns = 1 + (time.monotonic() - began) / _RETRY_AFTER_S
-        asked = _waiting(silent)
+        queried = _waiting(silent)
 
     assert passed == 50
-    assert 1 <= asked <= turns
+    assert 1 <= queried <= turns
 
 
 def _waiting(server: socket.socket) -> int:

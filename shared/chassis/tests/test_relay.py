@@ -1,4 +1,4 @@
-"""The relay: rows become messages, faults are told from outages, neighbours do not suffer."""
+"""The relay: rows become messages, faults differ from outages, neighbours do not suffer."""
 
 import socket
 import threading
@@ -19,7 +19,7 @@ from tip_testing.outbox import append, every_event, make_due, rows, statuses
 from tip_testing.servers_plugin import ValkeyServer
 
 
-def heard(url: str, queue: str) -> list[str]:
+def received(url: str, queue: str) -> list[str]:
     """Every event id waiting in the queue."""
     ids: list[str] = []
     with queues.connection(url) as opened:
@@ -32,7 +32,7 @@ def heard(url: str, queue: str) -> list[str]:
     return ids
 
 
-def test_every_row_is_told_once_and_completed(
+def test_every_row_is_published_once_and_completed(
     outbox: Outbox, publisher: Publisher, queue: str, valkey_server: ValkeyServer
 ) -> None:
     append(outbox, *["a.created"] * 25)
@@ -41,7 +41,7 @@ def test_every_row_is_told_once_and_completed(
     assert [relay.drain_once() for _ in range(4)] == [10, 10, 5, 0]
 
     assert statuses(outbox) == {"completed": 25}
-    assert heard(valkey_server.url, queue) == [str(row.event_id) for row in rows(outbox)]
+    assert received(valkey_server.url, queue) == [str(row.event_id) for row in rows(outbox)]
 
 
 def test_a_row_that_fails_does_not_stop_its_neighbours(outbox: Outbox, publisher: Publisher, queue: str) -> None:
@@ -114,7 +114,7 @@ def test_a_queue_that_is_down_burns_no_attempts_and_loses_nothing(
     assert [(row.status, row.attempts) for row in rows(outbox)] == [("pending", 0)]
 
     assert Relay(outbox, publisher, every_event(queue)).drain_once() == 1
-    assert len(heard(valkey_server.url, queue)) == 1
+    assert len(received(valkey_server.url, queue)) == 1
 
 
 def test_a_queue_that_accepts_and_never_answers_is_given_up_within_the_claim(queue: str) -> None:
@@ -164,8 +164,8 @@ def test_a_queue_gets_the_events_routed_to_it_and_no_empty_message(
     Relay(outbox, publisher, routes).drain_once()
 
     ids = [str(row.event_id) for row in rows(outbox)]
-    assert heard(valkey_server.url, some) == [ids[0], ids[2]]
-    assert heard(valkey_server.url, every) == ids
+    assert received(valkey_server.url, some) == [ids[0], ids[2]]
+    assert received(valkey_server.url, every) == ids
     with redis.Redis.from_url(valkey_server.url) as server:
         assert server.llen(none) == 0
 

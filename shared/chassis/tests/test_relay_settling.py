@@ -1,4 +1,4 @@
-"""How a relay settles what it has claimed, and who learns of a row that failed."""
+"""How a relay settles what it has claimed, and what it does when a row fails."""
 
 import time
 from contextlib import suppress
@@ -49,7 +49,7 @@ class Unlucky(Outbox):
 
 
 @pytest.mark.parametrize(("failures", "now"), [(1, ("completed", 1)), (2, ("pending", 0))])
-def test_what_was_told_and_could_not_be_settled_is_settled_again_or_keeps_its_attempt(
+def test_what_was_published_and_could_not_be_settled_is_settled_again_or_keeps_its_attempt(
     outbox: Outbox, publisher: Publisher, queue: str, failures: int, now: tuple[str, int]
 ) -> None:
     unlucky = Unlucky(outbox.engine, outbox.schema, attempt_limit=1)
@@ -63,20 +63,20 @@ def test_what_was_told_and_could_not_be_settled_is_settled_again_or_keeps_its_at
 
 
 @pytest.mark.parametrize("trouble", ["a fault", "a lost worker"])
-def test_whoever_cares_is_told_of_a_row_that_failed_by_a_fault_or_a_lost_worker(
+def test_the_failure_handler_is_called_for_a_fault_and_for_a_lost_worker(
     outbox: Outbox, publisher: Publisher, queue: str, trouble: str
 ) -> None:
     def refuse(_row: Row) -> None:
         raise ValueError
 
-    heard: list[str] = []
+    notified: list[str] = []
     outbox.attempt_limit = 1
     relay = Relay(
         outbox,
         publisher,
         every_event(queue),
         {"a.created": refuse},
-        {"a.created": lambda _tx, payload: heard.append(payload["event_id"])},
+        {"a.created": lambda _tx, payload: notified.append(payload["event_id"])},
     )
     append(outbox, "a.created")
     if trouble == "a lost worker":
@@ -86,10 +86,10 @@ def test_whoever_cares_is_told_of_a_row_that_failed_by_a_fault_or_a_lost_worker(
     relay.drain_once()
 
     assert statuses(outbox) == {"failed": 1}
-    assert heard == [str(row.event_id) for row in rows(outbox)]
+    assert notified == [str(row.event_id) for row in rows(outbox)]
 
 
-def test_a_failure_that_cannot_be_told_leaves_the_row_failed(outbox: Outbox, publisher: Publisher, queue: str) -> None:
+def test_a_failure_handler_that_fails_leaves_the_row_failed(outbox: Outbox, publisher: Publisher, queue: str) -> None:
     def refuse(_row: Row) -> None:
         raise ValueError
 

@@ -70,7 +70,7 @@ def codes(facts: Facts, command: Command = BUY) -> list[str]:
     return [refusal.code.value for refusal in evaluate(facts, command, NOW).refusals]
 
 
-def test_without_controls_everything_passes_and_the_account_was_looked_at() -> None:
+def test_without_controls_everything_passes_and_the_account_is_checked() -> None:
     decision = evaluate(FREE, BUY, NOW)
 
     assert decision.decision is Verdict.ALLOWED
@@ -78,7 +78,7 @@ def test_without_controls_everything_passes_and_the_account_was_looked_at() -> N
     assert decision.refusals == ()
 
 
-def test_every_reason_is_told_with_the_control_and_its_version() -> None:
+def test_every_reason_is_reported_with_the_control_and_its_version() -> None:
     decision = evaluate(EVERYTHING_REFUSES, replace(BUY, limit_price=Decimal(500)), NOW)
 
     assert decision.decision is Verdict.REFUSED

@@ -64,7 +64,7 @@ class Disable(Schema):
 
 
 class Enable(Schema):
-    """Nothing can be said."""
+    """An empty body."""
 
 
 class Account(Schema):

@@ -76,7 +76,7 @@ class Keyring:
 
 
 def key_id(key: bytes) -> str:
-    """A name for a key that tells nothing about it."""
+    """A name for a key that reveals nothing about it."""
     return hashlib.sha256(b"tip-vault key id " + key).hexdigest()[:_KEY_ID_CHARACTERS]
 
 
