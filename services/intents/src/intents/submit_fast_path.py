@@ -21,7 +21,7 @@ from chassis.asgi import Bridge, Scope, Send
 from chassis.authentication import Access, match_api_key
 from chassis.callers import CredentialCheck, Trust
 from chassis.principals import Principal
-from chassis.problems import Place, Problem
+from chassis.problems import Problem, RouteMatch
 from intents import model, routes_submits, schemas_submits, store, usecases
 from intents.micro_batcher import MicroBatcher
 from intents.usecases import Deferred, Outcome, PendingSubmit, Policy
@@ -62,8 +62,8 @@ class SubmitRequest:
 class SubmitFastPath(Bridge):
     """In front of the app, or of several (`wsgi`) of which it is one."""
 
-    def __init__(self, app: Flask, wsgi: asgi.Wsgi | None = None, place_of: asgi.PlaceOf | None = None) -> None:
-        super().__init__(wsgi or app.wsgi_app, app.extensions["callers"], place_of or app.extensions["place_of"])
+    def __init__(self, app: Flask, wsgi: asgi.Wsgi | None = None, match_route: asgi.MatchRoute | None = None) -> None:
+        super().__init__(wsgi or app.wsgi_app, app.extensions["callers"], match_route or app.extensions["match_route"])
         self._deps: usecases.Deps = app.extensions["deps"]
         self._access: Access = app.extensions["access"]
         self._heavy_paths = openapi.heavy_paths(app)
@@ -82,10 +82,10 @@ class SubmitFastPath(Bridge):
         if request is None or outcome is None:
             await super().answer(scope, body, send)
             return
-        place = Place("intents", _ROUTE, scope["path"])
+        match = RouteMatch("intents", _ROUTE, scope["path"])
         with tracing.resumed(request.trace):
-            answer = routes_submits.answer_of(outcome, place, request.trace.request_id)
-        await asgi.respond(send, web.finish(answer, place, "POST", request.trace, request.counts, started))
+            answer = routes_submits.answer_of(outcome, match, request.trace.request_id)
+        await asgi.respond(send, web.finish(answer, match, "POST", request.trace, request.counts, started))
 
     def is_heavy(self, scope: Scope) -> bool:
         return self._heavy_paths.search(unquote_to_bytes(scope["raw_path"])) is not None or super().is_heavy(scope)

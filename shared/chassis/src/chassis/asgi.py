@@ -22,7 +22,7 @@ from chassis import http_rules, problems, tracing
 from chassis.callers import Callers, CredentialCheck, Reclassified, Trust, credential_check
 from chassis.fair_queue import SWITCH_S, WAIT_S, FairQueue, QueueFull, Slot
 from chassis.http_connection import Connection
-from chassis.problems import Answer, Place
+from chassis.problems import Answer, RouteMatch
 from chassis.wsgi_environ import Environ, decoded_path, environ
 
 Scope = MutableMapping[str, Any]
@@ -31,7 +31,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Headers = list[tuple[str, str]]
 Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
-PlaceOf = Callable[[str, str], Place]
+MatchRoute = Callable[[str, str], RouteMatch]
 """Given method and path, where the request is routed."""
 
 _STILL_OPEN_S = 0.5  # how long after its last request a stopping worker waits for one more on an open connection
@@ -49,9 +49,9 @@ class Bridge:
     _threads: ThreadPoolExecutor
     _queue: FairQueue
 
-    def __init__(self, app: Wsgi, callers: Callers | None = None, place_of: PlaceOf | None = None) -> None:
+    def __init__(self, app: Wsgi, callers: Callers | None = None, match_route: MatchRoute | None = None) -> None:
         self._app = app
-        self._place_of = place_of or _place_of_unknown_app
+        self._match_route = match_route or _match_nothing
         self.callers = callers or Callers()
         self.in_flight = 0
         self._first_of: dict[bytes, asyncio.Future[None]] = {}
@@ -97,9 +97,9 @@ class Bridge:
         """The answer to a request that got no thread."""
         from chassis import web  # not above: gunicorn's arbiter loads this module before metrics have a directory
 
-        trace, place = trace_of(scope), self._place_of(scope["method"], decoded_path(scope))
-        answer = problems.render(error, place, trace.request_id)
-        return web.finish(answer, place, scope["method"], trace, {}, started)
+        trace, match = trace_of(scope), self._match_route(scope["method"], decoded_path(scope))
+        answer = problems.render(error, match, trace.request_id)
+        return web.finish(answer, match, scope["method"], trace, {}, started)
 
     async def _classified(self, scope: Scope) -> CredentialCheck:
         """Of requests with one new credential the first is authenticated, and the others wait for what it learns."""
@@ -212,8 +212,8 @@ def _header(scope: Scope, name: bytes) -> str:
     return ",".join(value.decode("latin-1") for given, value in scope["headers"] if given == name)
 
 
-def _place_of_unknown_app(_method: str, path: str) -> Place:
-    return Place("web", "unmatched", path)
+def _match_nothing(_method: str, path: str) -> RouteMatch:
+    return RouteMatch("web", "unmatched", path)
 
 
 async def _live(receive: Receive, send: Send) -> None:
@@ -259,7 +259,9 @@ class Worker(ASGIWorker):  # type: ignore[misc]
         sys.setswitchinterval(SWITCH_S)
         app = self.app.wsgi()
         extensions = getattr(app, "extensions", {})
-        front = app if isinstance(app, Bridge) else Bridge(app, extensions.get("callers"), extensions.get("place_of"))
+        front = (
+            app if isinstance(app, Bridge) else Bridge(app, extensions.get("callers"), extensions.get("match_route"))
+        )
         self.asgi: Bridge = front.start(self.cfg.threads)
 
     async def _shutdown(self) -> None:

@@ -125,8 +125,8 @@ class Connection(ASGIProtocol):  # type: ignore[misc]
     def _write(self, problem: problems.Problem) -> None:
         trace = tracing.Trace.begin()
         target = (self._callback_parser.path or b"/").partition(b"?")[0].decode("latin-1")
-        place = problems.Place("", "unmatched", target)
-        self._safe_write(http_rules.closing_answer(problems.render(problem, place, trace.request_id), trace))
+        match = problems.RouteMatch("", "unmatched", target)
+        self._safe_write(http_rules.closing_answer(problems.render(problem, match, trace.request_id), trace))
         log.info("request_refused", status=problem.status, code=problem.code, request_id=trace.request_id)
 
     def _close_transport(self) -> None:
