@@ -36,7 +36,7 @@ def _path_as_sent(environ: "WSGIEnvironment") -> str:
 
 
 def _text(path: str) -> str:
-    """WSGI's bytes in the guise of characters, as what they mean."""
+    """WSGI's latin-1 characters, decoded as UTF-8."""
     return path.encode("latin-1").decode("utf-8", "replace")
 
 

@@ -183,7 +183,7 @@ def _require(control: model.Control | None, expected: int | None) -> None:
 
 
 def _updated(kind: type[model.Control], scope: model.Scope, version: int, *, deleted: bool = False) -> Event:
-    """Ids and which control; what it says is read where it is kept."""
+    """Ids and the name of the control; its values are read from its table."""
     ids = {"organization_id": scope.organization_id, "account_id": scope.account_id, "symbol": scope.symbol}
     payload = {name: str(value) for name, value in ids.items() if value is not None}
     return Event(

@@ -65,7 +65,7 @@ def page_size(limit: str | None) -> int:
 
 
 def _authenticated(access: Access, unsuitable: int, find_keys: FindKeys | None) -> Principal:
-    """The caller; where an unsuitable one gets 401, nobody at all gets the very same answer."""
+    """The caller. Where an unsuitable caller gets 401, a request without a credential gets the same answer."""
     check = callers.credential_check.get()
     try:
         principal = authenticate(access, request, find_keys)

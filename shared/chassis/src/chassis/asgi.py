@@ -1,8 +1,8 @@
 """Our Flask apps behind gunicorn's event loop.
 
 Reading a request and writing its answer is the loop's work, so neither a slow caller nor an idle connection holds a
-thread; the app itself runs in threads as ever. What a service wants answered without the price of a framework it
-answers on the loop, in front of the bridge (intents does).
+thread; the app itself runs in threads as ever. A service may answer requests on the loop, in front of the bridge,
+without the cost of a framework (intents does).
 """
 
 import asyncio
@@ -44,7 +44,7 @@ _LONG_LIST = re.compile(rb"(?:^|&)limit=[0-9]{3}")
 
 
 class Bridge:
-    """ASGI on the outside, a WSGI app of ours inside. It answers once it was given threads."""
+    """Serves a WSGI app of ours over ASGI. It answers once `start` has given it threads."""
 
     _threads: ThreadPoolExecutor
     _queue: FairQueue
@@ -102,7 +102,7 @@ class Bridge:
         return web.finish(answer, match, scope["method"], trace, {}, started)
 
     async def _classified(self, scope: Scope) -> CredentialCheck:
-        """Of requests with one new credential the first is authenticated, and the others wait for what it learns."""
+        """Of requests with the same new credential the first is authenticated, and the others wait for its result."""
         check = self.callers.classify(scope)
         if first := self._first_of.get(check.digest):
             await asyncio.wait([first], timeout=WAIT_S)
@@ -128,7 +128,7 @@ class Bridge:
     async def run(
         self, scope: Scope, check: CredentialCheck, function: Callable[..., Any], *arguments: Any, heavy: bool = False
     ) -> Any:
-        """In a thread, when the caller gets a slot: whatever may wait. QueueFull if it gets none in time."""
+        """Run what may block in a thread, when the caller gets a slot; QueueFull if it gets none in time."""
         if self.callers.must_wait(check.caller):
             await asyncio.sleep(WAIT_S)  # a refusal at once would only bring the next guess sooner
             raise QueueFull
@@ -147,7 +147,7 @@ class Bridge:
         self.callers.settle(check)
 
     def _call(self, check: CredentialCheck, environ: Environ) -> Answer | None:
-        """The app's answer; None if the request is to begin anew, as the caller's that it has turned out to be."""
+        """The app's answer; None if the request must be queued again, for the caller it was authenticated as."""
         token = credential_check.set(check)
         try:
             return self._answered(environ)
@@ -186,7 +186,7 @@ class _Computed:
 
 
 async def read(receive: Receive) -> bytes | None:
-    """The body; None if the caller has gone or was refused. How large and late it may be is the connection's to say."""
+    """The body; None if the caller has gone or was refused. The connection limits its size and its time."""
     body = bytearray()
     while True:
         message = await receive()
@@ -227,7 +227,7 @@ class Worker(ASGIWorker):  # type: ignore[misc]
 
     It would accept every connection that waits, so that one worker may get them all: ours accepts one at a time. It
     would wait for idle connections until it is killed: ours waits for requests. Its connections know no limits of time:
-    ours do. And it has threads to give.
+    ours do. And it starts the bridge's threads.
     """
 
     _queueing = False
@@ -255,7 +255,7 @@ class Worker(ASGIWorker):  # type: ignore[misc]
         super().notify()
 
     def load_wsgi(self) -> None:
-        """An app that has no front of its own gets the plain one."""
+        """An app without a front of its own gets a plain `Bridge`."""
         sys.setswitchinterval(SWITCH_S)
         app = self.app.wsgi()
         extensions = getattr(app, "extensions", {})

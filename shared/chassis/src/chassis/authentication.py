@@ -24,7 +24,7 @@ _API_KEY = text("""
     SELECT id, key_digest, organization_id, environment, permissions, entitlements
     FROM identity_api.usable_key(:digest)
 """)
-# One row always: what is known of the user, of the organization the token names, and of the one in the other.
+# Always one row: the user, the organization that the token names, and the user's membership in it.
 _USER = text("""
     SELECT user_id, deleted, organization_id, decided, role, entitlements
     FROM identity_api.identified_user(:provider, :subject, :external_id)
@@ -55,11 +55,11 @@ FindKeys = Callable[..., Sequence[KeyRow]]
 
 
 class PresentedCredentials(NamedTuple):
-    """What a caller shows of itself, over HTTP or otherwise. `credentials` are pairs: "key" or "bearer", and it."""
+    """What a caller identifies itself with; `credentials` are pairs of "key" or "bearer" and the value."""
 
     credentials: Sequence[tuple[str, str]]
     organization: str | None
-    """What x-organization-id says."""
+    """The value of x-organization-id."""
     address: str | None
 
 
@@ -132,7 +132,7 @@ def from_key(access: Access, key: str, find_keys: FindKeys | None = None) -> Pri
         return None
     principal = match_api_key(access, key, (find_keys or partial(_keys, access))(key))
     if principal is None:
-        access.rate_limit.count(f"prefix:{keys.prefix(key)}")  # somebody tries what may follow a known beginning
+        access.rate_limit.count(f"prefix:{keys.prefix(key)}")  # somebody guesses what follows a valid prefix
     return principal
 
 
@@ -169,7 +169,7 @@ def from_bearer(access: Access, token: str, organization_header: str | None) -> 
         claims = access.verifier.claims(token)
     except tokens.BadToken:
         return None
-    # What a provider of users signs is a user, whatever else it says; what we sign then is never one.
+    # A token of an external provider is a user's, whatever its claims; with such a provider ours are never users'.
     foreign = claims["iss"] == access.users.issuer
     kind = "user" if foreign else claims.get("principal_type", "user")
     with access.engine.connect() as connection:
@@ -181,7 +181,7 @@ def from_bearer(access: Access, token: str, organization_header: str | None) -> 
 
 
 def _user(connection: Connection, access: Access, claims: Mapping[str, Any]) -> Principal | None:
-    """A user of our own must be known here; one of another provider is known by the token until deleted here."""
+    """A user of our own must have a row; one of another provider needs none, and is refused once deleted here."""
     external_id = access.users.organization(claims)
     if external_id is not None and not tokens.is_name(external_id):
         return None
@@ -206,7 +206,7 @@ def user_principal(access: Access, row: Row[Any], claims: Mapping[str, Any]) -> 
 
 
 def _role(users: Users, row: Row[Any], claims: Mapping[str, Any]) -> Role | None:
-    """A membership decides, also one taken away; only where there never was one may the provider's claim speak."""
+    """A membership decides, also a removed one; the provider's claim counts only where there never was one."""
     if row.organization_id is None:
         return None
     if row.decided:
@@ -215,7 +215,7 @@ def _role(users: Users, row: Row[Any], claims: Mapping[str, Any]) -> Role | None
 
 
 def _service_account(connection: Connection, claims: Mapping[str, Any], header: str | None) -> Principal | None:
-    # A header that is no UUID names no organization; whether one is needed is the route's to say.
+    # A header that is no UUID names no organization; the route decides whether one is needed.
     named = UUID(header) if header and Identifier.PATTERN.fullmatch(header) else None
     values = {"client_id": claims["sub"], "organization_id": named}
     row = connection.execute(_SERVICE_ACCOUNT, values).one_or_none()

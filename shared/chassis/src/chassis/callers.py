@@ -29,13 +29,13 @@ class Trust(StrEnum):
     VERIFIED = "verified"
     UNVERIFIED = "unverified"
     ANONYMOUS = "anonymous"
-    """No credential at all: health, discovery, tokens, and whoever forgot it."""
+    """No credential at all: health, discovery, tokens, and requests that lack one."""
 
 
 class Reclassified(BaseException):
-    """A request turns out to be somebody's, and is to wait for its turn as theirs.
+    """A request was authenticated as a caller it was not queued for, and must be queued again as theirs.
 
-    No error, and nothing for an app to answer: like a cancellation it passes through everything.
+    Not an error that an app answers: like a cancellation it passes through every handler.
     """
 
 
@@ -62,7 +62,7 @@ class LruCache(OrderedDict[Key, Value], Generic[Key, Value]):
 
 
 class Presence(Generic[Key]):
-    """Who was here within the last second, as far as it matters to the others: the two that came last."""
+    """The two callers seen last: enough to know whether one was alone within the last second."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -72,7 +72,7 @@ class Presence(Generic[Key]):
         self._last_request.put(key, self._clock())
 
     def is_alone(self, key: Key) -> bool:
-        """Whether nobody else was."""
+        """Whether no other was seen within the last second."""
         since = self._clock() - _PRESENT_S
         return not any(at > since for other, at in self._last_request.items() if other != key)
 
@@ -133,7 +133,7 @@ class Callers:
         return max(0.0, level - (self._clock() - at) * self._refused_per_minute / _WINDOW_S)
 
     def _address(self, scope: Mapping[str, Any], forwarded: bytes) -> str:
-        """As the app sees it (ProxyFix): of a forwarded address only what our own proxies have added is believed."""
+        """As the app sees it (ProxyFix): of a forwarded address only what our own proxies have added is trusted."""
         if self._trusted_proxies and forwarded:
             named = [part.strip() for part in forwarded.decode("latin-1").split(",")]
             if len(named) >= self._trusted_proxies:
@@ -148,7 +148,7 @@ def split_authorization(value: str) -> tuple[str, str]:
 
 
 class CredentialCheck:
-    """A request's credential, and what the thread that authenticates it says of it."""
+    """A request's credential, and the result of its authentication in a thread."""
 
     __slots__ = ("caller", "digest", "principal", "refused")
 
@@ -158,7 +158,7 @@ class CredentialCheck:
         self.refused = False
 
     def verify(self, principal: Principal) -> None:
-        """The credential is this one's. Goes no further with a request that does not count against them yet."""
+        """Record whose credential it is. Raises Reclassified if the request was queued for another caller."""
         self.principal = principal
         if self.caller.trust is not Trust.VERIFIED:
             raise Reclassified

@@ -54,7 +54,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Users:
-    """Whose tokens are users', and which of their claims say what. Without an issuer they are our own."""
+    """The issuer of users' tokens, and the claims with organization and role. Without an issuer we issue them."""
 
     issuer: str = ""
     organization_claim: str = "org_id"
@@ -74,7 +74,7 @@ class Users:
 
 
 def _inside(claims: Mapping[str, Any], path: str) -> Any:
-    """The claim of that name, else what the dots lead to."""
+    """The claim of that name, else the nested one that its dots lead to."""
     if path in claims:
         return claims[path]
     first, _, rest = path.partition(".")

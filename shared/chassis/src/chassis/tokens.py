@@ -39,7 +39,7 @@ class BadToken(Exception):
 
 
 class KeysUnavailable(Exception):
-    """No public key was ever fetched, or none of this id and the next try is under way: nothing can be said yet."""
+    """No public key was ever fetched, or none of this id and the next try is under way: no token can be judged yet."""
 
 
 class KeySource(Protocol):
@@ -198,7 +198,7 @@ def _check_times(claims: Mapping[str, Any]) -> None:
 
 
 def _check_expiry(claims: Mapping[str, Any]) -> None:
-    """What time changes about a token that was good once."""
+    """The check that depends on the time, repeated for remembered tokens."""
     if claims["exp"] < time.time() - LEEWAY_S:
         raise BadToken("expired")
 
@@ -239,8 +239,8 @@ class CachedKeys:
         return self._keys.get(kid)
 
     def _refresh(self, *, wait: bool) -> bool:
-        """Whether what is here is now as new as it may be; not so while another thread fetches and nobody waits."""
-        # Who has a key goes on with it while another thread fetches; who has none must wait for what comes.
+        """Whether the keys are as fresh as the cooldown allows; False while another thread fetches, unless `wait`."""
+        # A caller whose key is cached goes on with it while another thread fetches; any other waits.
         if not self._lock.acquire(blocking=wait):
             return False
         try:

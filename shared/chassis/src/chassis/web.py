@@ -104,7 +104,7 @@ def create(
 
 
 def bare(name: str, statuses: Mapping[type[Exception], int]) -> Flask:
-    """An app without routes or callers that already takes, refuses and measures as all of ours do."""
+    """An app without routes or callers that parses, refuses and measures requests as all of ours do."""
     app = Flask(name, static_folder=None)
     app.request_class = StrictRequest
     app.json.sort_keys = False
@@ -183,7 +183,7 @@ def _finish(response: Response) -> Response:
 def finish(
     answer: Answer, match: RouteMatch, method: str, trace: tracing.Trace, counts: ratelimit.Counts, started: float
 ) -> Answer:
-    """The answer with what every answer carries, measured: what `_finish` does for those that Flask gives."""
+    """Add the common headers and measure: what `_finish` does for Flask's own responses."""
     length = ("Content-Length", str(len(answer.body)))
     headers = [*answer.headers, length, *_common_headers(trace), *ratelimit.headers(counts)]
     with tracing.resumed(trace):
@@ -211,7 +211,7 @@ def _meters(service: str, method: str, route: str, status: int) -> tuple[Counter
 
 
 def _operations(engine: Engine) -> Blueprint:
-    """Endpoints for whoever runs the service; the ingress keeps them inside."""
+    """Endpoints for operators; the ingress does not publish them."""
     blueprint = Blueprint("operations", __name__)
 
     @blueprint.get("/health/live")

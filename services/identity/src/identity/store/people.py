@@ -86,7 +86,7 @@ def put_member(tx: Connection, organization_id: UUID, user_id: UUID, role: str) 
 
 
 def remove_member(tx: Connection, organization_id: UUID, user_id: UUID) -> None:
-    """The row stays, and says no: else the provider's claim could speak again."""
+    """The row stays, marked as removed: otherwise the provider's claim would count again."""
     new = upsert(membership).values(
         organization_id=organization_id, user_id=user_id, role="read_only", removed_at=func.now()
     )

@@ -31,7 +31,7 @@ def validate_key(deps: Deps, key: str) -> model.ApiKey:
 def create_key(
     deps: Deps, organization_id: UUID, new: model.NewApiKey, principal: Principal | None = None
 ) -> tuple[model.ApiKey, str]:
-    """A new key: its record, and the key itself, which is nowhere else and never will be again."""
+    """A new key: its record, and the key itself, which is stored nowhere."""
     _check_grant(principal, new.permissions)
     key = keys.generate(new.environment)
     with deps.outbox.begin() as tx:

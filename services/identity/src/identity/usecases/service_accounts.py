@@ -15,7 +15,7 @@ from identity.usecases.deps import Deps
 def create_service_account(
     deps: Deps, name: str, scopes: Sequence[str], principal: Principal | None = None
 ) -> tuple[model.ServiceAccount, str]:
-    """A new service account and its secret, which is shown this once. Without a principal: the operator's own hand."""
+    """A new service account and its secret, which is shown this once. Without a principal: made by hand."""
     _check_grant(principal, scopes)
     client_id, secret = f"sa_{secrets.token_hex(12)}", _new_secret()
     with deps.outbox.begin() as tx:
