@@ -1,4 +1,4 @@
-"""The relay: takes the outbox to the queues, doing each row's own work on the way.
+"""The relay: does the work of each outbox row, wakes its consumers, and settles it.
 
 Crash-only: whatever a killed relay held is claimed again after five seconds, so handlers are safe to repeat.
 """
