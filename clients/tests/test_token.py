@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from chassis import tokens
-from chassis.access import local_keys
+from chassis.authentication import local_keys
 from identity import usecases
 from tip import cli
 from tip_local.home import Home, random_key

@@ -98,7 +98,7 @@ REVOKE DELETE ON accounts.vault_object, accounts.outbox_head, accounts.outbox_co
     FROM {WORKER};
 """
 
-# The web process seals secrets and forgets them, and reads none. Of the outbox it tells the health, without payloads.
+# The web process seals secrets and forgets them, and reads none. Of the outbox it reports the health, without payloads.
 WEB = role("accounts_web")
 GRANTS = f"""
 GRANT USAGE ON SCHEMA accounts TO {WEB};

@@ -81,11 +81,11 @@ def test_every_change_and_its_event_are_written_together(
     admin.post(f"{path}/enable")
     admin.call("DELETE", path)
 
-    told = events(deps, account["id"])
+    published = events(deps, account["id"])
 
-    assert [row.event_type for row in told] == ["account.created", *["account.updated"] * 3, "account.deleted"]
-    assert [row.payload["version"] for row in told] == [1, 2, 3, 4, 5]
-    assert set(told[0].payload) == {
+    assert [row.event_type for row in published] == ["account.created", *["account.updated"] * 3, "account.deleted"]
+    assert [row.payload["version"] for row in published] == [1, 2, 3, 4, 5]
+    assert set(published[0].payload) == {
         "event_id",
         "event_type",
         "occurred_at",
@@ -93,9 +93,9 @@ def test_every_change_and_its_event_are_written_together(
         "account_id",
         "version",
     }
-    assert told[0].payload["event_id"] == str(told[0].event_id)
-    assert told[0].payload["occurred_at"].endswith("Z")
-    assert told[0].payload["organization_id"] == str(organization.id)
+    assert published[0].payload["event_id"] == str(published[0].event_id)
+    assert published[0].payload["occurred_at"].endswith("Z")
+    assert published[0].payload["organization_id"] == str(organization.id)
 
 
 def test_a_change_whose_event_cannot_be_queued_is_not_made(
@@ -113,7 +113,7 @@ def test_a_change_whose_event_cannot_be_queued_is_not_made(
     assert admin.get(f"/v1/accounts/{account['id']}").json == account
 
 
-def test_a_change_that_changes_nothing_tells_nobody(admin: Caller, deps: usecases.Deps) -> None:
+def test_a_change_that_changes_nothing_publishes_nothing(admin: Caller, deps: usecases.Deps) -> None:
     account = admin.account()
 
     answer = admin.call("PATCH", f"/v1/accounts/{account['id']}", json={"name": account["name"]})
@@ -193,7 +193,7 @@ def test_a_deleted_account_is_nowhere(admin: Caller, platform: Platform) -> None
         ).scalar_one()
 
     assert (admin.get(path).status_code, admin.call("DELETE", path).status_code, seen) == (404, 404, 0)
-    assert account["id"] not in [each["id"] for each in admin.get("/v1/accounts").json["data"]]
+    assert account["id"] not in [listed["id"] for listed in admin.get("/v1/accounts").json["data"]]
 
 
 def test_pages_hold_every_account_once_in_order(admin: Caller) -> None:

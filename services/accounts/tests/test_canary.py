@@ -1,4 +1,4 @@
-"""A secret with an unmistakable value goes through everything; afterwards it is looked for everywhere."""
+"""A secret with an unmistakable value goes through everything; afterwards it is searched for everywhere."""
 
 import base64
 import io
@@ -18,7 +18,7 @@ from accounts.config import Config
 from chassis import metrics
 from chassis.outbox import Outbox
 from chassis.outbox.ddl import let_append
-from credential_vault import Place
+from credential_vault import SecretPath
 from tip_testing.accounts_caller import Caller, bearer, column
 from tip_testing.identity_fixtures import IdentityFixtures
 from tip_testing.outbox import statuses
@@ -123,7 +123,7 @@ def test_the_secret_did_arrive_in_the_vault(everything: Everything, relay_log: s
             text("SELECT organization_id, account_id, id, vault_version FROM accounts_api.credential WHERE version = 2")
         ).one()
 
-    assert everything.deps.vault.get(Place(*row)).reveal() == SECRET
+    assert everything.deps.vault.get(SecretPath(*row)).reveal() == SECRET
 
 
 def test_no_answer_holds_it(everything: Everything, relay_log: str) -> None:

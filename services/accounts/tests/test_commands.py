@@ -14,9 +14,9 @@ from accounts import usecases
 from accounts.app import dependencies
 from accounts.config import Config
 from chassis.outbox.relay import Relay
-from credential_vault import Place, UnknownKey
+from credential_vault import UnknownKey
 from tip.cli import main
-from tip_testing.accounts_caller import SECRET, Caller, drain
+from tip_testing.accounts_caller import SECRET, Caller, drain, secret_path
 from tip_testing.platform_plugin import Platform
 
 
@@ -29,11 +29,6 @@ def tip(platform: Platform, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> A
         return CliRunner().invoke(main, list(words), env=environment)
 
     return run
-
-
-def _place(credential: dict[str, Any], version: int = 1) -> Place:
-    ids = (UUID(credential[name]) for name in ("organization_id", "account_id", "id"))
-    return Place(*ids, version)  # type: ignore[misc]
 
 
 @pytest.fixture
@@ -100,7 +95,7 @@ def test_a_failed_row_is_driven_again_as_a_new_one_and_stays_failed(
         ("outbox", "redrive", "accounts"),
     ],
 )
-def test_what_is_not_there_is_told_in_one_line(tip: Any, words: tuple[str, ...]) -> None:
+def test_what_is_not_there_is_reported_in_one_line(tip: Any, words: tuple[str, ...]) -> None:
     answer = tip(*words)
 
     assert answer.exit_code in (1, 2)
@@ -148,13 +143,13 @@ def test_after_a_change_of_key_and_rewrap_the_old_key_opens_nothing_and_the_new_
 
     assert (first.exit_code, first.output.split()[1] != "0") == (0, True)
     assert (second.exit_code, second.output) == (0, "tip: 0 sealed secrets re-wrapped\n")
-    assert only_new.vault.get(_place(credential)).reveal() == SECRET
+    assert only_new.vault.get(secret_path(credential)).reveal() == SECRET
     with pytest.raises(UnknownKey):
-        deps.vault.get(_place(credential))
+        deps.vault.get(secret_path(credential))
     usecases.settle_credential(only_new, UUID(waiting["id"]))  # the request that was sealed under the old key
-    assert only_new.vault.get(_place(waiting)).reveal() == SECRET
+    assert only_new.vault.get(secret_path(waiting)).reveal() == SECRET
     back = tip("vault", "rewrap", VAULT_KEY_ENCRYPTION_KEY=old, EARLIER_VAULT_KEY_ENCRYPTION_KEYS=new)
-    assert back.exit_code == 0 and deps.vault.get(_place(credential)).reveal() == SECRET
+    assert back.exit_code == 0 and deps.vault.get(secret_path(credential)).reveal() == SECRET
 
 
 def test_one_secret_that_does_not_open_stops_none_of_the_others(
@@ -162,7 +157,7 @@ def test_one_secret_that_does_not_open_stops_none_of_the_others(
 ) -> None:
     credentials = [admin.credential(admin.account()["id"]) for _ in range(3)]
     drain(relay)
-    broken = min(credentials, key=lambda one: str(one["id"]))
+    broken = min(credentials, key=lambda credential: str(credential["id"]))
     spoil = text("UPDATE accounts.vault_object SET wrapped_key = :bytes WHERE credential_id = :id RETURNING 1")
     with platform.admin() as connection:
         read = text("SELECT wrapped_key FROM accounts.vault_object WHERE credential_id = :id")
@@ -175,7 +170,7 @@ def test_one_secret_that_does_not_open_stops_none_of_the_others(
     opened = dependencies(Config.from_env(platform.environment("accounts", VAULT_KEY_ENCRYPTION_KEY=new))).vault
     assert answer.exit_code == 1
     assert f"credential {broken['id']} version 1 does not open" in answer.output
-    assert all(opened.get(_place(one)).reveal() == SECRET for one in credentials if one is not broken)
+    assert all(opened.get(secret_path(other)).reveal() == SECRET for other in credentials if other is not broken)
     with platform.admin() as connection:
         connection.execute(spoil, {"bytes": whole, "id": broken["id"]})
     back = tip("vault", "rewrap", VAULT_KEY_ENCRYPTION_KEY=old, EARLIER_VAULT_KEY_ENCRYPTION_KEYS=new)

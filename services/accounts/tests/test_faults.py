@@ -5,7 +5,6 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 import redis
@@ -13,9 +12,9 @@ import redis
 from accounts import usecases
 from accounts.app import create_app, dependencies
 from accounts.config import Config
-from credential_vault import Destroyed, Missing, Place, Vault
+from credential_vault import Destroyed, Missing, SecretPath, Vault
 from tip_local.valkey import EmbeddedValkey
-from tip_testing.accounts_caller import SECRET, Caller, bearer, column
+from tip_testing.accounts_caller import NEWER, SECRET, Caller, bearer, column, credential_path, secret_path
 from tip_testing.identity_fixtures import IdentityFixtures
 from tip_testing.kv2_server import TOKEN, Kv2Server
 from tip_testing.outbox import age_claims, rows, statuses
@@ -24,7 +23,6 @@ from tip_testing.processes import Running, start
 from tip_testing.servers_plugin import PostgresServer
 from tip_testing.waiting import eventually
 
-NEWER = {"key_id": "PK2", "secret_key": "a-newer-secret"}
 STEPS = [
     "relay.after_claim",
     "accounts.after_put",
@@ -72,22 +70,16 @@ def all_done(deps: usecases.Deps) -> bool:
     return set(statuses(deps.outbox)) == {"completed"}
 
 
-def _place(credential: dict[str, Any], version: int) -> Place:
-    ids = (UUID(credential[name]) for name in ("organization_id", "account_id", "id"))
-    return Place(*ids, version)  # type: ignore[misc]
-
-
-def _gone(vault: Vault, place: Place) -> bool:
+def _gone(vault: Vault, path: SecretPath) -> bool:
     try:
-        vault.get(place)
+        vault.get(path)
     except (Destroyed, Missing):
         return True
     return False
 
 
 def _rotate(admin: Caller, credential: dict[str, Any], secret: dict[str, str]) -> None:
-    path = f"/v1/accounts/{credential['account_id']}/credentials/{credential['id']}"
-    assert admin.call("PUT", f"{path}/secret", json={"secret": secret}).status_code == 200
+    assert admin.call("PUT", f"{credential_path(credential)}/secret", json={"secret": secret}).status_code == 200
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -107,8 +99,8 @@ def test_a_relay_killed_at_any_step_leaves_work_that_the_next_one_finishes(
 
     eventually(lambda: all_done(deps))
     assert max(row.attempts for row in new_rows(deps, earlier)) <= 2
-    assert deps.vault.get(_place(kept, 2)).reveal() == NEWER
-    assert _gone(deps.vault, _place(kept, 1)) and _gone(deps.vault, _place(dropped, 1))
+    assert deps.vault.get(secret_path(kept, 2)).reveal() == NEWER
+    assert _gone(deps.vault, secret_path(kept, 1)) and _gone(deps.vault, secret_path(dropped, 1))
     assert column(deps, "SELECT count(*) FROM accounts.sealed_secret") == [0]
     held = "SELECT status FROM accounts.credential WHERE account_id = :id ORDER BY deleted_at NULLS FIRST"
     assert column(deps, held, id=account_id) == ["active", "revoked"]
@@ -135,7 +127,7 @@ def test_a_relay_stopped_for_longer_than_its_claim_changes_nothing_when_it_comes
         kv2.open.clear()
         credential = admin.credential(admin.account()["id"])
         sleeper = relays.start()
-        assert kv2.asked.wait(timeout=60)
+        assert kv2.received.wait(timeout=60)
         sleeper.freeze()  # in the middle of its call to the vault
         kv2.open.set()
         other = relays.start()
@@ -152,8 +144,8 @@ def test_a_relay_stopped_for_longer_than_its_claim_changes_nothing_when_it_comes
         eventually(lambda: all_done(deps))  # so it has ended what it was at, and gone on
 
         assert [(row.id, row.attempts, row.settled_at) for row in rows(deps.outbox)][: len(before)] == before
-        assert deps.vault.get(_place(credential, 2)).reveal() == NEWER
-        assert _gone(deps.vault, _place(credential, 1))
+        assert deps.vault.get(secret_path(credential, 2)).reveal() == NEWER
+        assert _gone(deps.vault, secret_path(credential, 1))
         held = "SELECT status FROM accounts.credential WHERE id = :id"
         assert column(deps, held, id=credential["id"]) == ["active"]
     finally:
@@ -179,14 +171,14 @@ def test_without_its_queue_accounts_takes_every_change_and_fails_none(
             server.flushall()
             admin.account()
             eventually(lambda: all_done(deps))
-            told = int(server.llen("tip.intents.consumer"))
+            messages = int(server.llen("tip.intents.consumer"))
     finally:
         queue.stop()
 
     assert {status for status, _ in waiting} <= {"pending", "processing"}
     assert max(attempts for _, attempts in waiting) <= 1
-    assert told >= 1
-    assert all(deps.vault.get(_place(each, 1)).reveal() == SECRET for each in credentials)
+    assert messages >= 1
+    assert all(deps.vault.get(secret_path(credential, 1)).reveal() == SECRET for credential in credentials)
 
 
 def test_a_database_restarted_under_it_loses_nothing_that_was_answered(
@@ -205,7 +197,7 @@ def test_a_database_restarted_under_it_loses_nothing_that_was_answered(
     eventually(lambda: all_done(deps))
 
     assert (during.status_code, during.json["code"]) == (503, "unavailable")
-    assert all(deps.vault.get(_place(each, 1)).reveal() == SECRET for each in before + after)
+    assert all(deps.vault.get(secret_path(credential, 1)).reveal() == SECRET for credential in before + after)
     held = "SELECT DISTINCT status FROM accounts.credential WHERE account_id = :id"
     assert column(deps, held, id=account_id) == ["active"]
     assert max(row.attempts for row in new_rows(deps, earlier)) <= 3

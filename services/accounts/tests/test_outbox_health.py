@@ -1,7 +1,5 @@
-"""GET /v1/accounts/outbox/health, the specification's tables row by row."""
+"""GET /v1/accounts/outbox/health: who may call it and what it says, the specification's tables row by row."""
 
-import time
-from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
@@ -13,25 +11,12 @@ from sqlalchemy import Connection, text
 
 from accounts import model
 from accounts.app import create_app
-from chassis import db
 from chassis.outbox import Event, Outbox
-from chassis.outbox.store import BACKLOG
 from tip_testing.accounts_caller import Caller, bearer
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
 
-PATH = "/v1/accounts/outbox/health"
-TOTALS = ("pending", "processing", "failed", "completed")
-NAIVE = text("""
-    SELECT status, event_type, count(*) AS count, min(created_at) AS oldest_created_at, max(attempts) AS max_attempts,
-           min(claimed_at) FILTER (WHERE status = 'processing') AS oldest_claimed_at
-    FROM accounts.outbox GROUP BY status, event_type ORDER BY status, event_type
-""")
-
-UNCOUNTED = text("""
-    SELECT count(*) FROM accounts.outbox
-    WHERE status = 'pending' AND pending_xid >= (SELECT counted_below FROM accounts.outbox_head)
-""")
+from .outbox_report import PATH, TOTALS, expected_report
 
 
 @pytest.fixture(scope="module")
@@ -43,24 +28,6 @@ def internal(identity: IdentityFixtures) -> Organization:
 def client(platform: Platform, internal: Organization) -> FlaskClient:
     configured = f"{uuid4()}, {internal.id}"
     return create_app(platform.web_environment("accounts", INTERNAL_ORGANIZATIONS=configured)).test_client()
-
-
-@pytest.fixture(scope="module")
-def operator(client: FlaskClient, identity: IdentityFixtures) -> Caller:
-    return Caller(client, bearer(identity.service_account(["credential:read"]).token))
-
-
-@pytest.fixture
-def outbox(platform: Platform, client: FlaskClient) -> Iterator[Outbox]:
-    """Empty."""
-    with platform.admin() as connection:
-        connection.execute(
-            text("TRUNCATE accounts.outbox, accounts.outbox_completed, accounts.outbox_backlog RESTART IDENTITY")
-        )
-        connection.execute(text("UPDATE accounts.outbox_head SET last_position = 0, counted_below = 0"))
-    engine = db.engine(platform.database_url("accounts"), pool_size=2, name="tests")
-    yield Outbox(engine, "accounts", attempt_limit=3)
-    engine.dispose()
 
 
 # Who may call
@@ -194,7 +161,7 @@ def test_one_entry_for_each_status_and_type_that_has_rows_and_totals_made_of_the
     assert sorted(pairs) == sorted((status, kind) for status in TOTALS for kind in model.EVENT_TYPES)
     assert {entry["count"] for entry in report["entries"]} == {2}
     assert {total: report[total] for total in TOTALS} == dict.fromkeys(TOTALS, 12)
-    assert report == _expected(outbox)
+    assert report == expected_report(outbox)
 
 
 def test_the_report_holds_the_specified_fields_and_nothing_else(operator: Caller, outbox: Outbox) -> None:
@@ -216,26 +183,6 @@ def test_the_report_holds_the_specified_fields_and_nothing_else(operator: Caller
     assert "canary" not in answer.text
 
 
-def _expected(outbox: Outbox) -> dict[str, Any]:
-    """The report counted the slow way, straight from the rows."""
-    with outbox.engine.connect() as tx:
-        rows = [dict(row._mapping) for row in tx.execute(NAIVE)]
-
-    def told(moment: Any) -> str | None:
-        return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if moment else None
-
-    def oldest(status: str, field: str) -> str | None:
-        return told(min((row[field] for row in rows if row["status"] == status), default=None))
-
-    return {
-        "entries": [{**row, **{k: told(row[k]) for k in ("oldest_created_at", "oldest_claimed_at")}} for row in rows],
-        **{status: sum(row["count"] for row in rows if row["status"] == status) for status in TOTALS},
-        "oldest_claim_at": oldest("processing", "oldest_claimed_at"),
-        "oldest_failed_at": oldest("failed", "oldest_created_at"),
-        "oldest_pending_at": oldest("pending", "oldest_created_at"),
-    }
-
-
 steps = st.lists(
     st.sampled_from(["append", "claim", "complete", "retry", "release", "bury", "prune", "redrive", "roll_up"]),
     min_size=1,
@@ -255,7 +202,7 @@ def test_whatever_happens_to_the_queue_the_report_is_what_the_rows_say(
         with outbox.engine.begin() as tx:
             _do(outbox, tx, step, claims, data)
 
-    assert operator.get(PATH).json == _expected(outbox)
+    assert operator.get(PATH).json == expected_report(outbox)
 
 
 def _do(outbox: Outbox, tx: Connection, step: str, claims: list[Any], data: st.DataObject) -> None:
@@ -288,118 +235,3 @@ def _settle(outbox: Outbox, tx: Connection, step: str, claim: Any) -> None:
     else:
         for row_id in ids:
             outbox.retry(tx, claim, row_id, "fault")
-
-
-# How fast
-
-
-def _fill(platform: Platform, count: int, status: str) -> None:
-    statement = text("""
-        INSERT INTO accounts.outbox (event_id, event_type, ordering_key, payload, status)
-        SELECT gen_random_uuid(), (CAST(:types AS text[]))[1 + i % 6], i::text, '{}', :status
-        FROM generate_series(1, :count) i
-    """)
-    with platform.admin() as connection:
-        connection.execute(statement, {"types": list(model.EVENT_TYPES), "count": count, "status": status})
-        connection.execute(text("ANALYZE accounts.outbox"))  # as autovacuum would, sooner or later
-
-
-def _uncounted(outbox: Outbox) -> int:
-    """Waiting rows that every report counts anew."""
-    with outbox.engine.connect() as tx:
-        return int(tx.execute(UNCOUNTED).scalar_one())
-
-
-def _roll_up(outbox: Outbox) -> None:
-    """As a relay does once a second."""
-    with outbox.engine.begin() as tx:
-        outbox.roll_up(tx)
-
-
-def _count_all(outbox: Outbox) -> None:
-    """As often as it takes: a transaction of somebody else, an autovacuum's say, puts the counting off."""
-    for _ in range(100):
-        _roll_up(outbox)
-        if not _uncounted(outbox):
-            return
-        time.sleep(0.1)
-    raise AssertionError("it was never counted")
-
-
-def test_a_report_waits_for_nobody(platform: Platform, operator: Caller, outbox: Outbox) -> None:
-    _fill(platform, BACKLOG + 1, "pending")
-    with outbox.engine.begin() as tx:
-        tx.execute(text("SELECT 1 FROM accounts.outbox_head FOR UPDATE"))  # somebody is completing, for long
-        answer = operator.get(PATH)
-
-    assert (answer.status_code, answer.json["pending"]) == (200, BACKLOG + 1)
-
-
-def test_without_a_relay_a_backlog_is_counted_by_the_reports_themselves_and_only_once(
-    platform: Platform, operator: Caller, outbox: Outbox
-) -> None:
-    _fill(platform, BACKLOG + 1, "pending")
-    uncounted = [_uncounted(outbox)]
-    reports = [operator.get(PATH).json["pending"]]
-    for _ in range(100):  # more than once only if somebody else's transaction put the counting off
-        reports.append(operator.get(PATH).json["pending"])
-        if not _uncounted(outbox):
-            break
-        time.sleep(0.1)
-    uncounted.append(_uncounted(outbox))
-
-    assert (set(reports), uncounted) == ({BACKLOG + 1}, [BACKLOG + 1, 0])
-    assert operator.get(PATH).json == _expected(outbox)
-
-
-def test_a_backlog_is_counted_once_and_then_counted_off(platform: Platform, operator: Caller, outbox: Outbox) -> None:
-    _fill(platform, 2 * BACKLOG, "pending")
-    _count_all(outbox)
-    first = operator.get(PATH).json
-
-    with outbox.engine.begin() as tx:
-        claim = outbox.claim(tx)
-    with outbox.engine.begin() as tx:
-        outbox.release(tx, claim, [row.id for row in claim.rows[:10]], delay=0, error="down")
-        outbox.append(tx, Event("account.created", {}))
-        counted = tx.execute(text("SELECT sum(count) FROM accounts.outbox_backlog")).scalar_one()
-
-    second = operator.get(PATH).json
-    assert (first["pending"], counted) == (2 * BACKLOG, 2 * BACKLOG - 100)
-    assert (second["pending"], second["processing"]) == (2 * BACKLOG - 89, 90)
-    assert second == _expected(outbox)
-
-
-def test_a_transaction_still_running_while_a_backlog_is_counted_is_neither_lost_nor_counted_twice(
-    platform: Platform, operator: Caller, outbox: Outbox
-) -> None:
-    with outbox.engine.connect() as slow:
-        outbox.append(slow, Event("account.created", {}))
-        _fill(platform, BACKLOG, "pending")
-        _roll_up(outbox)
-        before = operator.get(PATH).json["pending"]
-        slow.commit()
-
-    counts = []
-    for _ in range(3):
-        counts.append(operator.get(PATH).json["pending"])
-        _roll_up(outbox)
-
-    assert (before, counts) == (BACKLOG, [BACKLOG + 1] * 3)
-
-
-def test_the_report_does_not_slow_down_with_a_backlog(platform: Platform, operator: Caller, outbox: Outbox) -> None:
-    _fill(platform, 100_000, "pending")
-    _count_all(outbox)
-
-    with outbox.engine.connect() as tx:  # turn by turn, so that a busy machine slows down both
-        pairs = [(_timed(lambda: tx.execute(NAIVE).all()), _timed(lambda: outbox.health(tx))) for _ in range(8)]
-
-    naive, report = (min(times) for times in zip(*pairs, strict=True))
-    assert report < naive / 3
-
-
-def _timed(action: Any) -> float:
-    began = time.perf_counter()
-    action()
-    return time.perf_counter() - began

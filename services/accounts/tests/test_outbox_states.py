@@ -138,7 +138,7 @@ def test_a_worker_that_comes_late_settles_nothing(outbox: Outbox) -> None:
     assert (changed, rows(outbox)) == ((0, None, 0), before)
 
 
-# What was told
+# What is published
 
 
 def test_all_events_reach_the_queues_they_are_routed_to_and_the_feed_in_order(
@@ -153,19 +153,19 @@ def test_all_events_reach_the_queues_they_are_routed_to_and_the_feed_in_order(
         assert [server.llen(queue) for queue in queues] == [1, 1, 1]
     consumer = db.engine(fresh_platform.database_url("intents"), pool_size=1, name="tests")
     with consumer.connect() as tx:
-        heard = tx.execute(text("SELECT position, event_type FROM accounts_api.feed ORDER BY position")).all()
+        received = tx.execute(text("SELECT position, event_type FROM accounts_api.feed ORDER BY position")).all()
     consumer.dispose()
-    assert [tuple(row) for row in heard] == list(enumerate(model.EVENT_TYPES, start=1))
+    assert [tuple(row) for row in received] == list(enumerate(model.EVENT_TYPES, start=1))
     assert [row.position for row in rows(outbox)] == list(range(1, len(ids) + 1))
 
 
 def test_a_consumer_reads_every_event_once_although_every_message_was_lost(
     outbox: Outbox, publisher: Publisher, fresh_platform: Platform
 ) -> None:
-    heard: list[str] = []
+    received: list[str] = []
 
     def note(_tx: object, event: FeedEvent) -> None:
-        heard.append(event.event_type)
+        received.append(event.event_type)
 
     consumer = db.engine(fresh_platform.database_url("intents"), pool_size=1, name="tests")
     feed = Feed(consumer, "intents", "accounts")
@@ -176,7 +176,7 @@ def test_a_consumer_reads_every_event_once_although_every_message_was_lost(
     feed.drain(note)
     consumer.dispose()
 
-    assert heard == list(model.EVENT_TYPES)
+    assert received == list(model.EVENT_TYPES)
 
 
 def test_completed_rows_are_pruned_by_age_however_many_there_are(outbox: Outbox, publisher: Publisher) -> None:

@@ -149,7 +149,7 @@ def test_the_outbox_health_is_for_operators_with_the_scope_whatever_organization
     assert differences(client, people.headers.__getitem__, HEALTH) == {}
 
 
-@pytest.mark.parametrize("endpoint", [each for each in ENDPOINTS if "{" in each.path], ids=str)
+@pytest.mark.parametrize("endpoint", [row for row in ENDPOINTS if "{" in row.path], ids=str)
 def test_in_another_organization_nothing_is_there_and_nothing_is_changed(
     client: FlaskClient, people: People, foreign: Caller, endpoint: Endpoint
 ) -> None:
@@ -170,7 +170,7 @@ def _without_ids(answer: Any) -> dict[str, Any]:
     return {name: value for name, value in answer.json.items() if name not in ("instance", "request_id")}
 
 
-@pytest.mark.parametrize("endpoint", [each for each in ENDPOINTS if "{credential_id}" in each.path], ids=str)
+@pytest.mark.parametrize("endpoint", [row for row in ENDPOINTS if "{credential_id}" in row.path], ids=str)
 def test_a_credential_under_another_account_of_the_same_organization_is_not_there(
     client: FlaskClient, people: People, owner: Caller, endpoint: Endpoint
 ) -> None:
@@ -193,8 +193,8 @@ def test_naming_another_organization_in_a_header_changes_nothing(
     assert client.get(f"/v1/accounts/{account['id']}", headers=headers).status_code == 404
 
 
-@pytest.mark.parametrize("endpoint", [each for each in ENDPOINTS if "{" in each.path], ids=str)
-def test_an_id_that_is_none_is_told_only_to_those_who_may_call(
+@pytest.mark.parametrize("endpoint", [row for row in ENDPOINTS if "{" in row.path], ids=str)
+def test_only_callers_with_access_learn_that_an_id_is_malformed(
     client: FlaskClient, people: People, endpoint: Endpoint
 ) -> None:
     statuses = [

@@ -35,13 +35,13 @@ EXPECTED = {
     "member": (200, 403),
     "read_only": (200, 403),
     "user without organization": (403, 403),
-    "admin elsewhere": (404, 404),
+    "admin of another organization": (404, 404),
     "paper key": (200, 200),
     "paper key that reads controls": (200, 403),
     "paper key that edits controls": (403, 200),
     "paper key for intents only": (403, 403),
     "live key": (403, 403),
-    "key elsewhere": (404, 404),
+    "key of another organization": (404, 404),
     "service account": (200, 200),
     "service account that reads": (200, 403),
     "service account that writes": (403, 200),
@@ -59,10 +59,10 @@ WITHOUT_PREMIUM = {
 
 @pytest.fixture(scope="module")
 def callers(setting: Any, organization: Any) -> dict[str, tuple[dict[str, str], Any]]:
-    """Each caller's headers, and the paper account they ask about."""
+    """Each caller's headers, and the paper account they name."""
     identity = setting.identity
     account = setting.account(organization)
-    elsewhere = identity.organization(entitlements=["controls_premium"])
+    other = identity.organization(entitlements=["controls_premium"])
     poor = identity.organization()
     poor_account = setting.account(poor)
 
@@ -84,19 +84,19 @@ def callers(setting: Any, organization: Any) -> dict[str, tuple[dict[str, str], 
         "member": bearer(organization.tokens["member"]),
         "read_only": bearer(organization.tokens["read_only"]),
         "user without organization": bearer(identity.user_without_organization()),
-        "admin elsewhere": bearer(elsewhere.tokens["admin"]),
+        "admin of another organization": bearer(other.tokens["admin"]),
         "paper key": {"x-api-key": organization.api_keys["paper"]},
         "paper key that reads controls": key("control:read"),
         "paper key that edits controls": key("control:edit"),
         "paper key for intents only": key("intent:read", "intent:edit"),
         "live key": {"x-api-key": organization.api_keys["live"]},
-        "key elsewhere": {"x-api-key": elsewhere.api_keys["paper"]},
+        "key of another organization": {"x-api-key": other.api_keys["paper"]},
         "service account": service(None),
         "service account that reads": service(["control:read"]),
         "service account that writes": service(["control:write"]),
         "service account without scope": service(["intent:read", "account:write"]),
         "service account without organization": service(None, None),
-        "service account for another organization": service(None, elsewhere),
+        "service account for another organization": service(None, other),
     }
     theirs = {
         "admin of the same organization without premium": bearer(poor.tokens["admin"]),
@@ -109,16 +109,16 @@ def callers(setting: Any, organization: Any) -> dict[str, tuple[dict[str, str], 
 
 
 @pytest.fixture(scope="module")
-def ask(setting: Any, callers: Any) -> Callable[..., Any]:
-    def asking(caller: str, method: str, path: str, body: Any) -> Any:
+def call(setting: Any, callers: Any) -> Callable[..., Any]:
+    def send(caller: str, method: str, path: str, body: Any) -> Any:
         headers, account = callers[caller]
         whole = f"/v1/controls/accounts/{account}{path.format(symbol='AAPL')}"
         return setting.client.open(whole, method=method, json=body, headers=headers)
 
-    return asking
+    return send
 
 
-def account_rows(ask: Callable[..., Any], account: Any, expected: dict[str, tuple[int, int]]) -> list[Row]:
+def account_rows(call: Callable[..., Any], account: Any, expected: dict[str, tuple[int, int]]) -> list[Row]:
     """A row per endpoint about an account. Before each try there is something to read and to delete."""
     reading = {caller: statuses[0] for caller, statuses in expected.items()}
     writing = {caller: statuses[1] for caller, statuses in expected.items()}
@@ -129,7 +129,7 @@ def account_rows(ask: Callable[..., Any], account: Any, expected: dict[str, tupl
 
         def request() -> dict[str, Any]:
             for write in WRITE:
-                ask("admin", *write)
+                call("admin", *write)
             return {"path": whole.format(account_id=account, symbol="AAPL"), "json": body}
 
         return Row(method, whole, statuses, request)
@@ -144,14 +144,14 @@ def headers(callers: Any) -> Callable[[str], dict[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("asking", "expected"),
+    ("caller", "expected"),
     [("admin", EXPECTED), ("admin of the same organization without premium", WITHOUT_PREMIUM)],
     ids=["with premium", "without premium"],
 )
 def test_every_endpoint_answers_every_caller_as_the_matrix_says(
-    setting: Any, ask: Callable[..., Any], callers: Any, headers: Any, asking: str, expected: Any
+    setting: Any, call: Callable[..., Any], callers: Any, headers: Any, caller: str, expected: Any
 ) -> None:
-    rows = account_rows(ask, callers[asking][1], expected)
+    rows = account_rows(call, callers[caller][1], expected)
 
     assert {str(row): found for row in rows if (found := differences(setting.client, headers, row))} == {}
 
@@ -166,8 +166,8 @@ def test_every_endpoint_answers_every_caller_as_the_matrix_says(
         ("service account without organization", "organization_required"),
     ],
 )
-def test_a_refusal_says_what_is_missing(ask: Callable[..., Any], caller: str, code: str) -> None:
-    answer = ask(caller, "PUT", "/symbols/AAPL", {"manually_disabled": True})
+def test_a_refusal_says_what_is_missing(call: Callable[..., Any], caller: str, code: str) -> None:
+    answer = call(caller, "PUT", "/symbols/AAPL", {"manually_disabled": True})
 
     assert (answer.status_code, answer.json["code"]) == (403, code)
     assert answer.json.get("entitlement") == ("controls_premium" if code == "entitlement_required" else None)
@@ -184,7 +184,7 @@ def test_an_unknown_account_and_a_foreign_one_look_the_same(setting: Any, organi
     assert bodies[0] == bodies[1] and bodies[0]["status"] == 404
 
 
-def test_the_account_is_looked_at_before_the_plan_and_the_plan_before_the_body(setting: Any, organization: Any) -> None:
+def test_the_account_is_checked_before_the_plan_and_the_plan_before_the_body(setting: Any, organization: Any) -> None:
     poor = setting.identity.organization()
     stranger = setting.controls(poor, setting.account(organization))
     owner = setting.controls(poor, setting.account(poor))
@@ -246,7 +246,7 @@ def test_the_organizations_switch_is_written_only_by_those_who_are_above_environ
     assert {str(row): found for row in rows if (found := differences(setting.client, headers, row))} == {}
 
 
-def test_the_matrix_has_every_endpoint(setting: Any, ask: Any, headers: Any) -> None:
-    rows = account_rows(ask, None, EXPECTED) + organization_rows(setting, headers)
+def test_the_matrix_has_every_endpoint(setting: Any, call: Any, headers: Any) -> None:
+    rows = account_rows(call, None, EXPECTED) + organization_rows(setting, headers)
 
     assert uncovered(setting.client.application, rows) == set()

@@ -61,12 +61,12 @@ def test_no_reader_that_begins_after_the_answer_sees_an_older_control(
         with intents_engine.connect() as connection:
             while not stop.is_set():
                 with lock:
-                    known = answered[0]
+                    seen = answered[0]
                 with connection.begin():
                     decision = decide(connection, account)
-                if known:
+                if seen:
                     [check] = [check for check in decision.checks if check.control == "symbol_manual"]
-                    stale += check.version < known or decision.decision is not Verdict.REFUSED
+                    stale += check.version < seen or decision.decision is not Verdict.REFUSED
                     counts[number] += 1
         return stale
 
@@ -91,10 +91,10 @@ def test_writers_at_once_create_once_and_lose_no_update(setting: Any, organizati
     account = setting.account(organization)
     headers = {"Authorization": f"Bearer {organization.tokens['admin']}"}
     fields = [{"trading_start": "09:30:00"}, {"trading_end": "16:00:00"}, {"stale_order_millis": 5000}]
-    together = threading.Barrier(6)
+    barrier = threading.Barrier(6)
 
     def patch(number: int) -> int:
-        together.wait()
+        barrier.wait()
         path = f"/v1/controls/accounts/{account}/symbols/AAPL/time"
         return int(app.test_client().patch(path, json=fields[number % 3], headers=headers).status_code)
 
@@ -118,10 +118,10 @@ def test_with_if_match_exactly_one_of_many_writers_wins(setting: Any, organizati
     headers = {"Authorization": f"Bearer {organization.tokens['admin']}", "If-Match": '"1"'}
     path = f"/v1/controls/accounts/{account}/symbols/AAPL"
     app.test_client().put(path, json={"manually_disabled": True}, headers={"Authorization": headers["Authorization"]})
-    together = threading.Barrier(6)
+    barrier = threading.Barrier(6)
 
     def put(_: int) -> int:
-        together.wait()
+        barrier.wait()
         return int(app.test_client().put(path, json={"manually_disabled": False}, headers=headers).status_code)
 
     with ThreadPoolExecutor(6) as pool:

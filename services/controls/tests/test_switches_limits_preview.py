@@ -33,17 +33,17 @@ def test_the_switch_of_an_account_is_put_read_and_removed(controls: Any) -> None
 def test_the_switch_of_the_organization_stops_every_account_of_it_and_no_other(setting: Any) -> None:
     mine = setting.identity.organization(entitlements=["controls_premium"])
     theirs = setting.identity.organization(entitlements=["controls_premium"])
-    one, two = (setting.controls(mine, setting.account(mine, kind)) for kind in ("paper", "live"))
+    paper, live = (setting.controls(mine, setting.account(mine, kind)) for kind in ("paper", "live"))
     other = setting.controls(theirs, setting.account(theirs))
 
-    made = one.call("PUT", "/v1/controls/organization", {"trading_state": "HALTED"})
+    made = paper.call("PUT", "/v1/controls/organization", {"trading_state": "HALTED"})
 
     assert (made.status_code, "account_id" in made.json) == (201, False)
     assert made.headers["Location"] == "/v1/controls/organization"
-    assert [codes(caller) for caller in (one, two, other)] == [["TRADING_HALTED"], ["TRADING_HALTED"], []]
+    assert [codes(caller) for caller in (paper, live, other)] == [["TRADING_HALTED"], ["TRADING_HALTED"], []]
     assert setting.events(mine.id)[0]["control"] == "organization_switch"
-    assert one.call("DELETE", "/v1/controls/organization").status_code == 204
-    assert codes(two) == []
+    assert paper.call("DELETE", "/v1/controls/organization").status_code == 204
+    assert codes(live) == []
 
 
 @pytest.mark.parametrize("path", ["/limits", "/symbols/AAPL/limits"])
@@ -101,13 +101,13 @@ def test_each_limit_refuses_by_its_code_and_only_where_it_is_set(
     controls.call("PUT", path, limits)
 
     assert codes(controls, body, facts=facts) == [code]
-    elsewhere = {"command": {**body["command"], "payload": {**body["command"]["payload"], "symbol": "MSFT"}}}
-    assert codes(controls, elsewhere, facts=facts) == ([] if "symbols" in path else [code])
+    other_symbol = {"command": {**body["command"], "payload": {**body["command"]["payload"], "symbol": "MSFT"}}}
+    assert codes(controls, other_symbol, facts=facts) == ([] if "symbols" in path else [code])
     controls.call("DELETE", path)
     assert codes(controls, body, facts=facts) == []
 
 
-def test_a_preview_tells_every_control_its_version_and_outcome(controls: Any) -> None:
+def test_a_preview_reports_every_control_with_its_version_and_outcome(controls: Any) -> None:
     controls.symbol("PUT", "AAPL", body={"manually_disabled": False})
     controls.symbol("PUT", "AAPL", body={"manually_disabled": True, "manual_reason": "earnings"})
     controls.symbol("PATCH", "AAPL", "/time", {"trading_start": "09:30:00", "trading_end": "16:00:00"})
@@ -154,7 +154,7 @@ def test_a_preview_of_a_later_moment_reads_the_clock_on_the_accounts_wall(
     assert codes(controls, at=at) == (["OUTSIDE_TRADING_WINDOW"] if refused else [])
 
 
-def test_a_preview_supposes_no_position_it_was_not_told(controls: Any) -> None:
+def test_a_preview_supposes_no_position_that_was_not_given(controls: Any) -> None:
     controls.call("PUT", "", {"trading_state": "REDUCING"})
     sell = create(side="SELL")
 

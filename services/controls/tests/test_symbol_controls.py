@@ -71,10 +71,10 @@ def test_patch_leaves_what_is_omitted_or_null_and_removes_what_clear_names(contr
     omitted = controls.symbol("PATCH", "AAPL", "/time", {"trading_end": "17:00:00", "trading_start": None})
     cleared = controls.symbol("PATCH", "AAPL", "/time", {"clear": ["stale_order_millis", "trading_start"]})
 
-    said = ("trading_start", "trading_end", "stale_order_millis", "version")
+    fields = ("trading_start", "trading_end", "stale_order_millis", "version")
     assert (omitted.status_code, cleared.status_code) == (200, 200)
-    assert [omitted.json[name] for name in said] == ["09:30:00", "17:00:00", 60_000, 2]
-    assert [cleared.json[name] for name in said] == [None, "17:00:00", None, 3]
+    assert [omitted.json[name] for name in fields] == ["09:30:00", "17:00:00", 60_000, 2]
+    assert [cleared.json[name] for name in fields] == [None, "17:00:00", None, 3]
     assert controls.symbol("GET", "AAPL", "/time").json == cleared.json
 
 
@@ -216,7 +216,7 @@ CHANGES: list[tuple[str, Callable[[Any], Any]]] = [
 
 
 @pytest.mark.parametrize(("control", "change"), CHANGES)
-def test_every_change_is_queued_with_ids_and_nothing_that_was_said(
+def test_every_change_is_published_with_ids_and_no_values(
     setting: Any, controls: Any, organization: Any, control: str, change: Callable[[Any], Any]
 ) -> None:
     first = change(controls)
@@ -224,11 +224,11 @@ def test_every_change_is_queued_with_ids_and_nothing_that_was_said(
     change(controls)
     controls.call("DELETE", path)
 
-    told = setting.events(controls.account_id)
+    published = setting.events(controls.account_id)
 
-    assert [event["version"] for event in told] == [1, 2, 3]
-    assert [event["deleted"] for event in told] == [False, False, True]
-    for event in told:
+    assert [event["version"] for event in published] == [1, 2, 3]
+    assert [event["deleted"] for event in published] == [False, False, True]
+    for event in published:
         named = {"symbol": "AAPL"} if control.startswith("symbol") else {}
         assert event.pop("event_id") and event.pop("occurred_at")
         assert event.pop("version") and event.pop("deleted") in (True, False)

@@ -82,15 +82,15 @@ def test_events_published_while_no_consumer_ran_are_applied_once_and_in_full(
 ) -> None:
     feed.drain(usecases.apply_account_event)
     gone = [setting.controls(organization, setting.account(organization)) for _ in range(3)]
-    for each in gone:
-        furnish(each)
-        delete_account(setting.platform, accounts, each.account_id, "account.updated")
+    for controls in gone:
+        furnish(controls)
+        delete_account(setting.platform, accounts, controls.account_id, "account.updated")
     delete_account(setting.platform, accounts, gone[0].account_id)
     delete_account(setting.platform, accounts, gone[2].account_id)
 
     assert feed.drain(usecases.apply_account_event) == 5
     assert feed.drain(usecases.apply_account_event) == 0
-    assert [kept(setting, each) for each in gone] == [0, 6, 0]
+    assert [kept(setting, controls) for controls in gone] == [0, 6, 0]
 
 
 def test_a_put_under_way_while_the_account_is_deleted_leaves_nothing_behind(
@@ -169,12 +169,12 @@ def test_the_consumer_catches_up_after_being_killed_and_ends_cleanly(
     assert again.wait(60) == 0
 
 
-def test_the_relay_tells_every_change_in_order_on_the_feed(setting: Any, controls: Any, start: Any) -> None:
+def test_the_relay_publishes_every_change_in_order_on_the_feed(setting: Any, controls: Any, start: Any) -> None:
     for state in ("HALTED", "REDUCING", "ACTIVE"):
         controls.call("PUT", "", {"trading_state": state})
     relay = start("relay")
 
-    def told() -> list[int]:
+    def published() -> list[int]:
         with setting.platform.admin() as admin:
             found = admin.execute(
                 text(
@@ -185,8 +185,8 @@ def test_the_relay_tells_every_change_in_order_on_the_feed(setting: Any, control
             )
             return list(found.scalars())
 
-    eventually(lambda: len(told()) == 3)
-    assert told() == [1, 2, 3]
+    eventually(lambda: len(published()) == 3)
+    assert published() == [1, 2, 3]
     relay.send_signal(signal.SIGTERM)
     assert relay.wait(60) == 0
 
@@ -199,6 +199,6 @@ def test_a_worker_without_configuration_stops_with_one_clear_line() -> None:
     ]
 
     for process in started:
-        _, said = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=60)
         assert process.returncode == 2
-        assert b"DATABASE_URL" in said and b"Traceback" not in said
+        assert b"DATABASE_URL" in errors and b"Traceback" not in errors

@@ -187,7 +187,7 @@ GRANT UPDATE (needed_until) ON identity.signing_key TO {WEB};
 CREATE POLICY users ON identity.app_user TO {WEB} USING (true);
 """
 
-# The stream gateway looks at the callers of all its streams together, a submit at the key and all else in one read.
+# The stream gateway reads the callers of all its streams at once, a submit the key and all else in one query.
 PUBLISHED = {
     "organization": ("stream_gateway",),
     "usable_api_key": ("stream_gateway", "intents", "intents_web"),
@@ -197,7 +197,8 @@ PUBLISHED = {
     "signing_key": ("stream_gateway", *web_names()),
     "feed": ("identity",),
 }
-# Whoever identifies a caller. Whom presented keys belong to asks a submit, and identity where it validates a key.
+# Whoever identifies a caller. The organizations of presented keys are read by a submit, and by identity to validate a
+# key.
 CALLERS = dict.fromkeys(IDENTIFYING, ("stream_gateway", *web_names())) | {
     "organizations_of_keys(bytea[])": ("identity_web", "intents_web")
 }

@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from chassis.outbox import Outbox
 from identity.app import create_app
-from tip_testing.identity_fixtures import IdentityFixtures
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
 from tip_testing.ports import reserved_port
 from tip_testing.processes import Running, running, start
@@ -40,6 +40,17 @@ def bearer(token: str) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def as_bearer() -> Callable[[str], dict[str, str]]:
     return bearer
+
+
+@pytest.fixture
+def organization(identity: IdentityFixtures) -> Organization:
+    return identity.organization()
+
+
+@pytest.fixture
+def admin(organization: Organization) -> dict[str, str]:
+    """The headers of the organization's admin."""
+    return bearer(organization.tokens["admin"])
 
 
 class Events:
@@ -196,7 +207,7 @@ def patient_redis(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class ScriptedProvider:
-    """An HTTP server that answers DELETE as told, and counts: for failures no good provider shows on request."""
+    """An HTTP server that answers DELETE with `answer`, and counts: for failures no good provider shows on request."""
 
     def __init__(self) -> None:
         from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -60,7 +60,7 @@ def organization(identity: IdentityFixtures) -> Organization:
     return identity.organization(entitlements=["trading_live"])
 
 
-def one(reader: Connection, query: str, **values: Any) -> Any:
+def fetch_one(reader: Connection, query: str, **values: Any) -> Any:
     return reader.execute(text(query), values).one()
 
 
@@ -98,7 +98,7 @@ def test_a_web_process_reads_no_list_of_callers(platform: Platform, name: str) -
             if connection.execute(readable, {"role": migrations.role(name), "view": view}).scalar_one()
         }
 
-    # intents reads keys together with all else that a submit needs, after saying whose they are.
+    # intents reads keys with all else that a submit needs, after saying whose they are.
     assert views == ({"signing_key", "usable_api_key"} if name == "intents_web" else {"signing_key"})
 
 
@@ -110,7 +110,7 @@ def test_nothing_behind_the_views_can_be_read(reader: Connection) -> None:
 def test_a_key_is_found_by_its_prefix_with_all_a_decision_needs(reader: Connection, organization: Organization) -> None:
     key = organization.api_keys["live"]
 
-    row = one(reader, "SELECT * FROM identity_api.usable_api_key WHERE prefix = :prefix", prefix=keys.prefix(key))
+    row = fetch_one(reader, "SELECT * FROM identity_api.usable_api_key WHERE prefix = :prefix", prefix=keys.prefix(key))
 
     assert bytes(row.key_digest) == keys.digest(key)
     assert (row.organization_id, row.environment, row.entitlements) == (organization.id, "live", ["trading_live"])
@@ -144,12 +144,15 @@ def test_only_entitlements_that_have_not_ended_are_entitlements(
 ) -> None:
     query = "SELECT entitlements FROM identity_api.organization WHERE provider = 'local' AND external_id = :id"
     usecases.put_entitlement(identity.deps, organization.id, "controls_premium")
-    assert sorted(one(reader, query, id=organization.external_id).entitlements) == ["controls_premium", "trading_live"]
+    assert sorted(fetch_one(reader, query, id=organization.external_id).entitlements) == [
+        "controls_premium",
+        "trading_live",
+    ]
 
     with platform.admin() as connection:
         connection.execute(text("UPDATE identity.entitlement SET expires_at = now() WHERE name = 'trading_live'"))
 
-    assert one(reader, query, id=organization.external_id).entitlements == ["controls_premium"]
+    assert fetch_one(reader, query, id=organization.external_id).entitlements == ["controls_premium"]
 
 
 def test_a_membership_taken_away_and_a_deleted_user_stay_known_as_such(
@@ -160,7 +163,7 @@ def test_a_membership_taken_away_and_a_deleted_user_stay_known_as_such(
         SELECT u.deleted, m.role FROM identity_api.app_user u JOIN identity_api.membership m ON m.user_id = u.id
         WHERE u.provider = 'local' AND u.subject = :subject AND m.organization_id = :id
     """
-    assert one(reader, query, subject=subject, id=organization.id) == (False, "member")
+    assert fetch_one(reader, query, subject=subject, id=organization.id) == (False, "member")
 
     with platform.admin() as connection:
         connection.execute(
@@ -169,7 +172,7 @@ def test_a_membership_taken_away_and_a_deleted_user_stay_known_as_such(
         )
         connection.execute(text("UPDATE identity.app_user SET deleted_at = now() WHERE subject = :s"), {"s": subject})
 
-    assert one(reader, query, subject=subject, id=organization.id) == (True, None)
+    assert fetch_one(reader, query, subject=subject, id=organization.id) == (True, None)
 
 
 def test_a_service_account_is_shown_without_anything_to_guess_from(
@@ -177,7 +180,7 @@ def test_a_service_account_is_shown_without_anything_to_guess_from(
 ) -> None:
     account = identity.service_account(["intent:read"])
 
-    row = one(reader, "SELECT * FROM identity_api.service_account WHERE client_id = :id", id=account.client_id)
+    row = fetch_one(reader, "SELECT * FROM identity_api.service_account WHERE client_id = :id", id=account.client_id)
 
     assert row == (account.client_id, ["intent:read"], False)
 
@@ -186,7 +189,7 @@ def test_only_public_halves_of_accepted_signing_keys_are_shown(
     reader: Connection, identity: IdentityFixtures, platform: Platform
 ) -> None:
     identity.user_token("somebody")
-    row = one(reader, "SELECT * FROM identity_api.signing_key")
+    row = fetch_one(reader, "SELECT * FROM identity_api.signing_key")
     assert set(row.public_jwk) == {"alg", "kty", "n", "e", "kid", "use"}
 
     with platform.admin() as connection:

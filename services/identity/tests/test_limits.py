@@ -1,6 +1,5 @@
 """How much of everything an organization may have: generous, configurable, and never one too many."""
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import uuid4
@@ -22,16 +21,6 @@ MOST = 5  # an organization of the tests is made with three keys and three membe
 def limited(platform: Platform) -> FlaskClient:
     names = ("API_KEYS_PER_ORGANIZATION", "MEMBERS_PER_ORGANIZATION", "SERVICE_ACCOUNTS_LIMIT")
     return create_app(platform.web_environment("identity", **dict.fromkeys(names, str(MOST)))).test_client()
-
-
-@pytest.fixture
-def organization(identity: IdentityFixtures) -> Organization:
-    return identity.organization()
-
-
-@pytest.fixture
-def admin(organization: Organization, as_bearer: Callable[[str], Headers]) -> Headers:
-    return as_bearer(organization.tokens["admin"])
 
 
 def add_key(client: FlaskClient, headers: Headers) -> Any:

@@ -4,8 +4,8 @@ One line per endpoint and one column per caller. `own` is about a thing of the c
 accounts: of the organization in x-organization-id), `other` about the same thing of another organization.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -19,6 +19,8 @@ from identity.app import create_app
 from tip_testing.caller_matrix import Row, differences, template, uncovered
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
+
+from .matrix_stage import ENDPOINTS, SCOPES, Stage
 
 CALLERS = (
     "none",
@@ -92,119 +94,6 @@ token                   own    200 400 400 400 400     400 400   200 200  200   
 # fmt: on
 
 
-@dataclass
-class Stage:
-    """Two organizations, and a thing of each kind to act on, made anew where acting uses it up."""
-
-    identity: IdentityFixtures
-    own: Organization
-    other: Organization
-    callers: dict[str, dict[str, str]]
-    operator: Any
-    made: int = field(default=0)
-
-    def organization(self, whose: str) -> Organization:
-        return self.own if whose == "own" else self.other
-
-    def new_member(self, whose: str) -> str:
-        self.made += 1
-        organization = self.organization(whose)
-        subject = f"member-{self.made}"
-        record = model.Organization(
-            organization.id, organization.external_id, "", self.identity.provider, False, datetime.now(UTC)
-        )
-        usecases.put_member(self.identity.deps, record, subject, "member")
-        return subject
-
-    def new_key(self, whose: str) -> str:
-        new = model.NewApiKey("to act on", "paper", ("intent:read",))
-        return str(usecases.create_key(self.identity.deps, self.organization(whose).id, new)[0].id)
-
-    def new_service_account(self) -> str:
-        return usecases.create_service_account(self.identity.deps, "to act on", ("intent:read",))[0].client_id
-
-    def with_entitlement(self, whose: str) -> str:
-        usecases.put_entitlement(self.identity.deps, self.organization(whose).id, "controls_premium")
-        return f"{self.at(whose)}/entitlements/controls_premium"
-
-    def without_entitlement(self, whose: str) -> str:
-        path = self.with_entitlement(whose)
-        usecases.remove_entitlement(self.identity.deps, self.organization(whose).id, "controls_premium")
-        return path
-
-    def at(self, whose: str) -> str:
-        return f"/v1/organizations/{self.organization(whose).id}"
-
-    def by_provider(self, whose: str, provider: str = "local") -> str:
-        return f"/v1/organizations/by-provider/{provider}/{self.organization(whose).external_id}"
-
-
-Request = tuple[str, str, Any]
-ENDPOINTS: dict[str, Callable[[Stage, str], Request]] = {
-    "validate": lambda s, w: ("POST", "/api/v1/auth/api-key/validate", {"api_key": s.own.api_keys["paper"]}),
-    "self": lambda s, w: ("GET", "/v1/auth/self", None),
-    "by_provider": lambda s, w: ("GET", s.by_provider(w), None),
-    "by_unknown_provider": lambda s, w: ("GET", s.by_provider(w, "other-provider"), None),
-    "delete_me": lambda s, w: ("DELETE", "/v1/users/me", None),
-    "get_me": lambda s, w: ("GET", "/v1/users/me", None),
-    "create_organization": lambda s, w: ("POST", "/v1/organizations", {"external_id": uuid4().hex, "name": "New"}),
-    "list_organizations": lambda s, w: ("GET", "/v1/organizations", None),
-    "get_organization": lambda s, w: ("GET", s.at(w), None),
-    "change_organization": lambda s, w: ("PATCH", s.at(w), {"name": "Renamed"}),
-    "list_members": lambda s, w: ("GET", f"{s.at(w)}/memberships", None),
-    "get_member": lambda s, w: ("GET", f"{s.at(w)}/memberships/{s.new_member(w)}", None),
-    "put_member": lambda s, w: ("PUT", f"{s.at(w)}/memberships/{uuid4().hex}", {"role": "member"}),
-    "remove_member": lambda s, w: ("DELETE", f"{s.at(w)}/memberships/{s.new_member(w)}", None),
-    "create_key": lambda s, w: (
-        "POST",
-        "/v1/api-keys",
-        {"name": "New", "environment": "paper", "permissions": ["intent:edit"]},
-    ),
-    "list_keys": lambda s, w: ("GET", "/v1/api-keys", None),
-    "get_key": lambda s, w: ("GET", f"/v1/api-keys/{s.new_key(w)}", None),
-    "change_key": lambda s, w: ("PATCH", f"/v1/api-keys/{s.new_key(w)}", {"disabled": True}),
-    "delete_key": lambda s, w: ("DELETE", f"/v1/api-keys/{s.new_key(w)}", None),
-    "create_service_account": lambda s, w: (
-        "POST",
-        "/v1/service-accounts",
-        {"name": "New", "scopes": ["organization:write"]},
-    ),
-    "list_service_accounts": lambda s, w: ("GET", "/v1/service-accounts", None),
-    "get_service_account": lambda s, w: ("GET", f"/v1/service-accounts/{s.new_service_account()}", None),
-    "change_service_account": lambda s, w: (
-        "PATCH",
-        f"/v1/service-accounts/{s.new_service_account()}",
-        {"disabled": True},
-    ),
-    "rotate_secret": lambda s, w: ("POST", f"/v1/service-accounts/{s.new_service_account()}/secret", None),
-    "delete_service_account": lambda s, w: ("DELETE", f"/v1/service-accounts/{s.new_service_account()}", None),
-    "list_entitlements": lambda s, w: ("GET", f"{s.at(w)}/entitlements", None),
-    "get_entitlement": lambda s, w: ("GET", s.with_entitlement(w), None),
-    "put_entitlement": lambda s, w: ("PUT", s.without_entitlement(w), {}),
-    "remove_entitlement": lambda s, w: ("DELETE", s.with_entitlement(w), None),
-    "jwks": lambda s, w: ("GET", "/.well-known/jwks.json", None),
-    "configuration": lambda s, w: ("GET", "/.well-known/openid-configuration", None),
-    "token": lambda s, w: ("POST", "/oauth/token", None),
-}
-SCOPES = {  # of the look-up by provider: the one that might be thought of, and is not needed
-    "by_provider": "organization:read",
-    "by_unknown_provider": "organization:read",
-    "list_organizations": "organization:read",
-    "get_organization": "organization:read",
-    "list_members": "organization:read",
-    "get_member": "organization:read",
-    "create_key": "api-key:write",
-    "list_keys": "api-key:write",
-    "get_key": "api-key:write",
-    "change_key": "api-key:write",
-    "delete_key": "api-key:write",
-    "list_entitlements": "entitlement:write",
-    "get_entitlement": "entitlement:write",
-    "put_entitlement": "entitlement:write",
-    "remove_entitlement": "entitlement:write",
-}
-
-
 def lines() -> Iterator[tuple[str, str, dict[str, int]]]:
     for line in MATRIX.strip().splitlines():
         endpoint, whose, *statuses = line.split()
@@ -234,10 +123,10 @@ def stage(identity: IdentityFixtures) -> Stage:
         "expired_key": {"x-api-key": _changed_key(identity, own, "expires_at = now() - interval '1 second'")},
     }
     for scope in {*SCOPES.values(), "organization:write"}:
-        needed = {scope, "intent:read"}  # the second one is not asked for, only given away by some
+        needed = {scope, "intent:read"}  # the second one is not needed, only given away by some
         header = {"x-organization-id": str(own.id)}
         callers[f"scoped:{scope}"] = _bearer(identity.service_account(sorted(needed)).token) | header
-        rest = [one for one in model.SCOPES if one != scope]
+        rest = [other for other in model.SCOPES if other != scope]
         callers[f"unscoped:{scope}"] = _bearer(identity.service_account(rest).token) | header
     usecases.change_organization(identity.deps, off.id, {"disabled": True})
     return Stage(identity, own, other, callers, identity.service_account(("intent:read",)))

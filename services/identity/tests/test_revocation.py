@@ -67,10 +67,10 @@ def assert_gone_everywhere(everywhere: list[FlaskClient], headers: dict[str, str
     """A request sent later than the limit is refused by every one of them, however slow the machine is."""
     changed_at = time.monotonic()
     for client in everywhere:
-        asked_at = time.monotonic()
+        requested_at = time.monotonic()
         while worth(client, headers) != expected:
-            assert asked_at - changed_at < LIMIT_S
-            asked_at = time.monotonic()
+            assert requested_at - changed_at < LIMIT_S
+            requested_at = time.monotonic()
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ def test_an_organization_that_is_enabled_again_works_again(
     for disabled, status in ((True, 401), (False, 200)):
         everywhere[0].patch(f"/v1/organizations/{organization.id}", json={"disabled": disabled}, headers=operator)
         assert [worth(client, key)[0] for client in everywhere] == [status] * 3
-        said = [validation(client, organization.api_keys["live"]) for client in everywhere[:2]]
-        assert said == ["disabled" if disabled else "good"] * 2
+        validations = [validation(client, organization.api_keys["live"]) for client in everywhere[:2]]
+        assert validations == ["disabled" if disabled else "good"] * 2
 
 
 def test_a_token_for_one_organization_gives_nothing_in_another(

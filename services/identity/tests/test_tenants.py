@@ -47,7 +47,7 @@ def without_row_level_security(platform: Platform, table: str) -> Iterator[None]
 def listed(client: FlaskClient, path: str, of: Organization, name: str) -> set[str]:
     answer = client.get(path, headers={"Authorization": f"Bearer {of.tokens['admin']}"})
     assert answer.status_code == 200, answer.text
-    return {each[name] for each in answer.get_json()["data"]}
+    return {listed[name] for listed in answer.get_json()["data"]}
 
 
 def test_a_list_of_keys_that_forgets_the_organization_shows_nothing_of_another(

@@ -3,10 +3,8 @@
 import base64
 import importlib.util
 import json
-import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,6 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from flask.testing import FlaskClient
 from jose import jwk
 
-from chassis import tokens
-from chassis.config import BadConfiguration, ServiceConfig
 from identity import usecases
 from identity.app import create_app
 from identity.store import signing_keys
@@ -29,7 +25,7 @@ MISSING = object()
 
 
 class Mint:
-    """Signs whatever it is asked to with identity's real key, as only identity itself could."""
+    """Signs whatever it is given with identity's real key, as only identity itself could."""
 
     def __init__(self, identity: IdentityFixtures) -> None:
         self._deps = identity.deps
@@ -266,104 +262,3 @@ def _load(file: Path) -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-class Fetches:
-    """A key source's other end: counts, and fails when told to."""
-
-    def __init__(self, *kids: str) -> None:
-        self.kids, self.count, self.down = list(kids), 0, False
-
-    def __call__(self) -> Mapping[str, Mapping[str, Any]]:
-        self.count += 1
-        if self.down:
-            raise OSError("down")
-        return {kid: {"kid": kid} for kid in self.kids}
-
-
-def test_a_flood_of_unknown_key_ids_causes_one_fetch_in_the_cooldown() -> None:
-    fetches = Fetches("known")
-    keys = tokens.CachedKeys(fetches, keep_s=300, cooldown_s=3600)
-
-    found = [keys.find(f"unknown-{number}") for number in range(10_000)]
-
-    assert set(found) == {None}
-    assert fetches.count == 1
-
-
-def test_a_new_key_is_found_by_one_fetch_once_the_cooldown_is_over() -> None:
-    fetches = Fetches("old")
-    keys = tokens.CachedKeys(fetches, keep_s=300, cooldown_s=10)
-    assert keys.find("old")
-    fetches.kids.append("new")
-    assert keys.find("new") is None
-
-    keys._fetched_at -= 10  # instead of waiting
-
-    assert keys.find("new") and fetches.count == 2
-
-
-def test_old_keys_are_kept_while_the_provider_cannot_be_asked() -> None:
-    fetches = Fetches("known")
-    keys = tokens.CachedKeys(fetches, keep_s=0.05, cooldown_s=0.0)
-    assert keys.find("known")
-    fetches.down = True
-    time.sleep(0.1)
-
-    assert keys.find("known")
-    assert keys.find("unknown") is None
-
-
-def test_without_any_key_nothing_is_said_about_a_token() -> None:
-    fetches = Fetches()
-    fetches.down = True
-    keys = tokens.CachedKeys(fetches, keep_s=300, cooldown_s=10)
-
-    for _ in range(3):
-        with pytest.raises(tokens.KeysUnavailable):
-            keys.find("known")
-    assert fetches.count == 1
-
-
-def test_who_comes_during_the_first_fetch_waits_for_its_keys() -> None:
-    def slowly() -> Mapping[str, Mapping[str, Any]]:
-        time.sleep(0.2)
-        return {"known": {"kid": "known"}}
-
-    keys = tokens.CachedKeys(slowly, keep_s=300, cooldown_s=10)
-    with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda _: keys.find("known"), range(8)))
-
-    assert None not in found
-
-
-def test_once_a_fetch_has_failed_nobody_waits_for_the_next_and_known_keys_go_on() -> None:
-    fetches = Fetches("known")
-    keys = tokens.CachedKeys(fetches, keep_s=300, cooldown_s=0)
-    assert keys.find("known")
-    fetches.down = True
-    assert keys.find("unknown") is None
-    fetching, over = threading.Event(), threading.Event()
-
-    def hang() -> Mapping[str, Mapping[str, Any]]:
-        fetching.set()
-        over.wait()
-        return {"known": {"kid": "known"}, "new": {"kid": "new"}}
-
-    keys._fetch = hang
-    with ThreadPoolExecutor(1) as threads:
-        first = threads.submit(keys.find, "new")
-        fetching.wait()
-        with pytest.raises(tokens.KeysUnavailable):
-            keys.find("new")
-        assert keys.find("known")
-        over.set()
-
-    assert first.result() and keys.find("new")
-
-
-def test_the_provider_of_users_must_not_be_ourselves() -> None:
-    environment = {"DATABASE_URL": "postgresql://x/x", "REDIS_URL": "redis://x", "CURSOR_KEY": "x"}
-    environment |= {"TOKEN_ISSUER": "https://a", "OIDC_ISSUER": "https://a"}
-    with pytest.raises(BadConfiguration, match="OIDC_ISSUER"):
-        ServiceConfig.from_env(environment)

@@ -122,14 +122,14 @@ def test_guessing_by_header_is_limited_per_prefix_and_leaves_the_keys_owner_alon
     client = create_app(platform.web_environment("identity", RATE_LIMIT_PER_MINUTE="5")).test_client()
     known = identity.organization().api_keys["paper"]
 
-    def ask(key: str, number: int) -> int:
+    def use(key: str, number: int) -> int:
         address = {"REMOTE_ADDR": f"127.9.7.{number}"}
         return client.get("/v1/auth/self", headers={"x-api-key": key}, environ_base=address).status_code
 
-    guesses = [ask(_another_with_prefix_of(known), number) for number in range(8)]
+    guesses = [use(_another_with_prefix_of(known), number) for number in range(8)]
 
     assert guesses == [401] * 5 + [429] * 3
-    assert ask(known, 99) == 200
+    assert use(known, 99) == 200
 
 
 def _another_with_prefix_of(known: str) -> str:
@@ -141,7 +141,7 @@ def _another_with_prefix_of(known: str) -> str:
 @pytest.mark.parametrize(
     "change", [lambda key: key[:-1] + ("A" if key[-1] != "A" else "B"), lambda key: key[:-1], str.upper]
 )
-def test_a_key_whose_checksum_is_wrong_is_refused_without_asking_the_database(
+def test_a_key_whose_checksum_is_wrong_is_refused_without_querying_the_database(
     platform: Platform, identity: IdentityFixtures, change: Callable[[str], str]
 ) -> None:
     client = create_app(platform.web_environment("identity")).test_client()
@@ -181,7 +181,7 @@ def test_a_key_with_a_known_beginning_and_another_end_is_unknown(
         (b"x" * 70_000, "application/json", 413),
     ],
 )
-def test_a_bad_body_is_told_what_is_wrong_with_it(
+def test_a_bad_body_is_refused_with_what_is_wrong_with_it(
     client: FlaskClient, body: bytes, content_type: str, status: int
 ) -> None:
     assert client.post(PATH, data=body, content_type=content_type).status_code == status

@@ -142,10 +142,10 @@ def test_a_new_key_that_waits_for_its_intent_does_not_keep_other_new_keys_waitin
 ) -> None:
     intent_id = loud.created(limit())["intent_id"]
     newcomer = new_desk()
-    loud.app.extensions["callers"]._known.clear()
+    loud.app.extensions["callers"]._verified_callers.clear()
     with locked(loud, intent_id), ThreadPoolExecutor(2) as callers:
         first = callers.submit(loud.submit, replace(intent_id), query=ORDINARY)
-        eventually(lambda: loud.app.extensions["callers"]._known, every=0.001)
+        eventually(lambda: loud.app.extensions["callers"]._verified_callers, every=0.001)
 
         assert newcomer.get().status_code == 200
         assert not first.done()

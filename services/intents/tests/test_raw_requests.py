@@ -28,7 +28,7 @@ def port(platform: Platform) -> Iterator[int]:
 
 def _answers(port: int) -> bool:
     try:
-        return raw_http.ask(port, b"GET /health/ready HTTP/1.1\r\nHost: tip\r\n\r\n").status == 200
+        return raw_http.request(port, b"GET /health/ready HTTP/1.1\r\nHost: tip\r\n\r\n").status == 200
     except (OSError, AssertionError):
         return False
 
@@ -52,7 +52,7 @@ def submit(port: int, account_id: UUID, *headers: str, query: str = "", length: 
         f"Content-Length: {len(ORDER) if length is None else length}",
         *headers,
     ]
-    return raw_http.ask(port, "\r\n".join([*lines, "", ""]).encode() + ORDER)
+    return raw_http.request(port, "\r\n".join([*lines, "", ""]).encode() + ORDER)
 
 
 def rows(platform: Platform) -> int:

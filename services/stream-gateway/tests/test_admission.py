@@ -12,7 +12,7 @@ import requests
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from chassis import keys, problems
-from chassis.access import Presented
+from chassis.authentication import PresentedCredentials
 from chassis.principals import Kind, Principal
 from stream_gateway.admission import STRANGERS_PENDING, Admission, Refusals
 from stream_gateway.callers import Caller
@@ -216,8 +216,8 @@ def refusal(gateway: Gateway, api_key: str, account_id: UUID) -> tuple[int, str,
     return answer.status_code, answer.json()["code"], "Retry-After" in answer.headers
 
 
-def presented(value: str, address: str = "203.0.113.1") -> Presented:
-    return Presented((("key", value),), None, address)
+def presented(value: str, address: str = "203.0.113.1") -> PresentedCredentials:
+    return PresentedCredentials((("key", value),), None, address)
 
 
 def an_admission(refusals_per_minute: int = 1000, **limits: int) -> Admission:
@@ -225,7 +225,7 @@ def an_admission(refusals_per_minute: int = 1000, **limits: int) -> Admission:
     return Admission(StreamQuota(Limits(**{**generous, **limits})), refusals_per_minute)
 
 
-async def enter(admission: Admission, shown: Presented, admit: Callable[[], Any]) -> Any:
+async def enter(admission: Admission, shown: PresentedCredentials, admit: Callable[[], Any]) -> Any:
     with admission.pending(shown):
         return await admission.admit(shown, admit)
 

@@ -36,7 +36,7 @@ def port(gateway: Gateway) -> int:
 def test_what_the_server_itself_refuses_is_a_problem_like_any_other(
     gateway: Gateway, sent: bytes, status: int, code: str
 ) -> None:
-    answer = raw_http.ask(port(gateway), sent)
+    answer = raw_http.request(port(gateway), sent)
 
     assert answer.problem == (status, code)
     assert answer.headers["x-content-type-options"] == "nosniff" and len(answer.body) < 600
@@ -71,7 +71,7 @@ def test_two_credentials_are_refused(gateway: Gateway, acme: Organization, accou
         f"{second}: {credentials[second]}",
     ]
 
-    assert raw_http.ask(port(gateway), "\r\n".join([*lines, "", ""]).encode()).problem == (400, "two_credentials")
+    assert raw_http.request(port(gateway), "\r\n".join([*lines, "", ""]).encode()).problem == (400, "two_credentials")
 
 
 def test_the_page_may_not_be_framed_nor_load_or_run_anything(gateway: Gateway) -> None:

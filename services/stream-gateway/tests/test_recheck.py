@@ -12,8 +12,8 @@ import grpc
 import pytest
 from sqlalchemy import event
 
-from chassis import access, db, keys, problems, tokens
-from chassis.access import Presented
+from chassis import access, authentication, db, keys, problems, tokens
+from chassis.authentication import PresentedCredentials
 from chassis.principals import Kind, Principal
 from stream_gateway import callers
 from stream_gateway.config import Config
@@ -143,7 +143,7 @@ async def opened(gateway: InProcess, metadata: Metadata, account_id: UUID) -> St
     """A stream to which nothing is delivered."""
     shown = dict(metadata)
     credentials = [("key", shown["x-api-key"])] if "x-api-key" in shown else [("bearer", shown["authorization"])]
-    presented = Presented(tuple(credentials), shown.get("x-organization-id"), "127.0.0.1")
+    presented = PresentedCredentials(tuple(credentials), shown.get("x-organization-id"), "127.0.0.1")
 
     async def read() -> Request:
         return Request(account_id, frozenset(ALL_TYPES))
@@ -231,7 +231,7 @@ def test_a_token_is_judged_again_with_many_others_as_it_would_be_alone(
     token = organization.tokens["member"] if kind is Kind.USER else reader.token
     others = crowd.tokens["admin"] if kind is Kind.USER else identity.service_account(["intent:read"]).token
     engine = db.engine(configuration.database_url, pool_size=2, name="test")
-    door = access.for_service(configuration, engine)
+    door = authentication.for_service(configuration, engine)
     recheck = callers.recheck_users if kind is Kind.USER else callers.recheck_service_accounts
 
     asked = [admitted(door, others, crowd), admitted(door, token, organization), admitted(door, others, crowd)]
@@ -239,7 +239,7 @@ def test_a_token_is_judged_again_with_many_others_as_it_would_be_alone(
         writer.execute(statement, **{name: value for name, value in names.items() if f":{name}" in statement})
     with engine.connect() as connection:
         endings = recheck(door, connection, asked)
-    alone = access.from_bearer(door, token, str(organization.id))
+    alone = authentication.from_bearer(door, token, str(organization.id))
     engine.dispose()
 
     assert [type(ending) if ending else None for ending in endings] == [None, expected, None]
@@ -247,8 +247,8 @@ def test_a_token_is_judged_again_with_many_others_as_it_would_be_alone(
     assert (alone is not None and may_read(alone)) == (expected is None)
 
 
-def admitted(door: access.Access, token: str, organization: Organization) -> callers.Caller:
-    presented = Presented((("bearer", f"Bearer {token}"),), str(organization.id), None)
+def admitted(door: authentication.Access, token: str, organization: Organization) -> callers.Caller:
+    presented = PresentedCredentials((("bearer", f"Bearer {token}"),), str(organization.id), None)
     return callers.admit(door, presented, time.time())
 
 
@@ -264,7 +264,7 @@ def test_a_token_ends_with_the_key_that_signed_it(
     configuration: Config, identity: IdentityFixtures, acme: Organization
 ) -> None:
     engine = db.engine(configuration.database_url, pool_size=2, name="test")
-    door = access.for_service(configuration, engine)
+    door = authentication.for_service(configuration, engine)
     caller = admitted(door, acme.tokens["member"], acme)
     assert caller.token
 

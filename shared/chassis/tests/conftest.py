@@ -1,13 +1,16 @@
 """The chassis is tested on identity's schema: any service's outbox is the same code on the same tables."""
 
 from collections.abc import Iterator
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import Engine
 
 from chassis import db
 from chassis.outbox import Outbox
+from chassis.queues import Publisher
 from tip_testing.platform_plugin import Platform
+from tip_testing.servers_plugin import ValkeyServer
 
 SCHEMA = "identity"
 ATTEMPT_LIMIT = 3
@@ -23,3 +26,15 @@ def engine(fresh_platform: Platform) -> Iterator[Engine]:
 @pytest.fixture
 def outbox(engine: Engine) -> Outbox:
     return Outbox(engine, SCHEMA, attempt_limit=ATTEMPT_LIMIT)
+
+
+@pytest.fixture
+def queue() -> str:
+    return f"tip.test.{uuid4().hex}"
+
+
+@pytest.fixture
+def publisher(valkey_server: ValkeyServer) -> Iterator[Publisher]:
+    publisher = Publisher(valkey_server.url)
+    yield publisher
+    publisher.close()

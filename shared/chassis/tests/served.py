@@ -32,7 +32,7 @@ class Server:
             return raw_http.opened(self.port)
         return None
 
-    def ask(self, connection: socket.socket, head: str, body: bytes = b"") -> str:
+    def request(self, connection: socket.socket, head: str, body: bytes = b"") -> str:
         """Status and body of the answer to a request that names a host."""
         connection.sendall(f"{head}\r\nHost: tip\r\n".encode() + b"\r\n" + body)
         answer = raw_http.read_answer(connection)

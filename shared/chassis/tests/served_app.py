@@ -1,4 +1,4 @@
-"""An app for tests of the server: it tells what it was sent, when told to. Every key is good, but those invented."""
+"""An app for tests of the server: it answers what it received. Every key is good, but those invented."""
 
 import os
 import socket
@@ -38,9 +38,9 @@ def create_app() -> Callable[..., Iterable[bytes]]:
 
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         status = _status(environ)
-        told = (_told(environ) if status == "200 OK" else "").encode("latin-1")
-        start_response(status, [("Content-Length", str(len(told)))])
-        return [told]
+        body = (_received(environ) if status == "200 OK" else "").encode("latin-1")
+        start_response(status, [("Content-Length", str(len(body)))])
+        return [body]
 
     return app
 
@@ -76,7 +76,7 @@ def _check() -> CredentialCheck:
     return check
 
 
-def _told(environ: dict[str, Any]) -> str:
+def _received(environ: dict[str, Any]) -> str:
     path = environ["PATH_INFO"]
     if path in _ABOUT_ITSELF:
         return str(_ABOUT_ITSELF[path](environ["QUERY_STRING"]))

@@ -1,4 +1,4 @@
-"""What a web process knows of its callers before it has looked: never enough to let in, never wrong to shut out."""
+"""What a web process knows of a caller before authentication: never enough to let in, never wrong to shut out."""
 
 from contextlib import suppress
 from typing import Any
@@ -83,7 +83,7 @@ def test_a_token_is_one_credential_however_its_header_is_written() -> None:
     for authorization in written:
         verified(callers, key_of(uuid4()), authorization=authorization)
 
-    assert len(callers._known) == 1
+    assert len(callers._verified_callers) == 1
     assert {split_authorization(authorization) for authorization in written} == {("bearer", "token")}
 
 
@@ -151,6 +151,6 @@ def test_what_is_kept_of_callers_is_bounded() -> None:
         refused(callers, f"address-{number}", 1)
         verified(callers, key_of(None), x_api_key=f"k{number}")
 
-    assert len(callers._known) == len(callers._refusals) == 10_000
+    assert len(callers._verified_callers) == len(callers._refusals) == 10_000
     trusts = [callers.classify(request(x_api_key=key)).caller.trust for key in ("k10499", "k0")]
     assert trusts == [Trust.VERIFIED, Trust.UNVERIFIED]

@@ -93,3 +93,10 @@ def test_a_services_own_variable_stands_before_the_common_one() -> None:
 
     assert scoped(environment, "IDENTITY_")["DATABASE_URL"] == "own"
     assert scoped(environment, "ACCOUNTS_")["DATABASE_URL"] == "common"
+
+
+def test_the_provider_of_users_must_not_be_ourselves() -> None:
+    environment = {"DATABASE_URL": "postgresql://x/x", "REDIS_URL": "redis://x", "CURSOR_KEY": "x"}
+    environment |= {"TOKEN_ISSUER": "https://a", "OIDC_ISSUER": "https://a"}
+    with pytest.raises(BadConfiguration, match="OIDC_ISSUER"):
+        ServiceConfig.from_env(environment)

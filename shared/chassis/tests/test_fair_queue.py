@@ -28,7 +28,7 @@ def in_a_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 
 
 class Office:
-    """Requests that run until they are told to end."""
+    """Requests that run until they are released."""
 
     def __init__(self, **options: Any) -> None:
         self.queue = FairQueue(THREADS, **options)
@@ -36,15 +36,15 @@ class Office:
         self.refused: list[Caller] = []
 
     async def send(self, *callers: Caller, heavy: bool = False) -> "list[asyncio.Task[None]]":
-        tasks = [asyncio.create_task(self._request(one, heavy)) for one in callers]
+        tasks = [asyncio.create_task(self._request(caller, heavy)) for caller in callers]
         await settled()
         return tasks
 
-    async def _request(self, one: Caller, heavy: bool) -> None:
+    async def _request(self, caller: Caller, heavy: bool) -> None:
         try:
-            self.running.append(await self.queue.acquire(one, heavy=heavy))
+            self.running.append(await self.queue.acquire(caller, heavy=heavy))
         except QueueFull:
-            self.refused.append(one)
+            self.refused.append(caller)
 
     async def end(self, slot: Slot) -> None:
         self.running.remove(slot)
@@ -150,7 +150,7 @@ async def test_after_a_pause_of_strangers_the_next_one_runs() -> None:
 
 
 @in_a_loop
-async def test_strangers_hold_up_no_heavy_request_whatever_they_ask_for() -> None:
+async def test_strangers_hold_up_no_heavy_request_whatever_they_send() -> None:
     office = Office()
     kinds = (Trust.UNVERIFIED, Trust.ANONYMOUS)
     await office.send(*[caller(f"10.0.0.{number}", trust=trust) for number in range(9) for trust in kinds], heavy=True)
@@ -161,7 +161,7 @@ async def test_strangers_hold_up_no_heavy_request_whatever_they_ask_for() -> Non
 
 
 @in_a_loop
-async def test_who_waits_too_long_is_refused_and_told_when_to_come_back() -> None:
+async def test_who_waits_too_long_is_refused_with_retry_after() -> None:
     office = Office(wait_s=0.01)
     tasks = await office.send(*[caller("loud")] * 3)
     await asyncio.wait(tasks)
@@ -171,7 +171,7 @@ async def test_who_waits_too_long_is_refused_and_told_when_to_come_back() -> Non
 
 
 @in_a_loop
-async def test_time_that_a_request_has_waited_elsewhere_counts() -> None:
+async def test_time_that_a_request_waited_before_the_queue_counts() -> None:
     queue, now = FairQueue(THREADS, wait_s=10.0), asyncio.get_running_loop().time()
     await queue.acquire(caller("late"), arrived=now - 9.0)
 
@@ -204,7 +204,7 @@ async def test_one_who_has_gone_takes_no_turn() -> None:
 
 
 class CountedLookups(Counter[object]):
-    """Counts how often somebody's running requests are looked at."""
+    """Counts how often somebody's running requests are read."""
 
     count = 0
 
@@ -214,7 +214,7 @@ class CountedLookups(Counter[object]):
 
 
 async def cost_of_a_request(*crowd: Caller, heavy: bool = False) -> int:
-    """How often the queue looks at what is running to serve one request of another while such a crowd waits."""
+    """How often the queue reads what is running to serve one request of another while such a crowd waits."""
     office = Office()
     await office.send(*crowd, heavy=heavy)
     lookups = office.queue._running = CountedLookups(office.queue._running)

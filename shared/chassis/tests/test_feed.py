@@ -77,17 +77,19 @@ def test_an_effect_that_fails_is_applied_again_and_not_twice(outbox: Outbox, con
     assert (seen, applied(outbox.engine)) == ([1, 2, 3, 1, 2, 3, 4, 5], 5)
 
 
-def test_a_consumer_far_behind_stops_when_asked_and_goes_on_where_it_stopped(outbox: Outbox, consumer: Feed) -> None:
+def test_a_consumer_far_behind_stops_when_requested_and_goes_on_where_it_stopped(
+    outbox: Outbox, consumer: Feed
+) -> None:
     append(outbox, *["a.created"] * 350)
     settle_all(outbox)
     stop = threading.Event()
 
-    def asked_to_stop(tx: Connection, event: FeedEvent) -> None:
+    def request_stop(tx: Connection, event: FeedEvent) -> None:
         note(tx, event)
         if event.position > feed.BATCH:
             stop.set()
 
-    assert consumer.drain(asked_to_stop, stop) == 2 * feed.BATCH
+    assert consumer.drain(request_stop, stop) == 2 * feed.BATCH
     assert consumer.drain(note) == 350 - 2 * feed.BATCH
     assert applied(outbox.engine) == 350
 
@@ -197,4 +199,4 @@ def test_a_queue_that_nobody_empties_stops_growing(
     server = redis.Redis.from_url(valkey_server.url)
     waiting = int(server.llen(queue))
     server.close()
-    assert 100 <= waiting < 100 + queues.LOOK_EVERY
+    assert 100 <= waiting < 100 + queues.CHECK_EVERY

@@ -76,7 +76,7 @@ def test_a_relay_makes_no_credential() -> None:
     assert [line for line in beyond_outbox if re.search(r"INSERT|DELETE|UPDATE(?! \()", line)] == []
 
 
-def test_whom_keys_belong_to_is_told_only_where_keys_are_presented_to_be_read() -> None:
+def test_the_organizations_of_keys_are_read_only_where_keys_are_presented() -> None:
     lines = [line for line in LIST.read_text().splitlines() if "identity_api.organizations_of_keys" in line]
 
     assert [line.split(":")[0] for line in lines] == ["tip_identity_web", "tip_intents_web"]

@@ -40,7 +40,7 @@ process.run("worker", loop, log_format="json", ready=ready)
 
 
 @pytest.fixture
-def ask(tmp_path: Path) -> Iterator[Any]:
+def fetch(tmp_path: Path) -> Iterator[Any]:
     """Asks a worker that counts a turn of half a second as hanging."""
     environment = {"HEALTH_PORT": str(reserved_port()), "HEALTH_TURN_SECONDS": "0.5"}
 
@@ -60,50 +60,50 @@ def _reachable(answer: Callable[[str], Any]) -> bool:
         return False
 
 
-def test_a_worker_whose_loop_hangs_is_not_live_until_it_turns_again(ask, tmp_path):
-    assert ask("/health/live") == (200, {"status": "live"})
+def test_a_worker_whose_loop_hangs_is_not_live_until_it_turns_again(fetch, tmp_path):
+    assert fetch("/health/live") == (200, {"status": "live"})
 
     (tmp_path / "hang").touch()
-    eventually(lambda: ask("/health/live") == (503, {"status": "not live", "hung": ["MainThread"]}))
+    eventually(lambda: fetch("/health/live") == (503, {"status": "not live", "hung": ["MainThread"]}))
 
     (tmp_path / "hang").unlink()
-    eventually(lambda: ask("/health/live")[0] == 200)
+    eventually(lambda: fetch("/health/live")[0] == 200)
 
 
-def test_a_worker_that_rests_is_live(ask, tmp_path):
+def test_a_worker_that_rests_is_live(fetch, tmp_path):
     (tmp_path / "tired").touch()
     time.sleep(1.0)
 
-    assert ask("/health/live") == (200, {"status": "live"})
+    assert fetch("/health/live") == (200, {"status": "live"})
 
 
-def test_a_worker_says_itself_whether_it_is_ready(ask, tmp_path):
-    assert ask("/health/ready") == (200, {"status": "ready", "tired": False})
+def test_a_worker_says_itself_whether_it_is_ready(fetch, tmp_path):
+    assert fetch("/health/ready") == (200, {"status": "ready", "tired": False})
 
     (tmp_path / "tired").touch()
 
-    assert ask("/health/ready") == (503, {"status": "not ready", "tired": True})
-    assert ask("/health/live")[0] == 200
+    assert fetch("/health/ready") == (503, {"status": "not ready", "tired": True})
+    assert fetch("/health/live")[0] == 200
 
 
-def test_metrics_are_served_beside_the_health(ask):
-    status, text = ask("/metrics")
+def test_metrics_are_served_beside_the_health(fetch):
+    status, text = fetch("/metrics")
 
     assert status == 200 and "# HELP" in text
 
 
-def test_headers_that_come_drop_by_drop_are_cut_off_and_hold_up_nobody(ask):
-    port = ask.port
+def test_headers_that_come_drop_by_drop_are_cut_off_and_hold_up_nobody(fetch):
+    port = fetch.port
 
     with raw_http.opened(port) as slow, ExitStack() as held:
         for _ in range(50):
             held.enter_context(raw_http.opened(port)).sendall(b"GET /health/live HT")
-        assert ask("/health/ready")[0] == 200
+        assert fetch("/health/ready")[0] == 200
         assert raw_http.trickle(slow, b"GET /health/live HTTP/1.1\r\nX-Slow: ", b"x") is None
 
 
 @pytest.mark.parametrize(
     ("path", "status"), [("/health/live?x=1", 400), ("/metrics?x=1", 400), ("/nowhere", 404), ("/", 404)]
 )
-def test_what_is_not_there_is_not_answered_with_something_else(ask, path, status):
-    assert raw_http.ask(ask.port, f"GET {path} HTTP/1.1\r\nHost: tip\r\n\r\n".encode()).status == status
+def test_what_is_not_there_is_not_answered_with_something_else(fetch, path, status):
+    assert raw_http.request(fetch.port, f"GET {path} HTTP/1.1\r\nHost: tip\r\n\r\n".encode()).status == status

@@ -1,4 +1,4 @@
-"""Hints: heard at once when the broker is there, and never anybody's problem when it is not."""
+"""Hints: received at once when the broker is there, and never anybody's problem when it is not."""
 
 import asyncio
 import time
@@ -12,29 +12,29 @@ from tip_testing.servers_plugin import ValkeyServer
 NOWHERE = "redis://127.0.0.1:1/0"
 
 
-def heard_while(url: str, act: Callable[[], object], listeners: int = 1) -> list[dict[str, int]]:
-    """What each listener heard, until each heard something, while acting again and again until then."""
+def received_while(url: str, act: Callable[[], object], listeners: int = 1) -> list[dict[str, int]]:
+    """What each listener received, until each received something, while acting again and again until then."""
     found: list[dict[str, int]] = [{} for _ in range(listeners)]
 
     async def listen() -> None:
-        listening = [asyncio.create_task(hints.listen(url, heard.update)) for heard in found]
+        listening = [asyncio.create_task(hints.listen(url, received.update)) for received in found]
         async with asyncio.timeout(20):
             while not all(found):
                 await asyncio.to_thread(act)
                 await asyncio.sleep(0.1)
-        for one in listening:
-            one.cancel()
+        for task in listening:
+            task.cancel()
 
     asyncio.run(listen())
     return found
 
 
-def test_every_listener_hears_how_far_a_log_has_come(valkey_server: ValkeyServer) -> None:
+def test_every_listener_receives_the_head_of_a_log(valkey_server: ValkeyServer) -> None:
     writer = hints.LogHeadHints(valkey_server.url)
 
-    heard = heard_while(valkey_server.url, lambda: writer.publish("a-log", 7), listeners=3)
+    received = received_while(valkey_server.url, lambda: writer.publish("a-log", 7), listeners=3)
 
-    assert heard == [{"a-log": 7}] * 3
+    assert received == [{"a-log": 7}] * 3
 
 
 def test_noise_is_not_a_hint(valkey_server: ValkeyServer) -> None:
@@ -49,10 +49,10 @@ def test_noise_is_not_a_hint(valkey_server: ValkeyServer) -> None:
             producer.publish("{", content_type="application/json", content_encoding="utf-8")
         writer.publish("log-after-noise", 7)
 
-    assert heard_while(valkey_server.url, act) == [{"log-after-noise": 7}]
+    assert received_while(valkey_server.url, act) == [{"log-after-noise": 7}]
 
 
-def test_telling_takes_no_time_while_the_broker_is_down() -> None:
+def test_publishing_takes_no_time_while_the_broker_is_down() -> None:
     writer = hints.LogHeadHints(NOWHERE)
     began = time.monotonic()
 

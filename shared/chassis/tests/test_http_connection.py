@@ -103,23 +103,25 @@ def test_an_answer_of_413_reaches_a_caller_that_goes_on_sending(server: Server) 
 
 
 def test_the_largest_body_there_may_be_is_taken(server: Server) -> None:
-    assert raw_http.ask(server.port, POST + b"Content-Length: %d\r\n\r\n" % MAX_BYTES + b"x" * MAX_BYTES).status == 200
+    answer = raw_http.request(server.port, POST + b"Content-Length: %d\r\n\r\n" % MAX_BYTES + b"x" * MAX_BYTES)
+
+    assert answer.status == 200
 
 
 def test_as_many_chunks_as_there_may_be_are_taken(server: Server) -> None:
     body = b"1\r\nx\r\n" * MAX_CHUNKS + b"0\r\n\r\n"
-    answer = raw_http.ask(server.port, POST + b"Transfer-Encoding: chunked\r\n\r\n" + body)
+    answer = raw_http.request(server.port, POST + b"Transfer-Encoding: chunked\r\n\r\n" + body)
 
     assert answer.body == b"POST /x %d" % MAX_CHUNKS
 
 
 def test_http_1_0_needs_no_host(server: Server) -> None:
-    assert raw_http.ask(server.port, b"GET /old HTTP/1.0\r\n\r\n").body == b"GET /old 0"
+    assert raw_http.request(server.port, b"GET /old HTTP/1.0\r\n\r\n").body == b"GET /old 0"
 
 
 def test_a_request_to_change_the_protocol_is_answered_in_this_one(server: Server) -> None:
     wanted = b"Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "
-    answer = raw_http.ask(
+    answer = raw_http.request(
         server.port, b"GET /x HTTP/1.1\r\nHost: tip\r\n" + wanted + b"AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
     )
 
@@ -149,7 +151,7 @@ def test_chunks_that_come_drop_by_drop_are_cut_off(hasty: Server) -> None:
 
 def test_the_second_request_of_a_connection_has_no_more_time_than_the_first(hasty: Server) -> None:
     with hasty.open() as connection:
-        assert hasty.ask(connection, "GET /first HTTP/1.1") == "200 GET /first 0"
+        assert hasty.request(connection, "GET /first HTTP/1.1") == "200 GET /first 0"
         answer = raw_http.trickle(connection, b"GET / HTTP/1.1\r\nHost: tip\r\nX-Slow: ", b"x")
 
     assert answer is not None and answer.problem == (408, "request_timeout")
@@ -166,12 +168,12 @@ def test_a_request_that_takes_its_time_within_the_limits_is_answered(server: Ser
     assert answer is not None and answer.body == b"POST /x 4"
 
 
-def test_a_connection_on_which_nothing_is_asked_is_closed() -> None:
+def test_a_connection_without_requests_is_closed() -> None:
     server = Server("--keep-alive", "1")
     try:
-        with server.open() as silent, server.open() as asked_once:
-            assert server.ask(asked_once, "GET /x HTTP/1.1") == "200 GET /x 0"
-            assert raw_http.is_closed(silent) and raw_http.is_closed(asked_once)
+        with server.open() as silent, server.open() as used_once:
+            assert server.request(used_once, "GET /x HTTP/1.1") == "200 GET /x 0"
+            assert raw_http.is_closed(silent) and raw_http.is_closed(used_once)
     finally:
         server.end()
 
@@ -230,7 +232,7 @@ def test_slow_and_idle_callers_hold_no_thread() -> None:
                 begun = (b"", b"GET / HTTP/1.1\r\nHost: t", POST + b"Content-Length: 9\r\n\r\nx")[place % 3]
                 connection.sendall(begun)
             with server.open() as other:
-                assert server.ask(other, "GET /quick HTTP/1.1") == "200 GET /quick 0"
+                assert server.request(other, "GET /quick HTTP/1.1") == "200 GET /quick 0"
             assert not select.select(slow, [], [], 0)[0], "none of them has been answered or ended"
     finally:
         server.end()

@@ -71,7 +71,7 @@ def test_no_byte_that_a_terminal_obeys_reaches_a_line_of_text(capsys: pytest.Cap
 
     written = capsys.readouterr().err
     assert written.count("\n") == 2
-    assert [one for one in written if not one.isprintable() and one != "\n"] == []
+    assert [character for character in written if not character.isprintable() and character != "\n"] == []
     assert "\\x1b[31m" in written
 
 

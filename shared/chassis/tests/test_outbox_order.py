@@ -3,7 +3,7 @@
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -16,22 +16,14 @@ from chassis.outbox import Claim, Event, Outbox
 from tip_testing.outbox import (
     age_claims,
     append,
+    claim,
+    complete,
     inversions,
     make_due,
     rows,
     statuses,
     wait_for_a_lock_waiter,
 )
-
-
-def claim(outbox: Outbox, batch: int = 100) -> Claim:
-    with outbox.engine.begin() as tx:
-        return outbox.claim(tx, batch)
-
-
-def complete(outbox: Outbox, held: Claim, ids: Sequence[int] | None = None) -> list[int]:
-    with outbox.engine.begin() as tx:
-        return sorted(outbox.complete(tx, held, [row.id for row in held.rows] if ids is None else ids))
 
 
 def freeze(outbox: Outbox) -> None:
@@ -188,7 +180,7 @@ def test_whatever_runs_at_once_rows_of_one_key_are_completed_in_their_order(
         while not enough.is_set():
             work(chance, asleep)
 
-    def tell(chance: random.Random, _asleep: list[Claim]) -> None:
+    def publish(chance: random.Random, _asleep: list[Claim]) -> None:
         append(outbox, *["a.updated"] * chance.randrange(1, 6), key=chance.choice(["a", "b", "c"]))
 
     def work(chance: random.Random, asleep: list[Claim]) -> None:
@@ -205,7 +197,7 @@ def test_whatever_runs_at_once_rows_of_one_key_are_completed_in_their_order(
                 rest = [row.id for row in held.rows if row.id not in settled]
                 outbox.release(tx, held, rest, delay=chance.choice([0, 0.01, 0.05]), error="down")
 
-    jobs = [tell, work, work, work]
+    jobs = [publish, work, work, work]
     with ThreadPoolExecutor(len(jobs)) as threads:
         running = [threads.submit(over_and_over, job, seed) for seed, job in enumerate(jobs)]
         while statuses(outbox).get("completed", 0) <= 100 and time.monotonic() - began < 60:

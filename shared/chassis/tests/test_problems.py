@@ -11,9 +11,9 @@ from sqlalchemy import exc
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 
 from chassis import problems, tracing, web
-from chassis.problems import Place, Problem, problem_of, render
+from chassis.problems import Problem, RouteMatch, problem_of, render
 
-PLACE = Place("service", "/v1/things", "/v1/things")
+MATCH = RouteMatch("service", "/v1/things", "/v1/things")
 
 
 class ThingTaken(Exception):
@@ -50,7 +50,7 @@ ERRORS: dict[str, tuple[Exception, int, str, str]] = {
 def test_an_error_has_one_status_code_and_detail_wherever_it_is_rendered(name: str) -> None:
     error, status, code, detail = ERRORS[name]
 
-    answer = render(problem_of(error, STATUSES), PLACE, "r-1")
+    answer = render(problem_of(error, STATUSES), MATCH, "r-1")
 
     body = json.loads(answer.body)
     assert (answer.status, body["status"], body["code"]) == (status, status, code)
@@ -60,7 +60,7 @@ def test_an_error_has_one_status_code_and_detail_wherever_it_is_rendered(name: s
     assert ("Retry-After" in dict(answer.headers)) is (status == 503)
 
 
-def test_what_is_not_a_route_is_told_where_the_routes_are_listed() -> None:
+def test_the_problem_of_a_path_that_is_no_route_says_where_the_routes_are_listed() -> None:
     assert "/docs" in problem_of(NotFound(), {}, is_route=False).detail
     assert "/docs" not in problem_of(NotFound(), {}).detail
 
@@ -70,13 +70,13 @@ def test_the_methods_of_a_path_are_named_to_who_tries_another() -> None:
 
 
 def test_an_error_is_plain_text_where_the_specification_says_so() -> None:
-    answer = render(Problem(403, detail="Not you."), PLACE._replace(plain_text=True), None)
+    answer = render(Problem(403, detail="Not you."), MATCH._replace(plain_text=True), None)
 
     assert (answer.body, dict(answer.headers)["Content-Type"]) == (b"Not you.", "text/plain; charset=utf-8")
 
 
 def test_members_of_a_problem_may_be_what_json_has_no_word_for() -> None:
-    answer = render(Problem(422, amount=Decimal("1.50"), account_id=UUID(int=1)), PLACE, None)
+    answer = render(Problem(422, amount=Decimal("1.50"), account_id=UUID(int=1)), MATCH, None)
 
     body = json.loads(answer.body)
     assert (body["amount"], body["account_id"]) == ("1.50", str(UUID(int=1)))
@@ -98,24 +98,24 @@ def app() -> Flask:
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "place"),
+    ("method", "path", "match"),
     [
-        ("GET", "/things/x", Place("shop", "/things/<uuid:thing_id>", "/things/x")),
-        ("HEAD", "//things/x", Place("shop", "/things/<uuid:thing_id>", "/things/x")),
-        ("DELETE", "/me", Place("shop", "/me", "/me", plain_text=True)),
-        ("GET", "/me", Place("shop", "unmatched", "/me", plain_text=True, is_route=False)),
-        ("POST", "/things/x", Place("shop", "unmatched", "/things/x", is_route=False)),
-        ("GET", "/nothing", Place("shop", "unmatched", "/nothing", is_route=False)),
+        ("GET", "/things/x", RouteMatch("shop", "/things/<uuid:thing_id>", "/things/x")),
+        ("HEAD", "//things/x", RouteMatch("shop", "/things/<uuid:thing_id>", "/things/x")),
+        ("DELETE", "/me", RouteMatch("shop", "/me", "/me", plain_text=True)),
+        ("GET", "/me", RouteMatch("shop", "unmatched", "/me", plain_text=True, is_route=False)),
+        ("POST", "/things/x", RouteMatch("shop", "unmatched", "/things/x", is_route=False)),
+        ("GET", "/nothing", RouteMatch("shop", "unmatched", "/nothing", is_route=False)),
     ],
 )
-def test_a_request_has_a_place_before_any_app_has_seen_it(method: str, path: str, place: Place) -> None:
-    assert web.place_of(app(), method, path) == place
+def test_a_request_is_matched_before_any_app_has_seen_it(method: str, path: str, match: RouteMatch) -> None:
+    assert web.match_route(app(), method, path) == match
 
 
 def test_a_finished_answer_to_head_announces_a_body_and_has_none() -> None:
-    answer = render(Problem(404), PLACE, None)
+    answer = render(Problem(404), MATCH, None)
 
-    finished = web.finish(answer, PLACE, "HEAD", tracing.Trace.begin("r-1"), {}, 0.0)
+    finished = web.finish(answer, MATCH, "HEAD", tracing.Trace.begin("r-1"), {}, 0.0)
 
     assert finished.body == b"" and dict(finished.headers)["Content-Length"] == str(len(answer.body))
     assert dict(finished.headers)["X-Request-Id"] == "r-1"

@@ -1,10 +1,10 @@
-"""A worker process ends when it is asked to, at whatever moment that is."""
+"""A worker process ends when it is requested to, at whatever moment that is."""
 
 import subprocess
 import sys
 
-# Asked while it holds the lock of `stop` itself, as every `stop.wait()` does for a moment.
-ASKED_AT_THE_WORST_MOMENT = """
+# Requested while it holds the lock of `stop` itself, as every `stop.wait()` does for a moment.
+REQUESTED_AT_THE_WORST_MOMENT = """
 import os, signal
 from chassis import process
 
@@ -19,9 +19,9 @@ process.run("worker", loop, log_format="json")
 """
 
 
-def test_a_request_to_stop_is_heard_even_while_the_process_begins_to_rest() -> None:
+def test_a_request_to_stop_counts_even_while_the_process_begins_to_wait() -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", ASKED_AT_THE_WORST_MOMENT], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", REQUESTED_AT_THE_WORST_MOMENT], capture_output=True, text=True, timeout=60, check=False
     )
 
     assert (ended.returncode, "stopped" in ended.stderr) == (0, True)

@@ -30,20 +30,22 @@ class Endpoint(NamedTuple):
     path: str
     view: Any
 
-    def ask(self, callers: Callers, query: str) -> TestResponse:
+    def request(self, callers: Callers, query: str) -> TestResponse:
         headers = callers[_kind(getattr(self.view, "alternatives", ()))]
         path = re.sub(r"<[^<>]+>", lambda _: str(uuid4()), self.path)
         return self.app.test_client().open(f"{path}?{query}", method=self.method, headers=headers)
 
     def refuses(self, callers: Callers, query: str, code: str) -> bool:
-        answer = self.ask(callers, query)
+        answer = self.request(callers, query)
         plain = hasattr(self.view, "plain_text_errors")
         return answer.status_code == 400 and (plain or answer.json["code"] == code)
 
 
 def _kind(alternatives: tuple[Alternative, ...]) -> Kind | None:
     """A kind of caller that the endpoint admits, with the credentials that the tests have for it."""
-    admitted = {one.kind for one in alternatives if not one.roles or Role.ADMIN in one.roles}
+    admitted = {
+        alternative.kind for alternative in alternatives if not alternative.roles or Role.ADMIN in alternative.roles
+    }
     return next((kind for kind in (Kind.USER, Kind.API_KEY, Kind.SERVICE_ACCOUNT) if kind in admitted), None)
 
 
@@ -81,10 +83,10 @@ def test_a_parameter_that_an_endpoint_does_not_declare_is_refused_everywhere(
     before = _written(platform)
 
     lax = [
-        f"{one.method} {one.path}?{query}"
-        for one in endpoints
+        f"{endpoint.method} {endpoint.path}?{query}"
+        for endpoint in endpoints
         for query in ("unknown=1", "=1", "dry_run[]=true")
-        if not one.refuses(callers, query, "unknown_query")
+        if not endpoint.refuses(callers, query, "unknown_query")
     ]
 
     assert lax == []
@@ -92,26 +94,26 @@ def test_a_parameter_that_an_endpoint_does_not_declare_is_refused_everywhere(
 
 
 def test_a_parameter_that_is_given_twice_is_refused_everywhere(endpoints: list[Endpoint], callers: Callers) -> None:
-    declaring = [one for one in endpoints if getattr(getattr(one.view, "description", None), "query", None)]
+    declaring = [
+        endpoint for endpoint in endpoints if getattr(getattr(endpoint.view, "description", None), "query", None)
+    ]
     assert len(declaring) > 10
 
     lax = [
-        f"{one.method} {one.path}?{name}"
-        for one in declaring
-        for name in one.view.description.query
-        if not one.refuses(callers, f"{name}=1&{name}=1", "repeated_query")
+        f"{endpoint.method} {endpoint.path}?{name}"
+        for endpoint in declaring
+        for name in endpoint.view.description.query
+        if not endpoint.refuses(callers, f"{name}=1&{name}=1", "repeated_query")
     ]
 
     assert lax == []
 
 
-def test_who_may_not_call_is_told_that_and_nothing_of_the_parameters(
-    endpoints: list[Endpoint], callers: Callers
-) -> None:
-    guarded = [one for one in endpoints if getattr(one.view, "alternatives", ())]
+def test_a_caller_without_access_learns_nothing_of_the_parameters(endpoints: list[Endpoint], callers: Callers) -> None:
+    guarded = [endpoint for endpoint in endpoints if getattr(endpoint.view, "alternatives", ())]
     nobody: Callers = {kind: {} for kind in callers}
 
-    assert {one.ask(nobody, "unknown=1").status_code for one in guarded} == {401}
+    assert {endpoint.request(nobody, "unknown=1").status_code for endpoint in guarded} == {401}
 
 
 def _written(platform: Platform) -> list[int]:

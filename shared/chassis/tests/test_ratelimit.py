@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from chassis.problems import Problem
-from chassis.ratelimit import _ASK_AGAIN_AFTER_S, RateLimit
+from chassis.ratelimit import _RETRY_AFTER_S, RateLimit
 from identity.app import create_app
 from tip_testing.platform_plugin import Platform
 from tip_testing.servers_plugin import ValkeyServer
@@ -105,11 +105,11 @@ def test_a_redis_that_is_silent_costs_one_request_in_many_its_time() -> None:
         limit = RateLimit(f"redis://127.0.0.1:{silent.getsockname()[1]}/0", per_minute=60)
         began = time.monotonic()
         passed = sum(count_until_refused(limit, caller=f"caller-{number}", most=1) for number in range(50))
-        turns = 1 + (time.monotonic() - began) / _ASK_AGAIN_AFTER_S
-        asked = _waiting(silent)
+        turns = 1 + (time.monotonic() - began) / _RETRY_AFTER_S
+        queried = _waiting(silent)
 
     assert passed == 50
-    assert 1 <= asked <= turns
+    assert 1 <= queried <= turns
 
 
 def _waiting(server: socket.socket) -> int:

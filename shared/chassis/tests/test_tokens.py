@@ -75,7 +75,7 @@ def test_the_signature_of_a_token_is_verified_once(
 ) -> None:
     token, other = signed(private_key), signed(private_key, sub="somebody else")
 
-    subjects = [verifier.claims(one)["sub"] for one in (token, token, other, token)]
+    subjects = [verifier.claims(sent)["sub"] for sent in (token, token, other, token)]
 
     assert subjects == ["somebody", "somebody", "somebody else", "somebody"]
     assert verified == [token, other]

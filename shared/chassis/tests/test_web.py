@@ -1,4 +1,4 @@
-"""What every service answers, whatever it is asked."""
+"""What every service answers, whatever the request."""
 
 import json
 import re
@@ -71,7 +71,7 @@ def test_nothing_has_no_content_type(client: FlaskClient, identity: IdentityFixt
     assert (answer.status_code, answer.data, answer.content_type) == (204, b"", None)
 
 
-def test_a_path_that_leads_nowhere_and_an_unknown_parameter_are_told_what_there_is(
+def test_the_problem_of_an_unknown_path_or_parameter_says_what_there_is(
     client: FlaskClient, identity: IdentityFixtures
 ) -> None:
     headers = {"Authorization": f"Bearer {identity.organization().tokens['admin']}"}
@@ -141,28 +141,28 @@ def test_the_document_is_openapi_3_1_and_the_page_needs_no_other_host(client: Fl
 @pytest.mark.parametrize(
     ("words", "code"), [(b"COMMIT", "outcome_unknown"), (b"INSERT INTO identity.api_key", "unavailable")]
 )
-def test_what_was_lost_with_the_commit_is_not_said_to_be_undone(
+def test_what_was_lost_with_the_commit_is_not_reported_as_undone(
     platform: Platform, identity: IdentityFixtures, words: bytes, code: str
 ) -> None:
     organization = identity.organization()
     address = urlsplit(platform.database_url("identity_web"))
     assert address.hostname and address.port
-    wire = CuttableProxy(address.hostname, address.port)
-    moved = address._replace(netloc=f"{address.username}:{address.password}@127.0.0.1:{wire.port}")
+    proxy = CuttableProxy(address.hostname, address.port)
+    moved = address._replace(netloc=f"{address.username}:{address.password}@127.0.0.1:{proxy.port}")
     app = create_app({**platform.web_environment("identity"), "DATABASE_URL": urlunsplit(moved)})
     admin = {"Authorization": f"Bearer {organization.tokens['admin']}"}
     body = {"name": "lost", "environment": "paper", "permissions": ["intent:read"]}
     assert app.test_client().post("/v1/api-keys", json=body, headers=admin).status_code == 201
-    wire.cut(words, deliver=True)
+    proxy.cut(words, deliver=True)
 
     answer = app.test_client().post("/v1/api-keys", json=body, headers=admin)
-    wire.close()
+    proxy.close()
     with platform.admin() as connection:
         found = text("SELECT count(*) FROM identity.api_key WHERE organization_id = :id AND name = 'lost'")
         written = connection.execute(found, {"id": organization.id}).scalar_one()
 
     assert (answer.status_code, answer.json["code"]) == (503, code)
-    assert wire.words is None
+    assert proxy.words is None
     assert ("nothing was written" in answer.json["detail"]) is (code == "unavailable")
     assert written == (2 if code == "outcome_unknown" else 1)
     app.extensions["deps"].engine.dispose()

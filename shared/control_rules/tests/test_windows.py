@@ -127,7 +127,7 @@ def test_windows_are_half_open_and_may_cross_midnight(
         (None, None, False),
     ],
 )
-def test_a_window_without_a_moment_is_told_from_one_that_ends_at_midnight(
+def test_a_window_without_a_moment_differs_from_one_that_ends_at_midnight(
     start: time | None, end: time | None, empty: bool
 ) -> None:
     assert Window(start, end).is_empty is empty

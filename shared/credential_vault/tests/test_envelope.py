@@ -1,4 +1,4 @@
-"""Envelopes: bound to their place, re-wrapped without being opened, refused when anything about them was changed."""
+"""Envelopes: bound to their path, re-wrapped without being opened, refused when anything about them was changed."""
 
 import os
 from dataclasses import replace
@@ -8,68 +8,68 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from credential_vault import BrokenSeal, Envelope, Keyring, Place, Secret, UnknownKey, open_object
+from credential_vault import BrokenSeal, Envelope, Keyring, Secret, SecretPath, UnknownKey, open_object
 
 OLD, NEW = os.urandom(32), os.urandom(32)
-PLACE = Place(uuid4(), uuid4(), uuid4(), 2)
+PATH = SecretPath(uuid4(), uuid4(), uuid4(), 2)
 SECRET = Secret({"key_id": "PK1", "secret_key": "s3cret"})
 
 
 def test_nothing_of_the_secret_is_in_the_envelope() -> None:
-    envelope = Keyring(NEW).seal("vault", PLACE, SECRET)
+    envelope = Keyring(NEW).seal("vault", PATH, SECRET)
 
     assert b"s3cret" not in envelope.ciphertext + envelope.wrapped_key
     assert "ciphertext" not in repr(envelope)
 
 
 def test_sealing_twice_gives_different_bytes() -> None:
-    first, second = (Keyring(NEW).seal("vault", PLACE, SECRET) for _ in range(2))
+    first, second = (Keyring(NEW).seal("vault", PATH, SECRET) for _ in range(2))
 
     assert first.ciphertext != second.ciphertext and first.wrapped_key != second.wrapped_key
 
 
 @pytest.mark.parametrize(
-    "elsewhere",
+    "other",
     [
-        replace(PLACE, organization_id=uuid4()),
-        replace(PLACE, account_id=uuid4()),
-        replace(PLACE, credential_id=uuid4()),
-        replace(PLACE, version=1),
-        replace(PLACE, version=3),
+        replace(PATH, organization_id=uuid4()),
+        replace(PATH, account_id=uuid4()),
+        replace(PATH, credential_id=uuid4()),
+        replace(PATH, version=1),
+        replace(PATH, version=3),
     ],
     ids=["organization", "account", "credential", "rolled back", "rolled forward"],
 )
-def test_moved_to_another_place_it_does_not_open(elsewhere: Place) -> None:
+def test_moved_to_another_path_it_does_not_open(other: SecretPath) -> None:
     keyring = Keyring(NEW)
 
     with pytest.raises(BrokenSeal):
-        keyring.open("vault", elsewhere, keyring.seal("vault", PLACE, SECRET))
+        keyring.open("vault", other, keyring.seal("vault", PATH, SECRET))
 
 
 def test_sealed_for_one_purpose_it_does_not_open_for_another() -> None:
     keyring = Keyring(NEW)
 
     with pytest.raises(BrokenSeal):
-        open_object(keyring, PLACE, keyring.seal("request", PLACE, SECRET))
+        open_object(keyring, PATH, keyring.seal("request", PATH, SECRET))
 
 
 def test_a_data_key_of_one_envelope_does_not_open_another() -> None:
     keyring = Keyring(NEW)
-    first, second = (keyring.seal("vault", PLACE, SECRET) for _ in range(2))
+    first, second = (keyring.seal("vault", PATH, SECRET) for _ in range(2))
 
     with pytest.raises(BrokenSeal):
-        keyring.open("vault", PLACE, replace(first, wrapped_key=second.wrapped_key))
+        keyring.open("vault", PATH, replace(first, wrapped_key=second.wrapped_key))
 
 
 @given(part=st.sampled_from(["wrapped_key", "ciphertext"]), bit=st.integers(0, 10_000))
 def test_one_bit_changed_and_it_does_not_open(part: str, bit: int) -> None:
     keyring = Keyring(NEW)
-    envelope = keyring.seal("vault", PLACE, SECRET)
+    envelope = keyring.seal("vault", PATH, SECRET)
     altered = bytearray(getattr(envelope, part))
     altered[bit // 8 % len(altered)] ^= 1 << bit % 8
 
     with pytest.raises(BrokenSeal):
-        keyring.open("vault", PLACE, replace(envelope, **{part: bytes(altered)}))
+        keyring.open("vault", PATH, replace(envelope, **{part: bytes(altered)}))
 
 
 @given(st.binary(max_size=60), st.binary(max_size=60))
@@ -77,43 +77,43 @@ def test_any_other_bytes_do_not_open(wrapped: bytes, ciphertext: bytes) -> None:
     keyring = Keyring(NEW)
 
     with pytest.raises(BrokenSeal):
-        keyring.open("vault", PLACE, Envelope(keyring.current_id, wrapped, ciphertext))
+        keyring.open("vault", PATH, Envelope(keyring.current_id, wrapped, ciphertext))
 
 
 @given(st.dictionaries(st.text(), st.text()))
 def test_any_secret_comes_back_as_it_was(fields: dict[str, str]) -> None:
     keyring = Keyring(NEW)
 
-    assert keyring.open("vault", PLACE, keyring.seal("vault", PLACE, Secret(fields))).reveal() == fields
+    assert keyring.open("vault", PATH, keyring.seal("vault", PATH, Secret(fields))).reveal() == fields
 
 
 def test_while_keys_change_both_open_and_new_envelopes_use_the_new_one() -> None:
     old, both, new = Keyring(OLD), Keyring(NEW, [OLD]), Keyring(NEW)
-    before = old.seal("vault", PLACE, SECRET)
-    during = both.seal("vault", PLACE, SECRET)
+    before = old.seal("vault", PATH, SECRET)
+    during = both.seal("vault", PATH, SECRET)
 
-    assert both.open("vault", PLACE, before) == both.open("vault", PLACE, during) == SECRET
-    assert new.open("vault", PLACE, during) == SECRET
+    assert both.open("vault", PATH, before) == both.open("vault", PATH, during) == SECRET
+    assert new.open("vault", PATH, during) == SECRET
     with pytest.raises(UnknownKey):
-        new.open("vault", PLACE, before)
+        new.open("vault", PATH, before)
 
 
 def test_rewrapped_it_opens_under_the_new_key_alone_and_its_ciphertext_is_the_same() -> None:
-    before = Keyring(OLD).seal("vault", PLACE, SECRET)
+    before = Keyring(OLD).seal("vault", PATH, SECRET)
 
-    after = Keyring(NEW, [OLD]).rewrap("vault", PLACE, before)
+    after = Keyring(NEW, [OLD]).rewrap("vault", PATH, before)
 
     assert after.ciphertext == before.ciphertext
-    assert Keyring(NEW).open("vault", PLACE, after) == SECRET
+    assert Keyring(NEW).open("vault", PATH, after) == SECRET
     with pytest.raises(UnknownKey):
-        Keyring(OLD).open("vault", PLACE, after)
+        Keyring(OLD).open("vault", PATH, after)
 
 
 def test_rewrapping_does_not_make_a_moved_envelope_good() -> None:
-    before = Keyring(OLD).seal("vault", PLACE, SECRET)
+    before = Keyring(OLD).seal("vault", PATH, SECRET)
 
     with pytest.raises(BrokenSeal):
-        Keyring(NEW, [OLD]).rewrap("vault", replace(PLACE, version=9), before)
+        Keyring(NEW, [OLD]).rewrap("vault", replace(PATH, version=9), before)
 
 
 @pytest.mark.parametrize("text", ["", "short", "QUJD"])

@@ -1,4 +1,4 @@
-"""What is the vault's trouble and what is an object's, told apart."""
+"""Faults of the vault and faults of one object are reported differently."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from credential_vault import BrokenSeal, Hashicorp, Place, Refused, Secret, Unavailable
+from credential_vault import BrokenSeal, Hashicorp, Refused, Secret, SecretPath, Unavailable
 from tip_testing.kv2_server import TOKEN, Kv2Server
 
 SECRET = Secret({"key_id": "PK1", "secret_key": "s3cret"})
@@ -25,13 +25,13 @@ def vault(kv2: Kv2Server) -> Hashicorp:
 
 
 @pytest.fixture
-def place() -> Place:
-    return Place(uuid4(), uuid4(), uuid4(), 1)
+def path() -> SecretPath:
+    return SecretPath(uuid4(), uuid4(), uuid4(), 1)
 
 
-def _each(vault: Hashicorp, place: Place) -> list[type[BaseException]]:
+def _each(vault: Hashicorp, path: SecretPath) -> list[type[BaseException]]:
     raised: list[type[BaseException]] = []
-    for call in (lambda: vault.put(place, SECRET), lambda: vault.get(place), lambda: vault.destroy(place)):
+    for call in (lambda: vault.put(path, SECRET), lambda: vault.get(path), lambda: vault.destroy(path)):
         with pytest.raises(Exception) as error:
             call()
         assert "s3cret" not in repr(error.value) and error.value.__cause__ is None
@@ -39,45 +39,49 @@ def _each(vault: Hashicorp, place: Place) -> list[type[BaseException]]:
     return raised
 
 
-def test_a_sealed_vault_is_unavailable(vault: Hashicorp, kv2: Kv2Server, place: Place) -> None:
+def test_a_sealed_vault_is_unavailable(vault: Hashicorp, kv2: Kv2Server, path: SecretPath) -> None:
     kv2.sealed = True
 
-    assert _each(vault, place) == [Unavailable] * 3
+    assert _each(vault, path) == [Unavailable] * 3
 
 
-def test_a_token_that_is_no_longer_good_is_the_vaults_trouble(vault: Hashicorp, kv2: Kv2Server, place: Place) -> None:
+def test_a_token_that_is_no_longer_good_is_the_vaults_trouble(
+    vault: Hashicorp, kv2: Kv2Server, path: SecretPath
+) -> None:
     kv2.revoked = True
 
-    assert _each(vault, place) == [Unavailable] * 3
+    assert _each(vault, path) == [Unavailable] * 3
 
 
 def test_a_policy_that_forbids_one_object_is_that_objects_trouble(
-    vault: Hashicorp, kv2: Kv2Server, place: Place
+    vault: Hashicorp, kv2: Kv2Server, path: SecretPath
 ) -> None:
-    kv2.refuse.add(str(place.credential_id))
+    kv2.refuse.add(str(path.credential_id))
 
-    assert _each(vault, place) == [Refused] * 3
+    assert _each(vault, path) == [Refused] * 3
 
 
-def test_a_vault_that_is_not_there_is_unavailable(kv2: Kv2Server, place: Place) -> None:
+def test_a_vault_that_is_not_there_is_unavailable(kv2: Kv2Server, path: SecretPath) -> None:
     gone = Kv2Server()
     gone.close()
 
-    assert _each(Hashicorp(gone.address, lambda: TOKEN), place) == [Unavailable] * 3
+    assert _each(Hashicorp(gone.address, lambda: TOKEN), path) == [Unavailable] * 3
 
 
-def test_a_token_file_that_cannot_be_read_is_the_vaults_trouble(kv2: Kv2Server, place: Place, tmp_path: Path) -> None:
+def test_a_token_file_that_cannot_be_read_is_the_vaults_trouble(
+    kv2: Kv2Server, path: SecretPath, tmp_path: Path
+) -> None:
     vault = Hashicorp(kv2.address, (tmp_path / "token").read_text)
 
-    assert _each(vault, place) == [Unavailable] * 3
+    assert _each(vault, path) == [Unavailable] * 3
 
 
-def test_objects_swapped_inside_the_vault_are_refused(vault: Hashicorp, kv2: Kv2Server, place: Place) -> None:
-    other = Place(place.organization_id, place.account_id, uuid4(), 1)
-    vault.put(place, SECRET)
+def test_objects_swapped_inside_the_vault_are_refused(vault: Hashicorp, kv2: Kv2Server, path: SecretPath) -> None:
+    other = SecretPath(path.organization_id, path.account_id, uuid4(), 1)
+    vault.put(path, SECRET)
     vault.put(other, Secret({"key_id": "PK2", "secret_key": "other"}))
     mine, theirs = sorted(kv2.secrets, key=lambda name: str(other.credential_id) in name)
     kv2.secrets[mine], kv2.secrets[theirs] = kv2.secrets[theirs], kv2.secrets[mine]
 
     with pytest.raises(BrokenSeal):
-        vault.get(place)
+        vault.get(path)

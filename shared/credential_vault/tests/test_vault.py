@@ -1,4 +1,4 @@
-"""One suite for every vault: what is put in a place is read there and nowhere else, and destroyed for ever."""
+"""One suite for every vault: what is put at a path is read there only, and destroyed for ever."""
 
 import os
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from credential_vault import Destroyed, Envelope, Hashicorp, Keyring, Local, Missing, Place, Refused, Secret, Vault
+from credential_vault import Destroyed, Envelope, Hashicorp, Keyring, Local, Missing, Refused, Secret, SecretPath, Vault
 from tip_testing.kv2_server import TOKEN, Kv2Server
 
 SECRET = Secret({"key_id": "PK1", "secret_key": "s3cret"})
@@ -18,18 +18,18 @@ class InMemory:
     """Envelopes in a dictionary: the table behind the local vault is tested with the service."""
 
     def __init__(self) -> None:
-        self.kept: dict[Place, Envelope | None] = {}
+        self.kept: dict[SecretPath, Envelope | None] = {}
 
-    def load(self, place: Place) -> Envelope | None:
-        if place not in self.kept:
+    def load(self, path: SecretPath) -> Envelope | None:
+        if path not in self.kept:
             raise Missing
-        return self.kept[place]
+        return self.kept[path]
 
-    def save(self, place: Place, envelope: Envelope) -> bool:
-        return self.kept.setdefault(place, envelope) is envelope
+    def save(self, path: SecretPath, envelope: Envelope) -> bool:
+        return self.kept.setdefault(path, envelope) is envelope
 
-    def destroy(self, place: Place) -> None:
-        self.kept[place] = None
+    def destroy(self, path: SecretPath) -> None:
+        self.kept[path] = None
 
 
 @pytest.fixture(scope="module")
@@ -51,62 +51,64 @@ def vault(request: pytest.FixtureRequest, kv2: Kv2Server) -> Vault:
 
 
 @pytest.fixture
-def place() -> Place:
-    return Place(uuid4(), uuid4(), uuid4(), 1)
+def path() -> SecretPath:
+    return SecretPath(uuid4(), uuid4(), uuid4(), 1)
 
 
-def test_what_was_put_is_read_again(vault: Vault, place: Place) -> None:
-    vault.put(place, SECRET)
+def test_what_was_put_is_read_again(vault: Vault, path: SecretPath) -> None:
+    vault.put(path, SECRET)
 
-    assert vault.get(place).reveal() == {"key_id": "PK1", "secret_key": "s3cret"}
-
-
-def test_putting_again_changes_nothing(vault: Vault, place: Place) -> None:
-    vault.put(place, SECRET)
-    vault.put(place, SECRET)
-
-    assert vault.get(place) == SECRET
+    assert vault.get(path).reveal() == {"key_id": "PK1", "secret_key": "s3cret"}
 
 
-def test_a_place_is_never_overwritten(vault: Vault, place: Place) -> None:
-    vault.put(place, SECRET)
+def test_putting_again_changes_nothing(vault: Vault, path: SecretPath) -> None:
+    vault.put(path, SECRET)
+    vault.put(path, SECRET)
+
+    assert vault.get(path) == SECRET
+
+
+def test_a_path_is_never_overwritten(vault: Vault, path: SecretPath) -> None:
+    vault.put(path, SECRET)
 
     with pytest.raises(Refused):
-        vault.put(place, OTHER)
+        vault.put(path, OTHER)
 
-    assert vault.get(place) == SECRET
+    assert vault.get(path) == SECRET
 
 
-def test_versions_live_side_by_side_until_they_are_destroyed(vault: Vault, place: Place) -> None:
-    newer = replace(place, version=2)
-    vault.put(place, SECRET)
+def test_versions_live_side_by_side_until_they_are_destroyed(vault: Vault, path: SecretPath) -> None:
+    newer = replace(path, version=2)
+    vault.put(path, SECRET)
     vault.put(newer, OTHER)
-    vault.destroy(place)
+    vault.destroy(path)
 
     assert vault.get(newer) == OTHER
     with pytest.raises(Destroyed):
-        vault.get(place)
+        vault.get(path)
 
 
-def test_nothing_is_missing_and_not_destroyed(vault: Vault, place: Place) -> None:
+def test_nothing_is_missing_and_not_destroyed(vault: Vault, path: SecretPath) -> None:
     with pytest.raises(Missing):
-        vault.get(place)
+        vault.get(path)
 
 
 @pytest.mark.parametrize("was_there", [True, False])
-def test_a_worker_that_comes_late_finds_a_destroyed_place_closed(vault: Vault, place: Place, was_there: bool) -> None:
+def test_a_worker_that_comes_late_finds_a_destroyed_path_closed(
+    vault: Vault, path: SecretPath, was_there: bool
+) -> None:
     if was_there:
-        vault.put(place, SECRET)
-    vault.destroy(place)
-    vault.destroy(place)
+        vault.put(path, SECRET)
+    vault.destroy(path)
+    vault.destroy(path)
 
     with pytest.raises(Destroyed):
-        vault.put(place, SECRET)
+        vault.put(path, SECRET)
     with pytest.raises(Destroyed):
-        vault.get(place)
+        vault.get(path)
 
 
-def test_a_secret_does_not_show_itself(vault: Vault, place: Place) -> None:
-    vault.put(place, SECRET)
+def test_a_secret_does_not_show_itself(vault: Vault, path: SecretPath) -> None:
+    vault.put(path, SECRET)
 
-    assert "s3cret" not in repr(vault.get(place)) + str(vault.get(place)) + f"{vault.get(place)!r}"
+    assert "s3cret" not in repr(vault.get(path)) + str(vault.get(path)) + f"{vault.get(path)!r}"

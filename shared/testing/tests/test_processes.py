@@ -12,7 +12,7 @@ from tip_testing.processes import Running, running, start
 from tip_testing.waiting import eventually
 
 BROKER = ("-m", "paper_broker")
-on_linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every process is executed")
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="on other systems every process is executed")
 
 
 def settings() -> dict[str, str]:
@@ -24,15 +24,15 @@ def is_up(process: Running) -> bool:
 
 
 @on_linux
-def test_a_forked_process_has_its_own_settings_its_own_log_and_ends_as_it_is_told(tmp_path: Path) -> None:
+def test_a_forked_process_has_its_own_settings_its_own_log_and_ends_by_the_signal_it_is_sent(tmp_path: Path) -> None:
     first, second = ({**settings(), "PAPER_BROKER_SEED": seed} for seed in ("1", "2"))
     with (
-        running(*BROKER, environment=first, log=tmp_path / "1.log", ready=is_up) as one,
+        running(*BROKER, environment=first, log=tmp_path / "1.log", ready=is_up) as process,
         running(*BROKER, environment=second, log=tmp_path / "2.log", ready=is_up) as other,
     ):
-        assert isinstance(one.process, ForkedProcess) and one.pid != other.pid
-        assert first["PAPER_BROKER_PORT"] in one.output() and first["PAPER_BROKER_PORT"] not in other.output()
-        assert one.end(signal.SIGTERM) == 0
+        assert isinstance(process.process, ForkedProcess) and process.pid != other.pid
+        assert first["PAPER_BROKER_PORT"] in process.output() and first["PAPER_BROKER_PORT"] not in other.output()
+        assert process.end(signal.SIGTERM) == 0
         assert other.returncode() is None
 
         other.freeze()

@@ -11,7 +11,7 @@ from flask import Flask, Response, jsonify
 from flask.typing import ResponseReturnValue
 
 from chassis import config, logs, metrics, openapi, web
-from chassis.asgi import Bridge, PlaceOf, Wsgi
+from chassis.asgi import Bridge, MatchRoute, Wsgi
 from chassis.services import WEB_SERVICES
 from intents.submit_fast_path import SubmitFastPath
 from tip_local.process_table import module_exists
@@ -35,7 +35,7 @@ def create_front(environment: Mapping[str, str] = os.environ) -> Bridge:
     """What gunicorn serves: with the fast path for submits that intents has in front of itself."""
     apps = _apps(environment)
     app_of = _dispatcher(apps, environment)
-    return SubmitFastPath(apps["intents"], _dispatching(app_of), _place_of(app_of))
+    return SubmitFastPath(apps["intents"], _dispatching(app_of), _matching(app_of))
 
 
 def create_app(environment: Mapping[str, str] = os.environ) -> Wsgi:
@@ -60,8 +60,8 @@ def _dispatcher(apps: Mapping[str, Flask], environment: Mapping[str, str]) -> Ca
     return lambda path: apps.get(service_of(path) or "", platform)
 
 
-def _place_of(app_of: Callable[[str], Flask]) -> PlaceOf:
-    return lambda method, path: web.place_of(app_of(path), method, path)
+def _matching(app_of: Callable[[str], Flask]) -> MatchRoute:
+    return lambda method, path: web.match_route(app_of(path), method, path)
 
 
 def _dispatching(app_of: Callable[[str], Flask]) -> Wsgi:

@@ -216,7 +216,7 @@ def _page(about: tuple[str, ...]) -> tuple[store.Position | None, int]:
 def _listed(
     about: tuple[str, ...], found: Sequence[model.Account] | Sequence[model.Credential], limit: int
 ) -> dict[str, Any]:
-    """One more than asked for was looked up: only then is there a next page."""
+    """`found` has one more than `limit` if there is a next page."""
     shown, more = found[:limit], len(found) > limit
     written = cast("cursors.Cursors", current_app.extensions["cursors"])
     cursor = written.write(about, [shown[-1].created_at.isoformat(), str(shown[-1].id)]) if more else None

@@ -64,7 +64,7 @@ class Disable(Schema):
 
 
 class Enable(Schema):
-    """Nothing can be said."""
+    """An empty body."""
 
 
 class Account(Schema):
@@ -88,7 +88,7 @@ class AccountList(Schema):
 
 
 class KeyPair(Schema):
-    """What the `paper` and `alpaca` brokers want to be shown."""
+    """What the `paper` and `alpaca` brokers need for a login."""
 
     key_id = Text(required=True, longest=255, pattern=r"[!-~]+")
     secret_key = Text(required=True, longest=255, pattern=r"[!-~]+")
@@ -108,7 +108,7 @@ class NewCredential(NewSecret):
     label = Text(required=True, **_NAME)
 
 
-# The bodies by broker: one that wants to be shown something else gets schemas of its own here.
+# The bodies by broker: one that needs something else gets schemas of its own here.
 NEW_SECRETS: Mapping[str, type[Schema]] = {"paper": NewSecret, "alpaca": NewSecret}
 NEW_CREDENTIALS: Mapping[str, type[Schema]] = {"paper": NewCredential, "alpaca": NewCredential}
 

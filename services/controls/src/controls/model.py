@@ -158,7 +158,7 @@ class SymbolControls:
 
 @dataclass(frozen=True)
 class Preview:
-    """A command to be judged as if submitted now, or at a given moment, with facts that only the asker knows."""
+    """A command to be judged as if submitted now, or at a given moment, with facts that only the caller knows."""
 
     command: Command
     at: datetime | None = None

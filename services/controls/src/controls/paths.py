@@ -30,13 +30,13 @@ class WholeSegments:
 
 
 def _path_as_sent(environ: "WSGIEnvironment") -> str:
-    """Empty where the server does not tell."""
+    """Empty where the server does not report it."""
     address = str(environ.get("RAW_URI") or environ.get("REQUEST_URI") or "")
     return address.partition("?")[0] if address.startswith("/") else urlsplit(address).path
 
 
 def _text(path: str) -> str:
-    """WSGI's bytes in the guise of characters, as what they mean."""
+    """WSGI's latin-1 characters, decoded as UTF-8."""
     return path.encode("latin-1").decode("utf-8", "replace")
 
 

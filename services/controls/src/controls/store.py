@@ -111,7 +111,7 @@ OF_ACCOUNTS = (model.AccountSwitch, model.AccountLimits, *OF_SYMBOLS)
 ddl.tables(METADATA)
 feed.table(METADATA)
 
-# Columns without a default that a row must have before anybody has said anything.
+# Columns without a default, as a new row has them.
 _BLANK = {"trading_state": "ACTIVE", "manually_disabled": False}
 
 _ACCOUNT = text("SELECT id, organization_id, environment FROM accounts_api.account WHERE id = :account_id")

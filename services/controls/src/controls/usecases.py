@@ -16,7 +16,7 @@ from controls import model, store
 
 AnyControl = TypeVar("AnyControl", bound=model.Control)
 
-# What a preview supposes when its asker says nothing: that this is the first order. Position and price stay unknown.
+# What a preview supposes when its caller says nothing: that this is the first order. Position and price stay unknown.
 FIRST_ORDER = {
     "account_orders_last_minute": 0,
     "account_orders_last_day": 0,
@@ -138,16 +138,16 @@ def list_symbols(
 
 
 def preview(
-    deps: Deps, principal: Principal, account_id: UUID, asked: model.Preview
+    deps: Deps, principal: Principal, account_id: UUID, wanted: model.Preview
 ) -> tuple[Decision, datetime, Mapping[str, Any]]:
     """What a submit would decide, at which moment, and the facts that were supposed for it."""
-    at, supposed = asked.at or deps.now(), {**FIRST_ORDER, **asked.facts}
+    at, supposed = wanted.at or deps.now(), {**FIRST_ORDER, **wanted.facts}
     with deps.engine.connect() as tx:
         _scope(tx, principal, account_id)
-        row = store.facts(tx, account_id, asked.command.symbol)
+        row = store.facts(tx, account_id, wanted.command.symbol)
     if row is None:
         raise model.AccountNotFound
-    return evaluate(facts_from_row({**row, **supposed}), asked.command, at), at, supposed
+    return evaluate(facts_from_row({**row, **supposed}), wanted.command, at), at, supposed
 
 
 def apply_account_event(tx: Connection, event: FeedEvent) -> None:
@@ -183,7 +183,7 @@ def _require(control: model.Control | None, expected: int | None) -> None:
 
 
 def _updated(kind: type[model.Control], scope: model.Scope, version: int, *, deleted: bool = False) -> Event:
-    """Ids and which control; what it says is read where it is kept."""
+    """Ids and the name of the control; its values are read from its table."""
     ids = {"organization_id": scope.organization_id, "account_id": scope.account_id, "symbol": scope.symbol}
     payload = {name: str(value) for name, value in ids.items() if value is not None}
     return Event(

@@ -224,8 +224,8 @@ class Resealed:
 def signing_now(keys: Sequence[SigningKey], now: datetime) -> SigningKey | None:
     """The newest key that everyone has had time to see, or the oldest there is when none has been out long enough."""
     newest_first = sorted(keys, key=lambda key: key.created_at, reverse=True)
-    known = [key for key in newest_first if key.created_at <= now - PUBLISH_BEFORE_SIGNING]
-    return next(iter(known or newest_first[::-1]), None)
+    published = [key for key in newest_first if key.created_at <= now - PUBLISH_BEFORE_SIGNING]
+    return next(iter(published or newest_first[::-1]), None)
 
 
 def no_longer_needed(keys: Sequence[SigningKey], now: datetime, lifetime: timedelta) -> list[SigningKey]:
@@ -241,7 +241,7 @@ def no_longer_needed(keys: Sequence[SigningKey], now: datetime, lifetime: timede
 
 def permissions_beyond(scopes: Collection[str], permissions: Collection[str]) -> set[str]:
     """The permissions that a service account with these scopes may not put into a key."""
-    return {one for one in permissions if SCOPE_BEHIND.get(one, "api-key:write") not in scopes}
+    return {permission for permission in permissions if SCOPE_BEHIND.get(permission, "api-key:write") not in scopes}
 
 
 @dataclass(frozen=True)

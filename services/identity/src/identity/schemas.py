@@ -103,7 +103,7 @@ class Self(Schema):
 
 
 class Words(fields.List[str]):
-    """A set of known words, written as a list: at least one, none twice."""
+    """A set of these words, written as a list: at least one, none twice."""
 
     def __init__(self, words: tuple[str, ...], **options: Any) -> None:
         super().__init__(Choice(words), **options)

@@ -9,10 +9,11 @@ from flask import g, request
 from flask.typing import ResponseReturnValue
 
 from chassis import http_rules, problems, ratelimit, tracing
-from chassis.access import BadId, KeyRow, allow, charge
+from chassis.access import BadId, allow, charge
+from chassis.authentication import KeyRow
 from chassis.openapi import describe
 from chassis.principals import Principal, api_key
-from chassis.problems import Answer, Place, Problem
+from chassis.problems import Answer, Problem, RouteMatch
 from intents import model, routes, schemas, schemas_submits, usecases
 from intents.model import IdempotencyKey, Submission
 from intents.routes import STATUSES, deps, json_response
@@ -74,10 +75,10 @@ def submission_of(
     return Submission(account_id, command, actor, principal, key, dry_run, traceparent=traceparent)
 
 
-def answer_of(outcome: usecases.Outcome, place: Place, request_id: str | None) -> Answer:
+def answer_of(outcome: usecases.Outcome, match: RouteMatch, request_id: str | None) -> Answer:
     """The answer to a submit that Flask does not serve."""
     if isinstance(outcome, Exception):
-        return problems.answer(outcome, STATUSES, place, request_id)
+        return problems.answer(outcome, STATUSES, match, request_id)
     headers = [("Content-Type", "application/json"), *headers_of(outcome)]
     return Answer(status_of(outcome), headers, json.dumps(model.record(outcome.action)).encode())
 

@@ -1,9 +1,10 @@
 """Fast path for well-formed API-key submits: on the event loop, batched with others, without Flask's cost.
 
-It decides nothing by itself: `schemas_submits` parses, `chassis.access` authenticates and authorizes,
-`usecases.submit` decides and writes, `routes_submits.answer_of` renders. Only what Flask does around that is done here
-by hand, and requests that arrive at the same time share one read and one write. A request that is unusual in any way (a
-query, another credential, a body that cannot be parsed, a key that is not known) goes to the Flask app from its start.
+It decides nothing by itself: `schemas_submits` parses, `chassis.authentication` authenticates, `chassis.access`
+authorizes, `usecases.submit` decides and writes, `routes_submits.answer_of` renders. Only what Flask does around that
+is done here by hand, and requests that arrive at the same time share one read and one write. A request that is
+unusual in any way (a query, another credential, a body that cannot be parsed, a key that is not known) goes to the
+Flask app from its start.
 """
 
 import re
@@ -17,9 +18,10 @@ from flask import Flask
 
 from chassis import access, asgi, http_rules, keys, openapi, ratelimit, strict_json, tenancy, tracing, web
 from chassis.asgi import Bridge, Scope, Send
+from chassis.authentication import Access, match_api_key
 from chassis.callers import CredentialCheck, Trust
 from chassis.principals import Principal
-from chassis.problems import Place, Problem
+from chassis.problems import Problem, RouteMatch
 from intents import model, routes_submits, schemas_submits, store, usecases
 from intents.micro_batcher import MicroBatcher
 from intents.usecases import Deferred, Outcome, PendingSubmit, Policy
@@ -60,10 +62,10 @@ class SubmitRequest:
 class SubmitFastPath(Bridge):
     """In front of the app, or of several (`wsgi`) of which it is one."""
 
-    def __init__(self, app: Flask, wsgi: asgi.Wsgi | None = None, place_of: asgi.PlaceOf | None = None) -> None:
-        super().__init__(wsgi or app.wsgi_app, app.extensions["callers"], place_of or app.extensions["place_of"])
+    def __init__(self, app: Flask, wsgi: asgi.Wsgi | None = None, match_route: asgi.MatchRoute | None = None) -> None:
+        super().__init__(wsgi or app.wsgi_app, app.extensions["callers"], match_route or app.extensions["match_route"])
         self._deps: usecases.Deps = app.extensions["deps"]
-        self._access: access.Access = app.extensions["access"]
+        self._access: Access = app.extensions["access"]
         self._heavy_paths = openapi.heavy_paths(app)
         self._batcher: MicroBatcher[SubmitRequest, Outcome | None] = MicroBatcher(
             self._submit_batch,
@@ -80,10 +82,10 @@ class SubmitFastPath(Bridge):
         if request is None or outcome is None:
             await super().answer(scope, body, send)
             return
-        place = Place("intents", _ROUTE, scope["path"])
+        match = RouteMatch("intents", _ROUTE, scope["path"])
         with tracing.resumed(request.trace):
-            answer = routes_submits.answer_of(outcome, place, request.trace.request_id)
-        await asgi.respond(send, web.finish(answer, place, "POST", request.trace, request.counts, started))
+            answer = routes_submits.answer_of(outcome, match, request.trace.request_id)
+        await asgi.respond(send, web.finish(answer, match, "POST", request.trace, request.counts, started))
 
     def is_heavy(self, scope: Scope) -> bool:
         return self._heavy_paths.search(unquote_to_bytes(scope["raw_path"])) is not None or super().is_heavy(scope)
@@ -121,7 +123,7 @@ class SubmitFastPath(Bridge):
 
     def _authorize(self, request: SubmitRequest, loaded: store.LoadedFacts) -> PendingSubmit | Problem | None:
         """Authenticate, count and authorize, as `access.allow` does for Flask. None if the key is no longer valid."""
-        principal = access.match_api_key(self._access, request.api_key, loaded.keys)
+        principal = match_api_key(self._access, request.api_key, loaded.keys)
         if principal is None:
             return None
         try:

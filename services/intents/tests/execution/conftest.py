@@ -136,9 +136,9 @@ def start(platform: Platform, paper: Paper, tmp_path_factory: pytest.TempPathFac
 def give_credential(desk: Any, key_id: str, version: int = 1) -> None:
     """As the accounts service keeps it: sealed in the vault's table."""
     credential_id = uuid5(desk.account_id, "credential")
-    place = credential_vault.Place(desk.organization.id, desk.account_id, credential_id, version)
+    path = credential_vault.SecretPath(desk.organization.id, desk.account_id, credential_id, version)
     secret = credential_vault.Secret({"key_id": key_id, "secret_key": "mine"})
-    sealed = credential_vault.Keyring.from_text(desk.platform.vault_key).seal("vault", place, secret)
+    sealed = credential_vault.Keyring.from_text(desk.platform.vault_key).seal("vault", path, secret)
     desk.execute(
         "INSERT INTO accounts.credential (id, account_id, organization_id, label, status, fingerprint, vault_version) "
         "VALUES (:id, :account_id, :organization_id, 'desk', 'active', 'none', :version) "

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from weakref import WeakValueDictionary
 
 from chassis import problems
-from chassis.access import Presented
+from chassis.authentication import PresentedCredentials
 from chassis.principals import Kind
 from stream_gateway.callers import Caller
 from stream_gateway.fairness import ConcurrencyLimiter, FairThreads, QueueFull
@@ -50,7 +50,7 @@ class Admission:
         self._locks: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
 
     @contextmanager
-    def pending(self, presented: Presented) -> Iterator[None]:
+    def pending(self, presented: PresentedCredentials) -> Iterator[None]:
         """Count a call until it is let in: with the open streams of its owners, or by address if it is not known.
 
         Whoever has too many of them is refused here, at once.
@@ -63,7 +63,7 @@ class Admission:
         except QueueFull:
             raise problems.Problem(429, detail="Too many requests.", headers={"Retry-After": "2"}) from None
 
-    async def admit(self, presented: Presented, admit: Callable[[], Admitted]) -> Admitted:
+    async def admit(self, presented: PresentedCredentials, admit: Callable[[], Admitted]) -> Admitted:
         """Within `pending`."""
         digest = _digest(presented)
         try:
@@ -84,7 +84,9 @@ class Admission:
             lock = self._locks[digest] = asyncio.Lock()
         return lock
 
-    async def _admit_stranger(self, digest: bytes, presented: Presented, admit: Callable[[], Admitted]) -> Admitted:
+    async def _admit_stranger(
+        self, digest: bytes, presented: PresentedCredentials, admit: Callable[[], Admitted]
+    ) -> Admitted:
         self._refusals.check(presented.address)
         try:
             admitted = await self._strangers.run(presented.address, admit)
@@ -95,7 +97,9 @@ class Admission:
         self._remember(digest, admitted[0])
         return admitted
 
-    async def _admit_known(self, digest: bytes, presented: Presented, admit: Callable[[], Admitted]) -> Admitted:
+    async def _admit_known(
+        self, digest: bytes, presented: PresentedCredentials, admit: Callable[[], Admitted]
+    ) -> Admitted:
         owners = self._known[digest]
         self._known.move_to_end(digest)
         try:
@@ -140,5 +144,5 @@ class Refusals:
         self._counts[address] = self._counts.get(address, 0) + 1
 
 
-def _digest(presented: Presented) -> bytes:
+def _digest(presented: PresentedCredentials) -> bytes:
     return hashlib.sha256(repr(presented.credentials).encode()).digest()

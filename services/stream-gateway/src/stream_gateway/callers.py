@@ -7,8 +7,8 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from chassis import access, problems, tokens
-from chassis.access import Access, Presented
+from chassis import access, authentication, problems, tokens
+from chassis.authentication import Access, PresentedCredentials
 from chassis.callers import split_authorization
 from chassis.principals import ANY_ROLE, Principal, api_key, service_account, user
 from stream_gateway import store
@@ -42,9 +42,9 @@ class Caller:
         return float(self.token.claims["exp"]) if self.token else None
 
 
-def admit(door: Access, presented: Presented, now: float) -> Caller:
+def admit(door: Access, presented: PresentedCredentials, now: float) -> Caller:
     """The caller, if it may read intents at all; else raises the problem."""
-    principal = access.identify(door, presented)
+    principal = authentication.identify(door, presented)
     door.rate_limit.count(f"{principal.kind}:{principal.id}")
     access.decide(principal, READERS, 403)
     caller = Caller(principal, _token(door, presented))
@@ -54,7 +54,7 @@ def admit(door: Access, presented: Presented, now: float) -> Caller:
     return caller
 
 
-def _token(door: Access, presented: Presented) -> tokens.VerifiedToken | None:
+def _token(door: Access, presented: PresentedCredentials) -> tokens.VerifiedToken | None:
     [(kind, value)] = presented.credentials
     if kind != _BEARER:
         return None
@@ -86,7 +86,7 @@ def recheck_users(door: Access, tx: Connection, callers: Sequence[Caller]) -> En
     asked = [(caller.principal.id, door.users.organization(_claims(caller))) for caller in callers]
     rows = store.users(tx, door.provider, asked)
     return [
-        _ending(door, caller, access.user_principal(door, rows[question], _claims(caller)))
+        _ending(door, caller, authentication.user_principal(door, rows[question], _claims(caller)))
         for caller, question in zip(callers, asked, strict=True)
     ]
 
@@ -97,7 +97,7 @@ def recheck_service_accounts(door: Access, tx: Connection, callers: Sequence[Cal
     rows = store.service_accounts(tx, asked)
     found = [rows.get(question) for question in asked]
     return [
-        _ending(door, caller, access.service_account_principal(row, _claims(caller)) if row else None)
+        _ending(door, caller, authentication.service_account_principal(row, _claims(caller)) if row else None)
         for caller, row in zip(callers, found, strict=True)
     ]
 

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from chassis import access, db
-from chassis.access import Presented
+from chassis import authentication, db
+from chassis.authentication import PresentedCredentials
 from stream_gateway import meters, usecases
 from stream_gateway.admission import Admission
 from stream_gateway.config import Config
@@ -35,7 +35,7 @@ class Gateway:
     def __init__(self, config: Config) -> None:
         self.config = config
         engine = db.engine(config.database_url, pool_size=config.database_pool_size, name="stream-gateway")
-        self.deps = usecases.Deps(engine, access.for_service(config, engine), config.retention_days)
+        self.deps = usecases.Deps(engine, authentication.for_service(config, engine), config.retention_days)
         self.rechecks = Rechecks(self.deps, config.recheck_seconds)
         limits = Limits(config.streams_per_principal, config.streams_per_organization, config.streams_per_process)
         quota = StreamQuota(limits)
@@ -45,7 +45,7 @@ class Gateway:
         self.watch = Watch(self.streams, config)
         self._admission = Admission(quota, config.rate_limit_per_minute)
 
-    async def subscribe(self, presented: Presented, read: Read, transport: str) -> Stream:
+    async def subscribe(self, presented: PresentedCredentials, read: Read, transport: str) -> Stream:
         """Open a stream, or raise why not. `read` is for what is asked, which may be long in coming."""
         self.streams.check_room()
         with self._admission.pending(presented), meters.PENDING.labels(transport).track_inprogress():

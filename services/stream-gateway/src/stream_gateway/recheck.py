@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from chassis import logs
-from chassis.access import Access
+from chassis.authentication import Access
 from chassis.principals import Kind
 from stream_gateway import callers, meters, store
 from stream_gateway.credentials import Credential

@@ -45,7 +45,7 @@ _HEADS = text("""
 _KEYS = text("SELECT id, permissions FROM identity_api.usable_api_key WHERE id = ANY(:ids)").bindparams(
     bindparam("ids", type_=ARRAY(Uuid))
 )
-# For many what chassis.access reads for one.
+# For many what chassis.authentication reads for one.
 _USERS = text("""
     SELECT asked.subject, asked.external_id, u.id AS user_id, u.deleted, o.id AS organization_id,
            m.user_id IS NOT NULL AS decided, m.role, CAST('{}' AS text[]) AS entitlements

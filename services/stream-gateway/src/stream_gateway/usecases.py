@@ -6,7 +6,7 @@ from uuid import UUID
 
 from sqlalchemy import Engine
 
-from chassis.access import Access, Presented
+from chassis.authentication import Access, PresentedCredentials
 from stream_gateway import callers, store
 from stream_gateway.callers import Caller
 from stream_gateway.model import (
@@ -38,7 +38,7 @@ class Request:
     fault: Exception | None = None
 
 
-def admit(deps: Deps, presented: Presented, request: Request) -> tuple[Caller, Account, Subscription]:
+def admit(deps: Deps, presented: PresentedCredentials, request: Request) -> tuple[Caller, Account, Subscription]:
     """Everything that is checked before a stream begins, in the order of every other endpoint."""
     now = datetime.now(UTC)
     caller = callers.admit(deps.access, presented, now.timestamp())

@@ -1,121 +1,26 @@
 """Who may call a route: `allow(...)` authenticates, decides, counts the request, and documents itself.
 
-    @bp.get("/v1/accounts/<uuid:account_id>/intents")
-    @allow(user(*ANY_ROLE), api_key("intent:read"), service_account("intent:read"))
-    def list_intents(account_id): ...
-
-Everything about the caller is read from `identity_api` at each request, so a disabled key, a removed role or a
-cancelled entitlement counts from the next request on.
+@bp.get("/v1/accounts/<uuid:account_id>/intents")
+@allow(user(*ANY_ROLE), api_key("intent:read"), service_account("intent:read"))
+def list_intents(account_id): ...
 """
 
-import hmac
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial, wraps
-from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
-from uuid import UUID
+from typing import Any, ParamSpec, TypeVar, cast
 
 from flask import Request, current_app, g, request
-from sqlalchemy import Connection, Engine, Row, text
 
-from chassis import callers, cursors, http_rules, keys, metrics, oidc, problems, query, ratelimit, tenancy, tokens
-from chassis.config import ServiceConfig
-from chassis.fields import Identifier
-from chassis.keyuse import KeyUses
-from chassis.principals import Alternative, Kind, Principal, Role, Users, who_may
+from chassis import callers, cursors, http_rules, problems, query, ratelimit, tenancy
+from chassis.authentication import Access, FindKeys, PresentedCredentials, identify
+from chassis.principals import Alternative, Kind, Principal, who_may
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
-# The only reads that see more than one organization: they find out which is the caller's.
-_API_KEY = text("""
-    SELECT id, key_digest, organization_id, environment, permissions, entitlements
-    FROM identity_api.usable_key(:digest)
-""")
-# One row always: what is known of the user, of the organization the token names, and of the one in the other.
-_USER = text("""
-    SELECT user_id, deleted, organization_id, decided, role, entitlements
-    FROM identity_api.identified_user(:provider, :subject, :external_id)
-""")
-_SERVICE_ACCOUNT = text("""
-    SELECT scopes, organization_id, entitlements
-    FROM identity_api.identified_service_account(:client_id, :organization_id)
-""")
-_PUBLIC_KEYS = text("SELECT kid, public_jwk FROM identity_api.signing_key")
-
-# New signing keys are published before they sign (identity), so a short cooldown refuses nobody.
-_LOCAL_KEYS_KEPT_S = 60.0
-_LOCAL_KEYS_COOLDOWN_S = 1.0
-
-
-class KeyRow(NamedTuple):
-    """A usable API key, as `identity_api.usable_api_key` has it."""
-
-    id: UUID
-    key_digest: bytes
-    organization_id: UUID
-    environment: str
-    permissions: Sequence[str]
-    entitlements: Sequence[str]
-
-
-FindKeys = Callable[..., Sequence[KeyRow]]
-
-
-class Presented(NamedTuple):
-    """What a caller shows of itself, over HTTP or otherwise. `credentials` are pairs: "key" or "bearer", and it."""
-
-    credentials: Sequence[tuple[str, str]]
-    organization: str | None
-    """What x-organization-id says."""
-    address: str | None
-
 
 class BadId:
     """A path id that is not a UUID; refused after the credential, so that a stranger learns nothing."""
-
-
-@dataclass(frozen=True)
-class Access:
-    """What `allow` needs of a service; one per process, in `app.extensions["access"]`."""
-
-    engine: Engine
-    verifier: tokens.Verifies
-    provider: str
-    rate_limit: ratelimit.RateLimit
-    users: Users = field(default_factory=Users)
-    key_uses: KeyUses | None = None
-
-
-def for_service(config: ServiceConfig, engine: Engine, keys: tokens.KeySource | None = None) -> Access:
-    """What a service's configuration says about its callers."""
-    ours = tokens.Verifier(keys or local_keys(engine), issuer=config.token_issuer, audience=config.token_audience)
-    limit = ratelimit.RateLimit(config.redis_url, per_minute=config.rate_limit_per_minute)
-    uses = KeyUses(config.redis_url)
-    if not config.oidc_issuer:
-        return Access(engine, ours, config.identity_provider, limit, key_uses=uses)
-    theirs = tokens.Verifier(
-        oidc.provider_keys(config.oidc_issuer),
-        issuer=config.oidc_issuer,
-        audience=config.oidc_audience or config.token_audience,
-    )
-    users = Users(
-        config.oidc_issuer,
-        config.oidc_organization_claim,
-        config.oidc_role_claim,
-        dict(pair.split("=") for pair in config.oidc_roles),
-    )
-    return Access(engine, tokens.Verifiers(ours, theirs), config.identity_provider, limit, users, uses)
-
-
-def local_keys(engine: Engine) -> tokens.CachedKeys:
-    """The platform's own signing keys, read where identity publishes them."""
-
-    def fetch() -> Mapping[str, Mapping[str, Any]]:
-        with engine.connect() as connection:
-            return {row.kid: row.public_jwk for row in connection.execute(_PUBLIC_KEYS)}
-
-    return tokens.CachedKeys(fetch, keep_s=_LOCAL_KEYS_KEPT_S, cooldown_s=_LOCAL_KEYS_COOLDOWN_S)
 
 
 def allow(
@@ -123,8 +28,8 @@ def allow(
 ) -> Callable[[Callable[Arguments, Answer]], Callable[Arguments, Answer]]:
     """Let only these callers pass. `unsuitable` is the status for a kind of caller that is not among them.
 
-    `find_keys(key, **path_arguments)` is for a route where a round trip counts: it reads what is known of the key
-    together with whatever else the route needs of the database.
+    `find_keys(key, **path_arguments)` is for a route where a round trip counts: it reads the key's rows in the same
+    query as whatever else the route needs of the database.
     """
 
     def decorate(view: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
@@ -153,14 +58,14 @@ def charge(units: int) -> None:
 
 
 def page_size(limit: str | None) -> int:
-    """How many rows are asked for, paid by the caller."""
+    """How many rows are requested; the caller pays for them."""
     count = cursors.limit(limit)
     charge(ratelimit.units_of_rows(count))
     return count
 
 
 def _authenticated(access: Access, unsuitable: int, find_keys: FindKeys | None) -> Principal:
-    """The caller; where an unsuitable one gets 401, nobody at all gets the very same answer."""
+    """The caller. Where an unsuitable caller gets 401, a request without a credential gets the same answer."""
     check = callers.credential_check.get()
     try:
         principal = authenticate(access, request, find_keys)
@@ -173,6 +78,25 @@ def _authenticated(access: Access, unsuitable: int, find_keys: FindKeys | None) 
     if check:
         check.verify(principal)
     return principal
+
+
+def authenticate(access: Access, incoming: Request, find_keys: FindKeys | None = None) -> Principal:
+    """The caller behind the request's one credential."""
+    return identify(access, _presented(incoming), find_keys)
+
+
+def _presented(incoming: Request) -> PresentedCredentials:
+    credentials = [("key", value) for value in _lines(incoming, "HTTP_X_API_KEY")]
+    credentials += [("bearer", value) for value in _lines(incoming, "HTTP_AUTHORIZATION")]
+    return PresentedCredentials(credentials, incoming.headers.get("x-organization-id"), incoming.remote_addr)
+
+
+def _lines(incoming: Request, variable: str) -> list[str]:
+    """The header's value on each of its lines: two of them are two credentials, not one with a comma in it."""
+    value = incoming.environ.get(variable)
+    if value is None:
+        return []
+    return value.split(",") if variable in incoming.environ.get(http_rules.REPEATED_HEADERS, ()) else [value]
 
 
 def anyone(view: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
@@ -196,165 +120,22 @@ def _refuse_bad_ids(arguments: Mapping[str, Any]) -> None:
 
 def decide(principal: Principal, alternatives: tuple[Alternative, ...], unsuitable: int) -> None:
     """Return if one alternative admits the principal, else raise the refusal."""
-    of_kind = [one for one in alternatives if one.kind is principal.kind]
+    of_kind = [alternative for alternative in alternatives if alternative.kind is principal.kind]
     if not of_kind:
         raise _refusal(unsuitable, f"This kind of caller may not do this. {who_may(alternatives)}")
-    admitting = [one for one in of_kind if one.admits(principal)]
+    admitting = [alternative for alternative in of_kind if alternative.admits(principal)]
     without_organization = principal.organization_id is None
-    if principal.kind is Kind.USER and without_organization and all(one.organization for one in of_kind):
+    if principal.kind is Kind.USER and without_organization and _need_organization(of_kind):
         raise _refusal(unsuitable, "The token names no organization that you belong to.")
     if not admitting:
         raise problems.Problem(403, detail=f"The role, scope or permission is missing. {who_may(tuple(of_kind))}")
-    if without_organization and all(one.organization for one in admitting):
+    if without_organization and _need_organization(admitting):
         raise problems.Problem(403, "organization_required", "Name an organization by x-organization-id, a UUID.")
+
+
+def _need_organization(alternatives: Sequence[Alternative]) -> bool:
+    return all(alternative.organization for alternative in alternatives)
 
 
 def _refusal(status: int, detail: str) -> problems.Problem:
     return problems.unauthenticated("unauthorized") if status == 401 else problems.Problem(status, detail=detail)
-
-
-def authenticate(access: Access, incoming: Request, find_keys: FindKeys | None = None) -> Principal:
-    """The caller behind the request's one credential."""
-    return identify(access, _presented(incoming), find_keys)
-
-
-def identify(access: Access, presented: Presented, find_keys: FindKeys | None = None) -> Principal:
-    """The caller behind the one credential presented; anything doubtful about it is a 401."""
-    if len(presented.credentials) > 1:
-        raise problems.Problem(400, "two_credentials", "Send one credential: x-api-key or Authorization, once.")
-    if not presented.credentials:
-        return _refuse_credential(access, presented)
-    [(kind, value)] = presented.credentials
-    try:
-        principal = from_key(access, value, find_keys) if kind == "key" else _from_token(access, presented, value)
-    except tokens.KeysUnavailable:
-        raise problems.unavailable() from None
-    return principal or _refuse_credential(access, presented)
-
-
-def _refuse_credential(access: Access, presented: Presented) -> Principal:
-    """Refused callers are counted by address: guessing is limited too."""
-    access.rate_limit.count(f"address:{presented.address}")
-    metrics.REFUSED_CREDENTIALS.inc()
-    raise problems.unauthenticated()
-
-
-def _presented(incoming: Request) -> Presented:
-    credentials = [("key", value) for value in _lines(incoming, "HTTP_X_API_KEY")]
-    credentials += [("bearer", value) for value in _lines(incoming, "HTTP_AUTHORIZATION")]
-    return Presented(credentials, incoming.headers.get("x-organization-id"), incoming.remote_addr)
-
-
-def _lines(incoming: Request, variable: str) -> list[str]:
-    """The header's value on each of its lines: two of them are two credentials, not one with a comma in it."""
-    value = incoming.environ.get(variable)
-    if value is None:
-        return []
-    return value.split(",") if variable in incoming.environ.get(http_rules.REPEATED_HEADERS, ()) else [value]
-
-
-def from_key(access: Access, key: str, find_keys: FindKeys | None = None) -> Principal | None:
-    if not keys.is_well_formed(key):
-        return None
-    principal = match_api_key(access, key, (find_keys or partial(_keys, access))(key))
-    if principal is None:
-        access.rate_limit.count(f"prefix:{keys.prefix(key)}")  # somebody tries what may follow a known beginning
-    return principal
-
-
-def match_api_key(access: Access, key: str, rows: Sequence[KeyRow]) -> Principal | None:
-    """The owner of the key, among the keys with the same prefix."""
-    digest = keys.digest(key)
-    for row in rows:
-        if hmac.compare_digest(bytes(row.key_digest), digest):
-            if access.key_uses:
-                access.key_uses.note(row.id)
-            return Principal(
-                Kind.API_KEY,
-                str(row.id),
-                row.organization_id,
-                environment=row.environment,
-                grants=frozenset(row.permissions),
-                entitlements=frozenset(row.entitlements),
-            )
-    return None
-
-
-def _keys(access: Access, key: str) -> list[KeyRow]:
-    with access.engine.connect() as connection:
-        return [KeyRow(*row) for row in connection.execute(_API_KEY, {"digest": keys.digest(key)})]
-
-
-def _from_token(access: Access, presented: Presented, authorization: str) -> Principal | None:
-    scheme, token = callers.split_authorization(authorization)
-    return from_bearer(access, token, presented.organization) if scheme == "bearer" else None
-
-
-def from_bearer(access: Access, token: str, organization_header: str | None) -> Principal | None:
-    try:
-        claims = access.verifier.claims(token)
-    except tokens.BadToken:
-        return None
-    # What a provider of users signs is a user, whatever else it says; what we sign then is never one.
-    foreign = claims["iss"] == access.users.issuer
-    kind = "user" if foreign else claims.get("principal_type", "user")
-    with access.engine.connect() as connection:
-        if kind == "service_account":
-            return _service_account(connection, claims, organization_header)
-        if kind == "user" and (foreign or not access.users.issuer):
-            return _user(connection, access, claims)
-    return None
-
-
-def _user(connection: Connection, access: Access, claims: Mapping[str, Any]) -> Principal | None:
-    """A user of our own must be known here; one of another provider is known by the token until deleted here."""
-    external_id = access.users.organization(claims)
-    if external_id is not None and not tokens.is_name(external_id):
-        return None
-    values = {"provider": access.provider, "subject": claims["sub"], "external_id": external_id}
-    return user_principal(access, connection.execute(_USER, values).one(), claims)
-
-
-def user_principal(access: Access, row: Row[Any], claims: Mapping[str, Any]) -> Principal | None:
-    """The user of the token by what the database has of it: a row as `_USER` reads it."""
-    if row.deleted or (row.user_id is None and not access.users.issuer):
-        return None
-    role = _role(access.users, row, claims)
-    return Principal(
-        Kind.USER,
-        claims["sub"],
-        row.organization_id if role else None,
-        role=role,
-        entitlements=frozenset(row.entitlements if role else ()),
-        provider=access.provider,
-        user_id=row.user_id,
-    )
-
-
-def _role(users: Users, row: Row[Any], claims: Mapping[str, Any]) -> Role | None:
-    """A membership decides, also one taken away; only where there never was one may the provider's claim speak."""
-    if row.organization_id is None:
-        return None
-    if row.decided:
-        return Role(row.role) if row.role else None
-    return users.role(claims) if users.issuer else None
-
-
-def _service_account(connection: Connection, claims: Mapping[str, Any], header: str | None) -> Principal | None:
-    # A header that is no UUID names no organization; whether one is needed is the route's to say.
-    named = UUID(header) if header and Identifier.PATTERN.fullmatch(header) else None
-    values = {"client_id": claims["sub"], "organization_id": named}
-    row = connection.execute(_SERVICE_ACCOUNT, values).one_or_none()
-    return service_account_principal(row, claims) if row else None
-
-
-def service_account_principal(row: Row[Any], claims: Mapping[str, Any]) -> Principal:
-    """The service account of the token by what the database has of it: a row as `_SERVICE_ACCOUNT` reads it."""
-    scopes = frozenset(str(claims.get("scope", "")).split()) & frozenset(row.scopes)
-    return Principal(
-        Kind.SERVICE_ACCOUNT,
-        claims["sub"],
-        row.organization_id,
-        grants=scopes,
-        entitlements=frozenset(row.entitlements),
-    )

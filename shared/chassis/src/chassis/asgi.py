@@ -1,8 +1,8 @@
 """Our Flask apps behind gunicorn's event loop.
 
 Reading a request and writing its answer is the loop's work, so neither a slow caller nor an idle connection holds a
-thread; the app itself runs in threads as ever. What a service wants answered without the price of a framework it
-answers on the loop, in front of the bridge (intents does).
+thread; the app itself runs in threads as ever. A service may answer requests on the loop, in front of the bridge,
+without the cost of a framework (intents does).
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from chassis import http_rules, problems, tracing
 from chassis.callers import Callers, CredentialCheck, Reclassified, Trust, credential_check
 from chassis.fair_queue import SWITCH_S, WAIT_S, FairQueue, QueueFull, Slot
 from chassis.http_connection import Connection
-from chassis.problems import Answer, Place
+from chassis.problems import Answer, RouteMatch
 from chassis.wsgi_environ import Environ, decoded_path, environ
 
 Scope = MutableMapping[str, Any]
@@ -31,11 +31,11 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Headers = list[tuple[str, str]]
 Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
-PlaceOf = Callable[[str, str], Place]
+MatchRoute = Callable[[str, str], RouteMatch]
 """Given method and path, where the request is routed."""
 
 _STILL_OPEN_S = 0.5  # how long after its last request a stopping worker waits for one more on an open connection
-_LOOK_S = 0.05
+_SHUTDOWN_POLL_S = 0.05
 # How long a tenant's heavy requests pause, and strangers' after a refused one, by what each has computed: with one at a
 # time in each process they take a fifth of a core of it at most. A tenant that is alone need not pause.
 _PAUSE_FACTOR = 4.0
@@ -44,21 +44,21 @@ _LONG_LIST = re.compile(rb"(?:^|&)limit=[0-9]{3}")
 
 
 class Bridge:
-    """ASGI on the outside, a WSGI app of ours inside. It answers once it was given threads."""
+    """Serves a WSGI app of ours over ASGI. It answers once `start` has given it threads."""
 
     _threads: ThreadPoolExecutor
     _queue: FairQueue
 
-    def __init__(self, app: Wsgi, callers: Callers | None = None, place_of: PlaceOf | None = None) -> None:
+    def __init__(self, app: Wsgi, callers: Callers | None = None, match_route: MatchRoute | None = None) -> None:
         self._app = app
-        self._place_of = place_of or _place_of_unknown_app
+        self._match_route = match_route or _match_nothing
         self.callers = callers or Callers()
         self.in_flight = 0
         self._first_of: dict[bytes, asyncio.Future[None]] = {}
-        """By credential that is not known yet: the request that is being authenticated."""
+        """By credential that is not verified yet: the request that is being authenticated."""
 
     def start(self, threads: int) -> Self:
-        """With as many threads for the app as gunicorn was told (WEB_THREADS)."""
+        """With as many threads for the app as gunicorn is configured for (WEB_THREADS)."""
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="web")
         self._queue = FairQueue(threads)
         return self
@@ -97,12 +97,12 @@ class Bridge:
         """The answer to a request that got no thread."""
         from chassis import web  # not above: gunicorn's arbiter loads this module before metrics have a directory
 
-        trace, place = trace_of(scope), self._place_of(scope["method"], decoded_path(scope))
-        answer = problems.render(error, place, trace.request_id)
-        return web.finish(answer, place, scope["method"], trace, {}, started)
+        trace, match = trace_of(scope), self._match_route(scope["method"], decoded_path(scope))
+        answer = problems.render(error, match, trace.request_id)
+        return web.finish(answer, match, scope["method"], trace, {}, started)
 
     async def _classified(self, scope: Scope) -> CredentialCheck:
-        """Of requests with one new credential the first is authenticated, and the others wait for what it learns."""
+        """Of requests with the same new credential the first is authenticated, and the others wait for its result."""
         check = self.callers.classify(scope)
         if first := self._first_of.get(check.digest):
             await asyncio.wait([first], timeout=WAIT_S)
@@ -128,7 +128,7 @@ class Bridge:
     async def run(
         self, scope: Scope, check: CredentialCheck, function: Callable[..., Any], *arguments: Any, heavy: bool = False
     ) -> Any:
-        """In a thread, when the caller gets a slot: whatever may wait. QueueFull if it gets none in time."""
+        """Run what may block in a thread, when the caller gets a slot; QueueFull if it gets none in time."""
         if self.callers.must_wait(check.caller):
             await asyncio.sleep(WAIT_S)  # a refusal at once would only bring the next guess sooner
             raise QueueFull
@@ -147,7 +147,7 @@ class Bridge:
         self.callers.settle(check)
 
     def _call(self, check: CredentialCheck, environ: Environ) -> Answer | None:
-        """The app's answer; None if the request is to begin anew, as the caller's that it has turned out to be."""
+        """The app's answer; None if the request must be queued again, for the caller it was authenticated as."""
         token = credential_check.set(check)
         try:
             return self._answered(environ)
@@ -186,7 +186,7 @@ class _Computed:
 
 
 async def read(receive: Receive) -> bytes | None:
-    """The body; None if the caller has gone or was refused. How large and late it may be is the connection's to say."""
+    """The body; None if the caller has gone or was refused. The connection limits its size and its time."""
     body = bytearray()
     while True:
         message = await receive()
@@ -212,8 +212,8 @@ def _header(scope: Scope, name: bytes) -> str:
     return ",".join(value.decode("latin-1") for given, value in scope["headers"] if given == name)
 
 
-def _place_of_unknown_app(_method: str, path: str) -> Place:
-    return Place("web", "unmatched", path)
+def _match_nothing(_method: str, path: str) -> RouteMatch:
+    return RouteMatch("web", "unmatched", path)
 
 
 async def _live(receive: Receive, send: Send) -> None:
@@ -225,9 +225,9 @@ async def _live(receive: Receive, send: Send) -> None:
 class Worker(ASGIWorker):  # type: ignore[misc]
     """gunicorn's worker, but for four things.
 
-    It would take every connection that is there when it looks, so that one worker may get them all: ours takes one at a
-    time. It would wait for idle connections until it is killed: ours waits for requests. Its connections know no limits
-    of time: ours do. And it has threads to give.
+    It would accept every connection that waits, so that one worker may get them all: ours accepts one at a time. It
+    would wait for idle connections until it is killed: ours waits for requests. Its connections know no limits of time:
+    ours do. And it starts the bridge's threads.
     """
 
     _queueing = False
@@ -255,11 +255,13 @@ class Worker(ASGIWorker):  # type: ignore[misc]
         super().notify()
 
     def load_wsgi(self) -> None:
-        """An app that has no front of its own gets the plain one."""
+        """An app without a front of its own gets a plain `Bridge`."""
         sys.setswitchinterval(SWITCH_S)
         app = self.app.wsgi()
-        known = getattr(app, "extensions", {})
-        front = app if isinstance(app, Bridge) else Bridge(app, known.get("callers"), known.get("place_of"))
+        extensions = getattr(app, "extensions", {})
+        front = (
+            app if isinstance(app, Bridge) else Bridge(app, extensions.get("callers"), extensions.get("match_route"))
+        )
         self.asgi: Bridge = front.start(self.cfg.threads)
 
     async def _shutdown(self) -> None:
@@ -268,6 +270,6 @@ class Worker(ASGIWorker):  # type: ignore[misc]
         loop = asyncio.get_running_loop()
         ends, last = loop.time() + self.cfg.graceful_timeout - 1, loop.time()
         while self.nr_conns and not self._quick_shutdown and loop.time() < min(ends, last + _STILL_OPEN_S):
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_SHUTDOWN_POLL_S)
             if self.asgi.in_flight or self.unsent:
                 last = loop.time()

@@ -1,9 +1,9 @@
-"""Whose request it is, as far as can be said before a thread looks: on the event loop and without the database.
+"""Whose request it is, as far as the event loop can say: before a thread works on it, and without the database.
 
-A credential that was verified once is known by its digest, so its requests count against its organization from then
-on. Any other is unverified: its first request is authenticated at the expense of its address and then begins anew as
-its organization's, and an address whose credentials are refused again and again has to wait. Nobody is let in here, and
-nobody shut out who is known: every request is still authenticated.
+A credential that was verified once is recognised by its digest, so its requests count against its organization from
+then on. Any other is unverified: its first request is authenticated at the expense of its address and then begins anew
+as its organization's, and an address whose credentials are refused again and again has to wait. Nobody is let in here,
+and nobody shut out who is verified: every request is still authenticated.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from chassis.principals import Kind, Principal
 
-_MOST_KNOWN = 10_000
+_CAPACITY = 10_000
 _WINDOW_S = 60.0
 _PRESENT_S = 1.0
 
@@ -29,13 +29,13 @@ class Trust(StrEnum):
     VERIFIED = "verified"
     UNVERIFIED = "unverified"
     ANONYMOUS = "anonymous"
-    """No credential at all: health, discovery, tokens, and whoever forgot it."""
+    """No credential at all: health, discovery, tokens, and requests that lack one."""
 
 
 class Reclassified(BaseException):
-    """A request turns out to be somebody's, and is to wait for its turn as theirs.
+    """A request was authenticated as a caller it was not queued for, and must be queued again as theirs.
 
-    No error, and nothing for an app to answer: like a cancellation it passes through everything.
+    Not an error that an app answers: like a cancellation it passes through every handler.
     """
 
 
@@ -62,7 +62,7 @@ class LruCache(OrderedDict[Key, Value], Generic[Key, Value]):
 
 
 class Presence(Generic[Key]):
-    """Who was here within the last second, as far as it matters to the others: the two that came last."""
+    """The two callers seen last: enough to know whether one was alone within the last second."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -72,7 +72,7 @@ class Presence(Generic[Key]):
         self._last_request.put(key, self._clock())
 
     def is_alone(self, key: Key) -> bool:
-        """Whether nobody else was."""
+        """Whether no other was seen within the last second."""
         since = self._clock() - _PRESENT_S
         return not any(at > since for other, at in self._last_request.items() if other != key)
 
@@ -84,8 +84,8 @@ class Callers:
         self, *, trusted_proxies: int = 0, refused_per_minute: int = 600, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._trusted_proxies, self._refused_per_minute, self._clock = trusted_proxies, refused_per_minute, clock
-        self._known: LruCache[bytes, Caller] = LruCache(_MOST_KNOWN)
-        self._refusals: LruCache[str, tuple[float, float]] = LruCache(_MOST_KNOWN)
+        self._verified_callers: LruCache[bytes, Caller] = LruCache(_CAPACITY)
+        self._refusals: LruCache[str, tuple[float, float]] = LruCache(_CAPACITY)
         self._verified_tenants: Presence[str] = Presence(clock)
 
     def classify(self, scope: Mapping[str, Any]) -> "CredentialCheck":
@@ -101,26 +101,26 @@ class Callers:
             elif name == b"x-forwarded-for":
                 forwarded += (b"," if forwarded else b"") + value
         digest = hashlib.sha256(credentials).digest()
-        known = self._known.get(digest)
-        if known:
-            self._known.move_to_end(digest)
-            self._verified_tenants.note(known.tenant)
-            return CredentialCheck(digest, known)
+        verified = self._verified_callers.get(digest)
+        if verified:
+            self._verified_callers.move_to_end(digest)
+            self._verified_tenants.note(verified.tenant)
+            return CredentialCheck(digest, verified)
         address = self._address(scope, forwarded)
         trust = Trust.UNVERIFIED if credentials else Trust.ANONYMOUS
         return CredentialCheck(digest, Caller(trust, address, address))
 
     def settle(self, check: "CredentialCheck") -> None:
-        """Learn what became of the credential."""
+        """Record whether the credential was verified or refused."""
         if check.principal:
             check.caller = _verified(check.principal)
-            self._known.put(check.digest, check.caller)
-        elif check.refused and not self._known.pop(check.digest, None):
+            self._verified_callers.put(check.digest, check.caller)
+        elif check.refused and not self._verified_callers.pop(check.digest, None):
             address = check.caller.tenant
             self._refusals.put(address, (self._refusals_of(address) + 1, self._clock()))
 
     def must_wait(self, caller: Caller) -> bool:
-        """Whether so many credentials from this address were refused that no further one is looked at now."""
+        """Whether so many credentials from this address were refused that no further one is checked now."""
         return caller.trust is Trust.UNVERIFIED and self._refusals_of(caller.tenant) >= self._refused_per_minute
 
     def is_alone(self, caller: Caller) -> bool:
@@ -133,7 +133,7 @@ class Callers:
         return max(0.0, level - (self._clock() - at) * self._refused_per_minute / _WINDOW_S)
 
     def _address(self, scope: Mapping[str, Any], forwarded: bytes) -> str:
-        """As the app sees it (ProxyFix): of a forwarded address only what our own proxies have added is believed."""
+        """As the app sees it (ProxyFix): of a forwarded address only what our own proxies have added is trusted."""
         if self._trusted_proxies and forwarded:
             named = [part.strip() for part in forwarded.decode("latin-1").split(",")]
             if len(named) >= self._trusted_proxies:
@@ -148,7 +148,7 @@ def split_authorization(value: str) -> tuple[str, str]:
 
 
 class CredentialCheck:
-    """A request's credential, and what the thread that authenticates it says of it."""
+    """A request's credential, and the result of its authentication in a thread."""
 
     __slots__ = ("caller", "digest", "principal", "refused")
 
@@ -158,7 +158,7 @@ class CredentialCheck:
         self.refused = False
 
     def verify(self, principal: Principal) -> None:
-        """The credential is this one's. Goes no further with a request that does not count against them yet."""
+        """Record whose credential it is. Raises Reclassified if the request was queued for another caller."""
         self.principal = principal
         if self.caller.trust is not Trust.VERIFIED:
             raise Reclassified

@@ -53,7 +53,7 @@ def _bad_cursor() -> Problem:
 
 
 def limit(text: str | None) -> int:
-    """The page size asked for: 1 to 500, 50 when absent, 400 otherwise."""
+    """The page size requested: 1 to 500, 50 when absent, 400 otherwise."""
     if text is None:
         return DEFAULT_LIMIT
     if not text.isascii() or not text.isdigit() or len(text) > 3 or not 1 <= int(text) <= MAX_LIMIT:

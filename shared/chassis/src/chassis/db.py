@@ -19,7 +19,7 @@ TIME_LIMITS_MS = {
     "lock_timeout": LOCK_TIMEOUT_MS,
     "idle_in_transaction_session_timeout": IDLE_IN_TRANSACTION_MS,
 }
-"""Of every role's sessions, whoever opens them (`migrations`), and of our engines."""
+"""Set for every role (`migrations`) and by our engines."""
 
 _SESSION = " ".join(f"-c {name}={value}" for name, value in TIME_LIMITS_MS.items()) + " -c timezone=UTC"
 _KEEPALIVE = {
@@ -61,7 +61,7 @@ def engine(url: str, *, pool_size: int, name: str) -> Engine:
         pool_timeout=POOL_TIMEOUT_S,
         pool_recycle=1_800,
         pool_pre_ping=True,
-        hide_parameters=True,  # an error may be logged, what it was about may not
+        hide_parameters=True,  # an error may be logged, its parameters may not
         connect_args={"options": _SESSION, "application_name": name, **_KEEPALIVE},
     )
     event.listen(made, "begin", _note_scope)
@@ -76,7 +76,7 @@ def _note_scope(connection: Connection) -> None:
 def _send_scope(
     connection: Connection, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool
 ) -> tuple[str, Any]:
-    """With the transaction's first statement goes whom it serves."""
+    """Send whom the transaction serves with its first statement."""
     scope = connection.info.pop("scope", None)
     return (f"{scope}; {statement}" if scope else statement), parameters
 

@@ -8,7 +8,7 @@ tenant waiting, is refused.
 
 Requests are grouped by their caller's trust, its tenant, their weight and their principal, groups within groups, and
 each group has its share. Of the requests in one narrowest group either all may run or none, and a group that has used
-up its share is passed over as a whole: so the next one is found without a look at each that waits.
+up its share is passed over as a whole: so the next one is found without visiting each that waits.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ WAIT_S = 5.0  # after its arrival; a stopping worker and the ingress wait longer
 MOST_WAITING = 256  # of one tenant
 SWITCH_S = 0.001
 """How long a thread that computes keeps the interpreter while others want it, in processes that answer callers. A
-request asks for it some twenty times, so with Python's own five milliseconds one verification would add a tenth of a
+request needs it some twenty times, so with Python's own five milliseconds one verification would add a tenth of a
 second to every read beside it."""
 
 
@@ -104,7 +104,7 @@ class FairQueue:
         return slot
 
     def release(self, slot: Slot, *, pause_s: float = 0.0) -> None:
-        """Free the thread at once. For the pause a heavy request counts on as its tenant's, any other by its trust."""
+        """Free the thread. For `pause_s` a heavy request still counts for its tenant, any other for its trust."""
         counted = _counted(slot)
         if pause_s > 0:
             paused = slot.groups[:3] if slot.heavy else slot.groups[:1]
@@ -136,7 +136,7 @@ class FairQueue:
         _remove(slot, self._waiting, slot.groups, served=served)
 
     def _leave(self, slot: Slot) -> None:
-        """Its caller has gone, or waited long enough; its slot may have become free in the same moment."""
+        """The caller has gone or has waited too long; the slot may have been granted in the same moment."""
         if slot.ready.cancelled():
             self._dequeue(slot)
         else:
@@ -164,7 +164,7 @@ class FairQueue:
         return all(self._has_room(*slot.groups[:depth]) for depth in range(len(slot.groups) + 1))
 
     def _has_room(self, *names: Any) -> bool:
-        """Whether one more of the group so named may run, as far as the group itself is concerned."""
+        """Whether the share of the group so named admits one more."""
         shares, running = self._shares, self._running
         match names:
             case ():

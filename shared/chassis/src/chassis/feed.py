@@ -64,7 +64,7 @@ class Feed:
     """How many events share a transaction, and so the locks that handling them takes."""
 
     def drain(self, handle: Handle, stop: threading.Event | None = None) -> int:
-        """Handle every event not yet consumed, in order, or until asked to stop; how many there were."""
+        """Handle every event not yet consumed, in order, or until `stop` is set; how many there were."""
         total = 0
         # Checked before every page: a consumer far behind must not take a minute to stop, nor seem to hang meanwhile.
         while not (stop and stop.is_set()) and (consumed := self._page(handle)):

@@ -1,4 +1,4 @@
-"""How a worker shows that it is well: its loops go round (live) and it can do its work (ready)."""
+"""How a worker reports its health: its loops turn (live) and it can do its work (ready)."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ MAX_HEAD_BYTES = 8192
 
 
 class Report(NamedTuple):
-    well: bool
+    healthy: bool
     facts: Mapping[str, Any]
 
 
@@ -44,7 +44,7 @@ class StopSignal(threading.Event):
             self._turned[threading.current_thread()] = time.monotonic()
 
     def report(self) -> Report:
-        """Well if every loop that has not ended has turned lately."""
+        """Healthy if every loop that has not ended has turned lately."""
         earliest = time.monotonic() - self._longest
         loops = [(thread, turned) for thread, turned in list(self._turned.items()) if thread.is_alive()]
         hung = sorted(thread.name for thread, turned in loops if turned < earliest)
@@ -66,17 +66,17 @@ class _Pages:
 
     def __init__(self, stop: StopSignal, ready: Ready) -> None:
         self._stop, self._ready = stop, ready
-        self._asking = asyncio.Lock()
+        self._checking = asyncio.Lock()
 
     async def answer(self, request_line: str) -> "_Answer":
         method, _, target = request_line.rpartition(" ")[0].partition(" ")
         if method != "GET":
             return _problem(HTTPStatus.METHOD_NOT_ALLOWED)
         if target == "/health/live":
-            return _told("live", self._stop.report)
+            return _checked("live", self._stop.report)
         if target == "/health/ready":
-            async with self._asking:  # it may wait for a database: one thread for all who ask
-                return await _in_thread(lambda: _told("ready", self._ready))
+            async with self._checking:  # it may wait for a database: one thread for all requests
+                return await _in_thread(lambda: _checked("ready", self._ready))
         if target == "/metrics":
             return _Answer(HTTPStatus.OK, "text/plain; version=0.0.4", metrics.exposition())
         return _problem(HTTPStatus.BAD_REQUEST if "?" in target else HTTPStatus.NOT_FOUND)
@@ -93,15 +93,15 @@ def _problem(status: HTTPStatus) -> _Answer:
     return _Answer(status, "application/problem+json", json.dumps(body).encode())
 
 
-def _told(word: str, ask: Ready) -> _Answer:
+def _checked(name: str, check: Ready) -> _Answer:
     try:
-        report = ask()
-    except Exception as error:  # noqa: BLE001 - whatever is wrong, it is not well
+        report = check()
+    except Exception as error:  # noqa: BLE001 - whatever is wrong, it is unhealthy
         report = Report(False, {"error": type(error).__name__})
-    if not report.well:
-        log.warning("not_well", check=word, **report.facts)
-    body = {"status": word if report.well else f"not {word}", **report.facts}
-    status = HTTPStatus.OK if report.well else HTTPStatus.SERVICE_UNAVAILABLE
+    if not report.healthy:
+        log.warning("unhealthy", check=name, **report.facts)
+    body = {"status": name if report.healthy else f"not {name}", **report.facts}
+    status = HTTPStatus.OK if report.healthy else HTTPStatus.SERVICE_UNAVAILABLE
     return _Answer(status, "application/json", json.dumps(body).encode())
 
 

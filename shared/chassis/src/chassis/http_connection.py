@@ -69,7 +69,7 @@ class Connection(ASGIProtocol):  # type: ignore[misc]
         return True
 
     def _watch_the_clock(self) -> None:
-        """A part of a request has its time from its beginning; that a little of it comes does not prolong it."""
+        """Each part of a request has a deadline from its start; receiving some of it does not extend the deadline."""
         awaited = self._outstanding()
         if awaited == self._awaited:
             return
@@ -106,7 +106,7 @@ class Connection(ASGIProtocol):  # type: ignore[misc]
         return False  # nothing here speaks it, so the header means nothing
 
     def _send_error_response(self, status: int, _message: str, extra_headers: Any = ()) -> None:
-        """What gunicorn would say in plain text, its own words about the request left out."""
+        """A problem in place of gunicorn's plain text, without its words about the request."""
         if not self._closed:
             self._write(problems.Problem(status, detail=HTTPStatus(status).description, headers=dict(extra_headers)))
 
@@ -125,12 +125,12 @@ class Connection(ASGIProtocol):  # type: ignore[misc]
     def _write(self, problem: problems.Problem) -> None:
         trace = tracing.Trace.begin()
         target = (self._callback_parser.path or b"/").partition(b"?")[0].decode("latin-1")
-        place = problems.Place("", "unmatched", target)
-        self._safe_write(http_rules.closing_answer(problems.render(problem, place, trace.request_id), trace))
+        match = problems.RouteMatch("", "unmatched", target)
+        self._safe_write(http_rules.closing_answer(problems.render(problem, match, trace.request_id), trace))
         log.info("request_refused", status=problem.status, code=problem.code, request_id=trace.request_id)
 
     def _close_transport(self) -> None:
-        """The rest of an answer has as long as any: closing waits until it is sent, or nobody reads it."""
+        """Closing waits until the rest of the answer is sent, for as long as any answer may take."""
         is_refused_or_lost = self._closed
         super()._close_transport()
         if not is_refused_or_lost and self.transport is not None and self.transport.get_write_buffer_size():

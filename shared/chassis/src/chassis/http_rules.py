@@ -24,7 +24,7 @@ ARRIVED = "tip.arrived"
 
 
 def check(version: tuple[int, int], headers: Iterable[tuple[bytes, bytes]], content_length: int | None) -> None:
-    """Raise the problem of a request that two servers could read in two ways, or whose body is not wanted.
+    """Raise the problem of a request that two servers could read in two ways, or whose body is too large.
 
     Names of headers are in lower case.
     """

@@ -1,6 +1,6 @@
 """API keys: `tip_paper_` or `tip_live_`, thirty random base62 characters, six of checksum.
 
-The checksum lets a mistyped or invented key be refused without asking the database. Only a SHA-256 of the key is ever
+The checksum lets a mistyped or invented key be refused without querying the database. Only a SHA-256 of the key is ever
 stored: a fast hash is right here because the key is random, not chosen by a person.
 """
 

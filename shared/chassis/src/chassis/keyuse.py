@@ -21,7 +21,7 @@ EVERY_S = 60.0
 _NAME = "tip-key-uses"
 _MAX_TRACKED = 10_000
 _PATIENCE_S = 0.25
-_ASK_AGAIN_AFTER_S = 5.0
+_RETRY_AFTER_S = 5.0
 
 
 class KeyUses:
@@ -40,7 +40,7 @@ class KeyUses:
             self._redis.hset(_NAME, str(key_id), str(int(time.time())))
         except (redis.RedisError, OSError) as error:
             log.warning("key_use_not_noted", error=type(error).__name__)
-            self._down_until = time.monotonic() + _ASK_AGAIN_AFTER_S
+            self._down_until = time.monotonic() + _RETRY_AFTER_S
 
     def _is_due(self, key_id: UUID) -> bool:
         with self._lock:

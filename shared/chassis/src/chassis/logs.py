@@ -63,7 +63,11 @@ def _naming(process: str) -> Any:
 
 def _escape(text: str) -> str:
     """The text without anything that a terminal obeys, or that ends a line."""
-    return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+    return text if text.isprintable() else "".join(map(_escape_character, text))
+
+
+def _escape_character(character: str) -> str:
+    return character if character.isprintable() else ascii(character)[1:-1]
 
 
 def _escape_fields(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -73,9 +73,9 @@ def scripts(service: str) -> Path | None:
     if found is None or found.origin is None:
         return None
     package = Path(found.origin).parent
-    for place in (package / "migrations", package.parent.parent / "migrations"):
-        if place.is_dir():
-            return place
+    for folder in (package / "migrations", package.parent.parent / "migrations"):
+        if folder.is_dir():
+            return folder
     return None
 
 
@@ -128,8 +128,9 @@ def _ensure_schemas(tx: Connection, service: str) -> None:
 def publish(view: str, *readers: str) -> str:
     """SQL for migrations: lets other services read a view of an `_api` schema.
 
-    The view reads its tables as whoever asks, so that row-level security holds through it. For that the reader needs
-    the columns the view is made of, and gets them; without USAGE on the owner's schema it reaches them only this way.
+    The view reads its tables with the rights of its reader, so that row-level security holds through it. For that the
+    reader needs the columns the view is made of, and gets them; without USAGE on the owner's schema it reaches them
+    only this way.
     """
     schema = view.split(".", maxsplit=1)[0]
     roles = ", ".join(map(role, readers))

@@ -196,7 +196,7 @@ def _operation(name: str, tag: str, described: Description, alternatives: tuple[
         "operationId": name,
         "tags": [tag],
         "description": " ".join(filter(None, (_who(alternatives), described.note))),
-        "security": [{_SCHEMES[kind]: []} for kind in dict.fromkeys(one.kind for one in alternatives)],
+        "security": [{_SCHEMES[kind]: []} for kind in dict.fromkeys(alternative.kind for alternative in alternatives)],
     }
 
 

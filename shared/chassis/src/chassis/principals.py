@@ -54,7 +54,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Users:
-    """Whose tokens are users', and which of their claims say what. Without an issuer they are our own."""
+    """The issuer of users' tokens, and the claims with organization and role. Without an issuer we issue them."""
 
     issuer: str = ""
     organization_claim: str = "org_id"
@@ -69,12 +69,12 @@ class Users:
         """The strongest role the claim holds that we know."""
         held = _inside(claims, self.role_claim)
         words = [word for word in (held if isinstance(held, list) else [held]) if isinstance(word, str)]
-        known = {self.roles.get(word) if self.roles else word for word in words}
-        return next((role for role in Role if role.value in known), None)
+        names = {self.roles.get(word) if self.roles else word for word in words}
+        return next((role for role in Role if role.value in names), None)
 
 
 def _inside(claims: Mapping[str, Any], path: str) -> Any:
-    """The claim of that name, else what the dots lead to."""
+    """The claim of that name, else the nested one that its dots lead to."""
     if path in claims:
         return claims[path]
     first, _, rest = path.partition(".")
@@ -84,7 +84,7 @@ def _inside(claims: Mapping[str, Any], path: str) -> Any:
 
 def who_may(alternatives: tuple[Alternative, ...]) -> str:
     """For people to read, in refusals and in the document of the API."""
-    return "Who may call: " + "; ".join(one.describes for one in alternatives) + "."
+    return "Who may call: " + "; ".join(alternative.describes for alternative in alternatives) + "."
 
 
 ANY_ROLE = (Role.ADMIN, Role.MEMBER, Role.READ_ONLY)

@@ -103,8 +103,8 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class Place(NamedTuple):
-    """Where a request was sent: the service and route that metrics name, and the path that the caller wrote."""
+class RouteMatch(NamedTuple):
+    """What a request was matched to: the service and route that metrics name, and the path that the caller sent."""
 
     service: str
     route: str
@@ -116,7 +116,7 @@ class Place(NamedTuple):
 
 
 def problem_of(error: Exception, statuses: Mapping[type[Exception], int], *, is_route: bool = True) -> Problem:
-    """What the caller is told of the error; `statuses` is the service's table of domain errors."""
+    """The problem that the caller sees for the error; `statuses` is the service's table of domain errors."""
     status = next((statuses[kind] for kind in type(error).__mro__ if kind in statuses), None)
     if status is not None:
         return _of_domain_error(error, status)
@@ -129,20 +129,22 @@ def problem_of(error: Exception, statuses: Mapping[type[Exception], int], *, is_
     return _of_database(error) or Problem(500, detail=_UNEXPECTED)
 
 
-def render(problem: Problem, place: Place, request_id: str | None) -> Answer:
-    if place.plain_text:
+def render(problem: Problem, match: RouteMatch, request_id: str | None) -> Answer:
+    if match.plain_text:
         content_type, text = "text/plain; charset=utf-8", problem.detail or HTTPStatus(problem.status).phrase
     else:
-        body = document(problem, place.path, request_id)
+        body = document(problem, match.path, request_id)
         content_type, text = "application/problem+json", json.dumps(body, default=DefaultJSONProvider.default)
     return Answer(problem.status, [("Content-Type", content_type), *problem.headers.items()], text.encode())
 
 
-def answer(error: Exception, statuses: Mapping[type[Exception], int], place: Place, request_id: str | None) -> Answer:
+def answer(
+    error: Exception, statuses: Mapping[type[Exception], int], match: RouteMatch, request_id: str | None
+) -> Answer:
     """Render the error; one that is no caller's fault is logged."""
-    problem = problem_of(error, statuses, is_route=place.is_route)
-    log_fault(error, problem, place.path)
-    return render(problem, place, request_id)
+    problem = problem_of(error, statuses, is_route=match.is_route)
+    log_fault(error, problem, match.path)
+    return render(problem, match, request_id)
 
 
 def log_fault(error: Exception, problem: Problem, path: str) -> None:

@@ -29,12 +29,12 @@ def run(
     with config.stop_on_bad_configuration(name):
         stop = health.StopSignal(_longest_turn())
 
-    def asked(_signal: int, _frame: FrameType | None) -> None:
+    def request_stop(_signal: int, _frame: FrameType | None) -> None:
         # From a thread: a handler interrupts the main thread, which may hold the very lock that `set` takes.
         threading.Thread(target=stop.set, name="stop").start()
 
-    signal.signal(signal.SIGTERM, asked)
-    signal.signal(signal.SIGINT, asked)
+    signal.signal(signal.SIGTERM, request_stop)
+    signal.signal(signal.SIGINT, request_stop)
     with config.stop_on_bad_configuration(name):
         _serve_health(stop, ready or stop.report)
     log.info("started", pid=os.getpid())

@@ -1,6 +1,6 @@
 """Query parameters: an endpoint takes those that its `describe(...)` declares, each at most once.
 
-`allow` and `anyone` ask here after the credential, and the app itself for views that have neither, so no endpoint can
+`allow` and `anyone` check here after the credential, and the app itself for views that have neither, so no endpoint can
 forget it.
 """
 

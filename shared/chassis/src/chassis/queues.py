@@ -17,7 +17,7 @@ log = logs.get(__name__)
 
 POLL_S = 1.0
 LONGEST_QUEUE = 1_000  # wake-ups that wait for their consumer; beyond that they only fill memory
-LOOK_EVERY = 50
+CHECK_EVERY = 50
 _LISTENING = {
     "visibility_timeout": 30,
     "unacked_restore_interval": 1,
@@ -77,9 +77,9 @@ class Publisher:
             raise Outage(type(error).__name__) from error
 
     def _is_full(self, queue: str, channel: Any) -> bool:
-        """Whether nobody seems to empty the queue. Declares it too, so it is asked for only now and then."""
+        """Whether nobody seems to empty the queue. Declares it too, so it is checked only now and then."""
         sent, waiting = self._seen.get(queue, (0, 0))
-        if sent % LOOK_EVERY == 0:
+        if sent % CHECK_EVERY == 0:
             waiting = Queue(queue, durable=True)(channel).queue_declare().message_count
         self._seen[queue] = (sent + 1, waiting)
         return waiting >= LONGEST_QUEUE

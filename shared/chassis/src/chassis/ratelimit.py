@@ -23,7 +23,7 @@ WINDOW_S = 60
 _BLOCKS_PER_WINDOW = 100
 _MAX_TRACKED = 10_000
 _PATIENCE_S = 0.25
-_ASK_AGAIN_AFTER_S = 2.0  # while Redis is down, one request in two seconds pays for finding out, and no other
+_RETRY_AFTER_S = 2.0  # while Redis is down, one request in two seconds pays for finding out, and no other
 
 ROWS_PER_UNIT = 100
 STATISTICS_UNITS = 4
@@ -77,14 +77,14 @@ class RateLimit:
             g.setdefault("rate_limits", {}).update(counted)
         if not allowed:
             metrics.RATE_LIMITED.inc()
-            told = {"Retry-After": str(wait), **dict(headers(counted))}
-            raise problems.Problem(429, detail="Too many requests.", headers=told)
+            answered = {"Retry-After": str(wait), **dict(headers(counted))}
+            raise problems.Problem(429, detail="Too many requests.", headers=answered)
         return counted
 
     def _spend(self, caller: str, block: _Block, units: int) -> bool:
         if time.time() >= block.resets_at:
             block.left, block.shared_left = 0, self._quota
-        # Within a window the shared rest only shrinks: who was told that it is too small need not ask again.
+        # Within a window the shared rest only shrinks: once it is too small, Redis need not be queried again.
         if block.left < units <= block.left + block.shared_left:
             self._reserve(caller, block, units - block.left)
         if block.left < units:
@@ -107,7 +107,7 @@ class RateLimit:
             resets_at, shared_left = self._limiter.get_window_stats(self._item, caller)
         except Exception as error:  # noqa: BLE001 - the storage raises whatever its driver does
             log.warning("rate_limit_unavailable", error=type(error).__name__)
-            self._down_until = time.monotonic() + _ASK_AGAIN_AFTER_S
+            self._down_until = time.monotonic() + _RETRY_AFTER_S
             self._pass_uncounted(block, missing)
             return
         block.left, block.shared_left, block.resets_at = block.left + taken, max(0, shared_left), resets_at

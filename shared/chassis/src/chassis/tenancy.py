@@ -27,7 +27,7 @@ _scope: ContextVar[str | None] = ContextVar("tenancy_scope", default=None)
 
 
 def scope() -> str | None:
-    """The statement that opens a transaction for those who are served now; None if nobody is known."""
+    """The statement that opens a transaction for those who are served now; None if nobody is served."""
     return _scope.get()
 
 
@@ -72,8 +72,8 @@ def serving_all() -> Iterator[None]:
 
 
 def _setting(organization_ids: Iterable[UUID | None]) -> str | None:
-    known = sorted({str(organization) for organization in organization_ids if organization is not None})
-    return f"SET LOCAL {_SETTING} = '{{{','.join(known)}}}'" if known else None
+    ids = sorted({str(organization) for organization in organization_ids if organization is not None})
+    return f"SET LOCAL {_SETTING} = '{{{','.join(ids)}}}'" if ids else None
 
 
 def protect(table: str, organization: str = "organization_id") -> str:

@@ -39,7 +39,7 @@ class BadToken(Exception):
 
 
 class KeysUnavailable(Exception):
-    """No public key was ever fetched, or none of this id and the next try is under way: nothing can be said yet."""
+    """No public key was ever fetched, or none of this id and the next try is under way: no token can be judged yet."""
 
 
 class KeySource(Protocol):
@@ -48,8 +48,8 @@ class KeySource(Protocol):
     def find(self, kid: str) -> Mapping[str, Any] | None:
         """The public JWK with this id, or None; fetched if need be."""
 
-    def known(self, kid: str) -> Mapping[str, Any] | None:
-        """The same of the keys at hand: never waits for a fetch."""
+    def cached(self, kid: str) -> Mapping[str, Any] | None:
+        """The same from the keys already fetched: never waits for a fetch."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ class Verifier:
             return verified
 
     def is_current(self, verified: VerifiedToken) -> bool:
-        """Whether the key that signed is still published, by the keys at hand. Expiry is left to the caller."""
-        return self._keys.known(verified.kid) == verified.key
+        """Whether the key that signed is still published, by the keys already fetched. Expiry is left to the caller."""
+        return self._keys.cached(verified.kid) == verified.key
 
     def _verify_signature(self, token: str, digest: bytes) -> VerifiedToken:
         _check_form(token)
@@ -198,7 +198,7 @@ def _check_times(claims: Mapping[str, Any]) -> None:
 
 
 def _check_expiry(claims: Mapping[str, Any]) -> None:
-    """What time changes about a token that was good once."""
+    """The check that depends on the time, repeated for remembered tokens."""
     if claims["exp"] < time.time() - LEEWAY_S:
         raise BadToken("expired")
 
@@ -232,15 +232,15 @@ class CachedKeys:
             raise KeysUnavailable
         return self._keys.get(kid)
 
-    def known(self, kid: str) -> Mapping[str, Any] | None:
-        """Of the keys at hand; a set that is too old is fetched by a thread of its own."""
+    def cached(self, kid: str) -> Mapping[str, Any] | None:
+        """From the keys already fetched; a set that is too old is fetched by a thread of its own."""
         if time.monotonic() - self._fetched_at > self._keep_s and not self._lock.locked():
             threading.Thread(target=self._refresh, kwargs={"wait": False}, name="public-keys", daemon=True).start()
         return self._keys.get(kid)
 
     def _refresh(self, *, wait: bool) -> bool:
-        """Whether what is here is now as new as it may be; not so while another thread fetches and nobody waits."""
-        # Who has a key goes on with it while another thread fetches; who has none must wait for what comes.
+        """Whether the keys are as fresh as the cooldown allows; False while another thread fetches, unless `wait`."""
+        # A caller whose key is cached goes on with it while another thread fetches; any other waits.
         if not self._lock.acquire(blocking=wait):
             return False
         try:
@@ -257,5 +257,5 @@ class CachedKeys:
         except Exception as error:  # noqa: BLE001 - whatever it is, the old keys are better than none
             log.warning("public_keys_not_fetched", error=type(error).__name__)
             self._failed = True
-        # A provider that is down is not asked again by every request either.
+        # A provider that is down is not queried again by every request either.
         self._fetched_at = time.monotonic()

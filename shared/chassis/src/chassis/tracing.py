@@ -14,7 +14,7 @@ _TRACEPARENT = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})", re.
 
 @dataclass(frozen=True)
 class Trace:
-    """One step of a trace: `traceparent` is what the next step is told."""
+    """One step of a trace: `traceparent` is passed on to the next step."""
 
     request_id: str
     traceparent: str

@@ -16,6 +16,7 @@ from werkzeug.routing import BaseConverter, MapAdapter, Rule
 
 from chassis import (
     access,
+    authentication,
     db,
     http_rules,
     logs,
@@ -32,7 +33,7 @@ from chassis import (
 from chassis.callers import Callers
 from chassis.config import ServiceConfig
 from chassis.fields import Identifier
-from chassis.problems import Answer, Place
+from chassis.problems import Answer, RouteMatch
 
 log = logs.get(__name__)
 
@@ -91,7 +92,7 @@ def create(
     app = bare(name, statuses)
     if config.trusted_proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=config.trusted_proxies)  # type: ignore[method-assign]
-    app.extensions["access"] = access.for_service(config, engine, keys)
+    app.extensions["access"] = authentication.for_service(config, engine, keys)
     app.extensions["callers"] = Callers(
         trusted_proxies=config.trusted_proxies,
         refused_per_minute=max(_LEAST_REFUSED, config.rate_limit_per_minute // _REFUSED_PART),
@@ -103,14 +104,14 @@ def create(
 
 
 def bare(name: str, statuses: Mapping[type[Exception], int]) -> Flask:
-    """An app without routes or callers that already takes, refuses and measures as all of ours do."""
+    """An app without routes or callers that parses, refuses and measures requests as all of ours do."""
     app = Flask(name, static_folder=None)
     app.request_class = StrictRequest
     app.json.sort_keys = False
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False
     app.url_map.converters["uuid"] = _PathId
-    app.extensions["place_of"] = partial(place_of, app)
+    app.extensions["match_route"] = partial(match_route, app)
     app.before_request(_begin)
     app.before_request(_check_query_of_open_views)
     app.after_request(_finish)
@@ -118,7 +119,7 @@ def bare(name: str, statuses: Mapping[type[Exception], int]) -> Flask:
     return app
 
 
-def place_of(app: Flask, method: str, path: str) -> Place:
+def match_route(app: Flask, method: str, path: str) -> RouteMatch:
     """Where the app routes a request. The route is the rule: ids and symbols in a label would grow without bound."""
     adapter = app.url_map.bind("")
     shown = "/" + path.lstrip("/")
@@ -127,14 +128,14 @@ def place_of(app: Flask, method: str, path: str) -> Place:
     except MethodNotAllowed as error:
         return _unmatched(app, adapter, shown, error.valid_methods or ())
     except HTTPException:
-        return Place(app.name, "unmatched", shown, is_route=False)
-    return Place(app.name, rule.rule, shown, _is_plain_text(app, rule))
+        return RouteMatch(app.name, "unmatched", shown, is_route=False)
+    return RouteMatch(app.name, rule.rule, shown, _is_plain_text(app, rule))
 
 
-def _unmatched(app: Flask, adapter: MapAdapter, path: str, methods: Iterable[str]) -> Place:
+def _unmatched(app: Flask, adapter: MapAdapter, path: str, methods: Iterable[str]) -> RouteMatch:
     """A path that only other methods have; errors look as they do for those."""
     rules = (adapter.match(path, method, return_rule=True)[0] for method in methods)
-    return Place(app.name, "unmatched", path, any(_is_plain_text(app, rule) for rule in rules), is_route=False)
+    return RouteMatch(app.name, "unmatched", path, any(_is_plain_text(app, rule) for rule in rules), is_route=False)
 
 
 def _is_plain_text(app: Flask, rule: Rule) -> bool:
@@ -143,9 +144,9 @@ def _is_plain_text(app: Flask, rule: Rule) -> bool:
 
 def _answer_error(statuses: Mapping[type[Exception], int], error: Exception) -> ResponseReturnValue:
     """Nothing escapes as a stack trace."""
-    place = current_app.extensions["place_of"](request.method, request.path)
+    match = current_app.extensions["match_route"](request.method, request.path)
     trace = tracing.current.get()
-    status, headers, body = problems.answer(error, statuses, place, trace.request_id if trace else None)
+    status, headers, body = problems.answer(error, statuses, match, trace.request_id if trace else None)
     return Response(body, status, headers)
 
 
@@ -180,13 +181,13 @@ def _finish(response: Response) -> Response:
 
 
 def finish(
-    answer: Answer, place: Place, method: str, trace: tracing.Trace, counts: ratelimit.Counts, started: float
+    answer: Answer, match: RouteMatch, method: str, trace: tracing.Trace, counts: ratelimit.Counts, started: float
 ) -> Answer:
-    """The answer with what every answer carries, measured: what `_finish` does for those that Flask gives."""
+    """Add the common headers and measure: what `_finish` does for Flask's own responses."""
     length = ("Content-Length", str(len(answer.body)))
     headers = [*answer.headers, length, *_common_headers(trace), *ratelimit.headers(counts)]
     with tracing.resumed(trace):
-        measure(place.service, method, place.route, place.path, answer.status, time.perf_counter() - started)
+        measure(match.service, method, match.route, match.path, answer.status, time.perf_counter() - started)
     return Answer(answer.status, headers, b"" if method == "HEAD" else answer.body)
 
 
@@ -210,7 +211,7 @@ def _meters(service: str, method: str, route: str, status: int) -> tuple[Counter
 
 
 def _operations(engine: Engine) -> Blueprint:
-    """Endpoints for whoever runs the service; the ingress keeps them inside."""
+    """Endpoints for operators; the ingress does not publish them."""
     blueprint = Blueprint("operations", __name__)
 
     @blueprint.get("/health/live")
@@ -238,7 +239,7 @@ def _operations(engine: Engine) -> Blueprint:
 
 
 def _once(name: str, make: Callable[[Sequence[Flask]], Any]) -> Any:
-    """Made for the first who asks: it is the same for all, and not cheap."""
+    """Made for the first request: it is the same for all, and not cheap."""
     if name not in current_app.extensions:
         current_app.extensions[name] = make([current_app])
     return current_app.extensions[name]

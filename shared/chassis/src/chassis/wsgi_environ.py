@@ -54,6 +54,6 @@ def environ(scope: Mapping[str, Any], body: bytes) -> Environ:
 
 
 def _path(target: bytes) -> bytes:
-    """Of a whole address, which a request may name as well as a path."""
+    """The path of the target, which may be a whole address."""
     _scheme, found, rest = target.partition(b"://")
     return b"/" + rest.partition(b"/")[2] if found and not target.startswith(b"/") else target

@@ -1,4 +1,4 @@
-"""The decision table, made by asking the rule: `python -m control_rules.document > docs/decision-table.md`.
+"""The decision table, made by calling the rule: `python -m control_rules.document > docs/decision-table.md`.
 
 Every line below is a case with its words; what is decided about it is never written by hand.
 """
@@ -44,7 +44,7 @@ CANCEL = Command(CommandType.CANCEL)
 class Case:
     situation: str
     facts: Facts
-    asked: str = "CREATE BUY 10 at market"
+    described: str = "CREATE BUY 10 at market"
     command: Command = MARKET_BUY
     now: datetime = NOON
 
@@ -52,7 +52,9 @@ class Case:
         decision = evaluate(self.facts, self.command, self.now)
         last = decision.checks[-1]
         codes = ", ".join(f"`{refusal.code}`" for refusal in decision.refusals) or "-"
-        return f"| {self.situation} | {self.asked} | `{last.control}` {last.outcome} | {decision.decision} | {codes} |"
+        return (
+            f"| {self.situation} | {self.described} | `{last.control}` {last.outcome} | {decision.decision} | {codes} |"
+        )
 
 
 def _switches() -> Iterator[Case]:
@@ -115,15 +117,15 @@ def _limits() -> Iterator[Case]:
         replace(MARKET_BUY, quantity=Decimal("10.1")),
     )
     notional = {"symbol_limits": Limits(1, max_notional=Decimal(1000))}
-    for known, words in ((OPEN, "reference price 100"), (blind, "reference price not known")):
-        facts = replace(known, **notional)  # type: ignore[arg-type]
+    for market, words in ((OPEN, "reference price 100"), (blind, "reference price not known")):
+        facts = replace(market, **notional)  # type: ignore[arg-type]
         yield Case(f"max_notional 1000, {words}", facts)
         yield Case(f"max_notional 1000, {words}", facts, "CREATE BUY 10 at limit 101", LIMIT_BUY)
         low = replace(SELL, quantity=Decimal(11), limit_price=Decimal(1))
         yield Case(f"max_notional 1000, {words}", facts, "CREATE SELL 11 at limit 1", low)
     collar = {"symbol_limits": Limits(1, price_collar_bps=100)}
-    for known, words in ((OPEN, "reference price 100"), (blind, "reference price not known")):
-        facts = replace(known, **collar)  # type: ignore[arg-type]
+    for market, words in ((OPEN, "reference price 100"), (blind, "reference price not known")):
+        facts = replace(market, **collar)  # type: ignore[arg-type]
         yield Case(f"price_collar_bps 100, {words}", facts)
         for price in ("99", "101", "101.01"):
             command = replace(MARKET_BUY, limit_price=Decimal(price))
@@ -149,7 +151,7 @@ HEAD = """# Decision table of the controls
 Made by `python -m control_rules.document` from the rule itself; a test fails when this file and the rule differ.
 
 - CANCEL always passes. CREATE and REPLACE are judged alike, on paper as on live accounts.
-- Every control that is set gives a check, and every refusal is told, not only the first.
+- Every control that is set gives a check, and every refusal is reported, not only the first.
 - PASSED and REFUSED speak for themselves. NOT_APPLICABLE: the control has nothing to say about this command.
 - NOT_EVALUATED: the control is set, but a fact that it needs is not known. What was not evaluated does not pass: the
   command is refused with the control's usual code, and the message names the missing fact. REDUCING without a known
@@ -160,7 +162,7 @@ Made by `python -m control_rules.document` from the rule itself; a test fails wh
 def document() -> str:
     lines = [HEAD]
     for title, cases in PARTS:
-        lines += [f"\n## {title}\n", "| when | asked | check | decision | codes |", "|---|---|---|---|---|"]
+        lines += [f"\n## {title}\n", "| when | command | check | decision | codes |", "|---|---|---|---|---|"]
         lines += [case.line() for case in cases()]
     return "\n".join(lines) + "\n"
 

@@ -34,7 +34,7 @@ _EXACTLY = Context(prec=100)
 
 
 class _Finding(NamedTuple):
-    """What one control says. Without a code it does not refuse."""
+    """The result of one control. Without a code it does not refuse."""
 
     control: str
     version: int
@@ -46,28 +46,34 @@ class _Finding(NamedTuple):
     def check(self) -> Check:
         return Check(self.control, self.version, self.outcome)
 
+    @property
+    def not_applicable(self) -> "_Finding":
+        return _Finding(self.control, self.version, Outcome.NOT_APPLICABLE)
 
-class _Says(NamedTuple):
-    """A finding without the name of its control."""
+
+class _Result(NamedTuple):
+    """A finding before it has the name of its control."""
 
     outcome: Outcome
     code: RefusalCode | None = None
     message: str = ""
 
 
-_PASSED = _Says(Outcome.PASSED)
-_NOT_APPLICABLE = _Says(Outcome.NOT_APPLICABLE)
+_PASSED = _Result(Outcome.PASSED)
+_NOT_APPLICABLE = _Result(Outcome.NOT_APPLICABLE)
 
 
 def evaluate(facts: Facts, command: Command, now: datetime) -> Decision:
-    """Whether the command may pass at this moment, and everything that speaks against it."""
+    """Whether the command may pass at this moment, and every reason to refuse it."""
     findings = list(_findings(facts, command, now))
     if command.type is CommandType.CANCEL:
-        findings = [_Finding(one.control, one.version, Outcome.NOT_APPLICABLE) for one in findings]
-    refusals = tuple(Refusal(one.code, one.control, one.version, one.message) for one in findings if one.code)
+        findings = [finding.not_applicable for finding in findings]
+    refusals = tuple(
+        Refusal(finding.code, finding.control, finding.version, finding.message) for finding in findings if finding.code
+    )
     return Decision(
         Verdict.REFUSED if refusals else Verdict.ALLOWED,
-        tuple(one.check for one in findings),
+        tuple(finding.check for finding in findings),
         refusals,
     )
 
@@ -90,21 +96,21 @@ def _findings(facts: Facts, command: Command, now: datetime) -> Iterator[_Findin
         yield from _limits("symbol_limits", facts.symbol_limits, facts.symbol_orders, facts, command)
 
 
-def _refused(code: RefusalCode, message: str) -> _Says:
-    return _Says(Outcome.REFUSED, code, message)
+def _refused(code: RefusalCode, message: str) -> _Result:
+    return _Result(Outcome.REFUSED, code, message)
 
 
-def _unknown(code: RefusalCode, fact: str) -> _Says:
-    return _Says(Outcome.NOT_EVALUATED, code, f"This control cannot be evaluated: the {fact} is not known.")
+def _unknown(code: RefusalCode, fact: str) -> _Result:
+    return _Result(Outcome.NOT_EVALUATED, code, f"This control cannot be evaluated: the {fact} is not known.")
 
 
-def _account(facts: Facts) -> _Says:
+def _account(facts: Facts) -> _Result:
     if facts.account_disabled:
         return _refused(RefusalCode.ACCOUNT_DISABLED, "The account is disabled.")
     return _PASSED
 
 
-def _switch(switch: Switch, of: str, facts: Facts, command: Command) -> _Says:
+def _switch(switch: Switch, of: str, facts: Facts, command: Command) -> _Result:
     if switch.trading_state is TradingState.HALTED:
         return _refused(RefusalCode.TRADING_HALTED, _because(f"Trading of the {of} is halted", switch.reason))
     if switch.trading_state is TradingState.REDUCING:
@@ -112,7 +118,7 @@ def _switch(switch: Switch, of: str, facts: Facts, command: Command) -> _Says:
     return _PASSED
 
 
-def _reducing(switch: Switch, of: str, facts: Facts, command: Command) -> _Says:
+def _reducing(switch: Switch, of: str, facts: Facts, command: Command) -> _Result:
     """Passes only what, together with the other open orders of its side, at most closes the position."""
     if facts.position_quantity is None:
         return _unknown(RefusalCode.TRADING_REDUCING, "position")
@@ -132,14 +138,14 @@ def _because(sentence: str, reason: str | None) -> str:
     return f"{sentence}: {reason}" if reason else f"{sentence}."
 
 
-def _manual(facts: Facts, command: Command) -> _Says:
+def _manual(facts: Facts, command: Command) -> _Result:
     control = facts.symbol_manual
     if control and control.manually_disabled:
         return _refused(RefusalCode.SYMBOL_DISABLED, _because(f"{command.symbol} is disabled", control.manual_reason))
     return _PASSED
 
 
-def _time(facts: Facts, now: datetime) -> _Says:
+def _time(facts: Facts, now: datetime) -> _Result:
     if facts.symbol_time is None or not facts.symbol_time.window.is_set:
         return _NOT_APPLICABLE
     window = facts.symbol_time.window
@@ -156,8 +162,8 @@ def _time(facts: Facts, now: datetime) -> _Says:
 
 
 def _limits(control: str, limits: Limits, orders: OrderCounts, facts: Facts, command: Command) -> Iterator[_Finding]:
-    def finding(name: str, says: _Says) -> _Finding:
-        return _Finding(f"{control}.{name}", limits.version, *says)
+    def finding(name: str, result: _Result) -> _Finding:
+        return _Finding(f"{control}.{name}", limits.version, *result)
 
     if limits.max_quantity is not None:
         yield finding("max_quantity", _quantity(limits.max_quantity, command))
@@ -171,13 +177,13 @@ def _limits(control: str, limits: Limits, orders: OrderCounts, facts: Facts, com
         yield finding("max_orders_per_day", _rate(limits.max_orders_per_day, orders.last_day, "day"))
 
 
-def _quantity(most: Decimal, command: Command) -> _Says:
+def _quantity(most: Decimal, command: Command) -> _Result:
     if command.quantity <= most:
         return _PASSED
     return _refused(RefusalCode.QUANTITY_ABOVE_LIMIT, f"The quantity {command.quantity:f} is above {most:f}.")
 
 
-def _notional(most: Decimal, facts: Facts, command: Command) -> _Says:
+def _notional(most: Decimal, facts: Facts, command: Command) -> _Result:
     price = _price_to_expect(facts, command)
     if price is None:
         return _unknown(RefusalCode.NOTIONAL_ABOVE_LIMIT, "reference price")
@@ -187,7 +193,7 @@ def _notional(most: Decimal, facts: Facts, command: Command) -> _Says:
 
 
 def _price_to_expect(facts: Facts, command: Command) -> Decimal | None:
-    """The highest price the order may well trade at; None if that cannot be told.
+    """The highest price the order may well trade at; None if it cannot be known.
 
     Only the limit of a BUY is a ceiling. A SELL with a limit, or a stop, may trade at the market's price instead, so
     without that price nothing is known of it, however low the price that the order names.
@@ -200,7 +206,7 @@ def _price_to_expect(facts: Facts, command: Command) -> Decimal | None:
     return max([facts.reference_price, *named])
 
 
-def _collar(bps: int, facts: Facts, command: Command) -> _Says:
+def _collar(bps: int, facts: Facts, command: Command) -> _Result:
     """Every price that the order names is judged; a market order names none."""
     prices = [price for price in (command.limit_price, command.stop_price) if price is not None]
     if not prices:
@@ -218,7 +224,7 @@ def _collar(bps: int, facts: Facts, command: Command) -> _Says:
     return _PASSED
 
 
-def _rate(most: int, before: int | None, period: str) -> _Says:
+def _rate(most: int, before: int | None, period: str) -> _Result:
     if before is None:
         return _unknown(RefusalCode.ORDER_RATE_ABOVE_LIMIT, f"number of orders in the last {period}")
     if before < most:

@@ -127,7 +127,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Command:
-    """What is asked for. Of a REPLACE, `quantity` is the new total and `filled_quantity` what is filled of it.
+    """What is to be done. Of a REPLACE, `quantity` is the new total and `filled_quantity` what is filled of it.
 
     A CANCEL needs nothing but its type.
     """
@@ -156,7 +156,7 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True)
 class Decision:
-    """ALLOWED or REFUSED, every control that was looked at, and every reason to refuse."""
+    """ALLOWED or REFUSED, every control that was checked, and every reason to refuse."""
 
     decision: Verdict
     checks: tuple[Check, ...]

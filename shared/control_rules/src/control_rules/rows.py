@@ -6,7 +6,7 @@ from typing import Any
 from control_rules.facts import Facts, Limits, ManualControl, OrderCounts, Switch, TimeControl, TradingState
 
 ACCOUNT_COLUMNS = ("time_zone", "account_disabled", "account_version")
-"""The account's own; everyone who asks must have them."""
+"""The account's own; every query must select them."""
 
 RULES_COLUMNS = (
     "organization_trading_state",
@@ -46,7 +46,7 @@ ORDER_COLUMNS = (
     "open_quantity",
     "reference_price",
 )
-"""What the asker adds; a column that is absent or NULL is a fact that is not known."""
+"""What the caller adds; a column that is absent or NULL is a fact that is not known."""
 
 
 def facts_from_row(row: Mapping[str, Any]) -> Facts:

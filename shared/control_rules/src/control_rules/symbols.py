@@ -8,7 +8,7 @@ _SYMBOL = re.compile(SYMBOL_PATTERN, re.ASCII)
 
 def normalized_symbol(text: str) -> str | None:
     """The symbol trimmed of spaces and upper-cased, or None if it is not one."""
-    # Asked first: upper() turns some foreign letters into plain ones, and strip() without an argument eats controls.
+    # Checked first: upper() turns some foreign letters into plain ones, and strip() without an argument eats controls.
     if not text.isascii():
         return None
     symbol = text.strip(" ").upper()

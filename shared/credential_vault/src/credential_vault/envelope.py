@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from chassis import sealing
-from credential_vault.place import Place, Secret
 from credential_vault.protocol import Refused
+from credential_vault.secret import Secret, SecretPath
 
 _KEY_ID_CHARACTERS = 16
 
 
 class BrokenSeal(Refused):
-    """The bytes were altered, belong to another place or version, or were sealed under another key."""
+    """The bytes were altered, belong to another path, or were sealed under another key."""
 
 
 class UnknownKey(Refused):
@@ -51,32 +51,32 @@ class Keyring:
         """A key for another use, made from the current key-encryption key and never equal to it."""
         return hmac.new(self._keys[self.current_id], f"tip-vault derive {purpose}".encode(), hashlib.sha256).digest()
 
-    def seal(self, purpose: str, place: Place, secret: Secret) -> Envelope:
+    def seal(self, purpose: str, path: SecretPath, secret: Secret) -> Envelope:
         data_key = sealing.new_key()
-        ciphertext = sealing.seal(data_key, secret.to_bytes(), place.binding(purpose))
-        return Envelope(self.current_id, self._wrap(data_key, purpose, place), ciphertext)
+        ciphertext = sealing.seal(data_key, secret.to_bytes(), path.binding(purpose))
+        return Envelope(self.current_id, self._wrap(data_key, purpose, path), ciphertext)
 
-    def open(self, purpose: str, place: Place, envelope: Envelope) -> Secret:
-        data_key = self._unwrap(purpose, place, envelope)
-        return Secret.from_bytes(_unseal(data_key, envelope.ciphertext, place.binding(purpose)))
+    def open(self, purpose: str, path: SecretPath, envelope: Envelope) -> Secret:
+        data_key = self._unwrap(purpose, path, envelope)
+        return Secret.from_bytes(_unseal(data_key, envelope.ciphertext, path.binding(purpose)))
 
-    def rewrap(self, purpose: str, place: Place, envelope: Envelope) -> Envelope:
+    def rewrap(self, purpose: str, path: SecretPath, envelope: Envelope) -> Envelope:
         """The same secret under the current key-encryption key."""
-        data_key = self._unwrap(purpose, place, envelope)
-        return Envelope(self.current_id, self._wrap(data_key, purpose, place), envelope.ciphertext)
+        data_key = self._unwrap(purpose, path, envelope)
+        return Envelope(self.current_id, self._wrap(data_key, purpose, path), envelope.ciphertext)
 
-    def _wrap(self, data_key: bytes, purpose: str, place: Place) -> bytes:
-        return sealing.seal(self._keys[self.current_id], data_key, place.binding(f"{purpose} key"))
+    def _wrap(self, data_key: bytes, purpose: str, path: SecretPath) -> bytes:
+        return sealing.seal(self._keys[self.current_id], data_key, path.binding(f"{purpose} key"))
 
-    def _unwrap(self, purpose: str, place: Place, envelope: Envelope) -> bytes:
+    def _unwrap(self, purpose: str, path: SecretPath, envelope: Envelope) -> bytes:
         key = self._keys.get(envelope.key_id)
         if key is None:
             raise UnknownKey
-        return _unseal(key, envelope.wrapped_key, place.binding(f"{purpose} key"))
+        return _unseal(key, envelope.wrapped_key, path.binding(f"{purpose} key"))
 
 
 def key_id(key: bytes) -> str:
-    """A name for a key that tells nothing about it."""
+    """A name for a key that reveals nothing about it."""
     return hashlib.sha256(b"tip-vault key id " + key).hexdigest()[:_KEY_ID_CHARACTERS]
 
 

@@ -9,8 +9,8 @@ import requests
 from hvac import exceptions
 
 from credential_vault.envelope import BrokenSeal
-from credential_vault.place import Place, Secret
 from credential_vault.protocol import Destroyed, Missing, Refused, Unavailable
+from credential_vault.secret import Secret, SecretPath
 
 TIMEOUT_S = 1.5  # several calls must fit into the five seconds of a claim
 _DOWN = (
@@ -28,7 +28,7 @@ _DOWN = (
 class Hashicorp:
     """The `Vault` over KV version 2; the token's policy needs create, read and update on its paths.
 
-    `token` is asked before every use, so that whatever renews it (an agent's file, say) is heard.
+    `token` is called before every use, so that a renewed token (in an agent's file, say) takes effect.
     """
 
     def __init__(
@@ -37,40 +37,40 @@ class Hashicorp:
         self._client = hvac.Client(url=address, timeout=TIMEOUT_S)
         self._token, self._mount, self._prefix = token, mount, prefix
 
-    def put(self, place: Place, secret: Secret) -> None:
-        written = self._create(place, {"place": _described(place), "secret": secret.reveal()})
-        if not written and not self.get(place).matches(secret):
-            raise Refused("the place holds another secret")
+    def put(self, path: SecretPath, secret: Secret) -> None:
+        written = self._create(path, {"path": _described(path), "secret": secret.reveal()})
+        if not written and not self.get(path).matches(secret):
+            raise Refused("the path holds another secret")
 
-    def get(self, place: Place) -> Secret:
-        data = self._read(place)
+    def get(self, path: SecretPath) -> Secret:
+        data = self._read(path)
         if data is None or data.get("destroyed"):
             raise Destroyed
-        if data.get("place") != _described(place):
+        if data.get("path") != _described(path):
             raise BrokenSeal
         return Secret(data["secret"])
 
-    def destroy(self, place: Place) -> None:
-        # A version that was never written gets a tombstone first: a late worker's write must find the place taken.
-        self._create(place, {"destroyed": True})
+    def destroy(self, path: SecretPath) -> None:
+        # A version that was never written gets a tombstone first: a late worker's write must find the path taken.
+        self._create(path, {"destroyed": True})
         with self._speaking() as kv:
-            kv.destroy_secret_versions(path=self._path(place), versions=[1], mount_point=self._mount)
+            kv.destroy_secret_versions(path=self._kv_path(path), versions=[1], mount_point=self._mount)
 
-    def _create(self, place: Place, data: dict[str, Any]) -> bool:
+    def _create(self, path: SecretPath, data: dict[str, Any]) -> bool:
         """Write if nothing is or ever was there; whether it was written."""
         try:
             with self._speaking() as kv:
-                kv.create_or_update_secret(self._path(place), data, cas=0, mount_point=self._mount)
+                kv.create_or_update_secret(self._kv_path(path), data, cas=0, mount_point=self._mount)
         except _AlreadyThere:
             return False
         return True
 
-    def _read(self, place: Place) -> dict[str, Any] | None:
+    def _read(self, path: SecretPath) -> dict[str, Any] | None:
         """What is there, None when it was destroyed."""
         with self._speaking() as kv:
             try:
                 found = kv.read_secret_version(
-                    self._path(place), mount_point=self._mount, raise_on_deleted_version=True
+                    self._kv_path(path), mount_point=self._mount, raise_on_deleted_version=True
                 )
             except exceptions.InvalidPath as absent:
                 if _was_destroyed(absent.json):
@@ -79,8 +79,8 @@ class Hashicorp:
         data: dict[str, Any] = found["data"]["data"]
         return data
 
-    def _path(self, place: Place) -> str:
-        return f"{self._prefix}/{place.credential_id}/{place.version}"
+    def _kv_path(self, path: SecretPath) -> str:
+        return f"{self._prefix}/{path.credential_id}/{path.version}"
 
     @contextmanager
     def _speaking(self) -> Iterator[Any]:
@@ -110,8 +110,8 @@ class _AlreadyThere(Exception):
     """The check-and-set found something."""
 
 
-def _described(place: Place) -> str:
-    return place.binding("hashicorp").decode()
+def _described(path: SecretPath) -> str:
+    return path.binding("hashicorp").decode()
 
 
 def _was_destroyed(answer: Any) -> bool:

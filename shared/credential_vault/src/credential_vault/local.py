@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from credential_vault.envelope import Envelope, Keyring
-from credential_vault.place import Place, Secret
 from credential_vault.protocol import Destroyed, Refused
+from credential_vault.secret import Secret, SecretPath
 
 PURPOSE = "vault"
 
@@ -13,17 +13,17 @@ PURPOSE = "vault"
 class Objects(Protocol):
     """Where the envelopes are: the only part that knows about a database.
 
-    All three may raise Unavailable. `None` in place of an envelope marks a place as destroyed.
+    All three may raise Unavailable. `None` in place of an envelope marks a path as destroyed.
     """
 
-    def load(self, place: Place) -> Envelope | None:
+    def load(self, path: SecretPath) -> Envelope | None:
         """What is kept there; raises Missing when nothing was ever there."""
 
-    def save(self, place: Place, envelope: Envelope) -> bool:
-        """Keep it if the place is new; False if something is or was there."""
+    def save(self, path: SecretPath, envelope: Envelope) -> bool:
+        """Keep it if the path is new; False if something is or was there."""
 
-    def destroy(self, place: Place) -> None:
-        """Forget what is there and close the place."""
+    def destroy(self, path: SecretPath) -> None:
+        """Forget what is there and close the path."""
 
 
 @dataclass(frozen=True)
@@ -33,20 +33,20 @@ class Local:
     keyring: Keyring
     objects: Objects
 
-    def put(self, place: Place, secret: Secret) -> None:
-        saved = self.objects.save(place, self.keyring.seal(PURPOSE, place, secret))
-        if not saved and not self.get(place).matches(secret):
-            raise Refused("the place holds another secret")
+    def put(self, path: SecretPath, secret: Secret) -> None:
+        saved = self.objects.save(path, self.keyring.seal(PURPOSE, path, secret))
+        if not saved and not self.get(path).matches(secret):
+            raise Refused("the path holds another secret")
 
-    def get(self, place: Place) -> Secret:
-        return open_object(self.keyring, place, self.objects.load(place))
+    def get(self, path: SecretPath) -> Secret:
+        return open_object(self.keyring, path, self.objects.load(path))
 
-    def destroy(self, place: Place) -> None:
-        self.objects.destroy(place)
+    def destroy(self, path: SecretPath) -> None:
+        self.objects.destroy(path)
 
 
-def open_object(keyring: Keyring, place: Place, envelope: Envelope | None) -> Secret:
+def open_object(keyring: Keyring, path: SecretPath, envelope: Envelope | None) -> Secret:
     """The secret in an object of the local vault, wherever the object was read."""
     if envelope is None:
         raise Destroyed
-    return keyring.open(PURPOSE, place, envelope)
+    return keyring.open(PURPOSE, path, envelope)

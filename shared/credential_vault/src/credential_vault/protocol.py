@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from credential_vault.place import Place, Secret
+from credential_vault.secret import Secret, SecretPath
 
 
 class Unavailable(Exception):
@@ -18,17 +18,17 @@ class Missing(Refused):
 
 
 class Destroyed(Refused):
-    """The object was destroyed; nothing will ever be at this place again."""
+    """The object was destroyed; nothing will ever be at this path again."""
 
 
 class Vault(Protocol):
     """Every method may be repeated: the second time changes nothing."""
 
-    def put(self, place: Place, secret: Secret) -> None:
-        """Keep the secret. Refused when the place holds another one, Destroyed when it was destroyed."""
+    def put(self, path: SecretPath, secret: Secret) -> None:
+        """Keep the secret. Refused when the path holds another one, Destroyed when it was destroyed."""
 
-    def get(self, place: Place) -> Secret:
-        """The secret at this place, or Missing, Destroyed, BrokenSeal."""
+    def get(self, path: SecretPath) -> Secret:
+        """The secret at this path, or Missing, Destroyed, BrokenSeal."""
 
-    def destroy(self, place: Place) -> None:
-        """Remove what is there, if anything, for ever: also a worker that comes late finds the place closed."""
+    def destroy(self, path: SecretPath) -> None:
+        """Remove what is there, if anything, for ever: also a worker that comes late finds the path closed."""

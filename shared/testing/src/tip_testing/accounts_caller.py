@@ -1,4 +1,4 @@
-"""Calling accounts, running its relay by hand and looking behind it, from a test."""
+"""Calling accounts, running its relay by hand and reading its tables, from a test."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +10,11 @@ from werkzeug.test import TestResponse
 
 from accounts import usecases
 from chassis.outbox.relay import Relay
+from credential_vault import Envelope, SecretPath, open_object
 from tip_testing.outbox import make_due
 
 SECRET = {"key_id": "PK0123456789", "secret_key": "correct-horse-battery-staple"}  # for tests - opens nothing # nosec B105
+NEWER = {"key_id": "PK2", "secret_key": "a-newer-secret"}  # for tests - opens nothing # nosec B105
 
 
 @dataclass(frozen=True)
@@ -67,3 +69,23 @@ def events(deps: usecases.Deps, account_id: str) -> list[Any]:
     statement = text("SELECT * FROM accounts.outbox WHERE payload ->> 'account_id' = :id ORDER BY id")
     with deps.engine.connect() as tx:
         return list(tx.execute(statement, {"id": account_id}))
+
+
+def credential_path(credential: dict[str, Any]) -> str:
+    return f"/v1/accounts/{credential['account_id']}/credentials/{credential['id']}"
+
+
+def secret_path(credential: dict[str, Any], version: int = 1) -> SecretPath:
+    organization_id, account_id, credential_id = (
+        UUID(credential[key]) for key in ("organization_id", "account_id", "id")
+    )
+    return SecretPath(organization_id, account_id, credential_id, version)
+
+
+def opened_secret(deps: usecases.Deps, credential_id: str) -> dict[str, str]:
+    """The secret as an executor would read it: the published view and the key-encryption key, no service."""
+    with deps.engine.connect() as tx:
+        row = tx.execute(text("SELECT * FROM accounts_api.credential WHERE id = :id"), {"id": credential_id}).one()
+    path = SecretPath(row.organization_id, row.account_id, row.id, row.vault_version)
+    envelope = Envelope(row.key_id, bytes(row.wrapped_key), bytes(row.ciphertext))
+    return open_object(deps.keyring, path, envelope).reveal()

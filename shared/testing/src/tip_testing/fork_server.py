@@ -1,7 +1,7 @@
 """Starts copies of one module without importing it anew: `python -m tip_testing.fork_server MODULE DESCRIPTOR`.
 
 Most of the processor time of a process under test goes into its imports. This server has them done and forks for each
-order; it imports nothing but that module, so its copies have what `python -m MODULE` would have, and no more.
+request; it imports nothing but that module, so its copies have what `python -m MODULE` would have, and no more.
 """
 
 import gc
@@ -21,7 +21,7 @@ from tip_local.child import die_with
 
 
 @dataclass(frozen=True)
-class Order:
+class ForkRequest:
     arguments: list[str]
     environment: dict[str, str]
     log: str
@@ -35,9 +35,9 @@ def main(module: str, descriptor: int) -> None:
         sys.exit(f"{module} starts a thread when it is imported, so it cannot be forked")
     gc.freeze()  # what is shared with the copies is not written to
     channel = socket.socket(fileno=descriptor)
-    order = serve(channel)
+    request = serve(channel)
     channel.close()
-    become(module, code, order)
+    become(module, code, request)
 
 
 def _code_of(module: str) -> str:
@@ -46,23 +46,23 @@ def _code_of(module: str) -> str:
     return f"{module}.__main__" if spec and spec.submodule_search_locations else module
 
 
-def serve(channel: socket.socket) -> Order:
-    """Answers orders and questions until the other side ends; returns in the copies alone."""
+def serve(channel: socket.socket) -> ForkRequest:
+    """Serves requests to fork and to poll until the other side ends; returns in the copies alone."""
     ended: dict[int, int] = {}
     with channel.makefile("rw", encoding="utf-8") as lines:
         for line in lines:
-            request = json.loads(line)
-            if "poll" in request:
-                answer = _exit_code(request["poll"], ended)
+            received = json.loads(line)
+            if "poll" in received:
+                answer = _exit_code(received["poll"], ended)
             elif (answer := os.fork()) == 0:
-                return Order(**request)
+                return ForkRequest(**received)
             lines.write(json.dumps(answer) + "\n")
             lines.flush()
     os._exit(0)  # and the copies with us: see `die_with`
 
 
 def _exit_code(pid: int, ended: dict[int, int]) -> int | None:
-    """None while it runs. Only here is it collected, so that its number means nothing else before it was asked for."""
+    """None while it runs. It is reaped only here, so that its pid is not given to another process before."""
     if pid not in ended:
         found, status = os.waitpid(pid, os.WNOHANG)
         if not found:
@@ -71,24 +71,24 @@ def _exit_code(pid: int, ended: dict[int, int]) -> int | None:
     return ended[pid]
 
 
-def become(module: str, code: str, order: Order) -> NoReturn:
+def become(module: str, code: str, request: ForkRequest) -> NoReturn:
     """Run the module as `python -m` would, with exactly this environment."""
     die_with(os.getppid(), signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.clear()
-    os.environ.update(order.environment)
-    _redirect(order.log)
+    os.environ.update(request.environment)
+    _redirect(request.log)
     importlib.reload(importlib.import_module("chassis.crashpoints"))  # it reads its variables when it is imported
     del sys.modules[code]
-    sys.argv = [module, *order.arguments]
+    sys.argv = [module, *request.arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
     sys.exit(0)
 
 
 def _redirect(log: str) -> None:
     nothing, file = os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    for descriptor, place in ((nothing, 0), (file, 1), (file, 2)):
-        os.dup2(descriptor, place)
+    for source, standard in ((nothing, 0), (file, 1), (file, 2)):
+        os.dup2(source, standard)
     os.close(nothing)
     os.close(file)
 

@@ -37,9 +37,9 @@ class ForkServer:
         self._lock = threading.Lock()
         atexit.register(self.close)
 
-    def ask(self, request: Mapping[str, Any]) -> Any:
+    def request(self, body: Mapping[str, Any]) -> Any:
         with self._lock:
-            self._lines.write(json.dumps(request) + "\n")
+            self._lines.write(json.dumps(body) + "\n")
             self._lines.flush()
             return json.loads(self._lines.readline())
 
@@ -57,11 +57,11 @@ class ForkedProcess:
 
     def __init__(self, module: str, arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
         self._server = server_of(module)
-        order = {"arguments": list(arguments), "environment": dict(environment), "log": str(log)}
-        self.pid = int(self._server.ask(order))
+        body = {"arguments": list(arguments), "environment": dict(environment), "log": str(log)}
+        self.pid = int(self._server.request(body))
 
     def poll(self) -> int | None:
-        code: int | None = self._server.ask({"poll": self.pid})
+        code: int | None = self._server.request({"poll": self.pid})
         return code
 
     def wait(self, timeout: float) -> int:

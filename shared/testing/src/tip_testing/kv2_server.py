@@ -23,7 +23,7 @@ class Kv2Server:
         self.refuse: set[str] = set()
         self.open = threading.Event()
         self.open.set()
-        self.asked = threading.Event()
+        self.received = threading.Event()
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -47,7 +47,7 @@ class Kv2Server:
         self._thread.join()
 
     def handle(self, request: BaseHTTPRequestHandler, body: dict[str, Any] | None) -> None:
-        self.asked.set()
+        self.received.set()
         self.open.wait()
         status, answer = self._answer(request.path, request.headers.get("X-Vault-Token"), body)
         raw = json.dumps(answer).encode()

@@ -1,15 +1,15 @@
-"""Looking at a service's outbox, and moving its clock, from a test."""
+"""Claiming, completing and reading a service's outbox, and moving its clock, from a test."""
 
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import text
 
-from chassis.outbox import Event, Outbox
+from chassis.outbox import Claim, Event, Outbox
 from chassis.outbox.relay import Routes
 from chassis.queues import Publisher
 from chassis.worker.main import Prepared
@@ -48,6 +48,17 @@ def append(outbox: Outbox, *event_types: str, key: str | None = None) -> list[in
             outbox.append(tx, Event(event_type, {}, ordering_key=key))
         found = tx.execute(_sql(outbox, "SELECT id FROM {outbox} WHERE id > :id ORDER BY id"), {"id": before})
         return list(found.scalars())
+
+
+def claim(outbox: Outbox, batch: int = 100) -> Claim:
+    with outbox.engine.begin() as tx:
+        return outbox.claim(tx, batch)
+
+
+def complete(outbox: Outbox, held: Claim, ids: Sequence[int] | None = None) -> list[int]:
+    """Complete these rows of the claim, or all; the ids of those that are completed by it."""
+    with outbox.engine.begin() as tx:
+        return sorted(outbox.complete(tx, held, [row.id for row in held.rows] if ids is None else ids))
 
 
 def rows(outbox: Outbox) -> list[Any]:

@@ -66,7 +66,7 @@ class Platform:
 
     @contextmanager
     def admin(self) -> Iterator[Connection]:
-        """A connection that may do anything and commits at once, for looking behind the scenes."""
+        """A connection that may do anything and commits at once, for reading and changing what no service may."""
         engine = create_engine(db.with_driver(self.admin_url), poolclass=NullPool, isolation_level="AUTOCOMMIT")
         with engine.connect() as connection:
             yield connection

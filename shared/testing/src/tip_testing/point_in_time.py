@@ -52,7 +52,7 @@ class ArchivingPostgres(EmbeddedPostgres):
 
     def mark(self, point: str) -> None:
         """Name the present moment, so that `restore` can go back to it."""
-        self._ask("SELECT pg_create_restore_point(%s)", point)
+        self._query("SELECT pg_create_restore_point(%s)", point)
 
     def restore(self, point: str, *, pause: bool = False) -> None:
         """Replace the cluster by the base backup, recovered up to the point; at the same address.
@@ -77,7 +77,7 @@ class ArchivingPostgres(EmbeddedPostgres):
             raise Fault(f"postgres did not recover to {point}")
 
     def promote(self) -> None:
-        self._ask("SELECT pg_promote()")
+        self._query("SELECT pg_promote()")
 
     def put_files_back(self, copy: Path) -> None:
         """Replace the data directory by a copy that was made of it while the server was stopped."""
@@ -87,12 +87,12 @@ class ArchivingPostgres(EmbeddedPostgres):
         self.start()
 
     def _is_paused(self) -> bool:
-        return self._ask("SELECT pg_get_wal_replay_pause_state()") == [("paused",)]
+        return self._query("SELECT pg_get_wal_replay_pause_state()") == [("paused",)]
 
     def _is_promoted(self) -> bool:
-        return self._ask("SELECT pg_is_in_recovery()") == [(False,)]
+        return self._query("SELECT pg_is_in_recovery()") == [(False,)]
 
-    def _ask(self, statement: str, *values: str) -> list[tuple[object, ...]]:
+    def _query(self, statement: str, *values: str) -> list[tuple[object, ...]]:
         with closing(psycopg2.connect(self.url)) as connection:
             cursor = connection.cursor()
             cursor.execute(statement, values)

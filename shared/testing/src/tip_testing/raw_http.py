@@ -57,7 +57,7 @@ def _received(connection: socket.socket) -> bytes:
         return b""
 
 
-def ask(port: int, sent: bytes) -> Answer:
+def request(port: int, sent: bytes) -> Answer:
     """The answer to these bytes on a connection of their own."""
     with opened(port) as connection:
         connection.sendall(sent)
@@ -73,11 +73,11 @@ def is_closed(connection: socket.socket) -> bool:
 
 
 def trickle(connection: socket.socket, begin: bytes, drop: bytes, every_s: float = 0.1) -> Answer | None:
-    """What the server says to a caller that begins so and then sends a drop at a time, without end."""
+    """What the server answers a caller that begins so and then sends a drop at a time, without end."""
     connection.sendall(begin)
     for _ in range(int(PATIENCE_S / every_s)):
         if select.select([connection], [], [], every_s)[0]:
             return read_answer(connection)
-        with suppress(ConnectionError):  # ended in this moment: what was said before can still be read
+        with suppress(ConnectionError):  # ended in this moment: what was answered before can still be read
             connection.sendall(drop)
     raise AssertionError("the server still listens")

@@ -1,4 +1,4 @@
-"""Real servers for every test suite, started once per session and only when a test asks for them.
+"""Real servers for every test suite, started once per session and only when a test needs them.
 
 TIP_TEST_POSTGRES_URL and TIP_TEST_REDIS_URL name existing servers to use instead (Postgres as a superuser).
 """
@@ -82,7 +82,7 @@ def postgres_server(server_directory: Path) -> Iterator[PostgresServer]:
         return
     with EmbeddedPostgres(server_directory / "postgres", fast=True) as server:
         yield PostgresServer(server.url, server)
-    shutil.rmtree(server.directory, ignore_errors=True)  # not always the folder we asked for: see rootless
+    shutil.rmtree(server.directory, ignore_errors=True)  # not always the folder we named: see rootless
 
 
 @pytest.fixture(scope="session")

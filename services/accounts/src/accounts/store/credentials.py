@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Select, case, delete, func, insert, select, t
 from accounts import model
 from accounts.store.accounts import Position
 from accounts.store.tables import account, credential, sealed_secret
-from credential_vault import Envelope, Place
+from credential_vault import Envelope, SecretPath
 
 _SHOWN = (
     credential.c.id,
@@ -68,13 +68,13 @@ def revoke_credential(tx: Connection, credential_id: UUID) -> int:
     return version
 
 
-def put_sealed(tx: Connection, place: Place, envelope: Envelope) -> None:
+def put_sealed(tx: Connection, path: SecretPath, envelope: Envelope) -> None:
     """Keep a request's secret for the worker, in place of any earlier one that the worker has not come to yet."""
-    forget_sealed(tx, place.credential_id, through=place.version)
+    forget_sealed(tx, path.credential_id, through=path.version)
     values = {
-        "credential_id": place.credential_id,
-        "version": place.version,
-        "organization_id": place.organization_id,
+        "credential_id": path.credential_id,
+        "version": path.version,
+        "organization_id": path.organization_id,
         "key_id": envelope.key_id,
         "wrapped_key": envelope.wrapped_key,
         "ciphertext": envelope.ciphertext,

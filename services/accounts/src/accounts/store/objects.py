@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from accounts.store.tables import account, credential, sealed_secret, vault_object
 from chassis.worker.outage import outage_as
-from credential_vault import Envelope, Missing, Place, Unavailable
+from credential_vault import Envelope, Missing, SecretPath, Unavailable
 
 _GONE = {"key_id": None, "wrapped_key": None, "ciphertext": None, "destroyed_at": func.now()}
 
@@ -20,20 +20,20 @@ class VaultObjects:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def load(self, place: Place) -> Envelope | None:
+    def load(self, path: SecretPath) -> Envelope | None:
         with self._transaction() as tx:
-            row = tx.execute(select(vault_object).where(*_at(vault_object, place))).one_or_none()
+            row = tx.execute(select(vault_object).where(*_at(vault_object, path))).one_or_none()
         if row is None:
             raise Missing
         return None if row.destroyed_at else Envelope(row.key_id, bytes(row.wrapped_key), bytes(row.ciphertext))
 
-    def save(self, place: Place, envelope: Envelope) -> bool:
-        values = {**_key(place), **_columns(envelope)}
+    def save(self, path: SecretPath, envelope: Envelope) -> bool:
+        values = {**_key(path), **_columns(envelope)}
         with self._transaction() as tx:
             return tx.execute(upsert(vault_object).values(values).on_conflict_do_nothing()).rowcount == 1
 
-    def destroy(self, place: Place) -> None:
-        closed = upsert(vault_object).values(**_key(place), **_GONE)
+    def destroy(self, path: SecretPath) -> None:
+        closed = upsert(vault_object).values(**_key(path), **_GONE)
         with self._transaction() as tx:
             tx.execute(closed.on_conflict_do_update(index_elements=["credential_id", "version"], set_=_GONE))
 
@@ -44,9 +44,9 @@ class VaultObjects:
 
 
 def under_other_keys(
-    tx: Connection, table: Table, current_key_id: str, after: Place | None, batch: int
-) -> list[tuple[Place, Envelope]]:
-    """Envelopes that are not under this key, by place, locked: whoever uses one is waited for and not passed over."""
+    tx: Connection, table: Table, current_key_id: str, after: SecretPath | None, batch: int
+) -> list[tuple[SecretPath, Envelope]]:
+    """Envelopes that are not under this key, by path, locked: whoever uses one is waited for and not passed over."""
     at = (table.c.credential_id, table.c.version)
     wanted = (
         select(account.c.organization_id, credential.c.account_id, table)
@@ -58,15 +58,15 @@ def under_other_keys(
         wanted = wanted.where(tuple_(*at) > tuple_(after.credential_id, after.version))
     return [
         (
-            Place(row.organization_id, row.account_id, row.credential_id, row.version),
+            SecretPath(row.organization_id, row.account_id, row.credential_id, row.version),
             Envelope(row.key_id, bytes(row.wrapped_key), bytes(row.ciphertext)),
         )
         for row in tx.execute(wanted.order_by(*at).limit(batch).with_for_update(of=table))
     ]
 
 
-def replace_envelope(tx: Connection, table: Table, place: Place, envelope: Envelope) -> None:
-    tx.execute(update(table).where(*_at(table, place)).values(_columns(envelope)))
+def replace_envelope(tx: Connection, table: Table, path: SecretPath, envelope: Envelope) -> None:
+    tx.execute(update(table).where(*_at(table, path)).values(_columns(envelope)))
 
 
 def sealed_tables() -> dict[str, Table]:
@@ -74,12 +74,12 @@ def sealed_tables() -> dict[str, Table]:
     return {"vault": vault_object, "request": sealed_secret}
 
 
-def _key(place: Place) -> dict[str, Any]:
-    return {"credential_id": place.credential_id, "version": place.version}
+def _key(path: SecretPath) -> dict[str, Any]:
+    return {"credential_id": path.credential_id, "version": path.version}
 
 
-def _at(table: Table, place: Place) -> list[Any]:
-    return [table.c.credential_id == place.credential_id, table.c.version == place.version]
+def _at(table: Table, path: SecretPath) -> list[Any]:
+    return [table.c.credential_id == path.credential_id, table.c.version == path.version]
 
 
 def _columns(envelope: Envelope) -> dict[str, Any]:

@@ -20,7 +20,7 @@ def create_account(deps: Deps, principal: Principal, new: model.NewAccount) -> m
         store.lock_organization(tx, organization_id)
         account = store.insert_account(tx, uuid4(), organization_id, new)
         model.check_limit(store.count_accounts(tx, organization_id), deps.most_accounts)
-        _tell(deps, tx, model.ACCOUNT_CREATED, account)
+        _append_account_event(deps, tx, model.ACCOUNT_CREATED, account)
     return account
 
 
@@ -44,7 +44,7 @@ def change_account(
         model.check_version(expected, account.version)
         if model.really_changed(account, changes):
             account = store.update_account(tx, account_id, changes)
-            _tell(deps, tx, model.ACCOUNT_UPDATED, account)
+            _append_account_event(deps, tx, model.ACCOUNT_UPDATED, account)
     return account
 
 
@@ -67,7 +67,7 @@ def delete_account(deps: Deps, principal: Principal, account_id: UUID, expected:
         for credential in store.list_credentials(tx, account_id, None, None):
             revoke(deps, tx, account, credential.id)
         account = store.update_account(tx, account_id, {"deleted_at": func.now()})
-        _tell(deps, tx, model.ACCOUNT_DELETED, account)
+        _append_account_event(deps, tx, model.ACCOUNT_DELETED, account)
 
 
 def visible(tx: Connection, principal: Principal, account_id: UUID, *, lock: bool = False) -> model.Account:
@@ -87,10 +87,10 @@ def organization_of(principal: Principal) -> UUID:
 
 def revoke(deps: Deps, tx: Connection, account: model.Account, credential_id: UUID) -> None:
     version = store.revoke_credential(tx, credential_id)
-    tell_credential(deps, tx, model.CREDENTIAL_DELETED, account, credential_id, version)
+    append_credential_event(deps, tx, model.CREDENTIAL_DELETED, account, credential_id, version)
 
 
-def tell_credential(
+def append_credential_event(
     deps: Deps, tx: Connection, event_type: str, account: model.Account, credential_id: UUID, version: int
 ) -> None:
     payload = {
@@ -103,7 +103,7 @@ def tell_credential(
     deps.outbox.append(tx, Event(event_type, payload, ordering_key=str(credential_id)))
 
 
-def _tell(deps: Deps, tx: Connection, event_type: str, account: model.Account) -> None:
+def _append_account_event(deps: Deps, tx: Connection, event_type: str, account: model.Account) -> None:
     payload = {
         "organization_id": str(account.organization_id),
         "account_id": str(account.id),

@@ -5,10 +5,10 @@ from uuid import UUID, uuid4
 from sqlalchemy import Connection
 
 from accounts import model, store
-from accounts.usecases.accounts import revoke, tell_credential, visible
+from accounts.usecases.accounts import append_credential_event, revoke, visible
 from accounts.usecases.deps import Deps
 from chassis.principals import Principal
-from credential_vault import Place, Secret
+from credential_vault import Secret, SecretPath
 
 REQUEST = "request"  # a secret sealed for this purpose does not open as an object of the vault
 
@@ -21,7 +21,7 @@ def add_credential(deps: Deps, principal: Principal, account_id: UUID, label: st
         store.insert_credential(tx, credential_id, account, label, fingerprint)
         model.check_limit(store.count_credentials(tx, account_id), deps.most_credentials)
         _seal(deps, tx, account, credential_id, 1, secret)
-        tell_credential(deps, tx, model.CREDENTIAL_CREATED, account, credential_id, 1)
+        append_credential_event(deps, tx, model.CREDENTIAL_CREATED, account, credential_id, 1)
         return _found(tx, account_id, credential_id)
 
 
@@ -49,7 +49,7 @@ def rotate_secret(
         model.check_version(expected, credential.version)
         store.renew_credential(tx, credential_id, deps.fingerprint(account.organization_id, secret))
         _seal(deps, tx, account, credential_id, credential.version + 1, secret)
-        tell_credential(deps, tx, model.CREDENTIAL_UPDATED, account, credential_id, credential.version + 1)
+        append_credential_event(deps, tx, model.CREDENTIAL_UPDATED, account, credential_id, credential.version + 1)
         return _found(tx, account_id, credential_id)
 
 
@@ -66,8 +66,8 @@ def delete_credential(
 def _seal(
     deps: Deps, tx: Connection, account: model.Account, credential_id: UUID, version: int, secret: Secret
 ) -> None:
-    place = Place(account.organization_id, account.id, credential_id, version)
-    store.put_sealed(tx, place, deps.keyring.seal(REQUEST, place, secret))
+    path = SecretPath(account.organization_id, account.id, credential_id, version)
+    store.put_sealed(tx, path, deps.keyring.seal(REQUEST, path, secret))
 
 
 def _found(tx: Connection, account_id: UUID, credential_id: UUID, *, lock: bool = False) -> model.Credential:

@@ -1,6 +1,6 @@
 """Bringing the vault in line with the credentials.
 
-Nothing here remembers how far it came: each step looks at what is so, and may be done again after a crash anywhere.
+No progress is stored: each step reads the present state, and may be repeated after a crash anywhere.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from accounts.usecases.credentials import REQUEST
 from accounts.usecases.deps import Deps
 from chassis import crashpoints
 from chassis.feed import FeedEvent
-from credential_vault import Envelope, Place, Refused
+from credential_vault import Envelope, Refused, SecretPath
 
 REWRAP_BATCH = 100
 
@@ -52,25 +52,26 @@ def rewrap(deps: Deps) -> model.Rewrapped:
 def _rewrap_once(deps: Deps) -> tuple[int, list[model.Unopened]]:
     count, left = 0, []
     for purpose, table in store.sealed_tables().items():
-        after: Place | None = None
+        after: SecretPath | None = None
         while True:
             with deps.engine.begin() as tx:
                 found = store.under_other_keys(tx, table, deps.keyring.current_id, after, REWRAP_BATCH)
-                unopened = [one for place, envelope in found if (one := _renew(deps, tx, purpose, place, envelope))]
+                failures = [_renew(deps, tx, purpose, path, envelope) for path, envelope in found]
             if not found:
                 break
             after = found[-1][0]
+            unopened = [failure for failure in failures if failure]
             count += len(found) - len(unopened)
             left += unopened
     return count, left
 
 
-def _renew(deps: Deps, tx: Connection, purpose: str, place: Place, envelope: Envelope) -> model.Unopened | None:
+def _renew(deps: Deps, tx: Connection, purpose: str, path: SecretPath, envelope: Envelope) -> model.Unopened | None:
     try:
-        renewed = deps.keyring.rewrap(purpose, place, envelope)
+        renewed = deps.keyring.rewrap(purpose, path, envelope)
     except Refused as error:
-        return model.Unopened(place.credential_id, place.version, type(error).__name__)
-    store.replace_envelope(tx, store.sealed_tables()[purpose], place, renewed)
+        return model.Unopened(path.credential_id, path.version, type(error).__name__)
+    store.replace_envelope(tx, store.sealed_tables()[purpose], path, renewed)
     return None
 
 
@@ -80,8 +81,8 @@ def _move(deps: Deps, custody: model.Custody) -> bool:
         sealed = store.find_sealed(tx, custody.credential_id, custody.version)
     if sealed is None:
         return False
-    place = _place(custody, custody.version)
-    deps.vault.put(place, deps.keyring.open(REQUEST, place, sealed))
+    path = _secret_path(custody, custody.version)
+    deps.vault.put(path, deps.keyring.open(REQUEST, path, sealed))
     crashpoints.reach("accounts.after_put")
     with deps.engine.begin() as tx:
         store.record_put(tx, custody.credential_id, custody.version)
@@ -92,7 +93,7 @@ def _move(deps: Deps, custody: model.Custody) -> bool:
 def _destroy(deps: Deps, custody: model.Custody) -> None:
     versions = custody.outdated()
     for version in versions:
-        deps.vault.destroy(_place(custody, version))
+        deps.vault.destroy(_secret_path(custody, version))
     crashpoints.reach("accounts.after_destroy")
     with deps.engine.begin() as tx:
         store.record_destroyed(tx, custody.credential_id, versions[-1])
@@ -103,5 +104,5 @@ def _custody(deps: Deps, credential_id: UUID) -> model.Custody | None:
         return store.custody(tx, credential_id)
 
 
-def _place(custody: model.Custody, version: int) -> Place:
-    return Place(custody.organization_id, custody.account_id, custody.credential_id, version)
+def _secret_path(custody: model.Custody, version: int) -> SecretPath:
+    return SecretPath(custody.organization_id, custody.account_id, custody.credential_id, version)

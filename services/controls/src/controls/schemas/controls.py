@@ -61,8 +61,8 @@ class SymbolTimeControlRequest(Schema):
     def check(self, data: Mapping[str, Any], **_: Any) -> None:
         names = data.get("clear") or []
         twice = {
-            place: refuse("set_and_cleared", "is set and cleared at once").messages
-            for place, name in enumerate(names)
+            index: refuse("set_and_cleared", "is set and cleared at once").messages
+            for index, name in enumerate(names)
             if data.get(name) is not None
         }
         if twice:

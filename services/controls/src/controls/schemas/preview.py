@@ -111,12 +111,12 @@ class PreviewCommand(Schema):
     def check(self, data: Mapping[str, Any], **_: Any) -> None:
         missing = [name for name in NEEDED[CommandType(data["type"])] if name not in data["payload"]]
         if missing:
-            said = refuse("required", "Missing data for required field.").messages
-            raise ValidationError({"payload": dict.fromkeys(missing, said)})
+            errors = refuse("required", "Missing data for required field.").messages
+            raise ValidationError({"payload": dict.fromkeys(missing, errors)})
 
 
 class PreviewFacts(Schema):
-    """What only the asker knows. Absent counts are supposed to be 0; an absent position or price is not known."""
+    """What only the caller knows. Absent counts are supposed to be 0; an absent position or price is not known."""
 
     position_quantity = FreeDecimalText(negative=True, allow_none=True)
     open_quantity = FreeDecimalText()

@@ -12,7 +12,7 @@ class NotDeleted(Exception):
 
 
 class Unconfirmed(Exception):
-    """The provider may or may not have deleted the user; asking again is safe."""
+    """The provider may or may not have deleted the user; a second request is safe."""
 
 
 class Provider(Protocol):

@@ -9,4 +9,4 @@ class LocalProvider:
     vouches: bool = False
 
     def delete_user(self, subject: str) -> None:
-        """Nothing to do elsewhere: marking the row is the deletion."""
+        """Nothing to do: marking the row is the deletion."""

@@ -29,7 +29,7 @@ class OidcProvider:
 
     def delete_user(self, subject: str) -> None:
         if subject in (".", ".."):
-            raise NotDeleted("as a part of a path this would lead elsewhere")
+            raise NotDeleted("as a part of a path this would name another resource")
         url = self.delete_url.replace("{subject}", quote(subject, safe=""))
         authorization = self._authorization()
         try:

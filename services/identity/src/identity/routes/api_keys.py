@@ -38,7 +38,7 @@ def list_keys() -> ResponseReturnValue:
     return page(
         ("api-keys", str(organization_id)),
         lambda after, limit: usecases.list_keys(deps(), organization_id, after, limit),
-        lambda each: (each.created_at, each.id),
+        lambda key: (key.created_at, key.id),
         schemas.ApiKey,
     )
 

@@ -1,4 +1,4 @@
-"""What a credential is worth."""
+"""What a credential may do."""
 
 from typing import cast
 

@@ -57,19 +57,19 @@ def name_in_path(value: str) -> str:
 def page(
     about: tuple[str, ...],
     read: Callable[[tuple[datetime, Any] | None, int], Sequence[Item]],
-    place: Callable[[Item], tuple[datetime, object]],
+    position_of: Callable[[Item], tuple[datetime, object]],
     schema: type[Schema],
     to_id: Callable[[str], Any] = UUID,
 ) -> ResponseReturnValue:
     """One page of a list in order of creation, and the cursor of the next."""
     limit = page_size(request.args.get("limit"))
-    known = cast("cursors.Cursors", current_app.extensions["cursors"])
-    position = known.read(about, request.args.get("next_cursor"))
+    codec = cast("cursors.Cursors", current_app.extensions["cursors"])
+    position = codec.read(about, request.args.get("next_cursor"))
     after = (datetime.fromisoformat(position[0]), to_id(position[1])) if position else None
     found = read(after, limit + 1)
     shown, more = found[:limit], len(found) > limit
     cursor = None
     if more:
-        created_at, last_id = place(shown[-1])
-        cursor = known.write(about, [created_at.isoformat(), str(last_id)])
+        created_at, last_id = position_of(shown[-1])
+        cursor = codec.write(about, [created_at.isoformat(), str(last_id)])
     return jsonify(data=schema(many=True).dump(shown), next_cursor=cursor)

@@ -25,7 +25,7 @@ def list_entitlements(organization_id: UUID) -> ResponseReturnValue:
     return page(
         ("entitlements", str(organization_id)),
         lambda after, limit: usecases.list_entitlements(deps(), organization_id, after, limit),
-        lambda each: (each.created_at, each.name),
+        lambda entitlement: (entitlement.created_at, entitlement.name),
         schemas.Entitlement,
         to_id=str,
     )

@@ -26,7 +26,7 @@ def list_members(organization_id: UUID) -> ResponseReturnValue:
     return page(
         ("memberships", str(organization_id)),
         lambda after, limit: usecases.list_members(deps(), caller(), organization_id, after, limit),
-        lambda each: (each.created_at, each.user_id),
+        lambda member: (member.created_at, member.user_id),
         schemas.Member,
     )
 

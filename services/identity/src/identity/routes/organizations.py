@@ -1,4 +1,4 @@
-"""Organizations. Operators (service accounts) run them; users look at their own."""
+"""Organizations. Operators (service accounts) run them; users read their own."""
 
 from uuid import UUID
 
@@ -45,7 +45,7 @@ def list_organizations() -> ResponseReturnValue:
     return page(
         ("organizations",),
         lambda after, limit: usecases.list_organizations(deps(), after, limit),
-        lambda each: (each.created_at, each.id),
+        lambda organization: (organization.created_at, organization.id),
         schemas.Organization,
     )
 

@@ -36,7 +36,7 @@ def list_service_accounts() -> ResponseReturnValue:
     return page(
         ("service-accounts",),
         lambda after, limit: usecases.list_service_accounts(deps(), after, limit),
-        lambda each: (each.created_at, each.client_id),
+        lambda account: (account.created_at, account.client_id),
         schemas.ServiceAccount,
         to_id=str,
     )

@@ -16,20 +16,20 @@ def add(tx: Connection, new_id: UUID, provider: str, external_id: str, name: str
     """The new organization; None if the provider's id is taken."""
     values = {"id": new_id, "provider": provider, "external_id": external_id, "name": name}
     added = upsert(organization).values(values).on_conflict_do_nothing().returning(organization)
-    return _one(tx, added)
+    return _find(tx, added)
 
 
 def find(tx: Connection, organization_id: UUID) -> model.Organization | None:
-    return _one(tx, select(organization).where(organization.c.id == organization_id))
+    return _find(tx, select(organization).where(organization.c.id == organization_id))
 
 
 def lock(tx: Connection, organization_id: UUID) -> model.Organization | None:
     """The organization, with nobody else changing it or its members until the transaction ends."""
-    return _one(tx, select(organization).where(organization.c.id == organization_id).with_for_update())
+    return _find(tx, select(organization).where(organization.c.id == organization_id).with_for_update())
 
 
 def find_by_external_id(tx: Connection, provider: str, external_id: str) -> model.Organization | None:
-    return _one(tx, _with_external_id(provider, external_id))
+    return _find(tx, _with_external_id(provider, external_id))
 
 
 def find_of_member(tx: Connection, provider: str, external_id: str, user_id: UUID) -> model.Organization | None:
@@ -40,19 +40,19 @@ def find_of_member(tx: Connection, provider: str, external_id: str, user_id: UUI
         membership.c.removed_at.is_(None),
     )
     found = _with_external_id(provider, external_id).where(~organization.c.disabled, belongs.exists())
-    return _one(tx, found)
+    return _find(tx, found)
 
 
 def page(tx: Connection, after: tuple[datetime, UUID] | None, limit: int) -> list[model.Organization]:
-    place = tuple_(organization.c.created_at, organization.c.id)
+    position = tuple_(organization.c.created_at, organization.c.id)
     found = select(organization).order_by(organization.c.created_at, organization.c.id).limit(limit)
-    rows = tx.execute(found.where(place > tuple_(*after)) if after else found)
+    rows = tx.execute(found.where(position > tuple_(*after)) if after else found)
     return [_organization(row) for row in rows]
 
 
 def change(tx: Connection, organization_id: UUID, values: Mapping[str, Any]) -> model.Organization | None:
     changed = update(organization).where(organization.c.id == organization_id).values(**values)
-    return _one(tx, changed.returning(organization))
+    return _find(tx, changed.returning(organization))
 
 
 def entitlements(
@@ -95,7 +95,7 @@ def _with_external_id(provider: str, external_id: str) -> Select[Any]:
     return select(organization).where(organization.c.provider == provider, organization.c.external_id == external_id)
 
 
-def _one(tx: Connection, statement: Any) -> model.Organization | None:
+def _find(tx: Connection, statement: Any) -> model.Organization | None:
     row = tx.execute(statement).one_or_none()
     return _organization(row) if row else None
 

@@ -12,10 +12,10 @@ from identity.store.tables import app_user, membership, organization
 
 
 def ensure_user(tx: Connection, new_id: UUID, provider: str, subject: str) -> model.User:
-    """The user, known before or not, with nobody else changing or deleting them until the transaction ends."""
+    """The user, new or not, with nobody else changing or deleting them until the transaction ends."""
     tx.execute(upsert(app_user).values(id=new_id, provider=provider, subject=subject).on_conflict_do_nothing())
-    known = select(app_user).where(app_user.c.provider == provider, app_user.c.subject == subject)
-    return _user(tx.execute(known.with_for_update()).one())
+    wanted = select(app_user).where(app_user.c.provider == provider, app_user.c.subject == subject)
+    return _user(tx.execute(wanted.with_for_update()).one())
 
 
 def page(tx: Connection, organization_id: UUID, after: tuple[datetime, UUID] | None, limit: int) -> list[model.Member]:
@@ -47,7 +47,7 @@ def count(tx: Connection, organization_id: UUID) -> int:
 
 
 def some_admins(tx: Connection, organization_id: UUID) -> list[str]:
-    """Up to two admins by their subjects: enough to tell whether there is more than one."""
+    """Up to two admins by their subjects: enough to know whether there is more than one."""
     found = _members(organization_id).where(membership.c.role == model.ADMIN).limit(2)
     return [row.subject for row in tx.execute(found)]
 
@@ -86,7 +86,7 @@ def put_member(tx: Connection, organization_id: UUID, user_id: UUID, role: str) 
 
 
 def remove_member(tx: Connection, organization_id: UUID, user_id: UUID) -> None:
-    """The row stays, and says no: else the provider's claim could speak again."""
+    """The row stays, marked as removed: otherwise the provider's claim would count again."""
     new = upsert(membership).values(
         organization_id=organization_id, user_id=user_id, role="read_only", removed_at=func.now()
     )
@@ -134,7 +134,7 @@ def take_unfinished_deletion(tx: Connection, abandoned_after: timedelta) -> mode
 
 
 def mark_deleted(tx: Connection, user_id: UUID) -> bool:
-    """Whether it was this call that did it: of many only one is told so."""
+    """Whether this call marked the user: of many calls only one did."""
     alive = (app_user.c.id == user_id) & app_user.c.deleted_at.is_(None)
     marked = tx.execute(update(app_user).where(alive).values(deleted_at=func.now())).rowcount == 1
     tx.execute(

@@ -31,14 +31,14 @@ def validate_key(deps: Deps, key: str) -> model.ApiKey:
 def create_key(
     deps: Deps, organization_id: UUID, new: model.NewApiKey, principal: Principal | None = None
 ) -> tuple[model.ApiKey, str]:
-    """A new key: its record, and the key itself, which is nowhere else and never will be again."""
+    """A new key: its record, and the key itself, which is stored nowhere."""
     _check_grant(principal, new.permissions)
     key = keys.generate(new.environment)
     with deps.outbox.begin() as tx:
         organizations.lock(tx, organization_id)
         record = store.add(tx, uuid4(), organization_id, new, keys.prefix(key), keys.digest(key))
         model.check_limit(store.count(tx, organization_id), deps.limits.api_keys)
-        deps.tell(tx, "api_key.created", record.id, organization_id=organization_id, api_key_id=record.id)
+        deps.append_event(tx, "api_key.created", record.id, organization_id=organization_id, api_key_id=record.id)
     return record, key
 
 
@@ -59,7 +59,7 @@ def change_key(
         before = _found(store.lock(tx, organization_id, key_id))
         _check_grant(principal, model.permissions_given(before, changes))
         changed = _found(store.change(tx, organization_id, key_id, changes))
-        deps.tell(tx, "api_key.updated", key_id, organization_id=organization_id, api_key_id=key_id)
+        deps.append_event(tx, "api_key.updated", key_id, organization_id=organization_id, api_key_id=key_id)
     return changed
 
 
@@ -67,7 +67,7 @@ def delete_key(deps: Deps, organization_id: UUID, key_id: UUID) -> None:
     with deps.outbox.begin() as tx:
         if not store.remove(tx, organization_id, key_id):
             raise model.NotFound
-        deps.tell(tx, "api_key.deleted", key_id, organization_id=organization_id, api_key_id=key_id)
+        deps.append_event(tx, "api_key.deleted", key_id, organization_id=organization_id, api_key_id=key_id)
 
 
 def record_key_uses(deps: Deps, uses: Mapping[UUID, datetime]) -> None:

@@ -1,10 +1,10 @@
 """Deleting a user: at the provider, then here, so that a crash anywhere between is finished by the scheduler.
 
-    begun here -> deleted at the provider -> marked and told here
+    begun here -> deleted at the provider -> marked and published here
 
-Until the mark the user is a user: what only began can be asked for again. Once the provider has deleted, the note of
-the beginning is what the scheduler finds. So only an attempt that found no note may take its own back: an attempt
-before or beside it may have succeeded without an answer.
+Until the mark the user is a user: a deletion that only began can be requested again. Once the provider has deleted, the
+note of the beginning is what the scheduler finds. So only an attempt that found no note may take its own back: an
+attempt before or beside it may have succeeded without an answer.
 """
 
 from datetime import datetime, timedelta
@@ -21,12 +21,12 @@ from identity.usecases.deps import Deps
 log = logs.get(__name__)
 
 # Longer than a provider usually takes. With a slower one the scheduler runs beside the request, which changes nothing:
-# asking twice is safe, only one of them tells, and neither can withdraw what the other has begun.
+# deleting twice is safe, only one of them publishes the event, and neither can withdraw what the other has begun.
 ABANDONED_AFTER = timedelta(seconds=10)
 
 
 def delete_user(deps: Deps, principal: Principal) -> None:
-    """Delete the caller. When the provider certainly has not, it is as if nobody had asked."""
+    """Delete the caller. When the provider certainly has not, nothing changes."""
     user, begun_at = _begin(deps, principal)
     crashpoints.reach("identity.deletion_begun")
     try:
@@ -80,7 +80,9 @@ def _take(deps: Deps, abandoned_after: timedelta) -> model.User | None:
 
 
 def _finish(deps: Deps, user: model.User) -> None:
-    """Mark and tell in one transaction; told once, however many finish it."""
+    """Mark and publish in one transaction; published once, however many finish it."""
     with tenancy.serving_all(), deps.outbox.begin() as tx:
         if store.mark_deleted(tx, user.id):
-            deps.tell(tx, "user.deleted", user.id, user_id=user.id, provider=user.provider, subject=user.subject)
+            deps.append_event(
+                tx, "user.deleted", user.id, user_id=user.id, provider=user.provider, subject=user.subject
+            )

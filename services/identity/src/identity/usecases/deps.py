@@ -1,4 +1,4 @@
-"""What every use case works with, and how it tells others."""
+"""What every use case works with, and how it publishes events."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ class Deps:
     provider: Provider
     limits: model.Limits
 
-    def tell(self, tx: Connection, event_type: str, ordering_key: object, **ids: object) -> None:
-        """Queue an event in the caller's transaction; events about one thing are told in order."""
+    def append_event(self, tx: Connection, event_type: str, ordering_key: object, **ids: object) -> None:
+        """Append an event to the outbox; those with one ordering key are published in order."""
         payload: Mapping[str, Any] = {name: str(value) for name, value in ids.items()}
         self.outbox.append(tx, Event(event_type, payload, ordering_key=str(ordering_key)))
 

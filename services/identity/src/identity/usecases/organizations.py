@@ -22,7 +22,7 @@ def create_organization(
         made = store.add(tx, organization_id or uuid4(), provider, external_id, name)
         if made is None:
             raise model.OrganizationExists
-        deps.tell(tx, "organization.created", made.id, organization_id=made.id)
+        deps.append_event(tx, "organization.created", made.id, organization_id=made.id)
     return made
 
 
@@ -55,7 +55,7 @@ def list_organizations(deps: Deps, after: tuple[datetime, UUID] | None, limit: i
 def change_organization(deps: Deps, organization_id: UUID, changes: Mapping[str, Any]) -> model.Organization:
     with deps.outbox.begin() as tx:
         changed = _found(store.change(tx, organization_id, changes))
-        deps.tell(tx, "organization.updated", organization_id, organization_id=organization_id)
+        deps.append_event(tx, "organization.updated", organization_id, organization_id=organization_id)
     return changed
 
 
@@ -84,7 +84,7 @@ def put_entitlement(
     with deps.outbox.begin() as tx:
         _locked(tx, organization_id)
         put = store.put_entitlement(tx, organization_id, name, expires_at)
-        deps.tell(tx, "entitlement.updated", organization_id, organization_id=organization_id, entitlement=name)
+        deps.append_event(tx, "entitlement.updated", organization_id, organization_id=organization_id, entitlement=name)
     return put
 
 
@@ -93,7 +93,7 @@ def remove_entitlement(deps: Deps, organization_id: UUID, name: str) -> None:
     with deps.outbox.begin() as tx:
         if not store.drop_entitlement(tx, organization_id, name):
             raise model.NotFound
-        deps.tell(tx, "entitlement.deleted", organization_id, organization_id=organization_id, entitlement=name)
+        deps.append_event(tx, "entitlement.deleted", organization_id, organization_id=organization_id, entitlement=name)
 
 
 def _check_name(name: str) -> None:

@@ -14,7 +14,7 @@ from identity.usecases.deps import Deps, see_organization
 
 
 def put_user(deps: Deps, provider: str, subject: str) -> UUID:
-    """Know the provider's user from now on; the user's id here."""
+    """Store the provider's user; the user's id here."""
     with deps.engine.begin() as tx:
         return store.ensure_user(tx, uuid4(), provider, subject).id
 
@@ -44,7 +44,7 @@ def get_member(deps: Deps, principal: Principal, organization_id: UUID, subject:
 
 
 def put_member(deps: Deps, organization: model.Organization, subject: str, role: str) -> UUID:
-    """Make the provider's user a member with this role, knowing them from now on; the user's id here."""
+    """Make the provider's user a member with this role, storing them if they are new; the user's id here."""
     with deps.outbox.begin() as tx:
         return _put(deps, tx, _locked(tx, organization.id), subject, role)[0].user_id
 
@@ -52,7 +52,7 @@ def put_member(deps: Deps, organization: model.Organization, subject: str, role:
 def change_member(
     deps: Deps, principal: Principal | None, organization_id: UUID, subject: str, role: str
 ) -> tuple[model.Member, bool]:
-    """The member as they are now, and whether they are new. Without a principal: the operator's own hand."""
+    """The member as they are now, and whether they are new. Without a principal: done by hand."""
     with deps.outbox.begin() as tx:
         organization = _locked_by_admin(tx, principal, organization_id)
         if role != model.ADMIN:
@@ -61,13 +61,13 @@ def change_member(
 
 
 def remove_member(deps: Deps, principal: Principal | None, organization_id: UUID, subject: str) -> None:
-    """Also for one who is a member by the provider's word only: from now on it does not count here."""
+    """Also for one who is a member by the provider's claim only: it no longer counts here."""
     with deps.outbox.begin() as tx:
         organization = _locked_by_admin(tx, principal, organization_id)
         user_id = _member_id(deps, tx, organization, subject)
         _keep_an_admin(tx, principal, organization_id, subject)
         store.remove_member(tx, organization_id, user_id)
-        deps.tell(tx, "membership.deleted", organization_id, organization_id=organization_id, user_id=user_id)
+        deps.append_event(tx, "membership.deleted", organization_id, organization_id=organization_id, user_id=user_id)
 
 
 def _put(
@@ -90,7 +90,7 @@ def _put(
     is_new = store.put_member(tx, organization.id, user.id, role)
     if is_new:
         model.check_limit(store.count(tx, organization.id), deps.limits.members)
-    deps.tell(tx, "membership.updated", organization.id, organization_id=organization.id, user_id=user.id)
+    deps.append_event(tx, "membership.updated", organization.id, organization_id=organization.id, user_id=user.id)
     return _found(store.member(tx, organization.id, subject)), is_new
 
 
@@ -101,7 +101,7 @@ def _member_id(deps: Deps, tx: Connection, organization: model.Organization, sub
 
 
 def _keep_an_admin(tx: Connection, principal: Principal | None, organization_id: UUID, subject: str) -> None:
-    """Users cannot lock their organization out of itself; the operator's own hand can."""
+    """Users cannot lock their organization out of itself; an operator by hand can."""
     if principal and model.is_last_admin(store.some_admins(tx, organization_id), subject):
         raise model.LastAdmin
 

@@ -15,14 +15,14 @@ from identity.usecases.deps import Deps
 def create_service_account(
     deps: Deps, name: str, scopes: Sequence[str], principal: Principal | None = None
 ) -> tuple[model.ServiceAccount, str]:
-    """A new service account and its secret, which is shown this once. Without a principal: the operator's own hand."""
+    """A new service account and its secret, which is shown this once. Without a principal: made by hand."""
     _check_grant(principal, scopes)
     client_id, secret = f"sa_{secrets.token_hex(12)}", _new_secret()
     with deps.outbox.begin() as tx:
         store.lock_all(tx)
         account = store.add(tx, client_id, name, scopes, keys.digest(secret))
         model.check_limit(store.count(tx), deps.limits.service_accounts)
-        deps.tell(tx, "service_account.created", client_id, client_id=client_id)
+        deps.append_event(tx, "service_account.created", client_id, client_id=client_id)
     return account, secret
 
 
@@ -46,7 +46,7 @@ def change_service_account(
         if dict(changes) != {"disabled": True}:
             _check_grant(principal, changes.get("scopes", before.scopes))
         changed = store.change(tx, client_id, changes)
-        deps.tell(tx, "service_account.updated", client_id, client_id=client_id)
+        deps.append_event(tx, "service_account.updated", client_id, client_id=client_id)
     return changed
 
 
@@ -57,7 +57,7 @@ def rotate_secret(deps: Deps, principal: Principal, client_id: str) -> tuple[mod
         before = _found(store.lock(tx, client_id))
         _check_grant(principal, before.scopes)
         changed = store.change(tx, client_id, {"secret_digest": keys.digest(secret)})
-        deps.tell(tx, "service_account.updated", client_id, client_id=client_id)
+        deps.append_event(tx, "service_account.updated", client_id, client_id=client_id)
     return changed, secret
 
 
@@ -65,7 +65,7 @@ def delete_service_account(deps: Deps, client_id: str) -> None:
     with deps.outbox.begin() as tx:
         if not store.remove(tx, client_id):
             raise model.NotFound
-        deps.tell(tx, "service_account.deleted", client_id, client_id=client_id)
+        deps.append_event(tx, "service_account.deleted", client_id, client_id=client_id)
 
 
 def _check_grant(principal: Principal | None, scopes: Collection[str]) -> None:

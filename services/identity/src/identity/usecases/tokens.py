@@ -18,7 +18,7 @@ _NOBODY = keys.digest("")  # compared with when there is no such client, so that
 
 
 def grant_token(deps: Deps, client_id: str, secret: str, scope: str | None) -> tuple[str, tuple[str, ...]]:
-    """A token for a service account that proves itself, with the scopes asked for or else all it has."""
+    """A token for a service account that proves itself, with the requested scopes or else all it has."""
     with deps.engine.connect() as tx:
         found = service_accounts.find_with_digest(tx, client_id)
     stored, account = found or (_NOBODY, None)

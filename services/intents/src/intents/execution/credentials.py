@@ -169,14 +169,14 @@ class Credentials:
         return KeyPair(f"{row.id}:{row.vault_version}", row.id, self._secret(row))
 
     def _secret(self, row: Any) -> Mapping[str, str]:
-        place = credential_vault.Place(row.organization_id, row.account_id, row.id, row.vault_version)
+        path = credential_vault.SecretPath(row.organization_id, row.account_id, row.id, row.vault_version)
         try:
             if self.remote is not None:
-                return self.remote.get(place).reveal()
+                return self.remote.get(path).reveal()
             if self.keyring is None or row.key_id is None:
                 raise NoCredential
             envelope = credential_vault.Envelope(row.key_id, bytes(row.wrapped_key), bytes(row.ciphertext))
-            return credential_vault.open_object(self.keyring, place, envelope).reveal()
+            return credential_vault.open_object(self.keyring, path, envelope).reveal()
         except credential_vault.Unavailable:
             raise VaultDown from None
         except credential_vault.Refused:

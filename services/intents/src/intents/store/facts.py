@@ -9,7 +9,7 @@ from uuid import UUID
 
 import control_rules
 from chassis import keys, tenancy
-from chassis.access import KeyRow
+from chassis.authentication import KeyRow
 from control_rules.rows import RULES_COLUMNS
 from intents import model
 from intents.store.connections import Row, Statement, Transaction

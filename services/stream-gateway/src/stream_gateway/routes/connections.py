@@ -98,7 +98,7 @@ def _refused(problem: problems.Problem) -> tuple[problems.Answer, tracing.Trace]
     """An answer that no handler gives, and the trace under which it is logged."""
     trace = tracing.Trace.begin()
     log.info("request_refused", status=problem.status, code=problem.code, request_id=trace.request_id)
-    return problems.render(problem, problems.Place("stream-gateway", "unmatched", "/"), trace.request_id), trace
+    return problems.render(problem, problems.RouteMatch("stream-gateway", "unmatched", "/"), trace.request_id), trace
 
 
 def check(request: web.BaseRequest) -> None:

@@ -9,7 +9,7 @@ import grpc
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from chassis import logs, problems
-from chassis.access import Presented
+from chassis.authentication import PresentedCredentials
 from stream_gateway import gateway as gateways
 from stream_gateway.gateway import Gateway
 from stream_gateway.model import BadSubscription
@@ -76,5 +76,5 @@ def _request(data: bytes) -> Request:
     )
 
 
-def _presented(context: Context, gateway: Gateway) -> Presented:
+def _presented(context: Context, gateway: Gateway) -> PresentedCredentials:
     return presented(context.invocation_metadata() or (), address(context), gateway.config.trusted_proxies)

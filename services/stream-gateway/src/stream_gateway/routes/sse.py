@@ -185,8 +185,8 @@ def _refuse_query_of_pages(request: web.Request) -> None:
 
 def _problem(request: web.Request, said: Refusal) -> web.Response:
     problem = problems.Problem(said.status, said.code, said.detail, headers=said.headers)
-    place = problems.Place("stream-gateway", PATH, request.path)
-    answer = problems.render(problem, place, request["trace"].request_id)
+    match = problems.RouteMatch("stream-gateway", PATH, request.path)
+    answer = problems.render(problem, match, request["trace"].request_id)
     response = web.Response(status=answer.status, headers=answer.headers, body=answer.body)
     if said.status == 429:  # whoever has too much must not hold a connection besides
         response.force_close()

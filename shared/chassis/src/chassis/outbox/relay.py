@@ -1,4 +1,4 @@
-"""The relay: takes the outbox to the queues, doing each row's own work on the way.
+"""The relay: does the work of each outbox row, wakes its consumers, and settles it.
 
 Crash-only: whatever a killed relay held is claimed again after five seconds, so handlers are safe to repeat.
 """
@@ -58,7 +58,7 @@ class Relay:
         return self.outbox.engine
 
     def run(self, stop: threading.Event) -> None:
-        """Drain until asked to stop; rest when there is nothing."""
+        """Drain until `stop` is set; wait when there is nothing."""
         listener = NotifyListener(self._engine, self.outbox.schema)
         while not stop.is_set():
             drained = unless_unavailable(f"{self.outbox.schema}-relay", self.drain_once, None)

@@ -2,15 +2,15 @@
 
 # An id is given when a row is written, but others see the row only when it is committed. So whoever appends under an
 # ordering key waits, before the id, for those who did so and have not committed: in one key, ids are in commit order.
-TAKE_TURN = "pg_advisory_xact_lock(hashtextextended('{schema}.outbox_key ' || {key}, 0))"
+LOCK_ORDERING_KEY = "pg_advisory_xact_lock(hashtextextended('{schema}.outbox_key ' || {key}, 0))"
 APPEND = """
-WITH turn AS MATERIALIZED (SELECT {take_turn})
+WITH locked AS MATERIALIZED (SELECT {lock_ordering_key})
 INSERT INTO {schema}.outbox (event_id, event_type, ordering_key, payload, traceparent)
 SELECT :event_id, :event_type, :ordering_key,
        CAST(:payload AS jsonb) || jsonb_build_object(
            'occurred_at', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')),
        :traceparent
-FROM turn
+FROM locked
 """
 
 # A row whose worker died during the last attempt allowed is nobody's: the claim below skips it, so it is failed here.
@@ -80,8 +80,8 @@ WITH overdue AS MATERIALIZED (
 SELECT id, event_id, event_type, ordering_key, payload, traceparent, attempts, created_at FROM claimed
 """
 
-# Settling asks for the token alone: only a row that is being processed has one, and a status here would make Postgres
-# look through an index of open rows instead of going to the ids.
+# Settling filters by the token alone: only a row that is being processed has one, and a status here would make Postgres
+# scan an index of open rows instead of going to the ids.
 # Of one ordering key only what comes before its first open row outside this statement is completed: a worker whose
 # claim was taken back in part would else put the rest into the feed before the part. The rest stays as it is. What the
 # snapshot shows of other rows may be old by the time the own rows are locked, and that does no harm: a row with a lower
@@ -163,7 +163,7 @@ SELECT coalesce(sum(count), 0)::bigint FROM gone
 REDRIVING = "SELECT pg_advisory_xact_lock(hashtextextended('{schema}.outbox_redrive', 0))"
 REDRIVE = """
 WITH given_up AS MATERIALIZED (
-    SELECT *, {take_turn} FROM {schema}.outbox WHERE id = :id AND status = 'failed'
+    SELECT *, {lock_ordering_key} FROM {schema}.outbox WHERE id = :id AND status = 'failed'
 )
 INSERT INTO {schema}.outbox (event_id, event_type, ordering_key, payload, traceparent, redriven_from)
 SELECT :event_id, event_type, ordering_key, payload || jsonb_build_object('event_id', CAST(:event_id AS text)),
@@ -179,9 +179,9 @@ WHERE status = 'failed' ORDER BY id LIMIT :batch
 """
 
 # Nothing is counted by the transaction that queues an event. Completed rows are counted by the worker that completes
-# them. Pending rows are counted when somebody asks, but a backlog only once: `ROLL_UP`, by the relay or by whoever
-# asks, remembers the count of all rows made pending by transactions below a horizon under which none is still running,
-# and the claim counts them off again.
+# them. Pending rows are counted for each report, but a backlog only once: `ROLL_UP`, by the relay or for a report,
+# remembers the count of all rows made pending by transactions below a horizon under which none is still running, and
+# the claim counts them off again.
 HEALTH = """
 WITH fresh AS (
     SELECT event_type, count(*) AS count FROM {schema}.outbox
@@ -221,8 +221,8 @@ SELECT count(*) FROM (
     ORDER BY pending_xid LIMIT :enough) few
 """
 
-# Who completes holds the head for a moment only; if it is longer, a report does without the counting.
-HARDLY_WAIT = "SET LOCAL lock_timeout = '100ms'"
+# Whoever completes rows holds the head for a moment only; if it is longer, a report does without the counting.
+SHORT_LOCK_TIMEOUT = "SET LOCAL lock_timeout = '100ms'"
 # Claims hold this lock shared, so that none is half done while the backlog is counted.
 CLAIMING = "SELECT pg_advisory_xact_lock_shared(hashtextextended('{schema}.outbox_backlog', 0))"
 COUNTING = "SELECT pg_try_advisory_xact_lock(hashtextextended('{schema}.outbox_backlog', 0))"

@@ -21,7 +21,7 @@ log = logs.get(__name__)
 CLAIM_SECONDS = 5  # an older claim means that no worker is running (the specification's number)
 MAX_BACKOFF_SECONDS = 300
 BATCH = 100  # the measured knee: larger batches drain no faster
-BACKLOG = 20_000  # waiting rows that are quickly counted anew whenever somebody asks
+BACKLOG = 20_000  # waiting rows that are quickly counted anew for every report
 COUNTED_AT_ONCE = 100_000  # claims wait meanwhile, for far less than the lock time-out
 
 
@@ -110,7 +110,7 @@ class Outbox:
             "payload": payload | dict(event.payload),
             "traceparent": tracing.traceparent(),
         }
-        tx.execute(self._sql(sql.APPEND, take_turn=self._take_turn(":ordering_key")), values)
+        tx.execute(self._sql(sql.APPEND, lock_ordering_key=self._lock_ordering_key(":ordering_key")), values)
         return event_id
 
     def claim(self, tx: Connection, batch: int = BATCH) -> Claim:
@@ -161,7 +161,7 @@ class Outbox:
         tx.execute(self._sql(sql.REDRIVING))
         if not again and self.copy_of(tx, row_id) is not None:
             return None
-        redrive = self._sql(sql.REDRIVE, take_turn=self._take_turn("ordering_key"))
+        redrive = self._sql(sql.REDRIVE, lock_ordering_key=self._lock_ordering_key("ordering_key"))
         new: int | None = tx.execute(redrive, {"id": row_id, "event_id": uuid4()}).scalar_one_or_none()
         return new
 
@@ -186,13 +186,13 @@ class Outbox:
     def _count_backlog(self) -> None:
         try:
             with self.engine.begin() as tx:
-                tx.execute(self._sql(sql.HARDLY_WAIT))
+                tx.execute(self._sql(sql.SHORT_LOCK_TIMEOUT))
                 self.roll_up(tx)
         except SQLAlchemyError as error:  # the report is right without it, only slower
             log.info("outbox_backlog_not_counted", error=type(error).__name__)
 
     def roll_up(self, tx: Connection) -> bool:
-        """Count a backlog once instead of whenever somebody asks; whether there was one."""
+        """Count a backlog once instead of for every report; whether there was one."""
         if tx.execute(self._sql(sql.FOREIGN_HORIZON)).scalar_one():
             self._forget_backlog(tx)
         if tx.execute(self._sql(sql.UNCOUNTED), {"enough": BACKLOG}).scalar_one() < BACKLOG:
@@ -203,12 +203,12 @@ class Outbox:
         return True
 
     def _forget_backlog(self, tx: Connection) -> None:
-        # Asked again under the lock: somebody may have been faster, and may have counted since.
+        # Checked again under the lock: another process may have been faster, and may have counted since.
         if tx.execute(self._sql(sql.COUNTING)).scalar_one() and tx.execute(self._sql(sql.FOREIGN_HORIZON)).scalar_one():
             tx.execute(self._sql(sql.FORGET_BACKLOG))
 
-    def _take_turn(self, key: str) -> str:
-        return sql.TAKE_TURN.format(schema=self.schema, key=key)
+    def _lock_ordering_key(self, key: str) -> str:
+        return sql.LOCK_ORDERING_KEY.format(schema=self.schema, key=key)
 
     def _limits(self) -> dict[str, Any]:
         return {"claim_seconds": CLAIM_SECONDS, "attempt_limit": self.attempt_limit}

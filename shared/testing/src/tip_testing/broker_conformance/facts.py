@@ -56,7 +56,7 @@ class Conformance(BoundedAnswers):
         by_ours, by_theirs = broker.find(made.client_order_id), broker.order(made.broker_order_id)
         assert by_ours and by_theirs
         assert by_ours.broker_order_id == made.broker_order_id == by_theirs.broker_order_id
-        assert made.client_order_id in {one.client_order_id for one in broker.open_orders()}
+        assert made.client_order_id in {shown.client_order_id for shown in broker.open_orders()}
 
     def test_what_was_never_sent_is_not_there(self, broker: Broker) -> None:
         assert broker.find(new_client_order_id()) is None
@@ -72,8 +72,8 @@ class Conformance(BoundedAnswers):
             assert broker.create(wanted).broker_order_id == made.broker_order_id
         else:
             pytest.skip("this broker does not promise it")
-        same = [one for one in broker.open_orders() if one.client_order_id == wanted.client_order_id]
-        assert [one.broker_order_id for one in same] == [made.broker_order_id]
+        same = [shown for shown in broker.open_orders() if shown.client_order_id == wanted.client_order_id]
+        assert [shown.broker_order_id for shown in same] == [made.broker_order_id]
 
     def test_a_filled_order_shows_its_quantity_price_and_executions(
         self, market: Market, broker: Broker, listener: Listener
@@ -85,15 +85,15 @@ class Conformance(BoundedAnswers):
 
         assert filled.filled_quantity == 3 and filled.average_price is not None and filled.average_price > 0
         eventually(lambda: listener.filled(made.client_order_id) == 3)
-        shown = [one for one in broker.executions(before) if one.broker_order_id == made.broker_order_id]
-        streamed = {one.execution.id for one in listener.of(made.client_order_id) if one.execution}
-        assert {one.id for one in shown} == streamed, "an execution has one id, wherever it is shown"
-        assert sum((one.quantity for one in shown), _ZERO) == 3
+        listed = [fill for fill in broker.executions(before) if fill.broker_order_id == made.broker_order_id]
+        streamed = {update.execution.id for update in listener.of(made.client_order_id) if update.execution}
+        assert {fill.id for fill in listed} == streamed, "an execution has one id, wherever it is shown"
+        assert sum((fill.quantity for fill in listed), _ZERO) == 3
 
     def test_positions_follow_fills(self, market: Market, broker: Broker) -> None:
         self.ended(broker, broker.create(order(market.filling, "3")), OrderStatus.FILLED)
 
-        held = {one.symbol: one.quantity for one in broker.positions()}
+        held = {position.symbol: position.quantity for position in broker.positions()}
         assert held[market.filling] == 3
         assert broker.balance().currency
 
@@ -112,7 +112,7 @@ class Conformance(BoundedAnswers):
         broker.cancel(made.broker_order_id)
 
         assert self.ended(broker, made, OrderStatus.CANCELED).filled_quantity == 0
-        eventually(lambda: [one for one in listener.of(made.client_order_id) if one.order.status == "CANCELED"])
+        eventually(lambda: "CANCELED" in [update.order.status for update in listener.of(made.client_order_id)])
 
     def test_a_cancel_of_an_ended_order_is_refused_or_changes_nothing(self, market: Market, broker: Broker) -> None:
         made = broker.create(order(market.filling))
@@ -194,16 +194,16 @@ class Conformance(BoundedAnswers):
 
         assert broker.find(wanted.client_order_id)
 
-    def test_updates_told_twice_are_one_execution(self, market: Market, broker: Broker, listener: Listener) -> None:
+    def test_updates_sent_twice_are_one_execution(self, market: Market, broker: Broker, listener: Listener) -> None:
         if market.doubling is None:
             pytest.skip("this broker has no symbol for it")
         made = broker.create(order(market.doubling))
         self.ended(broker, made, OrderStatus.FILLED)
 
-        eventually(lambda: len([one for one in listener.of(made.client_order_id) if one.execution]) >= 2)
+        eventually(lambda: len([update for update in listener.of(made.client_order_id) if update.execution]) >= 2)
         assert listener.filled(made.client_order_id) == 10
 
-    def test_a_fill_after_a_cancel_is_told(self, market: Market, broker: Broker, listener: Listener) -> None:
+    def test_a_fill_after_a_cancel_is_reported(self, market: Market, broker: Broker, listener: Listener) -> None:
         if market.late is None:
             pytest.skip("this broker has no symbol for it")
         made = broker.create(order(market.late))
@@ -220,7 +220,7 @@ class Conformance(BoundedAnswers):
         with pytest.raises(CredentialRefused):
             market.stranger.create(order(market.resting))
 
-    def test_whatever_is_done_in_any_order_is_told_and_shown_as_one_story(self, market: Market) -> None:
+    def test_whatever_is_done_in_any_order_updates_and_listings_agree(self, market: Market) -> None:
         run_state_machine_as_test(
             machine(market),
             settings=settings(

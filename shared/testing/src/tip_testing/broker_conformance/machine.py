@@ -22,7 +22,7 @@ from tip_testing.waiting import eventually
 
 
 @dataclass
-class Known:
+class ExpectedOrder:
     """What must be true of an order, from what was done to it."""
 
     order: Order
@@ -38,7 +38,7 @@ def machine(market: Market) -> type[RuleBasedStateMachine]:
 
         def __init__(self) -> None:
             super().__init__()
-            self.known: dict[str, Known] = {}
+            self.expected: dict[str, ExpectedOrder] = {}
             self.listener = Listener(broker)
 
         @rule(target=made, quantity=st.integers(1, 50))
@@ -51,7 +51,7 @@ def machine(market: Market) -> type[RuleBasedStateMachine]:
 
         def _create(self, wanted: NewOrder, may_be: set[OrderStatus]) -> str:
             shown = broker.create(wanted)
-            self.known[wanted.client_order_id] = Known(shown, may_be)
+            self.expected[wanted.client_order_id] = ExpectedOrder(shown, may_be)
             return wanted.client_order_id
 
         @rule(name=made)
@@ -62,28 +62,28 @@ def machine(market: Market) -> type[RuleBasedStateMachine]:
 
         @rule(name=made)
         def cancel(self, name: str) -> None:
-            known = self.known[name]
+            expected = self.expected[name]
             try:
-                broker.cancel(known.order.broker_order_id)
-                known.may_be |= {OrderStatus.CANCELED}
-                if known.order.symbol == market.resting:
-                    known.may_be -= {OrderStatus.PENDING, OrderStatus.WORKING}
+                broker.cancel(expected.order.broker_order_id)
+                expected.may_be |= {OrderStatus.CANCELED}
+                if expected.order.symbol == market.resting:
+                    expected.may_be -= {OrderStatus.PENDING, OrderStatus.WORKING}
             except Refused:
                 assert self._shown(name).status not in OPEN
 
         @rule(target=made, name=made, quantity=st.integers(1, 50))
         def replace(self, name: str, quantity: int) -> Any:
-            known = self.known[name]
+            expected = self.expected[name]
             change = Change(new_client_order_id(), Decimal(quantity), "GTC", Decimal(1))
-            if known.order.kind != "Limit":
+            if expected.order.kind != "Limit":
                 return multiple()
             try:
-                shown = broker.replace(known.order.broker_order_id, change)
+                shown = broker.replace(expected.order.broker_order_id, change)
             except Refused:
                 assert self._shown(name).status not in OPEN and broker.find(change.client_order_id) is None
                 return multiple()
-            known.may_be = {OrderStatus.REPLACED, OrderStatus.PENDING_REPLACE}
-            self.known[change.client_order_id] = Known(shown, set(OPEN))
+            expected.may_be = {OrderStatus.REPLACED, OrderStatus.PENDING_REPLACE}
+            self.expected[change.client_order_id] = ExpectedOrder(shown, set(OPEN))
             return change.client_order_id
 
         def _shown(self, name: str) -> Order:
@@ -92,31 +92,33 @@ def machine(market: Market) -> type[RuleBasedStateMachine]:
             return shown
 
         @invariant()
-        def one_story(self) -> None:
-            open_now = {one.client_order_id: one for one in broker.open_orders()}
-            for name, known in self.known.items():
+        def listings_agree(self) -> None:
+            open_now = {shown.client_order_id for shown in broker.open_orders()}
+            for name, expected in self.expected.items():
                 shown = self._shown(name)
-                assert shown.status in known.may_be, f"{name} is {shown.status}"
-                assert shown.broker_order_id == known.order.broker_order_id
+                assert shown.status in expected.may_be, f"{name} is {shown.status}"
+                assert shown.broker_order_id == expected.order.broker_order_id
                 assert (shown.status in OPEN) == (name in open_now)
                 assert shown.quantity is None or shown.filled_quantity <= shown.quantity
 
         def teardown(self) -> None:
-            for name in self.known:
+            for name in self.expected:
                 shown = self._shown(name)
-                self._filled_as_told(name, shown)
-                self._ends_as_told(name, shown)
+                self._filled_as_reported(name, shown)
+                self._ends_as_reported(name, shown)
             self.listener.close()
 
-        def _filled_as_told(self, name: str, shown: Order) -> None:
+        def _filled_as_reported(self, name: str, shown: Order) -> None:
             eventually(lambda: self.listener.filled(name) == shown.filled_quantity)
 
-        def _ends_as_told(self, name: str, shown: Order) -> None:
-            """The last word of the stream is the state that is shown."""
+        def _ends_as_reported(self, name: str, shown: Order) -> None:
+            """The last update of the stream has the status that is shown."""
 
             def last() -> bool:
                 updates = [
-                    one for one in self.listener.of(name) if one.rejection is not RejectionNotice.CANCEL_REJECTED
+                    update
+                    for update in self.listener.of(name)
+                    if update.rejection is not RejectionNotice.CANCEL_REJECTED
                 ]
                 return bool(updates) and (updates[-1].order.status == shown.status or shown.status in OPEN)
 

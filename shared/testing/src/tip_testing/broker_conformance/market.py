@@ -1,4 +1,4 @@
-"""What the suite needs of a broker under test, and how it listens to it."""
+"""What the suite needs of a broker under test, and a listener to its updates."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ class Market(Protocol):
     silent: str | None
     """Does what is requested and never answers."""
     doubling: str | None
-    """Tells every update twice."""
+    """Sends every update twice."""
     late: str | None
     """Fills an order only after its cancel was taken in."""
     at: Callable[[str], Broker] | None
@@ -58,7 +58,7 @@ def limit(symbol: str, price: str = "1", quantity: str = "10") -> NewOrder:
 
 @dataclass
 class Listener:
-    """Hears an account in a thread, and adds up fills as the platform does: each execution once."""
+    """Listens to an account in a thread, and adds up fills as the platform does: each execution once."""
 
     broker: Broker
     updates: list[OrderUpdate] = field(default_factory=list)
@@ -80,8 +80,8 @@ class Listener:
         return [update for update in self.updates if update.order.client_order_id == client_order_id]
 
     def filled(self, client_order_id: str) -> Decimal:
-        executions = {one.execution.id: one.execution.quantity for one in self.of(client_order_id) if one.execution}
-        return sum(executions.values(), _ZERO)
+        executions = [update.execution for update in self.of(client_order_id) if update.execution]
+        return sum({execution.id: execution.quantity for execution in executions}.values(), _ZERO)
 
     def close(self) -> None:
         """The thread ends by itself a little later."""

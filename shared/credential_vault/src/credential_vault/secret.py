@@ -9,8 +9,8 @@ from uuid import UUID
 
 
 @dataclass(frozen=True)
-class Place:
-    """One version of one credential's secret."""
+class SecretPath:
+    """Where one version of one credential's secret is kept."""
 
     organization_id: UUID
     account_id: UUID
@@ -18,13 +18,13 @@ class Place:
     version: int
 
     def binding(self, purpose: str) -> bytes:
-        """The additional data of everything encrypted for this place; no two places or purposes share it."""
+        """The additional data of everything encrypted for this path; no two paths or purposes share it."""
         parts = (purpose, str(self.organization_id), str(self.account_id), str(self.credential_id), self.version)
         return json.dumps(parts, separators=(",", ":")).encode()
 
 
 class Secret:
-    """A broker's secret, which shows itself only when asked to by name."""
+    """A broker's secret, which shows itself only through `reveal`."""
 
     __slots__ = ("_fields",)
 

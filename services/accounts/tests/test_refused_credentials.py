@@ -1,0 +1,109 @@
+"""Credentials that a broker refuses."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from accounts import usecases, worker
+from chassis import db, queues
+from chassis.config import ServiceConfig
+from chassis.feed import Feed
+from chassis.outbox import Event, Outbox
+from chassis.outbox.relay import Relay
+from chassis.queues import Publisher
+from intents import worker as intents_worker
+from tip_testing.accounts_caller import (
+    NEWER,
+    Caller,
+    credential_path,
+    drain,
+)
+from tip_testing.outbox import consuming
+from tip_testing.platform_plugin import Platform
+
+
+def _append_refused(intents: Outbox, credential: dict[str, Any], version: int) -> None:
+    """As intents do when a broker refuses a credential."""
+    payload = {"account_id": credential["account_id"], "credential_id": credential["id"], "version": version}
+    with intents.begin() as tx:
+        intents.append(tx, Event("intent.accepted", {}))
+        intents.append(tx, Event("credential.invalid", payload))
+
+
+def _publish_refused(intents: Outbox, credential: dict[str, Any], version: int) -> None:
+    _append_refused(intents, credential, version)
+    with intents.engine.begin() as tx:
+        claim = intents.claim(tx)
+        intents.complete(tx, claim, [row.id for row in claim.rows])
+
+
+def _until_invalid(admin: Caller, credential: dict[str, Any]) -> None:
+    deadline = time.monotonic() + 60
+    while admin.get(credential_path(credential)).json["status"] != "invalid":
+        assert time.monotonic() < deadline, "nobody was woken"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def intents(platform: Platform) -> Iterator[Outbox]:
+    engine = db.engine(platform.database_url("intents"), pool_size=2, name="tests")
+    yield Outbox(engine, "intents")
+    engine.dispose()
+
+
+def test_a_credential_that_the_broker_refuses_is_invalid_until_it_is_rotated(
+    admin: Caller, account_id: str, relay: Relay, deps: usecases.Deps, intents: Outbox
+) -> None:
+    feed = Feed(deps.engine, "accounts", "intents")
+    refused, other = admin.credential(account_id), admin.credential(account_id)
+    drain(relay)
+    _publish_refused(intents, refused, 1)
+    feed.drain(usecases.apply_intents_event)
+    seen = [admin.get(credential_path(credential)).json["status"] for credential in (refused, other)]
+
+    admin.call("PUT", f"{credential_path(refused)}/secret", json={"secret": NEWER})
+    drain(relay)
+    seen.append(admin.get(credential_path(refused)).json["status"])
+    _publish_refused(intents, refused, 1)  # late: the version before
+    feed.drain(usecases.apply_intents_event)
+    seen.append(admin.get(credential_path(refused)).json["status"])
+
+    assert seen == ["invalid", "active", "active", "active"]
+
+
+def test_a_refused_credential_wakes_the_consumer(
+    admin: Caller, account_id: str, relay: Relay, platform: Platform, intents: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queues, "POLL_S", 600.0)
+    queue_url = f"{platform.redis_url.rpartition('/')[0]}/7"  # where no other test leaves messages
+    config = ServiceConfig.from_env(platform.environment("accounts", QUEUE_URL=queue_url))
+    intents_relay = Relay(intents, Publisher(queue_url), intents_worker.ROUTES)
+    with consuming(worker.consumer(config, "accounts-consumer"), worker.QUEUE, queue_url):
+        for _ in range(3):
+            credential = admin.credential(account_id)
+            drain(relay)
+            _append_refused(intents, credential, 1)
+            intents_relay.drain_once()
+            _until_invalid(admin, credential)
+
+
+def test_the_consumer_process_marks_a_refused_credential_and_ends_cleanly(
+    admin: Caller, account_id: str, relay: Relay, platform: Platform, intents: Outbox
+) -> None:
+    credential = admin.credential(account_id)
+    drain(relay)
+    environment = {**os.environ, **platform.environment("accounts")}
+    consumer = subprocess.Popen([sys.executable, "-m", "accounts.worker", "consumer"], env=environment)
+    try:
+        _publish_refused(intents, credential, 1)
+        _until_invalid(admin, credential)
+        consumer.terminate()
+        assert consumer.wait(60) == 0
+    finally:
+        consumer.kill()
+        consumer.wait()

@@ -1,0 +1,50 @@
+"""What the routes share."""
+
+from functools import partial
+from typing import Any, cast
+from uuid import UUID
+
+from flask import Blueprint, current_app, g, request, url_for
+from flask.typing import ResponseReturnValue
+from marshmallow import Schema
+
+from chassis import openapi
+from chassis.access import allow
+from chassis.principals import ANY_ROLE, Role, api_key, service_account, user
+from chassis.web import versioned
+from controls import model, usecases
+from controls.paths import Segment
+
+describe = partial(openapi.describe, note=f"The organization needs the `{model.CONTROLS_PREMIUM}` entitlement.")
+bp = Blueprint("controls", __name__)
+bp.record_once(lambda state: state.app.url_map.converters.update(segment=Segment))
+
+ACCOUNT = "/v1/controls/accounts/<uuid:account_id>"
+
+readers = allow(user(*ANY_ROLE), api_key("control:read"), service_account("control:read"))
+editors = allow(user(Role.ADMIN), api_key("control:edit"), service_account("control:write"))
+
+READ_ERRORS = (404, 422)
+WRITE_ERRORS = (404, 412, 413, 415, 422)
+IF_MATCH = {"If-Match": 'The version to change, such as "3"; 412 if it is another by now.'}
+
+
+def deps() -> usecases.Deps:
+    return cast("usecases.Deps", current_app.extensions["deps"])
+
+
+def body(schema: type[Schema], account_id: UUID | None) -> Any:
+    """The request's body, validated only once the caller may use the account."""
+    usecases.admit(deps(), g.principal, account_id)
+    return schema().load(request.get_json())
+
+
+def shown(schema: type[Schema], control: model.Control) -> ResponseReturnValue:
+    return versioned(schema().dump(control), control.version)
+
+
+def stored(
+    schema: type[Schema], control: model.Control, created: bool, endpoint: str, **where: Any
+) -> ResponseReturnValue:
+    location = url_for(endpoint, **where) if created else None
+    return versioned(schema().dump(control), control.version, 201 if created else 200, location)
