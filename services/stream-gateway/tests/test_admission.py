@@ -22,18 +22,9 @@ from tip_local.identity_seed import add_account
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
 
-from .conftest import (
-    Gateway,
-    StartGateway,
-    Writer,
-    bearer,
-    connected,
-    gateway_behind_proxy,
-    key,
-    outcome,
-    run,
-    subscribe,
-)
+from .gateway_process import Gateway, StartGateway, gateway_behind_proxy
+from .log_writer import Writer
+from .subscribers import bearer, connected, key, outcome, run, subscribe
 
 Code = grpc.StatusCode
 

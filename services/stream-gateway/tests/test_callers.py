@@ -12,7 +12,8 @@ from tip_local.identity_seed import add_account
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
 
-from .conftest import Gateway, Metadata, bearer, connected, gateways, key, outcome, run, subscribe
+from .gateway_process import Gateway, gateways
+from .subscribers import Metadata, bearer, connected, key, outcome, run, subscribe
 
 Code = grpc.StatusCode
 HTTP = {

@@ -12,7 +12,7 @@ from grpc_health.v1 import health, health_pb2
 from chassis import http_rules
 from stream_gateway.routes.health import CALLS_PER_ADDRESS, handlers
 
-from .conftest import connected, run
+from .subscribers import connected, run
 
 Code = grpc.StatusCode
 CHECK, WATCH = "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"

@@ -13,19 +13,9 @@ from tip_local.identity_seed import add_account
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
 
-from .conftest import (
-    Gateway,
-    Metadata,
-    StartGateway,
-    Subscriber,
-    Writer,
-    bearer,
-    connected,
-    key,
-    outcome,
-    run,
-    subscribe,
-)
+from .gateway_process import Gateway, StartGateway
+from .log_writer import Writer
+from .subscribers import Metadata, Subscriber, bearer, connected, key, outcome, run, subscribe
 
 Code = grpc.StatusCode
 FAT = {"symbol": "AAPL", "reason": "x" * 3000}

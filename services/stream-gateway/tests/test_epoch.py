@@ -16,8 +16,10 @@ from stream_gateway.model import EpochEnded
 from tip_testing.identity_fixtures import Organization
 from tip_testing.platform_plugin import Platform
 
-from .conftest import Gateway, Writer, connected, key, outcome, run, subscribe
+from .gateway_process import Gateway
+from .log_writer import Writer
 from .sse_client import events, opened
+from .subscribers import connected, key, outcome, run, subscribe
 
 OUT_OF_RANGE = grpc.StatusCode.OUT_OF_RANGE
 

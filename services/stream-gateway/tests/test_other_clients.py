@@ -23,8 +23,10 @@ from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.waiting import eventually
 from trading_proto import trading_pb2
 
-from .conftest import Gateway, StartGateway, Writer, connected, key, run, subscribe
+from .gateway_process import Gateway, StartGateway
+from .log_writer import Writer
 from .sse_client import events, opened
+from .subscribers import connected, key, run, subscribe
 
 ROUTE = "/v1/accounts/{account_id}/events"
 BUF = Path(sys.executable).with_name("buf")

@@ -13,8 +13,10 @@ from tip_testing.identity_fixtures import Organization
 from tip_testing.platform_plugin import Platform
 from tip_testing.waiting import eventually_async
 
-from .conftest import Gateway, StartGateway, Writer, connected, gateway_behind_proxy, key, outcome, run, subscribe
+from .gateway_process import Gateway, StartGateway, gateway_behind_proxy
+from .log_writer import Writer
 from .proxy import Proxy
+from .subscribers import connected, key, outcome, run, subscribe
 
 Code = grpc.StatusCode
 Away = Callable[[Proxy], None]

@@ -26,19 +26,9 @@ from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
 from tip_testing.waiting import eventually_async
 
-from .conftest import (
-    ALL_TYPES,
-    Gateway,
-    Metadata,
-    StartGateway,
-    Writer,
-    bearer,
-    connected,
-    gateway_behind_proxy,
-    key,
-    run,
-    subscribe,
-)
+from .gateway_process import Gateway, StartGateway, gateway_behind_proxy
+from .log_writer import Writer
+from .subscribers import ALL_TYPES, Metadata, bearer, connected, key, run, subscribe
 
 Code = grpc.StatusCode
 DISABLE_KEY = "UPDATE identity.api_key SET disabled = true WHERE prefix = :prefix"

@@ -17,7 +17,9 @@ from tip_testing.platform_plugin import Platform, migrate
 from tip_testing.point_in_time import ArchivingPostgres
 from tip_testing.servers_plugin import ValkeyServer
 
-from .conftest import Gateway, Subscriber, Writer, connected, gateways, key, outcome, run, subscribe
+from .gateway_process import Gateway, gateways
+from .log_writer import Writer
+from .subscribers import Subscriber, connected, key, outcome, run, subscribe
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -20,8 +20,10 @@ import grpc
 from tip_testing.identity_fixtures import Organization
 from trading_proto import trading_pb2
 
-from .conftest import ALL_TYPES, Gateway, Metadata, StartGateway, Writer, connected, key, run, subscribe
+from .gateway_process import Gateway, StartGateway
+from .log_writer import Writer
 from .proxy import Proxy
+from .subscribers import ALL_TYPES, Metadata, connected, key, run, subscribe
 
 SUBSCRIBERS = int(os.environ.get("TIP_SEAM_SUBSCRIBERS", "10"))
 DISCONNECTS = int(os.environ.get("TIP_SEAM_DISCONNECTS", "50"))

@@ -12,20 +12,9 @@ from tip_testing.identity_fixtures import Organization
 from tip_testing.platform_plugin import Platform
 from trading_proto import trading_pb2
 
-from .conftest import (
-    ALL_TYPES,
-    BROKER_ORDER,
-    Gateway,
-    StartGateway,
-    Subscriber,
-    Writer,
-    connected,
-    gateway_behind_proxy,
-    key,
-    outcome,
-    run,
-    subscribe,
-)
+from .gateway_process import Gateway, StartGateway, gateway_behind_proxy
+from .log_writer import Writer
+from .subscribers import ALL_TYPES, BROKER_ORDER, Subscriber, connected, key, outcome, run, subscribe
 
 
 def test_what_happens_is_delivered_at_once_with_every_field(
