@@ -144,12 +144,8 @@ def tenants(on: Stage) -> list[Tenant]:
     return made
 
 
-def _url(on: Stage, role: str) -> str:
-    return on.environment["DATABASE_URL"].replace("tip_intents_web", f"tip_{role}")
-
-
 def _scoped(on: Stage) -> dict[str, str]:
-    return {f"{service.upper()}_DATABASE_URL": _url(on, migrations.web_name(service)) for service in WEB_SERVICES}
+    return {f"{service.upper()}_DATABASE_URL": on.url_of(migrations.web_name(service)) for service in WEB_SERVICES}
 
 
 def fill(on: Stage, tenant: Tenant) -> None:

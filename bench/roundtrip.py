@@ -17,7 +17,7 @@ import grpc
 import requests
 
 from bench.harness import Ratio, report
-from bench.roundtrip_throughput import QUICK, running, throughput
+from bench.roundtrip_throughput import QUICK, throughput
 from bench.submit_stage import Stage, stage
 from tip_local.processes import free_port
 from tip_testing.commands import create
@@ -29,10 +29,9 @@ OPERATOR = {"Authorization": f"Bearer {OPERATOR_TOKEN}"}
 
 
 @contextmanager
-def dispatcher(on: Stage) -> Iterator[str]:
+def gateway(on: Stage) -> Iterator[str]:
     port = str(free_port())
-    url = on.environment["DATABASE_URL"].replace("tip_intents:", "tip_stream_gateway:")
-    with running(on, ["-m", "stream_gateway"], DATABASE_URL=url, PORT=port, EVENTS_PORT="0", LOG_LEVEL="warning"):
+    with on.running(["-m", "stream_gateway"], "stream_gateway", PORT=port, EVENTS_PORT="0", LOG_LEVEL="warning"):
         yield f"127.0.0.1:{port}"
 
 
@@ -99,17 +98,16 @@ def idle(on: Stage) -> list[Ratio]:
     port = free_port()
     broker = f"http://127.0.0.1:{port}"
     with (
-        running(
-            on,
+        on.running(
             ["-m", "paper_broker"],
             PAPER_BROKER_PORT=str(port),
             PAPER_BROKER_DATA=":memory:",
             PAPER_BROKER_OPERATOR_TOKEN=OPERATOR_TOKEN,
         ),
-        running(on, ["-m", "intents.worker", "executor"], PAPER_BROKER_URL=broker),
-        running(on, ["-m", "intents.worker", "reconciler"], PAPER_BROKER_URL=broker),
+        on.running(["-m", "intents.worker", "executor"], PAPER_BROKER_URL=broker),
+        on.running(["-m", "intents.worker", "reconciler"], PAPER_BROKER_URL=broker),
         on.intents() as base,
-        dispatcher(on) as target,
+        gateway(on) as target,
         closing(Subscriber(on, target)) as subscriber,
     ):
         time.sleep(5)

@@ -5,12 +5,9 @@ the answer and its event durably.
 """
 
 import os
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -115,19 +112,6 @@ def run_executor() -> None:
     process.run("bench-executor", loop)
 
 
-@contextmanager
-def running(on: Stage, command: list[str], **environment: str) -> Iterator[subprocess.Popen[bytes]]:
-    with (on.directory / "process.log").open("a") as log:
-        child = subprocess.Popen(
-            [sys.executable, *command], env={**os.environ, **on.environment, **environment}, stdout=log, stderr=log
-        )
-    try:
-        yield child
-    finally:
-        child.terminate()
-        child.wait(20)
-
-
 def executor_rate(on: Stage) -> float:
     """Commands settled a second, from the moment that they are all due."""
     connection = psycopg2.connect(on.admin_url)
@@ -161,14 +145,14 @@ def celery_rate(on: Stage) -> float:
             app.send_task("nothing", producer=producer)
         app.send_task("mark", ["last"], producer=producer)
     options = ["--pool", "solo", "--loglevel", "ERROR", "--without-gossip", "--without-mingle", "--without-heartbeat"]
-    with running(on, ["-m", "celery", "-A", "bench.roundtrip_throughput:CELERY", "worker", *options]):
+    with on.running(["-m", "celery", "-A", "bench.roundtrip_throughput:CELERY", "worker", *options]):
         while client.get("last") is None:
             time.sleep(0.05)
     return tasks / (float(client.get("last") or 0) - float(client.get("first") or 0))  # type: ignore[arg-type]
 
 
 def throughput(on: Stage) -> Ratio:
-    with running(on, ["-m", "bench.roundtrip_throughput"]):
+    with on.running(["-m", "bench.roundtrip_throughput"]):
         time.sleep(4)
         executor_rate(on)  # warms it
         on.execute("ANALYZE")  # as autovacuum does in any database that has been up for a minute
