@@ -170,8 +170,8 @@ class Broker:
         await self._commit()
 
     async def trickle(self) -> None:
-        if self.exchange.trickling:
-            self.exchange.trickle(self.now())
+        if self.exchange.engine.trickling:
+            self.exchange.engine.trickle(self.now())
             await self._commit()
 
     async def ledger(self) -> AsyncIterator[list[Row]]:
