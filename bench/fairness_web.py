@@ -125,7 +125,7 @@ def _ratio(
     name: str, runs: dict[bool, list[Latencies]], kind: str, summary: Callable[[Sequence[float]], float]
 ) -> Ratio:
     before, during = ([summary(run[kind]) for run in runs[loaded]] for loaded in (False, True))
-    ratios = [one / other for one, other in zip(during, before, strict=True)]
+    ratios = [during_run / before_run for during_run, before_run in zip(during, before, strict=True)]
     middle = statistics.median(before), statistics.median(during)
     return Ratio(name, "ms", *middle, max(ratios) - min(ratios), GOAL, at_most=True)
 
@@ -176,8 +176,8 @@ def main() -> None:
                 found += compare(probe, port, attack, count, seconds)
     print(f"the quiet tenant was refused {probe.refused} times")
     if quick:
-        for one in found:
-            print(f"{one.name}: {one.reference:,.1f} -> {one.subject:,.1f} {one.unit}, {one.ratio:.2f} {one.met}")
+        for row in found:
+            print(f"{row.name}: {row.reference:,.1f} -> {row.subject:,.1f} {row.unit}, {row.ratio:.2f} {row.met}")
         return
     report(
         "Fairness between tenants, web",

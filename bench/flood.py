@@ -31,7 +31,7 @@ def flood(port: int, connections: int, requests: Sequence[bytes]) -> Iterator[Co
     """While the block runs; what was answered is known when it has ended."""
     told: Counter[str] = Counter()
     with tempfile.NamedTemporaryFile("wb", suffix=".requests") as file:
-        file.writelines(base64.b64encode(one) + b"\n" for one in requests)
+        file.writelines(base64.b64encode(request) + b"\n" for request in requests)
         file.flush()
         command = [sys.executable, "-m", "bench.flood", str(port), str(connections), file.name]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

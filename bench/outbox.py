@@ -253,8 +253,8 @@ def main() -> None:
         ratios += [*by_batch, idle_latency(made), *health(made)]
         publisher.close()
     if QUICK:
-        for one in ratios:
-            print(f"{one.name}: {one.ratio:.3f} {one.met}")
+        for ratio in ratios:
+            print(f"{ratio.name}: {ratio.ratio:.3f} {ratio.met}")
         return
     report(
         "Outbox",

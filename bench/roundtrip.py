@@ -86,7 +86,7 @@ def latencies(on: Stage, base: str, broker: str, subscriber: Subscriber) -> tupl
         json.loads(line)
         for line in requests.get(f"{broker}/sim/ledger", headers=OPERATOR, timeout=30).text.splitlines()
     ]
-    made = {one["client_order_id"]: datetime.fromisoformat(one["created_at"]) for one in ledger}
+    made = {order["client_order_id"]: datetime.fromisoformat(order["created_at"]) for order in ledger}
     return [1000 * (made[name].timestamp() - answered) for name, answered in sent.items()], told
 
 

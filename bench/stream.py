@@ -27,24 +27,24 @@ IDLE = 500 if QUICK else 10_000
 
 def bare_throughput(subscribers: int) -> float:
     async def measure(target: str) -> float:
-        each = DELIVERIES // subscribers
-        opened = streams(target, "/bench.Bare/Stream", str(each).encode(), subscribers)
+        events = DELIVERIES // subscribers
+        opened = streams(target, "/bench.Bare/Stream", str(events).encode(), subscribers)
         async with opened as calls, grpc.aio.insecure_channel(target) as channel:
             await channel.unary_unary("/bench.Bare/Begin")(b"")
-            return await read_all(calls, each)
+            return await read_all(calls, events)
 
     with bare() as started:
         return asyncio.run(measure(started.target))
 
 
 def gateway_throughput(on: Stage, subscribers: int) -> float:
-    account_id, each = on.account(), DELIVERIES // subscribers
+    account_id, events = on.account(), DELIVERIES // subscribers
 
     async def measure(target: str) -> float:
         metadata = (("x-api-key", on.api_key),)
         async with streams(target, SUBSCRIBE, request(account_id), subscribers, metadata) as calls:
-            await asyncio.to_thread(on.append, account_id, each)
-            return await read_all(calls, each)
+            await asyncio.to_thread(on.append, account_id, events)
+            return await read_all(calls, events)
 
     with gateway(on, HEARTBEAT_SECONDS="600") as started:
         return asyncio.run(measure(started.target))
@@ -143,8 +143,8 @@ def main(chosen: Sequence[str]) -> None:
     with stage() as on:
         for part in chosen or PARTS:
             ratios = PARTS[part](on)
-            for one in ratios:
-                print(f"{one.name}: {one.subject:,.1f} {one.unit}, ratio {one.ratio:.2f} {one.met}", flush=True)
+            for row in ratios:
+                print(f"{row.name}: {row.subject:,.1f} {row.unit}, ratio {row.ratio:.2f} {row.met}", flush=True)
             if not QUICK:
                 keep(part, ratios)
 

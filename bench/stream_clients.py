@@ -45,16 +45,16 @@ async def streams(
         yield calls
 
 
-async def read_all(calls: Sequence[Any], each: int) -> float:
-    """Deliveries a second, from the beginning to the last of `each` on every stream."""
+async def read_all(calls: Sequence[Any], events: int) -> float:
+    """Deliveries a second, from the beginning to the last of `events` on every stream."""
 
     async def read(call: Any) -> None:
-        for _ in range(each):
+        for _ in range(events):
             await call.read()
 
     began = time.perf_counter()
     await asyncio.gather(*(read(call) for call in calls))
-    return len(calls) * each / (time.perf_counter() - began)
+    return len(calls) * events / (time.perf_counter() - began)
 
 
 async def paced(on: Stage, target: str, account_id: UUID, subscribers: int, a_second: int) -> list[float]:

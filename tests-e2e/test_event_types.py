@@ -13,7 +13,7 @@ TYPES = {
     for name in ("BROKER_ORDER", "BROKER_POSITION", "BROKER_TRADE", "INTENT_ACTION", "CONTROL", "ACCOUNT")
 }
 
-PAYLOADS = {one.removeprefix("EVENT_TYPE_").lower() for one in TYPES}
+PAYLOADS = {name.removeprefix("EVENT_TYPE_").lower() for name in TYPES}
 
 
 def events(answer: requests.Response) -> Iterator[dict[str, Any]]:

@@ -65,5 +65,5 @@ if __name__ == "__main__":
     running = flood(*pickle.load(sys.stdin.buffer))
     while not stop.wait(1.0):
         pass
-    seen = sum((Counter(dict(each)) for each in running), Counter())
+    seen = sum((Counter(dict(counts)) for counts in running), Counter())
     json.dump([[tenth, status, number] for (tenth, status), number in seen.items()], sys.stdout)

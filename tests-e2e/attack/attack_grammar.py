@@ -176,7 +176,7 @@ class Grammar:
         """Of known and unknown parameters, good and bad, none most of the time."""
         if self.dice.random() < 0.6:
             return ""
-        known = [each for each in parameters if each["in"] == "query"]
+        known = [parameter for parameter in parameters if parameter["in"] == "query"]
         pairs = []
         for _ in range(self.dice.randint(1, 3)):
             if known and self.dice.random() < 0.8:

@@ -137,7 +137,7 @@ def _other_claims(dice: random.Random, token: str, _public: Mapping[str, Any]) -
 def _flipped(dice: random.Random, token: str, _public: Mapping[str, Any]) -> str:
     place = dice.randrange(len(token))
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-    letter = dice.choice([each for each in letters if each != token[place]])
+    letter = dice.choice([letter for letter in letters if letter != token[place]])
     return token[:place] + letter + token[place + 1 :]
 
 

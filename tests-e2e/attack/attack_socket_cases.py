@@ -27,7 +27,8 @@ def _post(*headers: bytes, body: bytes = b"") -> bytes:
 
 
 def _get(*headers: bytes, target: bytes = b"/health/live", version: bytes = b"HTTP/1.1", host: bytes = HOST) -> bytes:
-    return b"GET " + target + b" " + version + b"\r\n" + host + b"".join(each + b"\r\n" for each in headers) + b"\r\n"
+    lines = b"".join(header + b"\r\n" for header in headers)
+    return b"GET " + target + b" " + version + b"\r\n" + host + lines + b"\r\n"
 
 
 CHUNKED = b"Transfer-Encoding: chunked"

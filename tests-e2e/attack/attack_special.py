@@ -90,7 +90,7 @@ class _Special:
             own = own.replace(self.victim.id, self.own.id)
             answer = self.builder.answer("GET", f"{own}?next_cursor={cursor}", self.admin)
             self._expect("another's cursor is taken", own, answer.status, {400}, answer.text)
-            other = next(each for each in self.own.cursors.values() if each != self.own.cursors[own])
+            other = next(cursor for cursor in self.own.cursors.values() if cursor != self.own.cursors[own])
             answer = self.builder.answer("GET", f"{own}?next_cursor={other}", self.admin)
             self._expect("the cursor of another list is taken", own, answer.status, {400}, answer.text)
 
@@ -143,7 +143,7 @@ class _Special:
             if rule.listener == "web":
                 known.setdefault(rule.path, set()).add(rule.method)
         for path, methods in known.items():
-            rule = next(each for each in RULES if each.path == path)
+            rule = next(rule for rule in RULES if rule.path == path)
             for method in METHODS:
                 if method in methods or (method == "HEAD" and "GET" in methods):
                     continue

@@ -109,7 +109,7 @@ def test_queues_and_hints_are_in_rabbitmq_and_not_in_redis(containers: Any) -> N
 @in_rabbitmq
 def test_no_process_dies_of_a_broker_that_closes_every_connection(containers: Any, stack: Any) -> None:
     def restarts() -> dict[str, int]:
-        return {one.name: one.attrs["RestartCount"] for one in containers.docker()}
+        return {container.name: container.attrs["RestartCount"] for container in containers.docker()}
 
     before = restarts()
     rabbitmqctl(containers, "close_all_connections", "maintenance")

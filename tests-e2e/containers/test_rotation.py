@@ -56,8 +56,8 @@ def account_with_a_secret(stack: Any) -> str:
     ]
     path = f"/v1/accounts/{account}/credentials"
     secret = {"key_id": f"K{uuid4().hex[:8]}", "secret_key": uuid4().hex}
-    one = f"{path}/{admin('POST', path, {'label': 'first', 'secret': secret}).json()['id']}"
-    eventually(lambda: admin("GET", one).json()["status"] == "active", 120)
+    address = f"{path}/{admin('POST', path, {'label': 'first', 'secret': secret}).json()['id']}"
+    eventually(lambda: admin("GET", address).json()["status"] == "active", 120)
     return str(account)
 
 

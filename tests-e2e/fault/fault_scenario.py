@@ -84,9 +84,9 @@ class Stage:
 
     def _together(self) -> dict[str, Future[Outcome]]:
         if not self._coming:
-            together = [one for one in self.chosen if not one.alone]
+            together = [scenario for scenario in self.chosen if not scenario.alone]
             pool = ThreadPoolExecutor(len(together))
-            self._coming |= {one.name: pool.submit(self._play, one) for one in together}
+            self._coming |= {scenario.name: pool.submit(self._play, scenario) for scenario in together}
             pool.shutdown(wait=False)
         return self._coming
 
@@ -107,7 +107,7 @@ class Stage:
 
 def in_order(chosen: Iterable[Scenario]) -> list[Scenario]:
     """Those that need the platform for themselves first."""
-    return sorted(chosen, key=lambda one: not one.alone)
+    return sorted(chosen, key=lambda scenario: not scenario.alone)
 
 
 @contextmanager

@@ -192,7 +192,8 @@ class Trial:
 
     def posts(self, key_id: str) -> list[Request]:
         """New orders that came under this key, whether the broker got them or not."""
-        return [one for one in list(self.proxy.requests) if one.method == "POST" and one.key_id == key_id]
+        requests = list(self.proxy.requests)
+        return [request for request in requests if request.method == "POST" and request.key_id == key_id]
 
     # ---- facts
 

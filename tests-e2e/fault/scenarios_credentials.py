@@ -47,7 +47,7 @@ def _wait_until_active(trial: Trial, credential_id: str, version: int) -> None:
 
 def _asked(trial: Trial, key_id: str) -> int:
     is_find = path_is("/v2/orders:by_client_order_id")
-    return sum(one.key_id == key_id and is_find(one) for one in list(trial.proxy.requests))
+    return sum(request.key_id == key_id and is_find(request) for request in list(trial.proxy.requests))
 
 
 def _wait_until_listed(trial: Trial, key_id: str) -> None:
@@ -55,7 +55,8 @@ def _wait_until_listed(trial: Trial, key_id: str) -> None:
     is_list = path_is("/v2/orders")
 
     def listed() -> bool:
-        return any(one.method == "GET" and one.key_id == key_id and is_list(one) for one in list(trial.proxy.requests))
+        reads = [request for request in list(trial.proxy.requests) if request.method == "GET"]
+        return any(request.key_id == key_id and is_list(request) for request in reads)
 
     trial.wait(listed, f"orders are listed under {key_id}")
 

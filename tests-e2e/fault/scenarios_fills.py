@@ -100,7 +100,7 @@ def replace_while_filling(trial: Trial) -> None:
     trial.wait(lambda: len(trial.orders(intent_id)) > 1, "the replacement at the broker")
     trial.note(f"after the REPLACE to 60 the broker may fill {_still_to_come(trial, intent_id)} in all")
     trial.wait(lambda: _still_to_come(trial, intent_id) <= 60, "no more than 60 can be filled at the broker")
-    system = [one["command"]["type"] for one in trial.actions(intent_id) if one["actor"]["type"] == "system"]
+    system = [action["command"]["type"] for action in trial.actions(intent_id) if action["actor"]["type"] == "system"]
     too_many = any(Decimal(order["qty"]) == 55 for order in trial.orders(intent_id))
     trial.expect(not too_many or "REPLACE" in system, f"an order for 55 where 53 were left, and no REPLACE: {system}")
     trial.wait_for_status(intent_id, "PARTIALLY_FILLED")

@@ -99,7 +99,7 @@ def test_a_killed_postgres_is_restarted_with_its_data_and_it_says_so(platform):
     os.kill(first, signal.SIGKILL)
 
     eventually(lambda: platform.pids()["postgres"] not in (first, None), 10)
-    eventually(lambda: {each.state for each in control.status(settings_of(platform)).processes} == {"ready"}, 10)
+    eventually(lambda: {process.state for process in control.status(settings_of(platform)).processes} == {"ready"}, 10)
     assert query(platform, "SELECT number FROM kept") == [(7,)]
     _, out, _ = platform.interrupt()
     assert "postgres died (killed by SIGKILL), restarting at once" in out

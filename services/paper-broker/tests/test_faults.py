@@ -244,5 +244,5 @@ def test_reused_execution_ids_are_the_same_on_the_accounts_next_order(client, sh
         client.order("SIM.REUSED_EXECUTION", client_order_id=name)
 
     mine = str(client.get_account().id)
-    one, other = [line["executions"] for line in shared_broker.ledger() if line["account_id"] == mine]
-    assert one[0]["id"] == other[0]["id"] and (len(one), len(other)) == (1, 1)
+    first, second = [line["executions"] for line in shared_broker.ledger() if line["account_id"] == mine]
+    assert first[0]["id"] == second[0]["id"] and (len(first), len(second)) == (1, 1)

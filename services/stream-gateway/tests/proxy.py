@@ -66,8 +66,8 @@ class Proxy:
             pass
         finally:
             if not pair & self._frozen:
-                for one in pair:
-                    one.close()
+                for writer in pair:
+                    writer.close()
                 self._open -= pair
 
     def cut(self) -> None:

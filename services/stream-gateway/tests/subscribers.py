@@ -42,12 +42,12 @@ class Subscriber:
         return event
 
     async def received(self, count: int, seconds: float = 30.0) -> list[trading_pb2.TradingEvent]:
-        await self.until(lambda one: len(one.events) >= count, seconds)
+        await self.until(lambda subscriber: len(subscriber.events) >= count, seconds)
         return self.events
 
     async def heard(self, word: str, seconds: float = 30.0) -> trading_pb2.TradingEvent:
-        def has(one: Subscriber) -> bool:
-            return any(said.WhichOneof("payload") == word for said in one.words)
+        def has(subscriber: Subscriber) -> bool:
+            return any(said.WhichOneof("payload") == word for said in subscriber.words)
 
         await self.until(has, seconds)
         return next(said for said in self.words if said.WhichOneof("payload") == word)

@@ -171,7 +171,8 @@ def test_whoever_does_not_read_gets_no_other_streams_instead(
                 while gateway.metric('tip_stream_ended_total{reason="stuck"') < 2:
                     await asyncio.sleep(0.1)
             assert await outcome(gateway, metadata, account_id) == Code.RESOURCE_EXHAUSTED
-            assert {code for code, _ in [await one.ending(30) for one in stuck]} == {Code.RESOURCE_EXHAUSTED}
+            endings = [await subscriber.ending(30) for subscriber in stuck]
+            assert {code for code, _ in endings} == {Code.RESOURCE_EXHAUSTED}
             async with asyncio.timeout(30):
                 while await outcome(gateway, metadata, account_id) != "streaming":
                     await asyncio.sleep(0.1)
@@ -190,16 +191,16 @@ def test_draining_finishes_what_is_buffered_and_says_unavailable(
             metadata = key(acme.api_keys["paper"])
             subscribers = [await subscribe(channel, metadata, account_id) for _ in range(5)]
             await asyncio.to_thread(writer.append, account_id, 400, payload=FAT)
-            await asyncio.gather(*(one.received(5) for one in subscribers))
+            await asyncio.gather(*(subscriber.received(5) for subscriber in subscribers))
             began = time.monotonic()
             gateway.send(signal.SIGTERM)
             await asyncio.sleep(0.5)  # nobody reads, so most of it has not been written yet
-            endings = await asyncio.gather(*(one.ending() for one in subscribers))
+            endings = await asyncio.gather(*(subscriber.ending() for subscriber in subscribers))
             took = time.monotonic() - began
             resumed = await subscribe(another, metadata, account_id, after=subscribers[0].sequences[-1])
             await asyncio.to_thread(writer.append, account_id, 3)
             await resumed.received(3)
-            return endings, [one.sequences for one in subscribers], took, resumed.sequences
+            return endings, [subscriber.sequences for subscriber in subscribers], took, resumed.sequences
 
     endings, logs, took, resumed = run(scenario())
 

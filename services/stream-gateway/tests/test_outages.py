@@ -42,7 +42,7 @@ def test_a_database_away_for_a_moment_costs_time_and_no_event(
             for _ in range(4):
                 await asyncio.to_thread(writer.append, account_id, 50)
                 await asyncio.sleep(0.5)
-            await live.until(lambda one: len(one.words) >= beats + 3)
+            await live.until(lambda subscriber: len(subscriber.words) >= beats + 3)
             during = len(live.events)
             proxy.resume()
             await live.received(200)

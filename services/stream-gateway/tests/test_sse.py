@@ -42,9 +42,9 @@ def test_the_events_are_the_very_same(gateway: Gateway, acme: Organization, acco
 
     assert answer.headers["Content-Type"] == "text/event-stream" and answer.headers["X-Request-Id"]
     epoch = json.loads(word["data"])["epoch"]
-    assert [one["id"] for one in (first, second, word)] == [f"1@{epoch}", f"2@{epoch}", f"2@{epoch}"]
-    assert [one["event"] for one in (first, word)] == ["EVENT_TYPE_BROKER_ORDER", "replay_complete"]
-    parsed = [json_format.Parse(one["data"], trading_pb2.TradingEvent()) for one in (first, second)]
+    assert [event["id"] for event in (first, second, word)] == [f"1@{epoch}", f"2@{epoch}", f"2@{epoch}"]
+    assert [event["event"] for event in (first, word)] == ["EVENT_TYPE_BROKER_ORDER", "replay_complete"]
+    parsed = [json_format.Parse(event["data"], trading_pb2.TradingEvent()) for event in (first, second)]
     assert parsed == run(scenario())
     assert json.loads(first["data"])["broker_order"]["limit_price"] == "187.50"
 
@@ -59,7 +59,7 @@ def test_last_event_id_resumes_and_goes_on_live(
         missed = [next(reading)["id"].partition("@")[0] for _ in range(10)]
         assert next(reading)["event"] == "replay_complete"
         writer.append(account_id, 2)
-        new = (one["id"].partition("@")[0] for one in reading if one["event"] != "heartbeat")
+        new = (event["id"].partition("@")[0] for event in reading if event["event"] != "heartbeat")
         live = [next(new), next(new)]
 
     assert missed == [str(number) for number in range(291, 301)]
@@ -242,7 +242,7 @@ def test_the_document_lists_every_refusal_and_every_parameter(
     gateway: Gateway, acme: Organization, account_id: UUID
 ) -> None:
     operation = requests.get(f"{gateway.events_url}/openapi.json", timeout=5).json()["paths"][ROUTE]["get"]
-    named = {one["name"]: one for one in operation["parameters"]}
+    named = {parameter["name"]: parameter for parameter in operation["parameters"]}
     every_type = ",".join(named["subscriptions"]["schema"]["items"]["enum"])
     query = f"?subscriptions={every_type}&resume_after_sequence=0"
 

@@ -100,7 +100,7 @@ def test_heartbeats_tell_how_far_the_stream_and_the_log_are(
             types = [trading_pb2.EVENT_TYPE_CONTROL]
             subscriber = await subscribe(channel, key(acme.api_keys["paper"]), account_id, types=types)
             last = await asyncio.to_thread(writer.append, account_id, 4)
-            await subscriber.until(lambda one: any(beat.sequence == last for beat in one.words))
+            await subscriber.until(lambda subscriber: any(beat.sequence == last for beat in subscriber.words))
             await subscriber.next()
             return subscriber.words[-2:]
 
@@ -148,10 +148,10 @@ def test_a_thousand_subscribers_cost_one_read_of_the_log(
             subscribers = [await subscribe(channels[number % 10], metadata, account_id) for number in range(1000)]
             proxy.asked.clear()
             await asyncio.to_thread(writer.append, account_id, 10)
-            await asyncio.gather(*(one.received(10, seconds=30) for one in subscribers))
+            await asyncio.gather(*(subscriber.received(10, seconds=30) for subscriber in subscribers))
             reads = proxy.asked.count(b"intents_api.event_log")
             counted = await asyncio.to_thread(gateway.metric, "tip_stream_log_reads_total")
-            return {tuple(one.sequences) for one in subscribers}, reads, counted
+            return {tuple(subscriber.sequences) for subscriber in subscribers}, reads, counted
 
     logs, reads, counted = run(scenario())
 
@@ -170,9 +170,9 @@ def test_what_is_in_memory_is_not_read_again_for_whoever_resumes(
             await first.received(50)
             before = gateway.metric("tip_stream_log_reads_total")
             resumed = [await subscribe(channel, metadata, account_id, after=10) for _ in range(100)]
-            await asyncio.gather(*(one.received(40) for one in resumed))
+            await asyncio.gather(*(subscriber.received(40) for subscriber in resumed))
             read = gateway.metric("tip_stream_log_reads_total") - before
-            return read, {tuple(one.sequences) for one in resumed}
+            return read, {tuple(subscriber.sequences) for subscriber in resumed}
 
     assert run(scenario()) == (0, {tuple(range(11, 51))})
 
@@ -187,8 +187,8 @@ def test_many_resuming_together_share_the_pages_they_read(
             metadata = key(acme.api_keys["paper"])
             opening = (subscribe(channel, metadata, account_id, after=number % 3) for number in range(40))
             subscribers = await asyncio.gather(*opening)
-            await asyncio.gather(*(one.heard("replay_complete") for one in subscribers))
-            return {tuple(one.sequences) for one in subscribers}
+            await asyncio.gather(*(subscriber.heard("replay_complete") for subscriber in subscribers))
+            return {tuple(subscriber.sequences) for subscriber in subscribers}
 
     before = gateway.metric('tip_stream_log_reads_total{why="behind"}')
     logs = run(scenario())

@@ -81,8 +81,8 @@ def _set(message: Message, field: FieldDescriptor, value: Any) -> None:
     if field.type == FieldDescriptor.TYPE_MESSAGE:
         inner = getattr(message, field.name)
         if field.is_repeated:
-            for one in value:
-                _fill(inner.add(), one)
+            for item in value:
+                _fill(inner.add(), item)
         else:
             inner.SetInParent()
             _fill(inner, value)
