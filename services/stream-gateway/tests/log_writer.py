@@ -62,15 +62,15 @@ class Writer:
         age: str = "0 seconds",
         hint: bool = True,
     ) -> int:
-        """Append events; the account's last sequence. Without `hint` nobody is told."""
+        """Append events; the account's last sequence. Without `hint` no hint is published."""
         from json import dumps
 
         with self._engine.begin() as tx:
             last = int(tx.execute(_BUMP, {"account_id": account_id, "count": count}).scalar_one())
             moment = tx.execute(text("SELECT now() - CAST(:age AS interval)"), {"age": age}).scalar_one()
             values = {"account_id": account_id, "first": last - count + 1, "last": last, "type": kind}
-            said = {"payload": dumps(payload or ORDER), "traceparent": traceparent, "occurred_at": moment}
-            tx.execute(_EVENTS, values | said)
+            event = {"payload": dumps(payload or ORDER), "traceparent": traceparent, "occurred_at": moment}
+            tx.execute(_EVENTS, values | event)
         if hint:
             self._hints.publish(account_id, last)
         return last

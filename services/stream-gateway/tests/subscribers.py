@@ -18,7 +18,7 @@ BROKER_ORDER = trading_pb2.EVENT_TYPE_BROKER_ORDER
 
 @dataclass
 class Subscriber:
-    """What one subscriber has received: its events, and apart from them the words about the stream itself."""
+    """What one subscriber has received: its events, and separately the messages about the stream itself."""
 
     call: Any
     events: list[trading_pb2.TradingEvent] = field(default_factory=list)
@@ -45,15 +45,15 @@ class Subscriber:
         await self.until(lambda subscriber: len(subscriber.events) >= count, seconds)
         return self.events
 
-    async def heard(self, word: str, seconds: float = 30.0) -> trading_pb2.TradingEvent:
+    async def wait_for(self, word: str, seconds: float = 30.0) -> trading_pb2.TradingEvent:
         def has(subscriber: Subscriber) -> bool:
-            return any(said.WhichOneof("payload") == word for said in subscriber.words)
+            return any(message.WhichOneof("payload") == word for message in subscriber.words)
 
         await self.until(has, seconds)
-        return next(said for said in self.words if said.WhichOneof("payload") == word)
+        return next(message for message in self.words if message.WhichOneof("payload") == word)
 
     async def ending(self, seconds: float = 30.0) -> tuple[grpc.StatusCode, str]:
-        """Read to the end: with which status and words it came."""
+        """Read to the end: its status and details."""
         try:
             async with asyncio.timeout(seconds):
                 while True:
@@ -114,7 +114,7 @@ async def outcome(gateway: Gateway, metadata: Metadata, account_id: object, **re
             await asyncio.sleep(0)
         if ended.done():
             return ended.result()
-        # Initial metadata also comes with a refusal: look whether it is one.
+        # Initial metadata also comes with a refusal: check whether it is one.
         done, _ = await asyncio.wait([ended], timeout=0.3)
         subscriber.call.cancel()
         return ended.result() if done else "streaming"

@@ -144,9 +144,9 @@ def test_an_address_has_only_so_many_strangers_waiting_also_with_one_credential(
         await asyncio.sleep(0)
         with pytest.raises(problems.Problem) as refused:
             await enter(admission, shown, admit)
-        elsewhere = asyncio.create_task(enter(admission, presented("another", "203.0.113.2"), admitting(uuid4())))
+        another = asyncio.create_task(enter(admission, presented("another", "203.0.113.2"), admitting(uuid4())))
         release.set()
-        await elsewhere
+        await another
         await asyncio.gather(*waiting, return_exceptions=True)
         with pytest.raises(problems.Problem) as refused_by_database:
             await enter(admission, shown, refusing)

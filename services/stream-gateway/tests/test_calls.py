@@ -1,4 +1,4 @@
-"""gRPC calls before anybody knows what they ask: counted by address from the first, and not waited for without end."""
+"""gRPC calls before their request is read: counted by address from the start, and not awaited without end."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -146,12 +146,12 @@ def test_a_stuck_subscriber_is_cut_and_can_resume(
                     await asyncio.sleep(0.1)
             ended = await stuck.ending()
             resumed = await subscribe(channel, metadata, account_id, after=stuck.sequences[-1])
-            await resumed.heard("replay_complete", seconds=30)
+            await resumed.wait_for("replay_complete", seconds=30)
             return ended, stuck.sequences, resumed.sequences
 
-    (code, words), before, after = run(scenario())
+    (code, details), before, after = run(scenario())
 
-    assert code == Code.RESOURCE_EXHAUSTED and "Resume" in words
+    assert code == Code.RESOURCE_EXHAUSTED and "Resume" in details
     assert before + after == list(range(1, total + 1))
 
 
@@ -183,11 +183,11 @@ def test_whoever_does_not_read_gets_no_other_streams_instead(
 def test_draining_finishes_what_is_buffered_and_says_unavailable(
     start_gateway: StartGateway, acme: Organization, account_id: UUID, writer: Writer
 ) -> None:
-    gateway, elsewhere = start_gateway(), start_gateway()
+    gateway, other = start_gateway(), start_gateway()
     small_windows = ("grpc.http2.bdp_probe", 0)
 
     async def scenario() -> tuple[list[tuple[Code, str]], list[list[int]], float, list[int]]:
-        async with connected(gateway.target, small_windows) as channel, connected(elsewhere.target) as another:
+        async with connected(gateway.target, small_windows) as channel, connected(other.target) as another:
             metadata = key(acme.api_keys["paper"])
             subscribers = [await subscribe(channel, metadata, account_id) for _ in range(5)]
             await asyncio.to_thread(writer.append, account_id, 400, payload=FAT)

@@ -43,9 +43,11 @@ def test_every_message_names_the_epoch(gateway: Gateway, acme: Organization, acc
         async with connected(gateway.target) as channel:
             resumed = await subscribe(channel, key(acme.api_keys["paper"]), account_id, after=1)
             await resumed.received(1)
-            await resumed.heard("replay_complete")
-            await resumed.heard("heartbeat")
-            return {(str(said.WhichOneof("payload")), said.epoch) for said in (*resumed.events, *resumed.words)}
+            await resumed.wait_for("replay_complete")
+            await resumed.wait_for("heartbeat")
+            return {
+                (str(message.WhichOneof("payload")), message.epoch) for message in (*resumed.events, *resumed.words)
+            }
 
     expected = {(name, current_epoch(writer)) for name in ("broker_order", "replay_complete", "heartbeat")}
     assert run(scenario()) == expected

@@ -64,10 +64,10 @@ def test_two_hundred_headers_on_one_token_are_one_question_and_anothers_key_ends
             crowd_token = crowd.tokens["member"]
             async with crowded(gateway, crowd_token, crowd_account, 100):
                 subscriber = await subscribe(channel, key(doomed), account_id)
-                proxy.asked.clear()
-                await eventually_async(lambda: proxy.asked.count(b"identity_api.usable_api_key") >= 4)
-                of_keys = proxy.asked.count(b"identity_api.usable_api_key")
-                of_users = proxy.asked.count(b"identity_api.app_user")
+                proxy.received.clear()
+                await eventually_async(lambda: proxy.received.count(b"identity_api.usable_api_key") >= 4)
+                of_keys = proxy.received.count(b"identity_api.usable_api_key")
+                of_users = proxy.received.count(b"identity_api.app_user")
                 await asyncio.to_thread(writer.execute, DISABLE_KEY, prefix=keys.prefix(doomed))
                 code, _ = await subscriber.ending()
                 return of_keys, of_users, code, await asyncio.to_thread(gateway.metric, "tip_stream_subscribers")
@@ -117,9 +117,9 @@ def test_when_only_users_cannot_be_verified_only_their_streams_end(
                 await by_key.received(1)
             return ended, still_open, by_key.sequences
 
-    (code, words), still_open, sequences = run(scenario())
+    (code, details), still_open, sequences = run(scenario())
 
-    assert code == Code.UNAVAILABLE and "cannot be verified" in words
+    assert code == Code.UNAVAILABLE and "cannot be verified" in details
     assert still_open and sequences == [1]
 
 
@@ -224,11 +224,11 @@ def test_a_token_is_judged_again_with_many_others_as_it_would_be_alone(
     door = access.for_service(configuration, engine)
     recheck = callers.recheck_users if kind is Kind.USER else callers.recheck_service_accounts
 
-    asked = [admitted(door, others, crowd), admitted(door, token, organization), admitted(door, others, crowd)]
+    batch = [admitted(door, others, crowd), admitted(door, token, organization), admitted(door, others, crowd)]
     if statement:
         writer.execute(statement, **{name: value for name, value in names.items() if f":{name}" in statement})
     with engine.connect() as connection:
-        endings = recheck(door, connection, asked)
+        endings = recheck(door, connection, batch)
     alone = access.from_bearer(door, token, str(organization.id))
     engine.dispose()
 

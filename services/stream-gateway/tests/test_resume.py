@@ -22,11 +22,11 @@ def test_a_resumed_stream_replays_says_so_and_goes_on(
     async def scenario() -> tuple[list[int], list[int]]:
         async with connected(gateway.target) as channel:
             subscriber = await subscribe(channel, key(acme.api_keys["paper"]), account_id, after=100)
-            word = await subscriber.heard("replay_complete")
+            word = await subscriber.wait_for("replay_complete")
             assert word.sequence == 700 and len(subscriber.events) == 600
             await asyncio.to_thread(writer.append, account_id, 300)
             await subscriber.received(900)
-            return subscriber.sequences, [said.WhichOneof("payload") for said in subscriber.words]
+            return subscriber.sequences, [message.WhichOneof("payload") for message in subscriber.words]
 
     sequences, words = run(scenario())
 
@@ -59,7 +59,7 @@ def test_without_resume_it_begins_now(gateway: Gateway, acme: Organization, acco
             subscriber = await subscribe(channel, key(acme.api_keys["paper"]), account_id)
             await asyncio.to_thread(writer.append, account_id, 2)
             await subscriber.received(2)
-            return subscriber.sequences, [said.WhichOneof("payload") for said in subscriber.words]
+            return subscriber.sequences, [message.WhichOneof("payload") for message in subscriber.words]
 
     sequences, words = run(scenario())
 

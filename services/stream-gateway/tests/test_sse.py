@@ -119,7 +119,7 @@ def test_a_refusal_has_the_same_code_as_at_every_other_endpoint(
     assert code(acme.api_keys["live"], account_id) == (403, "forbidden")
     assert code(acme.api_keys["paper"], uuid4()) == (404, "not_found")
     table = set(re.findall(r"`(\w+)`", CONTRACT.read_text()))
-    assert {word for _, _, word in STATUSES.values()} - table == {"stuck"}, "whoever is stuck is cut and told nothing"
+    assert {word for _, _, word in STATUSES.values()} - table == {"stuck"}, "whoever is stuck is cut without a reason"
 
 
 def test_other_paths_and_methods_are_problems_too(gateway: Gateway, acme: Organization, account_id: UUID) -> None:
@@ -135,7 +135,7 @@ def test_other_paths_and_methods_are_problems_too(gateway: Gateway, acme: Organi
     assert answers[2].json()["code"] == "not_found"
 
 
-def test_a_disabled_key_is_told_why_its_stream_ends(
+def test_a_disabled_key_receives_the_reason_why_its_stream_ends(
     gateway: Gateway, identity: IdentityFixtures, acme: Organization, account_id: UUID, writer: Writer
 ) -> None:
     doomed = identity.key(acme.id, "paper")
@@ -167,7 +167,7 @@ def test_whoever_leaves_or_does_not_read_is_let_go(
 def test_whoever_is_revoked_and_does_not_read_is_let_go_too(
     start_gateway: StartGateway, identity: IdentityFixtures, acme: Organization, account_id: UUID, writer: Writer
 ) -> None:
-    """It is told why, but nobody waits for ever until it has read that."""
+    """It is sent the reason, but nobody waits for ever until it has read that."""
     gateway = start_gateway(STUCK_SECONDS="4", RECHECK_SECONDS="0.2")
     doomed = identity.key(acme.id, "paper")
 
@@ -196,7 +196,7 @@ def append_more_than_fits(writer: Writer, account_id: UUID) -> None:
 
 
 def connections(gateway: Gateway) -> list[str]:
-    """The connections to the port of the events that the gateway keeps open, as the kernel tells it."""
+    """The connections to the port of the events that the gateway keeps open, as the kernel lists them."""
     port, established = f":{int(gateway.environment['EVENTS_PORT']):04X}", "01"
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return [row[2] for row in rows if row[1].endswith(port) and row[3] == established]
@@ -205,7 +205,7 @@ def connections(gateway: Gateway) -> list[str]:
 def test_the_document_describes_what_really_comes(
     gateway: Gateway, identity: IdentityFixtures, acme: Organization, account_id: UUID, writer: Writer
 ) -> None:
-    """Every type with a payload, the words about the stream, and its end; no field that the document does not know."""
+    """Every type with a payload, the messages about the stream, and its end; no field that the document lacks."""
     doomed = identity.key(acme.id, "paper")
     for kind in ("BROKER_ORDER", "BROKER_TRADE", "BROKER_POSITION", "CONTROL", "ACCOUNT"):
         writer.append(account_id, kind=kind, traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")

@@ -17,7 +17,7 @@ from .subscribers import BROKER_ORDER, Subscriber, connected, key, run, subscrib
 def test_what_happens_is_delivered_at_once_with_every_field(
     start_gateway: StartGateway, acme: Organization, account_id: UUID, writer: Writer
 ) -> None:
-    gateway = start_gateway(POLL_SECONDS="600")  # only the hint can tell
+    gateway = start_gateway(POLL_SECONDS="600")  # only the hint can wake it
     trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
     async def scenario() -> trading_pb2.TradingEvent:
@@ -90,10 +90,10 @@ def test_a_payload_that_does_not_fit_costs_its_field_and_not_the_event(
     assert action.intent_action.symbol == "AAPL" and action.intent_action.spec.quantity == "1"
 
 
-def test_heartbeats_tell_how_far_the_stream_and_the_log_are(
+def test_heartbeats_report_how_far_the_stream_and_the_log_are(
     gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
 ) -> None:
-    """Also to a stream that gets no events, because it asked for other types: it can resume after the heartbeat."""
+    """Also to a stream that gets no events, because it subscribed to other types: it can resume after the heartbeat."""
 
     async def scenario() -> list[trading_pb2.TradingEvent]:
         async with connected(gateway.target) as channel:
@@ -146,10 +146,10 @@ def test_a_thousand_subscribers_cost_one_read_of_the_log(
             channels = [await stack.enter_async_context(connected(gateway.target)) for _ in range(10)]
             metadata = key(acme.api_keys["paper"])
             subscribers = [await subscribe(channels[number % 10], metadata, account_id) for number in range(1000)]
-            proxy.asked.clear()
+            proxy.received.clear()
             await asyncio.to_thread(writer.append, account_id, 10)
             await asyncio.gather(*(subscriber.received(10, seconds=30) for subscriber in subscribers))
-            reads = proxy.asked.count(b"intents_api.event_log")
+            reads = proxy.received.count(b"intents_api.event_log")
             counted = await asyncio.to_thread(gateway.metric, "tip_stream_log_reads_total")
             return {tuple(subscriber.sequences) for subscriber in subscribers}, reads, counted
 
@@ -177,7 +177,7 @@ def test_what_is_in_memory_is_not_read_again_for_whoever_resumes(
     assert run(scenario()) == (0, {tuple(range(11, 51))})
 
 
-def test_many_resuming_together_share_the_pages_they_read(
+def test_many_resuming_at_once_share_the_pages_they_read(
     gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
 ) -> None:
     writer.append(account_id, 600, hint=False)
@@ -187,7 +187,7 @@ def test_many_resuming_together_share_the_pages_they_read(
             metadata = key(acme.api_keys["paper"])
             opening = (subscribe(channel, metadata, account_id, after=number % 3) for number in range(40))
             subscribers = await asyncio.gather(*opening)
-            await asyncio.gather(*(subscriber.heard("replay_complete") for subscriber in subscribers))
+            await asyncio.gather(*(subscriber.wait_for("replay_complete") for subscriber in subscribers))
             return {tuple(subscriber.sequences) for subscriber in subscribers}
 
     before = gateway.metric('tip_stream_log_reads_total{why="behind"}')
@@ -207,7 +207,7 @@ def test_what_it_does_can_be_seen_in_its_metrics(
             await subscriber.received(5)
             assert gateway.metric('tip_stream_subscribers{transport="grpc"}') == 1
             assert gateway.metric("tip_stream_buffered_events") >= 0
-            await subscriber.heard("heartbeat")  # which comes after the last event was counted
+            await subscriber.wait_for("heartbeat")  # which comes after the last event was counted
             subscriber.call.cancel()
 
     def until_nobody_subscribes() -> None:

@@ -33,7 +33,7 @@ class Caller:
 
     @property
     def credential(self) -> Hashable:
-        """What is verified again: one key, or one token in one organization, whatever else its requests say."""
+        """What is verified again: one key, or one token in one organization, whatever else its requests contain."""
         return *self.name, self.token and self.token.digest, self.principal.organization_id
 
     @property
@@ -65,7 +65,7 @@ def _token(door: Access, presented: Presented) -> tokens.VerifiedToken | None:
 
 
 Endings = list[Ending | None]
-"""Of each caller asked about: why its streams must end, or None."""
+"""For each caller: why its streams must end, or None."""
 
 
 def recheck_keys(_door: Access, tx: Connection, callers: Sequence[Caller]) -> Endings:
@@ -83,19 +83,19 @@ def recheck_keys(_door: Access, tx: Connection, callers: Sequence[Caller]) -> En
 
 def recheck_users(door: Access, tx: Connection, callers: Sequence[Caller]) -> Endings:
     """One read for all of them, and no signature: it cannot have changed, only the key may have been withdrawn."""
-    asked = [(caller.principal.id, door.users.organization(_claims(caller))) for caller in callers]
-    rows = store.users(tx, door.provider, asked)
+    named = [(caller.principal.id, door.users.organization(_claims(caller))) for caller in callers]
+    rows = store.users(tx, door.provider, named)
     return [
-        _ending(door, caller, access.user_principal(door, rows[question], _claims(caller)))
-        for caller, question in zip(callers, asked, strict=True)
+        _ending(door, caller, access.user_principal(door, rows[name], _claims(caller)))
+        for caller, name in zip(callers, named, strict=True)
     ]
 
 
 def recheck_service_accounts(door: Access, tx: Connection, callers: Sequence[Caller]) -> Endings:
     """One read for all of them, whatever organizations they name."""
-    asked = [(caller.principal.id, caller.principal.organization_id) for caller in callers]
-    rows = store.service_accounts(tx, asked)
-    found = [rows.get(question) for question in asked]
+    named = [(caller.principal.id, caller.principal.organization_id) for caller in callers]
+    rows = store.service_accounts(tx, named)
+    found = [rows.get(name) for name in named]
     return [
         _ending(door, caller, access.service_account_principal(row, _claims(caller)) if row else None)
         for caller, row in zip(callers, found, strict=True)
