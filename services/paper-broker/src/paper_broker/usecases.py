@@ -47,7 +47,7 @@ class Clock:
 
 
 class Broker:
-    """What the outside world may ask of the broker."""
+    """The broker's use cases."""
 
     def __init__(
         self,
