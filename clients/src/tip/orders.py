@@ -32,7 +32,7 @@ def command() -> None:
 
 @command.command()
 def unresolved() -> None:
-    """List commands whose outcome is not known, and open orders that no intent asks for."""
+    """List commands whose outcome is not known, and open orders that no intent wants."""
     with connected() as engine:
         found = operator.unresolved(engine)
     if not found:

@@ -60,7 +60,7 @@ class LogBook:
         for reader in self._readers:
             if reader.name == name:
                 reader.join(LAST_WORDS_SECONDS)
-        return self._last_lines.get(name, "it said nothing")
+        return self._last_lines.get(name, "it wrote nothing")
 
     def close(self) -> None:
         """After the processes have ended: wait for their last words."""
