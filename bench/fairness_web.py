@@ -109,11 +109,11 @@ def compare(probe: Probe, port: int, attack: Attack, count: int, seconds: float)
     runs: dict[bool, list[Latencies]] = {False: [], True: []}
     for _ in range(count):
         for loaded in (False, True):
-            with flood(port, connections, requests) if loaded else nullcontext() as told:
+            with flood(port, connections, requests) if loaded else nullcontext() as answers:
                 if loaded:
                     time.sleep(1.0)
                 runs[loaded].append(probe.measure(seconds))
-        print(f"  {name}: {dict(told or {})}")
+        print(f"  {name}: {dict(answers or {})}")
     return [
         _ratio(f"{kind}, {name}, {label}", runs, kind, lambda values, part=part: percentile(values, part))  # type: ignore[misc]
         for kind in KINDS

@@ -36,7 +36,7 @@ def gateway(on: Stage) -> Iterator[str]:
 
 
 class Subscriber:
-    """A client of the stream: when it was told of the acceptance of each intent."""
+    """A client of the stream: when it received the acceptance of each intent."""
 
     def __init__(self, on: Stage, target: str) -> None:
         self._channel = grpc.insecure_channel(target)
@@ -46,19 +46,19 @@ class Subscriber:
         )
         subscribe = trading_pb2_grpc.TradingServiceStub(self._channel).SubscribeEvents
         self._call = subscribe(request, metadata=[("x-api-key", on.api_key)])
-        self._told: queue.SimpleQueue[tuple[str, float]] = queue.SimpleQueue()
+        self._received: queue.SimpleQueue[tuple[str, float]] = queue.SimpleQueue()
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
         with suppress(grpc.RpcError):  # the end
             for event in self._call:
                 if event.broker_order.status == "ACCEPTED":
-                    self._told.put((event.broker_order.intent_id, time.time()))
+                    self._received.put((event.broker_order.intent_id, time.time()))
 
     def accepted_at(self, intent_id: str) -> float:
         while True:
-            told, moment = self._told.get(timeout=10)
-            if told == intent_id:
+            accepted, moment = self._received.get(timeout=10)
+            if accepted == intent_id:
                 return moment
 
     def close(self) -> None:
@@ -67,9 +67,9 @@ class Subscriber:
 
 
 def latencies(on: Stage, base: str, broker: str, subscriber: Subscriber) -> tuple[list[float], list[float]]:
-    """Milliseconds from the answer of a POST to the broker's acceptance, and until a subscriber has been told."""
+    """Milliseconds from the answer of a POST to the broker's acceptance, and to its event at a subscriber."""
     session, sent = requests.Session(), {}
-    told: list[float] = []
+    delivered: list[float] = []
     for _ in range(SAMPLES):
         answer = session.post(
             f"{base}/v1/accounts/{on.accounts[0]}/intents",
@@ -80,14 +80,14 @@ def latencies(on: Stage, base: str, broker: str, subscriber: Subscriber) -> tupl
         answered = time.time()
         action = answer.json()
         sent[f"tip-{action['id'].replace('-', '')}"] = answered
-        told.append(1000 * (subscriber.accepted_at(action["intent_id"]) - answered))
+        delivered.append(1000 * (subscriber.accepted_at(action["intent_id"]) - answered))
         time.sleep(0.03)
     ledger = [
         json.loads(line)
         for line in requests.get(f"{broker}/sim/ledger", headers=OPERATOR, timeout=30).text.splitlines()
     ]
     made = {order["client_order_id"]: datetime.fromisoformat(order["created_at"]) for order in ledger}
-    return [1000 * (made[name].timestamp() - answered) for name, answered in sent.items()], told
+    return [1000 * (made[name].timestamp() - answered) for name, answered in sent.items()], delivered
 
 
 def _percentile(values: list[float], share: float) -> float:
@@ -111,11 +111,13 @@ def idle(on: Stage) -> list[Ratio]:
         closing(Subscriber(on, target)) as subscriber,
     ):
         time.sleep(5)
-        accepted, told = latencies(on, base, broker, subscriber)
+        accepted, delivered = latencies(on, base, broker, subscriber)
     return [
         Ratio("idle: answered to accepted, p50", "ms", 15.0, statistics.median(accepted), 0.0, 1.0, True),
         Ratio("idle: answered to accepted, p99", "ms", 60.0, _percentile(accepted, 0.99), 0.0, 1.0, True),
-        Ratio("idle: answered to stream event delivered, p50", "ms", 25.0, statistics.median(told), 0.0, 1.0, True),
+        Ratio(
+            "idle: answered to stream event delivered, p50", "ms", 25.0, statistics.median(delivered), 0.0, 1.0, True
+        ),
     ]
 
 

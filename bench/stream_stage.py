@@ -54,7 +54,7 @@ _APPEND = text("""
 
 @dataclass
 class Stage:
-    """A migrated database with an organization in it, and somebody who trades."""
+    """A migrated database with an organization, whose accounts get events by `append`."""
 
     platform: Platform
     organization_id: UUID
