@@ -4,8 +4,11 @@ import hashlib
 from collections import defaultdict
 from datetime import datetime
 
-from fault_evidence import TERMINAL, AccountLog, Evidence, Findings, Json, Story, client_order_id
+from fault_contract import TERMINAL, client_order_id
+from fault_evidence import Evidence
+from fault_findings import Findings
 from fault_journal import sealed
+from fault_records import AccountLog, Json, Story
 
 HALT_SECONDS = 2.0
 MEASURING_SECONDS = 0.5

@@ -10,7 +10,9 @@ from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from fault_evidence import AccountLog, Entry, Evidence, Findings, Json, Lazily, Story, doubled
+from fault_evidence import Evidence, doubled
+from fault_findings import Findings, Lazily
+from fault_records import AccountLog, Entry, Json, Story
 
 GENESIS = "00" * 32
 _SIGNED_HEAD = "SELECT * FROM intents.signed_head JOIN intents.log_signing_key USING (key_id) WHERE account_id = %s"

@@ -4,7 +4,9 @@ from collections import Counter, defaultdict
 from datetime import datetime
 from decimal import Decimal
 
-from fault_evidence import AccountLog, Evidence, Findings, Json, Order, Story
+from fault_evidence import Evidence
+from fault_findings import Findings
+from fault_records import AccountLog, Json, Order, Story
 
 NEVER_SENT, NOT_THERE = "CANCELED_BEFORE_SENT", "NOT_FOUND_AT_BROKER"
 WAITING = frozenset({"CREDENTIAL_MISSING", "CREDENTIAL_INVALID", "OPERATOR_REQUIRED"})

@@ -3,7 +3,9 @@
 from collections import defaultdict
 from contextlib import suppress
 
-from fault_evidence import AccountLog, Entry, Evidence, Findings, Json, Lazily
+from fault_evidence import Evidence
+from fault_findings import Findings, Lazily
+from fault_records import AccountLog, Entry, Json
 from fault_subscribers import Subscriber
 
 from chassis.services import WEB_SERVICES

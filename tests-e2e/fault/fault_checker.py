@@ -12,7 +12,8 @@ from fault_check_answers import by_client_order_id, check_answers, check_halts
 from fault_check_log import check_log
 from fault_check_orders import check_nobody_elses, check_orders, check_positions, totals
 from fault_check_streams import check_outboxes, check_streams, check_told_once
-from fault_evidence import Evidence, Findings
+from fault_evidence import Evidence
+from fault_findings import Findings
 from fault_subscribers import Subscriber
 
 SHOWN = 3

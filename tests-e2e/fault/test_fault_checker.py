@@ -16,7 +16,9 @@ from fault_check_answers import Periods, _check_obeyed, _check_status, check_hal
 from fault_check_log import _check_chain, _check_continuity, _check_signed_head
 from fault_check_orders import _check_story
 from fault_check_streams import _check_event, check_outboxes
-from fault_evidence import AccountLog, Entry, Findings, Order, Story, client_order_id
+from fault_contract import client_order_id
+from fault_findings import Findings
+from fault_records import AccountLog, Entry, Order, Story
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ACCOUNT, INTENT = str(UUID(int=1)), str(UUID(int=2))
