@@ -7,10 +7,11 @@ from dataclasses import replace as changed
 from typing import Any
 
 import psycopg2
+from fault_contract import client_order_id
 from fault_processes import Child
 from fault_proxy import Hold
 from fault_scenario import scenario
-from fault_trial import SetUpFailed, Trial, client_order_id
+from fault_trial import SetUpFailed, Trial
 
 OPEN = "SIM.OPEN"
 LONG_LEASE = {"EXECUTOR_LEASE_SECONDS": "20"}

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from fault_contract import TERMINAL, client_order_id
 from fault_proxy import Hold, path_is
 from fault_scenario import scenario
-from fault_trial import TERMINAL, SetUpFailed, Trial, client_order_id
+from fault_trial import SetUpFailed, Trial
 
 OPEN = "SIM.OPEN"
 ASKED = 3

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 
+from fault_contract import OPEN_AT_BROKER
 from fault_proxy import Exchange, Fault
 from fault_scenario import scenario
-from fault_trial import OPEN_AT_BROKER, Trial
+from fault_trial import Trial
 
 FAST = "SIM.TRICKLE500"
 PARTIAL = "SIM.PARTIAL50"

@@ -3,9 +3,10 @@
 import json
 import threading
 
+from fault_contract import TERMINAL
 from fault_proxy import Exchange, Hold, Request, answer, cut_after, passing, path_is, rewrite
 from fault_scenario import scenario
-from fault_trial import TERMINAL, Trial
+from fault_trial import Trial
 from scenarios_credentials import tip
 from scenarios_fills import filling, partly_filled
 from scenarios_late import FIND, surfaces_after_the_end
