@@ -54,6 +54,9 @@ class Findings:
         with self._lock:
             self.counts[name] = value
 
+    def rules(self) -> list[str]:
+        return [finding.rule for finding in self.found]
+
     def by_rule(self) -> Counter[tuple[str, str]]:
         return Counter((finding.part, finding.rule) for finding in self.found)
 

@@ -8,7 +8,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from fault_proxy import BrokerProxy
-from fault_stack import Stack, stack
+from fault_stack import Stack
+from fault_start import stack
 from fault_trial import StreamHolds, Trial
 
 EXECUTORS = 2

@@ -30,7 +30,8 @@ from fault_operators import Operators
 from fault_options import Size, arguments, command
 from fault_report import report
 from fault_schedule import Plan, Schedule
-from fault_stack import Stack, stack
+from fault_stack import Stack
+from fault_start import stack
 from fault_stories import ASK, BID, QUICK, Accounts
 from fault_subscribers import Subscribers
 
