@@ -24,7 +24,7 @@ def events(answer: requests.Response) -> Iterator[dict[str, Any]]:
 
 def test_trading_and_administration_are_told_on_the_stream_in_every_type(stack: Any) -> None:
     """The fill comes after the cancel. Another order stays open, so that the account is watched in any case: what the
-    broker's stream does not tell of the position, because nobody listened yet, the next look does."""
+    broker's stream does not report the position, because nobody listened yet, the next reconciliation does."""
     account, symbol = stack.account("acme"), "SIM.LATE_FILL"
     admin, trader = stack.user("acme"), stack.key("acme")
     address = f"{stack.local['events_url']}/v1/accounts/{account}/events"

@@ -208,12 +208,12 @@ def test_another_organizations_account_does_not_exist(stack: Any) -> None:
     foreign = stack.account("globex")
     unknown = str(uuid4())
 
-    def told(account_id: str) -> dict[str, Any]:
+    def problem(account_id: str) -> dict[str, Any]:
         answer = stack.key("acme")("GET", f"/v1/accounts/{account_id}/intents").json()
         return {name: value for name, value in answer.items() if name not in ("instance", "request_id")}
 
-    assert told(foreign) == told(unknown)
-    assert told(foreign)["status"] == 404
+    assert problem(foreign) == problem(unknown)
+    assert problem(foreign)["status"] == 404
 
 
 def test_the_same_idempotency_key_makes_one_action(stack: Any) -> None:

@@ -1,6 +1,6 @@
 """The process behind a load: started as a script, so that it has little to import.
 
-Until it is asked to stop it sends; then it prints how often each tenth of a second saw each answer, as JSON.
+It sends until it is stopped; then it prints how often each tenth of a second saw each answer, as JSON.
 """
 
 import json

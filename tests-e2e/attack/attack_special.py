@@ -80,9 +80,9 @@ class _Special:
                 found = batch.json()["results"][0]["status"] if batch.status == 200 else batch.status
                 self._expect("a reference reaches another's intent", f"batched {kind} of {word} intent", found, {404},
                              batch.text)  # fmt: skip
-        for kind, said in texts.items():
-            if self.findings.chosen(kind) and len(said) > 1:
-                self.findings.add(PART, "a 404 tells what exists from what does not", kind, str(said))
+        for kind, bodies in texts.items():
+            if self.findings.chosen(kind) and len(bodies) > 1:
+                self.findings.add(PART, "a 404 discloses what exists", kind, str(bodies))
 
     def cursors(self) -> None:
         for path, cursor in self.victim.cursors.items():

@@ -32,7 +32,7 @@ def _here(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Future[An
     future: Future[Any] = Future()
     try:
         future.set_result(function(*arguments))
-    except Exception as problem:  # noqa: BLE001 - as a pool does: whoever asks for the result gets it
+    except Exception as problem:  # noqa: BLE001 - as a pool does: reading the result raises it
         future.set_exception(problem)
     return future
 

@@ -70,10 +70,10 @@ def test_a_refusal_is_not_much_longer_than_its_request():
 
 
 def test_only_the_two_endpoints_of_the_specification_refuse_in_plain_text():
-    said = refusal(401, "unauthorized", "text/plain; charset=utf-8")
+    text = refusal(401, "unauthorized", "text/plain; charset=utf-8")
 
-    assert wrong("DELETE", "/v1/users/me", 100, said) is None
-    assert wrong("GET", "/v1/accounts", 100, said) is not None
+    assert wrong("DELETE", "/v1/users/me", 100, text) is None
+    assert wrong("GET", "/v1/accounts", 100, text) is not None
 
 
 OWN = tenant("own")

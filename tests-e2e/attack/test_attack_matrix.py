@@ -17,7 +17,7 @@ from attack_http import Answer
 from attack_matrix import FEWEST, Matrix
 from attack_options import SIZES
 from attack_rules import PAGES, RULES
-from attack_sockets import _Listener, together
+from attack_sockets import _Listener, play_all
 from attack_targets import Target
 from attack_tenants import Tenant
 
@@ -63,12 +63,12 @@ def test_cells_that_were_not_played_are_a_finding():
     assert FEWEST == 7_000
 
 
-def test_a_404_that_tells_what_exists_is_a_finding_over_grpc_too():
+def test_a_404_that_discloses_what_exists_is_a_finding_over_grpc_too():
     findings, unknown = Findings(), dict[tuple[str, str, bool], str]()
-    for said in (b"No such account.", b"Not yours."):
-        matrix(findings)._compare_with_unknown(cell("grpc"), Answer(404, (), said), unknown)
+    for body in (b"No such account.", b"Not yours."):
+        matrix(findings)._compare_with_unknown(cell("grpc"), Answer(404, (), body), unknown)
 
-    assert findings.rules() == ["a 404 tells what exists from what does not"]
+    assert findings.rules() == ["a 404 discloses what exists"]
 
 
 def test_a_raw_request_that_breaks_is_a_finding():
@@ -77,7 +77,7 @@ def test_a_raw_request_that_breaks_is_a_finding():
     def broken() -> None:
         raise OSError("no more sockets")
 
-    together([("web 65537", broken), ("web pipelined", lambda: None)], findings)
+    play_all([("web 65537", broken), ("web pipelined", lambda: None)], findings)
 
     assert [(finding.rule, finding.case) for finding in findings.found] == [
         ("a raw request could not be played", "web 65537")

@@ -90,9 +90,9 @@ in_rabbitmq = pytest.mark.skipif(
 
 
 def rabbitmqctl(containers: Any, *arguments: str) -> str:
-    code, said = containers.docker("rabbitmq")[0].exec_run(["rabbitmqctl", "--quiet", *arguments])
-    assert code == 0, said
-    return str(said.decode())
+    code, output = containers.docker("rabbitmq")[0].exec_run(["rabbitmqctl", "--quiet", *arguments])
+    assert code == 0, output
+    return str(output.decode())
 
 
 @in_rabbitmq

@@ -1,4 +1,4 @@
-"""Stopping and restarting: every process ends by itself when asked to, and callers notice nothing."""
+"""Stopping and restarting: every process ends by itself on SIGTERM, and callers notice nothing."""
 
 import json
 import subprocess
@@ -158,7 +158,7 @@ def new_account(stack: Any) -> str:
 
 
 def in_turn(service: str) -> list[str]:
-    """Restart the replicas of a service one by one; what was said of each."""
+    """Restart the replicas of a service one by one; what was printed about each."""
     done = subprocess.run([str(ROLLING_RESTART), service], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()

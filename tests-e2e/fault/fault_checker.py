@@ -1,4 +1,4 @@
-"""The judge: clients, log, streams, outboxes and the broker's own storage must tell one story. Nothing is excused.
+"""The judge: clients, log, streams, outboxes and the broker's own storage must agree. Nothing is excused.
 
 It knows the contract and the documents, and nothing of the code it judges.
 """

@@ -119,13 +119,13 @@ def _entry(row: Json) -> Entry:
     )  # fmt: skip
 
 
-def read_ledger(ask: Callable[..., requests.Response]) -> tuple[dict[str, list[Order]], dict[str, dict[str, Decimal]]]:
+def read_ledger(read: Callable[..., requests.Response]) -> tuple[dict[str, list[Order]], dict[str, dict[str, Decimal]]]:
     orders: dict[str, list[Order]] = defaultdict(list)
-    for line in ask("GET", "/ledger", timeout=600).text.splitlines():
+    for line in read("GET", "/ledger", timeout=600).text.splitlines():
         order = Order(json.loads(line))
         orders[order.client_order_id].append(order)
     positions: dict[str, dict[str, Decimal]] = defaultdict(dict)
-    for row in ask("GET", "/ledger/positions", timeout=600).json():
+    for row in read("GET", "/ledger/positions", timeout=600).json():
         positions[row["account_id"]][row["symbol"]] = Decimal(row["qty"])
     return dict(orders), dict(positions)
 

@@ -228,7 +228,7 @@ class _Handler(socketserver.BaseRequestHandler):
 
 
 class Arrivals(io.RawIOBase):
-    """What a socket receives, and when the kernel had the last of it: on a busy machine the reader may look late."""
+    """What a socket receives, and when the kernel had the last of it: on a busy machine the reader may be late."""
 
     def __init__(self, source: socket.socket) -> None:
         self._source, self.last_at = source, 0.0

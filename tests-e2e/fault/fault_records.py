@@ -50,15 +50,16 @@ class Entry:
     to_status: str | None
 
     def __str__(self) -> str:
-        said = self.payload
+        payload = self.payload
         if self.type == "INTENT_ACTION":
-            terms = next(iter((said.get("spec") or {"": {}}).values()))
-            what = f"{said['command']['type']} {terms.get('quantity', '')} by {said['actor']['type']}"
+            terms = next(iter((payload.get("spec") or {"": {}}).values()))
+            what = f"{payload['command']['type']} {terms.get('quantity', '')} by {payload['actor']['type']}"
         elif self.type == "BROKER_ORDER":
-            what = f"filled {said['filled_quantity']} of {said['quantity']}"
-            what += "".join(f" {name}={said[name]}" for name in ("reason_code", "outcome") if said.get(name))
+            what = f"filled {payload['filled_quantity']} of {payload['quantity']}"
+            what += "".join(f" {name}={payload[name]}" for name in ("reason_code", "outcome") if payload.get(name))
         else:
-            what = f"{said.get('quantity')} at {said.get('price')} order {str(said.get('broker_order_id'))[:8]}"
+            order = str(payload.get("broker_order_id"))[:8]
+            what = f"{payload.get('quantity')} at {payload.get('price')} order {order}"
         moved = f" {self.from_status}->{self.to_status}" if self.to_status else ""
         return f"{self.sequence}:{self.type}{moved} {what} @{self.occurred_at:%M:%S.%f}"[:160]
 
@@ -97,8 +98,8 @@ class Story:
     def reasons(self) -> set[str]:
         return {str(entry.payload["reason_code"]) for entry in self.events if entry.payload.get("reason_code")}
 
-    def told(self) -> str:
-        """The whole story in one line, for whoever has to find out."""
+    def summary(self) -> str:
+        """The whole story in one line, for whoever has to diagnose it."""
         state = f"{self.row['status']} {self.row['filled_quantity']:f} of {self.row['quantity']:f}"
         state += "".join(f" {name}={self.row[name]}" for name in ("reason_code", "outcome") if self.row.get(name))
         orders = ", ".join(str(order) for order in self.at_broker) or "no order"

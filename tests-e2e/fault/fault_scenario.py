@@ -77,17 +77,17 @@ class Stage:
     def outcome(self, chosen: Scenario) -> Outcome:
         """Plays it, or waits for it: those that do not need the platform for themselves all start with the first."""
         if not chosen.alone:
-            return self._together()[chosen.name].result()
+            return self._started()[chosen.name].result()
         wait(self._coming.values())
         outcome = self._play(chosen)
         self.on.revive_well()
         return outcome
 
-    def _together(self) -> dict[str, Future[Outcome]]:
+    def _started(self) -> dict[str, Future[Outcome]]:
         if not self._coming:
-            together = [scenario for scenario in self.chosen if not scenario.alone]
-            pool = ThreadPoolExecutor(len(together))
-            self._coming |= {scenario.name: pool.submit(self._play, scenario) for scenario in together}
+            parallel = [scenario for scenario in self.chosen if not scenario.alone]
+            pool = ThreadPoolExecutor(len(parallel))
+            self._coming |= {scenario.name: pool.submit(self._play, scenario) for scenario in parallel}
             pool.shutdown(wait=False)
         return self._coming
 

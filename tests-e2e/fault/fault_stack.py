@@ -75,7 +75,7 @@ class Stack:
         return f"http://127.0.0.1:{self.broker_port}"
 
     def at_broker(self, method: str, path: str, *, timeout: float = 30, **arguments: Any) -> requests.Response:
-        """What only the broker's operator may ask, under /sim."""
+        """A request that only the broker's operator may make, under /sim."""
         headers = {"Authorization": f"Bearer {self.operator_token}"}
         return direct().request(method, f"{self.broker_url}/sim{path}", headers=headers, timeout=timeout, **arguments)
 
@@ -181,7 +181,7 @@ class Stack:
         self.revive()
 
     def stop(self) -> None:
-        """At once: how processes end when they are asked to is tested elsewhere."""
+        """By kill -9: how processes end on SIGTERM is tested with the containers."""
         self.freezer.thaw()
         for child in self.children:
             child.kill()

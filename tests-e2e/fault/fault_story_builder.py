@@ -21,8 +21,8 @@ def evidence(**more: Any) -> Any:
     return SimpleNamespace(**{**known, **more})
 
 
-class Tale:
-    """An intent told step by step; BUY of so many at 10."""
+class StoryBuilder:
+    """An intent, step by step; BUY of so many at 10."""
 
     def __init__(self, quantity: str = "6") -> None:
         self.entries: list[Entry] = []
@@ -40,13 +40,13 @@ class Tale:
         if spec:
             self.orders.append((action, []))
 
-    def tell(self, status: str, *, reason: str | None = None, filled: str | None = None) -> None:
+    def event(self, status: str, *, reason: str | None = None, filled: str | None = None) -> None:
         self.filled, self.reason = Decimal(filled or self.filled), reason
-        said = {"status": status, "quantity": str(self.quantity), "filled_quantity": str(self.filled)}
-        self._enter("BROKER_ORDER", said | {"reason_code": reason, "outcome": None}, status)
+        payload = {"status": status, "quantity": str(self.quantity), "filled_quantity": str(self.filled)}
+        self._enter("BROKER_ORDER", payload | {"reason_code": reason, "outcome": None}, status)
 
     def order(self, status: str, qty: str, *fills: str, account: str = "b", born: float = 1.0) -> Order:
-        """At the broker, for the last CREATE or REPLACE; each fill is told as a trade."""
+        """At the broker, for the last CREATE or REPLACE; each fill is logged as a trade."""
         action, orders = self.orders[-1]
         number = sum(len(known) for _action, known in self.orders)
         executions = [{"id": f"e{number}-{n}", "qty": fill, "price": "10"} for n, fill in enumerate(fills)]
@@ -78,9 +78,9 @@ class Tale:
         return {finding.rule for finding in found.found}
 
 
-def filled() -> Tale:
-    tale = Tale()
-    tale.tell("ACCEPTED")
-    tale.order("filled", "6", "2", "4")
-    tale.tell("FILLED", filled="6")
-    return tale
+def filled() -> StoryBuilder:
+    builder = StoryBuilder()
+    builder.event("ACCEPTED")
+    builder.order("filled", "6", "2", "4")
+    builder.event("FILLED", filled="6")
+    return builder

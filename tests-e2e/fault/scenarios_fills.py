@@ -1,4 +1,4 @@
-"""Fills: none is lost, none is ordered twice, and a total that was asked for is not exceeded unseen."""
+"""Fills: none is lost, none is ordered twice, and a requested total is not exceeded unseen."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ CANCELS = 10
 
 @contextmanager
 def without_reconciler(trial: Trial) -> Iterator[None]:
-    """Nobody hears the broker's updates; started again afterwards."""
+    """Nobody receives the broker's updates; started again afterwards."""
     for child in trial.on.of("reconciler"):
         child.kill()
     try:
@@ -47,7 +47,7 @@ def lost_fill(trial: Trial) -> None:
 
 @scenario(alone=True)
 def replace_chain(trial: Trial) -> None:
-    """CREATE 6, REPLACE 10, REPLACE 12 while fills go unheard: the third order asks for 12 less what is filled."""
+    """CREATE 6, REPLACE 10, REPLACE 12 while fills go unreceived: the third order is for 12 less what is filled."""
     with without_reconciler(trial):
         intent_id = trial.create(PARTIAL, "6")
         trial.wait_for_status(intent_id, "ACCEPTED", "PARTIALLY_FILLED")
@@ -55,9 +55,9 @@ def replace_chain(trial: Trial) -> None:
         _replaced(trial, intent_id, "12", orders=3)
         orders = trial.orders(intent_id)
     filled = sum(Decimal(order["filled_qty"]) for order in orders[:2])
-    asked = Decimal(orders[2]["qty"])
-    trial.note(f"filled {filled} before the third order, which asks for {asked}")
-    trial.expect(asked == 12 - filled, f"the third order asks for {asked} where {12 - filled} of 12 remain")
+    quantity = Decimal(orders[2]["qty"])
+    trial.note(f"filled {filled} before the third order, which is for {quantity}")
+    trial.expect(quantity == 12 - filled, f"the third order is for {quantity} where {12 - filled} of 12 remain")
     trial.expect_fills_agree(intent_id)
 
 
