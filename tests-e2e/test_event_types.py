@@ -22,7 +22,7 @@ def events(answer: requests.Response) -> Iterator[dict[str, Any]]:
             yield json.loads(line.removeprefix("data: "))
 
 
-def test_trading_and_administration_are_told_on_the_stream_in_every_type(stack: Any) -> None:
+def test_trading_and_administration_are_streamed_in_every_type(stack: Any) -> None:
     """The fill comes after the cancel. Another order stays open, so that the account is watched in any case: what the
     broker's stream does not report the position, because nobody listened yet, the next reconciliation does."""
     account, symbol = stack.account("acme"), "SIM.LATE_FILL"

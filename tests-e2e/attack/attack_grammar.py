@@ -46,7 +46,7 @@ ODD_HEADERS = (
     ("Accept-Encoding", "gzip, br"), ("Cookie", "a=b"), ("Range", "bytes=0-1"), ("Origin", "null"),
     ("Expect", "nothing"), ("Forwarded", "for=127.0.0.1;host=example"), ("X-Original-URL", "/metrics"),
     ("Last-Event-ID", "1@x"), ("x-organization-id", "not-an-id"), ("Content-Encoding", "gzip"),
-    ("If-None-Match", "*"), ("Host", "elsewhere.test"),
+    ("If-None-Match", "*"), ("Host", "other.test"),
 )  # fmt: skip
 ODD_VALUES = (None, True, 0, -1, 2**63, 1.5, [], {}, [[]], "", *TEXTS)
 ODD_WORDS = (*TEXTS, *NUMBERS)

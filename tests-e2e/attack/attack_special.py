@@ -179,7 +179,7 @@ class _Special:
             headers = self._suitable(rule) if rule.fresh != "user" else self._somebody()
             address = self.platform.web if rule.listener == "web" else self.platform.events
             path = self._path(rule, self.own)
-            for query in ("dry_run=sure&unheard_of=1", "unheard_of=1"):
+            for query in ("dry_run=sure&unknown=1", "unknown=1"):
                 body = rule.body(self.own) if rule.body else None
                 with HttpConnection(address) as http:
                     answer = http.exchange(_written(rule, f"{path}?{query}", headers, body))

@@ -56,7 +56,7 @@ def test_buf_curl_reads_a_filled_order_from_the_stream_through_tls(stack: Any) -
     assert found["filledQuantity"] == "1"
 
 
-def test_buf_curl_is_told_why_it_may_not_subscribe(stack: Any) -> None:
+def test_buf_curl_receives_the_reason_why_it_may_not_subscribe(stack: Any) -> None:
     wanted = {"tradingAccountId": stack.account("globex"), "subscriptions": ["EVENT_TYPE_BROKER_ORDER"]}
 
     foreign = buf_curl(stack, wanted, stack.organization("acme")["api_keys"]["paper"]).communicate(timeout=120)[1]

@@ -65,7 +65,7 @@ def _check_last(log: AccountLog, subscriber: Subscriber, position: int | None, w
         )
 
 
-def check_told_once(evidence: Evidence, log: AccountLog, findings: Findings) -> None:
+def check_logged_once(evidence: Evidence, log: AccountLog, findings: Findings) -> None:
     """Each event of controls and accounts is in the log of the account once."""
     seen: dict[tuple[object, ...], int] = defaultdict(int)
     for entry in log.entries:

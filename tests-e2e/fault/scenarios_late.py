@@ -76,7 +76,7 @@ def not_given_up_while_unreachable(trial: Trial) -> None:
     sent.wait_for_hits()
     trial.cancel(intent_id)
     time.sleep(GIVEN_UP_SECONDS)
-    trial.expect(trial.status(intent_id) == "PENDING_CANCEL", f"given up unasked: {trial.state(intent_id)}")
+    trial.expect(trial.status(intent_id) == "PENDING_CANCEL", f"given up without an answer: {trial.state(intent_id)}")
     readable.set()
     found.wait_for_hits()
     trial.wait_for_status(intent_id, "CANCELED")

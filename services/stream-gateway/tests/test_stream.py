@@ -75,7 +75,7 @@ def test_every_type_of_event_is_delivered_with_its_payload(
 def test_a_payload_that_does_not_fit_costs_its_field_and_not_the_event(
     gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
 ) -> None:
-    writer.append(account_id, payload={"symbol": "AAPL", "quantity": 7, "unheard_of": {"a": 1}})
+    writer.append(account_id, payload={"symbol": "AAPL", "quantity": 7, "unknown": {"a": 1}})
     writer.append(account_id, kind="CONTROL", payload={"control": "symbol_manual", "version": "many", "symbol": "AAPL"})
     writer.append_action(account_id, '{"Market": {"quantity": "1"}}', '["not", "a", "decision"]')
 
