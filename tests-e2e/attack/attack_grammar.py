@@ -130,7 +130,7 @@ class Grammar:
             name = self.dice.choice(sorted(value))
             turn = self.dice.random()
             if turn < 0.15:
-                return {each: inner for each, inner in value.items() if each != name}
+                return {key: inner for key, inner in value.items() if key != name}
             if turn < 0.3:
                 return {**value, self.dice.choice(TEXTS): 1}
             return {**value, name: self.broken(value[name])}

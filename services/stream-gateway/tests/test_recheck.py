@@ -221,15 +221,15 @@ def test_a_token_is_judged_again_with_many_others_as_it_would_be_alone(
     token = organization.tokens["member"] if kind is Kind.USER else reader.token
     others = crowd.tokens["admin"] if kind is Kind.USER else identity.service_account(["intent:read"]).token
     engine = db.engine(configuration.database_url, pool_size=2, name="test")
-    door = access.for_service(configuration, engine)
+    auth = access.for_service(configuration, engine)
     recheck = callers.recheck_users if kind is Kind.USER else callers.recheck_service_accounts
 
-    batch = [admitted(door, others, crowd), admitted(door, token, organization), admitted(door, others, crowd)]
+    batch = [admitted(auth, others, crowd), admitted(auth, token, organization), admitted(auth, others, crowd)]
     if statement:
         writer.execute(statement, **{name: value for name, value in names.items() if f":{name}" in statement})
     with engine.connect() as connection:
-        endings = recheck(door, connection, batch)
-    alone = access.from_bearer(door, token, str(organization.id))
+        endings = recheck(auth, connection, batch)
+    alone = access.from_bearer(auth, token, str(organization.id))
     engine.dispose()
 
     assert [type(ending) if ending else None for ending in endings] == [None, expected, None]
@@ -237,9 +237,9 @@ def test_a_token_is_judged_again_with_many_others_as_it_would_be_alone(
     assert (alone is not None and may_read(alone)) == (expected is None)
 
 
-def admitted(door: access.Access, token: str, organization: Organization) -> callers.Caller:
+def admitted(auth: access.Access, token: str, organization: Organization) -> callers.Caller:
     presented = Presented((("bearer", f"Bearer {token}"),), str(organization.id), None)
-    return callers.admit(door, presented, time.time())
+    return callers.admit(auth, presented, time.time())
 
 
 def may_read(principal: Principal) -> bool:
@@ -254,13 +254,13 @@ def test_a_token_ends_with_the_key_that_signed_it(
     configuration: Config, identity: IdentityFixtures, acme: Organization
 ) -> None:
     engine = db.engine(configuration.database_url, pool_size=2, name="test")
-    door = access.for_service(configuration, engine)
-    caller = admitted(door, acme.tokens["member"], acme)
+    auth = access.for_service(configuration, engine)
+    caller = admitted(auth, acme.tokens["member"], acme)
     assert caller.token
 
     withdrawn = replace(caller, token=replace(caller.token, kid="withdrawn"))
     with engine.connect() as connection:
-        endings = callers.recheck_users(door, connection, [caller, withdrawn])
+        endings = callers.recheck_users(auth, connection, [caller, withdrawn])
     engine.dispose()
 
     assert endings[0] is None and isinstance(endings[1], CredentialEnded)

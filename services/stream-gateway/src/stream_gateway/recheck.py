@@ -85,13 +85,13 @@ Check = Callable[[Access, Connection, Sequence[Any]], Sequence[Ending | None]]
 def _credentials(
     recheck: Callable[[Access, Connection, Sequence[callers.Caller]], callers.Endings],
 ) -> Check:
-    def check(door: Access, tx: Connection, batch: Sequence[Credential]) -> Sequence[Ending | None]:
-        return recheck(door, tx, [credential.caller for credential in batch])
+    def check(auth: Access, tx: Connection, batch: Sequence[Credential]) -> Sequence[Ending | None]:
+        return recheck(auth, tx, [credential.caller for credential in batch])
 
     return check
 
 
-def _accounts(_door: Access, tx: Connection, batch: Sequence[Hub]) -> Sequence[Ending | None]:
+def _accounts(_auth: Access, tx: Connection, batch: Sequence[Hub]) -> Sequence[Ending | None]:
     existing = store.existing(tx, [hub.account_id for hub in batch])
     return [None if hub.account_id in existing else AccountNotFound() for hub in batch]
 
