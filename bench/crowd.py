@@ -17,7 +17,8 @@ from uuid import UUID, uuid4
 
 import grpc
 
-from bench.stream import STREAMS_A_CONNECTION, SUBSCRIBE, Ground, request
+from bench.stream_clients import STREAMS_A_CONNECTION, SUBSCRIBE, request
+from bench.stream_stage import Stage
 from identity import usecases
 from tip_local.identity_seed import add_account
 from tip_testing.identity_fixtures import IdentityFixtures
@@ -35,7 +36,7 @@ class Tenant:
     tokens: Sequence[str]
 
 
-def tenant(on: Ground, users: int) -> Tenant:
+def tenant(on: Stage, users: int) -> Tenant:
     identity = IdentityFixtures(on.platform.administrator_environment("identity"))
     name = f"crowd-{uuid4().hex[:12]}"
     made = usecases.create_organization(identity.deps, identity.provider, name, name)

@@ -1,8 +1,8 @@
 """What one organization's orders that never answer cost another: from its submit until its order is FILLED.
 
 On a platform of its own, as `make up` runs it. One organization has six accounts with many orders each on a symbol for
-which the broker does what it is asked and never answers. Another submits market orders, one after the other: first with
-nothing else going on, then during the attack.
+which the broker executes every request and never answers. Another submits market orders, one after the other: first
+with nothing else going on, then during the attack.
 
     make bench NAME=fairness_execution
     make bench NAME="fairness_execution --orders 20 --probes 5"

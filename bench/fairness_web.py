@@ -109,11 +109,11 @@ def compare(probe: Probe, port: int, attack: Attack, count: int, seconds: float)
     runs: dict[bool, list[Latencies]] = {False: [], True: []}
     for _ in range(count):
         for loaded in (False, True):
-            with flood(port, connections, requests) if loaded else nullcontext() as told:
+            with flood(port, connections, requests) if loaded else nullcontext() as answers:
                 if loaded:
                     time.sleep(1.0)
                 runs[loaded].append(probe.measure(seconds))
-        print(f"  {name}: {dict(told or {})}")
+        print(f"  {name}: {dict(answers or {})}")
     return [
         _ratio(f"{kind}, {name}, {label}", runs, kind, lambda values, part=part: percentile(values, part))  # type: ignore[misc]
         for kind in KINDS
@@ -125,7 +125,7 @@ def _ratio(
     name: str, runs: dict[bool, list[Latencies]], kind: str, summary: Callable[[Sequence[float]], float]
 ) -> Ratio:
     before, during = ([summary(run[kind]) for run in runs[loaded]] for loaded in (False, True))
-    ratios = [one / other for one, other in zip(during, before, strict=True)]
+    ratios = [during_run / before_run for during_run, before_run in zip(during, before, strict=True)]
     middle = statistics.median(before), statistics.median(during)
     return Ratio(name, "ms", *middle, max(ratios) - min(ratios), GOAL, at_most=True)
 
@@ -144,12 +144,8 @@ def tenants(on: Stage) -> list[Tenant]:
     return made
 
 
-def _url(on: Stage, role: str) -> str:
-    return on.environment["DATABASE_URL"].replace("tip_intents_web", f"tip_{role}")
-
-
 def _scoped(on: Stage) -> dict[str, str]:
-    return {f"{service.upper()}_DATABASE_URL": _url(on, migrations.web_name(service)) for service in WEB_SERVICES}
+    return {f"{service.upper()}_DATABASE_URL": on.url_of(migrations.web_name(service)) for service in WEB_SERVICES}
 
 
 def fill(on: Stage, tenant: Tenant) -> None:
@@ -180,8 +176,8 @@ def main() -> None:
                 found += compare(probe, port, attack, count, seconds)
     print(f"the quiet tenant was refused {probe.refused} times")
     if quick:
-        for one in found:
-            print(f"{one.name}: {one.reference:,.1f} -> {one.subject:,.1f} {one.unit}, {one.ratio:.2f} {one.met}")
+        for row in found:
+            print(f"{row.name}: {row.reference:,.1f} -> {row.subject:,.1f} {row.unit}, {row.ratio:.2f} {row.met}")
         return
     report(
         "Fairness between tenants, web",

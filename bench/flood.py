@@ -29,28 +29,28 @@ def request(method: str, path: str, body: str = "", **headers: str) -> bytes:
 @contextlib.contextmanager
 def flood(port: int, connections: int, requests: Sequence[bytes]) -> Iterator[Counter[str]]:
     """While the block runs; what was answered is known when it has ended."""
-    told: Counter[str] = Counter()
+    answers: Counter[str] = Counter()
     with tempfile.NamedTemporaryFile("wb", suffix=".requests") as file:
-        file.writelines(base64.b64encode(one) + b"\n" for one in requests)
+        file.writelines(base64.b64encode(request) + b"\n" for request in requests)
         file.flush()
         command = [sys.executable, "-m", "bench.flood", str(port), str(connections), file.name]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
-            yield told
+            yield answers
         finally:
             process.terminate()
-            told.update(json.loads(process.communicate()[0] or "{}"))
+            answers.update(json.loads(process.communicate()[0] or "{}"))
 
 
-async def _connection(port: int, requests: Iterator[bytes], told: Counter[str]) -> None:
+async def _connection(port: int, requests: Iterator[bytes], answers: Counter[str]) -> None:
     while True:
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             while True:
                 writer.write(next(requests))
-                told[await _status(reader)] += 1
+                answers[await _status(reader)] += 1
         except (OSError, asyncio.IncompleteReadError):
-            told["lost"] += 1
+            answers["lost"] += 1
             await asyncio.sleep(0.05)
 
 
@@ -66,14 +66,14 @@ async def _status(reader: asyncio.StreamReader) -> str:
 async def _main(port: int, connections: int, file: str) -> None:
     with open(file, "rb") as lines:
         requests = itertools.cycle([base64.b64decode(line) for line in lines])
-    told: Counter[str] = Counter()
-    sending = [asyncio.create_task(_connection(port, requests, told)) for _ in range(connections)]
+    answers: Counter[str] = Counter()
+    sending = [asyncio.create_task(_connection(port, requests, answers)) for _ in range(connections)]
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     await ended.wait()
     for task in sending:
         task.cancel()
-    print(json.dumps(told))
+    print(json.dumps(answers))
 
 
 if __name__ == "__main__":

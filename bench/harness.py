@@ -52,7 +52,7 @@ def pairs(
         references.append(reference())
         subjects.append(subject())
         print(f"  {name} pair {number}/{count}: reference {references[-1]:,.1f}, subject {subjects[-1]:,.1f} {unit}")
-    ratios = [one / other for one, other in zip(subjects, references, strict=True)]
+    ratios = [subject / reference for subject, reference in zip(subjects, references, strict=True)]
     spread = max(ratios) - min(ratios)
     return Ratio(name, unit, statistics.median(references), statistics.median(subjects), spread, goal, at_most)
 
@@ -67,11 +67,11 @@ def report(title: str, ratios: Sequence[Ratio], *, versions: Sequence[str], comm
         "| what | reference | subject | unit | ratio | spread | goal | met |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for one in ratios:
-        goal = "" if one.goal is None else f"{'<=' if one.at_most else '>='} {one.goal}"
+    for ratio in ratios:
+        goal = "" if ratio.goal is None else f"{'<=' if ratio.at_most else '>='} {ratio.goal}"
         lines.append(
-            f"| {one.name} | {one.reference:,.1f} | {one.subject:,.1f} | {one.unit} | {one.ratio:.2f} "
-            f"| {one.spread:.2f} | {goal} | {one.met} |"
+            f"| {ratio.name} | {ratio.reference:,.1f} | {ratio.subject:,.1f} | {ratio.unit} | {ratio.ratio:.2f} "
+            f"| {ratio.spread:.2f} | {goal} | {ratio.met} |"
         )
     lines += ["", notes, ""] if notes else [""]
     section = "\n".join(lines)

@@ -185,8 +185,8 @@ def _one_row(made: Stage) -> float:
     with made.outbox.begin() as tx:
         made.outbox.append(tx, Event("account.created", {"account_id": "0"}))
     began = time.perf_counter()
-    heard = made.redis.blpop(["tip.intents.consumer"], timeout=10)
-    if heard is None:
+    message = made.redis.blpop(["tip.intents.consumer"], timeout=10)
+    if message is None:
         sys.exit("bench: no message came")
     return (time.perf_counter() - began) * 1000
 
@@ -253,8 +253,8 @@ def main() -> None:
         ratios += [*by_batch, idle_latency(made), *health(made)]
         publisher.close()
     if QUICK:
-        for one in ratios:
-            print(f"{one.name}: {one.ratio:.3f} {one.met}")
+        for ratio in ratios:
+            print(f"{ratio.name}: {ratio.ratio:.3f} {ratio.met}")
         return
     report(
         "Outbox",

@@ -211,7 +211,7 @@ def measure(kinds: list[Kind], kills: int) -> dict[str, list[float]]:
 
 
 def table(kinds: list[Kind], outages: dict[str, list[float]]) -> str:
-    lines = ["| killed | p50 | worst | asked p50 | asked worst | met |", "|---|---|---|---|---|---|"]
+    lines = ["| killed | p50 | worst | goal p50 | goal worst | met |", "|---|---|---|---|---|---|"]
     for kind in kinds:
         p50, worst = statistics.median(outages[kind.name]), max(outages[kind.name])
         met = "yes" if p50 <= kind.p50 and worst <= kind.worst else "NO"

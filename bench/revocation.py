@@ -21,7 +21,8 @@ from sqlalchemy import text
 
 from bench.crowd import STREAMS_A_USER, crowd, imported_from, tenant
 from bench.harness import Ratio, report
-from bench.stream import QUICK, SUBSCRIBE, Ground, Server, gateway, ground, request
+from bench.stream_clients import SUBSCRIBE, request
+from bench.stream_stage import QUICK, Server, Stage, gateway, stage
 from chassis import keys
 from tip_testing.identity_fixtures import IdentityFixtures
 
@@ -33,7 +34,7 @@ LIMITS = {"STREAMS_PER_PRINCIPAL": "20000", "STREAMS_PER_ORGANIZATION": "20000",
 
 
 @contextmanager
-def loaded(on: Ground, streams: int, earlier: str | None = None) -> Iterator[Server]:
+def loaded(on: Stage, streams: int, earlier: str | None = None) -> Iterator[Server]:
     """A gateway at which another organization has that many streams open."""
     with ExitStack() as stack:
         server = stack.enter_context(gateway(on, **LIMITS, **imported_from(earlier)))
@@ -44,7 +45,7 @@ def loaded(on: Ground, streams: int, earlier: str | None = None) -> Iterator[Ser
         yield server
 
 
-async def revoke(on: Ground, server: Server, identity: IdentityFixtures) -> float:
+async def revoke(on: Stage, server: Server, identity: IdentityFixtures) -> float:
     """Seconds from the commit of the revocation to the end of the stream."""
     key, account_id = identity.key(on.organization_id, "paper"), on.account()
     async with grpc.aio.insecure_channel(server.target) as channel:
@@ -62,12 +63,12 @@ async def revoke(on: Ground, server: Server, identity: IdentityFixtures) -> floa
         return took
 
 
-def _disable(on: Ground, key: str) -> None:
+def _disable(on: Stage, key: str) -> None:
     with on.platform.admin() as admin:
         admin.execute(text("UPDATE identity.api_key SET disabled = true WHERE prefix = :p"), {"p": keys.prefix(key)})
 
 
-def worst(on: Ground, identity: IdentityFixtures, streams: int, earlier: str | None = None) -> float:
+def worst(on: Stage, identity: IdentityFixtures, streams: int, earlier: str | None = None) -> float:
     with loaded(on, streams, earlier) as server:
         found = [asyncio.run(revoke(on, server, identity)) for _ in range(REVOCATIONS)]
     shown = ", ".join(f"{seconds:.2f}" for seconds in found)
@@ -78,7 +79,7 @@ def worst(on: Ground, identity: IdentityFixtures, streams: int, earlier: str | N
 def main(sizes: Sequence[int]) -> None:
     earlier = os.environ.get("TIP_BENCH_EARLIER")
     ratios = []
-    with ground() as on:
+    with stage() as on:
         identity = IdentityFixtures(on.platform.administrator_environment("identity"))
         for streams in (0, *sizes):
             if earlier:

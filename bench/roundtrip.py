@@ -1,196 +1,42 @@
-"""From a POST to an order at the broker: idle latency, and what an executor gets through: `make bench NAME=roundtrip`.
+"""From a POST to an order at the broker: idle latency, and an executor's throughput: `make bench NAME=roundtrip`.
 
-Throughput is measured against Celery's rate of no-op tasks over the same Valkey in the same run, with a broker that
-answers from memory, so that what is compared is our own part: claiming, keeping order per intent, recording the answer
-and its event durably. Latency is measured over the whole way: gunicorn, NOTIFY, executor, HTTP, the paper broker, and
-back through the stream gateway to a subscriber.
-BENCH_QUICK=1 is a trial with few rows.
+Latency is measured over the whole way: gunicorn, NOTIFY, executor, HTTP, the paper broker, and back through the stream
+gateway to a subscriber. BENCH_QUICK=1 is a trial with few rows.
 """
 
 import json
-import os
 import queue
 import statistics
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from datetime import UTC, datetime
-from decimal import Decimal
-from typing import Any
+from datetime import datetime
 
 import grpc
-import psycopg2
-import redis
 import requests
-from celery import Celery
 
-from bench.harness import Ratio, pairs, report
+from bench.harness import Ratio, report
+from bench.roundtrip_throughput import QUICK, throughput
 from bench.submit_stage import Stage, stage
-from chassis import process
-from chassis.outbox.notify import NotifyListener, channel
-from intents.brokers import Brokers, ClientIds, NewOrder, Order, OrderStatus
-from intents.execution import executor as executing
-from intents.execution.broker_dispatcher import BrokerDispatcher
-from intents.execution.config import ExecutionConfig
-from intents.execution.executor import Executor
-from intents.execution.liveness import Liveness
-from intents.execution.processes import credentials_of, engine_of
-from intents.store import SCHEMA
-from intents.store.connections import PreparedConnections
 from tip_local.processes import free_port
 from tip_testing.commands import create
 from trading_proto import trading_pb2, trading_pb2_grpc
 
-QUICK = bool(os.environ.get("BENCH_QUICK"))
-PAIRS = 1 if QUICK else 5
-INTENTS = 2_000 if QUICK else 10_000
 SAMPLES = 50 if QUICK else 400
 OPERATOR_TOKEN = "of-this-benchmark-only"
 OPERATOR = {"Authorization": f"Bearer {OPERATOR_TOKEN}"}
-GOAL = 5.0
-CELERY = Celery("bench", broker=os.environ.get("REDIS_URL", "redis://"))
-CELERY.conf.update(task_ignore_result=True, worker_prefetch_multiplier=4)
-
-FILL = """
-WITH place AS (
-    SELECT gen_random_uuid() AS intent_id, gen_random_uuid() AS action_id,
-           (%(accounts)s::uuid[])[1 + i %% %(count)s] AS account_id, i / %(count)s + 1 AS turn
-    FROM generate_series(0, %(rows)s - 1) i
-), head AS (
-    INSERT INTO intents.account_head AS head (account_id, last_sequence, last_hash, previous_hash)
-    SELECT account_id, count(*), '', '' FROM place GROUP BY account_id
-    ON CONFLICT (account_id) DO UPDATE SET last_sequence = head.last_sequence + excluded.last_sequence
-    RETURNING account_id, last_sequence
-), turns AS (SELECT account_id, count(*) AS turns FROM place GROUP BY account_id
-), action AS (
-    INSERT INTO intents.action (account_id, sequence, id, organization_id, environment, intent_id, type, payload,
-        symbol, order_side, spec, route_strategy, actor_type, actor_id, controls, to_status, intent_created_at,
-        previous_hash, hash, created_at)
-    SELECT account_id, last_sequence - turns + turn, action_id, gen_random_uuid(), 'live', intent_id, 'CREATE', '{}',
-           'AAPL', 'BUY',
-           '{"Limit": {"quantity": "10", "limit_price": "99.50"}}', 'AUTO', 'api_key', 'bench', '{}', 'PENDING', now(),
-           '', '', now()
-    FROM place JOIN head USING (account_id) JOIN turns USING (account_id)
-)
-INSERT INTO intents.intent (account_id, id, organization_id, environment, symbol, order_side, route_strategy, spec,
-    quantity, status, created_at, updated_at, next_attempt_at)
-SELECT account_id, intent_id, gen_random_uuid(), 'live', 'AAPL', 'BUY', 'AUTO',
-       '{"Limit": {"quantity": "10", "limit_price": "99.50"}}', 10, 'PENDING', now(), now(), now()
-FROM place
-"""
-
-
-@CELERY.task(name="nothing")
-def nothing() -> None:
-    """What Celery does for a task is all that is measured."""
-
-
-@CELERY.task(name="mark")
-def mark(name: str) -> None:
-    redis.Redis.from_url(os.environ["REDIS_URL"]).set(name, time.time())
-
-
-class Instant:
-    """A broker that is out of the way."""
-
-    client_ids = ClientIds.UNIQUE
-    call_seconds = 0.1
-
-    def create(self, order: NewOrder) -> Order:
-        now = datetime.now(UTC)
-        name, pending = order.client_order_id, OrderStatus.PENDING
-        return Order(
-            name, name, pending, order.symbol, order.order_side, order.kind, order.quantity, Decimal(0), None, now, now
-        )
-
-    def account(self, _secret: Mapping[str, str]) -> Any:
-        return self
-
-
-def run_executor() -> None:
-    """The executor as it is, but for the broker."""
-    config = ExecutionConfig.from_env()
-    engine = engine_of(config, "bench-executor")
-    brokers = Brokers(config.addresses, {("paper", "live"): lambda _where: Instant()})  # type: ignore[dict-item, return-value]
-    connections = PreparedConnections(engine)
-    liveness = Liveness(engine, connections)
-    dispatcher = BrokerDispatcher(brokers, credentials_of(config, engine), is_current=liveness.is_current)
-    executor = Executor(
-        connections, dispatcher, config.executor_threads, config.executor_lease_seconds, liveness=liveness
-    )
-
-    def loop(stop: threading.Event) -> None:
-        executing.listen(executor, NotifyListener(engine, SCHEMA), config.queues, stop)
-        executor.run(stop)
-
-    process.run("bench-executor", loop)
 
 
 @contextmanager
-def running(on: Stage, command: list[str], **environment: str) -> Iterator[subprocess.Popen[bytes]]:
-    with (on.directory / "process.log").open("a") as log:
-        child = subprocess.Popen(
-            [sys.executable, *command], env={**os.environ, **on.environment, **environment}, stdout=log, stderr=log
-        )
-    try:
-        yield child
-    finally:
-        child.terminate()
-        child.wait(20)
-
-
-def executor_rate(on: Stage) -> float:
-    """Commands settled a second, from the moment that they are all due."""
-    connection = psycopg2.connect(on.admin_url)
-    connection.autocommit = True
-    accounts = [str(account) for account in on.accounts]
-    with connection.cursor() as cursor:
-        cursor.execute(FILL, {"accounts": accounts, "count": len(accounts), "rows": INTENTS})
-        started = time.monotonic()
-        cursor.execute(f'NOTIFY "{channel(SCHEMA)}"')  # as whoever submits does
-        while True:
-            cursor.execute("SELECT 1 FROM intents.intent WHERE open_actions > 0 LIMIT 1")
-            if cursor.fetchone() is None:
-                break
-            time.sleep(0.05)
-        rate = INTENTS / (time.monotonic() - started)
-        cursor.execute("SELECT count(*) FROM intents.intent WHERE status <> 'ACCEPTED'")
-        assert cursor.fetchone() == (0,), "every command must have been accepted"
-    connection.close()
-    return rate
-
-
-def celery_rate(on: Stage) -> float:
-    """No-op tasks a second by one worker, all queued before it starts."""
-    url = on.environment["REDIS_URL"]
-    client = redis.Redis.from_url(url)
-    client.flushall()
-    tasks = INTENTS // 4
-    with Celery("bench", broker=url) as app, app.producer_pool.acquire(block=True) as producer:
-        app.send_task("mark", ["first"], producer=producer)
-        for _ in range(tasks):
-            app.send_task("nothing", producer=producer)
-        app.send_task("mark", ["last"], producer=producer)
-    options = ["--pool", "solo", "--loglevel", "ERROR", "--without-gossip", "--without-mingle", "--without-heartbeat"]
-    with running(on, ["-m", "celery", "-A", "bench.roundtrip:CELERY", "worker", *options]):
-        while client.get("last") is None:
-            time.sleep(0.05)
-    return tasks / (float(client.get("last") or 0) - float(client.get("first") or 0))  # type: ignore[arg-type]
-
-
-@contextmanager
-def dispatcher(on: Stage) -> Iterator[str]:
+def gateway(on: Stage) -> Iterator[str]:
     port = str(free_port())
-    url = on.environment["DATABASE_URL"].replace("tip_intents:", "tip_stream_gateway:")
-    with running(on, ["-m", "stream_gateway"], DATABASE_URL=url, PORT=port, EVENTS_PORT="0", LOG_LEVEL="warning"):
+    with on.running(["-m", "stream_gateway"], "stream_gateway", PORT=port, EVENTS_PORT="0", LOG_LEVEL="warning"):
         yield f"127.0.0.1:{port}"
 
 
 class Subscriber:
-    """A client of the stream: when it was told of the acceptance of each intent."""
+    """A client of the stream: when it received the acceptance of each intent."""
 
     def __init__(self, on: Stage, target: str) -> None:
         self._channel = grpc.insecure_channel(target)
@@ -200,19 +46,19 @@ class Subscriber:
         )
         subscribe = trading_pb2_grpc.TradingServiceStub(self._channel).SubscribeEvents
         self._call = subscribe(request, metadata=[("x-api-key", on.api_key)])
-        self._told: queue.SimpleQueue[tuple[str, float]] = queue.SimpleQueue()
+        self._received: queue.SimpleQueue[tuple[str, float]] = queue.SimpleQueue()
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
         with suppress(grpc.RpcError):  # the end
             for event in self._call:
                 if event.broker_order.status == "ACCEPTED":
-                    self._told.put((event.broker_order.intent_id, time.time()))
+                    self._received.put((event.broker_order.intent_id, time.time()))
 
     def accepted_at(self, intent_id: str) -> float:
         while True:
-            told, moment = self._told.get(timeout=10)
-            if told == intent_id:
+            accepted, moment = self._received.get(timeout=10)
+            if accepted == intent_id:
                 return moment
 
     def close(self) -> None:
@@ -221,9 +67,9 @@ class Subscriber:
 
 
 def latencies(on: Stage, base: str, broker: str, subscriber: Subscriber) -> tuple[list[float], list[float]]:
-    """Milliseconds from the answer of a POST to the broker's acceptance, and until a subscriber has been told."""
+    """Milliseconds from the answer of a POST to the broker's acceptance, and to its event at a subscriber."""
     session, sent = requests.Session(), {}
-    told: list[float] = []
+    delivered: list[float] = []
     for _ in range(SAMPLES):
         answer = session.post(
             f"{base}/v1/accounts/{on.accounts[0]}/intents",
@@ -234,14 +80,14 @@ def latencies(on: Stage, base: str, broker: str, subscriber: Subscriber) -> tupl
         answered = time.time()
         action = answer.json()
         sent[f"tip-{action['id'].replace('-', '')}"] = answered
-        told.append(1000 * (subscriber.accepted_at(action["intent_id"]) - answered))
+        delivered.append(1000 * (subscriber.accepted_at(action["intent_id"]) - answered))
         time.sleep(0.03)
     ledger = [
         json.loads(line)
         for line in requests.get(f"{broker}/sim/ledger", headers=OPERATOR, timeout=30).text.splitlines()
     ]
-    made = {one["client_order_id"]: datetime.fromisoformat(one["created_at"]) for one in ledger}
-    return [1000 * (made[name].timestamp() - answered) for name, answered in sent.items()], told
+    made = {order["client_order_id"]: datetime.fromisoformat(order["created_at"]) for order in ledger}
+    return [1000 * (made[name].timestamp() - answered) for name, answered in sent.items()], delivered
 
 
 def _percentile(values: list[float], share: float) -> float:
@@ -252,45 +98,33 @@ def idle(on: Stage) -> list[Ratio]:
     port = free_port()
     broker = f"http://127.0.0.1:{port}"
     with (
-        running(
-            on,
+        on.running(
             ["-m", "paper_broker"],
             PAPER_BROKER_PORT=str(port),
             PAPER_BROKER_DATA=":memory:",
             PAPER_BROKER_OPERATOR_TOKEN=OPERATOR_TOKEN,
         ),
-        running(on, ["-m", "intents.worker", "executor"], PAPER_BROKER_URL=broker),
-        running(on, ["-m", "intents.worker", "reconciler"], PAPER_BROKER_URL=broker),
+        on.running(["-m", "intents.worker", "executor"], PAPER_BROKER_URL=broker),
+        on.running(["-m", "intents.worker", "reconciler"], PAPER_BROKER_URL=broker),
         on.intents() as base,
-        dispatcher(on) as target,
+        gateway(on) as target,
         closing(Subscriber(on, target)) as subscriber,
     ):
         time.sleep(5)
-        accepted, told = latencies(on, base, broker, subscriber)
+        accepted, delivered = latencies(on, base, broker, subscriber)
     return [
         Ratio("idle: answered to accepted, p50", "ms", 15.0, statistics.median(accepted), 0.0, 1.0, True),
         Ratio("idle: answered to accepted, p99", "ms", 60.0, _percentile(accepted, 0.99), 0.0, 1.0, True),
-        Ratio("idle: answered to stream event delivered, p50", "ms", 25.0, statistics.median(told), 0.0, 1.0, True),
+        Ratio(
+            "idle: answered to stream event delivered, p50", "ms", 25.0, statistics.median(delivered), 0.0, 1.0, True
+        ),
     ]
 
 
 def main() -> None:
     with stage() as on:
         ratios = idle(on)
-        with running(on, ["-m", "bench.roundtrip", "executor"]):
-            time.sleep(4)
-            executor_rate(on)  # warms it
-            on.execute("ANALYZE")  # as autovacuum does in any database that has been up for a minute
-            ratios.append(
-                pairs(
-                    "executor against Celery no-op",
-                    lambda: celery_rate(on),
-                    lambda: executor_rate(on),
-                    unit="a second",
-                    count=PAIRS,
-                    goal=GOAL,
-                )
-            )
+        ratios.append(throughput(on))
     report(
         "Round trip to the broker",
         ratios,
@@ -301,4 +135,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run_executor() if sys.argv[1:] == ["executor"] else main()
+    main()

@@ -14,7 +14,8 @@ from uuid import UUID
 
 from bench.crowd import STREAMS_A_USER, crowd, imported_from, tenant
 from bench.harness import Ratio, pairs, report
-from bench.stream import PAIRS, QUICK, Ground, gateway, ground, p99, paced
+from bench.stream_clients import p99, paced
+from bench.stream_stage import PAIRS, QUICK, Stage, gateway, stage
 
 STREAMS = 200 if QUICK else 1_000
 EVENTS_A_SECOND = 5
@@ -22,7 +23,7 @@ LIMITS = {"STREAMS_PER_PRINCIPAL": "20000", "STREAMS_PER_ORGANIZATION": "20000",
 
 
 @contextmanager
-def trading(on: Ground, account_id: UUID) -> Iterator[None]:
+def trading(on: Stage, account_id: UUID) -> Iterator[None]:
     """Events for the crowd all the while."""
     stop = threading.Event()
 
@@ -39,7 +40,7 @@ def trading(on: Ground, account_id: UUID) -> Iterator[None]:
         thread.join()
 
 
-def delivered(on: Ground, streams: int, earlier: str | None) -> Callable[[], float]:
+def delivered(on: Stage, streams: int, earlier: str | None) -> Callable[[], float]:
     """The p99 of the other organization's deliveries, in milliseconds."""
 
     def once() -> float:
@@ -53,7 +54,7 @@ def delivered(on: Ground, streams: int, earlier: str | None) -> Callable[[], flo
     return once
 
 
-def measured(on: Ground, name: str, earlier: str | None, goal: float | None) -> Ratio:
+def measured(on: Stage, name: str, earlier: str | None, goal: float | None) -> Ratio:
     alone, beside = delivered(on, 0, earlier), delivered(on, STREAMS, earlier)
     return pairs(name, alone, beside, unit="ms", count=min(3, PAIRS), goal=goal, at_most=True)
 
@@ -62,7 +63,7 @@ def main() -> None:
     gc.disable()  # of this client, so that it is the servers that are measured
     earlier = os.environ.get("TIP_BENCH_EARLIER")
     name = f"another organization's p99 beside {STREAMS:,} streams with {EVENTS_A_SECOND} events a second / without"
-    with ground() as on:
+    with stage() as on:
         ratios = [measured(on, f"earlier: {name}", earlier, None)] if earlier else []
         ratios.append(measured(on, name, None, 3.0))
     for ratio in ratios:

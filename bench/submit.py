@@ -88,8 +88,8 @@ def measure(on: Stage, count: int, seconds: int) -> list[Ratio]:
             name = f"submit, {connections} connections"
             found.append(pairs(f"{name} / pgbench one by one", statements, subject, unit="/s", count=count, goal=0.60))
             found.append(pairs(f"{name} / FastAPI in one call", fastapi, subject, unit="/s", count=count, goal=1.0))
-    p50 = statistics.median(one.p50_ms for one in latencies[16])
-    p99 = statistics.median(one.p99_ms for one in latencies[16])
+    p50 = statistics.median(load.p50_ms for load in latencies[16])
+    p99 = statistics.median(load.p99_ms for load in latencies[16])
     found.append(Ratio("submit, 16 connections, p99 / p50", "ms", p50, p99, 0.0, 3.0, at_most=True))
     return found
 
@@ -100,8 +100,8 @@ def main() -> None:
         on.execute(FUNCTION)
         found = measure(on, 1 if quick else 5, 4 if quick else 8)
     if quick:
-        for one in found:
-            print(f"{one.name}: {one.reference:,.0f} -> {one.subject:,.0f} {one.unit}, {one.ratio:.2f}")
+        for ratio in found:
+            print(f"{ratio.name}: {ratio.reference:,.0f} -> {ratio.subject:,.0f} {ratio.unit}, {ratio.ratio:.2f}")
         return
     report(
         "Submit",

@@ -44,6 +44,9 @@ class Stage:
     def admin_url(self) -> str:
         return self.postgres.url_of(DATABASE)
 
+    def url_of(self, role: str) -> str:
+        return _url(self.postgres, role)
+
     def execute(self, statements: str) -> None:
         engine = create_engine(db.with_driver(self.admin_url), poolclass=NullPool)
         with engine.begin() as connection:
@@ -100,6 +103,20 @@ class Stage:
                 process.wait(20)
 
     @contextmanager
+    def running(self, command: list[str], role: str = "intents", **environment: str) -> Iterator[None]:
+        """A process that is no web process, under that role of the database, until the end of the block."""
+        own = {"DATABASE_URL": self.url_of(role), **environment}
+        with (self.directory / "process.log").open("a") as log:
+            process = subprocess.Popen(
+                [sys.executable, *command], env={**os.environ, **self.environment, **own}, stdout=log, stderr=log
+            )
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait(20)
+
+    @contextmanager
     def intents(self, front: str = "intents.app:create_front()", **environment: str) -> Iterator[str]:
         port = free_port()
         options = ["-m", "gunicorn", "-c", "python:chassis.gunicorn_conf", "--bind", f"127.0.0.1:{port}"]
@@ -132,6 +149,10 @@ def stage() -> Iterator[Stage]:
         yield _populated(postgres, valkey.url, directory)
 
 
+def _url(postgres: EmbeddedPostgres, role: str) -> str:
+    return f"postgresql://tip_{role}:{_PASSWORD}@127.0.0.1:{postgres.port}/{DATABASE}"
+
+
 def _populated(postgres: EmbeddedPostgres, redis_url: str, directory: Path) -> Stage:
     environment = {
         "REDIS_URL": redis_url,
@@ -141,14 +162,11 @@ def _populated(postgres: EmbeddedPostgres, redis_url: str, directory: Path) -> S
         "LOG_FORMAT": "json",
     }
 
-    def url(role: str) -> str:
-        return f"postgresql://tip_{role}:{_PASSWORD}@127.0.0.1:{postgres.port}/{DATABASE}"
-
     identity = IdentityFixtures({**environment, "DATABASE_URL": postgres.url_of(DATABASE)})
     organization = identity.organization(entitlements=("trading_live",))
     engine = create_engine(db.with_driver(postgres.url_of(DATABASE)), poolclass=NullPool)
     with engine.begin() as connection:
         accounts = tuple(add_account(connection, organization.id, "live") for _ in range(ACCOUNTS))
     identity.close()
-    environment["DATABASE_URL"] = url("intents_web")
+    environment["DATABASE_URL"] = _url(postgres, "intents_web")
     return Stage(postgres, environment, directory, organization.api_keys["live"], accounts)

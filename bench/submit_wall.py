@@ -62,8 +62,8 @@ def main() -> None:
     with stage() as on:
         found = measure(on, 2 if quick else 7)
     if quick:
-        for one in found:
-            print(f"{one.name}: {one.reference:,.0f} -> {one.subject:,.0f} {one.unit}, {one.ratio:.2f}")
+        for ratio in found:
+            print(f"{ratio.name}: {ratio.reference:,.0f} -> {ratio.subject:,.0f} {ratio.unit}, {ratio.ratio:.2f}")
         return
     report(
         "Row-level security",

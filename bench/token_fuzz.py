@@ -179,7 +179,7 @@ def main() -> int:
         identity = IdentityFixtures(platform.administrator_environment("identity"))
         client = create_app(platform.web_environment("identity", **quiet)).test_client()
         valid = [*identity.organization().tokens.values(), identity.service_account().token]
-        assert all(client.get(PATH, headers={"Authorization": f"Bearer {one}"}).status_code == 200 for one in valid)
+        assert all(client.get(PATH, headers={"Authorization": f"Bearer {token}"}).status_code == 200 for token in valid)
         keys = client.get("/.well-known/jwks.json").json["keys"]
         began = time.monotonic()
         statuses = attack(client, Forger(valid, keys, chosen.seed), chosen.count)

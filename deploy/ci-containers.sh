@@ -86,7 +86,7 @@ if [ -z "${PYTHON_IMAGE:-}" ] && ! images_can_be_pulled; then
   use_standins postgres redis python nginx "${peers[@]}"
   stage "making stand-in images"
 fi
-# Packages come through a certificate authority of the network's own, if pip has been told of one.
+# Packages come through a certificate authority of the network's own, if pip is configured with one.
 if [ -n "${PIP_CERT:-}" ] && [ ! -f "$OWN_CA" ]; then
   cp "$PIP_CERT" "$OWN_CA"
   made_ca=yes

@@ -19,7 +19,7 @@ import requests
 from tip_testing.ports import reserved_port
 
 TIMEOUT_S = 30
-"""Longer than the ingress waits for a service, so that every caller hears what became of its request."""
+"""Longer than the ingress waits for a service, so that every caller learns what became of its request."""
 
 PORTS = ("TIP_PORT", "TIP_STREAM_PORT", "TIP_EVENTS_PORT", "TIP_PAPER_BROKER_PORT")
 ATTEMPTS = {"OUTBOX_ATTEMPT_LIMIT": "2"}

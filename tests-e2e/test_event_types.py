@@ -13,7 +13,7 @@ TYPES = {
     for name in ("BROKER_ORDER", "BROKER_POSITION", "BROKER_TRADE", "INTENT_ACTION", "CONTROL", "ACCOUNT")
 }
 
-PAYLOADS = {one.removeprefix("EVENT_TYPE_").lower() for one in TYPES}
+PAYLOADS = {name.removeprefix("EVENT_TYPE_").lower() for name in TYPES}
 
 
 def events(answer: requests.Response) -> Iterator[dict[str, Any]]:
@@ -22,9 +22,9 @@ def events(answer: requests.Response) -> Iterator[dict[str, Any]]:
             yield json.loads(line.removeprefix("data: "))
 
 
-def test_trading_and_administration_are_told_on_the_stream_in_every_type(stack: Any) -> None:
+def test_trading_and_administration_are_streamed_in_every_type(stack: Any) -> None:
     """The fill comes after the cancel. Another order stays open, so that the account is watched in any case: what the
-    broker's stream does not tell of the position, because nobody listened yet, the next look does."""
+    broker's stream does not report the position, because nobody listened yet, the next reconciliation does."""
     account, symbol = stack.account("acme"), "SIM.LATE_FILL"
     admin, trader = stack.user("acme"), stack.key("acme")
     address = f"{stack.local['events_url']}/v1/accounts/{account}/events"

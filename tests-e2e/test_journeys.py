@@ -116,17 +116,17 @@ def test_an_open_order_is_replaced_and_canceled(stack: Any) -> None:
     account, caller = stack.account("acme"), stack.key("acme")
     path = f"/v1/accounts/{account}/intents"
     made = caller("POST", path, limit("SIM.OPEN", "1", "1.00")).json()
-    one = f"{path}/{made['intent_id']}"
-    eventually(lambda: caller("GET", one).json()["state"]["status"] == "ACCEPTED")
+    address = f"{path}/{made['intent_id']}"
+    eventually(lambda: caller("GET", address).json()["state"]["status"] == "ACCEPTED")
 
     replacement = replace(made["intent_id"], Limit={"quantity": "2", "limit_price": "1.10"})
     assert caller("POST", path, replacement).status_code == 201
-    eventually(lambda: caller("GET", one).json()["state"]["status"] == "ACCEPTED")
-    assert caller("GET", one).json()["state"]["leaves_quantity"] == "2"
+    eventually(lambda: caller("GET", address).json()["state"]["status"] == "ACCEPTED")
+    assert caller("GET", address).json()["state"]["leaves_quantity"] == "2"
 
     assert caller("POST", path, cancel(made["intent_id"])).status_code == 201
-    eventually(lambda: caller("GET", one).json()["state"]["status"] == "CANCELED")
-    history = [action["command"]["type"] for action in _all(caller, f"{one}/actions")]
+    eventually(lambda: caller("GET", address).json()["state"]["status"] == "CANCELED")
+    history = [action["command"]["type"] for action in _all(caller, f"{address}/actions")]
     assert history == ["CREATE", "REPLACE", "CANCEL"]
 
 
@@ -164,14 +164,14 @@ def test_an_account_and_its_credential_live_and_end(stack: Any) -> None:
     made = admin("POST", f"{path}/credentials", {"label": "first", "secret": {"key_id": "K1", "secret_key": secret}})
     assert made.status_code == 201
     assert secret not in made.text
-    one = f"{path}/credentials/{made.json()['id']}"
-    eventually(lambda: admin("GET", one).json()["status"] == "active")
+    address = f"{path}/credentials/{made.json()['id']}"
+    eventually(lambda: admin("GET", address).json()["status"] == "active")
 
     assert admin("POST", f"{path}/disable", {"reason": "audit"}).json()["disabled_reason"] == "audit"
     refused = stack.key("acme")("POST", f"{path}/intents", create("AAPL", "1"))
     assert [reason["code"] for reason in refused.json()["reasons"]] == ["ACCOUNT_DISABLED"]
 
-    assert admin("DELETE", one).status_code == 204
+    assert admin("DELETE", address).status_code == 204
     assert admin("DELETE", path).status_code == 204
     assert admin("GET", path).status_code == 404
     assert stack.key("acme")("GET", f"{path}/intents").status_code == 404
@@ -189,8 +189,8 @@ def test_a_failed_outbox_row_is_driven_again_when_its_cause_is_repaired(stack: A
     stack.execute("REVOKE INSERT ON accounts.vault_object FROM tip_accounts")
     try:
         made = admin("POST", path, {"label": "first", "secret": {"key_id": "K1", "secret_key": uuid4().hex}}).json()
-        one = f"{path}/{made['id']}"
-        eventually(lambda: admin("GET", one).json()["status"] == "invalid")
+        address = f"{path}/{made['id']}"
+        eventually(lambda: admin("GET", address).json()["status"] == "invalid")
         assert failed() == before + 1
     finally:
         stack.execute("GRANT INSERT ON accounts.vault_object TO tip_accounts")
@@ -199,7 +199,7 @@ def test_a_failed_outbox_row_is_driven_again_when_its_cause_is_repaired(stack: A
     assert "never tried again" in stack.operate("tip", "outbox", "explain", "accounts", row)
     stack.operate("tip", "outbox", "redrive", "accounts", row)
 
-    eventually(lambda: admin("GET", one).json()["status"] == "active")
+    eventually(lambda: admin("GET", address).json()["status"] == "active")
     assert failed() == before + 1, "the failed row stays as it is"
     assert "It was driven again as row" in stack.operate("tip", "outbox", "explain", "accounts", row)
 
@@ -208,12 +208,12 @@ def test_another_organizations_account_does_not_exist(stack: Any) -> None:
     foreign = stack.account("globex")
     unknown = str(uuid4())
 
-    def told(account_id: str) -> dict[str, Any]:
+    def problem(account_id: str) -> dict[str, Any]:
         answer = stack.key("acme")("GET", f"/v1/accounts/{account_id}/intents").json()
         return {name: value for name, value in answer.items() if name not in ("instance", "request_id")}
 
-    assert told(foreign) == told(unknown)
-    assert told(foreign)["status"] == 404
+    assert problem(foreign) == problem(unknown)
+    assert problem(foreign)["status"] == 404
 
 
 def test_the_same_idempotency_key_makes_one_action(stack: Any) -> None:

@@ -44,7 +44,7 @@ def test_every_route_of_a_service_is_sent_to_it(environment: dict[str, str], ser
         ("/openapi.json", None),
     ],
 )
-def test_paths_that_look_alike_are_told_apart(path: str, service: str | None) -> None:
+def test_each_path_reaches_its_own_service(path: str, service: str | None) -> None:
     assert service_of(path) == service
 
 

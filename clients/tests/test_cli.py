@@ -17,7 +17,7 @@ def tip(tmp_path, monkeypatch):
 
 @pytest.fixture
 def subcommand(monkeypatch):
-    """Offer `tip broken`, which does what it is told."""
+    """Offer `tip broken`, which does what the test wants."""
 
     def offer(action):
         module = ModuleType("tip.broken")
@@ -36,7 +36,7 @@ def raising(error):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "output"),
     [
         (["status"], 3, "tip: not running\n"),
         (["stop"], 0, "tip: was not running\n"),
@@ -44,11 +44,11 @@ def raising(error):
         (["logs", "../../etc/passwd"], 1, "tip: no log of ../../etc/passwd in "),
     ],
 )
-def test_it_says_so_when_nothing_runs(tip, words, code, said):
+def test_it_says_so_when_nothing_runs(tip, words, code, output):
     done = tip(*words)
 
     assert done.exit_code == code
-    assert done.output.startswith(said)
+    assert done.output.startswith(output)
 
 
 def test_every_command_is_in_the_list_and_no_other_is_taken(tip):

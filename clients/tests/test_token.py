@@ -53,7 +53,7 @@ def test_a_demo_token_is_printed_and_nothing_else(home: Home, identity: Identity
     assert run("token", "no_organization").output.count(".") == 2
 
 
-def test_a_new_token_is_issued_when_asked_for_or_when_the_old_one_has_run_out(
+def test_a_new_token_is_issued_on_request_or_when_the_old_one_has_run_out(
     home: Home, identity: IdentityFixtures, platform: Platform
 ) -> None:
     brief = IdentityFixtures(platform.administrator_environment("identity"), token_lifetime_s=-100)

@@ -1,8 +1,8 @@
-"""Known vulnerabilities of the pinned dependencies, asked of a service that proves first that it can find one.
+"""Known vulnerabilities of the pinned dependencies, from a service that first proves that it can find one.
 
-pip-audit reports "no known vulnerabilities" also when the service it asks knows nothing, as one behind a package mirror
-does. So a release whose vulnerability has been public for years is looked up first. A service that does not find it is
-not believed, and when there is none that does, the answer is "not checked" and never "none".
+pip-audit reports "no known vulnerabilities" also when the service it queries has no data, as one behind a package
+mirror does. So a release whose vulnerability has been public for years is looked up first. A service that does not find
+it is not believed, and when there is none that does, the answer is "not checked" and never "none".
 """
 
 import json
@@ -25,11 +25,11 @@ NOT_CHECKED = "not checked: no vulnerability service reachable"
 class Report:
     vulnerable: list[str]
     skipped: list[str]
-    """What the service could not be asked about, and why."""
+    """What the service was not queried for, and why."""
 
 
-Ask = Callable[[Path, tuple[str, ...]], str]
-"""What pip-audit writes about these pins after asking this service."""
+Audit = Callable[[Path, tuple[str, ...]], str]
+"""What pip-audit writes about these pins after querying this service."""
 
 
 def pip_audit(requirements: Path, service: tuple[str, ...]) -> str:
@@ -64,27 +64,27 @@ def report(written: str) -> Report | None:
     return Report(vulnerable, skipped)
 
 
-def believable(service: tuple[str, ...], ask: Ask) -> bool:
+def believable(service: tuple[str, ...], audit: Audit) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         known = Path(folder) / "known.txt"
         known.write_text(KNOWN + "\n")
-        found = report(ask(known, service))
+        found = report(audit(known, service))
         return found is not None and bool(found.vulnerable)
 
 
-def main(locks: list[Path], services: tuple[tuple[str, ...], ...] = SERVICES, ask: Ask = pip_audit) -> int:
-    service = next((service for service in services if believable(service, ask)), None)
+def main(locks: list[Path], services: tuple[tuple[str, ...], ...] = SERVICES, audit: Audit = pip_audit) -> int:
+    service = next((service for service in services if believable(service, audit)), None)
     if service is None:
         sys.stdout.write(f"{NOT_CHECKED}\n")
         return 0
-    reports = {lock: report(ask(lock, service)) for lock in locks}
+    reports = {lock: report(audit(lock, service)) for lock in locks}
     for lock, found in reports.items():
-        for line in _said(found, service[0]):
+        for line in _lines(found, service[0]):
             sys.stdout.write(f"{lock.name}: {line}\n")
     return int(any(found and found.vulnerable for found in reports.values()))
 
 
-def _said(found: Report | None, service: str) -> list[str]:
+def _lines(found: Report | None, service: str) -> list[str]:
     if found is None:
         return [NOT_CHECKED]
     return [*found.vulnerable, *found.skipped] or [f"nothing known against it, says {service}"]

@@ -19,7 +19,7 @@ OWN_IMAGE = "TIP_IMAGE"
 
 
 def images() -> set[str]:
-    """What the compose file and the Dockerfile start from unless they are told otherwise."""
+    """What the compose file and the Dockerfile start from by default."""
     files = (ROOT / "docker-compose.yml", ROOT / "deploy" / "Dockerfile")
     named = [found for file in files for found in re.findall(r"\b(\w+_IMAGE)(?:=|:-)([\w./:-]+)", file.read_text())]
     return {image for variable, image in named if variable != OWN_IMAGE}

@@ -24,7 +24,7 @@ restart() {
     [ $SECONDS -lt $deadline ] || { echo "${name#/} is not ready after $READY_SECONDS s: stopping here" >&2; exit 1; }
     sleep 0.3
   done
-  sleep 1.2 # the ingress asks for addresses once a second
+  sleep 1.2 # the ingress resolves addresses once a second
   echo "${name#/} $how"
 }
 

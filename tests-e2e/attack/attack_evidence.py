@@ -1,4 +1,4 @@
-"""What the database holds of a tenant, as counts and digests: two of them tell whether anything was changed."""
+"""What the database holds of a tenant, as counts and digests: comparing two shows whether anything was changed."""
 
 import time
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import psycopg2
 from attack_tenants import Tenant
 
-# Kept up to date by the platform itself, whoever asks: when a key was last used, when a broker was last looked at.
+# Changed by the platform itself, whoever calls: when a key was last used, when an account was last reconciled.
 VOLATILE = ("last_used_at", "reconciled_at", "lease_token", "lease_until", "lease_holder", "updated_at",
             "market_value", "unrealized_profit", "last_price", "equity", "buying_power", "cash")  # fmt: skip
 # Nobody's own: counters over all, and what is done with rows that have been delivered.

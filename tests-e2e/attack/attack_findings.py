@@ -30,7 +30,7 @@ class Findings:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def chosen(self, case: str) -> bool:
-        """Whether this run is about the case. Whatever is tried asks, so that a case nobody knows is noticed."""
+        """Whether this run is about the case. Every case calls it, so that an unknown case is noticed."""
         if self.only not in (None, case):
             return False
         self._met = True
@@ -53,6 +53,9 @@ class Findings:
     def note(self, name: str, value: Any) -> None:
         with self._lock:
             self.counts[name] = value
+
+    def rules(self) -> list[str]:
+        return [finding.rule for finding in self.found]
 
     def by_rule(self) -> Counter[tuple[str, str]]:
         return Counter((finding.part, finding.rule) for finding in self.found)

@@ -1,6 +1,6 @@
 """The process behind a load: started as a script, so that it has little to import.
 
-Until it is asked to stop it sends; then it prints how often each tenth of a second saw each answer, as JSON.
+It sends until it is stopped; then it prints how often each tenth of a second saw each answer, as JSON.
 """
 
 import json
@@ -65,5 +65,5 @@ if __name__ == "__main__":
     running = flood(*pickle.load(sys.stdin.buffer))
     while not stop.wait(1.0):
         pass
-    seen = sum((Counter(dict(each)) for each in running), Counter())
+    seen = sum((Counter(dict(counts)) for counts in running), Counter())
     json.dump([[tenth, status, number] for (tenth, status), number in seen.items()], sys.stdout)

@@ -193,5 +193,5 @@ def _credential(targets: FuzzTargets, operation: Operation, dice: random.Random)
     suitable = [scheme for scheme in operation.schemes if scheme in targets.credentials]
     if suitable and dice.random() < SUITABLE:
         return dice.choice(targets.credentials[dice.choice(suitable)])
-    every: tuple[Any, ...] = ((), *(each for group in targets.credentials.values() for each in group))
+    every: tuple[Any, ...] = ((), *(credential for group in targets.credentials.values() for credential in group))
     return dice.choice(every)

@@ -59,7 +59,7 @@ def operations(found: dict[str, Any]) -> Iterator[Operation]:
             content = operation.get("requestBody", {}).get("content", {})
             media_type = next(iter(content), "")
             body = content[media_type]["schema"] if content else None
-            schemes = tuple(name for each in operation.get("security", []) for name in each)
+            schemes = tuple(name for requirement in operation.get("security", []) for name in requirement)
             yield Operation(method.upper(), path, operation.get("parameters", []), body, media_type, schemes)
 
 

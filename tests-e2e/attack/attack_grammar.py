@@ -46,7 +46,7 @@ ODD_HEADERS = (
     ("Accept-Encoding", "gzip, br"), ("Cookie", "a=b"), ("Range", "bytes=0-1"), ("Origin", "null"),
     ("Expect", "nothing"), ("Forwarded", "for=127.0.0.1;host=example"), ("X-Original-URL", "/metrics"),
     ("Last-Event-ID", "1@x"), ("x-organization-id", "not-an-id"), ("Content-Encoding", "gzip"),
-    ("If-None-Match", "*"), ("Host", "elsewhere.test"),
+    ("If-None-Match", "*"), ("Host", "other.test"),
 )  # fmt: skip
 ODD_VALUES = (None, True, 0, -1, 2**63, 1.5, [], {}, [[]], "", *TEXTS)
 ODD_WORDS = (*TEXTS, *NUMBERS)
@@ -130,7 +130,7 @@ class Grammar:
             name = self.dice.choice(sorted(value))
             turn = self.dice.random()
             if turn < 0.15:
-                return {each: inner for each, inner in value.items() if each != name}
+                return {key: inner for key, inner in value.items() if key != name}
             if turn < 0.3:
                 return {**value, self.dice.choice(TEXTS): 1}
             return {**value, name: self.broken(value[name])}
@@ -176,7 +176,7 @@ class Grammar:
         """Of known and unknown parameters, good and bad, none most of the time."""
         if self.dice.random() < 0.6:
             return ""
-        known = [each for each in parameters if each["in"] == "query"]
+        known = [parameter for parameter in parameters if parameter["in"] == "query"]
         pairs = []
         for _ in range(self.dice.randint(1, 3)):
             if known and self.dice.random() < 0.8:

@@ -24,7 +24,7 @@ class Answer:
     body: bytes
 
     def header(self, name: str) -> str:
-        return next((value for each, value in self.headers if each == name), "")
+        return next((value for header, value in self.headers if header == name), "")
 
     @property
     def closes(self) -> bool:

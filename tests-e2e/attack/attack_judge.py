@@ -1,4 +1,4 @@
-"""What every answer must be, whatever was asked: never a defect, never silence, and a refusal always in one form."""
+"""What every answer must be, whatever was requested: no defect, no silence, and every refusal in one form."""
 
 import json
 

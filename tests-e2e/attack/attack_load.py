@@ -53,8 +53,8 @@ class Attack:
     def stop(self) -> None:
         self._process.terminate()
         try:
-            said, _ = self._process.communicate(timeout=STOP_S)
-            self._seen = json.loads(said)
+            printed, _ = self._process.communicate(timeout=STOP_S)
+            self._seen = json.loads(printed)
         finally:
             self._process.kill()
             self._process.wait()
@@ -102,7 +102,7 @@ def accepted_batch(builder: Builder, account: str, key: str, command: dict[str, 
 
 
 def invented_keys(platform: Platform) -> Attack:
-    """Refused, or told to wait: a stranger's requests are never more than that."""
+    """Refused, or to be retried later: a stranger's requests are never more than that."""
     sent = [written("GET", "/v1/accounts", keyed(invented())) for _ in range(2_000)]
     return Attack(platform.web, sent, 64, STRANGERS)
 

@@ -110,9 +110,9 @@ class Matrix:
                 rule = "a caller was refused what it may have"
             wanted = "/".join(map(str, sorted(cell.allowed)))
             self.findings.add(PART, rule, cell.name, f"{answer.status} and not {wanted}: {answer.text[:200]}")
-        self._look_for_marks(cell, known_already, answer)
+        self._find_marks(cell, known_already, answer)
 
-    def _look_for_marks(self, cell: Cell, known_already: str, answer: Answer) -> None:
+    def _find_marks(self, cell: Cell, known_already: str, answer: Answer) -> None:
         if cell.caller.kind == "service" and cell.rule.operators:
             return  # operators see all organizations
         seen = answer.text + str(answer.headers)
@@ -124,13 +124,13 @@ class Matrix:
         """What is another's is answered like what does not exist, to the letter."""
         if answer.status != 404 or not (answer.body.startswith(b"{") or cell.rule.listener == "grpc"):
             return
-        said = answer.text
+        body = answer.text
         if cell.rule.listener != "grpc":
             members = {name: value for name, value in answer.json().items() if name not in _OF_ONE_REQUEST}
-            said = json.dumps(members)
-        first = unknown.setdefault((cell.rule.name, cell.caller.name, cell.target.account), said)
-        if first != said:
-            self.findings.add(PART, "a 404 tells what exists from what does not", cell.name, f"{said} and {first}")
+            body = json.dumps(members)
+        first = unknown.setdefault((cell.rule.name, cell.caller.name, cell.target.account), body)
+        if first != body:
+            self.findings.add(PART, "a 404 discloses what exists", cell.name, f"{body} and {first}")
 
 
 def run(platform: Platform, builder: Builder, size: Size, seed: int, findings: Findings, progress: Progress) -> None:

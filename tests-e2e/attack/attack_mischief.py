@@ -126,7 +126,7 @@ def _other_claims(dice: random.Random, token: str, _public: Mapping[str, Any]) -
     now = int(time.time())
     change = dice.choice((
         {"org_role": "admin"}, {"sub": "root"}, {"exp": now + 10**9}, {"exp": 1e308}, {"exp": "never"}, {"exp": None},
-        {"aud": "other"}, {"aud": ["tip", "other"]}, {"iss": "https://elsewhere.test"}, {"iat": now + 10**6},
+        {"aud": "other"}, {"aud": ["tip", "other"]}, {"iss": "https://other.test"}, {"iat": now + 10**6},
         {"nbf": now + 10**6}, {"principal_type": "service_account"}, {"scope": "organization:write"}, {"sub": ["a"]},
         {"org_id": "acme"}, {"sub": {}}, {"exp": True}, {"principal_type": "api_key"},
     ))  # fmt: skip
@@ -137,7 +137,7 @@ def _other_claims(dice: random.Random, token: str, _public: Mapping[str, Any]) -
 def _flipped(dice: random.Random, token: str, _public: Mapping[str, Any]) -> str:
     place = dice.randrange(len(token))
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-    letter = dice.choice([each for each in letters if each != token[place]])
+    letter = dice.choice([letter for letter in letters if letter != token[place]])
     return token[:place] + letter + token[place + 1 :]
 
 

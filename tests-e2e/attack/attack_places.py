@@ -76,7 +76,7 @@ def metrics(platform: Platform) -> Iterator[Place]:
 
 def environments(platform: Platform) -> Iterator[tuple[str, bytes, bytes]]:
     """Name, environment and command line of every process of the platform and of all that these have started."""
-    named = {each["pid"]: each["name"] for each in platform.stack.home.state()["processes"] if each["pid"]}
+    named = {process["pid"]: process["name"] for process in platform.stack.home.state()["processes"] if process["pid"]}
     for pid, name in named.items():
         for process_id in (pid, *_descendants(pid)):
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""How far a run has come, said from time to time, with an estimate of the time that is left."""
+"""How far a run has come, printed from time to time, with an estimate of the time that is left."""
 
 import sys
 import time

@@ -1,6 +1,6 @@
 """Who may do what, endpoint by endpoint, as the specification and the contract say it: written by hand on purpose.
 
-The code that is attacked is not asked. An endpoint that is served or documented and has no line here is a finding.
+They do not come from the attacked code. An endpoint that is served or documented and has no line here is a finding.
 """
 
 from collections.abc import Callable

@@ -55,11 +55,11 @@ class _Operation:
     ) -> None:
         self.operation, self.name, self.mode = operation, name, mode
         self.targets, self.base_url, self.findings = targets, base_url, findings
-        self.of_ours = next(each for each in targets.operations if f"{each.method} {each.path}" == name)
+        self.of_ours = next(own for own in targets.operations if f"{own.method} {own.path}" == name)
 
     def play(self, examples: int) -> None:
         strategy = self.operation.as_strategy(generation_mode=self.mode)
-        credentials = [each for group in self.targets.credentials.values() for each in group]
+        credentials = [credential for group in self.targets.credentials.values() for credential in group]
 
         @seeded(zlib.crc32(f"{self.targets.seed} {self.name} {self.mode}".encode()))
         @settings(max_examples=examples, deadline=None, database=None, phases=PHASES,

@@ -27,7 +27,8 @@ def _post(*headers: bytes, body: bytes = b"") -> bytes:
 
 
 def _get(*headers: bytes, target: bytes = b"/health/live", version: bytes = b"HTTP/1.1", host: bytes = HOST) -> bytes:
-    return b"GET " + target + b" " + version + b"\r\n" + host + b"".join(each + b"\r\n" for each in headers) + b"\r\n"
+    lines = b"".join(header + b"\r\n" for header in headers)
+    return b"GET " + target + b" " + version + b"\r\n" + host + lines + b"\r\n"
 
 
 CHUNKED = b"Transfer-Encoding: chunked"
@@ -63,7 +64,7 @@ CASES = (
     Case("header name with a slash", _get(b"X/Odd: a")),
     Case("space before the first header", b"GET /health/live HTTP/1.1\r\n " + HOST + b"\r\n"),
     Case("no Host", _get(host=b"")),
-    Case("two Hosts", _get(b"Host: elsewhere.test")),
+    Case("two Hosts", _get(b"Host: other.test")),
     Case("Host with a space", _get(host=b"Host: a b\r\n")),
     Case("HTTP/9.9", _get(version=b"HTTP/9.9"), REFUSED),
     Case("http in lower case", _get(version=b"http/1.1"), REFUSED),

@@ -34,11 +34,11 @@ def run(platform: Platform, builder: Builder, size: Size, seed: int, findings: F
         jobs += attacked.jobs(slow_cases(tenant.accounts["paper"]) if size.patience else (), size.patience)
     host, _, port = platform.stream_target.partition(":")
     jobs += [(f"grpc {case[0]}", _grpc((host, int(port)), case, findings)) for case in GRPC_CASES]
-    together([(name, job) for name, job in jobs if findings.chosen(name)], findings)
+    play_all([(name, job) for name, job in jobs if findings.chosen(name)], findings)
     _still_serving(platform, builder, tenant, findings)
 
 
-def together(jobs: list[Job], findings: Findings) -> None:
+def play_all(jobs: list[Job], findings: Findings) -> None:
     """Most of them wait. One that breaks has not passed."""
 
     def play(name: str, job: Callable[[], None]) -> None:

@@ -80,9 +80,9 @@ class _Special:
                 found = batch.json()["results"][0]["status"] if batch.status == 200 else batch.status
                 self._expect("a reference reaches another's intent", f"batched {kind} of {word} intent", found, {404},
                              batch.text)  # fmt: skip
-        for kind, said in texts.items():
-            if self.findings.chosen(kind) and len(said) > 1:
-                self.findings.add(PART, "a 404 tells what exists from what does not", kind, str(said))
+        for kind, bodies in texts.items():
+            if self.findings.chosen(kind) and len(bodies) > 1:
+                self.findings.add(PART, "a 404 discloses what exists", kind, str(bodies))
 
     def cursors(self) -> None:
         for path, cursor in self.victim.cursors.items():
@@ -90,7 +90,7 @@ class _Special:
             own = own.replace(self.victim.id, self.own.id)
             answer = self.builder.answer("GET", f"{own}?next_cursor={cursor}", self.admin)
             self._expect("another's cursor is taken", own, answer.status, {400}, answer.text)
-            other = next(each for each in self.own.cursors.values() if each != self.own.cursors[own])
+            other = next(cursor for cursor in self.own.cursors.values() if cursor != self.own.cursors[own])
             answer = self.builder.answer("GET", f"{own}?next_cursor={other}", self.admin)
             self._expect("the cursor of another list is taken", own, answer.status, {400}, answer.text)
 
@@ -143,7 +143,7 @@ class _Special:
             if rule.listener == "web":
                 known.setdefault(rule.path, set()).add(rule.method)
         for path, methods in known.items():
-            rule = next(each for each in RULES if each.path == path)
+            rule = next(rule for rule in RULES if rule.path == path)
             for method in METHODS:
                 if method in methods or (method == "HEAD" and "GET" in methods):
                     continue
@@ -179,7 +179,7 @@ class _Special:
             headers = self._suitable(rule) if rule.fresh != "user" else self._somebody()
             address = self.platform.web if rule.listener == "web" else self.platform.events
             path = self._path(rule, self.own)
-            for query in ("dry_run=sure&unheard_of=1", "unheard_of=1"):
+            for query in ("dry_run=sure&unknown=1", "unknown=1"):
                 body = rule.body(self.own) if rule.body else None
                 with HttpConnection(address) as http:
                     answer = http.exchange(_written(rule, f"{path}?{query}", headers, body))

@@ -147,7 +147,7 @@ def _providers(_rule: Rule, caller: Caller, tenant: Tenant, scenery: Scenery) ->
     yield Target("own", {**local, "provider_id": tenant.external_id}, account=any_of_them or home is tenant)
     yield Target("victim's", {**local, "provider_id": scenery.victim.external_id}, account=any_of_them, foreign=True)
     yield Target("unknown", {**local, "provider_id": f"nobody-{unknown_id()[:8]}"}, account=False)
-    yield Target("unknown provider", {"provider": "elsewhere", "provider_id": tenant.external_id}, account=False)
+    yield Target("unknown provider", {"provider": "another", "provider_id": tenant.external_id}, account=False)
 
 
 _KINDS = {

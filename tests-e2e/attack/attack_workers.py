@@ -16,12 +16,12 @@ def in_processes(
 ) -> Iterator[Future[Any]]:
     """What each call gave, as soon as it did. Arguments are made one ahead, so that what they name is still there."""
     if processes == 1:
-        yield from (_here(function, each) for each in arguments)
+        yield from (_here(function, argument) for argument in arguments)
         return
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         running: set[Future[Any]] = set()
-        for each in arguments:
-            running.add(pool.submit(function, *each))
+        for argument in arguments:
+            running.add(pool.submit(function, *argument))
             if len(running) > processes:
                 done, running = wait(running, return_when=FIRST_COMPLETED)
                 yield from done
@@ -32,7 +32,7 @@ def _here(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Future[An
     future: Future[Any] = Future()
     try:
         future.set_result(function(*arguments))
-    except Exception as problem:  # noqa: BLE001 - as a pool does: whoever asks for the result gets it
+    except Exception as problem:  # noqa: BLE001 - as a pool does: reading the result raises it
         future.set_exception(problem)
     return future
 

@@ -43,7 +43,7 @@ def tenant(name: str, entitlements: frozenset[str] = ENTITLED) -> Tenant:
 
 
 def rule(name: str) -> Rule:
-    return next(each for each in RULES if each.name == name)
+    return next(rule for rule in RULES if rule.name == name)
 
 
 def test_a_defect_is_never_an_answer():
@@ -70,10 +70,10 @@ def test_a_refusal_is_not_much_longer_than_its_request():
 
 
 def test_only_the_two_endpoints_of_the_specification_refuse_in_plain_text():
-    said = refusal(401, "unauthorized", "text/plain; charset=utf-8")
+    text = refusal(401, "unauthorized", "text/plain; charset=utf-8")
 
-    assert wrong("DELETE", "/v1/users/me", 100, said) is None
-    assert wrong("GET", "/v1/accounts", 100, said) is not None
+    assert wrong("DELETE", "/v1/users/me", 100, text) is None
+    assert wrong("GET", "/v1/accounts", 100, text) is not None
 
 
 OWN = tenant("own")
@@ -118,8 +118,8 @@ def test_an_operator_never_writes_to_the_victim():
 
 
 def test_an_endpoint_that_is_undocumented_unserved_or_without_a_rule_is_a_finding():
-    everything = {(each.listener, each.method, each.path) for each in RULES}
-    pages = {(each.listener, each.method, each.path) for each in PAGES}
+    everything = {(rule.listener, rule.method, rule.path) for rule in RULES}
+    pages = {(page.listener, page.method, page.path) for page in PAGES}
     documented = everything - pages
     new = ("web", "GET", "/v1/new")
 
@@ -135,7 +135,7 @@ def test_an_endpoint_that_is_undocumented_unserved_or_without_a_rule_is_a_findin
 
 
 def test_every_endpoint_has_one_rule():
-    names = [(each.listener, each.name) for each in RULES]
+    names = [(rule.listener, rule.name) for rule in RULES]
 
     assert len(names) == len(set(names))
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.timeout(SECONDS + 60)
 
 @pytest.fixture(scope="module")
 def attacked(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[dict[str, Any]]]:
-    """What the run said, and what it found."""
+    """What the run printed, and what it found."""
     found = tmp_path_factory.mktemp("attack") / "findings.json"
     done = subprocess.run(
         [sys.executable, str(RUN), "--size", "small", "--seed", "7", "--findings", str(found)],
@@ -32,7 +32,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[dict[s
 
 @pytest.mark.parametrize("part", PARTS)
 def test_nothing_gives_way_to(part: str, attacked: tuple[str, list[dict[str, Any]]]) -> None:
-    said, findings = attacked
+    printed, findings = attacked
 
     assert [finding for finding in findings if finding["part"] == part] == []
-    assert f"  {part}: no findings" in said
+    assert f"  {part}: no findings" in printed

@@ -145,7 +145,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     os.environ.setdefault("COMPOSE_PROJECT_NAME", "tip-e2e")
     os.environ.setdefault("WEB_WORKERS", "1")  # there are two replicas of everything already
     os.environ.setdefault("OUTBOX_ATTEMPT_LIMIT", "2")  # what cannot succeed is given up within seconds
-    os.environ.setdefault("RATE_LIMIT_PER_MINUTE", "600000")  # some tests ask as fast as they can
+    os.environ.setdefault("RATE_LIMIT_PER_MINUTE", "600000")  # some tests send as fast as they can
     for variable in ("INGRESS_PORT", "PAPER_BROKER_PORT", "GLEWLWYD_PORT"):
         os.environ.setdefault(variable, str(free_port()))
     files = ["docker-compose.yml", *os.environ.get("TIP_COMPOSE_FILES", "").split()]

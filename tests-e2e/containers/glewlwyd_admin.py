@@ -54,7 +54,7 @@ class Glewlwyd:
 
     def configure(self) -> None:
         """One OpenID Connect plugin, one client, and users who have a company and a role there. Once is enough."""
-        if self._ask("GET", "mod/plugin/oidc").ok:
+        if self._request("GET", "mod/plugin/oidc").ok:
             return
         self.administer("POST", "mod/plugin/", plugin(signing_key()))
         users = self.administer("GET", "mod/user/database").json()
@@ -83,7 +83,7 @@ class Glewlwyd:
         self.administer("POST", "user/", user | {key: value for key, value in stated.items() if value})
 
     def has_user(self, name: str) -> bool:
-        answer = self._ask("GET", f"user/{name}")
+        answer = self._request("GET", f"user/{name}")
         assert answer.status_code in (200, 404), answer.text
         return answer.status_code == 200
 
@@ -127,9 +127,9 @@ class Glewlwyd:
         self.administer("PUT", "mod/plugin/oidc/reset")
 
     def administer(self, method: str, path: str, body: Any = None) -> requests.Response:
-        return answered(self._ask(method, path, body))
+        return answered(self._request(method, path, body))
 
-    def _ask(self, method: str, path: str, body: Any = None) -> requests.Response:
+    def _request(self, method: str, path: str, body: Any = None) -> requests.Response:
         return requests.request(
             method,
             f"{self.url}/api/{path}",

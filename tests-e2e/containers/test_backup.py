@@ -34,33 +34,39 @@ def carry_out(containers: Any, lines: list[str], folder: Path, **environment: st
     parts = containers.compose_command_property
     compose = shlex.join(str(containers.context / part) if part.endswith(".yml") else part for part in parts)
     for line in lines:
-        told = line.replace("docker-compose", compose, 1)
+        command = line.replace("docker-compose", compose, 1)
         done = subprocess.run(
-            told, shell=True, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+            command,
+            shell=True,
+            cwd=folder,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, f"{line}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
 
 
 @pytest.fixture(scope="module")
 def restored(stack: Any, containers: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The same organizations, keys and orders, somewhere else."""
+    """The same organizations, keys and orders in another project."""
     folder = tmp_path_factory.mktemp("backup")
     trade(stack)
     ports = {"INGRESS_PORT": str(free_port()), "PAPER_BROKER_PORT": str(free_port()), "GLEWLWYD_PORT": str(free_port())}
-    elsewhere = {**ports, "COMPOSE_PROJECT_NAME": RESTORED}
+    project = {**ports, "COMPOSE_PROJECT_NAME": RESTORED}
     backup, restore = commands("Backup and restore")
-    carry_out(containers, ["docker-compose down --volumes"], folder, **elsewhere)  # what an interrupted run has left
+    carry_out(containers, ["docker-compose down --volumes"], folder, **project)  # what an interrupted run has left
     try:
         carry_out(containers, backup, folder)
-        carry_out(containers, restore, folder, **elsewhere)
-        carry_out(containers, ["docker-compose run --rm -T migrate cat ca.crt > ca.crt"], folder, **elsewhere)
+        carry_out(containers, restore, folder, **project)
+        carry_out(containers, ["docker-compose run --rm -T migrate cat ca.crt > ca.crt"], folder, **project)
         address = f"localhost:{ports['INGRESS_PORT']}"
         local = {**stack.local, "base_url": f"https://{address}", "stream_target": address, "ca": "ca.crt"}
-        elsewhere_stack = type(stack)(local, folder / "ca.crt")
-        eventually(lambda: answers(elsewhere_stack), 120)
-        yield elsewhere_stack
+        restored_stack = type(stack)(local, folder / "ca.crt")
+        eventually(lambda: answers(restored_stack), 120)
+        yield restored_stack
     finally:
-        carry_out(containers, ["docker-compose down --volumes --timeout 10"], folder, **elsewhere)
+        carry_out(containers, ["docker-compose down --volumes --timeout 10"], folder, **project)
 
 
 def answers(stack: Any) -> bool:

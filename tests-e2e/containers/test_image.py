@@ -10,7 +10,7 @@ ABSENT = ("gcc", "cc", "make", "pip", "hatchling")
 @pytest.fixture(scope="module")
 def processes(containers: Any) -> list[Any]:
     image = containers.docker("identity")[0].attrs["Config"]["Image"]
-    found = [one for one in containers.docker() if one.attrs["Config"]["Image"] == image]
+    found = [container for container in containers.docker() if container.attrs["Config"]["Image"] == image]
     assert len(found) > 20, "one image for every process"
     return found
 

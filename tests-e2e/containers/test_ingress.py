@@ -16,7 +16,7 @@ from tip_testing.commands import create
 HOST = b"Host: tip\r\n"
 
 
-def ask(stack: Any, path: str, **options: Any) -> requests.Response:
+def request(stack: Any, path: str, **options: Any) -> requests.Response:
     """Without the client's own tidying of the path."""
     with requests.Session() as session:
         prepared = session.prepare_request(
@@ -28,7 +28,7 @@ def ask(stack: Any, path: str, **options: Any) -> requests.Response:
 
 @contextmanager
 def connected(stack: Any) -> Iterator[socket.socket]:
-    """To send what no client would. With TLS 1.2, where servers say nothing unasked: what can be read is an answer."""
+    """To send what no client would. With TLS 1.2, where servers send nothing first: what can be read is an answer."""
     address = urlsplit(stack.local["base_url"])
     context = ssl.create_default_context(cafile=str(stack.ca))
     context.maximum_version = ssl.TLSVersion.TLSv1_2
@@ -37,7 +37,7 @@ def connected(stack: Any) -> Iterator[socket.socket]:
         yield connection
 
 
-def test_nobody_is_asked_to_trust_an_unknown_certificate(stack: Any) -> None:
+def test_an_unknown_certificate_is_not_trusted(stack: Any) -> None:
     with pytest.raises(requests.exceptions.SSLError):
         requests.get(stack.local["base_url"] + "/openapi.json", timeout=10)
 
@@ -56,21 +56,23 @@ def test_nobody_is_asked_to_trust_an_unknown_certificate(stack: Any) -> None:
     ],
 )
 def test_what_is_for_operators_stays_inside(stack: Any, path: str) -> None:
-    answer = ask(stack, path)
+    answer = request(stack, path)
 
     assert answer.status_code == 404
     assert answer.headers["Content-Type"] == "application/problem+json"
 
 
 def test_the_whole_api_is_described_at_the_ingress(stack: Any) -> None:
-    paths = ask(stack, "/openapi.json").json()["paths"]
+    paths = request(stack, "/openapi.json").json()["paths"]
 
     assert {"/v1/accounts/outbox/health", "/api/v1/auth/api-key/validate"} <= set(paths)
-    assert "/v1/accounts/outbox/health" in ask(stack, "/docs").text
+    assert "/v1/accounts/outbox/health" in request(stack, "/docs").text
 
 
 def test_a_body_over_64_kib_is_refused_before_a_service_sees_it(stack: Any) -> None:
-    answer = ask(stack, "/v1/accounts", method="POST", data=b"x" * 65537, headers={"Content-Type": "application/json"})
+    answer = request(
+        stack, "/v1/accounts", method="POST", data=b"x" * 65537, headers={"Content-Type": "application/json"}
+    )
 
     assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
 
@@ -124,7 +126,7 @@ def test_a_problem_of_the_ingress_names_the_path_and_the_callers_request_but_not
 
 
 def test_errors_of_the_ingress_are_plain_text_where_those_of_the_service_are(stack: Any) -> None:
-    answer = ask(stack, "/v1/users/me", method="DELETE", data=b"x" * 65537)
+    answer = request(stack, "/v1/users/me", method="DELETE", data=b"x" * 65537)
 
     assert (answer.status_code, answer.headers["Content-Type"]) == (413, "text/plain; charset=utf-8")
 
@@ -142,7 +144,9 @@ def test_a_caller_cannot_choose_the_address_it_is_counted_under(stack: Any) -> N
     left = [
         int(answer.headers["RateLimit"].split("r=")[1].split(";")[0])
         for answer in (
-            ask(stack, "/api/v1/auth/api-key/validate", method="POST", json=key, headers={"X-Forwarded-For": claimed})
+            request(
+                stack, "/api/v1/auth/api-key/validate", method="POST", json=key, headers={"X-Forwarded-For": claimed}
+            )
             for claimed in ("192.0.2.1", "192.0.2.2", "192.0.2.3, 192.0.2.4")
         )
     ]
@@ -156,7 +160,7 @@ def test_a_caller_cannot_choose_the_address_it_is_counted_under(stack: Any) -> N
     [("/v1/accounts/outbox/health", None), ("/v1/accounts", "unauthenticated"), ("/v1/users/me", None)],
 )
 def test_paths_reach_the_service_that_has_them(stack: Any, path: str, code: str | None) -> None:
-    assert ask(stack, path).status_code == 401
+    assert request(stack, path).status_code == 401
 
 
 def test_the_stream_comes_through_as_server_sent_events_without_delay(stack: Any) -> None:

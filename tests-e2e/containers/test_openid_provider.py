@@ -28,7 +28,7 @@ def provider(containers: Any) -> Glewlwyd:
 
 @pytest.fixture
 def person(provider: Glewlwyd) -> str:
-    """Someone at acme of whom the platform has never heard."""
+    """Someone at acme whom the platform has never seen."""
     name = f"person-{uuid4().hex[:8]}"
     provider.add_user(name, "acme", "admin")
     return name
@@ -154,8 +154,8 @@ def test_a_deletion_the_provider_did_not_answer_is_finished_when_it_is_back(
     until_everywhere(stack, token, 200)
     silent_provider()
 
-    asked = stack.bearer(token)("DELETE", "/v1/users/me")
-    assert (asked.status_code, asked.headers["Content-Type"]) == (503, "text/plain; charset=utf-8")
+    answer = stack.bearer(token)("DELETE", "/v1/users/me")
+    assert (answer.status_code, answer.headers["Content-Type"]) == (503, "text/plain; charset=utf-8")
     containers.docker("glewlwyd")[0].unpause()
 
     until_everywhere(stack, token, 401)

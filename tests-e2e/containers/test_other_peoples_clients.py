@@ -56,7 +56,7 @@ def test_buf_curl_reads_a_filled_order_from_the_stream_through_tls(stack: Any) -
     assert found["filledQuantity"] == "1"
 
 
-def test_buf_curl_is_told_why_it_may_not_subscribe(stack: Any) -> None:
+def test_buf_curl_receives_the_reason_why_it_may_not_subscribe(stack: Any) -> None:
     wanted = {"tradingAccountId": stack.account("globex"), "subscriptions": ["EVENT_TYPE_BROKER_ORDER"]}
 
     foreign = buf_curl(stack, wanted, stack.organization("acme")["api_keys"]["paper"]).communicate(timeout=120)[1]
@@ -90,9 +90,9 @@ in_rabbitmq = pytest.mark.skipif(
 
 
 def rabbitmqctl(containers: Any, *arguments: str) -> str:
-    code, said = containers.docker("rabbitmq")[0].exec_run(["rabbitmqctl", "--quiet", *arguments])
-    assert code == 0, said
-    return str(said.decode())
+    code, output = containers.docker("rabbitmq")[0].exec_run(["rabbitmqctl", "--quiet", *arguments])
+    assert code == 0, output
+    return str(output.decode())
 
 
 @in_rabbitmq
@@ -109,7 +109,7 @@ def test_queues_and_hints_are_in_rabbitmq_and_not_in_redis(containers: Any) -> N
 @in_rabbitmq
 def test_no_process_dies_of_a_broker_that_closes_every_connection(containers: Any, stack: Any) -> None:
     def restarts() -> dict[str, int]:
-        return {one.name: one.attrs["RestartCount"] for one in containers.docker()}
+        return {container.name: container.attrs["RestartCount"] for container in containers.docker()}
 
     before = restarts()
     rabbitmqctl(containers, "close_all_connections", "maintenance")

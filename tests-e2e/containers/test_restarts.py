@@ -1,4 +1,4 @@
-"""Stopping and restarting: every process ends by itself when asked to, and callers notice nothing."""
+"""Stopping and restarting: every process ends by itself on SIGTERM, and callers notice nothing."""
 
 import json
 import subprocess
@@ -59,8 +59,8 @@ class InBackground:
         while wait(self._running, timeout=0.2).not_done:
             self.interrupt()  # again and again: it may have been just about to begin
         self._pool.shutdown()
-        for one in self._running:
-            one.result()
+        for future in self._running:
+            future.result()
 
     def _repeat(self) -> None:
         while not self._over.is_set():
@@ -158,7 +158,7 @@ def new_account(stack: Any) -> str:
 
 
 def in_turn(service: str) -> list[str]:
-    """Restart the replicas of a service one by one; what was said of each."""
+    """Restart the replicas of a service one by one; what was printed about each."""
     done = subprocess.run([str(ROLLING_RESTART), service], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()
@@ -188,7 +188,7 @@ def restarted(stack: Any, containers: Any) -> Iterator[Restarted]:
                 restarts = [line for lines in pool.map(in_turn, services) for line in lines]
             time.sleep(1)
         eventually(lambda: not unfilled(stack, trader), 180)
-        eventually(lambda: len({tuple(one.sequences[-1:]) for one in subscribers}) == 1)
+        eventually(lambda: len({tuple(subscriber.sequences[-1:]) for subscriber in subscribers}) == 1)
         yield Restarted(readers, trader, subscribers, restarts)
 
 
@@ -244,12 +244,13 @@ def test_every_process_restarted_under_load_ends_by_itself_within_ten_seconds(re
 def test_all_processes_together_end_by_themselves(stack: Any, containers: Any) -> None:
     """Also the gateways, which have streams open, and the ingress."""
     left_out = ONE_SHOTS | NOT_OURS - {"ingress"}
-    asked = [one for one in containers.docker() if one.labels["com.docker.compose.service"] not in left_out]
+    service = "com.docker.compose.service"
+    stopped = [container for container in containers.docker() if container.labels[service] not in left_out]
     with Subscriber(stack, stack.account("acme")) as subscriber:
         eventually(lambda: subscriber.sequences)
-        with ThreadPoolExecutor(len(asked)) as pool:
-            results = list(pool.map(stop, asked))
-        for container in asked:
+        with ThreadPoolExecutor(len(stopped)) as pool:
+            results = list(pool.map(stop, stopped))
+        for container in stopped:
             container.start()
         containers.wait_until_healthy()
 

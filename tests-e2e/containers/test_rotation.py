@@ -21,7 +21,7 @@ from trading_proto import trading_pb2, trading_pb2_grpc
 pytestmark = pytest.mark.timeout(1_200)  # many containers restart, and a machine may have more to do than that
 
 ROLLING_RESTART = Path(__file__).resolve().parents[2] / "deploy" / "containers" / "rolling_restart.sh"
-# Those who open a secret before those who seal one, so that nobody meets a key they have not heard of.
+# Those who open a secret before those who seal one, so that nobody meets a key they do not have.
 OPENING, SEALING = ("intents-executor", "intents-reconciler", "accounts-relay"), ("accounts",)
 EVERY_TYPE = [value for value in trading_pb2.EventType.values() if value]
 CONTROLS = ("controls", "controls-relay", "controls-consumer")
@@ -32,11 +32,11 @@ def rotate(containers: Any, *what: str) -> None:
 
 
 def restart(*services: str) -> None:
-    def one(service: str) -> None:
+    def restart_one(service: str) -> None:
         subprocess.run([str(ROLLING_RESTART), service], check=True, stdout=subprocess.DEVNULL)
 
     with ThreadPoolExecutor(len(services)) as pool:
-        list(pool.map(one, services))
+        list(pool.map(restart_one, services))
 
 
 def log_in(containers: Any, address: str) -> bool:
@@ -56,8 +56,8 @@ def account_with_a_secret(stack: Any) -> str:
     ]
     path = f"/v1/accounts/{account}/credentials"
     secret = {"key_id": f"K{uuid4().hex[:8]}", "secret_key": uuid4().hex}
-    one = f"{path}/{admin('POST', path, {'label': 'first', 'secret': secret}).json()['id']}"
-    eventually(lambda: admin("GET", one).json()["status"] == "active", 120)
+    address = f"{path}/{admin('POST', path, {'label': 'first', 'secret': secret}).json()['id']}"
+    eventually(lambda: admin("GET", address).json()["status"] == "active", 120)
     return str(account)
 
 

@@ -4,8 +4,11 @@ import hashlib
 from collections import defaultdict
 from datetime import datetime
 
-from fault_evidence import TERMINAL, AccountLog, Evidence, Findings, Json, Story, client_order_id
+from fault_contract import TERMINAL, client_order_id
+from fault_evidence import Evidence
+from fault_findings import Findings
 from fault_journal import sealed
+from fault_records import AccountLog, Json, Story
 
 HALT_SECONDS = 2.0
 MEASURING_SECONDS = 0.5
@@ -28,7 +31,7 @@ _Key = tuple[str, str | None, str | None]
 
 
 class Periods:
-    """When a control said what: from the moment it may have begun to the moment it must have ended."""
+    """When a control had which value: from the moment it may have begun to the moment it must have ended."""
 
     def __init__(self, changes: list[Json]) -> None:
         self._changes: dict[_Key, list[Json]] = defaultdict(list)
@@ -89,19 +92,19 @@ def _check_replays(log: AccountLog, key: str, given: list[Json], findings: Findi
 
 
 def _check_unanswered(evidence: Evidence, log: AccountLog, answers: list[Json], findings: Findings) -> None:
-    """Nothing is in the log that nobody was told of, unless the answer to its very key was lost on the way.
+    """Nothing is in the log that was never answered, unless the answer to its very key was lost on the way.
 
     Every command is repeated until it is answered. If a repeat is refused meanwhile (a HALT, a deleted account), the
     attempt whose answer was lost may still have been done.
     """
-    told = {answer.get("action") for answer in answers}
+    answered = {answer.get("action") for answer in answers}
     lost = {name for answer in answers if answer["status"] in (0, 503) for name in _stored_keys(answer)}
     keys = evidence.rows("SELECT action_id, key FROM intents.idempotency WHERE account_id = %s", log.account)
-    asked = {str(row["action_id"]) for row in keys if row["key"] in lost}
+    answered |= {str(row["action_id"]) for row in keys if row["key"] in lost}
     for entry in log.entries:
         if entry.type != "INTENT_ACTION" or entry.payload["actor"]["type"] == "system":
             continue
-        if entry.payload["id"] not in told and entry.payload["id"] not in asked:
+        if entry.payload["id"] not in answered:
             findings.about(log.account, entry.payload["intent_id"]).add("in the log, but never answered", entry)
 
 

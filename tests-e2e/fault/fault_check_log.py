@@ -10,7 +10,9 @@ from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from fault_evidence import AccountLog, Entry, Evidence, Findings, Json, Lazily, Story, doubled
+from fault_evidence import Evidence, doubled
+from fault_findings import Findings, Lazily
+from fault_records import AccountLog, Entry, Json, Story
 
 GENESIS = "00" * 32
 _SIGNED_HEAD = "SELECT * FROM intents.signed_head JOIN intents.log_signing_key USING (key_id) WHERE account_id = %s"
@@ -65,16 +67,18 @@ def _check_continuity(story: Story, findings: Findings) -> None:
             known = entry.from_status == entry.to_status or (entry.from_status, entry.to_status) in EDGES
             findings.expect(known, "a transition that is not in the table", here)
         status = entry.to_status
-        findings.expect(entry.payload["status"] == status, "an event tells another status than it made", here)
+        findings.expect(entry.payload["status"] == status, "an event shows another status than it made", here)
         if entry.type == "BROKER_ORDER":
             now = type(filled)(entry.payload["filled_quantity"])
             findings.expect(now >= filled, "a filled quantity shrinks", here)
             filled = now
-    findings.expect(status == story.row["status"], "the intent's status is not what its log says", Lazily(story.told))
+    findings.expect(
+        status == story.row["status"], "the intent's status is not what its log says", Lazily(story.summary)
+    )
 
 
 def _placed(entry: Entry, status: str | None, story: Story) -> str:
-    return f"{entry} after {status} | {story.told()}"
+    return f"{entry} after {status} | {story.summary()}"
 
 
 def _check_list(log: AccountLog, records: list[Json], findings: Findings) -> None:
@@ -83,11 +87,11 @@ def _check_list(log: AccountLog, records: list[Json], findings: Findings) -> Non
     findings.expect(listed == logged, "the list differs from the log", f"{len(listed)} and {len(logged)} actions")
     for record in records:
         story, state = log.stories[record["intent_id"]], record["state"]
-        told = (state["status"], state["reason_code"], state["outcome"], state["filled_quantity"])
+        shown = (state["status"], state["reason_code"], state["outcome"], state["filled_quantity"])
         row = story.row
         known = (row["status"], row["reason_code"], row["outcome"], format(row["filled_quantity"], "f"))
         findings.about(log.account, story.id).expect(
-            told == known, "a list shows another state than the intent has", f"{told} and {known}"
+            shown == known, "a list shows another state than the intent has", f"{shown} and {known}"
         )
 
 
@@ -143,7 +147,7 @@ def _check_reads(evidence: Evidence, log: AccountLog, records: list[Json], findi
 
 
 def _check_statistics(evidence: Evidence, log: AccountLog, findings: Findings) -> None:
-    said = evidence.get(f"/v1/accounts/{log.account}/intents/stats?time_window=all").json()
+    statistics = evidence.get(f"/v1/accounts/{log.account}/intents/stats?time_window=all").json()
     actions = [entry.payload for entry in log.entries if entry.type == "INTENT_ACTION"]
     types = Counter(action["command"]["type"] for action in actions)
     statuses = Counter(story.row["status"] for story in log.stories.values())
@@ -152,18 +156,20 @@ def _check_statistics(evidence: Evidence, log: AccountLog, findings: Findings) -
     recount = {
         "total_actions": len(actions),
         "total_intents": types["CREATE"],
-        "by_type": {name: types[name] for name in said["by_type"]},
-        "by_status": {name: statuses[name] for name in said["by_status"]},
+        "by_type": {name: types[name] for name in statistics["by_type"]},
+        "by_status": {name: statuses[name] for name in statistics["by_status"]},
         "by_symbol": [{"symbol": symbol, "total_actions": count} for symbol, count in ranked],
     }
     for name, counted in recount.items():
         findings.expect(
-            said[name] == counted, "statistics differ from a recount", f"{name}: {said[name]}, not {counted}"
+            statistics[name] == counted,
+            "statistics differ from a recount",
+            f"{name}: {statistics[name]}, not {counted}",
         )
     least, most = _refusals(evidence, log.account)
-    told = said["refusals"]
-    within = all(least[code] <= told.get(code, 0) <= most[code] for code in set(told) | set(least))
-    findings.expect(within, "statistics differ from a recount", f"refusals {told}, answered {dict(least)}")
+    refusals = statistics["refusals"]
+    within = all(least[code] <= refusals.get(code, 0) <= most[code] for code in set(refusals) | set(least))
+    findings.expect(within, "statistics differ from a recount", f"refusals {refusals}, answered {dict(least)}")
 
 
 def _refusals(evidence: Evidence, account: str) -> tuple[Counter[str], Counter[str]]:

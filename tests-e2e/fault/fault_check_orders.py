@@ -4,7 +4,9 @@ from collections import Counter, defaultdict
 from datetime import datetime
 from decimal import Decimal
 
-from fault_evidence import AccountLog, Evidence, Findings, Json, Order, Story
+from fault_evidence import Evidence
+from fault_findings import Findings
+from fault_records import AccountLog, Json, Order, Story
 
 NEVER_SENT, NOT_THERE = "CANCELED_BEFORE_SENT", "NOT_FOUND_AT_BROKER"
 WAITING = frozenset({"CREDENTIAL_MISSING", "CREDENTIAL_INVALID", "OPERATOR_REQUIRED"})
@@ -21,7 +23,7 @@ def check_orders(evidence: Evidence, log: AccountLog, findings: Findings) -> Non
         found = Findings()
         _check_story(evidence, story, found)
         for finding in found.found:
-            findings.about(log.account, story.id).add(finding.rule, f"{finding.detail} | {story.told()}")
+            findings.about(log.account, story.id).add(finding.rule, f"{finding.detail} | {story.summary()}")
 
 
 def _check_story(evidence: Evidence, story: Story, findings: Findings) -> None:
@@ -50,11 +52,11 @@ def _check_one_order_each(evidence: Evidence, story: Story, findings: Findings) 
         findings.expect(len(places) < 2, "one action has orders in two accounts at the broker", action["id"])
         if len(orders) < 2:
             continue
-        said = DUPLICATE in story.reasons()
+        reported = DUPLICATE in story.reasons()
         findings.expect(
-            evidence.duplicates_accepted and said,
+            evidence.duplicates_accepted and reported,
             "more than one order for one action",
-            f"{action['id']} has {len(orders)}{'' if said else ' and no event says so'}",
+            f"{action['id']} has {len(orders)}{'' if reported else ' and no event says so'}",
         )
         working = [order for order in orders if order.is_open]
         findings.expect(len(working) < 2, "two open orders for one action", action["id"])
@@ -63,15 +65,15 @@ def _check_one_order_each(evidence: Evidence, story: Story, findings: Findings) 
 def _check_attributes(story: Story, findings: Findings) -> None:
     for action, orders in story.orders:
         [(kind, terms)] = action["spec"].items()
-        asked = (action["symbol"], action["order_side"].lower(), KINDS[kind])
+        requested = (action["symbol"], action["order_side"].lower(), KINDS[kind])
         for order in orders:
             got = (order.symbol, order.side, order.kind)
-            findings.expect(got == asked, "an order is not what was asked for", f"{got} for {asked}")
+            findings.expect(got == requested, "an order is not what was requested", f"{got} for {requested}")
             for name in ("limit_price", "stop_price"):
                 same = _number(order.row[name]) == _number(terms.get(name))
                 findings.expect(same, "an order has another price", f"{name} {order.row[name]} for {terms.get(name)}")
             more = Decimal(order.qty) > Decimal(terms["quantity"])
-            findings.expect(not more, "an order is larger than what was asked for", f"{order} for {terms['quantity']}")
+            findings.expect(not more, "an order is larger than what was requested", f"{order} for {terms['quantity']}")
 
 
 def _number(text: str | None) -> Decimal | None:
@@ -98,10 +100,10 @@ def _check_fills(story: Story, findings: Findings) -> None:
         "filled differs from the broker",
         f"{row['filled_quantity']:f} here, {at_broker:f} there",
     )
-    told = OVERFILLED in story.reasons()
+    reported = OVERFILLED in story.reasons()
     findings.expect(
-        at_broker <= row["quantity"] or told,
-        "more is filled than was asked for, and no event says so",
+        at_broker <= row["quantity"] or reported,
+        "more is filled than was requested, and no event says so",
         f"{at_broker:f} of {row['quantity']:f}",
     )
     if row["status"] == "FILLED":
@@ -141,7 +143,7 @@ def _check_trades(story: Story, findings: Findings) -> None:
         elif (Decimal(fill["qty"]), Decimal(fill["price"])) != (Decimal(trade["quantity"]), Decimal(trade["price"])):
             findings.add("a trade differs from its execution", f"{entry}: {fill['qty']} at {fill['price']}")
     for place, count in seen.items():
-        findings.expect(count == 1, "an execution is told twice", place)
+        findings.expect(count == 1, "an execution is reported twice", place)
     for order in story.at_broker:
         findings.expect(
             sums[order.order_id] == order.filled,
@@ -172,7 +174,7 @@ def _check_end(story: Story, findings: Findings) -> None:
 
 
 def _check_surfaced(story: Story, findings: Findings) -> None:
-    """An order that came to be after the intent had ended is told, and not left to itself."""
+    """An order that came to be after the intent had ended is reported, and not left open."""
     end = next(
         (
             entry
@@ -236,14 +238,14 @@ def _had(evidence: Evidence, story: Story, control: str) -> bool:
 def check_nobody_elses(evidence: Evidence, known: set[str], findings: Findings) -> None:
     """Every order at the broker belongs to an action of the log."""
     for name, orders in evidence.orders.items():
-        findings.expect(name in known, "an order nobody asked for", f"{orders[0]} {orders[0].created_at}")
+        findings.expect(name in known, "an order nobody requested", f"{orders[0]} {orders[0].created_at}")
 
 
 def check_positions(evidence: Evidence, log: AccountLog, findings: Findings) -> None:
     """What the account holds, by the API and by the last event, is what the broker says it holds."""
     if log.deleted or not log.stories:
         return
-    said = {
+    positions = {
         row["symbol"]: Decimal(row["quantity"])
         for row in evidence.get(f"/v1/accounts/{log.account}/positions").json()["data"]
     }
@@ -252,7 +254,7 @@ def check_positions(evidence: Evidence, log: AccountLog, findings: Findings) -> 
         return
     wanted = [_held(evidence.positions.get(place, {})) for place in sorted(places)]
     findings.expect(len(places) == 1 or log.account in evidence.moved, "an account trades in two at the broker", places)
-    here = _held(said)
+    here = _held(positions)
     if log.account in evidence.moved:
         known = any(all(held.get(symbol) == qty for symbol, qty in here.items()) for held in [*wanted, {}])
         findings.expect(known, "positions are of no account at the broker", f"{here} and {wanted}")
@@ -262,11 +264,11 @@ def check_positions(evidence: Evidence, log: AccountLog, findings: Findings) -> 
         findings.expect(
             mine == theirs, "a position differs from the broker", f"{symbol}: {mine:f} here, {theirs:f} there"
         )
-        told = _last_told(log, symbol)
+        logged = _last_logged(log, symbol)
         findings.expect(
-            told in (None, theirs),
+            logged in (None, theirs),
             "the last BROKER_POSITION is not the position",
-            f"{symbol}: {told} told, {theirs:f} there",
+            f"{symbol}: {logged} logged, {theirs:f} there",
         )
 
 
@@ -274,7 +276,7 @@ def _held(positions: dict[str, Decimal]) -> dict[str, Decimal]:
     return {symbol: quantity for symbol, quantity in positions.items() if quantity}
 
 
-def _last_told(log: AccountLog, symbol: str) -> Decimal | None:
+def _last_logged(log: AccountLog, symbol: str) -> Decimal | None:
     for entry in reversed(log.entries):
         if entry.type == "BROKER_POSITION" and entry.payload["symbol"] == symbol:
             return Decimal(entry.payload["quantity"])

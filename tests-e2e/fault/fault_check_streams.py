@@ -3,7 +3,9 @@
 from collections import defaultdict
 from contextlib import suppress
 
-from fault_evidence import AccountLog, Entry, Evidence, Findings, Json, Lazily
+from fault_evidence import Evidence
+from fault_findings import Findings, Lazily
+from fault_records import AccountLog, Entry, Json
 from fault_subscribers import Subscriber
 
 from chassis.services import WEB_SERVICES
@@ -11,7 +13,7 @@ from chassis.services import WEB_SERVICES
 
 def check_streams(log: AccountLog, subscribers: list[Subscriber], findings: Findings) -> int:
     """Without gap, without duplicate, equal to the log, to the end; how many events that were."""
-    told = {entry.sequence: entry for entry in log.entries}
+    logged = {entry.sequence: entry for entry in log.entries}
     digests: dict[int, str] = {}
     epochs: set[str] = set()
     count = 0
@@ -25,7 +27,7 @@ def check_streams(log: AccountLog, subscribers: list[Subscriber], findings: Find
                 findings.add("a heartbeat is not where its stream is", f"{who}: {line}")
             else:
                 count += 1
-                _check_event(line, position, who, told, digests, findings)
+                _check_event(line, position, who, logged, digests, findings)
                 position = line["n"]
                 epochs |= {line["epoch"]} if line.get("epoch") else set()
         _check_last(log, subscriber, position, who, findings)
@@ -34,19 +36,19 @@ def check_streams(log: AccountLog, subscribers: list[Subscriber], findings: Find
 
 
 def _check_event(
-    line: Json, position: int | None, who: str, told: dict[int, Entry], digests: dict[int, str], findings: Findings
+    line: Json, position: int | None, who: str, logged: dict[int, Entry], digests: dict[int, str], findings: Findings
 ) -> None:
     number = line["n"]
     follows = position is None or number == position + 1
     findings.expect(follows, "a stream has a gap or a duplicate", f"{who}: {number} after {position}")
-    entry = told.get(number)
+    entry = logged.get(number)
     same = entry is not None and (entry.event_id, entry.type) == (line["id"], line["type"])
     findings.expect(same, "a stream differs from the log", Lazily(lambda: f"{who}: {line} and {entry}"))
     if entry is not None and entry.type == "BROKER_ORDER":
         good = line["status"] == entry.payload["status"]
         findings.expect(good, "a stream differs from the log", Lazily(lambda: f"{who}: {line} and {entry}"))
     good = digests.setdefault(number, line["digest"]) == line["digest"]
-    findings.expect(good, "two subscribers were told different things", f"{who}: {line}")
+    findings.expect(good, "two subscribers received different events", f"{who}: {line}")
 
 
 def _check_last(log: AccountLog, subscriber: Subscriber, position: int | None, who: str, findings: Findings) -> None:
@@ -63,21 +65,21 @@ def _check_last(log: AccountLog, subscriber: Subscriber, position: int | None, w
         )
 
 
-def check_told_once(evidence: Evidence, log: AccountLog, findings: Findings) -> None:
-    """What controls and accounts tell is in the log of the account once."""
+def check_logged_once(evidence: Evidence, log: AccountLog, findings: Findings) -> None:
+    """Each event of controls and accounts is in the log of the account once."""
     seen: dict[tuple[object, ...], int] = defaultdict(int)
     for entry in log.entries:
         if entry.type == "CONTROL":
-            said = entry.payload
-            seen[said.get("control"), said.get("symbol"), said.get("version"), said.get("deleted")] += 1
+            payload = entry.payload
+            seen[payload.get("control"), payload.get("symbol"), payload.get("version"), payload.get("deleted")] += 1
     for what, count in seen.items():
-        findings.expect(count == 1, "a control's change is told twice", f"{what} {count} times")
+        findings.expect(count == 1, "a control's change is logged twice", f"{what} {count} times")
     if log.deleted:
         return
     for change in evidence.controls:
         if change["account"] == log.account and change["version"] is not None:
             what = (change["control"], change["symbol"], change["version"], False)
-            findings.expect(seen[what] == 1, "a control's change is not told", change)
+            findings.expect(seen[what] == 1, "a control's change is not logged", change)
 
 
 def check_outboxes(evidence: Evidence, findings: Findings) -> None:

@@ -1,4 +1,4 @@
-"""The judge: clients, log, streams, outboxes and the broker's own storage must tell one story. Nothing is excused.
+"""The judge: clients, log, streams, outboxes and the broker's own storage must agree. Nothing is excused.
 
 It knows the contract and the documents, and nothing of the code it judges.
 """
@@ -11,8 +11,9 @@ from typing import Any
 from fault_check_answers import by_client_order_id, check_answers, check_halts
 from fault_check_log import check_log
 from fault_check_orders import check_nobody_elses, check_orders, check_positions, totals
-from fault_check_streams import check_outboxes, check_streams, check_told_once
-from fault_evidence import Evidence, Findings
+from fault_check_streams import check_logged_once, check_outboxes, check_streams
+from fault_evidence import Evidence
+from fault_findings import Findings
 from fault_subscribers import Subscriber
 
 SHOWN = 3
@@ -53,7 +54,7 @@ def judge(evidence: Evidence, subscribers: list[Subscriber]) -> Verdict:
         check_answers(evidence, log, records, here)
         check_orders(evidence, log, here)
         check_positions(evidence, log, here)
-        check_told_once(evidence, log, here)
+        check_logged_once(evidence, log, here)
         mine = [subscriber for subscriber in subscribers if subscriber.account_id == account]
         counted["events streamed"] += check_streams(log, mine, here)
         counted.update(totals(log))

@@ -97,7 +97,7 @@ class Line:
         self._process.stdout.readline()
         return self.port
 
-    def tell(self, word: str) -> None:
+    def command(self, word: str) -> None:
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.write(word + "\n")
@@ -109,7 +109,7 @@ class Line:
             shutil.move(name, directory / f"line{name.suffix}")
 
     def close(self) -> None:
-        self.tell("end")
+        self.command("end")
         try:
             self._process.wait(10)
         except subprocess.TimeoutExpired:

@@ -56,7 +56,7 @@ class Load:
     def _run(self, trader: Trader) -> None:
         try:
             trader.run(self._more)
-        except BaseException as error:  # noqa: BLE001 - told by the main thread
+        except BaseException as error:  # noqa: BLE001 - reported by the main thread
             self.errors.append(error)
 
     def _more(self) -> bool:

@@ -46,7 +46,7 @@ class Operators:
         try:
             while not self.stop.wait(dice.uniform(0.3, 1.5)):
                 topic(client, dice)
-        except BaseException as error:  # noqa: BLE001 - told by the main thread
+        except BaseException as error:  # noqa: BLE001 - reported by the main thread
             self.errors.append(error)
 
     # ---- controls

@@ -41,7 +41,7 @@ def arguments() -> tuple[argparse.Namespace, Size]:
     parser.add_argument("--seed", type=int, default=None, help="drawn if not given")
     parser.add_argument("--executors", type=int, default=2)
     parser.add_argument("--duplicates-accepted", action="store_true", help="the broker takes a client order id twice")
-    parser.add_argument("--calm", action="store_true", help="a good line and a good broker: only the faults asked for")
+    parser.add_argument("--calm", action="store_true", help="a good line and a good broker: only the chosen faults")
     parser.add_argument("--report", type=Path, default=None, help="put the report into this Markdown file")
     parser.add_argument("--keep", action="store_true", help="leave logs and journals behind even if all went well")
     given = parser.parse_args()

@@ -70,7 +70,7 @@ def send(pids: Iterable[int], what: signal.Signals) -> None:
 
 @dataclass
 class Freezer:
-    """SIGSTOP now, SIGCONT later, by a thread of its own: whoever asks does not wait."""
+    """SIGSTOP now, SIGCONT later, by a thread of its own: the caller does not wait."""
 
     frozen: dict[int, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -136,9 +136,9 @@ class BrokerProxy:
     def _end(self, sockets: set[socket.socket]) -> None:
         with self._lock:
             ended = list(sockets)
-        for one in ended:
+        for connection in ended:
             with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
 
     @contextmanager
     def serving(self, client: socket.socket) -> Iterator[None]:
@@ -153,7 +153,8 @@ class BrokerProxy:
     def forwarded(self, method: str) -> list[Request]:
         """Those that the broker was given, in the order of arrival."""
         with self._lock:
-            return [one for one in self.requests if one.method == method and one.forwarded_at is not None]
+            sent = [request for request in self.requests if request.forwarded_at is not None]
+        return [request for request in sent if request.method == method]
 
     def fault_for(self, request: Request) -> Fault:
         with self._lock:
@@ -227,7 +228,7 @@ class _Handler(socketserver.BaseRequestHandler):
 
 
 class Arrivals(io.RawIOBase):
-    """What a socket receives, and when the kernel had the last of it: on a busy machine the reader may look late."""
+    """What a socket receives, and when the kernel had the last of it: on a busy machine the reader may be late."""
 
     def __init__(self, source: socket.socket) -> None:
         self._source, self.last_at = source, 0.0

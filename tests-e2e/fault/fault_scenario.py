@@ -8,7 +8,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from fault_proxy import BrokerProxy
-from fault_stack import Stack, stack
+from fault_stack import Stack
+from fault_start import stack
 from fault_trial import StreamHolds, Trial
 
 EXECUTORS = 2
@@ -76,17 +77,17 @@ class Stage:
     def outcome(self, chosen: Scenario) -> Outcome:
         """Plays it, or waits for it: those that do not need the platform for themselves all start with the first."""
         if not chosen.alone:
-            return self._together()[chosen.name].result()
+            return self._started()[chosen.name].result()
         wait(self._coming.values())
         outcome = self._play(chosen)
         self.on.revive_well()
         return outcome
 
-    def _together(self) -> dict[str, Future[Outcome]]:
+    def _started(self) -> dict[str, Future[Outcome]]:
         if not self._coming:
-            together = [one for one in self.chosen if not one.alone]
-            pool = ThreadPoolExecutor(len(together))
-            self._coming |= {one.name: pool.submit(self._play, one) for one in together}
+            parallel = [scenario for scenario in self.chosen if not scenario.alone]
+            pool = ThreadPoolExecutor(len(parallel))
+            self._coming |= {scenario.name: pool.submit(self._play, scenario) for scenario in parallel}
             pool.shutdown(wait=False)
         return self._coming
 
@@ -107,7 +108,7 @@ class Stage:
 
 def in_order(chosen: Iterable[Scenario]) -> list[Scenario]:
     """Those that need the platform for themselves first."""
-    return sorted(chosen, key=lambda one: not one.alone)
+    return sorted(chosen, key=lambda scenario: not scenario.alone)
 
 
 @contextmanager

@@ -62,7 +62,7 @@ class Schedule:
         self.done["kills"] = sum(self.on.kills.values()) - self.done["restarts"]
 
     def finish(self) -> None:
-        """What the load left no time for, quickly, so that the numbers are what was asked for."""
+        """What the load left no time for, quickly, so that the numbers are those of the options."""
         while any(self.done[name] < getattr(self.plan, name) for name in ("kills", "flushes", "restarts")):
             self.step(2.0)
             time.sleep(0.05)

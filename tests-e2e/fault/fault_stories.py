@@ -140,12 +140,12 @@ class Trader:
         account = self.accounts.any(self.dice)
         first = self._create("SIM.OPEN", self._limit("5"), account)
         commands = [self._payload(account, QUICK, "1") for _ in range(self.dice.randint(1, 4))]
-        asked: list[tuple[str, Json]] = [("CREATE", payload) for payload in commands]
+        batch: list[tuple[str, Json]] = [("CREATE", payload) for payload in commands]
         if first and self.dice.random() < 0.5:
-            asked.append(("REPLACE", {"ref_intent_id": first["intent_id"], "spec": self._limit("7")}))
+            batch.append(("REPLACE", {"ref_intent_id": first["intent_id"], "spec": self._limit("7")}))
         if first:
-            asked.append(("CANCEL", {"ref_intent_id": first["intent_id"]}))
-        for action in self.client.batch(account, asked, atomic=self.dice.random() < 0.5):
+            batch.append(("CANCEL", {"ref_intent_id": first["intent_id"]}))
+        for action in self.client.batch(account, batch, atomic=self.dice.random() < 0.5):
             if action["command"]["type"] == "CREATE":
                 self.created()
 
@@ -156,7 +156,7 @@ class Trader:
         key = uuid4().hex
         twins = [self.client.twin() for _ in range(self.dice.randint(2, 4))]
         actions: list[Json | None] = []
-        run_together([partial(_keep, actions, twin, account, payload, key) for twin in twins])
+        run_at_once([partial(_keep, actions, twin, account, payload, key) for twin in twins])
         if any(actions):
             self.created()
         self.client.repeated += sum(twin.repeated for twin in twins)
@@ -227,7 +227,7 @@ class Trader:
 
     def _at_once(self, created: Json | None, work: list[Callable[[], object]]) -> None:
         if created is not None:
-            run_together(work)
+            run_at_once(work)
 
     def _spec(self, side: str, symbol: str, quantity: str) -> Json:
         """Any kind of order, mostly at a price at which it trades at once."""
@@ -266,19 +266,19 @@ def _keep(actions: list[Json | None], client: Client, account: str, payload: Jso
     actions.append(client.command(account, "CREATE", payload, key))
 
 
-def run_together(work: list[Callable[[], object]]) -> None:
+def run_at_once(work: list[Callable[[], object]]) -> None:
     """All at the same moment; the first error is raised."""
     errors: list[BaseException] = []
     ready = threading.Barrier(len(work))
 
-    def one(call: Callable[[], object]) -> None:
+    def run(call: Callable[[], object]) -> None:
         try:
             ready.wait(30)
             call()
         except BaseException as error:  # noqa: BLE001 - raised below
             errors.append(error)
 
-    threads = [threading.Thread(target=one, args=(call,), daemon=True) for call in work]
+    threads = [threading.Thread(target=run, args=(call,), daemon=True) for call in work]
     for thread in threads:
         thread.start()
     for thread in threads:

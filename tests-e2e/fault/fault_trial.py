@@ -11,14 +11,13 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import requests
+from fault_contract import OPEN_AT_BROKER, client_order_id
 from fault_proxy import BrokerProxy, Fault, Request, Rule
 from fault_stack import Stack, direct
 
 SECONDS = 90.0
 """How long anything that must happen may take, on a busy machine."""
 POLL_SECONDS = 0.2
-TERMINAL = frozenset({"FILLED", "CANCELED", "REJECTED", "DENIED", "EXPIRED", "FAILED"})
-OPEN_AT_BROKER = frozenset({"new", "accepted", "partially_filled", "pending_cancel", "pending_replace"})
 
 
 class Violation(AssertionError):
@@ -192,7 +191,8 @@ class Trial:
 
     def posts(self, key_id: str) -> list[Request]:
         """New orders that came under this key, whether the broker got them or not."""
-        return [one for one in list(self.proxy.requests) if one.method == "POST" and one.key_id == key_id]
+        requests = list(self.proxy.requests)
+        return [request for request in requests if request.method == "POST" and request.key_id == key_id]
 
     # ---- facts
 
@@ -235,10 +235,6 @@ def spec(quantity: str, limit: str | None) -> dict[str, Any]:
     if limit is None:
         return {"Market": {"quantity": quantity, "time_in_force": "GTC"}}
     return {"Limit": {"quantity": quantity, "limit_price": limit, "time_in_force": "GTC"}}
-
-
-def client_order_id(action_id: str) -> str:
-    return f"tip-{UUID(action_id).hex}"
 
 
 def _replayed(answered: requests.Response) -> Iterator[dict[str, Any]]:

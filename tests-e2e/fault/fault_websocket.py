@@ -34,9 +34,9 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 
 
 def _end(*sockets: socket.socket) -> None:
-    for one in sockets:
+    for connection in sockets:
         with suppress(OSError):
-            one.shutdown(socket.SHUT_RDWR)
+            connection.shutdown(socket.SHUT_RDWR)
 
 
 def _change_messages(upstream: socket.socket, client: socket.socket, change: Callable[[bytes], bytes]) -> None:

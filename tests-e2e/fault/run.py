@@ -30,7 +30,8 @@ from fault_operators import Operators
 from fault_options import Size, arguments, command
 from fault_report import report
 from fault_schedule import Plan, Schedule
-from fault_stack import Stack, stack
+from fault_stack import Stack
+from fault_start import stack
 from fault_stories import ASK, BID, QUICK, Accounts
 from fault_subscribers import Subscribers
 
@@ -79,7 +80,7 @@ class Run:
         self.schedule = Schedule(on, plan, self.journals.faults, random.Random(given.seed + 2))
 
     def broker_faults(self, faults: dict[str, Any]) -> None:
-        """They are forgotten when the broker is killed, so this is said again and again."""
+        """The broker forgets them when it is killed, so this is repeated."""
         more = {
             "hang_seconds": 1.0,
             "slow_seconds": 0.5,
@@ -95,19 +96,19 @@ class Run:
             if number % 3 == 0:
                 self.subscribers.add(str(account), "sse")
         self.broker_faults(self.chance)
-        self.line.tell("off" if self.given.calm else "on")
+        self.line.command("off" if self.given.calm else "on")
         self.load.start()
         self.operators.start()
 
     def strike(self) -> None:
-        said = repeated = time.monotonic()
+        printed = repeated = time.monotonic()
         while self.load.running():
             self.schedule.step(self.load.progress)
             if time.monotonic() - repeated > 2:
                 repeated = time.monotonic()
                 self.broker_faults(self.chance)
-            if time.monotonic() - said > PROGRESS_SECONDS:
-                said = time.monotonic()
+            if time.monotonic() - printed > PROGRESS_SECONDS:
+                printed = time.monotonic()
                 self.progress()
             time.sleep(0.05)
         self.schedule.finish()
@@ -125,10 +126,10 @@ class Run:
         self.on.revive_well()
         self.operators.finish()
         self.broker_faults({})
-        self.line.tell("off")
+        self.line.command("off")
         began = time.monotonic()
         deadline, last, since = began + self.size.settle, None, began
-        said = time.monotonic()
+        printed = time.monotonic()
         while time.monotonic() < deadline:
             state = _state(self.on.admin_url)
             if state != last:
@@ -136,8 +137,8 @@ class Run:
             quiet = time.monotonic() - max(since, began + LONGEST_LATE)
             if quiet > QUIET_SECONDS[state["waiting"] == 0]:
                 break
-            if time.monotonic() - said > PROGRESS_SECONDS:
-                said = time.monotonic()
+            if time.monotonic() - printed > PROGRESS_SECONDS:
+                printed = time.monotonic()
                 say(f"  settling: {state['waiting']} unsettled, log at {state['entries']}")
             time.sleep(0.5)
             self.on.revive(doom=0.0)

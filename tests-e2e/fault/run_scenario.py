@@ -1,4 +1,4 @@
-"""One scenario, several, or all of them, each told green or red with what was seen.
+"""One scenario, several, or all of them, each reported green or red with what was seen.
 
 python tests-e2e/fault/run_scenario.py lost_fill
 python tests-e2e/fault/run_scenario.py --list

@@ -7,10 +7,11 @@ from dataclasses import replace as changed
 from typing import Any
 
 import psycopg2
+from fault_contract import client_order_id
 from fault_processes import Child
 from fault_proxy import Hold
 from fault_scenario import scenario
-from fault_trial import SetUpFailed, Trial, client_order_id
+from fault_trial import SetUpFailed, Trial
 
 OPEN = "SIM.OPEN"
 LONG_LEASE = {"EXECUTOR_LEASE_SECONDS": "20"}
@@ -99,8 +100,8 @@ def _expect_true_reason(trial: Trial, intent_id: str) -> None:
     trial.expect(trial.orders(intent_id), "there is no order at the broker")
     trial.expect(state["reason_code"] != "CANCELED_BEFORE_SENT", f"its order was sent, and the intent says {state}")
     ends = [event for event in trial.events(intent_id) if event["status"] == state["status"]]
-    told = {event.get("reason_code") for event in ends}
-    trial.expect("CANCELED_BEFORE_SENT" not in told, f"its order was sent, and its events say {told}")
+    reasons = {event.get("reason_code") for event in ends}
+    trial.expect("CANCELED_BEFORE_SENT" not in reasons, f"its order was sent, and its events say {reasons}")
 
 
 @scenario()

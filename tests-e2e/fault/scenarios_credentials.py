@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from fault_contract import TERMINAL, client_order_id
 from fault_proxy import Hold, path_is
 from fault_scenario import scenario
-from fault_trial import TERMINAL, SetUpFailed, Trial, client_order_id
+from fault_trial import SetUpFailed, Trial
 
 OPEN = "SIM.OPEN"
-ASKED = 3
-"""So often the platform has asked under the old credential while another one was the account's."""
+QUERIES = 3
+"""So often the platform has queried under the old credential while another one was the account's."""
 
 
 def _secret(key_id: str) -> dict[str, Any]:
@@ -45,9 +46,9 @@ def _wait_until_active(trial: Trial, credential_id: str, version: int) -> None:
     trial.wait(active, f"the credential is active at version {version}")
 
 
-def _asked(trial: Trial, key_id: str) -> int:
+def _queries(trial: Trial, key_id: str) -> int:
     is_find = path_is("/v2/orders:by_client_order_id")
-    return sum(one.key_id == key_id and is_find(one) for one in list(trial.proxy.requests))
+    return sum(request.key_id == key_id and is_find(request) for request in list(trial.proxy.requests))
 
 
 def _wait_until_listed(trial: Trial, key_id: str) -> None:
@@ -55,7 +56,8 @@ def _wait_until_listed(trial: Trial, key_id: str) -> None:
     is_list = path_is("/v2/orders")
 
     def listed() -> bool:
-        return any(one.method == "GET" and one.key_id == key_id and is_list(one) for one in list(trial.proxy.requests))
+        reads = [request for request in list(trial.proxy.requests) if request.method == "GET"]
+        return any(request.key_id == key_id and is_list(request) for request in reads)
 
     trial.wait(listed, f"orders are listed under {key_id}")
 
@@ -68,10 +70,10 @@ def credential_added(trial: Trial) -> None:
     intent_id = trial.create(OPEN, "2")
     sent.wait_for_hits()
     _add_credential(trial, new_key)
-    before = _asked(trial, trial.key_id)
+    before = _queries(trial, trial.key_id)
     trial.wait(
-        lambda: trial.posts(new_key) or _asked(trial, trial.key_id) >= before + ASKED,
-        "the broker is asked again under the old pair",
+        lambda: trial.posts(new_key) or _queries(trial, trial.key_id) >= before + QUERIES,
+        "the broker is queried again under the old pair",
     )
     hold.release()
     trial.wait_for_status(intent_id, "ACCEPTED")
@@ -118,7 +120,7 @@ def credential_rotated_away(trial: Trial) -> None:
     _wait_until_active(trial, credential_id, 2)
     _expect_operator_required(trial, intent_id, old_key, new_key, trial.key_id)
     _wait_until_listed(trial, new_key)
-    with trial.streams.holding(trial.symbol):  # one opened under the old credential would tell
+    with trial.streams.holding(trial.symbol):  # one opened under the old credential would report it
         hold.release()
         (order,) = trial.wait(lambda: trial.orders(intent_id), "the late order at the broker")
         trial.expect(intent_id in tip(trial, "orders", "unresolved"), "tip orders unresolved does not name the intent")

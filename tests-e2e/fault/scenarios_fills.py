@@ -1,12 +1,13 @@
-"""Fills: none is lost, none is ordered twice, and a total that was asked for is not exceeded unseen."""
+"""Fills: none is lost, none is ordered twice, and a requested total is not exceeded unseen."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 
+from fault_contract import OPEN_AT_BROKER
 from fault_proxy import Exchange, Fault
 from fault_scenario import scenario
-from fault_trial import OPEN_AT_BROKER, Trial
+from fault_trial import Trial
 
 FAST = "SIM.TRICKLE500"
 PARTIAL = "SIM.PARTIAL50"
@@ -15,7 +16,7 @@ CANCELS = 10
 
 @contextmanager
 def without_reconciler(trial: Trial) -> Iterator[None]:
-    """Nobody hears the broker's updates; started again afterwards."""
+    """Nobody receives the broker's updates; started again afterwards."""
     for child in trial.on.of("reconciler"):
         child.kill()
     try:
@@ -46,7 +47,7 @@ def lost_fill(trial: Trial) -> None:
 
 @scenario(alone=True)
 def replace_chain(trial: Trial) -> None:
-    """CREATE 6, REPLACE 10, REPLACE 12 while fills go unheard: the third order asks for 12 less what is filled."""
+    """CREATE 6, REPLACE 10, REPLACE 12 while fills go unreceived: the third order is for 12 less what is filled."""
     with without_reconciler(trial):
         intent_id = trial.create(PARTIAL, "6")
         trial.wait_for_status(intent_id, "ACCEPTED", "PARTIALLY_FILLED")
@@ -54,9 +55,9 @@ def replace_chain(trial: Trial) -> None:
         _replaced(trial, intent_id, "12", orders=3)
         orders = trial.orders(intent_id)
     filled = sum(Decimal(order["filled_qty"]) for order in orders[:2])
-    asked = Decimal(orders[2]["qty"])
-    trial.note(f"filled {filled} before the third order, which asks for {asked}")
-    trial.expect(asked == 12 - filled, f"the third order asks for {asked} where {12 - filled} of 12 remain")
+    quantity = Decimal(orders[2]["qty"])
+    trial.note(f"filled {filled} before the third order, which is for {quantity}")
+    trial.expect(quantity == 12 - filled, f"the third order is for {quantity} where {12 - filled} of 12 remain")
     trial.expect_fills_agree(intent_id)
 
 
@@ -100,7 +101,7 @@ def replace_while_filling(trial: Trial) -> None:
     trial.wait(lambda: len(trial.orders(intent_id)) > 1, "the replacement at the broker")
     trial.note(f"after the REPLACE to 60 the broker may fill {_still_to_come(trial, intent_id)} in all")
     trial.wait(lambda: _still_to_come(trial, intent_id) <= 60, "no more than 60 can be filled at the broker")
-    system = [one["command"]["type"] for one in trial.actions(intent_id) if one["actor"]["type"] == "system"]
+    system = [action["command"]["type"] for action in trial.actions(intent_id) if action["actor"]["type"] == "system"]
     too_many = any(Decimal(order["qty"]) == 55 for order in trial.orders(intent_id))
     trial.expect(not too_many or "REPLACE" in system, f"an order for 55 where 53 were left, and no REPLACE: {system}")
     trial.wait_for_status(intent_id, "PARTIALLY_FILLED")

@@ -3,9 +3,10 @@
 import json
 import threading
 
+from fault_contract import TERMINAL
 from fault_proxy import Exchange, Hold, Request, answer, cut_after, passing, path_is, rewrite
 from fault_scenario import scenario
-from fault_trial import TERMINAL, Trial
+from fault_trial import Trial
 from scenarios_credentials import tip
 from scenarios_fills import filling, partly_filled
 from scenarios_late import FIND, surfaces_after_the_end
@@ -18,23 +19,23 @@ REFUSALS = 3
 
 @scenario()
 def filled_by_the_replaced_order(trial: Trial) -> None:
-    """The old order's last fills are told when its replacement is open, and make the total: the new one is canceled."""
+    """The old order's last fills come when its replacement is open, and make the total: the new one is canceled."""
     intent_id = partly_filled(trial)
     (old,) = trial.orders(intent_id)
-    told = threading.Event()
+    released = threading.Event()
     sent = trial.on_line("PATCH", filling(trial, "15"), count=1)
 
     def is_behind(request: Request) -> bool:
-        return path_is(f"/v2/orders/{old['order_id']}")(request) and bool(sent.hits) and not told.is_set()
+        return path_is(f"/v2/orders/{old['order_id']}")(request) and bool(sent.hits) and not released.is_set()
 
     earlier = {"status": "pending_replace", "filled_qty": "5", "replaced_by": None}
     trial.proxy.on("GET", rewrite(lambda body: json.dumps(json.loads(body) | earlier).encode()), when=is_behind)
     with trial.streams.holding(trial.symbol):
         trial.replace(intent_id, "20", limit="10")
         trial.wait(lambda: len(trial.orders(intent_id)) == 2, "the replacement at the broker")
-        # Now and then a list of the broker's tells of the last fills before the order itself does: then it is FILLED.
+        # Now and then a list of the broker's shows the last fills before the order itself does: then it is FILLED.
         trial.wait_for_status(intent_id, "ACCEPTED", "PARTIALLY_FILLED", "FILLED")
-        told.set()
+        released.set()
         trial.wait_for_status(intent_id, "FILLED")
         trial.wait(lambda: not trial.open_orders(intent_id), "the new order is canceled at the broker", 30)
     trial.wait(lambda: "ORDER_AFTER_END" in trial.reason_codes(intent_id), "an event ORDER_AFTER_END")
@@ -69,14 +70,14 @@ def second_replace_meets_the_first(trial: Trial) -> None:
     trial.wait(lambda: not trial.open_orders(intent_id), "the order of the first REPLACE is canceled at the broker")
     trial.note(f"the broker answers the second REPLACE with {second.hits[0].status}")
     quantities = {event["quantity"] for event in trial.events(intent_id)}
-    trial.expect(quantities == {"40"}, f"no REPLACE was done as asked, and the events say {quantities}")
+    trial.expect(quantities == {"40"}, f"no REPLACE was done as requested, and the events say {quantities}")
     trial.expect("REPLACED_LATE" in trial.reason_codes(intent_id), f"the codes are {trial.reason_codes(intent_id)}")
     trial.wait(lambda: intent_id not in tip(trial, "orders", "unresolved"), "nothing is left to be resolved", 30)
 
 
 @scenario()
 def shown_late(trial: Trial) -> None:
-    """A broker has the order, refuses its id a second time and does not show it for a while: told, canceled then."""
+    """A broker has the order, refuses its id a second time and hides it for a while: reported, then canceled."""
     shown = threading.Event()
 
     def blind(request: Request) -> bool:

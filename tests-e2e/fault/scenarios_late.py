@@ -30,7 +30,7 @@ def surfaces_after_the_end(trial: Trial, intent_id: str) -> None:
 
 @scenario()
 def late_order_after_cancel(trial: Trial) -> None:
-    """A POST reaches the broker after its intent was canceled and given up: told, canceled there, its fill counted."""
+    """A POST reaches the broker after its intent was canceled and given up: reported, canceled, its fill counted."""
     hold = Hold(cut=True)
     sent = trial.on_line("POST", hold)
     intent_id = trial.create(PARTIAL, "2")
@@ -43,7 +43,7 @@ def late_order_after_cancel(trial: Trial) -> None:
 
 @scenario()
 def late_order_after_halt(trial: Trial) -> None:
-    """The same after a HALT (DENIED), and no update tells of the order: it is found by looking."""
+    """The same after a HALT (DENIED), and no update reports the order: the reconciler finds it."""
     hold = Hold(cut=True)
     sent = trial.on_line("POST", hold)
     intent_id = trial.create(trial.symbol, "2", limit="1")
@@ -56,13 +56,13 @@ def late_order_after_halt(trial: Trial) -> None:
 
 
 @scenario()
-def not_given_up_unasked(trial: Trial) -> None:
-    """While the broker cannot be asked nothing is given up, nor at its first answer after that."""
+def not_given_up_while_unreachable(trial: Trial) -> None:
+    """While the broker cannot be queried nothing is given up, nor at its first answer after that."""
     hold, readable = Hold(cut=True), threading.Event()
     sent = trial.on_line("POST", hold)
 
     def first_answer(exchange: Exchange) -> None:
-        """The order arrives just after the broker has said that it does not have it."""
+        """The order arrives just after the broker has answered that it does not have it."""
         nothing = exchange.forward()
         hold.release()
         exchange.reply(nothing)
@@ -76,7 +76,7 @@ def not_given_up_unasked(trial: Trial) -> None:
     sent.wait_for_hits()
     trial.cancel(intent_id)
     time.sleep(GIVEN_UP_SECONDS)
-    trial.expect(trial.status(intent_id) == "PENDING_CANCEL", f"given up unasked: {trial.state(intent_id)}")
+    trial.expect(trial.status(intent_id) == "PENDING_CANCEL", f"given up without an answer: {trial.state(intent_id)}")
     readable.set()
     found.wait_for_hits()
     trial.wait_for_status(intent_id, "CANCELED")
@@ -123,14 +123,14 @@ def busy_find_after_duplicate(trial: Trial) -> None:
     sent, canceled = trial.on_line("POST", doubled, count=1), threading.Event()
 
     def unanswered(request: Request) -> bool:
-        """Everything after the POST; once it is canceled only the list, which would tell of the order unasked."""
+        """Everything after the POST; once it is canceled only the list, which would show the order by itself."""
         listing = path_is("/v2/orders")(request)
         return trial.mine(request) and bool(sent.hits) and (listing or not canceled.is_set())
 
-    asked = trial.proxy.on("GET", TOO_BUSY, when=unanswered)
+    queries = trial.proxy.on("GET", TOO_BUSY, when=unanswered)
     with trial.streams.holding(trial.symbol):
         intent_id = trial.create(trial.symbol, "2", limit="1")
-        trial.wait(lambda: any(_is_find(request) for request in asked.hits), "the broker is asked for the duplicate")
+        trial.wait(lambda: any(_is_find(request) for request in queries.hits), "the duplicate is queried at the broker")
         trial.cancel(intent_id)
         canceled.set()
         trial.wait_for_status(intent_id, "CANCELED")
@@ -167,7 +167,7 @@ def frozen_before_the_write(trial: Trial) -> None:
 
 @scenario(alone=True)
 def duplicate_order(trial: Trial) -> None:
-    """A broker takes a client order id twice, and the first POST comes last: told, canceled, its fills counted."""
+    """A broker takes a client order id twice, and the first POST comes last: reported, canceled, its fills counted."""
     _accept_duplicates(trial, wanted=True)
     try:
         hold = Hold(cut=True)

@@ -1,95 +1,20 @@
 """The judge itself: a good story is good, and each way of breaking the promise is found."""
 
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-from uuid import UUID
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fault_check_answers import Periods, _check_obeyed, _check_status, check_halts
-from fault_check_log import _check_chain, _check_continuity, _check_signed_head
-from fault_check_orders import _check_story
+from fault_check_log import _check_chain, _check_signed_head
 from fault_check_streams import _check_event, check_outboxes
-from fault_evidence import AccountLog, Entry, Findings, Order, Story, client_order_id
-
-START = datetime(2026, 1, 1, tzinfo=UTC)
-ACCOUNT, INTENT = str(UUID(int=1)), str(UUID(int=2))
-
-
-def evidence(**more: Any) -> Any:
-    known = {"duplicates_accepted": False, "moved": set(), "deleted": {}, "controls": [], "left": []}
-    return SimpleNamespace(**{**known, **more})
-
-
-class Tale:
-    """An intent told step by step; BUY of so many at 10."""
-
-    def __init__(self, quantity: str = "6") -> None:
-        self.entries: list[Entry] = []
-        self.orders: list[tuple[dict[str, Any], list[Order]]] = []
-        self.status, self.filled, self.quantity = None, Decimal(0), Decimal(quantity)
-        self.reason: str | None = None
-        self.act("CREATE", quantity, "PENDING")
-
-    def act(self, kind: str, quantity: str | None, status: str) -> None:
-        number = len(self.entries) + 1
-        spec = quantity and {"Limit": {"quantity": quantity, "limit_price": "10"}}
-        action = {"id": str(UUID(int=100 + number)), "command": {"type": kind}, "spec": spec, "symbol": "X"}
-        action |= {"order_side": "BUY", "actor": {"type": "api_key"}, "intent_id": INTENT, "status": status}
-        self._enter("INTENT_ACTION", action, status)
-        if spec:
-            self.orders.append((action, []))
-
-    def tell(self, status: str, *, reason: str | None = None, filled: str | None = None) -> None:
-        self.filled, self.reason = Decimal(filled or self.filled), reason
-        said = {"status": status, "quantity": str(self.quantity), "filled_quantity": str(self.filled)}
-        self._enter("BROKER_ORDER", said | {"reason_code": reason, "outcome": None}, status)
-
-    def order(self, status: str, qty: str, *fills: str, account: str = "b", born: float = 1.0) -> Order:
-        """At the broker, for the last CREATE or REPLACE; each fill is told as a trade."""
-        action, orders = self.orders[-1]
-        number = sum(len(known) for _action, known in self.orders)
-        executions = [{"id": f"e{number}-{n}", "qty": fill, "price": "10"} for n, fill in enumerate(fills)]
-        row = {"client_order_id": client_order_id(action["id"]), "order_id": f"o{number}", "account_id": account}
-        row |= {"status": status, "qty": qty, "executions": executions, "symbol": "X", "side": "buy", "kind": "limit"}
-        row |= {"limit_price": "10", "stop_price": None, "sequence": number, "posts": 1}
-        row |= {"created_at": (START + timedelta(seconds=born)).isoformat()}
-        orders.append(Order(row))
-        for execution in executions:
-            trade = {"broker_order_id": row["order_id"], "execution_id": execution["id"], "price": "10"}
-            self._enter("BROKER_TRADE", trade | {"quantity": execution["qty"]}, None)
-        return orders[-1]
-
-    def _enter(self, kind: str, payload: dict[str, Any], status: str | None) -> None:
-        number = len(self.entries) + 1
-        at = START + timedelta(seconds=number)
-        before = self.status if status else None
-        self.entries.append(Entry(number, str(number), kind, payload, at, at, before, status))
-        self.status = status or self.status
-
-    def findings(self, **known: Any) -> set[str]:
-        row = {"status": self.status, "filled_quantity": self.filled, "quantity": self.quantity, "outcome": None}
-        row |= {"reason_code": self.reason, "average_fill_price": Decimal(10) if self.filled else None}
-        row |= {"symbol": "X", "order_side": "BUY"}
-        story = Story(INTENT, ACCOUNT, row, self.entries, self.orders)
-        found = Findings()
-        _check_story(evidence(**known), story, found)
-        _check_continuity(story, found)
-        return {finding.rule for finding in found.found}
-
-
-def filled() -> Tale:
-    tale = Tale()
-    tale.tell("ACCEPTED")
-    tale.order("filled", "6", "2", "4")
-    tale.tell("FILLED", filled="6")
-    return tale
+from fault_findings import Findings
+from fault_records import AccountLog, Story
+from fault_story_builder import ACCOUNT, INTENT, StoryBuilder, evidence, filled
 
 
 def test_an_intent_that_was_filled_as_the_broker_says_is_good():
@@ -97,93 +22,93 @@ def test_an_intent_that_was_filled_as_the_broker_says_is_good():
 
 
 def test_an_intent_that_was_replaced_while_filling_and_then_canceled_is_good():
-    tale = Tale("6")
-    tale.tell("ACCEPTED")
-    tale.order("replaced", "6", "2")
-    tale.tell("PARTIALLY_FILLED", filled="2")
-    tale.act("REPLACE", "10", "PENDING_REPLACE")
-    tale.order("canceled", "8", "3")
-    tale.quantity = Decimal(10)
-    tale.tell("PARTIALLY_FILLED", filled="5")
-    tale.act("CANCEL", None, "PENDING_CANCEL")
-    tale.tell("CANCELED")
+    builder = StoryBuilder("6")
+    builder.event("ACCEPTED")
+    builder.order("replaced", "6", "2")
+    builder.event("PARTIALLY_FILLED", filled="2")
+    builder.act("REPLACE", "10", "PENDING_REPLACE")
+    builder.order("canceled", "8", "3")
+    builder.quantity = Decimal(10)
+    builder.event("PARTIALLY_FILLED", filled="5")
+    builder.act("CANCEL", None, "PENDING_CANCEL")
+    builder.event("CANCELED")
 
-    assert tale.findings() == set()
+    assert builder.findings() == set()
 
 
 def test_a_fill_that_only_the_broker_knows_is_found():
-    tale = Tale()
-    tale.tell("ACCEPTED")
-    order = tale.order("canceled", "6", "2")
+    builder = StoryBuilder()
+    builder.event("ACCEPTED")
+    order = builder.order("canceled", "6", "2")
     order.row["executions"].append({"id": "late", "qty": "1", "price": "10"})
-    tale.tell("CANCELED", filled="2")
+    builder.event("CANCELED", filled="2")
 
-    assert {"filled differs from the broker", "the trades of an order are not its executions"} <= tale.findings()
+    assert {"filled differs from the broker", "the trades of an order are not its executions"} <= builder.findings()
 
 
-def test_an_order_that_lives_on_after_the_end_is_found_and_must_be_told():
-    tale = Tale()
-    tale.act("CANCEL", None, "PENDING_CANCEL")
-    tale.tell("CANCELED", reason="CANCELED_BEFORE_SENT")
-    tale.order("new", "6", born=24)
+def test_an_order_that_lives_on_after_the_end_is_found_and_must_be_reported():
+    builder = StoryBuilder()
+    builder.act("CANCEL", None, "PENDING_CANCEL")
+    builder.event("CANCELED", reason="CANCELED_BEFORE_SENT")
+    builder.order("new", "6", born=24)
 
-    assert tale.findings() == {
+    assert builder.findings() == {
         "ended here, open at the broker",
         "an order surfaced after the end, and no event says so",
         "CANCELED_BEFORE_SENT, but it was sent",
     }
 
 
-def test_an_order_that_surfaced_was_told_and_is_gone_is_good():
-    tale = Tale()
-    tale.act("CANCEL", None, "PENDING_CANCEL")
-    tale.tell("CANCELED", reason="CANCELED_BEFORE_SENT")
-    tale.order("canceled", "6", born=24)
-    tale.tell("CANCELED", reason="ORDER_AFTER_END")
+def test_an_order_that_surfaced_was_reported_and_is_gone_is_good():
+    builder = StoryBuilder()
+    builder.act("CANCEL", None, "PENDING_CANCEL")
+    builder.event("CANCELED", reason="CANCELED_BEFORE_SENT")
+    builder.order("canceled", "6", born=24)
+    builder.event("CANCELED", reason="ORDER_AFTER_END")
 
-    assert tale.findings() == set()
+    assert builder.findings() == set()
 
 
 def test_two_orders_for_one_action_are_found_in_one_account_and_in_two():
-    tale = filled()
-    tale.order("filled", "6", "6", account="other")
+    builder = filled()
+    builder.order("filled", "6", "6", account="other")
 
     assert {
         "more than one order for one action",
         "one action has orders in two accounts at the broker",
-        "more is filled than was asked for, and no event says so",
-    } <= tale.findings()
+        "more is filled than was requested, and no event says so",
+    } <= builder.findings()
 
 
 def test_an_overfill_is_good_only_with_its_event():
-    tale = filled()
-    tale.order("filled", "1", "1")
-    tale.orders[-1][1][-1].row["client_order_id"] = "another"
-    tale.tell("FILLED", filled="7")
-    assert "more is filled than was asked for, and no event says so" in tale.findings()
+    builder = filled()
+    builder.order("filled", "1", "1")
+    builder.orders[-1][1][-1].row["client_order_id"] = "another"
+    builder.event("FILLED", filled="7")
+    assert "more is filled than was requested, and no event says so" in builder.findings()
 
-    tale.tell("FILLED", reason="OVERFILLED")
-    assert "more is filled than was asked for, and no event says so" not in tale.findings()
+    builder.event("FILLED", reason="OVERFILLED")
+    assert "more is filled than was requested, and no event says so" not in builder.findings()
 
 
 def test_an_open_order_for_more_than_remains_is_found():
-    tale = Tale("6")
-    tale.tell("ACCEPTED")
-    tale.order("replaced", "6", "3")
-    tale.act("REPLACE", "12", "PENDING_REPLACE")
-    tale.order("new", "10.5")
-    tale.quantity = Decimal(12)
-    tale.tell("PARTIALLY_FILLED", filled="3")
+    builder = StoryBuilder("6")
+    builder.event("ACCEPTED")
+    builder.order("replaced", "6", "3")
+    builder.act("REPLACE", "12", "PENDING_REPLACE")
+    builder.order("new", "10.5")
+    builder.quantity = Decimal(12)
+    builder.event("PARTIALLY_FILLED", filled="3")
 
-    assert tale.findings() == {"the open order is not for what remains"}
+    assert builder.findings() == {"the open order is not for what remains"}
 
 
 def test_a_broken_row_of_statuses_is_found():
-    tale = filled()
-    tale.entries[-1].from_status = "PENDING"
+    builder = filled()
+    builder.entries[-1].from_status = "PENDING"
 
-    assert "a status does not follow from the one before" in tale.findings()
-    assert tale.findings() & {"a transition that is not in the table"} == set()
+    assert "a status does not follow from the one before" in builder.findings()
+    assert builder.findings() & {"a transition that is not in the table"} == set()
 
 
 @pytest.mark.parametrize(("seconds", "found"), [(1.9, set()), (8.7, {"an order left after a HALT"}), (20.0, set())])
@@ -206,10 +131,10 @@ def test_an_order_that_leaves_after_a_halt_is_found_until_it_is_lifted(seconds, 
     [("CANCEL", "intent_busy", False), ("REPLACE", "intent_busy", False), ("CANCEL", "intent_terminal", True)],
 )
 def test_a_conflict_must_have_been_one(kind, code, good):
-    tale = filled()
-    story = Story(INTENT, ACCOUNT, {}, tale.entries, tale.orders)
+    builder = filled()
+    story = Story(INTENT, ACCOUNT, {}, builder.entries, builder.orders)
     log = AccountLog(ACCOUNT, False, 0, [], {INTENT: story})
-    later = tale.entries[-1].written_at.timestamp() + 60
+    later = builder.entries[-1].written_at.timestamp() + 60
     answer = {"type": kind, "status": 409, "code": code, "intent": INTENT, "sent": later, "answered": later + 1}
     findings = Findings()
 
@@ -219,7 +144,7 @@ def test_a_conflict_must_have_been_one(kind, code, good):
 
 
 @pytest.mark.parametrize(("waited", "good"), [(4.9, False), (5.1, True)])
-def test_only_who_has_waited_is_told_that_there_are_too_many_requests(waited, good):
+def test_only_who_has_waited_is_refused_for_too_many_requests(waited, good):
     answer = {"account": ACCOUNT, "type": "CREATE", "status": 429, "code": "too_many_requests", "sent": 0.0}
     findings = Findings()
 
@@ -237,12 +162,12 @@ def test_a_limit_that_a_lost_answer_removed_no_longer_binds(repeated, found):
         limit | {"value": {"max_quantity": "2"}, "begun": 99.0, "answered": 100.0},
         limit | {"value": None, "begun": 110.0, "answered": 112.0, "status": 404, "repeated": repeated},
     ]
-    tale = Tale("6")
-    action = tale.entries[0].payload
+    builder = StoryBuilder("6")
+    action = builder.entries[0].payload
     answer = {"type": "CREATE", "action": action["id"], "intent": INTENT, "key": "k", "sent": 111.5, "answered": 111.8}
     findings = Findings()
 
-    _check_obeyed(AccountLog(ACCOUNT, False, 0, tale.entries, {}), [answer], Periods(changes), findings)
+    _check_obeyed(AccountLog(ACCOUNT, False, 0, builder.entries, {}), [answer], Periods(changes), findings)
 
     assert bool(findings.found) is found
 
@@ -285,12 +210,13 @@ def test_a_log_that_is_not_signed_to_its_end_is_found(change, rules):
 
 @pytest.mark.parametrize("number", [1, 4])
 def test_a_gap_and_a_duplicate_of_a_stream_are_found(number):
-    tale = filled()
-    told = {entry.sequence: entry for entry in tale.entries}
+    builder = filled()
+    logged = {entry.sequence: entry for entry in builder.entries}
     findings = Findings()
-    line = {"n": number, "id": str(number), "type": told[number].type, "digest": "", "status": told[number].to_status}
+    entry = logged[number]
+    line = {"n": number, "id": str(number), "type": entry.type, "digest": "", "status": entry.to_status}
 
-    _check_event(line, 1 if number == 1 else 2, "grpc", told, {}, findings)
+    _check_event(line, 1 if number == 1 else 2, "grpc", logged, {}, findings)
 
     assert [finding.rule for finding in findings.found] == ["a stream has a gap or a duplicate"]
 

@@ -69,7 +69,7 @@ class Client:
         return self.session.post(f"{self.proxy.url}/v2/orders", json=body | {"client_order_id": name}, timeout=seconds)
 
     def names(self) -> list[str]:
-        """Of the orders that the broker has, asked without the proxy."""
+        """Of the orders that the broker has, read without the proxy."""
         url = f"http://127.0.0.1:{self.proxy.upstream_port}/v2/orders"
         found = requests.get(url, headers=self.session.headers, timeout=10).json()
         return sorted(order["client_order_id"] for order in found)

@@ -15,7 +15,7 @@ SUBCOMMANDS = {
         *("token", "signing-keys", "outbox", "orders", "vault", "epoch", "verify"),
     )
 }
-"""Loaded when it is asked for, so that the others start quickly."""
+"""Loaded on use, so that the others start quickly."""
 
 
 class Failure(click.ClickException):

@@ -32,19 +32,19 @@ def command() -> None:
 
 @command.command()
 def unresolved() -> None:
-    """List commands whose outcome is not known, and open orders that no intent asks for."""
+    """List commands whose outcome is not known, and open orders that no intent wants."""
     with connected() as engine:
         found = operator.unresolved(engine)
     if not found:
         click.echo("tip: the outcome of every command is known, or nothing of it was sent")
         return
-    for one in found:
-        sent = one.submit_started_at.strftime("%Y-%m-%dT%H:%M:%SZ") if one.submit_started_at else "-"
-        needed = "needs an operator" if one.reason_code == OPERATOR_REQUIRED else "is being queried"
-        waits = "is being canceled" if one.type == UNWANTED else needed
-        click.echo(f"{one.client_order_id}  {one.type:<8} {one.order_side} {one.symbol}  sent {sent}  {waits}")
-        where = one.broker_account or "unknown"
-        click.echo(f"    account {one.account_id}, intent {one.intent_id}, account at the broker {where}")
+    for order in found:
+        sent = order.submit_started_at.strftime("%Y-%m-%dT%H:%M:%SZ") if order.submit_started_at else "-"
+        needed = "needs an operator" if order.reason_code == OPERATOR_REQUIRED else "is being queried"
+        waits = "is being canceled" if order.type == UNWANTED else needed
+        click.echo(f"{order.client_order_id}  {order.type:<8} {order.order_side} {order.symbol}  sent {sent}  {waits}")
+        where = order.broker_account or "unknown"
+        click.echo(f"    account {order.account_id}, intent {order.intent_id}, account at the broker {where}")
 
 
 @command.command()

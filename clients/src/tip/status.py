@@ -20,14 +20,14 @@ def command() -> None:
         sys.exit(NOT_RUNNING)
     click.echo(f"{overall(status)}, pid {status.pid}, up since {local_time(status.since)}\n")
     click.echo(row("PROCESS", "STATE", "PID", "UP SINCE", "RESTARTS"))
-    for each in status.processes:
-        click.echo(row(each.name, each.state, each.pid or "-", local_time(each.since), each.restarts))
+    for process in status.processes:
+        click.echo(row(process.name, process.state, process.pid or "-", local_time(process.since), process.restarts))
 
 
 def overall(status: control.Status) -> str:
     if not status.ready:
         return "starting"
-    return "ready" if all(each.state == "ready" for each in status.processes) else "not all ready"
+    return "ready" if all(process.state == "ready" for process in status.processes) else "not all ready"
 
 
 def row(name: str, state: str, pid: object, since: str, restarts: object) -> str:

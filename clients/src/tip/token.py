@@ -53,14 +53,14 @@ def expires_at(token: str) -> float:
 
 
 def issue(settings: Settings, like: str, lifetime: int) -> str:
-    """A new token that says the same."""
+    """A new token with the same claims."""
     from identity import usecases
     from tip_local.identity_seed import IdentitySeed
     from tip_local.stack import running_stack
 
-    said = {name: value for name, value in claims(like).items() if name not in ("iss", "aud", "iat", "exp", "jti")}
+    kept = {name: value for name, value in claims(like).items() if name not in ("iss", "aud", "iat", "exp", "jti")}
     identity = IdentitySeed(running_stack(settings).signing_env)
     try:
-        return usecases.issue_token(identity.deps, said, lifetime_s=lifetime)
+        return usecases.issue_token(identity.deps, kept, lifetime_s=lifetime)
     finally:
         identity.close()

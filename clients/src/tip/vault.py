@@ -34,7 +34,7 @@ def rewrap() -> None:
     same.
     """
     with database(Settings.from_env()) as stack:
-        unused = {"REDIS_URL": "redis://unused", "CURSOR_KEY": "unused"}  # a service's configuration asks for them
+        unused = {"REDIS_URL": "redis://unused", "CURSOR_KEY": "unused"}  # a service's configuration requires them
         environment = {**unused, **os.environ, "DATABASE_URL": stack.admin_url}
         if not any(os.environ.get(key) for key in KEYS):
             environment |= stack.sealing_keys(VAULT_KEY)

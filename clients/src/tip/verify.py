@@ -86,7 +86,7 @@ def _unpacked(value: Any) -> Iterator[dict[str, Any]]:
     found = value if isinstance(value, list) else value.get("data", [value])
     for record in found:
         sequence, texts = record["sequence"], [record[name] for name in TEXTS]
-        if type(sequence) is not int or abs(sequence) >= 2**63 or not all(isinstance(each, str) for each in texts):
+        if type(sequence) is not int or abs(sequence) >= 2**63 or not all(isinstance(part, str) for part in texts):
             raise ValueError("a record lacks its id, sequence or hashes")
         yield record
 

@@ -1,4 +1,4 @@
-"""The audit of dependencies says "nothing known" only when it asked somebody who would know."""
+"""The audit of dependencies reports "nothing known" only after querying a service that would know."""
 
 import importlib.util
 import json
@@ -30,7 +30,7 @@ NOT_LOOKED_UP = {"name": "local", "skip_reason": "it is nowhere"}
 
 
 class Service:
-    """A vulnerability service that speaks OSV's API and knows what it is told to."""
+    """A vulnerability service that speaks OSV's API and knows what the test gives it."""
 
     def __init__(self) -> None:
         self.known: set[str] = set()
@@ -38,10 +38,10 @@ class Service:
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["package"]["name"]
+                package = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["package"]["name"]
                 self.send_response(200)
                 self.end_headers()
-                self.wfile.write(json.dumps(service.answer(asked)).encode())
+                self.wfile.write(json.dumps(service.answer(package)).encode())
 
             def log_message(self, *_: object) -> None:
                 pass
@@ -104,7 +104,7 @@ def test_a_vulnerability_is_named_also_beside_a_dependency_that_could_not_be_loo
 
 @pytest.fixture
 def judged(lock: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., tuple[int, str]]]:
-    """What is said when pip-audit writes this about the known release, and this about the lock."""
+    """The output when pip-audit writes this about the known release, and this about the lock."""
     spec = importlib.util.spec_from_file_location("audit", CHECKS / "audit.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)

@@ -25,7 +25,7 @@ def listed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[tuple[str,
     subprocess.run(command, cwd=REPOSITORY, check=True, env=own)
     components = json.loads(written.read_text())["components"]
     return {
-        kind: {(each["name"].lower(), each["version"]) for each in components if each["type"] == kind}
+        kind: {(part["name"].lower(), part["version"]) for part in components if part["type"] == kind}
         for kind in ("library", "container")
     }
 

@@ -1,4 +1,4 @@
-"""What can be said of the deployment without an engine: the files agree with the code they deploy."""
+"""What can be checked of the deployment without an engine: the files agree with the code they deploy."""
 
 import re
 import subprocess

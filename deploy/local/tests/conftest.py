@@ -90,7 +90,7 @@ class Platform:
         return self.outcome()
 
     def pids(self) -> dict[str, int]:
-        return {each["name"]: each["pid"] for each in self.home.state()["processes"]}
+        return {process["name"]: process["pid"] for process in self.home.state()["processes"]}
 
 
 @pytest.fixture(scope="module")

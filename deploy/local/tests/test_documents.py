@@ -1,4 +1,4 @@
-"""What the documents say is so."""
+"""The documents agree with the code."""
 
 import re
 import subprocess
@@ -18,7 +18,7 @@ PLAIN_TEXT_ONLY = {"queue_unreadable", "provider_unavailable", "deletion_unconfi
 
 WITHOUT_FLASK = {"bad_subscription", "bad_position", "out_of_range", "too_many_streams"}
 """Answered by the stream gateway."""
-_SAID = r'(?:Problem|__init__)\([0-9]{3}, "([a-z_]+)"'
+_RAISED = r'(?:Problem|__init__)\([0-9]{3}, "([a-z_]+)"'
 
 
 def codes_in_the_contract() -> set[str]:
@@ -30,8 +30,8 @@ def codes_in_the_contract() -> set[str]:
 def codes_in_the_code() -> set[str]:
     tables = [import_module(f"{name}.routes").STATUSES for name in WEB_SERVICES]
     domain = {problems.code_of(error) for table in tables for error in table}
-    said = {code for source in SOURCES for code in re.findall(_SAID, source.read_text())}
-    return domain | said | set(problems._CODES.values())
+    raised = {code for source in SOURCES for code in re.findall(_RAISED, source.read_text())}
+    return domain | raised | set(problems._CODES.values())
 
 
 def test_the_contract_names_every_code_there_is_and_no_other() -> None:

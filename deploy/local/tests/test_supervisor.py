@@ -69,8 +69,9 @@ def test_the_wait_between_restarts_grows(supervisor, output):
 
     run_until(supervisor, lambda: "restarting in 2 s" in output.getvalue())
 
-    said = [line.split("| ")[1] for line in output.getvalue().splitlines()]
-    assert said == [f"intents died (exit 1), restarting {when}" for when in ("at once", "in 0.5 s", "in 1 s", "in 2 s")]
+    lines = [line.split("| ")[1] for line in output.getvalue().splitlines()]
+    waits = ("at once", "in 0.5 s", "in 1 s", "in 2 s")
+    assert lines == [f"intents died (exit 1), restarting {wait}" for wait in waits]
 
 
 def test_after_a_period_of_health_the_next_restart_is_at_once_again(supervisor, output, monkeypatch):
@@ -87,8 +88,8 @@ def test_after_a_period_of_health_the_next_restart_is_at_once_again(supervisor, 
     child.popen.kill()
     run_until(supervisor, lambda: output.getvalue().count("died") == 3)
 
-    said = [line.split("restarting ")[1] for line in output.getvalue().splitlines()]
-    assert said[1:] == ["in 0.5 s", "at once"]
+    lines = [line.split("restarting ")[1] for line in output.getvalue().splitlines()]
+    assert lines[1:] == ["in 0.5 s", "at once"]
 
 
 def test_a_readiness_check_that_hangs_does_not_hold_up_the_restart_of_another(supervisor):
@@ -145,8 +146,8 @@ def test_they_start_in_order_and_stop_in_reverse(supervisor, output):
     supervisor.stop()
     supervisor.log.close()
 
-    said = [" ".join(line.split()) for line in output.getvalue().splitlines()]
-    assert said == ["first | up", "second | up", "third | up", "third | down", "second | down", "first | down"]
+    lines = [" ".join(line.split()) for line in output.getvalue().splitlines()]
+    assert lines == ["first | up", "second | up", "third | up", "third | down", "second | down", "first | down"]
 
 
 def test_one_that_ignores_the_request_to_stop_is_killed(supervisor, output, monkeypatch):

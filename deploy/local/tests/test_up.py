@@ -99,7 +99,7 @@ def test_a_killed_postgres_is_restarted_with_its_data_and_it_says_so(platform):
     os.kill(first, signal.SIGKILL)
 
     eventually(lambda: platform.pids()["postgres"] not in (first, None), 10)
-    eventually(lambda: {each.state for each in control.status(settings_of(platform)).processes} == {"ready"}, 10)
+    eventually(lambda: {process.state for process in control.status(settings_of(platform)).processes} == {"ready"}, 10)
     assert query(platform, "SELECT number FROM kept") == [(7,)]
     _, out, _ = platform.interrupt()
     assert "postgres died (killed by SIGKILL), restarting at once" in out
@@ -152,7 +152,7 @@ def test_a_second_one_in_the_same_home_is_refused(platform):
 
 
 @pytest.mark.parametrize(
-    ("variable", "url", "said"),
+    ("variable", "url", "message"),
     [
         ("DATABASE_URL", "postgresql://me:secret-word@127.0.0.1:{port}/x", "DATABASE_URL: no Postgres there: "),
         ("DATABASE_URL", "mysql://me:secret-word@127.0.0.1/x", "DATABASE_URL must look like postgresql://"),
@@ -161,13 +161,13 @@ def test_a_second_one_in_the_same_home_is_refused(platform):
         ("REDIS_URL", "nonsense secret-word", "REDIS_URL must look like redis://"),
     ],
 )
-def test_a_datastore_that_cannot_be_used_is_one_line(platform, variable, url, said):
+def test_a_datastore_that_cannot_be_used_is_one_line(platform, variable, url, message):
     platform.begin(**{variable: url.format(port=reserved_port())})
 
     code, _, err = platform.outcome()
 
     assert code == 1
-    assert err.startswith(f"tip: {said}")
+    assert err.startswith(f"tip: {message}")
     assert err.count("\n") == 1
     assert "secret-word" not in err
 

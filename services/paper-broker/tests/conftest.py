@@ -65,16 +65,16 @@ class Client(TradingClient):
 
 
 class Listener:
-    """The SDK's stream, unchanged, collecting what it hears in a thread."""
+    """The SDK's stream, unchanged, collecting its messages in a thread."""
 
     def __init__(self, url: str, key: str) -> None:
         self.raw: list[dict[str, Any]] = []
         self._stream = TradingStream(key, "secret", url_override=url.replace("http", "ws") + "/stream", raw_data=True)
-        self._stream.subscribe_trade_updates(self._hear)
+        self._stream.subscribe_trade_updates(self._receive)
         self._thread = threading.Thread(target=self._stream.run, daemon=True)
         self._thread.start()
 
-    async def _hear(self, message: dict[str, Any]) -> None:
+    async def _receive(self, message: dict[str, Any]) -> None:
         self.raw.append(message["data"])
 
     def events(self) -> list[str]:
@@ -88,7 +88,7 @@ class Listener:
     def close(self) -> None:
         loop = self._stream._loop
         asyncio.run_coroutine_threadsafe(self._stream.stop_ws(), loop).result()
-        # The SDK looks at its stop flag only every five seconds unless a message or a close wakes it.
+        # The SDK checks its stop flag only every five seconds unless a message or a close wakes it.
         asyncio.run_coroutine_threadsafe(self._stream.close(), loop).result()
         self._thread.join(5)
 

@@ -67,14 +67,14 @@ def test_error500_after_accept_has_done_everything(client):
     assert (status(client, "e"), status(client, "f")) == ("replaced", "canceled")
 
 
-def test_duplicate_event_tells_each_update_twice_with_the_same_execution(client, listen):
+def test_duplicate_event_sends_each_update_twice_with_the_same_execution(client, listen):
     listener = listen(client)
 
     client.order("SIM.DUPLICATE_EVENT")
 
-    heard = listener.wait("new", "new", "fill", "fill")
-    assert heard[0] == heard[1]
-    assert heard[2] == heard[3]
+    updates = listener.wait("new", "new", "fill", "fill")
+    assert updates[0] == updates[1]
+    assert updates[2] == updates[3]
     assert len(client.get("/account/activities/FILL")) == 1
 
 
@@ -107,8 +107,8 @@ def test_replace_reject_refuses_the_replacement_after_accepting_it(client, liste
     answer = client.raw("PATCH", f"/v2/orders/{order['id']}", json=change)
     assert (answer.status_code, answer.json()["status"]) == (200, "accepted")
 
-    heard = listener.wait("new", "pending_replace", "order_replace_rejected")
-    assert heard[1]["order"]["status"] == "pending_replace"
+    updates = listener.wait("new", "pending_replace", "order_replace_rejected")
+    assert updates[1]["order"]["status"] == "pending_replace"
     assert (status(client, "old"), status(client, "new")) == ("new", "rejected")
 
 
@@ -244,5 +244,5 @@ def test_reused_execution_ids_are_the_same_on_the_accounts_next_order(client, sh
         client.order("SIM.REUSED_EXECUTION", client_order_id=name)
 
     mine = str(client.get_account().id)
-    one, other = [line["executions"] for line in shared_broker.ledger() if line["account_id"] == mine]
-    assert one[0]["id"] == other[0]["id"] and (len(one), len(other)) == (1, 1)
+    first, second = [line["executions"] for line in shared_broker.ledger() if line["account_id"] == mine]
+    assert first[0]["id"] == second[0]["id"] and (len(first), len(second)) == (1, 1)

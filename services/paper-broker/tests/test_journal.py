@@ -1,4 +1,4 @@
-"""Group commit: nothing is told before it is on disk, and nothing after the disk failed."""
+"""Group commit: nothing is published before it is on disk, and nothing after the disk failed."""
 
 import asyncio
 import sqlite3
@@ -46,20 +46,20 @@ def changes(count=1):
 
 def test_answers_and_events_wait_for_the_disk(tmp_path):
     async def scenario():
-        store, told = GatedStore(tmp_path), []
-        journal = Journal(store, told.extend)
+        store, published = GatedStore(tmp_path), []
+        journal = Journal(store, published.extend)
         journal.add(next(changes()))
         writer = asyncio.create_task(journal.run())
         answer = asyncio.create_task(journal.committed())
         await asyncio.sleep(0.05)
         read_meanwhile = asyncio.create_task(journal.committed())
         await asyncio.sleep(0.05)
-        assert (answer.done(), read_meanwhile.done(), told) == (False, False, [])
+        assert (answer.done(), read_meanwhile.done(), published) == (False, False, [])
 
         store.gate.set()
         await asyncio.gather(answer, read_meanwhile)
         await asyncio.sleep(0)
-        assert [event.kind for event in told] == ["new"]
+        assert [event.kind for event in published] == ["new"]
         writer.cancel()
         await journal.close()
         store.close()
@@ -118,10 +118,10 @@ def test_commands_that_come_during_a_write_share_the_next_one(tmp_path):
     asyncio.run(scenario())
 
 
-def test_disk_that_fails_is_told_to_callers_and_ends_the_journal(tmp_path):
+def test_disk_that_fails_is_published_to_callers_and_ends_the_journal(tmp_path):
     async def scenario():
-        store, told = Store(str(tmp_path), in_memory=False), []
-        journal = Journal(store, told.extend)
+        store, published = Store(str(tmp_path), in_memory=False), []
+        journal = Journal(store, published.extend)
         journal.add(next(changes()))
         store.close()
         answer = asyncio.create_task(journal.committed())
@@ -131,7 +131,7 @@ def test_disk_that_fails_is_told_to_callers_and_ends_the_journal(tmp_path):
             await answer
         with pytest.raises(sqlite3.ProgrammingError):
             await journal.committed()
-        assert told == []
+        assert published == []
         await journal.close()
 
     asyncio.run(scenario())

@@ -197,9 +197,9 @@ def test_executions_never_use_more_than_a_quote_has(script):
 
 @given(scripts)
 def test_same_seed_and_same_commands_give_the_same_events(script):
-    one, two = ([changes.events for changes in play(exchange("seed"), script)] for _ in range(2))
+    first, second = ([changes.events for changes in play(exchange("seed"), script)] for _ in range(2))
 
-    assert one == two
+    assert first == second
 
 
 @settings(max_examples=40)

@@ -29,7 +29,7 @@ STRANGERS = {
 }
 
 
-@pytest.mark.parametrize(("method", "path"), SIM, ids=[" ".join(one) for one in SIM])
+@pytest.mark.parametrize(("method", "path"), SIM, ids=[" ".join(request) for request in SIM])
 @pytest.mark.parametrize("headers", STRANGERS.values(), ids=STRANGERS.keys())
 def test_sim_is_closed_to_whoever_has_not_the_operators_token(shared_broker, method, path, headers):
     body = {"bid": "1", "ask": "2"} if method == "PUT" else None

@@ -89,13 +89,13 @@ def session(broker):
 
 
 def test_same_seed_and_same_intents_give_the_same_executions(start):
-    one = session(start("one", PAPER_BROKER_SEED="42", PAPER_BROKER_QUOTE_SIZE="1"))
-    two = session(start("two", PAPER_BROKER_SEED="42", PAPER_BROKER_DATA=":memory:", PAPER_BROKER_QUOTE_SIZE="1"))
+    first = session(start("one", PAPER_BROKER_SEED="42", PAPER_BROKER_QUOTE_SIZE="1"))
+    second = session(start("two", PAPER_BROKER_SEED="42", PAPER_BROKER_DATA=":memory:", PAPER_BROKER_QUOTE_SIZE="1"))
     other = session(start("three", PAPER_BROKER_SEED="43", PAPER_BROKER_QUOTE_SIZE="1"))
 
-    assert len(one[0]) > 20
-    assert one == two
-    assert one[0] != other[0]
+    assert len(first[0]) > 20
+    assert first == second
+    assert first[0] != other[0]
 
 
 def test_without_a_seed_two_brokers_never_share_ids(start):

@@ -1,4 +1,4 @@
-"""What the official SDK hears on the trade_updates stream."""
+"""What the official SDK receives on the trade_updates stream."""
 
 import json
 
@@ -6,7 +6,7 @@ import websockets.sync.client
 from alpaca.trading.models import TradeUpdate
 
 
-def test_stream_tells_the_life_of_an_order(client, symbol, listen):
+def test_stream_reports_the_life_of_an_order(client, symbol, listen):
     listener = listen(client)
     client.quote(symbol, "99", "101", ask_size="3")
 
@@ -26,13 +26,13 @@ def test_event_ids_rise_and_every_event_has_its_time(client, symbol, listen):
     client.order(symbol)
     client.order(symbol)
 
-    heard = listener.wait("new", "fill", "new", "fill")
-    ids = [message["event_id"] for message in heard]
+    updates = listener.wait("new", "fill", "new", "fill")
+    ids = [message["event_id"] for message in updates]
     assert ids == sorted(set(ids))
-    assert all(message["timestamp"].endswith("Z") for message in heard)
+    assert all(message["timestamp"].endswith("Z") for message in updates)
 
 
-def test_stream_tells_cancel_and_replace(client, symbol, listen):
+def test_stream_reports_cancel_and_replace(client, symbol, listen):
     listener = listen(client)
     old = client.order(symbol, type="limit", limit_price="90").json()
     new = client.raw("PATCH", f"/v2/orders/{old['id']}", json={"qty": "2"}).json()
@@ -53,7 +53,7 @@ def test_executions_in_the_stream_are_those_of_the_account_activities(client, sy
     assert [item["execution_id"] for item in client.get("/account/activities/FILL")] == [fill["execution_id"]]
 
 
-def test_accounts_hear_only_themselves(shared_broker, client, symbol, listen):
+def test_accounts_receive_only_their_own_updates(shared_broker, client, symbol, listen):
     stranger = shared_broker.client()
     listener = listen(stranger)
 

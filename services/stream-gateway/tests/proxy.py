@@ -1,4 +1,4 @@
-"""A TCP proxy that can be told to fail.
+"""A TCP proxy that fails on command.
 
 Cut (reset), freeze (half-open: both ends still think it is there), refuse, or be silent for a time like a server that
 hangs.
@@ -20,7 +20,7 @@ class Proxy:
         self._flowing = asyncio.Event()
         self._flowing.set()
         self._refusing = False
-        self.asked = bytearray()
+        self.received = bytearray()
         """Everything that clients have sent."""
 
     async def __aenter__(self) -> Self:
@@ -58,7 +58,7 @@ class Proxy:
         try:
             while data := await source.read(65_536):
                 await self._flowing.wait()
-                self.asked += data if source is client else b""
+                self.received += data if source is client else b""
                 if not pair & self._frozen:
                     sink.write(data)
                     await sink.drain()
@@ -66,8 +66,8 @@ class Proxy:
             pass
         finally:
             if not pair & self._frozen:
-                for one in pair:
-                    one.close()
+                for writer in pair:
+                    writer.close()
                 self._open -= pair
 
     def cut(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import requests
 
-from .conftest import Gateway
+from .gateway_process import Gateway
 
 
 @contextmanager

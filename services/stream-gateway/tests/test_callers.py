@@ -12,7 +12,8 @@ from tip_local.identity_seed import add_account
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
 
-from .conftest import Gateway, Metadata, bearer, connected, gateways, key, outcome, run, subscribe
+from .gateway_process import Gateway, gateways
+from .subscribers import Metadata, bearer, connected, key, outcome, run, subscribe
 
 Code = grpc.StatusCode
 HTTP = {
@@ -26,7 +27,7 @@ HTTP = {
 
 @pytest.fixture(scope="module")
 def narrow_gateway(platform: Platform, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    """One that allows little, and tells its schema."""
+    """One with low limits and reflection."""
     limits = {"STREAMS_PER_PRINCIPAL": "2", "STREAMS_PER_PROCESS": "3", "RATE_LIMIT_PER_MINUTE": "10"}
     with gateways(platform, tmp_path_factory.mktemp("narrow")) as start:
         yield start(**limits, TRUSTED_PROXIES="1", REFLECTION="true")
@@ -146,7 +147,7 @@ def test_refused_callers_are_limited_by_address(narrow_gateway: Gateway, account
     assert answers[0] == Code.UNAUTHENTICATED and answers[-1] == Code.RESOURCE_EXHAUSTED
 
 
-def test_the_schema_is_only_told_when_configured(gateway: Gateway, narrow_gateway: Gateway) -> None:
+def test_the_schema_is_only_served_when_configured(gateway: Gateway, narrow_gateway: Gateway) -> None:
     from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
     def services(target: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""gRPC calls before anybody knows what they ask: counted by address from the first, and not waited for without end."""
+"""gRPC calls before their request is read: counted by address from the start, and not awaited without end."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ from grpc_health.v1 import health, health_pb2
 from chassis import http_rules
 from stream_gateway.routes.health import CALLS_PER_ADDRESS, handlers
 
-from .conftest import connected, run
+from .subscribers import connected, run
 
 Code = grpc.StatusCode
 CHECK, WATCH = "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"

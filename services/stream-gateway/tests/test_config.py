@@ -16,7 +16,7 @@ REQUIRED = {"DATABASE_URL": "postgresql://x", "REDIS_URL": "redis://x", "CURSOR_
 def test_the_readme_has_every_variable_with_its_default() -> None:
     common = {variable for variable, _, _ in ServiceConfig.documentation()}
     rows = [line.split(" | ") for line in README.read_text().splitlines() if line.startswith("| `")]
-    told = {
+    documented = {
         variable.strip("`| "): default
         for names, defaults, *_ in (row for row in rows if len(row) == 3)
         for variable, default in zip(names.split(", "), defaults.split(", "), strict=False)
@@ -24,7 +24,7 @@ def test_the_readme_has_every_variable_with_its_default() -> None:
 
     for variable, default, _ in Config.documentation():
         if variable not in common:
-            assert told.get(variable, "not there").lower() == default.lower().removesuffix(".0"), variable
+            assert documented.get(variable, "not there").lower() == default.lower().removesuffix(".0"), variable
 
 
 @pytest.mark.parametrize("variable", ["HEARTBEAT_SECONDS", "STUCK_SECONDS", "BUFFER_EVENTS", "STREAMS_PER_PRINCIPAL"])

@@ -13,19 +13,9 @@ from tip_local.identity_seed import add_account
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
 
-from .conftest import (
-    Gateway,
-    Metadata,
-    StartGateway,
-    Subscriber,
-    Writer,
-    bearer,
-    connected,
-    key,
-    outcome,
-    run,
-    subscribe,
-)
+from .gateway_process import Gateway, StartGateway
+from .log_writer import Writer
+from .subscribers import Metadata, Subscriber, bearer, connected, key, outcome, run, subscribe
 
 Code = grpc.StatusCode
 FAT = {"symbol": "AAPL", "reason": "x" * 3000}
@@ -156,12 +146,12 @@ def test_a_stuck_subscriber_is_cut_and_can_resume(
                     await asyncio.sleep(0.1)
             ended = await stuck.ending()
             resumed = await subscribe(channel, metadata, account_id, after=stuck.sequences[-1])
-            await resumed.heard("replay_complete", seconds=30)
+            await resumed.wait_for("replay_complete", seconds=30)
             return ended, stuck.sequences, resumed.sequences
 
-    (code, words), before, after = run(scenario())
+    (code, details), before, after = run(scenario())
 
-    assert code == Code.RESOURCE_EXHAUSTED and "Resume" in words
+    assert code == Code.RESOURCE_EXHAUSTED and "Resume" in details
     assert before + after == list(range(1, total + 1))
 
 
@@ -181,7 +171,8 @@ def test_whoever_does_not_read_gets_no_other_streams_instead(
                 while gateway.metric('tip_stream_ended_total{reason="stuck"') < 2:
                     await asyncio.sleep(0.1)
             assert await outcome(gateway, metadata, account_id) == Code.RESOURCE_EXHAUSTED
-            assert {code for code, _ in [await one.ending(30) for one in stuck]} == {Code.RESOURCE_EXHAUSTED}
+            endings = [await subscriber.ending(30) for subscriber in stuck]
+            assert {code for code, _ in endings} == {Code.RESOURCE_EXHAUSTED}
             async with asyncio.timeout(30):
                 while await outcome(gateway, metadata, account_id) != "streaming":
                     await asyncio.sleep(0.1)
@@ -192,24 +183,24 @@ def test_whoever_does_not_read_gets_no_other_streams_instead(
 def test_draining_finishes_what_is_buffered_and_says_unavailable(
     start_gateway: StartGateway, acme: Organization, account_id: UUID, writer: Writer
 ) -> None:
-    gateway, elsewhere = start_gateway(), start_gateway()
+    gateway, other = start_gateway(), start_gateway()
     small_windows = ("grpc.http2.bdp_probe", 0)
 
     async def scenario() -> tuple[list[tuple[Code, str]], list[list[int]], float, list[int]]:
-        async with connected(gateway.target, small_windows) as channel, connected(elsewhere.target) as another:
+        async with connected(gateway.target, small_windows) as channel, connected(other.target) as another:
             metadata = key(acme.api_keys["paper"])
             subscribers = [await subscribe(channel, metadata, account_id) for _ in range(5)]
             await asyncio.to_thread(writer.append, account_id, 400, payload=FAT)
-            await asyncio.gather(*(one.received(5) for one in subscribers))
+            await asyncio.gather(*(subscriber.received(5) for subscriber in subscribers))
             began = time.monotonic()
             gateway.send(signal.SIGTERM)
             await asyncio.sleep(0.5)  # nobody reads, so most of it has not been written yet
-            endings = await asyncio.gather(*(one.ending() for one in subscribers))
+            endings = await asyncio.gather(*(subscriber.ending() for subscriber in subscribers))
             took = time.monotonic() - began
             resumed = await subscribe(another, metadata, account_id, after=subscribers[0].sequences[-1])
             await asyncio.to_thread(writer.append, account_id, 3)
             await resumed.received(3)
-            return endings, [one.sequences for one in subscribers], took, resumed.sequences
+            return endings, [subscriber.sequences for subscriber in subscribers], took, resumed.sequences
 
     endings, logs, took, resumed = run(scenario())
 

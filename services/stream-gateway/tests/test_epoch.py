@@ -16,8 +16,10 @@ from stream_gateway.model import EpochEnded
 from tip_testing.identity_fixtures import Organization
 from tip_testing.platform_plugin import Platform
 
-from .conftest import Gateway, Writer, connected, key, outcome, run, subscribe
+from .gateway_process import Gateway
+from .log_writer import Writer
 from .sse_client import events, opened
+from .subscribers import connected, key, outcome, run, subscribe
 
 OUT_OF_RANGE = grpc.StatusCode.OUT_OF_RANGE
 
@@ -41,9 +43,11 @@ def test_every_message_names_the_epoch(gateway: Gateway, acme: Organization, acc
         async with connected(gateway.target) as channel:
             resumed = await subscribe(channel, key(acme.api_keys["paper"]), account_id, after=1)
             await resumed.received(1)
-            await resumed.heard("replay_complete")
-            await resumed.heard("heartbeat")
-            return {(str(said.WhichOneof("payload")), said.epoch) for said in (*resumed.events, *resumed.words)}
+            await resumed.wait_for("replay_complete")
+            await resumed.wait_for("heartbeat")
+            return {
+                (str(message.WhichOneof("payload")), message.epoch) for message in (*resumed.events, *resumed.words)
+            }
 
     expected = {(name, current_epoch(writer)) for name in ("broker_order", "replay_complete", "heartbeat")}
     assert run(scenario()) == expected

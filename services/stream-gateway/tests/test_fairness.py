@@ -100,7 +100,7 @@ def test_what_is_given_up_before_its_turn_is_never_begun() -> None:
     assert begun == [0, 2]
 
 
-def test_a_failure_in_a_thread_is_the_askers_and_frees_the_thread() -> None:
+def test_a_failure_in_a_thread_is_the_callers_and_frees_the_thread() -> None:
     async def scenario() -> str:
         threads = FairThreads(1, "test")
         with pytest.raises(ZeroDivisionError):

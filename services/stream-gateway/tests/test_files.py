@@ -10,7 +10,7 @@ from tip_testing import raw_http
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
 
-from .conftest import Gateway, StartGateway
+from .gateway_process import Gateway, StartGateway
 
 
 @contextmanager

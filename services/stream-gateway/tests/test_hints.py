@@ -1,4 +1,4 @@
-"""Hints come again after their connection has died, also when nobody was told of it."""
+"""Hints arrive again after their connection has died, also when nobody noticed it."""
 
 import asyncio
 from urllib.parse import urlsplit
@@ -12,32 +12,32 @@ from .proxy import Proxy
 
 
 @pytest.mark.parametrize("fault", ["cut", "freeze"])
-def test_hints_are_heard_again_after_their_connection_died(
+def test_hints_arrive_again_after_their_connection_died(
     valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     monkeypatch.setattr(hints, "_SILENCE_S", 0.3)
     address = urlsplit(valkey_server.url)
-    heard: dict[str, int] = {}
+    received: dict[str, int] = {}
 
-    async def hears_of(log_id: str) -> None:
+    async def receives(log_id: str) -> None:
         async with asyncio.timeout(20):
-            while log_id not in heard:
+            while log_id not in received:
                 writer.publish(log_id, 1)
                 await asyncio.sleep(0.05)
 
     async def listen() -> None:
         async with Proxy(address.port or 0) as proxy:
             through = valkey_server.url.replace(address.netloc.split("@")[-1], proxy.target)
-            listening = asyncio.create_task(hints.listen(through, heard.update))
-            await hears_of("before")
+            listening = asyncio.create_task(hints.listen(through, received.update))
+            await receives("before")
             getattr(proxy, fault)()
-            await hears_of("after")
+            await receives("after")
             listening.cancel()
 
     writer = hints.LogHeadHints(valkey_server.url)
     asyncio.run(listen())
 
-    assert heard == {"before": 1, "after": 1}
+    assert received == {"before": 1, "after": 1}
 
 
 def test_a_quiet_connection_is_kept(valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch) -> None:

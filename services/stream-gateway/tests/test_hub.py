@@ -61,7 +61,7 @@ def test_a_quiet_account_keeps_nothing(head, bursts, limit) -> None:
     assert hub.last == 0 or hub.after(hub.last - 1) is None
 
 
-def test_streams_that_are_behind_together_ask_for_the_same_page() -> None:
+def test_streams_that_are_equally_far_behind_share_a_page() -> None:
     hub = Hub(uuid4(), uuid4(), "epoch", 10_000, 64, WriteScheduler())
 
     assert {hub.page(position) for position in range(512, 512 + BATCH)} == {(512, 512 + BATCH)}

@@ -13,8 +13,10 @@ from tip_testing.identity_fixtures import Organization
 from tip_testing.platform_plugin import Platform
 from tip_testing.waiting import eventually_async
 
-from .conftest import Gateway, StartGateway, Writer, connected, gateway_behind_proxy, key, outcome, run, subscribe
+from .gateway_process import Gateway, StartGateway, gateway_behind_proxy
+from .log_writer import Writer
 from .proxy import Proxy
+from .subscribers import connected, key, outcome, run, subscribe
 
 Code = grpc.StatusCode
 Away = Callable[[Proxy], None]
@@ -40,7 +42,7 @@ def test_a_database_away_for_a_moment_costs_time_and_no_event(
             for _ in range(4):
                 await asyncio.to_thread(writer.append, account_id, 50)
                 await asyncio.sleep(0.5)
-            await live.until(lambda one: len(one.words) >= beats + 3)
+            await live.until(lambda subscriber: len(subscriber.words) >= beats + 3)
             during = len(live.events)
             proxy.resume()
             await live.received(200)
@@ -55,7 +57,7 @@ def test_a_database_away_for_a_moment_costs_time_and_no_event(
 
 
 @either_way
-def test_streams_end_when_their_callers_could_not_be_looked_at_for_too_long(
+def test_streams_end_when_their_callers_could_not_be_verified_for_too_long(
     start_gateway: StartGateway, platform: Platform, acme: Organization, account_id: UUID, writer: Writer, go_away: Away
 ) -> None:
     """Whoever was revoked meanwhile would otherwise read on for as long as the database is away."""
@@ -67,12 +69,12 @@ def test_streams_end_when_their_callers_could_not_be_looked_at_for_too_long(
         async with behind as (gateway, proxy), connected(gateway.target) as channel:
             metadata = key(acme.api_keys["paper"])
             subscriber = await subscribe(channel, metadata, account_id, after=0)
-            await subscriber.heard("replay_complete")
+            await subscriber.wait_for("replay_complete")
             go_away(proxy)
             await asyncio.to_thread(writer.append, account_id, 3)
-            code, words = await subscriber.ending(seconds=30)
+            code, details = await subscriber.ending(seconds=30)
             assert (code, subscriber.sequences) == (Code.UNAVAILABLE, [])
-            assert "cannot be verified" in words and "Resume" in words
+            assert "cannot be verified" in details and "Resume" in details
             assert len(subscriber.words) > 3, "it went on for a while, with heartbeats"
             assert await outcome(gateway, metadata, account_id) == Code.UNAVAILABLE
             await eventually_async(lambda: readiness(gateway) == 503)
@@ -98,9 +100,9 @@ def test_whoever_subscribes_while_the_database_is_silent_is_not_kept_waiting_for
             subscriber = await subscribe(channel, metadata, account_id, established=False)
             return await subscriber.ending(seconds=20)
 
-    code, words = run(scenario())
+    code, details = run(scenario())
 
-    assert code == Code.UNAVAILABLE and "Resume" in words
+    assert code == Code.UNAVAILABLE and "Resume" in details
 
 
 def test_it_stops_in_time_although_the_database_is_silent(

@@ -13,7 +13,8 @@ from tip_local.identity_seed import add_account
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
 
-from .conftest import Writer, run
+from .log_writer import Writer
+from .subscribers import run
 
 ACCOUNTS = 20
 

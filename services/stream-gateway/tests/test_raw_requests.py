@@ -9,7 +9,7 @@ import requests
 from tip_testing import raw_http
 from tip_testing.identity_fixtures import Organization
 
-from .conftest import Gateway
+from .gateway_process import Gateway
 
 GET = b"GET /health/live HTTP/1.1\r\n"
 REFUSED = {

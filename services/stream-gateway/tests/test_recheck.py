@@ -26,19 +26,9 @@ from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
 from tip_testing.waiting import eventually_async
 
-from .conftest import (
-    ALL_TYPES,
-    Gateway,
-    Metadata,
-    StartGateway,
-    Writer,
-    bearer,
-    connected,
-    gateway_behind_proxy,
-    key,
-    run,
-    subscribe,
-)
+from .gateway_process import Gateway, StartGateway, gateway_behind_proxy
+from .log_writer import Writer
+from .subscribers import ALL_TYPES, Metadata, bearer, connected, key, run, subscribe
 
 Code = grpc.StatusCode
 DISABLE_KEY = "UPDATE identity.api_key SET disabled = true WHERE prefix = :prefix"
@@ -74,10 +64,10 @@ def test_two_hundred_headers_on_one_token_are_one_question_and_anothers_key_ends
             crowd_token = crowd.tokens["member"]
             async with crowded(gateway, crowd_token, crowd_account, 100):
                 subscriber = await subscribe(channel, key(doomed), account_id)
-                proxy.asked.clear()
-                await eventually_async(lambda: proxy.asked.count(b"identity_api.usable_api_key") >= 4)
-                of_keys = proxy.asked.count(b"identity_api.usable_api_key")
-                of_users = proxy.asked.count(b"identity_api.app_user")
+                proxy.received.clear()
+                await eventually_async(lambda: proxy.received.count(b"identity_api.usable_api_key") >= 4)
+                of_keys = proxy.received.count(b"identity_api.usable_api_key")
+                of_users = proxy.received.count(b"identity_api.app_user")
                 await asyncio.to_thread(writer.execute, DISABLE_KEY, prefix=keys.prefix(doomed))
                 code, _ = await subscriber.ending()
                 return of_keys, of_users, code, await asyncio.to_thread(gateway.metric, "tip_stream_subscribers")
@@ -127,9 +117,9 @@ def test_when_only_users_cannot_be_verified_only_their_streams_end(
                 await by_key.received(1)
             return ended, still_open, by_key.sequences
 
-    (code, words), still_open, sequences = run(scenario())
+    (code, details), still_open, sequences = run(scenario())
 
-    assert code == Code.UNAVAILABLE and "cannot be verified" in words
+    assert code == Code.UNAVAILABLE and "cannot be verified" in details
     assert still_open and sequences == [1]
 
 
@@ -231,15 +221,15 @@ def test_a_token_is_judged_again_with_many_others_as_it_would_be_alone(
     token = organization.tokens["member"] if kind is Kind.USER else reader.token
     others = crowd.tokens["admin"] if kind is Kind.USER else identity.service_account(["intent:read"]).token
     engine = db.engine(configuration.database_url, pool_size=2, name="test")
-    door = authentication.for_service(configuration, engine)
+    auth = authentication.for_service(configuration, engine)
     recheck = callers.recheck_users if kind is Kind.USER else callers.recheck_service_accounts
 
-    asked = [admitted(door, others, crowd), admitted(door, token, organization), admitted(door, others, crowd)]
+    batch = [admitted(auth, others, crowd), admitted(auth, token, organization), admitted(auth, others, crowd)]
     if statement:
         writer.execute(statement, **{name: value for name, value in names.items() if f":{name}" in statement})
     with engine.connect() as connection:
-        endings = recheck(door, connection, asked)
-    alone = authentication.from_bearer(door, token, str(organization.id))
+        endings = recheck(auth, connection, batch)
+    alone = authentication.from_bearer(auth, token, str(organization.id))
     engine.dispose()
 
     assert [type(ending) if ending else None for ending in endings] == [None, expected, None]
@@ -247,9 +237,9 @@ def test_a_token_is_judged_again_with_many_others_as_it_would_be_alone(
     assert (alone is not None and may_read(alone)) == (expected is None)
 
 
-def admitted(door: authentication.Access, token: str, organization: Organization) -> callers.Caller:
+def admitted(auth: authentication.Access, token: str, organization: Organization) -> callers.Caller:
     presented = PresentedCredentials((("bearer", f"Bearer {token}"),), str(organization.id), None)
-    return callers.admit(door, presented, time.time())
+    return callers.admit(auth, presented, time.time())
 
 
 def may_read(principal: Principal) -> bool:
@@ -264,13 +254,13 @@ def test_a_token_ends_with_the_key_that_signed_it(
     configuration: Config, identity: IdentityFixtures, acme: Organization
 ) -> None:
     engine = db.engine(configuration.database_url, pool_size=2, name="test")
-    door = authentication.for_service(configuration, engine)
-    caller = admitted(door, acme.tokens["member"], acme)
+    auth = authentication.for_service(configuration, engine)
+    caller = admitted(auth, acme.tokens["member"], acme)
     assert caller.token
 
     withdrawn = replace(caller, token=replace(caller.token, kid="withdrawn"))
     with engine.connect() as connection:
-        endings = callers.recheck_users(door, connection, [caller, withdrawn])
+        endings = callers.recheck_users(auth, connection, [caller, withdrawn])
     engine.dispose()
 
     assert endings[0] is None and isinstance(endings[1], CredentialEnded)

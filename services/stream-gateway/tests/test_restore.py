@@ -17,7 +17,9 @@ from tip_testing.platform_plugin import Platform, migrate
 from tip_testing.point_in_time import ArchivingPostgres
 from tip_testing.servers_plugin import ValkeyServer
 
-from .conftest import Gateway, Subscriber, Writer, connected, gateways, key, outcome, run, subscribe
+from .gateway_process import Gateway, gateways
+from .log_writer import Writer
+from .subscribers import Subscriber, connected, key, outcome, run, subscribe
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -82,7 +84,7 @@ def test_streams_of_a_log_that_was_restored_end_and_new_ones_are_of_a_new_epoch(
             ahead = await subscribe(channel, metadata, account_id, after=0)
             level = await subscribe(second, metadata, account_id, after=KEPT)
             quiet = await subscribe(second, metadata, quiet_id)
-            await quiet.heard("heartbeat")
+            await quiet.wait_for("heartbeat")
             writer.append(account_id, LOST)
             await ahead.received(KEPT + LOST)
             await level.received(LOST)
@@ -108,7 +110,7 @@ def test_streams_of_a_log_that_was_restored_end_and_new_ones_are_of_a_new_epoch(
             assert (refused.status_code, refused.json()["code"]) == (400, "out_of_range")
 
             fresh = await subscribe(channel, metadata, account_id)
-            assert (await fresh.heard("heartbeat")).sequence == last
+            assert (await fresh.wait_for("heartbeat")).sequence == last
             resumed = await subscribe(second, metadata, account_id, after=KEPT, epoch=only_epoch(fresh))
             writer.append(account_id)
             await fresh.received(1)

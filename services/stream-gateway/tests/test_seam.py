@@ -20,14 +20,16 @@ import grpc
 from tip_testing.identity_fixtures import Organization
 from trading_proto import trading_pb2
 
-from .conftest import ALL_TYPES, Gateway, Metadata, StartGateway, Writer, connected, key, run, subscribe
+from .gateway_process import Gateway, StartGateway
+from .log_writer import Writer
 from .proxy import Proxy
+from .subscribers import ALL_TYPES, Metadata, connected, key, run, subscribe
 
 SUBSCRIBERS = int(os.environ.get("TIP_SEAM_SUBSCRIBERS", "10"))
 DISCONNECTS = int(os.environ.get("TIP_SEAM_DISCONNECTS", "50"))
 KILLS = max(2, DISCONNECTS // 200)
 SILENCE_S = 4.0
-"""Heartbeats come every second: whoever hears nothing for this long has lost the connection."""
+"""Heartbeats come every second: whoever receives nothing for this long has lost the connection."""
 
 
 class Trading(threading.Thread):
@@ -68,7 +70,7 @@ class Follower:
     last: int = 0
     goal: int | None = None
     call: object = None
-    heard: bool = False
+    received: bool = False
     losses: Counter[str] = field(default_factory=Counter)
 
     async def follow(self) -> None:
@@ -77,7 +79,7 @@ class Follower:
                 await self._read(self.random.choice(self.targets))
             except (grpc.aio.AioRpcError, EOFError, TimeoutError, Dropped) as loss:
                 name = loss.code().name if isinstance(loss, grpc.aio.AioRpcError) else type(loss).__name__
-                self.losses[name] += self.heard  # an attempt that came to nothing is no disconnect
+                self.losses[name] += self.received  # an attempt that came to nothing is no disconnect
                 await asyncio.sleep(0.05)
 
     @property
@@ -85,7 +87,7 @@ class Follower:
         return self.goal is not None and self.last >= self.goal
 
     async def _read(self, target: str) -> None:
-        self.heard = False
+        self.received = False
         async with connected(target) as channel:
             async with asyncio.timeout(SILENCE_S):
                 subscriber = await subscribe(
@@ -95,7 +97,7 @@ class Follower:
             while not self._is_done:
                 async with asyncio.timeout(SILENCE_S):
                     event = await self._next(subscriber)
-                self.heard = True
+                self.received = True
                 if event.type:
                     self.log.append(event.sequence)
                 self.last = event.sequence

@@ -1,37 +1,23 @@
-"""What subscribers get: live, resumed, filtered, and always in order."""
+"""What subscribers get: events live, complete and in order, and one read of the log for all of them."""
 
 import asyncio
 import time
 from contextlib import AsyncExitStack
 from uuid import UUID
 
-import grpc
-import pytest
-
 from tip_testing.identity_fixtures import Organization
 from tip_testing.platform_plugin import Platform
 from trading_proto import trading_pb2
 
-from .conftest import (
-    ALL_TYPES,
-    BROKER_ORDER,
-    Gateway,
-    StartGateway,
-    Subscriber,
-    Writer,
-    connected,
-    gateway_behind_proxy,
-    key,
-    outcome,
-    run,
-    subscribe,
-)
+from .gateway_process import Gateway, StartGateway, gateway_behind_proxy
+from .log_writer import Writer
+from .subscribers import BROKER_ORDER, Subscriber, connected, key, run, subscribe
 
 
 def test_what_happens_is_delivered_at_once_with_every_field(
     start_gateway: StartGateway, acme: Organization, account_id: UUID, writer: Writer
 ) -> None:
-    gateway = start_gateway(POLL_SECONDS="600")  # only the hint can tell
+    gateway = start_gateway(POLL_SECONDS="600")  # only the hint can wake it
     trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
     async def scenario() -> trading_pb2.TradingEvent:
@@ -89,7 +75,7 @@ def test_every_type_of_event_is_delivered_with_its_payload(
 def test_a_payload_that_does_not_fit_costs_its_field_and_not_the_event(
     gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
 ) -> None:
-    writer.append(account_id, payload={"symbol": "AAPL", "quantity": 7, "unheard_of": {"a": 1}})
+    writer.append(account_id, payload={"symbol": "AAPL", "quantity": 7, "unknown": {"a": 1}})
     writer.append(account_id, kind="CONTROL", payload={"control": "symbol_manual", "version": "many", "symbol": "AAPL"})
     writer.append_action(account_id, '{"Market": {"quantity": "1"}}', '["not", "a", "decision"]')
 
@@ -104,85 +90,17 @@ def test_a_payload_that_does_not_fit_costs_its_field_and_not_the_event(
     assert action.intent_action.symbol == "AAPL" and action.intent_action.spec.quantity == "1"
 
 
-def test_a_resumed_stream_replays_says_so_and_goes_on(
+def test_heartbeats_report_how_far_the_stream_and_the_log_are(
     gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
 ) -> None:
-    writer.append(account_id, 700)
-
-    async def scenario() -> tuple[list[int], list[int]]:
-        async with connected(gateway.target) as channel:
-            subscriber = await subscribe(channel, key(acme.api_keys["paper"]), account_id, after=100)
-            word = await subscriber.heard("replay_complete")
-            assert word.sequence == 700 and len(subscriber.events) == 600
-            await asyncio.to_thread(writer.append, account_id, 300)
-            await subscriber.received(900)
-            return subscriber.sequences, [said.WhichOneof("payload") for said in subscriber.words]
-
-    sequences, words = run(scenario())
-
-    assert sequences == list(range(101, 1001))
-    assert words.count("replay_complete") == 1
-
-
-@pytest.mark.parametrize("missed", [0, 3])
-def test_resuming_at_the_end_completes_at_once(
-    gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer, missed: int
-) -> None:
-    if missed:
-        writer.append(account_id, missed)
-
-    async def scenario() -> trading_pb2.TradingEvent:
-        async with connected(gateway.target) as channel:
-            subscriber = await subscribe(channel, key(acme.api_keys["paper"]), account_id, after=missed)
-            return await subscriber.next()
-
-    word = run(scenario())
-
-    assert (word.WhichOneof("payload"), word.sequence) == ("replay_complete", missed)
-
-
-def test_without_resume_it_begins_now(gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer) -> None:
-    writer.append(account_id, 5)
-
-    async def scenario() -> tuple[list[int], list[str]]:
-        async with connected(gateway.target) as channel:
-            subscriber = await subscribe(channel, key(acme.api_keys["paper"]), account_id)
-            await asyncio.to_thread(writer.append, account_id, 2)
-            await subscriber.received(2)
-            return subscriber.sequences, [said.WhichOneof("payload") for said in subscriber.words]
-
-    sequences, words = run(scenario())
-
-    assert sequences == [6, 7] and "replay_complete" not in words
-
-
-def test_a_stream_that_replays_nothing_begins_by_saying_where_it_begins(
-    gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
-) -> None:
-    """So that one that is cut before its first event can be resumed without a gap."""
-    writer.append(account_id, 3)
-
-    async def listen() -> trading_pb2.TradingEvent:
-        async with connected(gateway.target) as channel:
-            subscriber = await subscribe(channel, key(acme.api_keys["paper"]), account_id, types=[BROKER_ORDER])
-            return await subscriber.next()
-
-    first = run(listen())
-
-    assert (first.sequence, first.heartbeat.latest_sequence, first.type) == (3, 3, 0)
-
-
-def test_heartbeats_tell_how_far_the_stream_and_the_log_are(
-    gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
-) -> None:
-    """Also to a stream that gets no events, because it asked for other types: it can resume after the heartbeat."""
+    """Also to a stream that gets no events, because it subscribed to other types: it can resume after the heartbeat."""
 
     async def scenario() -> list[trading_pb2.TradingEvent]:
         async with connected(gateway.target) as channel:
             types = [trading_pb2.EVENT_TYPE_CONTROL]
             subscriber = await subscribe(channel, key(acme.api_keys["paper"]), account_id, types=types)
             last = await asyncio.to_thread(writer.append, account_id, 4)
-            await subscriber.until(lambda one: any(beat.sequence == last for beat in one.words))
+            await subscriber.until(lambda subscriber: any(beat.sequence == last for beat in subscriber.words))
             await subscriber.next()
             return subscriber.words[-2:]
 
@@ -228,12 +146,12 @@ def test_a_thousand_subscribers_cost_one_read_of_the_log(
             channels = [await stack.enter_async_context(connected(gateway.target)) for _ in range(10)]
             metadata = key(acme.api_keys["paper"])
             subscribers = [await subscribe(channels[number % 10], metadata, account_id) for number in range(1000)]
-            proxy.asked.clear()
+            proxy.received.clear()
             await asyncio.to_thread(writer.append, account_id, 10)
-            await asyncio.gather(*(one.received(10, seconds=30) for one in subscribers))
-            reads = proxy.asked.count(b"intents_api.event_log")
+            await asyncio.gather(*(subscriber.received(10, seconds=30) for subscriber in subscribers))
+            reads = proxy.received.count(b"intents_api.event_log")
             counted = await asyncio.to_thread(gateway.metric, "tip_stream_log_reads_total")
-            return {tuple(one.sequences) for one in subscribers}, reads, counted
+            return {tuple(subscriber.sequences) for subscriber in subscribers}, reads, counted
 
     logs, reads, counted = run(scenario())
 
@@ -252,14 +170,14 @@ def test_what_is_in_memory_is_not_read_again_for_whoever_resumes(
             await first.received(50)
             before = gateway.metric("tip_stream_log_reads_total")
             resumed = [await subscribe(channel, metadata, account_id, after=10) for _ in range(100)]
-            await asyncio.gather(*(one.received(40) for one in resumed))
+            await asyncio.gather(*(subscriber.received(40) for subscriber in resumed))
             read = gateway.metric("tip_stream_log_reads_total") - before
-            return read, {tuple(one.sequences) for one in resumed}
+            return read, {tuple(subscriber.sequences) for subscriber in resumed}
 
     assert run(scenario()) == (0, {tuple(range(11, 51))})
 
 
-def test_many_resuming_together_share_the_pages_they_read(
+def test_many_resuming_at_once_share_the_pages_they_read(
     gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
 ) -> None:
     writer.append(account_id, 600, hint=False)
@@ -269,57 +187,14 @@ def test_many_resuming_together_share_the_pages_they_read(
             metadata = key(acme.api_keys["paper"])
             opening = (subscribe(channel, metadata, account_id, after=number % 3) for number in range(40))
             subscribers = await asyncio.gather(*opening)
-            await asyncio.gather(*(one.heard("replay_complete") for one in subscribers))
-            return {tuple(one.sequences) for one in subscribers}
+            await asyncio.gather(*(subscriber.wait_for("replay_complete") for subscriber in subscribers))
+            return {tuple(subscriber.sequences) for subscriber in subscribers}
 
     before = gateway.metric('tip_stream_log_reads_total{why="behind"}')
     logs = run(scenario())
 
     assert logs == {tuple(range(start, 601)) for start in (1, 2, 3)}
     assert gateway.metric('tip_stream_log_reads_total{why="behind"}') - before <= 6
-
-
-@pytest.mark.parametrize(
-    ("types", "after", "expected"),
-    [
-        ([], None, grpc.StatusCode.INVALID_ARGUMENT),
-        ([0], None, grpc.StatusCode.INVALID_ARGUMENT),
-        ([1, 99], None, grpc.StatusCode.INVALID_ARGUMENT),
-        ([1], 4, grpc.StatusCode.OUT_OF_RANGE),
-        ([1], 2**64 - 1, grpc.StatusCode.OUT_OF_RANGE),
-        ([1], 3, "streaming"),
-        ([1], 0, "streaming"),
-    ],
-)
-def test_what_cannot_be_subscribed_to_is_refused(
-    gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer, types: list[int], after: int | None,
-    expected: object,
-) -> None:  # fmt: skip
-    writer.append(account_id, 3)
-
-    assert run(outcome(gateway, key(acme.api_keys["paper"]), account_id, types=types, after=after)) == expected
-
-
-def test_what_is_older_than_retention_is_refused_and_not_skipped(
-    gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
-) -> None:
-    writer.append(account_id, 3, age="8 days")
-    writer.append(account_id, 2, age="6 days")
-    metadata = key(acme.api_keys["paper"])
-
-    assert run(outcome(gateway, metadata, account_id, after=2)) == grpc.StatusCode.OUT_OF_RANGE
-    assert run(outcome(gateway, metadata, account_id, after=3)) == "streaming"
-    assert run(outcome(gateway, metadata, account_id, after=5)) == "streaming"
-
-
-def test_bytes_that_are_no_request_are_refused_politely(gateway: Gateway, acme: Organization) -> None:
-    async def scenario() -> grpc.StatusCode:
-        async with connected(gateway.target) as channel:
-            method = channel.unary_stream("/trading.TradingService/SubscribeEvents")
-            return await method(b"\xff\xff\xff", metadata=key(acme.api_keys["paper"])).code()
-
-    assert run(scenario()) == grpc.StatusCode.INVALID_ARGUMENT
-    assert len(ALL_TYPES) == 6
 
 
 def test_what_it_does_can_be_seen_in_its_metrics(
@@ -332,7 +207,7 @@ def test_what_it_does_can_be_seen_in_its_metrics(
             await subscriber.received(5)
             assert gateway.metric('tip_stream_subscribers{transport="grpc"}') == 1
             assert gateway.metric("tip_stream_buffered_events") >= 0
-            await subscriber.heard("heartbeat")  # which comes after the last event was counted
+            await subscriber.wait_for("heartbeat")  # which comes after the last event was counted
             subscriber.call.cancel()
 
     def until_nobody_subscribes() -> None:

@@ -35,11 +35,11 @@ def become_nobody() -> None:
 
 
 def die_with(parent: int, signal_number: int) -> None:
-    """Linux only; elsewhere the next start ends what was left running."""
+    """Linux only; on other systems the next start ends what was left running."""
     if sys.platform != "linux":
         return
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal_number)
-    if os.getppid() != parent:  # it died before we could ask for the signal
+    if os.getppid() != parent:  # it died before the signal was requested
         sys.exit(CANNOT_START)
 
 

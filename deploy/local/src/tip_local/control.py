@@ -117,8 +117,8 @@ def status(settings: Settings) -> Status | None:
         return None
     state = home.state()
     processes = tuple(
-        ProcessStatus(each["name"], each["state"], each["pid"], moment(each["since"]), each["restarts"])
-        for each in state.get("processes", [])
+        ProcessStatus(process["name"], process["state"], process["pid"], moment(process["since"]), process["restarts"])
+        for process in state.get("processes", [])
     )
     since = moment(state.get("started_at")) or datetime.now(UTC)
     return Status(pid, bool(state.get("ready")), since, processes)
@@ -133,5 +133,5 @@ def log_file(settings: Settings, name: str | None) -> Path:
     file = logs / f"{name or MERGED_NAME}.log"
     if file.is_file() and file.parent == logs:
         return file
-    known = sorted(each.stem for each in logs.glob("*.log"))
+    known = sorted(file.stem for file in logs.glob("*.log"))
     raise Fault(f"no log of {name or 'anything'} in {logs}" + (f"; there are: {', '.join(known)}" if known else ""))

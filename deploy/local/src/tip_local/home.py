@@ -122,7 +122,7 @@ class Home:
         return fixed or int(read_json(self._ports_file).get(name, 0))
 
     def state(self) -> dict[str, Any]:
-        """What the one that runs, or the one that was killed, last said of itself; nothing after a power cut."""
+        """The last state written by the platform that runs or was killed; nothing after a power cut."""
         try:
             return read_json(self._state_file)
         except Fault:

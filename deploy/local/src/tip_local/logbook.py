@@ -52,7 +52,7 @@ class LogBook:
     def follow(self, name: str, stream: IO[bytes]) -> None:
         """Write what comes out of the stream, until its other end is closed."""
         reader = threading.Thread(target=self._pump, args=(name, stream), name=name, daemon=True)
-        self._readers = [each for each in self._readers if each.is_alive()] + [reader]
+        self._readers = [thread for thread in self._readers if thread.is_alive()] + [reader]
         reader.start()
 
     def last_words(self, name: str) -> str:
@@ -60,7 +60,7 @@ class LogBook:
         for reader in self._readers:
             if reader.name == name:
                 reader.join(LAST_WORDS_SECONDS)
-        return self._last_lines.get(name, "it said nothing")
+        return self._last_lines.get(name, "it wrote nothing")
 
     def close(self) -> None:
         """After the processes have ended: wait for their last words."""

@@ -162,7 +162,7 @@ class EmbeddedPostgres(Datastore):
 
     def environment(self) -> dict[str, str]:
         # Postgres takes the number in its old lock file for a living server when another process has the number
-        # now; it does not when it is told that the number is its grandparent's. Removing the file instead would
+        # now; it does not when this variable names the number as its grandparent's. Removing the file instead would
         # also remove what protects the data from sessions that are still alive.
         return {"PG_GRANDPARENT_PID": str(self._stale_pid)} if self._stale_pid else {}
 
@@ -176,7 +176,7 @@ class EmbeddedPostgres(Datastore):
         return True
 
     def _says_ready(self) -> bool:
-        """From the status in its lock file; asking by connecting too early leaves alarming lines in its log."""
+        """From the status in its lock file; connecting too early leaves alarming lines in its log."""
         with suppress(OSError, IndexError):
             return (self.data / "postmaster.pid").read_text().splitlines()[7].strip() == "ready"
         return False

@@ -44,7 +44,7 @@ def python(*arguments: str) -> Callable[[Stack], tuple[str, ...]]:
 
 
 def web_command(stack: Stack) -> tuple[str, ...]:
-    # The name is for us: it tells this process from another platform's.
+    # The name is for us: it distinguishes this process from another platform's.
     address = f"127.0.0.1:{stack.settings.port}"
     bind = address if stack.front is None else f"fd://{stack.front}"
     options = ("-c", "python:chassis.gunicorn_conf", "--bind", bind, "--name", address)

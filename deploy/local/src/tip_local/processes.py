@@ -68,7 +68,7 @@ def command_line(pid: int) -> str:
 
 
 def pids_working_in(directory: Path) -> list[int]:
-    """Processes whose working directory it is, where the system tells (Linux)."""
+    """Processes whose working directory it is, where the system shows them (Linux)."""
     found = []
     for entry in Path("/proc").glob("[0-9]*/cwd"):
         with suppress(OSError):  # it has just ended, or is not ours to look at

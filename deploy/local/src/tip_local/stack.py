@@ -68,7 +68,7 @@ class Stack:
         return {
             "REDIS_URL": self.redis_url,
             "CURSOR_KEY": self.secrets["cursor_key"],
-            # One directory for all, so that /metrics of the front port tells of every process.
+            # One directory for all, so that /metrics of the front port covers every process.
             "PROMETHEUS_MULTIPROC_DIR": str(self.home.metrics),
         }
 

@@ -130,7 +130,7 @@ class Supervisor:
             time.sleep(TICK_SECONDS)
 
     def run(self) -> None:
-        """Keep everything running until asked to stop."""
+        """Keep everything running until a stop is requested."""
         while not self.stop_requested:
             self.tick()
             time.sleep(TICK_SECONDS)

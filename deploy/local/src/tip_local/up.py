@@ -1,4 +1,4 @@
-"""`tip up`: the datastores, the schema, the demo data, then every process; until asked to stop."""
+"""`tip up`: the datastores, the schema, the demo data, then every process; until it is stopped."""
 
 import json
 import os
@@ -204,7 +204,7 @@ def supervised_store(store: Datastore) -> Process:
 
 
 def end_leftovers(home: Home) -> bool:
-    """End what a killed run left behind. Rarely anything: on Linux they end with it, elsewhere they do not."""
+    """End what a killed run left behind. Rarely anything: on Linux they end with it, on macOS they do not."""
     state = home.state()
     for process in state.get("processes", []):
         belongs = partial(started_with, process["arguments"])

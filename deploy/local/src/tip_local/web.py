@@ -56,7 +56,7 @@ def _apps(environment: Mapping[str, str]) -> dict[str, Flask]:
 
 def _dispatcher(apps: Mapping[str, Flask], environment: Mapping[str, str]) -> Callable[[str], Flask]:
     """The app that answers for a path."""
-    platform = _platform(list(apps.values()), _routes_elsewhere(environment.get("EVENTS_URL")))
+    platform = _platform(list(apps.values()), _gateway_routes(environment.get("EVENTS_URL")))
     return lambda path: apps.get(service_of(path) or "", platform)
 
 
@@ -71,17 +71,17 @@ def _dispatching(app_of: Callable[[str], Flask]) -> Wsgi:
     return dispatch
 
 
-def _routes_elsewhere(events_url: str | None) -> list[openapi.Route]:
+def _gateway_routes(events_url: str | None) -> list[openapi.Route]:
     """What belongs into the document although another process answers it."""
     if not module_exists("stream_gateway.routes.document"):
         return []
     return [replace(import_module("stream_gateway.routes.document").ROUTE, server=events_url)]
 
 
-def _platform(apps: list[Flask], elsewhere: list[openapi.Route]) -> Flask:
+def _platform(apps: list[Flask], gateway_routes: list[openapi.Route]) -> Flask:
     """What is about the whole: health, metrics, the one document of the API."""
     platform = web.bare("platform", {})
-    document, page = openapi.document(apps, elsewhere), openapi.page(apps, elsewhere)
+    document, page = openapi.document(apps, gateway_routes), openapi.page(apps, gateway_routes)
 
     @platform.get("/health/live")
     def live() -> ResponseReturnValue:

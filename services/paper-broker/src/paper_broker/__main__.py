@@ -13,7 +13,7 @@ class Escaping(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return "\n    ".join(
-            "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
+            "".join(character if character.isprintable() else ascii(character)[1:-1] for character in line)
             for line in super().format(record).split("\n")
         )
 

@@ -104,7 +104,7 @@ class Faults:
         return self._attempts[key]
 
     def before(self, symbol: str, key: str, attempt: int) -> None:
-        """Turn a change away before it is looked at."""
+        """Refuse a change before it is processed."""
         if symbol == RATE_LIMIT and attempt <= self.settings.rate_limit_first:
             raise RateLimited
         if symbol == REJECT:

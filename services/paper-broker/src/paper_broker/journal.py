@@ -1,4 +1,4 @@
-"""Group commit: commands change memory at once, and are answered and told when their batch is on disk."""
+"""Group commit: commands change memory at once; answers and events wait until their batch is on disk."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Journal:
-    """While one batch is being written the next one gathers, so an fsync is shared by all who wait for it."""
+    """While one batch is being written the next one gathers, so that all commands of a batch share one fsync."""
 
     def __init__(self, store: Store, publish: Callable[[list[Event]], None]) -> None:
         self._store = store
@@ -34,13 +34,13 @@ class Journal:
         self._wake.set()
 
     async def committed(self) -> None:
-        """Wait until everything said so far is on disk. Reads wait too: what was shown must not vanish in a crash."""
+        """Wait until everything added so far is on disk. Reads wait too: what was shown must not vanish in a crash."""
         waiting = self._gathering if self._batch else self._writing
         if waiting is not None:
             await asyncio.shield(waiting)
 
     async def read(self, query: Callable[[], T]) -> T:
-        """Ask the store, after what was said so far."""
+        """Query the store, after everything added so far."""
         await self.committed()
         return await self._call(query)
 

@@ -187,7 +187,7 @@ def _position(broker: Broker, account_id: str, item: model.Position) -> dict[str
 async def asset(request: web.Request) -> web.Response:
     caller(request)
     symbol = request.match_info["symbol"]
-    if not schemas.known_symbol(symbol):
+    if not schemas.is_symbol(symbol):
         raise model.NotFound(f"asset not found for {symbol[:40]}")
     return answer(views.asset(symbol))
 

@@ -34,7 +34,7 @@ def _no_constant(name: str) -> NoReturn:
 
 def body(raw: bytes) -> Json:
     try:
-        # Every number becomes a Decimal: a float would lose digits before anybody looked at it.
+        # Every number becomes a Decimal: a float would lose digits before it is checked.
         value = json.loads(raw, parse_float=Decimal, parse_int=Decimal, parse_constant=_no_constant)
     except (ValueError, ArithmeticError, RecursionError):
         raise BadRequest("request body format is invalid") from None
@@ -149,7 +149,7 @@ def order_id(text: str) -> str:
         raise Unprocessable(f"order_id must be a valid uuid: {text}") from None
 
 
-def known_symbol(text: str) -> bool:
+def is_symbol(text: str) -> bool:
     return SYMBOL.fullmatch(text) is not None
 
 
@@ -164,7 +164,7 @@ def _refuse_unsupported(data: Json) -> None:
 def symbol(value: object) -> str:
     if not isinstance(value, str) or not value:
         raise Unprocessable("symbol is required")
-    if not known_symbol(value):
+    if not is_symbol(value):
         raise Unprocessable(f'asset "{value[:40]}" not found')
     return value
 

@@ -18,7 +18,7 @@ TRADE_UPDATES = "trade_updates"
 
 
 class Listener:
-    """One connection. It says things in order through one queue, so an answer never overtakes an update."""
+    """One connection. All messages go through one queue, so an answer never overtakes an update."""
 
     def __init__(self, socket: web.WebSocketResponse) -> None:
         self.socket = socket
@@ -26,7 +26,7 @@ class Listener:
         self._queue: asyncio.Queue[bytes] = asyncio.Queue(LARGEST_BACKLOG)
         self.lost = False
 
-    def say(self, message: bytes) -> None:
+    def send(self, message: bytes) -> None:
         try:
             self._queue.put_nowait(message)
         except asyncio.QueueFull:
@@ -40,7 +40,7 @@ class Listener:
 
 
 class Hub:
-    """Who listens to which account."""
+    """The listeners of each account."""
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
@@ -55,7 +55,7 @@ class Hub:
             message = json.dumps(views.trade_update(event)).encode()
             for _ in range(self._faults.copies(event)):
                 for listener in listeners:
-                    listener.say(message)
+                    listener.send(message)
 
     async def serve(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse(heartbeat=HEARTBEAT_SECONDS, max_msg_size=LARGEST_MESSAGE)
@@ -64,7 +64,7 @@ class Hub:
         self._connected.add(listener)
         sender = asyncio.create_task(listener.send_forever())
         try:
-            await self._hear(listener)
+            await self._receive(listener)
         finally:
             self._listen(listener, [])
             self._connected.discard(listener)
@@ -77,7 +77,7 @@ class Hub:
         for listener in list(self._connected):
             await listener.socket.close(code=WSCloseCode.GOING_AWAY, message=b"server shutdown")
 
-    async def _hear(self, listener: Listener) -> None:
+    async def _receive(self, listener: Listener) -> None:
         async for message in listener.socket:
             if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
                 self._answer(listener, message.data)
@@ -86,12 +86,12 @@ class Hub:
         try:
             action, data = _read(raw)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            return _say(listener, "listening", {"error": "invalid message"})
+            return _reply(listener, "listening", {"error": "invalid message"})
         if action in ("authenticate", "auth"):
-            return _say(listener, "authorization", {"action": action, "status": _authenticate(listener, data)})
+            return _reply(listener, "authorization", {"action": action, "status": _authenticate(listener, data)})
         if action == "listen" and listener.account_id:
-            return _say(listener, "listening", {"streams": self._listen(listener, data.get("streams"))})
-        return _say(listener, "authorization", {"action": action[:20], "status": "unauthorized"})
+            return _reply(listener, "listening", {"streams": self._listen(listener, data.get("streams"))})
+        return _reply(listener, "authorization", {"action": action[:20], "status": "unauthorized"})
 
     def _listen(self, listener: Listener, streams: object) -> list[str]:
         """The list given replaces the one before, so an empty one ends the updates."""
@@ -121,5 +121,5 @@ def _authenticate(listener: Listener, data: dict[str, Any]) -> str:
     return "authorized"
 
 
-def _say(listener: Listener, stream: str, data: dict[str, Any]) -> None:
-    listener.say(json.dumps({"stream": stream, "data": data}).encode())
+def _reply(listener: Listener, stream: str, data: dict[str, Any]) -> None:
+    listener.send(json.dumps({"stream": stream, "data": data}).encode())

@@ -47,7 +47,7 @@ class Clock:
 
 
 class Broker:
-    """What the outside world may ask of the broker."""
+    """The broker's use cases."""
 
     def __init__(
         self,
@@ -170,8 +170,8 @@ class Broker:
         await self._commit()
 
     async def trickle(self) -> None:
-        if self.exchange.trickling:
-            self.exchange.trickle(self.now())
+        if self.exchange.engine.trickling:
+            self.exchange.engine.trickle(self.now())
             await self._commit()
 
     async def ledger(self) -> AsyncIterator[list[Row]]:

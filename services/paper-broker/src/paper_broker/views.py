@@ -149,7 +149,7 @@ def position(position: Position, quote: Quote, held: Decimal) -> Json:
 
 
 def activity(row: Row) -> Json:
-    """A fill as Alpaca's account activities tell it; its `id` ends in the execution id of the trade update."""
+    """A fill as one of Alpaca's account activities; its `id` ends in the execution id of the trade update."""
     at = row["at"][:-6] + "Z"
     compact = "".join(filter(str.isdigit, row["at"][:19]))
     return {

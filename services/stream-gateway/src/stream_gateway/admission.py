@@ -1,4 +1,4 @@
-"""Letting callers in: whoever is known never waits for strangers, and no organization for another's crowd."""
+"""Admitting callers: a known credential never waits for strangers, and no organization for another's crowd."""
 
 import asyncio
 import hashlib
@@ -25,7 +25,7 @@ _APART_S = 0.015
 STRANGERS_PENDING = 500
 """Of one address."""
 _ADMITTING_S = 10.0
-"""Longer means that the database is silent, or that too many ask at once: they had better ask elsewhere."""
+"""Longer means that the database is silent or that too many callers wait: they had better try another gateway."""
 _KNOWN_CREDENTIALS = 10_000
 _ADDRESSES = 10_000
 _WINDOW_S = 60.0

@@ -27,7 +27,7 @@ _GARBAGE_THRESHOLDS = (20_000, 5, 1_000)
 
 
 def serve(config: Config, stop: threading.Event) -> None:
-    """Until asked to stop; then drained."""
+    """Serve until `stop` is set, then drain."""
     try:
         asyncio.run(_serve(files.fit(config), stop))
     except (OSError, RuntimeError) as error:
@@ -36,8 +36,8 @@ def serve(config: Config, stop: threading.Event) -> None:
 
 
 async def _serve(config: Config, stop: threading.Event) -> None:
-    # Ten thousand streams are a million objects that live long: looking through them often costs a tenth of the time,
-    # and half a second at once. So the young are looked at in small numbers, and the old hardly ever.
+    # Ten thousand streams are a million long-lived objects: scanning them often costs a tenth of the time, and half a
+    # second at once. So young objects are collected in small numbers, and old ones hardly ever.
     gc.freeze()
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
     gateway = Gateway(config)
@@ -47,19 +47,19 @@ async def _serve(config: Config, stop: threading.Event) -> None:
             asyncio.create_task(work)
             for work in (
                 gateway.pump.run(),
-                hints.listen(config.queues, gateway.pump.heard),
+                hints.listen(config.queues, gateway.pump.receive_hints),
                 gateway.watch.tick_for_ever(),
                 gateway.rechecks.run(),
                 _report_health(gateway, healthy),
             )
         ]
-        asked = asyncio.create_task(_asked_to(stop))
+        stopping = asyncio.create_task(_wait_for(stop))
         # None of them ever returns: one that does has failed in a way nobody foresaw, and the process must not go on.
-        done, _ = await asyncio.wait([asked, *background], return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait([stopping, *background], return_when=asyncio.FIRST_COMPLETED)
         await _drain(gateway, healthy, server)
         for task in background:
             task.cancel()
-        failed = [task.exception() for task in done if task is not asked]
+        failed = [task.exception() for task in done if task is not stopping]
     gateway.close()
     if failed:
         raise RuntimeError(f"stopped by {failed[0]!r}")
@@ -101,7 +101,7 @@ def _options(config: Config) -> list[tuple[str, int]]:
         ("grpc.http2.ping_timeout_ms", int(config.keepalive_timeout_seconds * 1000)),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
-        # Clients may ask us as often as this; more often is refused as too many pings.
+        # Clients may ping as often as this; more often is refused as too many pings.
         ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
         ("grpc.max_receive_message_length", 65_536),
         ("grpc.server_handshake_timeout_ms", int(http_rules.HEADERS_S * 1000)),
@@ -110,8 +110,8 @@ def _options(config: Config) -> list[tuple[str, int]]:
     ]
 
 
-async def _asked_to(stop: threading.Event) -> None:
-    # Set by a signal handler, which knows no event loop.
+async def _wait_for(stop: threading.Event) -> None:
+    # Polled: a signal handler sets it, outside the event loop.
     while not stop.is_set():
         await asyncio.sleep(_STOP_POLL_S)
 
@@ -125,7 +125,7 @@ async def _report_health(gateway: Gateway, healthy: health.aio.HealthServicer) -
 
 
 async def _drain(gateway: Gateway, healthy: health.aio.HealthServicer, server: grpc.aio.Server) -> None:
-    """New streams are refused and clients told to go elsewhere, while the open ones finish what is buffered."""
+    """Refuse new streams and send clients to another gateway, while the open ones finish what is buffered."""
     log.info("draining", streams=len(gateway.streams))
     await healthy.enter_graceful_shutdown()
     stopping = asyncio.create_task(server.stop(gateway.config.drain_seconds + 1))

@@ -33,7 +33,7 @@ class Caller:
 
     @property
     def credential(self) -> Hashable:
-        """What is verified again: one key, or one token in one organization, whatever else its requests say."""
+        """What is verified again: one key, or one token in one organization, whatever else its requests contain."""
         return *self.name, self.token and self.token.digest, self.principal.organization_id
 
     @property
@@ -42,33 +42,33 @@ class Caller:
         return float(self.token.claims["exp"]) if self.token else None
 
 
-def admit(door: Access, presented: PresentedCredentials, now: float) -> Caller:
+def admit(auth: Access, presented: PresentedCredentials, now: float) -> Caller:
     """The caller, if it may read intents at all; else raises the problem."""
-    principal = authentication.identify(door, presented)
-    door.rate_limit.count(f"{principal.kind}:{principal.id}")
+    principal = authentication.identify(auth, presented)
+    auth.rate_limit.count(f"{principal.kind}:{principal.id}")
     access.decide(principal, READERS, 403)
-    caller = Caller(principal, _token(door, presented))
+    caller = Caller(principal, _token(auth, presented))
     # The leeway for wrong clocks is for requests; a stream would end with the token in the same moment.
     if caller.expires_at is not None and caller.expires_at <= now:
         raise problems.unauthenticated()
     return caller
 
 
-def _token(door: Access, presented: PresentedCredentials) -> tokens.VerifiedToken | None:
+def _token(auth: Access, presented: PresentedCredentials) -> tokens.VerifiedToken | None:
     [(kind, value)] = presented.credentials
     if kind != _BEARER:
         return None
     try:
-        return door.verifier.verify(split_authorization(value)[1])
+        return auth.verifier.verify(split_authorization(value)[1])
     except tokens.BadToken:  # it was good a moment ago
         raise problems.unauthenticated() from None
 
 
 Endings = list[Ending | None]
-"""Of each caller asked about: why its streams must end, or None."""
+"""For each caller: why its streams must end, or None."""
 
 
-def recheck_keys(_door: Access, tx: Connection, callers: Sequence[Caller]) -> Endings:
+def recheck_keys(_auth: Access, tx: Connection, callers: Sequence[Caller]) -> Endings:
     """One read for all of them."""
     permissions = store.usable_keys(tx, [UUID(caller.principal.id) for caller in callers])
 
@@ -81,23 +81,23 @@ def recheck_keys(_door: Access, tx: Connection, callers: Sequence[Caller]) -> En
     return [ending(caller) for caller in callers]
 
 
-def recheck_users(door: Access, tx: Connection, callers: Sequence[Caller]) -> Endings:
+def recheck_users(auth: Access, tx: Connection, callers: Sequence[Caller]) -> Endings:
     """One read for all of them, and no signature: it cannot have changed, only the key may have been withdrawn."""
-    asked = [(caller.principal.id, door.users.organization(_claims(caller))) for caller in callers]
-    rows = store.users(tx, door.provider, asked)
+    named = [(caller.principal.id, auth.users.organization(_claims(caller))) for caller in callers]
+    rows = store.users(tx, auth.provider, named)
     return [
-        _ending(door, caller, authentication.user_principal(door, rows[question], _claims(caller)))
-        for caller, question in zip(callers, asked, strict=True)
+        _ending(auth, caller, authentication.user_principal(auth, rows[name], _claims(caller)))
+        for caller, name in zip(callers, named, strict=True)
     ]
 
 
-def recheck_service_accounts(door: Access, tx: Connection, callers: Sequence[Caller]) -> Endings:
+def recheck_service_accounts(auth: Access, tx: Connection, callers: Sequence[Caller]) -> Endings:
     """One read for all of them, whatever organizations they name."""
-    asked = [(caller.principal.id, caller.principal.organization_id) for caller in callers]
-    rows = store.service_accounts(tx, asked)
-    found = [rows.get(question) for question in asked]
+    named = [(caller.principal.id, caller.principal.organization_id) for caller in callers]
+    rows = store.service_accounts(tx, named)
+    found = [rows.get(name) for name in named]
     return [
-        _ending(door, caller, authentication.service_account_principal(row, _claims(caller)) if row else None)
+        _ending(auth, caller, authentication.service_account_principal(row, _claims(caller)) if row else None)
         for caller, row in zip(callers, found, strict=True)
     ]
 
@@ -106,8 +106,8 @@ def _claims(caller: Caller) -> Mapping[str, Any]:
     return caller.token.claims if caller.token else {}
 
 
-def _ending(door: Access, caller: Caller, principal: Principal | None) -> Ending | None:
-    if principal is None or caller.token is None or not door.verifier.is_current(caller.token):
+def _ending(auth: Access, caller: Caller, principal: Principal | None) -> Ending | None:
+    if principal is None or caller.token is None or not auth.verifier.is_current(caller.token):
         return CredentialEnded()
     try:
         access.decide(principal, READERS, 403)

@@ -12,7 +12,7 @@ class Config(ServiceConfig):
     events_port: int = setting("EVENTS_PORT", "port of the same events over HTTP; 0: not served", default=9091)
     heartbeat_seconds: float = setting("HEARTBEAT_SECONDS", "between two heartbeats of a stream", default=15.0)
     poll_seconds: float = setting(
-        "POLL_SECONDS", "how often logs are looked at without a hint; the most a lost hint can cost", default=0.8
+        "POLL_SECONDS", "how often logs are polled without a hint; the longest delay by a lost hint", default=0.8
     )
     recheck_seconds: float = setting(
         "RECHECK_SECONDS", "how often credentials and accounts of open streams are verified again", default=2.0
@@ -22,7 +22,7 @@ class Config(ServiceConfig):
     )
     stuck_seconds: float = setting("STUCK_SECONDS", "how long a subscriber may not read before it is cut", default=10.0)
     drain_seconds: float = setting(
-        "DRAIN_SECONDS", "how long streams may finish what is buffered when the process is asked to stop", default=6.0
+        "DRAIN_SECONDS", "how long streams may finish what is buffered when the process stops", default=6.0
     )
     buffer_events: int = setting("BUFFER_EVENTS", "newest events kept in memory per subscribed account", default=512)
     streams_per_principal: int = setting(
@@ -35,13 +35,11 @@ class Config(ServiceConfig):
     retention_days: int = setting(
         "RETENTION_DAYS", "events older than this cannot be resumed from; 0: all can", default=0
     )
-    keepalive_seconds: float = setting(
-        "KEEPALIVE_SECONDS", "silence after which a connection is asked whether it is alive", default=30.0
-    )
+    keepalive_seconds: float = setting("KEEPALIVE_SECONDS", "silence after which a connection is pinged", default=30.0)
     keepalive_timeout_seconds: float = setting(
-        "KEEPALIVE_TIMEOUT_SECONDS", "how long it may take to answer that", default=10.0
+        "KEEPALIVE_TIMEOUT_SECONDS", "how long it may take to answer the ping", default=10.0
     )
-    reflection: bool = setting("REFLECTION", "let clients ask for the schema by gRPC reflection", default=False)
+    reflection: bool = setting("REFLECTION", "let clients read the schema by gRPC reflection", default=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -9,13 +9,13 @@ from stream_gateway.model import Ending
 
 
 class Stream(Protocol):
-    """What a credential knows of the streams that it opened: they end with it."""
+    """What a credential needs of the streams that it opened: they end with it."""
 
     def end(self, ending: Ending) -> None: ...
 
 
 class Credential:
-    """`verified_at` is when the database last said that it counts, by the loop's clock."""
+    """`verified_at` is when it was last found valid in the database, by the loop's clock."""
 
     __slots__ = ("caller", "expires_at", "organization_id", "streams", "verified_at")
 
@@ -26,7 +26,7 @@ class Credential:
 
     @property
     def check(self) -> Hashable:
-        """By which question it is verified again."""
+        """Which of the CHECKS verifies it again."""
         return self.caller.principal.kind
 
     def end(self, ending: Ending) -> None:

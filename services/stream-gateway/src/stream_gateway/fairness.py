@@ -140,7 +140,7 @@ class WriteScheduler:
     """Lets streams write round-robin by organization, and only so many in one pass of the event loop.
 
     asyncio runs all that is ready before what becomes ready meanwhile: an event for a thousand streams of one account
-    would otherwise be written to every one of them before anybody else's stream is looked at.
+    would otherwise be written to every one of them before any other stream gets its turn.
     """
 
     def __init__(self, per_pass: int = WRITES_PER_PASS) -> None:

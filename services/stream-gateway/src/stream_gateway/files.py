@@ -13,7 +13,7 @@ _FEWEST_SPARE = 100
 _SPARE_SHARE = 8
 """One file in so many is not for streams: callers that wait to be let in, or to be refused, have connections, too."""
 _MACOS_FILES = 10_240
-"""What macOS grants: it names a hard limit, and refuses to raise the soft one to it."""
+"""What macOS grants: it reports a higher hard limit, and refuses to raise the soft one to it."""
 
 
 def fit(config: Config) -> Config:

@@ -30,7 +30,7 @@ _STALE_S = 5.0
 
 
 class Gateway:
-    """One per process, used by the event loop; what asks the database runs in threads."""
+    """One per process, used by the event loop; what queries the database runs in threads."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -46,7 +46,7 @@ class Gateway:
         self._admission = Admission(quota, config.rate_limit_per_minute)
 
     async def subscribe(self, presented: PresentedCredentials, read: Read, transport: str) -> Stream:
-        """Open a stream, or raise why not. `read` is for what is asked, which may be long in coming."""
+        """Open a stream, or raise the reason why not. `read` awaits the request, which may be slow to arrive."""
         self.streams.check_room()
         with self._admission.pending(presented), meters.PENDING.labels(transport).track_inprogress():
             request = await read()
@@ -71,7 +71,7 @@ class Gateway:
             if not stream.cut or stream.ending is None or stream.task is None:
                 count_ending(stream.transport, GONE)
                 raise
-            stream.task.uncancel()  # it was us who interrupted a write: there is still something to be said
+            stream.task.uncancel()  # we interrupted a write: the reason must still be sent
             return stream.ending
         except broken:
             count_ending(stream.transport, GONE)
@@ -82,9 +82,9 @@ class Gateway:
 
     @property
     def ready(self) -> bool:
-        """Whether the database has answered lately and streams are taken."""
+        """Whether the database has answered recently and new streams are accepted."""
         now = asyncio.get_running_loop().time()
-        fresh = self.pump.looked_at >= 0 and now - self.pump.looked_at < _STALE_S + self.config.poll_seconds
+        fresh = self.pump.polled_at >= 0 and now - self.pump.polled_at < _STALE_S + self.config.poll_seconds
         return fresh and not self.streams.draining
 
     async def drain(self) -> None:

@@ -17,7 +17,7 @@ BATCH = 256
 class Hub:
     """The end of one account's log. `last` is the newest sequence read; what is kept reaches up to it without gaps.
 
-    `verified_at` is when the database last said that the account exists, by the loop's clock.
+    `verified_at` is when the account was last found in the database, by the loop's clock.
     """
 
     CHECK = "account"
@@ -78,7 +78,7 @@ class Hub:
             self._first += cut
 
     def tidy(self) -> None:
-        """Asked now and then: an account that has been quiet since the last time keeps nothing in memory."""
+        """Called periodically: an account without events since the last call keeps nothing in memory."""
         if self.last == self._tidied:
             self._entries, self._first = [], self.last + 1
             self.pages.clear()
@@ -92,7 +92,7 @@ class Hub:
     def page(self, position: int) -> tuple[int, int]:
         """The page of the log that holds what comes after the position: after the first number, up to the second.
 
-        Pages begin at the same places for all streams, so that streams that are behind together read together.
+        Pages begin at the same sequences for all streams, so that streams that are equally far behind share them.
         """
         start = position // BATCH * BATCH
         return start, min(start + BATCH, self._first - 1)
@@ -103,7 +103,7 @@ class Hub:
 
     @property
     def check(self) -> str:
-        """By which question it is verified again."""
+        """Which of the CHECKS verifies it again."""
         return self.CHECK
 
     @property
@@ -112,7 +112,7 @@ class Hub:
 
 
 class Stream:
-    """One subscriber's reading of a log: everything up to `position` has been written, or was not asked for."""
+    """One subscriber's reading of a log: everything up to `position` was written, or is of another type."""
 
     __slots__ = (
         "_may_write",
@@ -155,7 +155,7 @@ class Stream:
         self._waiter: asyncio.Future[None] | None = None
 
     def schedule_heartbeat(self, now: float, interval: float, *, first: bool = False) -> None:
-        # Streams that begin together must not all be written to in the same moment for ever.
+        # Streams that begin at the same time must not all be written to in the same moment for ever.
         self.heartbeat_at = now + (interval * random.uniform(0.5, 1) if first else interval)  # noqa: S311 - spreads # nosec B311
 
     def wake(self) -> None:
@@ -203,7 +203,7 @@ class Stream:
         return self.hub.head - self.position
 
     def is_stuck(self, now: float, limit: float) -> bool:
-        """Whether it has been in one and the same write for longer than the limit; asked regularly."""
+        """Whether it has been in the same write for longer than the limit; to be called regularly."""
         if self.waiting or self.reading or self.queued or self.position != self.seen:
             self.seen, self.moved_at = self.position, now
         return now - self.moved_at > limit

@@ -9,11 +9,11 @@ from uuid import UUID
 EVENT_TYPES = ("BROKER_ORDER", "BROKER_POSITION", "BROKER_TRADE", "INTENT_ACTION", "CONTROL", "ACCOUNT")
 
 MAX_SEQUENCE = 2**63 - 1
-"""What the log can count; a greater number on the wire is in the future all the same."""
+"""What the log can count; a greater number in a request is in the future all the same."""
 
 
 class Ending(Exception):
-    """Why a stream ends, or does not begin. The first line of the docstring is what the subscriber is told."""
+    """Why a stream ends, or does not begin. The first line of the docstring is sent to the subscriber."""
 
     def __str__(self) -> str:
         return super().__str__() or (type(self).__doc__ or "").strip().split("\n")[0]
@@ -97,7 +97,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a subscriber asks for."""
+    """What a subscriber requests."""
 
     account_id: UUID
     types: frozenset[int]

@@ -1,4 +1,4 @@
-"""Moves what is new from the logs into the hubs: told by hints, and looking by itself all the same."""
+"""Moves new events from the logs into the hubs: woken by hints, and polling all the same."""
 
 import asyncio
 from collections.abc import Mapping
@@ -27,25 +27,26 @@ class Pump:
     def __init__(self, streams: Streams, log: Log, poll_s: float) -> None:
         self._streams, self._hubs = streams, streams.hubs
         self._log, self._poll_s = log, poll_s
-        self._told: dict[UUID, int] = {}
+        self._pending: dict[UUID, int] = {}
+        """Accounts to read, and the newest sequence that their logs are known to have."""
         self._hinted = asyncio.Event()
         self._poll_at = 0.0
-        self.looked_at = -1.0
+        self.polled_at = -1.0
         """When the database last answered, by the loop's clock."""
 
-    def heard(self, positions: Mapping[str, int]) -> None:
-        """Hints: only those that tell something new about an account with open streams count."""
+    def receive_hints(self, positions: Mapping[str, int]) -> None:
+        """Take the heads that hints report; only news about accounts with open streams counts."""
         for text, sequence in positions.items():
             account_id = _account_id(text)
             hub = self._hubs.get(account_id) if account_id else None
             if hub is not None and sequence > hub.last:
-                self._tell(hub.account_id, sequence)
+                self._enqueue(hub.account_id, sequence)
                 meters.HINTS.inc()
-        if self._told:
+        if self._pending:
             self._hinted.set()
 
-    def _tell(self, account_id: UUID, sequence: int) -> None:
-        self._told[account_id] = max(sequence, self._told.get(account_id, 0))
+    def _enqueue(self, account_id: UUID, sequence: int) -> None:
+        self._pending[account_id] = max(sequence, self._pending.get(account_id, 0))
 
     async def run(self) -> None:
         """Until cancelled. A database that is down means waiting; nothing is forgotten meanwhile."""
@@ -59,7 +60,7 @@ class Pump:
                 await asyncio.sleep(_RETRY_S)
 
     async def _wait(self) -> None:
-        if self._told:
+        if self._pending:
             return
         left = self._poll_at - asyncio.get_running_loop().time()
         if left > 0:
@@ -69,32 +70,32 @@ class Pump:
                 return
 
     async def turn(self) -> None:
-        """Look at the heads if it is time to, then read once for the accounts that have grown."""
+        """Poll the heads if it is time to, then read once for the accounts that have grown."""
         self._hinted.clear()
         now = asyncio.get_running_loop().time()
         if now >= self._poll_at:
             epoch, heads = await self._log.heads(self._hubs)
             self._streams.end_other_epochs(epoch)
             self._compare(heads)
-            self._poll_at, self.looked_at = now + self._poll_s, now
+            self._poll_at, self.polled_at = now + self._poll_s, now
         positions = self._next_read()
         if positions:
-            await self._read(positions, {account_id: self._told.pop(account_id) for account_id in positions})
+            await self._read(positions, {account_id: self._pending.pop(account_id) for account_id in positions})
 
     def _next_read(self) -> dict[UUID, int]:
-        """The accounts to read now, and after which sequence. The others stay told."""
+        """The accounts to read now, and after which sequence. The others stay pending."""
         waiting: RoundRobin[Hub] = RoundRobin()
-        for account_id, sequence in list(self._told.items()):
+        for account_id, sequence in list(self._pending.items()):
             hub = self._hubs.get(account_id)
             if hub is not None and hub.last < sequence:
                 waiting.add(hub.organization_id, hub)
-            else:  # a hint that came while the same was being read tells nothing new any more
-                del self._told[account_id]
+            else:  # the hint came while the same events were being read
+                del self._pending[account_id]
         positions: dict[UUID, int] = {}
         expected = 0
         while expected < READ_EVENTS and (hub := waiting.take()):
             positions[hub.account_id] = hub.last
-            expected += min(BATCH, self._told[hub.account_id] - hub.last)
+            expected += min(BATCH, self._pending[hub.account_id] - hub.last)
         return positions
 
     def _compare(self, heads: Mapping[UUID, int]) -> None:
@@ -102,14 +103,14 @@ class Pump:
             hub = self._hubs.get(account_id)
             if hub is not None and head > hub.last:
                 hub.head = max(hub.head, head)
-                self._tell(account_id, head)
+                self._enqueue(account_id, head)
 
-    async def _read(self, positions: Mapping[UUID, int], told: Mapping[UUID, int]) -> None:
+    async def _read(self, positions: Mapping[UUID, int], heads: Mapping[UUID, int]) -> None:
         try:
             epoch, found = await self._log.after(positions)
         except BaseException:
             for account_id in positions:
-                self._tell(account_id, told[account_id])
+                self._enqueue(account_id, heads[account_id])
             raise
         self._streams.end_other_epochs(epoch)
         for account_id, entries in found.items():
@@ -118,7 +119,7 @@ class Pump:
             if hub is not None and hub.last == positions[account_id]:
                 hub.append(entries)
             if len(entries) == BATCH:
-                self._tell(account_id, entries[-1].sequence + 1)
+                self._enqueue(account_id, entries[-1].sequence + 1)
 
 
 def _account_id(text: str) -> UUID | None:

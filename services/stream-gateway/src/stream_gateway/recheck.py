@@ -21,7 +21,7 @@ from stream_gateway.usecases import Deps
 log = logs.get(__name__)
 
 BATCH = 500
-"""Asked about in one read: some milliseconds of the database."""
+"""Verified by one read: some milliseconds of the database."""
 _IDLE_S = 0.1
 _RETRY_S = 0.25
 
@@ -85,13 +85,13 @@ Check = Callable[[Access, Connection, Sequence[Any]], Sequence[Ending | None]]
 def _credentials(
     recheck: Callable[[Access, Connection, Sequence[callers.Caller]], callers.Endings],
 ) -> Check:
-    def check(door: Access, tx: Connection, batch: Sequence[Credential]) -> Sequence[Ending | None]:
-        return recheck(door, tx, [credential.caller for credential in batch])
+    def check(auth: Access, tx: Connection, batch: Sequence[Credential]) -> Sequence[Ending | None]:
+        return recheck(auth, tx, [credential.caller for credential in batch])
 
     return check
 
 
-def _accounts(_door: Access, tx: Connection, batch: Sequence[Hub]) -> Sequence[Ending | None]:
+def _accounts(_auth: Access, tx: Connection, batch: Sequence[Hub]) -> Sequence[Ending | None]:
     existing = store.existing(tx, [hub.account_id for hub in batch])
     return [None if hub.account_id in existing else AccountNotFound() for hub in batch]
 
@@ -134,7 +134,7 @@ class Rechecks:
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
-            endings = await loop.run_in_executor(self._thread, self._ask, check, batch)
+            endings = await loop.run_in_executor(self._thread, self._query, check, batch)
         except Exception as error:  # noqa: BLE001 - whatever it was, it is tried again
             meters.UNREACHABLE.labels("recheck").inc()
             log.warning("callers_not_rechecked", error=type(error).__name__, count=len(batch))
@@ -150,7 +150,7 @@ class Rechecks:
             for item in batch:
                 self._queues[check].add(item, began)
 
-    def _ask(self, check: Hashable, batch: Sequence[Verifiable]) -> Sequence[Ending | None]:
+    def _query(self, check: Hashable, batch: Sequence[Verifiable]) -> Sequence[Ending | None]:
         with self._deps.engine.connect() as connection:
             return CHECKS[check](self._deps.access, connection, batch)
 

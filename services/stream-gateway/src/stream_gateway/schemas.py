@@ -1,4 +1,4 @@
-"""Events as they go over the wire: encoded once, whoever and however many read them."""
+"""Events as they are sent: encoded once, whoever and however many read them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -66,7 +66,7 @@ def _shaped(event: Event) -> Mapping[str, Any]:
 
 
 def _fill(message: Message, values: Mapping[str, Any]) -> None:
-    """Take over what both sides know. One field that does not fit is left out: the event must not be lost for it."""
+    """Copy the fields that both sides have. One that does not fit is left out: the event must not be lost for it."""
     for field in message.DESCRIPTOR.fields:
         value = values.get(field.name)
         if value is None:
@@ -81,8 +81,8 @@ def _set(message: Message, field: FieldDescriptor, value: Any) -> None:
     if field.type == FieldDescriptor.TYPE_MESSAGE:
         inner = getattr(message, field.name)
         if field.is_repeated:
-            for one in value:
-                _fill(inner.add(), one)
+            for item in value:
+                _fill(inner.add(), item)
         else:
             inner.SetInParent()
             _fill(inner, value)

@@ -47,20 +47,20 @@ _KEYS = text("SELECT id, permissions FROM identity_api.usable_api_key WHERE id =
 )
 # For many what chassis.authentication reads for one.
 _USERS = text("""
-    SELECT asked.subject, asked.external_id, u.id AS user_id, u.deleted, o.id AS organization_id,
+    SELECT wanted.subject, wanted.external_id, u.id AS user_id, u.deleted, o.id AS organization_id,
            m.user_id IS NOT NULL AS decided, m.role, CAST('{}' AS text[]) AS entitlements
-    FROM unnest(CAST(:subjects AS text[]), CAST(:external_ids AS text[])) AS asked (subject, external_id)
-    LEFT JOIN identity_api.app_user u ON u.provider = :provider AND u.subject = asked.subject
+    FROM unnest(CAST(:subjects AS text[]), CAST(:external_ids AS text[])) AS wanted (subject, external_id)
+    LEFT JOIN identity_api.app_user u ON u.provider = :provider AND u.subject = wanted.subject
     LEFT JOIN identity_api.organization o
-           ON o.provider = :provider AND o.external_id = asked.external_id AND NOT o.disabled
+           ON o.provider = :provider AND o.external_id = wanted.external_id AND NOT o.disabled
     LEFT JOIN identity_api.membership m ON m.user_id = u.id AND m.organization_id = o.id
 """).bindparams(bindparam("subjects", type_=ARRAY(Text)), bindparam("external_ids", type_=ARRAY(Text)))
 _SERVICE_ACCOUNTS = text("""
-    SELECT asked.client_id, asked.organization_id AS named, a.scopes, o.id AS organization_id,
+    SELECT wanted.client_id, wanted.organization_id AS named, a.scopes, o.id AS organization_id,
            CAST('{}' AS text[]) AS entitlements
-    FROM unnest(CAST(:client_ids AS text[]), CAST(:organizations AS uuid[])) AS asked (client_id, organization_id)
-    JOIN identity_api.service_account a ON a.client_id = asked.client_id AND NOT a.disabled
-    LEFT JOIN identity_api.organization o ON o.id = asked.organization_id AND NOT o.disabled
+    FROM unnest(CAST(:client_ids AS text[]), CAST(:organizations AS uuid[])) AS wanted (client_id, organization_id)
+    JOIN identity_api.service_account a ON a.client_id = wanted.client_id AND NOT a.disabled
+    LEFT JOIN identity_api.organization o ON o.id = wanted.organization_id AND NOT o.disabled
 """).bindparams(bindparam("client_ids", type_=ARRAY(Text)), bindparam("organizations", type_=ARRAY(Uuid)))
 
 
@@ -109,10 +109,10 @@ def usable_keys(tx: Connection, ids: Sequence[UUID]) -> dict[UUID, frozenset[str
 
 
 def users(
-    tx: Connection, provider: str, asked: Iterable[tuple[str, str | None]]
+    tx: Connection, provider: str, named: Iterable[tuple[str, str | None]]
 ) -> dict[tuple[str, str | None], Row[Any]]:
-    """What is known of each user in the organization its token names, all in one read."""
-    distinct = list(set(asked))
+    """Each user in the organization that its token names, all in one read."""
+    distinct = list(set(named))
     values = {
         "provider": provider,
         "subjects": [subject for subject, _ in distinct],
@@ -122,10 +122,10 @@ def users(
 
 
 def service_accounts(
-    tx: Connection, asked: Iterable[tuple[str, UUID | None]]
+    tx: Connection, named: Iterable[tuple[str, UUID | None]]
 ) -> dict[tuple[str, UUID | None], Row[Any]]:
     """Those service accounts that still count, each with the organization it names, all in one read."""
-    distinct = list(set(asked))
+    distinct = list(set(named))
     values = {
         "client_ids": [client_id for client_id, _ in distinct],
         "organizations": [organization_id for _, organization_id in distinct],

@@ -25,7 +25,7 @@ class Streams:
         self._epoch = ""
 
     def check_room(self) -> None:
-        """Refuse before anything is asked of the database."""
+        """Refuse before anything is read from the database."""
         if self.draining:
             raise Draining
         self._quota.check_process()

@@ -1,4 +1,4 @@
-"""Subscribing: who it is, whether it may, and where the stream begins. Runs in a thread, as it asks the database."""
+"""Subscribing: who it is, whether it may, and where the stream begins. Runs in a thread, as it queries the database."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ class Deps:
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked. What is wrong with it is kept and not raised: a stranger must not learn it first."""
+    """A request as received. Its fault is kept and not raised: a stranger must not learn it first."""
 
     account_id: UUID | None
     types: frozenset[int] = frozenset()

@@ -10,7 +10,7 @@ from paper_broker.model.refusals import InsufficientBuyingPower, InsufficientQua
 
 
 def quantity(request: NewOrder, quote: Quote) -> Decimal:
-    """The quantity asked for, or what the notional buys at the quote."""
+    """The requested quantity, or what the notional buys at the quote."""
     if request.notional is None:
         return request.qty or ZERO
     qty = (request.notional / matching.touch(request.side, quote)).quantize(PLACES, ROUND_DOWN)
@@ -46,7 +46,7 @@ def unit_hold_without(account: Account, old: Order, request: NewOrder, qty: Deci
 
 
 def replacement(old: Order, change: Change) -> NewOrder:
-    """The order that a change asks for in the place of the old one."""
+    """The order that a change puts in the place of the old one."""
     return NewOrder(
         symbol=old.symbol,
         side=old.side,

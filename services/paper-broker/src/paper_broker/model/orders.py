@@ -1,6 +1,6 @@
-"""Orders, what may be asked of them, and what is told about them."""
+"""Orders, the requests that create and change them, and the events that report what became of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
 from enum import StrEnum
@@ -50,6 +50,7 @@ class Status(StrEnum):
 
 
 CLOSED = frozenset({Status.FILLED, Status.CANCELED, Status.EXPIRED, Status.REJECTED, Status.REPLACED})
+REPLACEABLE = frozenset({Status.NEW, Status.PARTIALLY_FILLED})
 
 
 class EventKind(StrEnum):
@@ -70,7 +71,7 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewOrder:
-    """An order as asked for. Either `qty` or, for market orders, `notional` is given."""
+    """An order as requested. Either `qty` or, for market orders, `notional` is given."""
 
     symbol: str
     side: Side
@@ -86,7 +87,7 @@ class NewOrder:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A replacement as asked for; what is None stays as it was."""
+    """A replacement as requested; what is None stays as it was."""
 
     client_order_id: str | None = None
     qty: Decimal | None = None
@@ -147,6 +148,9 @@ class Order:
     def working(self) -> Status:
         """The status of this order when nothing about it is pending."""
         return Status.PARTIALLY_FILLED if self.filled_qty else Status.NEW
+
+    def with_status(self, status: Status, now: datetime) -> "Order":
+        return replace(self, status=status, updated_at=now)
 
 
 @dataclass(frozen=True, slots=True)

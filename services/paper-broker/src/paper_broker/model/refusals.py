@@ -1,4 +1,4 @@
-"""Why the broker says no. The words are Alpaca's, because callers look at them."""
+"""Why the broker refuses. The messages are Alpaca's, because callers match on them."""
 
 from decimal import Decimal
 

@@ -1,4 +1,4 @@
-"""Everything the exchange remembers, its indexes, and what changed since the last look."""
+"""Everything the exchange remembers, its indexes, and the changes since the last `drain`."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from paper_broker.model.accounts import Account, Position
 from paper_broker.model.matching import is_scripted
-from paper_broker.model.orders import Event, Order
+from paper_broker.model.orders import Event, EventKind, Order
 from paper_broker.model.prices import Quote
 
 
@@ -27,7 +27,7 @@ class Changes:
 
 
 class State:
-    """Orders by every way they are asked for. `put` is the only way an order changes, so holds cannot drift."""
+    """Orders, indexed by every key they are read by. `put` is the only way an order changes, so holds cannot drift."""
 
     def __init__(self, cash: Decimal) -> None:
         self.cash = cash
@@ -43,7 +43,7 @@ class State:
         self._open: dict[str, dict[str, None]] = {}
 
     def account(self, account_id: str) -> Account:
-        """The account of a key pair; it exists from the first time it is asked for."""
+        """The account of a key pair; it exists from its first use."""
         account = self.accounts.get(account_id)
         if account is None:
             account = self.accounts[account_id] = Account(account_id, self.cash)
@@ -73,6 +73,23 @@ class State:
         else:
             self._open.get(order.account_id, {}).pop(order.id, None)
             resting.pop(order.id, None)
+
+    def record(
+        self,
+        kind: EventKind,
+        order: Order,
+        now: datetime,
+        execution_id: str | None = None,
+        qty: Decimal | None = None,
+        price: Decimal | None = None,
+        position_qty: Decimal | None = None,
+    ) -> Order:
+        """Put the order and append the event of its change; nearly every change has one."""
+        self.put(order)
+        self.events += 1
+        event = Event(self.events, kind, now, order, execution_id, qty, price, position_qty)
+        self.changes.events.append(event)
+        return order
 
     def put_quote(self, quote: Quote) -> None:
         self.quotes[quote.symbol] = quote

@@ -1,4 +1,4 @@
-"""What a gRPC call is before anybody knows what it asks: an address, and a message that has to come in time.
+"""A gRPC call before its request is read: an address, and a message that has to arrive in time.
 
 Methods here are declared as streams of requests, although clients send one: gRPC would otherwise wait for the message,
 for ever, before it hands the call over, and a call that nobody has been handed cannot be counted.

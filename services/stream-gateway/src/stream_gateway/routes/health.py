@@ -50,5 +50,5 @@ async def _request(context: Context) -> health_pb2.HealthCheckRequest:
 
 
 async def _refuse(context: Context, problem: problems.Problem) -> None:
-    said = refusal(problem)
-    await context.abort(said.rpc_code, said.detail)
+    refused = refusal(problem)
+    await context.abort(refused.rpc_code, refused.detail)

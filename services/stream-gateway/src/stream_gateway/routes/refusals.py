@@ -1,4 +1,4 @@
-"""Every reason for a stream to end or not to begin, as each transport says it: one table."""
+"""Every reason for a stream to end or not to begin, as each transport reports it: one table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ CODES: Mapping[int, grpc.StatusCode] = {
     500: Code.INTERNAL,
     503: Code.UNAVAILABLE,
 }
-# The third is the `code` of a problem: the same word as wherever else over HTTP.
+# The third is the `code` of a problem: the same as at every other endpoint.
 STATUSES: Mapping[type[model.Ending], tuple[grpc.StatusCode, int, str]] = {
     model.BadAccountId: (Code.INVALID_ARGUMENT, 400, "bad_id"),
     model.BadSubscription: (Code.INVALID_ARGUMENT, 400, "bad_subscription"),
@@ -52,13 +52,13 @@ class Refusal:
     code: str
     """Of a problem."""
     reason: str
-    """The word for it in the metrics, and in the `end` of Server-Sent Events."""
+    """Its label in the metrics, and in the `end` of Server-Sent Events."""
     detail: str
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def refusal(error: Exception) -> Refusal:
-    """How to say it. What nobody expected is logged here, and told to nobody."""
+    """How to report the error. An unexpected one is logged here and its cause is not disclosed."""
     if isinstance(error, model.Ending):
         rpc_code, status, code = STATUSES[type(error)]
         reason = problems.code_of(type(error))

@@ -30,7 +30,7 @@ _KNOWN = frozenset(TYPES.values())
 
 
 def handlers(gateway: Gateway) -> grpc.GenericRpcHandler:
-    """Bytes in, bytes out: an event is encoded before it is known who reads it."""
+    """Bytes in, bytes out: an event is encoded once, before it is known who reads it."""
 
     async def subscribe_events(_messages: object, context: Context) -> None:
         async def read() -> Request:
@@ -38,7 +38,7 @@ def handlers(gateway: Gateway) -> grpc.GenericRpcHandler:
 
         try:
             stream = await gateway.subscribe(_presented(context, gateway), read, TRANSPORT)
-        except Exception as error:  # noqa: BLE001 - one place says every refusal
+        except Exception as error:  # noqa: BLE001 - one place reports every refusal
             await _end(context, error)
         try:
             ending = await gateway.run(
@@ -53,25 +53,25 @@ def handlers(gateway: Gateway) -> grpc.GenericRpcHandler:
 
 
 async def _end(context: Context, error: Exception) -> NoReturn:
-    said = refusal(error)
-    gateways.count_ending(TRANSPORT, said.reason)
+    refused = refusal(error)
+    gateways.count_ending(TRANSPORT, refused.reason)
     try:
-        await context.abort(said.rpc_code, said.detail)
+        await context.abort(refused.rpc_code, refused.detail)
     except _BROKEN:
-        raise asyncio.CancelledError from None  # gone in the same moment: nobody is left to be told
+        raise asyncio.CancelledError from None  # the subscriber has gone in the same moment
 
 
 def _request(data: bytes) -> Request:
     try:
-        asked = trading_pb2.SubscribeEventsRequest.FromString(data)
+        request = trading_pb2.SubscribeEventsRequest.FromString(data)
     except DecodeError:
         raise problems.Problem(400, detail="The request is not a SubscribeEventsRequest.") from None
-    types = frozenset(asked.subscriptions)
+    types = frozenset(request.subscriptions)
     return Request(
-        UUID(asked.trading_account_id) if is_account_id(asked.trading_account_id) else None,
+        UUID(request.trading_account_id) if is_account_id(request.trading_account_id) else None,
         types,
-        asked.resume_after_sequence if asked.HasField("resume_after_sequence") else None,
-        asked.resume_epoch or None,
+        request.resume_after_sequence if request.HasField("resume_after_sequence") else None,
+        request.resume_epoch or None,
         None if types and types <= _KNOWN else BadSubscription(),
     )
 

@@ -88,9 +88,9 @@ def _add_pages(app: web.Application, gateway: Gateway) -> None:
 async def _ended(
     request: web.Request, response: web.StreamResponse, ending: Ending, patience_s: float
 ) -> web.StreamResponse:
-    """Say why, and close. Whoever is stuck is cut instead, and learns it by coming back."""
-    said = refusal(ending)
-    gateways.count_ending(TRANSPORT, said.reason)
+    """Send the reason, and close. A subscriber that is stuck is cut instead, and learns it when it resumes."""
+    refused = refusal(ending)
+    gateways.count_ending(TRANSPORT, refused.reason)
     if request.transport is None:
         return response
     if isinstance(ending, Stuck):
@@ -99,7 +99,8 @@ async def _ended(
     # Closing waits until everything was read, and for somebody who does not read that would be for ever.
     asyncio.get_running_loop().call_later(patience_s, request.transport.abort)
     response.force_close()
-    await response.write(f"event: end\ndata: {json.dumps({'code': said.reason, 'detail': said.detail})}\n\n".encode())
+    data = json.dumps({"code": refused.reason, "detail": refused.detail})
+    await response.write(f"event: end\ndata: {data}\n\n".encode())
     return response
 
 
@@ -138,8 +139,8 @@ def _position(request: web.Request) -> tuple[int | None, str | None]:
     if last := request.headers.get("Last-Event-ID"):
         text, _, epoch = last.partition("@")
         return _sequence(text), epoch or None
-    asked = request.query.get("resume_after_sequence")
-    return None if asked is None else _sequence(asked), request.query.get("resume_epoch") or None
+    sequence = request.query.get("resume_after_sequence")
+    return None if sequence is None else _sequence(sequence), request.query.get("resume_epoch") or None
 
 
 def _sequence(text: str) -> int:
@@ -169,11 +170,11 @@ async def _answering_errors(
         raise  # the subscriber has gone: there is nobody to answer
     except web.HTTPException as error:
         allowed = {name: value for name, value in error.headers.items() if name == "Allow"}
-        said = refusal(problems.Problem(error.status, detail=error.reason, headers=allowed))
-    except Exception as error:  # noqa: BLE001 - one place says every refusal
-        said = refusal(error)
-        gateways.count_ending(TRANSPORT, said.reason)
-    return _problem(request, said)
+        refused = refusal(problems.Problem(error.status, detail=error.reason, headers=allowed))
+    except Exception as error:  # noqa: BLE001 - one place reports every refusal
+        refused = refusal(error)
+        gateways.count_ending(TRANSPORT, refused.reason)
+    return _problem(request, refused)
 
 
 def _refuse_query_of_pages(request: web.Request) -> None:
@@ -183,12 +184,12 @@ def _refuse_query_of_pages(request: web.Request) -> None:
         raise problems.Problem(400, "unknown_query", "This endpoint takes no query parameters.")
 
 
-def _problem(request: web.Request, said: Refusal) -> web.Response:
-    problem = problems.Problem(said.status, said.code, said.detail, headers=said.headers)
+def _problem(request: web.Request, refused: Refusal) -> web.Response:
+    problem = problems.Problem(refused.status, refused.code, refused.detail, headers=refused.headers)
     match = problems.RouteMatch("stream-gateway", PATH, request.path)
     answer = problems.render(problem, match, request["trace"].request_id)
     response = web.Response(status=answer.status, headers=answer.headers, body=answer.body)
-    if said.status == 429:  # whoever has too much must not hold a connection besides
+    if refused.status == 429:  # whoever has too much must not hold a connection besides
         response.force_close()
     return response
 

@@ -1,15 +1,12 @@
-"""Clients that are not ours: browsers and curl by Server-Sent Events, and buf, which knows nothing but the schema."""
+"""The same events for browsers and curl, as Server-Sent Events, and the document that describes them."""
 
 import json
 import re
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 from uuid import UUID, uuid4
 
 import jsonschema_rs
@@ -23,12 +20,12 @@ from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.waiting import eventually
 from trading_proto import trading_pb2
 
-from .conftest import Gateway, StartGateway, Writer, connected, key, run, subscribe
+from .gateway_process import Gateway, StartGateway
+from .log_writer import Writer
 from .sse_client import events, opened
+from .subscribers import connected, key, run, subscribe
 
 ROUTE = "/v1/accounts/{account_id}/events"
-BUF = Path(sys.executable).with_name("buf")
-PROTO = Path(__file__).parents[3] / "proto"
 CONTRACT = Path(__file__).parents[3] / "docs" / "contract.md"
 
 
@@ -45,9 +42,9 @@ def test_the_events_are_the_very_same(gateway: Gateway, acme: Organization, acco
 
     assert answer.headers["Content-Type"] == "text/event-stream" and answer.headers["X-Request-Id"]
     epoch = json.loads(word["data"])["epoch"]
-    assert [one["id"] for one in (first, second, word)] == [f"1@{epoch}", f"2@{epoch}", f"2@{epoch}"]
-    assert [one["event"] for one in (first, word)] == ["EVENT_TYPE_BROKER_ORDER", "replay_complete"]
-    parsed = [json_format.Parse(one["data"], trading_pb2.TradingEvent()) for one in (first, second)]
+    assert [event["id"] for event in (first, second, word)] == [f"1@{epoch}", f"2@{epoch}", f"2@{epoch}"]
+    assert [event["event"] for event in (first, word)] == ["EVENT_TYPE_BROKER_ORDER", "replay_complete"]
+    parsed = [json_format.Parse(event["data"], trading_pb2.TradingEvent()) for event in (first, second)]
     assert parsed == run(scenario())
     assert json.loads(first["data"])["broker_order"]["limit_price"] == "187.50"
 
@@ -62,7 +59,7 @@ def test_last_event_id_resumes_and_goes_on_live(
         missed = [next(reading)["id"].partition("@")[0] for _ in range(10)]
         assert next(reading)["event"] == "replay_complete"
         writer.append(account_id, 2)
-        new = (one["id"].partition("@")[0] for one in reading if one["event"] != "heartbeat")
+        new = (event["id"].partition("@")[0] for event in reading if event["event"] != "heartbeat")
         live = [next(new), next(new)]
 
     assert missed == [str(number) for number in range(291, 301)]
@@ -122,7 +119,7 @@ def test_a_refusal_has_the_same_code_as_at_every_other_endpoint(
     assert code(acme.api_keys["live"], account_id) == (403, "forbidden")
     assert code(acme.api_keys["paper"], uuid4()) == (404, "not_found")
     table = set(re.findall(r"`(\w+)`", CONTRACT.read_text()))
-    assert {word for _, _, word in STATUSES.values()} - table == {"stuck"}, "whoever is stuck is cut and told nothing"
+    assert {word for _, _, word in STATUSES.values()} - table == {"stuck"}, "whoever is stuck is cut without a reason"
 
 
 def test_other_paths_and_methods_are_problems_too(gateway: Gateway, acme: Organization, account_id: UUID) -> None:
@@ -138,7 +135,7 @@ def test_other_paths_and_methods_are_problems_too(gateway: Gateway, acme: Organi
     assert answers[2].json()["code"] == "not_found"
 
 
-def test_a_disabled_key_is_told_why_its_stream_ends(
+def test_a_disabled_key_receives_the_reason_why_its_stream_ends(
     gateway: Gateway, identity: IdentityFixtures, acme: Organization, account_id: UUID, writer: Writer
 ) -> None:
     doomed = identity.key(acme.id, "paper")
@@ -170,7 +167,7 @@ def test_whoever_leaves_or_does_not_read_is_let_go(
 def test_whoever_is_revoked_and_does_not_read_is_let_go_too(
     start_gateway: StartGateway, identity: IdentityFixtures, acme: Organization, account_id: UUID, writer: Writer
 ) -> None:
-    """It is told why, but nobody waits for ever until it has read that."""
+    """It is sent the reason, but nobody waits for ever until it has read that."""
     gateway = start_gateway(STUCK_SECONDS="4", RECHECK_SECONDS="0.2")
     doomed = identity.key(acme.id, "paper")
 
@@ -199,7 +196,7 @@ def append_more_than_fits(writer: Writer, account_id: UUID) -> None:
 
 
 def connections(gateway: Gateway) -> list[str]:
-    """The connections to the port of the events that the gateway keeps open, as the kernel tells it."""
+    """The connections to the port of the events that the gateway keeps open, as the kernel lists them."""
     port, established = f":{int(gateway.environment['EVENTS_PORT']):04X}", "01"
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return [row[2] for row in rows if row[1].endswith(port) and row[3] == established]
@@ -208,7 +205,7 @@ def connections(gateway: Gateway) -> list[str]:
 def test_the_document_describes_what_really_comes(
     gateway: Gateway, identity: IdentityFixtures, acme: Organization, account_id: UUID, writer: Writer
 ) -> None:
-    """Every type with a payload, the words about the stream, and its end; no field that the document does not know."""
+    """Every type with a payload, the messages about the stream, and its end; no field that the document lacks."""
     doomed = identity.key(acme.id, "paper")
     for kind in ("BROKER_ORDER", "BROKER_TRADE", "BROKER_POSITION", "CONTROL", "ACCOUNT"):
         writer.append(account_id, kind=kind, traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
@@ -245,7 +242,7 @@ def test_the_document_lists_every_refusal_and_every_parameter(
     gateway: Gateway, acme: Organization, account_id: UUID
 ) -> None:
     operation = requests.get(f"{gateway.events_url}/openapi.json", timeout=5).json()["paths"][ROUTE]["get"]
-    named = {one["name"]: one for one in operation["parameters"]}
+    named = {parameter["name"]: parameter for parameter in operation["parameters"]}
     every_type = ",".join(named["subscriptions"]["schema"]["items"]["enum"])
     query = f"?subscriptions={every_type}&resume_after_sequence=0"
 
@@ -256,51 +253,3 @@ def test_the_document_lists_every_refusal_and_every_parameter(
     assert set(operation["responses"]) == {"200", "400", "401", "403", "404", "429", "503"}
     refused = requests.get(gateway.events_url + ROUTE.format(account_id=account_id), timeout=5)
     assert set(refused.json()) == {"type", "title", "status", "detail", "instance", "code", "request_id"}
-
-
-@contextmanager
-def buf_curl(gateway: Gateway, api_key: str, request: dict[str, Any]) -> Iterator[Iterator[dict[str, Any]]]:
-    command = [BUF, "curl", "--schema", PROTO, "--protocol", "grpc", "--http2-prior-knowledge", "--emit-defaults"]
-    address = f"http://{gateway.target}/trading.TradingService/SubscribeEvents"
-    process = subprocess.Popen(
-        [*command, "-H", f"x-api-key: {api_key}", "-d", json.dumps(request), address],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout
-        yield _documents(process.stdout)
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-
-
-def _documents(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
-    text = ""
-    for line in lines:
-        text += line
-        try:
-            yield json.loads(text)
-            text = ""
-        except ValueError:
-            continue
-
-
-def test_buf_curl_subscribes_and_resumes(
-    gateway: Gateway, acme: Organization, account_id: UUID, writer: Writer
-) -> None:
-    writer.append(account_id, 3)
-    request = {"tradingAccountId": str(account_id), "subscriptions": ["EVENT_TYPE_BROKER_ORDER"]}
-
-    with buf_curl(gateway, acme.api_keys["paper"], request | {"resumeAfterSequence": "1"}) as events:
-        second, third, word = (next(events) for _ in range(3))
-        writer.append(account_id)
-        fourth = next(event for event in events if event["type"] != "EVENT_TYPE_UNSPECIFIED")
-    writer.append(account_id, 2)
-    with buf_curl(gateway, acme.api_keys["paper"], request | {"resumeAfterSequence": fourth["sequence"]}) as events:
-        resumed = [next(events)["sequence"] for _ in range(2)]
-
-    assert [second["sequence"], third["sequence"], fourth["sequence"]] == ["2", "3", "4"]
-    assert "replayComplete" in word and second["brokerOrder"]["limitPrice"] == "187.50"
-    assert resumed == ["5", "6"]
