@@ -154,7 +154,7 @@ def sides(
 ) -> Callable[[], tuple[Side, Side]]:
     """Makes the two ways into one app, with equal accounts."""
     organization: Organization = identity.organization(entitlements=("trading_live",))
-    flask_only = Bridge(plain_app.wsgi_app, place_of=plain_app.extensions["place_of"])
+    flask_only = Bridge(plain_app.wsgi_app, match_route=plain_app.extensions["match_route"])
     fast, ordinary = (front.start(threads=8) for front in (SubmitFastPath(plain_app), flask_only))
 
     def make() -> tuple[Side, Side]:
