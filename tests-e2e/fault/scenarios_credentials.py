@@ -46,20 +46,19 @@ def _wait_until_active(trial: Trial, credential_id: str, version: int) -> None:
     trial.wait(active, f"the credential is active at version {version}")
 
 
+def _reads(trial: Trial, key_id: str, path: str) -> int:
+    """How often this path was read at the broker under this key."""
+    is_there, requests = path_is(path), list(trial.proxy.requests)
+    return sum(request.method == "GET" and request.key_id == key_id and is_there(request) for request in requests)
+
+
 def _queries(trial: Trial, key_id: str) -> int:
-    is_find = path_is("/v2/orders:by_client_order_id")
-    return sum(request.key_id == key_id and is_find(request) for request in list(trial.proxy.requests))
+    return _reads(trial, key_id, "/v2/orders:by_client_order_id")
 
 
 def _wait_until_listed(trial: Trial, key_id: str) -> None:
     """The reconciler remembers a key pair for a moment: from now on it lists orders under this one alone."""
-    is_list = path_is("/v2/orders")
-
-    def listed() -> bool:
-        reads = [request for request in list(trial.proxy.requests) if request.method == "GET"]
-        return any(request.key_id == key_id and is_list(request) for request in reads)
-
-    trial.wait(listed, f"orders are listed under {key_id}")
+    trial.wait(lambda: _reads(trial, key_id, "/v2/orders"), f"orders are listed under {key_id}")
 
 
 @scenario()
