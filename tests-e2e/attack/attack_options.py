@@ -59,12 +59,16 @@ def arguments() -> tuple[argparse.Namespace, Size]:
     for name in ("cells", "requests", "examples", "tokens", "streams", "samples"):
         parser.add_argument(f"--{name}", type=int, default=None)
     parser.add_argument("--findings", type=Path, default=None, help="write what was found into this JSON file, too")
-    parser.add_argument("--report", type=Path, default=None, help="put the report into this Markdown file")
+    parser.add_argument(
+        "--report", type=Path, default=None, help="replace the sections of the parts that ran in this Markdown file"
+    )
     parser.add_argument("--keep", action="store_true", help="leave the platform's home with its logs behind")
     given = parser.parse_args()
     given.seed = random.SystemRandom().randrange(1, 1_000_000) if given.seed is None else given.seed
     if given.case is not None and len(given.part or ()) != 1:
         parser.error("--case needs exactly one --part")
+    if given.case is not None and given.report:
+        parser.error("--report is of whole parts: leave --case out")
     chosen = {
         name: getattr(given, name) for name in Size.__dataclass_fields__ if getattr(given, name, None) is not None
     }

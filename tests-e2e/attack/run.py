@@ -13,10 +13,11 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 import attack_fairness
@@ -30,7 +31,7 @@ from attack_findings import Findings
 from attack_options import PARTS, Size, arguments, command, expected_s
 from attack_platform import SELDOM, UNLIMITED, Platform, platform
 from attack_progress import Progress, duration, say
-from attack_report import paste, report, summary
+from attack_report import paste, section, summary
 from attack_tenants import Builder
 
 AS_SHIPPED = ("streams", "fairness")
@@ -71,7 +72,8 @@ class Run:
     progress: Progress
     findings: Findings
     began: float = field(default_factory=time.monotonic)
-    ended: list[str] = field(default_factory=list)
+    sections: dict[str, str] = field(default_factory=dict)
+    """Of the report, by part."""
 
     def attack(self, parts: list[str], settings: dict[str, str]) -> None:
         """Parts that share a platform. One that breaks has not passed, and the others still run."""
@@ -84,13 +86,14 @@ class Run:
             except Exception:  # noqa: BLE001
                 for part in parts:
                     self._broke(part)
+                    self._report(part, {}, 0.0)
                 return
             say(f"  the platform is up in {on.home}")
             for part in parts:
                 self._play(part, on, builder)
 
     def _play(self, part: str, on: Platform, builder: Builder) -> None:
-        started = time.monotonic()
+        started, before = time.monotonic(), set(self.findings.counts)
         self.progress.begin(part)
         try:
             ATTACKS[part](on, builder, self.size, self.given.seed, self.findings, self.progress)
@@ -98,23 +101,25 @@ class Run:
             self._broke(part)
         seconds = time.monotonic() - started
         found = sum(finding.part == part for finding in self.findings.found)
-        self.findings.note(f"seconds of {part}", round(seconds, 1))
         say(f"  {part}: {found or 'no'} finding{'' if found == 1 else 's'} after {seconds:.0f} s")
-        self.ended.append(part)
-        self._save()
+        counts = {name: value for name, value in self.findings.counts.items() if name not in before}
+        self._report(part, counts, seconds)
 
     def _broke(self, part: str) -> None:
         self.findings.add(part, BROKE, None, traceback.format_exc()[-400:])
         say(traceback.format_exc())
+
+    def _report(self, part: str, counts: Mapping[str, Any], seconds: float) -> None:
+        self.sections[part] = section(self.findings, part, counts, command(self.given, self.size), seconds)
         self._save()
 
     def _save(self) -> None:
         """What there is so far."""
-        given, seconds = self.given, time.monotonic() - self.began
+        given = self.given
         if given.findings:
             given.findings.write_text(json.dumps([vars(finding) for finding in self.findings.found], indent=2))
         if given.report:
-            paste(given.report, report(self.findings, command(given, self.size), self.ended, seconds))
+            paste(given.report, self.sections)
 
     def conclude(self) -> int:
         self._save()

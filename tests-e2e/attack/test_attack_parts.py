@@ -54,6 +54,31 @@ def test_a_case_that_passes_is_none(runner: ModuleType, tmp_path: Path):
     assert run.conclude() == 0
 
 
+def test_a_report_keeps_the_sections_of_parts_that_did_not_run(runner: ModuleType, tmp_path: Path):
+    document = tmp_path / "security.md"
+    document.write_text("head\n<!-- report -->\n\n### fuzz, 2026-01-01\n\nold fuzz\n\n<!-- /report -->\nfoot\n")
+    tokens, matrix = running(runner, tmp_path, report=document), running(runner, tmp_path, report=document)
+
+    tokens._report("tokens", {"forged tokens": 100_000}, 9.0)
+    matrix._report("matrix", {}, 1.0)
+
+    written = document.read_text()
+    headings = [line.split(",")[0] for line in written.splitlines() if line.startswith("###")]
+    assert headings == ["### matrix", "### fuzz", "### tokens"]
+    assert "old fuzz" in written and "| forged tokens | 100 000 |" in written and written.endswith("foot\n")
+
+
+def test_a_part_that_breaks_has_a_finding_in_its_section(runner: ModuleType, tmp_path: Path):
+    document = tmp_path / "security.md"
+    document.write_text("<!-- report -->\n<!-- /report -->\n")
+    run = running(runner, tmp_path, report=document)
+
+    run._broke("tokens")
+    run._report("tokens", {}, 0.0)
+
+    assert "| verdict | 1 findings |" in document.read_text()
+
+
 def test_what_only_a_whole_part_shows_is_repeated_without_a_case():
     findings = Findings()
     findings.add("matrix", "a refused request changed something", None, "victim")
