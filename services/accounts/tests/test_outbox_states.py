@@ -14,22 +14,24 @@ from chassis.feed import Feed, FeedEvent
 from chassis.outbox import Outbox
 from chassis.outbox.relay import PRUNE_BATCH, Relay
 from chassis.queues import Publisher
-from tip_testing.outbox import age_claims, append, every_event, make_due, rows, statuses
+from tip_testing.outbox import age_claims, append, empty, every_event, make_due, rows, statuses
 from tip_testing.platform_plugin import Platform
 
 LIMIT = 4
 
 
 @pytest.fixture
-def outbox(fresh_platform: Platform) -> Iterator[Outbox]:
-    engine = db.engine(fresh_platform.database_url("accounts"), pool_size=4, name="tests")
+def outbox(platform: Platform) -> Iterator[Outbox]:
+    with platform.admin() as admin:
+        empty(admin, "accounts")
+    engine = db.engine(platform.database_url("accounts"), pool_size=4, name="tests")
     yield Outbox(engine, "accounts", attempt_limit=LIMIT)
     engine.dispose()
 
 
 @pytest.fixture
-def publisher(fresh_platform: Platform) -> Iterator[Publisher]:
-    publisher = Publisher(fresh_platform.redis_url)
+def publisher(platform: Platform) -> Iterator[Publisher]:
+    publisher = Publisher(platform.redis_url)
     yield publisher
     publisher.close()
 
@@ -142,16 +144,16 @@ def test_a_worker_that_comes_late_settles_nothing(outbox: Outbox) -> None:
 
 
 def test_all_events_reach_the_queues_they_are_routed_to_and_the_feed_in_order(
-    outbox: Outbox, publisher: Publisher, fresh_platform: Platform
+    outbox: Outbox, publisher: Publisher, platform: Platform
 ) -> None:
     queues = tuple(f"tip.test.{uuid4().hex}" for _ in range(3))
     ids = append(outbox, *model.EVENT_TYPES)
 
     Relay(outbox, publisher, every_event(*queues)).drain_once()
 
-    with redis.Redis.from_url(fresh_platform.redis_url) as server:
+    with redis.Redis.from_url(platform.redis_url) as server:
         assert [server.llen(queue) for queue in queues] == [1, 1, 1]
-    consumer = db.engine(fresh_platform.database_url("intents"), pool_size=1, name="tests")
+    consumer = db.engine(platform.database_url("intents"), pool_size=1, name="tests")
     with consumer.connect() as tx:
         received = tx.execute(text("SELECT position, event_type FROM accounts_api.feed ORDER BY position")).all()
     consumer.dispose()
@@ -160,14 +162,14 @@ def test_all_events_reach_the_queues_they_are_routed_to_and_the_feed_in_order(
 
 
 def test_a_consumer_reads_every_event_once_although_every_message_was_lost(
-    outbox: Outbox, publisher: Publisher, fresh_platform: Platform
+    outbox: Outbox, publisher: Publisher, platform: Platform
 ) -> None:
     received: list[str] = []
 
     def note(_tx: object, event: FeedEvent) -> None:
         received.append(event.event_type)
 
-    consumer = db.engine(fresh_platform.database_url("intents"), pool_size=1, name="tests")
+    consumer = db.engine(platform.database_url("intents"), pool_size=1, name="tests")
     feed = Feed(consumer, "intents", "accounts")
     for event_type in model.EVENT_TYPES:
         append(outbox, event_type)

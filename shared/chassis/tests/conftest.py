@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 from chassis import db
 from chassis.outbox import Outbox
 from chassis.queues import Publisher
+from tip_testing.outbox import empty
 from tip_testing.platform_plugin import Platform
 from tip_testing.servers_plugin import ValkeyServer
 
@@ -17,8 +18,10 @@ ATTEMPT_LIMIT = 3
 
 
 @pytest.fixture
-def engine(fresh_platform: Platform) -> Iterator[Engine]:
-    engine = db.engine(fresh_platform.database_url(SCHEMA), pool_size=8, name="tests")
+def engine(platform: Platform) -> Iterator[Engine]:
+    with platform.admin() as admin:
+        empty(admin, SCHEMA)
+    engine = db.engine(platform.database_url(SCHEMA), pool_size=8, name="tests")
     yield engine
     engine.dispose()
 

@@ -19,10 +19,10 @@ from tip_testing.servers_plugin import ValkeyServer
 
 
 @pytest.fixture
-def consumer(fresh_platform: Platform, engine: Engine) -> Feed:
+def consumer(platform: Platform, engine: Engine) -> Feed:
     """A consumer with its own tables; any schema will do, so it borrows the one under test."""
-    with fresh_platform.admin() as admin:
-        admin.execute(text("CREATE SCHEMA consumer"))
+    with platform.admin() as admin:
+        admin.execute(text("DROP SCHEMA IF EXISTS consumer CASCADE; CREATE SCHEMA consumer"))
         admin.execute(text(feed.create_v1("consumer")))
         admin.execute(text("CREATE TABLE consumer.applied (event_id uuid)"))
         admin.execute(text("GRANT USAGE ON SCHEMA consumer TO tip_identity"))
@@ -95,11 +95,11 @@ def test_a_consumer_far_behind_stops_when_requested_and_goes_on_where_it_stopped
 
 
 def test_two_consumers_of_one_service_do_not_repeat_each_other(
-    outbox: Outbox, consumer: Feed, fresh_platform: Platform
+    outbox: Outbox, consumer: Feed, platform: Platform
 ) -> None:
     append(outbox, *["a.created"] * 300)
     settle_all(outbox)
-    other = db.engine(fresh_platform.database_url("identity"), pool_size=2, name="other")
+    other = db.engine(platform.database_url("identity"), pool_size=2, name="other")
     threads = [
         threading.Thread(target=Feed(engine, "consumer", "identity").drain, args=(note,))
         for engine in (outbox.engine, other)

@@ -23,7 +23,7 @@ Start = Callable[..., Running]
 
 
 @pytest.fixture
-def start(fresh_platform: Platform, valkey_server: ValkeyServer) -> Iterator[Start]:
+def start(platform: Platform, valkey_server: ValkeyServer) -> Iterator[Start]:
     """Starts relay processes; `crash_at` names the step at which one kills itself, `stop_at` where one freezes."""
     queue = f"tip.test.{uuid4().hex}"
     with ExitStack() as started:
@@ -32,7 +32,7 @@ def start(fresh_platform: Platform, valkey_server: ValkeyServer) -> Iterator[Sta
             crash_at: str = "", stop_at: str = "", attempt_limit: int = 3, queues: str = valkey_server.url
         ) -> Running:
             script = str(Path(__file__).with_name("relay_process.py"))
-            arguments = [fresh_platform.database_url("identity"), queues, queue, str(attempt_limit)]
+            arguments = [platform.database_url("identity"), queues, queue, str(attempt_limit)]
             environment = {"TIP_CRASH_AT": crash_at, "TIP_STOP_AT": stop_at}
             return started.enter_context(running(script, *arguments, environment=environment))
 

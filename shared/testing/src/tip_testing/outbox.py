@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from chassis.outbox import Claim, Event, Outbox
 from chassis.outbox.relay import Routes
@@ -38,6 +38,13 @@ def consuming(prepared: Prepared, queue: str, queue_url: str) -> Iterator[None]:
         publisher.publish(queue, {})
         publisher.close()
         thread.join()
+
+
+def empty(admin: Connection, schema: str) -> None:
+    """The outbox as its migration made it: far quicker than a database of its own for every test."""
+    emptied = ", ".join(f"{schema}.{name}" for name in ("outbox", "outbox_completed", "outbox_backlog"))
+    admin.execute(text(f"TRUNCATE {emptied} RESTART IDENTITY"))
+    admin.execute(text(f"UPDATE {schema}.outbox_head SET last_position = 0, counted_below = 0"))
 
 
 def append(outbox: Outbox, *event_types: str, key: str | None = None) -> list[int]:
