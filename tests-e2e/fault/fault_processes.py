@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
@@ -10,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tip_local.processes import with_parent_death_signal
+from tip_testing import processes
+from tip_testing.forked import can_fork
 
 
 @dataclass
@@ -17,23 +18,22 @@ class Child:
     """One process, and how to start it again."""
 
     kind: str
-    command: list[str]
+    arguments: list[str]
+    """Of Python."""
     environment: dict[str, str]
     log: Path
-    process: subprocess.Popen[bytes] | None = None
+    process: processes.Running | None = None
     doomed: bool = False
     """Whether it will kill itself at a named step."""
 
     def start(self, **more: str) -> None:
         """Call it from the main thread: the process dies with the thread that started it."""
         self.doomed = "TIP_CRASH_AT" in more
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                with_parent_death_signal(self.command, signal.SIGKILL),
-                env={**os.environ, **self.environment, **more},
-                stdout=log,
-                stderr=log,
-            )
+        environment = {**self.environment, **more}
+        # A copy ends with the process that it is a copy of, and that one with us.
+        forked = can_fork(self.arguments, {**os.environ, **environment})
+        before = () if forked else with_parent_death_signal([], signal.SIGKILL)
+        self.process = processes.start(*self.arguments, environment=environment, log=self.log, before=before)
 
     @property
     def pid(self) -> int:
@@ -42,7 +42,7 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        return self.process is not None and self.process.poll() is None
+        return self.process is not None and self.process.returncode() is None
 
     def workers(self) -> list[int]:
         """Of gunicorn: the processes that do the work."""

@@ -148,7 +148,7 @@ class Stack:
         for child in self.children:
             if child.process is None or child.alive:
                 continue
-            self._count(child.kind, child.process.returncode)
+            self._count(child.kind, child.process.returncode())
             steps = CRASH_STEPS.get(child.kind, ())
             doomed = bool(steps) and self.dice.random() < doom
             child.start(**({"TIP_CRASH_AT": self.dice.choice(steps)} if doomed else {}))

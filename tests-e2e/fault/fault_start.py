@@ -1,7 +1,6 @@
 """Starts the whole platform for a run: datastores, schema, data, and every process by itself."""
 
 import secrets
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -105,7 +104,7 @@ def _children(
 
     def child(kind: str, *module: str, environment: dict[str, str]) -> None:
         log = made.directory / f"{kind}-{len(children)}.log"
-        children.append(Child(kind, [sys.executable, "-m", *module], environment, log))
+        children.append(Child(kind, ["-m", *module], environment, log))
 
     def workers(service: str, *jobs: str) -> None:
         own = {**common, "DATABASE_URL": _url(made.postgres, service)}

@@ -22,4 +22,5 @@ def main(database_url: str, redis_url: str, queue: str, attempt_limit: str) -> N
     process.run("relay", relay.run, log_format="json")
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,7 +1,8 @@
-"""Starts copies of one module without importing it anew: `python -m tip_testing.fork_server MODULE DESCRIPTOR`.
+"""Starts copies of one program without importing it anew: `python -m tip_testing.fork_server PROGRAM DESCRIPTOR`.
 
 Most of the processor time of a process under test goes into its imports. This server has them done and forks for each
-request; it imports nothing but that module, so its copies have what `python -m MODULE` would have, and no more.
+request; it imports nothing but that program, so its copies have what `python -m MODULE` or `python SCRIPT.py` would
+have, and no more.
 """
 
 import gc
@@ -14,7 +15,7 @@ import socket
 import sys
 import threading
 from dataclasses import dataclass
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from typing import NoReturn
 
 from tip_local.child import die_with
@@ -27,17 +28,27 @@ class ForkRequest:
     log: str
 
 
-def main(module: str, descriptor: int) -> None:
+def main(program: str, descriptor: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for pytest, which ends us
-    code = _code_of(module)
-    importlib.import_module(code)
+    _load(program)
     if threading.active_count() > 1:
-        sys.exit(f"{module} starts a thread when it is imported, so it cannot be forked")
+        sys.exit(f"{program} starts a thread when it is imported, so it cannot be forked")
     gc.freeze()  # what is shared with the copies is not written to
     channel = socket.socket(fileno=descriptor)
     request = serve(channel)
     channel.close()
-    become(module, code, request)
+    become(program, request)
+
+
+def _load(program: str) -> None:
+    """Import what it imports, and leave no trace of the program itself."""
+    if program.endswith(".py"):
+        spec = spec_from_file_location("__loaded__", program)
+        assert spec and spec.loader
+        spec.loader.exec_module(module_from_spec(spec))
+    else:
+        importlib.import_module(_code_of(program))
+        del sys.modules[_code_of(program)]
 
 
 def _code_of(module: str) -> str:
@@ -71,17 +82,19 @@ def _exit_code(pid: int, ended: dict[int, int]) -> int | None:
     return ended[pid]
 
 
-def become(module: str, code: str, request: ForkRequest) -> NoReturn:
-    """Run the module as `python -m` would, with exactly this environment."""
+def become(program: str, request: ForkRequest) -> NoReturn:
+    """Run the program as Python would, with exactly this environment."""
     die_with(os.getppid(), signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.clear()
     os.environ.update(request.environment)
     _redirect(request.log)
     importlib.reload(importlib.import_module("chassis.crashpoints"))  # it reads its variables when it is imported
-    del sys.modules[code]
-    sys.argv = [module, *request.arguments]
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    sys.argv = [program, *request.arguments]
+    if program.endswith(".py"):
+        runpy.run_path(program, run_name="__main__")
+    else:
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
     sys.exit(0)
 
 

@@ -1,4 +1,4 @@
-"""Processes that are copies of one that has imported their module already."""
+"""Processes that are copies of one that has done their imports already."""
 
 import atexit
 import json
@@ -14,23 +14,30 @@ from typing import Any
 
 from tip_testing.waiting import eventually
 
-MODULES = ("accounts.worker", "controls.worker", "identity.worker", "intents.worker", "paper_broker", "stream_gateway")
+PROGRAMS = ("accounts.worker", "controls.worker", "identity.worker", "intents.worker", "paper_broker", "stream_gateway")
 EXEC_FOR = ("PROMETHEUS_MULTIPROC_DIR", "PYTHONPATH")
 """Variables that count only when Python starts, or when a module of somebody else's is imported."""
 
 
 def can_fork(arguments: Sequence[str], environment: Mapping[str, str]) -> bool:
-    if sys.platform != "linux" or arguments[0] != "-m" or arguments[1] not in MODULES:
+    """Modules of ours, and scripts that do nothing when they are only imported."""
+    program, _ = split(arguments)
+    if sys.platform != "linux" or not (program in PROGRAMS or program.endswith(".py")):
         return False
     return not any(environment.get(name) != os.environ.get(name) for name in EXEC_FOR)
 
 
-class ForkServer:
-    """One for each module and pytest worker, from its first use to the end of the run."""
+def split(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """The program that Python is to run, and the program's own arguments."""
+    return (arguments[1], arguments[2:]) if arguments[0] == "-m" else (arguments[0], arguments[1:])
 
-    def __init__(self, module: str) -> None:
+
+class ForkServer:
+    """One for each program and pytest worker, from its first use to the end of the run."""
+
+    def __init__(self, program: str) -> None:
         self._channel, theirs = socket.socketpair()
-        command = [sys.executable, "-m", "tip_testing.fork_server", module, str(theirs.fileno())]
+        command = [sys.executable, "-m", "tip_testing.fork_server", program, str(theirs.fileno())]
         self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()])
         theirs.close()
         self._lines = self._channel.makefile("rw", encoding="utf-8")
@@ -55,9 +62,10 @@ server_of = cache(ForkServer)
 class ForkedProcess:
     """What `subprocess.Popen` is for a process that was executed."""
 
-    def __init__(self, module: str, arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
-        self._server = server_of(module)
-        body = {"arguments": list(arguments), "environment": dict(environment), "log": str(log)}
+    def __init__(self, arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+        program, own = split(arguments)
+        self._server = server_of(program)
+        body = {"arguments": list(own), "environment": dict(environment), "log": str(log)}
         self.pid = int(self._server.request(body))
 
     def poll(self) -> int | None:

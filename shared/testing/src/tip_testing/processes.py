@@ -95,7 +95,7 @@ def start(
     log, environment = log or _new_log(), {**os.environ, **environment}
     log.touch()
     if not before and can_fork(arguments, environment):
-        running = Running(ForkedProcess(arguments[1], arguments[2:], environment, log), log)
+        running = Running(ForkedProcess(arguments, environment, log), log)
     else:
         running = Running(_executed([*before, sys.executable, *arguments], environment, log), log)
     if ready:
