@@ -20,6 +20,8 @@ from tip_local.postgres import EmbeddedPostgres, create_database
 from tip_local.settings import default_home
 from tip_local.valkey import EmbeddedValkey
 
+MEMORY = Path("/dev/shm")
+ENOUGH_BYTES = 3 * 2**30
 _CHECKOUT = pytest.StashKey[object]()
 _HOME = pytest.StashKey[str]()
 
@@ -67,10 +69,16 @@ class ValkeyServer:
     embedded: EmbeddedValkey | None
 
 
+def new_directory(prefix: str) -> Path:
+    """Short, unlike pytest's own: a Unix socket has to fit in it. In memory if there is enough: each test module has a
+    database of its own, which is a thousand files."""
+    in_memory = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH_BYTES
+    return Path(tempfile.mkdtemp(prefix=prefix, dir=MEMORY if in_memory else None))
+
+
 @pytest.fixture(scope="session")
 def server_directory() -> Iterator[Path]:
-    """Short, unlike pytest's own: a Unix socket has to fit in it."""
-    directory = Path(tempfile.mkdtemp(prefix="tip-"))
+    directory = new_directory("tip-")
     yield directory
     shutil.rmtree(directory, ignore_errors=True)
 
