@@ -105,7 +105,7 @@ class Builder:
         canary = f"cnry{secrets.token_hex(5)}"
         made = self.identity.organization(f"{canary}-{name}", entitlements=entitlements)
         tenant = Tenant(name, str(made.id), made.external_id, canary, f"CN{secrets.token_hex(4).upper()}",
-                        frozenset(entitlements), made.tokens, made.api_keys)  # fmt: skip
+                        frozenset(entitlements), dict(made.tokens), made.api_keys)  # fmt: skip
         admin = bearer(tenant.tokens["admin"])
         for place in (*ENVIRONMENTS, *(f"spare_{environment}" for environment in ENVIRONMENTS)):
             self._account(tenant, admin, place)

@@ -1,7 +1,8 @@
 """An organization with everybody who may call in its name, for the tests of every service."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from uuid import UUID, uuid4
 
 from identity import usecases
@@ -19,6 +20,24 @@ class Organization:
     api_keys: Mapping[str, str] = field(repr=False)
 
 
+class SignedWhenRead(Mapping[str, str]):
+    """A token of each role. A signature takes longer than a request, and few tests need all of them."""
+
+    def __init__(self, sign: Callable[[str], str]) -> None:
+        self._signed = cache(sign)
+
+    def __getitem__(self, role: str) -> str:
+        if role not in ROLES:
+            raise KeyError(role)
+        return self._signed(role)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(ROLES)
+
+    def __len__(self) -> int:
+        return len(ROLES)
+
+
 class IdentityFixtures(IdentitySeed):
     """Makes organizations, people and keys with identity's own use cases."""
 
@@ -29,7 +48,8 @@ class IdentityFixtures(IdentitySeed):
             usecases.put_entitlement(self.deps, made.id, name)
         for role in ROLES:
             usecases.put_member(self.deps, made, self.subject(external_id, role), role)
-        return Organization(made.id, external_id, self.provider, self.tokens(external_id), self._usual_keys(made.id))
+        tokens = SignedWhenRead(lambda role: self.user_token(self.subject(external_id, role), external_id, role))
+        return Organization(made.id, external_id, self.provider, tokens, self._usual_keys(made.id))
 
     def _usual_keys(self, organization_id: UUID) -> dict[str, str]:
         return {
