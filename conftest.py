@@ -14,12 +14,12 @@ settings.load_profile("unhurried")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """One worker runs all tests of a file; and one runs all journeys, for which a whole platform is started."""
+    """One worker runs all tests of a file; and one runs journeys and attack, for which a whole platform is started."""
     from xdist.scheduler import LoadFileScheduling
 
     class OneWorkerPerFile(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = super()._split_scope(nodeid)
-            return "journeys" if file.startswith("tests-e2e/test_") else file
+            return "journeys" if file.startswith(("tests-e2e/test_", "tests-e2e/attack/test_attack_run")) else file
 
     return OneWorkerPerFile(config, log)

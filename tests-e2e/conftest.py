@@ -6,7 +6,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +16,14 @@ import pytest
 import requests
 
 from tip_testing.ports import reserved_port
+from tip_testing.servers_plugin import new_directory
+
+sys.path.insert(0, str(Path(__file__).parent / "attack"))
+from attack_platform import PORTS, UNLIMITED
 
 TIMEOUT_S = 30
 """Longer than the ingress waits for a service, so that every caller learns what became of its request."""
 
-PORTS = ("TIP_PORT", "TIP_STREAM_PORT", "TIP_EVENTS_PORT", "TIP_PAPER_BROKER_PORT")
 ATTEMPTS = {"OUTBOX_ATTEMPT_LIMIT": "2"}
 """So that a row whose fault does not go away is given up within seconds."""
 
@@ -125,10 +127,10 @@ def stack() -> Iterator[Stack]:
     if described := os.environ.get("TIP_LOCAL_JSON"):
         yield described_stack(Path(described))
         return
-    home = Path(tempfile.mkdtemp(prefix="tip-e2e-"))
+    home = new_directory("tip-e2e-")
     ports = {name: str(reserved_port()) for name in PORTS}
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    settings = {**ports, **ATTEMPTS, "TIP_HOME": str(home), "PATH": path}
+    settings = {**ports, **ATTEMPTS, **UNLIMITED, "TIP_HOME": str(home), "PATH": path}
     operator = ("env", *(f"{name}={value}" for name, value in settings.items()))
     subprocess.run([*operator, "tip", "start"], check=True, stdout=subprocess.DEVNULL)
     yield Stack(json.loads((home / "local.json").read_text()), operator=operator)

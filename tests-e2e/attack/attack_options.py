@@ -62,6 +62,7 @@ def arguments() -> tuple[argparse.Namespace, Size]:
     parser.add_argument(
         "--report", type=Path, default=None, help="replace the sections of the parts that ran in this Markdown file"
     )
+    parser.add_argument("--running", action="store_true", help="attack the platform in TIP_HOME instead of a new one")
     parser.add_argument("--keep", action="store_true", help="leave the platform's home with its logs behind")
     given = parser.parse_args()
     given.seed = random.SystemRandom().randrange(1, 1_000_000) if given.seed is None else given.seed

@@ -79,6 +79,13 @@ class Platform:
             raise RuntimeError(f"tip {' '.join(words)}: {done.stdout}{done.stderr}")
 
 
+def running_platform(environment: dict[str, str]) -> Platform:
+    """The one that runs in the home that these variables name."""
+    home = Path(environment["TIP_HOME"])
+    local = json.loads((home / "local.json").read_text())
+    return Platform(home, environment, local, running_stack(Settings.from_env(environment)))
+
+
 @contextmanager
 def platform(*, keep: bool = False, **settings: str) -> Iterator[Platform]:
     """`settings` are environment variables of every process; `keep` leaves the logs behind."""
@@ -88,8 +95,7 @@ def platform(*, keep: bool = False, **settings: str) -> Iterator[Platform]:
     environment = {**os.environ, **ports, **settings, "TIP_HOME": str(home), "PATH": path}
     subprocess.run(["tip", "start"], env=environment, check=True, stdout=subprocess.DEVNULL)
     try:
-        local = json.loads((home / "local.json").read_text())
-        yield Platform(home, environment, local, running_stack(Settings.from_env(environment)))
+        yield running_platform(environment)
     finally:
         subprocess.run(["tip", "stop"], env=environment, check=False, stdout=subprocess.DEVNULL)
         if not keep:

@@ -9,6 +9,7 @@ printed with the command that reproduces it. Findings and report are written aft
 
 import argparse
 import json
+import os
 import signal
 import sys
 import time
@@ -29,7 +30,7 @@ import attack_streams
 import attack_tokens
 from attack_findings import Findings
 from attack_options import PARTS, Size, arguments, command, expected_s
-from attack_platform import SELDOM, UNLIMITED, Platform, platform
+from attack_platform import SELDOM, UNLIMITED, Platform, platform, running_platform
 from attack_progress import Progress, duration, say
 from attack_report import paste, section, summary
 from attack_tenants import Builder
@@ -79,8 +80,7 @@ class Run:
         """Parts that share a platform. One that breaks has not passed, and the others still run."""
         with ExitStack() as opened:
             try:
-                # Text, as people read it: what reaches it reaches their terminals.
-                on = opened.enter_context(platform(keep=self.given.keep, LOG_FORMAT="text", **settings))
+                on = self._platform(opened, settings)
                 builder = Builder(on)
                 opened.callback(builder.close)
             except Exception:  # noqa: BLE001
@@ -91,6 +91,12 @@ class Run:
             say(f"  the platform is up in {on.home}")
             for part in parts:
                 self._play(part, on, builder)
+
+    def _platform(self, opened: ExitStack, settings: dict[str, str]) -> Platform:
+        if self.given.running:
+            return running_platform(dict(os.environ))
+        # Text, as people read it: what reaches it reaches their terminals.
+        return opened.enter_context(platform(keep=self.given.keep, LOG_FORMAT="text", **settings))
 
     def _play(self, part: str, on: Platform, builder: Builder) -> None:
         started, before = time.monotonic(), set(self.findings.counts)

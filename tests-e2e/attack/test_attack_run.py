@@ -1,4 +1,4 @@
-"""The attack in small: the same command and the same judge, one test for each part of it."""
+"""The attack in small: the same command and the same judge, one test for each part, on the platform of the journeys."""
 
 import json
 import subprocess
@@ -16,11 +16,12 @@ pytestmark = pytest.mark.timeout(SECONDS + 60)
 
 
 @pytest.fixture(scope="module")
-def attacked(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[dict[str, Any]]]:
+def attacked(stack: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[dict[str, Any]]]:
     """What the run printed, and what it found."""
     found = tmp_path_factory.mktemp("attack") / "findings.json"
+    command = [sys.executable, str(RUN), "--running", "--size", "small", "--seed", "7", "--findings", str(found)]
     done = subprocess.run(
-        [sys.executable, str(RUN), "--size", "small", "--seed", "7", "--findings", str(found)],
+        [*stack.operator, *command],
         capture_output=True,
         text=True,
         timeout=SECONDS,
