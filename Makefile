@@ -16,8 +16,9 @@ LONGEST := tests-e2e services/stream-gateway services/intents shared deploy
 TESTED := $(LONGEST) $(filter-out $(LONGEST),$(wildcard services/*) proto clients)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-# Another active virtual environment, or settings that send packages elsewhere, must not leak into ours.
-unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
+# Another active virtual environment, or settings that send packages elsewhere, must not leak into ours. Nor the one by which
+# every process compiles all it imports.
+unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
 
 .DEFAULT_GOAL := help
 .PHONY: help install install-dev up start stop status logs lock proto fmt lint types imports security checks pytest sbom test e2e-containers chaos attack bench clean

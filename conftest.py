@@ -1,5 +1,6 @@
 """Fixtures of every suite: real Postgres, real Valkey, a migrated database per module."""
 
+import gc
 from typing import Any
 
 import pytest
@@ -10,6 +11,12 @@ pytest_plugins = ["tip_testing.platform_plugin"]
 # How long something takes says more about the machine than about the product.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
+
+
+def pytest_collection_finish() -> None:
+    """What is there now stays: the collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
