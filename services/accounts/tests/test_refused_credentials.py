@@ -1,8 +1,6 @@
 """Credentials that a broker refuses."""
 
-import os
-import subprocess
-import sys
+import signal
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -25,6 +23,7 @@ from tip_testing.accounts_caller import (
 )
 from tip_testing.outbox import consuming
 from tip_testing.platform_plugin import Platform
+from tip_testing.processes import running
 
 
 def _append_refused(intents: Outbox, credential: dict[str, Any], version: int) -> None:
@@ -97,13 +96,7 @@ def test_the_consumer_process_marks_a_refused_credential_and_ends_cleanly(
 ) -> None:
     credential = admin.credential(account_id)
     drain(relay)
-    environment = {**os.environ, **platform.environment("accounts")}
-    consumer = subprocess.Popen([sys.executable, "-m", "accounts.worker", "consumer"], env=environment)
-    try:
+    with running("-m", "accounts.worker", "consumer", environment=platform.environment("accounts")) as consumer:
         _publish_refused(intents, credential, 1)
         _until_invalid(admin, credential)
-        consumer.terminate()
-        assert consumer.wait(60) == 0
-    finally:
-        consumer.kill()
-        consumer.wait()
+        assert consumer.end(signal.SIGTERM) == 0

@@ -1,10 +1,8 @@
 """What controls consumes and publishes: an account deleted takes its controls along, whenever that is learnt of."""
 
-import os
 import signal
-import subprocess
-import sys
 import threading
+from contextlib import ExitStack
 from typing import Any
 from uuid import UUID
 
@@ -20,6 +18,8 @@ from chassis.queues import Publisher
 from controls import store, usecases, worker
 from controls.config import Config
 from tip_testing.outbox import consuming
+from tip_testing.processes import Running, running
+from tip_testing.processes import start as start_process
 from tip_testing.waiting import eventually
 
 TABLES = ("account_switch", "account_limits", "symbol_manual", "symbol_time", "symbol_limits")
@@ -119,18 +119,13 @@ def test_a_put_under_way_while_the_account_is_deleted_leaves_nothing_behind(
 @pytest.fixture
 def start(platform: Any) -> Any:
     """Starts `python -m controls.worker <job>`, and ends what it started."""
-    started: list[subprocess.Popen[bytes]] = []
+    with ExitStack() as started:
 
-    def run(job: str, **more: str) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, **platform.environment("controls"), **more}
-        process = subprocess.Popen([sys.executable, "-m", "controls.worker", job], env=environment)
-        started.append(process)
-        return process
+        def run(job: str) -> Running:
+            environment = platform.environment("controls")
+            return started.enter_context(running("-m", "controls.worker", job, environment=environment))
 
-    yield run
-    for process in started:
-        process.kill()
-        process.wait()
+        yield run
 
 
 def test_a_deleted_account_wakes_the_consumer(
@@ -157,16 +152,14 @@ def test_the_consumer_catches_up_after_being_killed_and_ends_cleanly(
     killed = start("consumer")
     delete_account(setting.platform, accounts, first.account_id)
     eventually(lambda: kept(setting, first) == 0)
-    killed.kill()
-    killed.wait()
+    killed.end(signal.SIGKILL)
 
     delete_account(setting.platform, accounts, second.account_id)
     assert kept(setting, second) == 6
     again = start("consumer")
     eventually(lambda: kept(setting, second) == 0)
 
-    again.send_signal(signal.SIGTERM)
-    assert again.wait(60) == 0
+    assert again.end(signal.SIGTERM) == 0
 
 
 def test_the_relay_publishes_every_change_in_order_on_the_feed(setting: Any, controls: Any, start: Any) -> None:
@@ -187,18 +180,11 @@ def test_the_relay_publishes_every_change_in_order_on_the_feed(setting: Any, con
 
     eventually(lambda: len(published()) == 3)
     assert published() == [1, 2, 3]
-    relay.send_signal(signal.SIGTERM)
-    assert relay.wait(60) == 0
+    assert relay.end(signal.SIGTERM) == 0
 
 
 def test_a_worker_without_configuration_stops_with_one_clear_line() -> None:
-    environment = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")}
-    started = [
-        subprocess.Popen([sys.executable, "-m", "controls.worker", job], env=environment, stderr=subprocess.PIPE)
-        for job in ("consumer", "relay")
-    ]
-
-    for process in started:
-        _, errors = process.communicate(timeout=60)
-        assert process.returncode == 2
-        assert b"DATABASE_URL" in errors and b"Traceback" not in errors
+    nothing = {"DATABASE_URL": "", "REDIS_URL": ""}
+    for process in [start_process("-m", "controls.worker", job, environment=nothing) for job in ("consumer", "relay")]:
+        assert process.wait() == 2
+        assert "DATABASE_URL" in process.output() and "Traceback" not in process.output()

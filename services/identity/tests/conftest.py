@@ -173,12 +173,7 @@ def answers(url: str) -> bool:
         return False
 
 
-_SERVE = """
-import sys
-from werkzeug.serving import make_server
-from identity.app import create_app
-make_server("127.0.0.1", int(sys.argv[1]), create_app(), threaded=True).serve_forever()
-"""
+_SERVER = str(HERE / "identity_server.py")
 
 
 @contextmanager
@@ -190,7 +185,7 @@ def served(environment: Mapping[str, str], log: Path | None = None) -> Iterator[
     def ready(_: Running) -> bool:
         return answers(f"{base}/health/live")
 
-    with running("-c", _SERVE, str(port), environment=environment, log=log, ready=ready) as web:
+    with running(_SERVER, str(port), environment=environment, log=log, ready=ready) as web:
         yield base, web
 
 

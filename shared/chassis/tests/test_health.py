@@ -14,29 +14,7 @@ from tip_testing.ports import reserved_port
 from tip_testing.processes import running
 from tip_testing.waiting import eventually
 
-WORKER = """
-import sys, threading, time
-from pathlib import Path
-from chassis import health, process
-
-hang, tired = Path(sys.argv[1]) / "hang", Path(sys.argv[1]) / "tired"
-
-def turn(stop):
-    while not stop.is_set():
-        stop.wait(0.05)
-
-def loop(stop):
-    threading.Thread(target=turn, args=(stop,), name="other", daemon=True).start()
-    while not stop.is_set():
-        while hang.exists():
-            time.sleep(0.05)
-        stop.wait(3600 if tired.exists() else 0.05)
-
-def ready():
-    return health.Report(not tired.exists(), {"tired": tired.exists()})
-
-process.run("worker", loop, log_format="json", ready=ready)
-"""
+WORKER = str(Path(__file__).with_name("health_worker.py"))
 
 
 @pytest.fixture
@@ -49,7 +27,7 @@ def fetch(tmp_path: Path) -> Iterator[Any]:
         return answered.status_code, answered.json() if path.startswith("/health") else answered.text
 
     answer.port = int(environment["HEALTH_PORT"])
-    with running("-c", WORKER, str(tmp_path), environment=environment, ready=lambda _: _reachable(answer)):
+    with running(WORKER, str(tmp_path), environment=environment, ready=lambda _: _reachable(answer)):
         yield answer
 
 
