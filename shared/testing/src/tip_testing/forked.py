@@ -32,13 +32,24 @@ def split(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
     return (arguments[1], arguments[2:]) if arguments[0] == "-m" else (arguments[0], arguments[1:])
 
 
+@cache
+def _first_server() -> socket.socket:
+    """One for each pytest worker, from its first use to the end of the run: what is sent to it names a program."""
+    ours, theirs = socket.socketpair()
+    command = [sys.executable, "-m", "tip_testing.fork_server", str(theirs.fileno())]
+    process = subprocess.Popen(command, pass_fds=[theirs.fileno()])
+    theirs.close()
+    atexit.register(process.wait)
+    atexit.register(ours.close)
+    return ours
+
+
 class ForkServer:
-    """One for each program and pytest worker, from its first use to the end of the run."""
+    """One for each program and pytest worker."""
 
     def __init__(self, program: str) -> None:
         self._channel, theirs = socket.socketpair()
-        command = [sys.executable, "-m", "tip_testing.fork_server", program, str(theirs.fileno())]
-        self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()])
+        socket.send_fds(_first_server(), [program.encode()], [theirs.fileno()])
         theirs.close()
         self._lines = self._channel.makefile("rw", encoding="utf-8")
         self._lock = threading.Lock()
@@ -53,7 +64,6 @@ class ForkServer:
     def close(self) -> None:
         self._lines.close()
         self._channel.close()
-        self._process.wait()
 
 
 server_of = cache(ForkServer)
