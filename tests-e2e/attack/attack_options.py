@@ -34,13 +34,13 @@ class Size:
 
 
 SIZES = {
-    "small": Size(900, False, 1_200, 2, 1, 400, 0.0, 40, 2, 0, 1, 8),
+    "small": Size(450, False, 800, 2, 1, 300, 0.0, 40, 2, 0, 1, 8),
     "ten-minutes": Size(9_000, True, 60_000, 10, None, 20_000, 75.0, 600, 4, 300, 2, 8),
     "full": Size(None, True, 1_000_000, 50, None, 101_000, 75.0, 5_000, 10, 1_000, 2, 8),
 }
 # What each part takes on two cores, as far as smaller runs say; for the estimate of the time left.
 EXPECTED_S = {
-    "small": (30, 10, 5, 11, 8, 22, 10),
+    "small": (20, 8, 4, 11, 8, 12, 10),
     "ten-minutes": (100, 180, 80, 80, 30, 150, 20),
     "full": (330, 2_700, 360, 80, 120, 760, 150),
 }

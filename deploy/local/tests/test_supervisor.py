@@ -150,9 +150,11 @@ def test_they_start_in_order_and_stop_in_reverse(supervisor, output):
     assert lines == ["first | up", "second | up", "third | up", "third | down", "second | down", "first | down"]
 
 
-def test_one_that_ignores_the_request_to_stop_is_killed(supervisor, output, monkeypatch):
+def test_one_that_ignores_the_request_to_stop_is_killed(supervisor, output, folder, monkeypatch):
     monkeypatch.setattr(module, "STOP_SECONDS", 0.5)
-    supervisor.start([program("deaf", "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(60)")])
+    file = folder / "deaf"
+    code = f"import pathlib, signal, time; signal.signal(15, signal.SIG_IGN); pathlib.Path({str(file)!r}).touch()"
+    supervisor.start([program("deaf", f"{code}; time.sleep(60)", ready=file.exists)])
     pid = supervisor.children["deaf"].pid
 
     supervisor.stop()
