@@ -3,7 +3,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from tip_local.home import Home
 from tip_testing.ports import reserved_port
+from tip_testing.servers_plugin import new_directory
 from tip_testing.waiting import eventually
 
 PLATFORM = """
@@ -41,8 +41,7 @@ PORTS = ("TIP_PORT", "TIP_STREAM_PORT", "TIP_EVENTS_PORT", "TIP_PAPER_BROKER_POR
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Short, so that a Unix socket fits in it."""
-    made = Path(tempfile.mkdtemp(prefix="tip-"))
+    made = new_directory("tip-")
     yield made
     shutil.rmtree(made, ignore_errors=True)
 
@@ -96,8 +95,9 @@ class Platform:
 @pytest.fixture(scope="module")
 def used_home() -> Iterator[Home]:
     """One for many tests, each of which finds it as the last one left it."""
-    with tempfile.TemporaryDirectory(prefix="tip-") as made:
-        yield Home(Path(made) / "home")
+    made = new_directory("tip-")
+    yield Home(made / "home")
+    shutil.rmtree(made, ignore_errors=True)
 
 
 @pytest.fixture
