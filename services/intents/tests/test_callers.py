@@ -10,7 +10,7 @@ from sqlalchemy import Connection, text
 from chassis import keys
 from tip_local.identity_seed import add_account
 from tip_testing.caller_matrix import Row, differences, uncovered
-from tip_testing.commands import cancel, create, limit
+from tip_testing.commands import create, limit, replace
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 
 from .conftest import Desk
@@ -152,10 +152,11 @@ def test_a_live_account_needs_the_trading_live_entitlement_before_anything_in_th
     organization = identity.organization()
     path, headers = live(admin, organization), {"x-api-key": organization.api_keys["live"]}
 
-    for body in (create(), {"nonsense": True}, limit(), cancel("8f6a4a3e-0000-4000-8000-000000000000")):
-        answer = client.post(path, json=body, headers=headers)
-        assert (answer.status_code, answer.json["code"]) == (403, "entitlement_required")
-        assert answer.json["entitlement"] == "trading_live"
+    for body in (create(), {"nonsense": True}, limit(), replace("8f6a4a3e-0000-4000-8000-000000000000")):
+        for to, sent in ((path, body), (f"{path}/batch", {"commands": [body]}), (f"{path}/batch", BATCH)):
+            answer = client.post(to, json=sent, headers=headers)
+            assert (answer.status_code, answer.json["code"]) == (403, "entitlement_required")
+            assert answer.json["entitlement"] == "trading_live"
     assert client.get(path, headers=headers).status_code == 200
 
 

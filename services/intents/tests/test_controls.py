@@ -86,6 +86,47 @@ def test_a_disabled_account_refuses_and_can_still_cancel(desk: Desk) -> None:
     assert desk.submit(cancel(intent_id)).status_code == 201
 
 
+def withdraw_everything(desk: Desk) -> None:
+    """Trading Live ends, the account is disabled and halted, its symbol disabled, its limits used up."""
+    desk.execute("DELETE FROM identity.entitlement WHERE organization_id = :id", id=desk.organization.id)
+    desk.execute("UPDATE accounts.account SET disabled = true WHERE id = :account_id")
+    switch(desk, "HALTED")
+    disable(desk)
+    limits(desk, max_orders_per_minute=1, max_quantity=1)
+
+
+@pytest.mark.parametrize("query", ["", "?dry_run=false"], ids=["fast path", "Flask"])
+def test_a_cancel_passes_whatever_entitlement_controls_and_account_say(
+    new_desk: Callable[..., Desk], query: str
+) -> None:
+    desk = new_desk("live")
+    intent_id = desk.created(limit())["intent_id"]
+    withdraw_everything(desk)
+
+    assert desk.submit(create(), query=query).json["code"] == "entitlement_required"
+    assert desk.submit(replace(intent_id), query=query).json["code"] == "entitlement_required"
+    assert desk.submit(cancel(intent_id), query=query).status_code == 201
+    assert desk.submit(cancel(intent_id), query=query).status_code == 200
+
+
+def test_the_cancels_of_a_batch_pass_without_the_entitlement_of_their_siblings(new_desk: Callable[..., Desk]) -> None:
+    desk = new_desk("live")
+    intents = [desk.created(limit())["intent_id"] for _ in range(3)]
+    withdraw_everything(desk)
+
+    def send(*bodies: Any, atomic: bool) -> Any:
+        body = {"commands": [body["command"] for body in bodies], "atomic": atomic}
+        return desk.client.post(f"{desk.path}/batch", json=body, headers=desk.headers)
+
+    each = send(create(), cancel(intents[0]), replace(intents[1]), atomic=False)
+    mixed = send(cancel(intents[1]), create(), atomic=True)
+    all_cancels = send(cancel(intents[1]), cancel(intents[2]), atomic=True)
+
+    assert [result["status"] for result in each.json["results"]] == [403, 201, 403]
+    assert (mixed.status_code, [result["status"] for result in mixed.json["results"]]) == (422, [424, 403])
+    assert [result["status"] for result in all_cancels.json["results"]] == [201, 201]
+
+
 def test_a_halted_account_refuses(desk: Desk) -> None:
     switch(desk, "HALTED")
 

@@ -22,6 +22,7 @@ from intents.usecases import PendingSubmit, Policy
 
 bp = routes.bp
 SUBMITTERS = (api_key("intent:edit"),)
+_LIVE = "On a live account CREATE and REPLACE need the `trading_live` entitlement of the organization."
 _ONCE = {"Idempotency-Key": "1 to 255 printable characters; the same key and body are done once within 24 hours."}
 
 
@@ -49,10 +50,10 @@ def _facts_and_keys(key: str, account_id: UUID | BadId) -> Sequence[KeyRow]:
     errors=(404, 409, 413, 415, 422),
     query={"dry_run": {"type": "boolean", "default": False}},
     headers=_ONCE,
-    note="On a live account the organization needs the `trading_live` entitlement.",
+    note=_LIVE,
 )
 def submit_intent(account_id: UUID) -> ResponseReturnValue:
-    model.tradable(g.facts.account, g.principal)
+    model.tradable(g.facts.account, g.principal, g.attempt.command)
     dry_run, command = _dry_run(), g.attempt.loaded()
     key = schemas_submits.idempotency_key(request.headers.get("Idempotency-Key"), command)
     submission = submission_of(account_id, g.principal, command, key, tracing.traceparent(), dry_run=dry_run)
@@ -116,13 +117,15 @@ def _dry_run() -> bool:
     errors=(404, 409, 413, 415, 422),
     query={"dry_run": {"type": "boolean", "default": False}},
     headers=_ONCE,
-    note="On a live account the organization needs the `trading_live` entitlement.",
+    note=_LIVE,
     heavy=True,
 )
 def submit_batch(account_id: UUID) -> ResponseReturnValue:
-    model.tradable(usecases.load_facts(deps(), FactsQuery(account_id)).facts.account, g.principal)
+    parsed = schemas_submits.attempt_batch(request)
+    account = usecases.load_facts(deps(), FactsQuery(account_id)).facts.account
+    model.tradable(account, g.principal, parsed.first_cancel)
     dry_run, key = _dry_run(), request.headers.get("Idempotency-Key")
-    batch = schemas_submits.batch(request)
+    batch = parsed.loaded()
     charge(ratelimit.units_of_commands(len(batch.commands)))
     keys = schemas_submits.batch_keys(key, len(batch.commands))
     attempts = zip(batch.commands, keys, strict=True)

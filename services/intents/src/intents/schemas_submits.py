@@ -208,6 +208,30 @@ def batch(incoming: Request) -> Batch:
     return Batch(tuple(_batch_entry(entry) for entry in given), body["atomic"])
 
 
+class BatchAttempt(NamedTuple):
+    """The body of a batch as far as it could be read, like `Attempt`."""
+
+    batch: Batch | None
+    error: Exception | None = None
+
+    @property
+    def first_cancel(self) -> model.Command | None:
+        commands = [attempt.command for attempt in self.batch.commands] if self.batch else []
+        return next((command for command in commands if isinstance(command, model.Cancel)), None)
+
+    def loaded(self) -> Batch:
+        if self.batch is None:
+            raise self.error or Problem(400)
+        return self.batch
+
+
+def attempt_batch(incoming: Request) -> BatchAttempt:
+    try:
+        return BatchAttempt(batch(incoming))
+    except (ValidationError, Problem, HTTPException) as error:
+        return BatchAttempt(None, error)
+
+
 def _batch_entry(given: Any) -> Attempt:
     try:
         return Attempt(command({"command": given}))

@@ -12,6 +12,8 @@ from intents.execution.credentials import derived
 from tip_testing.commands import cancel, create, limit, replace
 from tip_testing.waiting import eventually
 
+from ..test_controls import withdraw_everything
+
 
 @pytest.fixture(scope="module", autouse=True)
 def processes(start: Callable[..., Any]) -> None:
@@ -101,6 +103,19 @@ def test_a_cancel_reaches_the_order(desk, orders, reaches):
 
     reaches(intent, "CANCELED")
     assert [order["status"] for order in orders()] == ["canceled"]
+
+
+def test_a_cancel_reaches_the_order_though_nothing_else_may_be_sent_any_more(new_desk, paper):
+    desk = new_desk("live")
+    intent = desk.created(limit(price="0.01", time_in_force="GTC"))
+    eventually(lambda: [row["status"] for row in desk.rows("intent")] == ["ACCEPTED"])
+    withdraw_everything(desk)
+
+    desk.created(cancel(intent["intent_id"]))
+
+    eventually(lambda: [row["status"] for row in desk.rows("intent")] == ["CANCELED"])
+    ours = [order for order in paper.ledger() if order["client_order_id"] == client_order_id(UUID(intent["id"]))]
+    assert [order["status"] for order in ours] == ["canceled"]
 
 
 def test_a_fill_may_overtake_a_cancel(desk, reaches):

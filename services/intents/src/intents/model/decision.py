@@ -73,7 +73,8 @@ def decide(facts: SubmitFacts, submission: Submission) -> Decision:
 
 
 def _decide(facts: SubmitFacts, submission: Submission) -> Decision:
-    account, key = tradable(facts.account, submission.caller), submission.idempotency_key
+    account = tradable(facts.account, submission.caller, submission.command)
+    key = submission.idempotency_key
     if facts.prior and key:
         return _replay(facts.prior, key)
     if facts.intent and is_repeated_cancel(facts, submission.command):
