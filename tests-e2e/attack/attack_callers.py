@@ -34,6 +34,8 @@ class Caller:
     refused: int | None = None
     belongs: Tenant | None = None
     """Where a user is a member although the token names another organization."""
+    names_organization: bool = False
+    """Whether the token of a user who acts for no organization names one."""
     usual: bool = True
     """Whether it belongs to the small size, too."""
 
@@ -99,7 +101,8 @@ def _switched_off(builder: Builder, own: Tenant) -> Iterator[Caller]:
     closed = identity.organization(f"{own.canary}-closed", entitlements=("controls_premium", "trading_live"))
     builder.call("PATCH", f"/v1/organizations/{closed.id}", operator, {"disabled": True})
     yield Caller("key of a disabled organization", keyed(closed.api_keys["paper"]), "none", refused=401)
-    yield Caller("admin of a disabled organization", bearer(closed.tokens["admin"]), "user", role=None)
+    of_closed = bearer(closed.tokens["admin"])
+    yield Caller("admin of a disabled organization", of_closed, "user", names_organization=True)
     named = bearer(builder.operator.token, str(closed.id))
     yield Caller("service account naming a disabled organization", named, "service", grants=frozenset(SCOPES))
 
@@ -111,13 +114,14 @@ def _users(builder: Builder, own: Tenant, bare: Tenant, victim: Tenant) -> Itera
     named = bearer(own.tokens["admin"], victim.id)
     yield Caller("admin naming the victim", named, "user", own, "admin")
     of_victim = builder.identity.user_token(own.subject("admin"), victim.external_id, "admin")
-    yield Caller("admin with a token for the victim", bearer(of_victim), "user", belongs=own)
+    yield Caller("admin with a token for the victim", bearer(of_victim), "user", belongs=own,
+                 names_organization=True)  # fmt: skip
     stronger = builder.identity.user_token(own.subject("read_only"), own.external_id, "admin")
     yield Caller("read_only with a token that says admin", bearer(stronger), "user", own, "read_only")
     removed = _member(builder, own, "removed", "admin")
     path = f"/v1/organizations/{own.id}/memberships/{own.canary}-removed"
     builder.call("DELETE", path, bearer(own.tokens["admin"]))
-    yield Caller("removed admin", removed, "user")
+    yield Caller("removed admin", removed, "user", names_organization=True)
     yield Caller("user without organization", bearer(builder.identity.user_without_organization()), "user")
     unseen = builder.identity.user_token(f"{own.canary}-never-seen", own.external_id, "admin")
     yield Caller("user nobody knows", bearer(unseen), "none", refused=401)

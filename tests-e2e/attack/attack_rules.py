@@ -34,6 +34,10 @@ class Rule:
     """Service accounts need to name no organization, and reach those of all."""
     entitlement: str | None = None
     unsuitable: int = 403
+    not_member: int | None = None
+    """What a user is answered whose token names an organization that is not theirs; None: as one that names none."""
+    any_environment: bool = False
+    """Whether a key may do it in the other environment, too."""
     spare: bool = False
     """Acts on the accounts that are there to be changed."""
     fresh: str | None = None
@@ -131,7 +135,7 @@ ACCOUNT, CREDENTIAL = "/v1/accounts/{account_id}", "/v1/accounts/{account_id}/cr
 SECRET = {"key_id": "PKattack", "secret_key": "attack-attack-attack"}
 ACCOUNTS = (
     Rule("GET", "/v1/accounts/outbox/health", frozenset(), None, "credential:read", operators=True, unsuitable=401,
-         plain_text=True),
+         not_member=403, plain_text=True),
     _accounts("POST", "/v1/accounts", 201, writes=True, objects="environment",
               body=lambda own: {"name": own.canary, "broker": "paper"}),
     _accounts("GET", "/v1/accounts"),
@@ -197,7 +201,7 @@ CONTROLS = (
 
 
 def _reads(path: str, objects: str = "account", **more: Any) -> Rule:
-    return Rule("GET", path, ANY_ROLE, "intent:read", "intent:read", objects=objects, **more)
+    return Rule("GET", path, ANY_ROLE, "intent:read", "intent:read", objects=objects, any_environment=True, **more)
 
 
 INTENTS = f"{ACCOUNT}/intents"
@@ -215,5 +219,5 @@ INTENT_RULES = (
 )
 EVENTS = (_reads(f"{ACCOUNT}/events", listener="events"),)
 STREAM = (Rule("gRPC", "trading.TradingService/SubscribeEvents", ANY_ROLE, "intent:read", "intent:read",
-               objects="account", listener="grpc"),)  # fmt: skip
+               objects="account", any_environment=True, listener="grpc"),)  # fmt: skip
 RULES: tuple[Rule, ...] = (*PAGES, *IDENTITY, *ACCOUNTS, *CONTROLS, *INTENT_RULES, *EVENTS, *STREAM)

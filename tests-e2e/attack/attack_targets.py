@@ -175,7 +175,7 @@ def expected(rule: Rule, caller: Caller, target: Target, entitlements: frozenset
         *_permission(rule, caller),
         (400, target.malformed),
         (404, not target.account),
-        (403, None not in (caller.environment, target.environment) and caller.environment != target.environment),
+        (403, not rule.any_environment and _is_other_environment(caller, target)),
         (403, _needs(rule, target) - entitlements),
         (404, not target.inner),
     )
@@ -193,13 +193,21 @@ def expected(rule: Rule, caller: Caller, target: Target, entitlements: frozenset
 def _permission(rule: Rule, caller: Caller) -> Iterator[tuple[int, bool]]:
     if caller.kind == "user":
         yield rule.unsuitable, rule.users is None
-        yield rule.unsuitable, rule.user_organization and caller.tenant is None
+        yield _without_organization(rule, caller), rule.user_organization and caller.tenant is None
         yield 403, rule.user_organization and caller.role not in (rule.users or ())
         return
     needed = rule.key if caller.kind == "key" else rule.scope
     yield rule.unsuitable, needed is None
     yield 403, bool(needed) and needed not in caller.grants
     yield 403, caller.kind == "service" and not rule.operators and caller.tenant is None
+
+
+def _without_organization(rule: Rule, caller: Caller) -> int:
+    return rule.not_member if rule.not_member and caller.names_organization else rule.unsuitable
+
+
+def _is_other_environment(caller: Caller, target: Target) -> bool:
+    return None not in (caller.environment, target.environment) and caller.environment != target.environment
 
 
 def _needs(rule: Rule, target: Target) -> frozenset[str]:

@@ -109,6 +109,24 @@ def test_without_its_entitlement_a_control_is_refused_and_a_paper_account_still_
     assert expected(rule("POST /v1/accounts/{account_id}/intents"), key, paper, frozenset()) == {201}
 
 
+def test_a_key_reads_the_intents_of_both_environments_and_writes_in_its_own():
+    key = Caller("key", (), "key", OWN, None, "paper", frozenset({"intent:edit", "intent:read"}))
+    live = Target("own", environment="live")
+
+    assert expected(rule("GET /v1/accounts/{account_id}/intents"), key, live, ENTITLED) == {200}
+    assert expected(rule("POST /v1/accounts/{account_id}/intents"), key, live, ENTITLED) == {403}
+
+
+def test_only_the_health_report_tells_another_organization_from_none():
+    none, another = Caller("none", (), "user"), Caller("another", (), "user", names_organization=True)
+
+    def status(name: str, caller: Caller) -> frozenset[int]:
+        return expected(rule(name), caller, Target("-"), ENTITLED)
+
+    assert [status("GET /v1/accounts/outbox/health", caller) for caller in (none, another)] == [{401}, {403}]
+    assert [status("DELETE /v1/users/me", caller) for caller in (none, another)] == [{401}, {401}]
+
+
 def test_an_operator_never_writes_to_the_victim():
     own, victim = tenant("own"), tenant("victim")
     operator = Caller("operator", (), "service", own, grants=frozenset({"organization:write"}))

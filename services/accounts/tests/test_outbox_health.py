@@ -59,6 +59,19 @@ def test_a_user_without_organization_is_refused_with_401(client: FlaskClient, id
     assert _refused(client, bearer(identity.user_without_organization()))[0] == 401
 
 
+def test_a_token_for_an_organization_that_is_not_the_callers_is_refused_with_403(
+    platform: Platform, client: FlaskClient, identity: IdentityFixtures, internal: Organization
+) -> None:
+    mine, closed = identity.organization(), identity.organization()
+    with platform.admin() as connection:
+        connection.execute(text("UPDATE identity.organization SET disabled = true WHERE id = :id"), {"id": closed.id})
+    subject = identity.subject(mine.external_id, "admin")
+
+    for named in (internal.external_id, "org-of-nobody"):
+        assert _refused(client, bearer(identity.user_token(subject, named, "admin")))[0] == 403
+    assert _refused(client, bearer(closed.tokens["admin"]))[0] == 403
+
+
 def test_no_credential_and_a_bad_one_are_refused_with_401(client: FlaskClient) -> None:
     assert _refused(client, {})[0] == _refused(client, bearer("x.y.z"))[0] == 401
 

@@ -62,7 +62,7 @@ MAY = {
     "unknown key": (401, 401),
     "forged token": (401, 401),
     "paper key": (201, 200),
-    "live key": (403, 403),
+    "live key": (403, 200),
     "read-only key": (403, 200),
     "edit-only key": (201, 403),
     "foreign key": (404, 404),

@@ -52,7 +52,7 @@ def cases(identity: IdentityFixtures, acme: Organization, other: Organization) -
         "paper key": (key(acme.api_keys["paper"]), "streaming"),
         "read-only key": (key(acme.api_keys["paper_read_only"]), "streaming"),
         "key without intent:read": (key(identity.key(acme.id, "paper", ["control:read"])), Code.PERMISSION_DENIED),
-        "live key on a paper account": (key(acme.api_keys["live"]), Code.PERMISSION_DENIED),
+        "live key on a paper account": (key(acme.api_keys["live"]), "streaming"),
         "key of another organization": (key(other.api_keys["paper"]), Code.NOT_FOUND),
         "user admin": (bearer(acme.tokens["admin"]), "streaming"),
         "user member": (bearer(acme.tokens["member"]), "streaming"),
@@ -110,12 +110,12 @@ def test_an_account_that_does_not_exist_looks_like_anothers(
     assert run(details("not-an-id"))[0] == Code.INVALID_ARGUMENT
 
 
-def test_a_live_account_is_for_live_keys(gateway: Gateway, platform: Platform, acme: Organization) -> None:
+def test_keys_of_both_environments_read_any_account(gateway: Gateway, platform: Platform, acme: Organization) -> None:
     with platform.admin() as admin:
         live = add_account(admin, acme.id, "live")
 
-    assert run(outcome(gateway, key(acme.api_keys["live"]), live)) == "streaming"
-    assert run(outcome(gateway, key(acme.api_keys["paper"]), live)) == Code.PERMISSION_DENIED
+    for environment in ("live", "paper"):
+        assert run(outcome(gateway, key(acme.api_keys[environment]), live)) == "streaming"
 
 
 def test_streams_are_limited_by_caller_and_by_process(

@@ -33,7 +33,7 @@ def test_a_read_is_bounded_and_has_something_for_every_organization(
 
         def opened(account_id: UUID, organization_id: UUID) -> None:
             caller = Caller(Principal(Kind.API_KEY, str(account_id), organization_id))
-            account = Account(account_id, organization_id, "paper", 0, epoch)
+            account = Account(account_id, organization_id, 0, epoch)
             gateway.streams.open(caller, account, Subscription(account_id, frozenset({1})), "grpc", 0.0)
 
         for account_id in of_crowd:

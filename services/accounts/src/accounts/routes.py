@@ -46,7 +46,7 @@ def deps() -> usecases.Deps:
 
 @bp.get("/v1/accounts/outbox/health")
 @plain_text_errors
-@allow(user(Role.ADMIN), service_account("credential:read", organization=False), unsuitable=401)
+@allow(user(Role.ADMIN), service_account("credential:read", organization=False), unsuitable=401, not_member=403)
 @describe("Report the health of the outbox", answers={200: schemas.OutboxHealthResponse}, errors=(500,))
 def outbox_health() -> ResponseReturnValue:
     return jsonify(schemas.OutboxHealthResponse().dump(usecases.outbox_health(deps(), g.principal)))

@@ -35,10 +35,6 @@ class AccountNotFound(Ending):
     """There is no such account that you may see."""
 
 
-class WrongEnvironment(Ending):
-    """The API key is of another environment than the account."""
-
-
 class OutOfRange(Ending):
     """The sequence to resume after is in the future, or older than what is kept."""
 
@@ -90,7 +86,6 @@ class Account:
 
     id: UUID
     organization_id: UUID
-    environment: str
     head: int
     epoch: str
 

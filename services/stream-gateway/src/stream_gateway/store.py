@@ -32,7 +32,7 @@ _OCCURRED_AT = text(
 )
 _EPOCH = text("SELECT CAST(intents_api.current_log_epoch() AS text)")
 _ACCOUNT = text("""
-    SELECT a.id, a.organization_id, a.environment, coalesce(h.last_sequence, 0) AS head
+    SELECT a.id, a.organization_id, coalesce(h.last_sequence, 0) AS head
     FROM accounts_api.account a LEFT JOIN intents_api.account_head h ON h.account_id = a.id
     WHERE a.id = :id
 """)
@@ -73,7 +73,7 @@ def current_epoch(tx: Connection) -> str:
 def account(tx: Connection, account_id: UUID) -> Account | None:
     epoch = current_epoch(tx)
     row = tx.execute(_ACCOUNT, {"id": account_id}).one_or_none()
-    return Account(row.id, row.organization_id, row.environment, row.head, epoch) if row else None
+    return Account(row.id, row.organization_id, row.head, epoch) if row else None
 
 
 def existing(tx: Connection, ids: Iterable[UUID]) -> set[UUID]:

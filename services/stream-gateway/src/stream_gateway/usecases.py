@@ -9,15 +9,7 @@ from sqlalchemy import Engine
 from chassis.authentication import Access, PresentedCredentials
 from stream_gateway import callers, store
 from stream_gateway.callers import Caller
-from stream_gateway.model import (
-    Account,
-    AccountNotFound,
-    BadAccountId,
-    Subscription,
-    WrongEnvironment,
-    begin,
-    check_retention,
-)
+from stream_gateway.model import Account, AccountNotFound, BadAccountId, Subscription, begin, check_retention
 
 
 @dataclass(frozen=True)
@@ -48,8 +40,6 @@ def admit(deps: Deps, presented: PresentedCredentials, request: Request) -> tupl
         account = store.account(connection, request.account_id)
         if account is None or account.organization_id != caller.principal.organization_id:
             raise AccountNotFound
-        if caller.principal.environment not in (None, account.environment):
-            raise WrongEnvironment
         if request.fault:
             raise request.fault
         subscription = Subscription(account.id, request.types, request.resume_after, request.resume_epoch)

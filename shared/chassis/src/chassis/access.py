@@ -24,9 +24,13 @@ class BadId:
 
 
 def allow(
-    *alternatives: Alternative, unsuitable: int = 403, find_keys: FindKeys | None = None
+    *alternatives: Alternative,
+    unsuitable: int = 403,
+    not_member: int | None = None,
+    find_keys: FindKeys | None = None,
 ) -> Callable[[Callable[Arguments, Answer]], Callable[Arguments, Answer]]:
-    """Let only these callers pass. `unsuitable` is the status for a kind of caller that is not among them.
+    """Let only these callers pass. `unsuitable` is the status for a kind of caller that is not among them, and for a
+    user who acts for no organization; `not_member`, if given, for one whose token names an organization all the same.
 
     `find_keys(key, **path_arguments)` is for a route where a round trip counts: it reads the key's rows in the same
     query as whatever else the route needs of the database.
@@ -39,7 +43,7 @@ def allow(
             g.principal = _authenticated(access, unsuitable, partial(find_keys, **kwargs) if find_keys else None)
             tenancy.serve(g.principal.organization_id)
             charge(1)
-            decide(g.principal, alternatives, unsuitable)
+            decide(g.principal, alternatives, unsuitable, not_member)
             _refuse_bad_ids(kwargs)
             query.refuse_undeclared()
             return view(*args, **kwargs)
@@ -118,7 +122,9 @@ def _refuse_bad_ids(arguments: Mapping[str, Any]) -> None:
         raise problems.Problem(400, "bad_id", "An id in the path is not a UUID.")
 
 
-def decide(principal: Principal, alternatives: tuple[Alternative, ...], unsuitable: int) -> None:
+def decide(
+    principal: Principal, alternatives: tuple[Alternative, ...], unsuitable: int, not_member: int | None = None
+) -> None:
     """Return if one alternative admits the principal, else raise the refusal."""
     of_kind = [alternative for alternative in alternatives if alternative.kind is principal.kind]
     if not of_kind:
@@ -126,7 +132,8 @@ def decide(principal: Principal, alternatives: tuple[Alternative, ...], unsuitab
     admitting = [alternative for alternative in of_kind if alternative.admits(principal)]
     without_organization = principal.organization_id is None
     if principal.kind is Kind.USER and without_organization and _need_organization(of_kind):
-        raise _refusal(unsuitable, "The token names no organization that you belong to.")
+        status = not_member if not_member and principal.names_organization else unsuitable
+        raise _refusal(status, "The token names no organization that you belong to.")
     if not admitting:
         raise problems.Problem(403, detail=f"The role, scope or permission is missing. {who_may(tuple(of_kind))}")
     if without_organization and _need_organization(admitting):

@@ -202,6 +202,7 @@ def user_principal(access: Access, row: Row[Any], claims: Mapping[str, Any]) -> 
         entitlements=frozenset(row.entitlements if role else ()),
         provider=access.provider,
         user_id=row.user_id,
+        names_organization=access.users.organization(claims) is not None,
     )
 
 

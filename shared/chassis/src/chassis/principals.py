@@ -32,6 +32,8 @@ class Principal:
     entitlements: frozenset[str] = frozenset()
     provider: str | None = None
     user_id: UUID | None = None
+    names_organization: bool = False
+    """Whether a user's token names an organization, be it theirs or not."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from chassis.principals import Kind, Principal
+from chassis.principals import Principal
 from intents import model, store
 from intents.model import chain
 from intents.signing import signature_is_valid
@@ -36,12 +36,10 @@ class Reader:
 
 
 def visible(tx: Connection, reader: Reader) -> model.Account:
-    """The account, if the reader may see it. A key sees accounts of its own environment only."""
+    """The account, if it is of the reader's organization; a key reads both environments."""
     account = store.account(tx, reader.account_id)
     if account is None or account.organization_id != reader.principal.organization_id:
         raise model.AccountNotFound
-    if reader.principal.kind is Kind.API_KEY and reader.principal.environment != account.environment:
-        raise model.Forbidden
     return account
 
 

@@ -31,7 +31,6 @@ STATUSES: Mapping[type[model.Ending], tuple[grpc.StatusCode, int, str]] = {
     model.EpochEnded: (Code.OUT_OF_RANGE, 400, "out_of_range"),
     model.CredentialEnded: (Code.UNAUTHENTICATED, 401, "unauthenticated"),
     model.PermissionEnded: (Code.PERMISSION_DENIED, 403, "forbidden"),
-    model.WrongEnvironment: (Code.PERMISSION_DENIED, 403, "forbidden"),
     model.AccountNotFound: (Code.NOT_FOUND, 404, "not_found"),
     model.TooManyStreams: (Code.RESOURCE_EXHAUSTED, 429, "too_many_streams"),
     model.Stuck: (Code.RESOURCE_EXHAUSTED, 429, "stuck"),
