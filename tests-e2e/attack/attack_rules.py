@@ -33,6 +33,8 @@ class Rule:
     operators: bool = False
     """Service accounts need to name no organization, and reach those of all."""
     entitlement: str | None = None
+    unentitled: int = 403
+    """What is answered without the entitlement."""
     unsuitable: int = 403
     not_member: int | None = None
     """What a user is answered whose token names an organization that is not theirs; None: as one that names none."""
@@ -163,8 +165,9 @@ def _controls(method: str, path: str, *ok: int, **more: Any) -> Rule:
         "objects": "account",
         "spare": writes,
         "entitlement": "controls_premium",
+        "unentitled": 404 if method == "DELETE" else 403,  # nothing could be set that could be lifted
         "key": "control:edit" if writes else "control:read",
-        "scope": "control:write" if writes else "control:read",
+        "scope": None if writes else "control:read",
         "fresh": "control" if method == "DELETE" else None,
     }
     return Rule(method, path, ADMIN if writes else ANY_ROLE, ok=_both(*ok or (200,)), **(usual | more))

@@ -176,7 +176,7 @@ def expected(rule: Rule, caller: Caller, target: Target, entitlements: frozenset
         (400, target.malformed),
         (404, not target.account),
         (403, not rule.any_environment and _is_other_environment(caller, target)),
-        (403, _needs(rule, target) - entitlements),
+        (rule.unentitled, _needs(rule, target) - entitlements),
         (404, not target.inner),
     )
     status = next((status for status, fails in checks if fails), None)

@@ -106,6 +106,7 @@ def test_without_its_entitlement_a_control_is_refused_and_a_paper_account_still_
     paper = Target("own", environment="paper")
 
     assert expected(rule("PUT /v1/controls/accounts/{account_id}"), admin, paper, frozenset()) == {403}
+    assert expected(rule("DELETE /v1/controls/accounts/{account_id}"), admin, paper, frozenset()) == {404}
     assert expected(rule("POST /v1/accounts/{account_id}/intents"), key, paper, frozenset()) == {201}
 
 

@@ -58,9 +58,8 @@ def test_patch_creates_the_time_control_with_exactly_the_specified_fields(contro
     answer = controls.symbol("PATCH", "AAPL", "/time", {"trading_start": "09:30:00"})
 
     assert answer.status_code == 201
-    assert set(answer.json) == TIME_FIELDS
-    assert answer.json["trading_start"] == "09:30:00"
-    assert answer.json["trading_end"] is None and answer.json["stale_order_millis"] is None
+    assert set(answer.json) == TIME_FIELDS - {"trading_end"}
+    assert answer.json["trading_start"] == "09:30:00" and answer.json["stale_order_millis"] is None
     assert answer.headers["Location"] == f"/v1/controls/accounts/{controls.account_id}/symbols/AAPL/time"
 
 
@@ -74,8 +73,45 @@ def test_patch_leaves_what_is_omitted_or_null_and_removes_what_clear_names(contr
     fields = ("trading_start", "trading_end", "stale_order_millis", "version")
     assert (omitted.status_code, cleared.status_code) == (200, 200)
     assert [omitted.json[name] for name in fields] == ["09:30:00", "17:00:00", 60_000, 2]
-    assert [cleared.json[name] for name in fields] == [None, "17:00:00", None, 3]
+    assert [cleared.json.get(name) for name in fields] == [None, "17:00:00", None, 3]
+    assert set(cleared.json) == TIME_FIELDS - {"trading_start"}
     assert controls.symbol("GET", "AAPL", "/time").json == cleared.json
+
+
+NO_CHANGES: list[dict[str, Any]] = [
+    {},
+    {"clear": []},
+    {"clear": None},
+    {"trading_start": None, "trading_end": None, "stale_order_millis": None},
+    {"clear": ["trading_end", "stale_order_millis"], "trading_start": None},
+]
+
+
+@pytest.mark.parametrize("body", NO_CHANGES)
+def test_a_patch_that_sets_and_removes_nothing_is_200_and_changes_nothing(
+    setting: Any, controls: Any, body: dict[str, Any]
+) -> None:
+    first = controls.symbol("PATCH", "AAPL", "/time", {"trading_start": "09:30:00"})
+    before = setting.everything()
+
+    answer = controls.symbol("PATCH", "AAPL", "/time", body, If_Match='"1"')
+
+    assert (answer.status_code, answer.json, answer.headers["ETag"]) == (200, first.json, '"1"')
+    assert setting.everything() == before
+    assert controls.symbol("PATCH", "AAPL", "/time", body, If_Match='"2"').status_code == 412
+
+
+@pytest.mark.parametrize("body", NO_CHANGES)
+def test_a_patch_that_sets_nothing_creates_nothing(setting: Any, controls: Any, body: dict[str, Any]) -> None:
+    controls.symbol("PATCH", "GONE", "/time", {"trading_start": "09:30:00"})
+    controls.symbol("DELETE", "GONE", "/time")
+    before = setting.everything()
+
+    for symbol in ("AAPL", "GONE"):
+        answer = controls.symbol("PATCH", symbol, "/time", body)
+        assert (answer.status_code, answer.json["code"]) == (422, "invalid")
+        assert [error["code"] for error in answer.json["errors"]] == ["nothing_to_do"]
+    assert setting.everything() == before
 
 
 def test_the_two_controls_of_a_symbol_never_touch_each_other(controls: Any) -> None:
@@ -130,7 +166,7 @@ def test_patch_after_delete_starts_from_nothing(controls: Any) -> None:
 
     answer = controls.symbol("PATCH", "AAPL", "/time", {"trading_end": "16:00:00"})
 
-    assert (answer.json["trading_start"], answer.json["stale_order_millis"]) == (None, None)
+    assert set(answer.json) == TIME_FIELDS - {"trading_start"} and answer.json["stale_order_millis"] is None
 
 
 @pytest.mark.parametrize(

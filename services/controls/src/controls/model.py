@@ -1,7 +1,7 @@
 """The nouns of controls. Whether a command passes them is `control_rules`' to say."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime, time
 from decimal import Decimal
 from typing import Any
@@ -38,6 +38,18 @@ class EntitlementRequired(Exception):
     """The organization's plan does not include controls."""
 
     problem: Mapping[str, Any] = {"entitlement": CONTROLS_PREMIUM}
+
+
+class NothingToDo(Exception):
+    """The patch of a control that is not there sets nothing."""
+
+    code = "invalid"
+    problem: Mapping[str, Any] = {
+        "errors": [{"pointer": "", "code": "nothing_to_do", "message": "must set something: there is no control yet"}]
+    }
+
+    def __init__(self) -> None:
+        super().__init__("Some fields are not acceptable.")
 
 
 class VersionMismatch(Exception):
@@ -126,6 +138,38 @@ class SymbolTime(Control):
     stale_order_millis: int | None
 
 
+_STRICTNESS = ("ACTIVE", "REDUCING", "HALTED")
+_NOT_RULES = frozenset(
+    ("organization_id", "account_id", "symbol", "created_at", "updated_at", "version", "reason", "manual_reason")
+) | {"trading_start", "trading_end"}  # which are one rule together
+
+
+def is_loosening(before: Control, after: Control | None) -> bool:
+    """Whether everything that passes the control before it is changed still passes afterwards. None is no control."""
+    if after is None:
+        return True
+    if isinstance(before, SymbolTime) and isinstance(after, SymbolTime) and not _window(after).covers(_window(before)):
+        return False
+    names = {item.name for item in fields(before)} - _NOT_RULES
+    return all(_is_looser(name, getattr(before, name), getattr(after, name)) for name in names)
+
+
+def _window(control: SymbolTime) -> Window:
+    return Window(control.trading_start, control.trading_end)
+
+
+def _is_looser(name: str, before: Any, after: Any) -> bool:
+    """Of one field: None sets no limit. To change one that is not known here does not count as loosening."""
+    if after is None or after == before:
+        return True
+    if name == "trading_state":
+        return _STRICTNESS.index(after) < _STRICTNESS.index(before)
+    if name == "manually_disabled":
+        return not after
+    is_upper_bound = name.startswith("max_") or name in ("price_collar_bps", "stale_order_millis")
+    return bool(is_upper_bound and before is not None and after > before)
+
+
 @dataclass(frozen=True)
 class TimePatch:
     """What to set, and which fields to remove."""
@@ -133,9 +177,11 @@ class TimePatch:
     changes: Mapping[str, Any]
     clear: frozenset[str] = frozenset()
 
-    def applied_to(self, control: SymbolTime | None) -> dict[str, Any]:
-        """The fields afterwards; what the patch does not name stays as it is."""
+    def applied_to(self, control: SymbolTime | None) -> dict[str, Any] | None:
+        """The fields afterwards, or None if it sets nothing and clears only what is not set."""
         before = {name: getattr(control, name, None) for name in TIME_FIELDS}
+        if not self.changes and all(before[name] is None for name in self.clear):
+            return None
         after = before | dict.fromkeys(self.clear) | dict(self.changes)
         if Window(after["trading_start"], after["trading_end"]).is_empty:
             raise EmptyWindow(

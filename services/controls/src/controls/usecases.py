@@ -40,7 +40,10 @@ class Deps:
 
 
 def admit(deps: Deps, principal: Principal, account_id: UUID | None) -> None:
-    """Return if the caller may use the controls of this account (or, without one, of their organization)."""
+    """Return if the account (or, without one, the organization) is the caller's.
+
+    Whether the organization needs Controls Premium depends on what is to be done: see `_change`.
+    """
     with deps.engine.connect() as tx:
         _scope(tx, principal, account_id)
 
@@ -49,7 +52,7 @@ def get(
     deps: Deps, principal: Principal, kind: type[AnyControl], account_id: UUID | None, symbol: str | None = None
 ) -> AnyControl:
     with deps.engine.connect() as tx:
-        found = store.find(tx, kind, _scope(tx, principal, account_id, symbol))
+        found = store.find(tx, kind, _reading_scope(tx, principal, account_id, symbol))
     if found is None:
         raise model.ControlNotFound
     return found
@@ -78,7 +81,7 @@ def patch_time(
     *,
     expected: int | None = None,
 ) -> tuple[model.SymbolTime, bool]:
-    """Create or patch a time control; the control, and whether it is new."""
+    """Create or patch a time control; the control, and whether it is new. A patch without an effect writes nothing."""
     return _change(deps, principal, model.SymbolTime, (account_id, symbol), patch.applied_to, expected)
 
 
@@ -91,6 +94,7 @@ def delete(
     *,
     expected: int | None = None,
 ) -> None:
+    """Remove a control. It lifts what the control refuses, and so needs no Controls Premium."""
     with deps.outbox.begin() as tx:
         scope = _writing_scope(tx, principal, account_id, symbol)
         before = store.lock(tx, kind, scope)
@@ -106,14 +110,19 @@ def _change(
     principal: Principal,
     kind: type[AnyControl],
     where: tuple[UUID | None, str | None],
-    values: Callable[[AnyControl | None], Mapping[str, Any]],
+    values: Callable[[AnyControl | None], Mapping[str, Any] | None],
     expected: int | None,
 ) -> tuple[AnyControl, bool]:
+    """Write the values, unless they are None. Setting or tightening a control needs Controls Premium, loosening not."""
     with deps.outbox.begin() as tx:
         scope = _writing_scope(tx, principal, *where)
         before = store.lock(tx, kind, scope)
         _require(before, expected)
-        after = store.write(tx, kind, scope, values(before))
+        if (new := values(before)) is None:
+            return _unchanged(before), False
+        after = store.write(tx, kind, scope, new)
+        if before is None or not model.is_loosening(before, after):
+            _require_premium(principal)
         deps.outbox.append(tx, _updated(kind, scope, after.version))
     return after, before is None
 
@@ -123,7 +132,7 @@ def list_symbols(
 ) -> tuple[list[model.SymbolControls], bool]:
     """A page of the symbols that have a control, with all of theirs; and whether there are more."""
     with deps.engine.connect() as tx:
-        scope = _scope(tx, principal, account_id)
+        scope = _reading_scope(tx, principal, account_id)
         symbols = store.symbols_after(tx, account_id, after, limit + 1)
         manual = store.of_symbols(tx, model.SymbolManual, account_id, symbols)
         time = store.of_symbols(tx, model.SymbolTime, account_id, symbols)
@@ -143,7 +152,7 @@ def preview(
     """What a submit would decide, at which moment, and the facts that were supposed for it."""
     at, supposed = wanted.at or deps.now(), {**FIRST_ORDER, **wanted.facts}
     with deps.engine.connect() as tx:
-        _scope(tx, principal, account_id)
+        _reading_scope(tx, principal, account_id)
         row = store.facts(tx, account_id, wanted.command.symbol)
     if row is None:
         raise model.AccountNotFound
@@ -165,9 +174,20 @@ def _scope(tx: Connection, principal: Principal, account_id: UUID | None, symbol
             raise model.AccountNotFound
         if principal.kind is Kind.API_KEY and principal.environment != account.environment:
             raise model.WrongEnvironment
+    return model.Scope(principal.organization_id, account_id, symbol)
+
+
+def _reading_scope(
+    tx: Connection, principal: Principal, account_id: UUID | None, symbol: str | None = None
+) -> model.Scope:
+    scope = _scope(tx, principal, account_id, symbol)
+    _require_premium(principal)
+    return scope
+
+
+def _require_premium(principal: Principal) -> None:
     if model.CONTROLS_PREMIUM not in principal.entitlements:
         raise model.EntitlementRequired
-    return model.Scope(principal.organization_id, account_id, symbol)
 
 
 def _writing_scope(tx: Connection, principal: Principal, account_id: UUID | None, symbol: str | None) -> model.Scope:
@@ -180,6 +200,12 @@ def _writing_scope(tx: Connection, principal: Principal, account_id: UUID | None
 def _require(control: model.Control | None, expected: int | None) -> None:
     if expected is not None and (control is None or control.version != expected):
         raise model.VersionMismatch
+
+
+def _unchanged(control: AnyControl | None) -> AnyControl:
+    if control is None:
+        raise model.NothingToDo
+    return control
 
 
 def _updated(kind: type[model.Control], scope: model.Scope, version: int, *, deleted: bool = False) -> Event:

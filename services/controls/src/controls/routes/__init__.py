@@ -16,4 +16,5 @@ STATUSES: dict[type[Exception], int] = {
     model.EntitlementRequired: 403,
     model.VersionMismatch: 412,
     model.EmptyWindow: 422,
+    model.NothingToDo: 422,
 }

@@ -16,6 +16,8 @@ from controls.routes.common import (
     bp,
     deps,
     describe,
+    describe_change,
+    describe_removal,
     editors,
     readers,
     shown,
@@ -32,7 +34,7 @@ def get_account_switch(account_id: UUID) -> ResponseReturnValue:
 
 @bp.put(ACCOUNT)
 @editors
-@describe(
+@describe_change(
     "Create or replace the trading state of an account",
     body=schemas.SwitchRequest,
     answers={200: schemas.AccountSwitch, 201: schemas.AccountSwitch},
@@ -49,7 +51,7 @@ def put_account_switch(account_id: UUID) -> ResponseReturnValue:
 
 @bp.delete(ACCOUNT)
 @editors
-@describe("Remove the trading state of an account", answers={204: None}, errors=(404, 412, 422), headers=IF_MATCH)
+@describe_removal("Remove the trading state of an account")
 def delete_account_switch(account_id: UUID) -> ResponseReturnValue:
     usecases.delete(deps(), g.principal, model.AccountSwitch, account_id, expected=expected_version())
     return "", 204
@@ -64,7 +66,7 @@ def get_account_limits(account_id: UUID) -> ResponseReturnValue:
 
 @bp.put(f"{ACCOUNT}/limits")
 @editors
-@describe(
+@describe_change(
     "Create or replace the limits of an account",
     body=schemas.LimitsRequest,
     answers={200: schemas.AccountLimits, 201: schemas.AccountLimits},
@@ -81,7 +83,7 @@ def put_account_limits(account_id: UUID) -> ResponseReturnValue:
 
 @bp.delete(f"{ACCOUNT}/limits")
 @editors
-@describe("Remove the limits of an account", answers={204: None}, errors=(404, 412, 422), headers=IF_MATCH)
+@describe_removal("Remove the limits of an account")
 def delete_account_limits(account_id: UUID) -> ResponseReturnValue:
     usecases.delete(deps(), g.principal, model.AccountLimits, account_id, expected=expected_version())
     return "", 204

@@ -15,18 +15,24 @@ from chassis.web import versioned
 from controls import model, usecases
 from controls.paths import Segment
 
+IF_MATCH = {"If-Match": 'The version to change, such as "3"; 412 if it is another by now.'}
+
 describe = partial(openapi.describe, note=f"The organization needs the `{model.CONTROLS_PREMIUM}` entitlement.")
+describe_change = partial(
+    openapi.describe,
+    note=f"The organization needs the `{model.CONTROLS_PREMIUM}` entitlement, unless the control only becomes looser.",
+)
+describe_removal = partial(openapi.describe, answers={204: None}, errors=(404, 412, 422), headers=IF_MATCH)
 bp = Blueprint("controls", __name__)
 bp.record_once(lambda state: state.app.url_map.converters.update(segment=Segment))
 
 ACCOUNT = "/v1/controls/accounts/<uuid:account_id>"
 
 readers = allow(user(*ANY_ROLE), api_key("control:read"), service_account("control:read"))
-editors = allow(user(Role.ADMIN), api_key("control:edit"), service_account("control:write"))
+editors = allow(user(Role.ADMIN), api_key("control:edit"))
 
 READ_ERRORS = (404, 422)
 WRITE_ERRORS = (404, 412, 413, 415, 422)
-IF_MATCH = {"If-Match": 'The version to change, such as "3"; 412 if it is another by now.'}
 
 
 def deps() -> usecases.Deps:

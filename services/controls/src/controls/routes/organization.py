@@ -4,15 +4,28 @@ from flask import g
 from flask.typing import ResponseReturnValue
 
 from chassis.access import allow
-from chassis.principals import Role, service_account, user
+from chassis.principals import Role, user
 from chassis.web import expected_version
 from controls import model, schemas, usecases
-from controls.routes.common import IF_MATCH, READ_ERRORS, WRITE_ERRORS, body, bp, deps, describe, readers, shown, stored
+from controls.routes.common import (
+    IF_MATCH,
+    READ_ERRORS,
+    WRITE_ERRORS,
+    body,
+    bp,
+    deps,
+    describe,
+    describe_change,
+    describe_removal,
+    readers,
+    shown,
+    stored,
+)
 
 ORGANIZATION = "/v1/controls/organization"
 
 # An API key is of one environment, and the organization's switch stops both.
-organization_editors = allow(user(Role.ADMIN), service_account("control:write"))
+organization_editors = allow(user(Role.ADMIN))
 
 
 @bp.get(ORGANIZATION)
@@ -24,7 +37,7 @@ def get_organization_switch() -> ResponseReturnValue:
 
 @bp.put(ORGANIZATION)
 @organization_editors
-@describe(
+@describe_change(
     "Create or replace the trading state of the organization",
     body=schemas.SwitchRequest,
     answers={200: schemas.OrganizationSwitch, 201: schemas.OrganizationSwitch},
@@ -41,7 +54,7 @@ def put_organization_switch() -> ResponseReturnValue:
 
 @bp.delete(ORGANIZATION)
 @organization_editors
-@describe("Remove the trading state of the organization", answers={204: None}, errors=(404, 412, 422), headers=IF_MATCH)
+@describe_removal("Remove the trading state of the organization")
 def delete_organization_switch() -> ResponseReturnValue:
     usecases.delete(deps(), g.principal, model.OrganizationSwitch, None, expected=expected_version())
     return "", 204

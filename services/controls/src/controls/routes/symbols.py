@@ -19,6 +19,8 @@ from controls.routes.common import (
     bp,
     deps,
     describe,
+    describe_change,
+    describe_removal,
     editors,
     readers,
     shown,
@@ -44,7 +46,7 @@ def get_symbol_manual(account_id: UUID, symbol: str) -> ResponseReturnValue:
 
 @bp.put(SYMBOL)
 @editors
-@describe(
+@describe_change(
     "Create or replace the manual control of a symbol",
     body=schemas.SymbolManualControlRequest,
     answers={200: schemas.SymbolManualControl, 201: schemas.SymbolManualControl},
@@ -62,7 +64,7 @@ def put_symbol_manual(account_id: UUID, symbol: str) -> ResponseReturnValue:
 
 @bp.delete(SYMBOL)
 @editors
-@describe("Remove the manual control of a symbol", answers={204: None}, errors=(404, 412, 422), headers=IF_MATCH)
+@describe_removal("Remove the manual control of a symbol")
 def delete_symbol_manual(account_id: UUID, symbol: str) -> ResponseReturnValue:
     name = path_symbol(account_id, symbol)
     usecases.delete(deps(), g.principal, model.SymbolManual, account_id, name, expected=expected_version())
@@ -79,7 +81,7 @@ def get_symbol_time(account_id: UUID, symbol: str) -> ResponseReturnValue:
 
 @bp.patch(f"{SYMBOL}/time")
 @editors
-@describe(
+@describe_change(
     "Create or patch the time control of a symbol",
     body=schemas.SymbolTimeControlRequest,
     answers={200: schemas.SymbolTimeControl, 201: schemas.SymbolTimeControl},
@@ -95,7 +97,7 @@ def patch_symbol_time(account_id: UUID, symbol: str) -> ResponseReturnValue:
 
 @bp.delete(f"{SYMBOL}/time")
 @editors
-@describe("Remove the time control of a symbol", answers={204: None}, errors=(404, 412, 422), headers=IF_MATCH)
+@describe_removal("Remove the time control of a symbol")
 def delete_symbol_time(account_id: UUID, symbol: str) -> ResponseReturnValue:
     name = path_symbol(account_id, symbol)
     usecases.delete(deps(), g.principal, model.SymbolTime, account_id, name, expected=expected_version())
@@ -112,7 +114,7 @@ def get_symbol_limits(account_id: UUID, symbol: str) -> ResponseReturnValue:
 
 @bp.put(f"{SYMBOL}/limits")
 @editors
-@describe(
+@describe_change(
     "Create or replace the limits of a symbol",
     body=schemas.LimitsRequest,
     answers={200: schemas.SymbolLimits, 201: schemas.SymbolLimits},
@@ -130,7 +132,7 @@ def put_symbol_limits(account_id: UUID, symbol: str) -> ResponseReturnValue:
 
 @bp.delete(f"{SYMBOL}/limits")
 @editors
-@describe("Remove the limits of a symbol", answers={204: None}, errors=(404, 412, 422), headers=IF_MATCH)
+@describe_removal("Remove the limits of a symbol")
 def delete_symbol_limits(account_id: UUID, symbol: str) -> ResponseReturnValue:
     name = path_symbol(account_id, symbol)
     usecases.delete(deps(), g.principal, model.SymbolLimits, account_id, name, expected=expected_version())

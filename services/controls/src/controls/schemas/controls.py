@@ -67,8 +67,6 @@ class SymbolTimeControlRequest(Schema):
         }
         if twice:
             raise ValidationError({"clear": twice})
-        if not names and all(data.get(name) is None for name in model.TIME_FIELDS):
-            raise refuse("nothing_to_do", "must set or clear something")
 
     @post_load
     def patch(self, data: dict[str, Any], **_: Any) -> model.TimePatch:
@@ -78,9 +76,13 @@ class SymbolTimeControlRequest(Schema):
 
 class SymbolTimeControl(_About):
     symbol = Text(longest=32, required=True)
-    trading_start = TimeOfDay(required=True, allow_none=True)
-    trading_end = TimeOfDay(required=True, allow_none=True)
+    trading_start = TimeOfDay()
+    trading_end = TimeOfDay()
     stale_order_millis = Whole(least=1_000, most=86_400_000, required=True, allow_none=True)
+
+    @post_dump
+    def leave_out_what_is_not_set(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+        return {name: value for name, value in data.items() if value is not None or name == "stale_order_millis"}
 
 
 class SwitchRequest(Schema):
