@@ -3,6 +3,7 @@
 from threading import Event
 
 import pytest
+from sqlalchemy import Connection, text
 
 from intents.brokers import Order
 from intents.execution import stale
@@ -11,6 +12,12 @@ from tip_testing.commands import create
 from .broker_side import accept
 from .conftest import Desk
 from .filling import filled_before_every_write, held_row, intent_of, open_order
+
+
+@pytest.fixture(autouse=True)
+def nothing_else_is_stale(admin: Connection) -> None:
+    """One run finds the stale orders of all accounts, also those that the tests before left open."""
+    admin.execute(text("DELETE FROM controls.symbol_time"))
 
 
 @pytest.fixture

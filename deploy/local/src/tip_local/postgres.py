@@ -65,12 +65,12 @@ class EmbeddedPostgres(Datastore):
     stop_signal = signal.SIGINT  # Postgres' word for: end sessions, write a checkpoint, exit
 
     def __init__(self, directory: Path, port: int | None = None, *, fast: bool = False) -> None:
-        place = rootless.place_for(directory)
-        super().__init__(place.directory, port, fast=fast)
-        self.identity = place.identity
-        self.notice = place.notice
+        installation = rootless.installation_for(directory)
+        super().__init__(installation.directory, port, fast=fast)
+        self.identity = installation.identity
+        self.notice = installation.notice
         """Something the person should know about where the data is, or None."""
-        self._binaries = place.binaries
+        self._binaries = installation.binaries
         self._stale_pid: int | None = None
 
     @property

@@ -21,22 +21,24 @@ INSTALLATION = "pginstall18"
 
 
 @dataclass(frozen=True)
-class Place:
+class Installation:
+    """The data directory and the binaries of a Postgres that can run here, and as whom."""
+
     directory: Path
     binaries: Path
     identity: str
     notice: str | None = None
 
 
-def place_for(wanted: Path) -> Place:
+def installation_for(wanted: Path) -> Installation:
     identity = unprivileged_identity()
     package = installed_package()
     if identity != "nobody":
-        return Place(wanted, package / INSTALLATION / "bin", identity)
+        return Installation(wanted, package / INSTALLATION / "bin", identity)
     binaries = package if reachable(package / INSTALLATION / "bin") else copied(package)
     directory = wanted if reachable(wanted.absolute().parent) else substitute(wanted)
     notice = f"user namespaces are not available here: Postgres runs as nobody, its data is in {directory}"
-    return Place(directory, binaries / INSTALLATION / "bin", identity, notice)
+    return Installation(directory, binaries / INSTALLATION / "bin", identity, notice)
 
 
 def installed_package() -> Path:

@@ -95,13 +95,13 @@ class SubmitFastPath(Bridge):
 
         The first request of a key goes to Flask: there strangers wait for each other and for nobody else.
         """
-        place, headers = _PATH.fullmatch(scope["raw_path"]), dict(scope["headers"])
-        if place is None or not _is_plain(scope, headers):
+        match, headers = _PATH.fullmatch(scope["raw_path"]), dict(scope["headers"])
+        if match is None or not _is_plain(scope, headers):
             return None
         check = self.callers.classify(scope)
         if check.caller.trust is not Trust.VERIFIED:
             return None
-        return _parse(check, place[1], headers, body, asgi.trace_of(scope))
+        return _parse(check, match[1], headers, body, asgi.trace_of(scope))
 
     async def _outcome(self, scope: Scope, request: SubmitRequest) -> Outcome | None:
         """None if the key is no longer valid: Flask refuses it."""
