@@ -74,7 +74,7 @@ class TradingEvent(_message.Message):
     def __init__(self, event_id: _Optional[str] = ..., sequence: _Optional[int] = ..., trading_account_id: _Optional[str] = ..., type: _Optional[_Union[EventType, str]] = ..., occurred_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., traceparent: _Optional[str] = ..., epoch: _Optional[str] = ..., broker_order: _Optional[_Union[BrokerOrder, _Mapping]] = ..., broker_position: _Optional[_Union[BrokerPosition, _Mapping]] = ..., broker_trade: _Optional[_Union[BrokerTrade, _Mapping]] = ..., intent_action: _Optional[_Union[IntentAction, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., account: _Optional[_Union[Account, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., replay_complete: _Optional[_Union[ReplayComplete, _Mapping]] = ...) -> None: ...
 
 class BrokerOrder(_message.Message):
-    __slots__ = ("intent_id", "broker_order_id", "symbol", "order_side", "order_kind", "status", "quantity", "filled_quantity", "leaves_quantity", "average_fill_price", "limit_price", "stop_price", "reason_code", "reason", "execution_id", "last_quantity", "last_price", "outcome")
+    __slots__ = ("intent_id", "broker_order_id", "symbol", "order_side", "order_kind", "status", "quantity", "filled_quantity", "leaves_quantity", "average_fill_price", "limit_price", "stop_price", "reason_code", "reason", "execution_id", "last_quantity", "last_price", "outcome", "reasons")
     INTENT_ID_FIELD_NUMBER: _ClassVar[int]
     BROKER_ORDER_ID_FIELD_NUMBER: _ClassVar[int]
     SYMBOL_FIELD_NUMBER: _ClassVar[int]
@@ -93,6 +93,7 @@ class BrokerOrder(_message.Message):
     LAST_QUANTITY_FIELD_NUMBER: _ClassVar[int]
     LAST_PRICE_FIELD_NUMBER: _ClassVar[int]
     OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    REASONS_FIELD_NUMBER: _ClassVar[int]
     intent_id: str
     broker_order_id: str
     symbol: str
@@ -111,7 +112,20 @@ class BrokerOrder(_message.Message):
     last_quantity: str
     last_price: str
     outcome: str
-    def __init__(self, intent_id: _Optional[str] = ..., broker_order_id: _Optional[str] = ..., symbol: _Optional[str] = ..., order_side: _Optional[str] = ..., order_kind: _Optional[str] = ..., status: _Optional[str] = ..., quantity: _Optional[str] = ..., filled_quantity: _Optional[str] = ..., leaves_quantity: _Optional[str] = ..., average_fill_price: _Optional[str] = ..., limit_price: _Optional[str] = ..., stop_price: _Optional[str] = ..., reason_code: _Optional[str] = ..., reason: _Optional[str] = ..., execution_id: _Optional[str] = ..., last_quantity: _Optional[str] = ..., last_price: _Optional[str] = ..., outcome: _Optional[str] = ...) -> None: ...
+    reasons: _containers.RepeatedCompositeFieldContainer[ControlReason]
+    def __init__(self, intent_id: _Optional[str] = ..., broker_order_id: _Optional[str] = ..., symbol: _Optional[str] = ..., order_side: _Optional[str] = ..., order_kind: _Optional[str] = ..., status: _Optional[str] = ..., quantity: _Optional[str] = ..., filled_quantity: _Optional[str] = ..., leaves_quantity: _Optional[str] = ..., average_fill_price: _Optional[str] = ..., limit_price: _Optional[str] = ..., stop_price: _Optional[str] = ..., reason_code: _Optional[str] = ..., reason: _Optional[str] = ..., execution_id: _Optional[str] = ..., last_quantity: _Optional[str] = ..., last_price: _Optional[str] = ..., outcome: _Optional[str] = ..., reasons: _Optional[_Iterable[_Union[ControlReason, _Mapping]]] = ...) -> None: ...
+
+class ControlReason(_message.Message):
+    __slots__ = ("code", "control", "version", "message")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    CONTROL_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    code: str
+    control: str
+    version: int
+    message: str
+    def __init__(self, code: _Optional[str] = ..., control: _Optional[str] = ..., version: _Optional[int] = ..., message: _Optional[str] = ...) -> None: ...
 
 class BrokerPosition(_message.Message):
     __slots__ = ("symbol", "quantity", "last_price")

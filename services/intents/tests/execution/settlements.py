@@ -1,7 +1,6 @@
 """An intent of which a test settles inputs: as it was locked, what its broker reports, and what has come of it."""
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 from uuid import uuid4
@@ -10,14 +9,15 @@ from hypothesis import strategies as st
 
 from intents.brokers import Execution, Order, OrderStatus, RejectionNotice
 from intents.execution.client_order_id import client_order_id
-from intents.execution.model.commands import ClaimSnapshot, LeasedCommand
+from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.inputs import BrokerReport, ExecutionInput
 from intents.execution.model.locked_intent import BrokerOrder, Command, LockedIntent, Progress
 from intents.execution.model.settlement import Settlement
 from intents.execution.model.settling import apply_input
 from intents.model import Intent, Spec, Status
 
-NOW = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
+from .sending import NOW, leased_command
+
 ACCOUNT, INTENT, CREATE, CHANGE = uuid4(), uuid4(), uuid4(), uuid4()
 FIRST, SECOND = client_order_id(CREATE), client_order_id(CHANGE)
 TOTAL = Decimal(10)
@@ -88,16 +88,8 @@ def stories(draw: st.DrawFn) -> tuple[list[BrokerReport], Decimal]:
 
 
 def leased(token: Any, **more: Any) -> LeasedCommand:
-    values: dict[str, Any] = {
-        "account_id": ACCOUNT, "organization_id": uuid4(),
-        "intent_id": INTENT, "lease_token": token, "lease_ends": 0.0, "now": NOW,
-        "action_id": CREATE, "type": "CREATE", "created_at": NOW, "symbol": "ABC", "order_side": "BUY", "spec": spec(),
-        "quantity": TOTAL, "filled_quantity": Decimal(0), "status": Status.PENDING, "broker_order_id": None,
-        "orders": (), "started_before": None, "attempts": 0, "absences": 0, "broker": "paper", "environment": "paper",
-        "halted_by": None, "stale_millis": None, "credential": None, "bound_credential": None, "opened_account": None,
-        "snapshot": ClaimSnapshot(0.0, 1, "AUTO", None, 1, NOW, 1, 0, None),
-    }  # fmt: skip
-    return LeasedCommand(**(values | more))
+    values = {"account_id": ACCOUNT, "intent_id": INTENT, "lease_token": token, "action_id": CREATE, "spec": spec()}
+    return leased_command(**(values | more))
 
 
 def replacing(quantity: str = "15") -> Settlement:

@@ -26,8 +26,9 @@ from intents.execution.model.settlement import Settlement
 from intents.execution.model.settling import settle
 from intents.execution.model.verdicts import RetryLater, Unknown, Verdict
 from intents.execution.reconciliation import AccountReconciliation, MissingOrders
-from intents.model import TERMINAL, Intent, Spec, Status, Update, follow
+from intents.model import TERMINAL, Intent, Spec, Status, SubmitFacts, Update, follow
 
+from .sending import HALTED, sending_facts
 from .simulated import START, Simulated, is_ours
 
 STORIES = 150
@@ -151,10 +152,13 @@ class Story:
             filled_quantity=self.intent.filled_quantity, status=self.intent.status,
             broker_order_id=self.intent.broker_order_id, orders=tuple(known), started_before=started,
             attempts=progress.attempts, absences=progress.absences, broker="paper", environment="paper",
-            halted_by="account" if self.halted else None, stale_millis=None, credential=None, bound_credential=None,
-            opened_account=None,
+            submitted_at=START, is_own=False, facts=self._facts(), entitlements=frozenset(), credential=None,
+            bound_credential=None, opened_account=None,
             snapshot=ClaimSnapshot(elapsed(), command.sequence, "AUTO", None, 1, START, 1, 0, None),
         )  # fmt: skip
+
+    def _facts(self) -> SubmitFacts:
+        return sending_facts(self.account_id, intent=self.intent, account_switch=HALTED if self.halted else None)
 
     def _dispatched(self, leased: LeasedCommand) -> Verdict:
         try:

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 from uuid import uuid4, uuid5
@@ -26,8 +25,7 @@ from tip_testing.ports import reserved_port
 
 from .conftest import give_credential
 from .scripted import Scripted
-
-NOW = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
+from .sending import NOW, leased_command
 
 
 @pytest.fixture
@@ -37,17 +35,11 @@ def command(desk: Any) -> Callable[..., LeasedCommand]:
     def make(*, age: float = 0.0, **more: Any) -> LeasedCommand:
         claimed = elapsed() - age
         values: dict[str, Any] = {
-            "account_id": desk.account_id, "organization_id": desk.organization.id,
-            "intent_id": uuid4(), "lease_token": uuid4(), "lease_ends": claimed + 60,
-            "now": NOW, "action_id": uuid4(), "type": "CREATE", "created_at": NOW, "symbol": "ABC",
-            "order_side": "BUY", "spec": Spec("Market", {"quantity": "1"}), "quantity": Decimal(1),
-            "filled_quantity": Decimal(0), "status": Status.PENDING, "broker_order_id": None,
-            "orders": (), "started_before": None, "attempts": 0, "absences": 0, "broker": "paper",
-            "environment": "paper", "halted_by": None, "stale_millis": None, "credential": None,
-            "bound_credential": None, "opened_account": None,
+            "account_id": desk.account_id, "organization_id": desk.organization.id, "lease_ends": claimed + 60,
+            "spec": Spec("Market", {"quantity": "1"}), "quantity": Decimal(1),
             "snapshot": ClaimSnapshot(claimed, 1, "AUTO", None, 1, NOW, 1, 0, None),
         }  # fmt: skip
-        return LeasedCommand(**(values | more))
+        return leased_command(**(values | more))
 
     return make
 

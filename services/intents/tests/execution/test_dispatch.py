@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -28,24 +27,16 @@ from intents.execution.model.commands import ClaimSnapshot, KnownOrder, LeasedCo
 from intents.execution.model.verdicts import Decided, OrderFound, Rejected, RetryLater, Unknown
 from intents.model import Spec, Status
 
-NOW = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
+from .sending import HALTED, NOW, leased_command, sending_facts
+
 LONG_AGO = NOW - timedelta(minutes=5)
 
 
 def command(*, age: float = 0.0, quantity: str = "10", **more: Any) -> LeasedCommand:
     claimed = elapsed() - age
     terms = {"quantity": quantity, "limit_price": "5", "time_in_force": "DAY"}
-    values: dict[str, Any] = {
-        "account_id": uuid4(), "organization_id": uuid4(),
-        "intent_id": uuid4(), "lease_token": uuid4(), "lease_ends": claimed + 60, "now": NOW,
-        "action_id": uuid4(), "type": "CREATE", "created_at": NOW, "symbol": "ABC", "order_side": "BUY",
-        "spec": Spec("Limit", terms), "quantity": Decimal(10), "filled_quantity": Decimal(0),
-        "status": Status.PENDING, "broker_order_id": None, "orders": (), "started_before": None, "attempts": 0,
-        "absences": 0, "broker": "paper", "environment": "paper", "halted_by": None, "stale_millis": None,
-        "credential": None, "bound_credential": None, "opened_account": None,
-        "snapshot": ClaimSnapshot(claimed, 1, "AUTO", None, 1, NOW, 1, 0, None),
-    }  # fmt: skip
-    return LeasedCommand(**(values | more))
+    snapshot = ClaimSnapshot(claimed, 1, "AUTO", None, 1, NOW, 1, 0, None)
+    return leased_command(**{"spec": Spec("Limit", terms), "lease_ends": claimed + 60, "snapshot": snapshot} | more)
 
 
 def shown(number: str, filled: int = 0, status: OrderStatus = OrderStatus.WORKING, **more: Any) -> Order:
@@ -201,7 +192,7 @@ def test_a_replacement_to_less_than_is_filled_is_refused_with_the_fills():
 
 def test_facts_that_have_grown_old_are_read_again_before_anything_is_sent():
     market = Market()
-    halted = lambda command: replace(command, halted_by="account")  # noqa: E731
+    halted = lambda command: replace(command, facts=sending_facts(account_switch=HALTED))  # noqa: E731
 
     verdict = run(market, command(age=1.5), halted)
 

@@ -11,6 +11,7 @@ from intents.execution.client_order_id import client_order_id
 from intents.execution.credentials import derived
 from tip_testing.commands import cancel, create
 
+from ..test_controls import disable
 from .conftest import PAPER_SECRET
 
 
@@ -55,8 +56,13 @@ def _cancel(desk: Any, intent: Any) -> None:
     desk.created(cancel(intent["intent_id"]))
 
 
-LATER = {"halted": _halt, "stale": _make_stale, "canceled": _cancel}
+def _disable_symbol(desk: Any, _intent: Any) -> None:
+    disable(desk, "SIM.OPEN")
+
+
+LATER = {"halted": _halt, "disabled": _disable_symbol, "stale": _make_stale, "canceled": _cancel}
 ENDS = {
+    "disabled": ("DENIED", "SYMBOL_DISABLED"),
     "halted": ("DENIED", "TRADING_HALTED"),
     "stale": ("EXPIRED", "STALE_ORDER"),
     "canceled": ("CANCELED", "NOT_FOUND_AT_BROKER"),
@@ -96,7 +102,7 @@ def test_what_was_never_sent_is_not_sent_any_more_after_a_crash(what, desk, left
     assert [row["open_actions"] for row in desk.rows("intent")] == [0]
 
 
-@pytest.mark.parametrize("what", ["halted", "stale"])
+@pytest.mark.parametrize("what", ["halted", "disabled", "stale"])
 def test_what_was_sent_before_a_crash_is_found_whatever_has_happened_since(
     what, desk, paper, left_behind, orders, reaches
 ):

@@ -1,7 +1,7 @@
 """What is known when a command is judged, and what the judgement says."""
 
 from dataclasses import dataclass
-from datetime import time
+from datetime import time, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
@@ -98,6 +98,16 @@ class OrderCounts:
 
     last_minute: int | None = None
     last_day: int | None = None
+
+    def without(self, age: timedelta) -> "OrderCounts":
+        """The counts without one order of that age."""
+        return OrderCounts(
+            _without(self.last_minute, age < timedelta(minutes=1)), _without(self.last_day, age < timedelta(days=1))
+        )
+
+
+def _without(count: int | None, is_counted: bool) -> int | None:
+    return count if count is None or not is_counted else max(0, count - 1)
 
 
 @dataclass(frozen=True)

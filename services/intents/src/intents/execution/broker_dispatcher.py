@@ -34,7 +34,7 @@ from intents.execution.credentials import (
 from intents.execution.dispatch import OPERATOR_SECONDS, Dispatch, QueryFailed
 from intents.execution.metrics import CALL_SECONDS, CIRCUIT, CIRCUITS_OF_ORGANIZATIONS
 from intents.execution.model.commands import DERIVED, LeasedCommand
-from intents.execution.model.local_decisions import decide_locally
+from intents.execution.model.local_decisions import decide_locally, order_to_count
 from intents.execution.model.verdicts import OPERATOR_REQUIRED, Decided, RetryLater, Unknown, Verdict
 
 log = logs.get(__name__)
@@ -83,6 +83,8 @@ class BrokerDispatcher:
 
     def dispatch(self, command: LeasedCommand) -> Verdict:
         """Settle the command as far as it goes now; never raises for what brokers do."""
+        if order_to_count(command):
+            command = self._refreshed(command) or command
         decided = decide_locally(command)
         if decided or command.broker is None:
             return decided or RetryLater(PARKED_SECONDS, "account_gone", "ACCOUNT_NOT_FOUND")

@@ -250,5 +250,6 @@ def _sent_before(broker: Broker, command: LeasedCommand) -> Verdict | None:
         return RetryLater(quiet - silence, "quiet_period")  # the earlier request may still be on its way
     if decided := not_to_be_sent(command):
         # Sending again is safe, believing that nothing was sent is not: that takes more than one query.
-        return decided if command.absences >= ABSENCES_TO_GIVE_UP else RetryLater(quiet, "perhaps_sent", absent=True)
+        is_given_up = command.absences >= ABSENCES_TO_GIVE_UP or isinstance(decided, RetryLater)
+        return decided if is_given_up else RetryLater(quiet, "perhaps_sent", absent=True)
     return None if broker.client_ids.may_resend else Unknown("needs_operator", OPERATOR_REQUIRED, OPERATOR_SECONDS)

@@ -12,6 +12,8 @@ from intents.model.decision import (
     RepeatedCancel,
     Replay,
     decide,
+    decide_again,
+    without_itself,
 )
 from intents.model.errors import (
     AccountNotFound,
@@ -45,7 +47,7 @@ from intents.model.orders import (
 from intents.model.reports import Report, apply, broker_order, broker_trade
 from intents.model.signed_heads import SignedHead, check_signed_head
 from intents.model.statistics import WINDOWS, Count, Statistics, start, summarize
-from intents.model.submission import Caller, IdempotencyKey, Submission
+from intents.model.submission import Caller, IdempotencyKey, Owner, Submission
 
 __all__ = [
     "KINDS",
@@ -85,6 +87,7 @@ __all__ = [
     "InvalidReplacement",
     "OrderFactsNeeded",
     "OutcomeUnknown",
+    "Owner",
     "PendingAction",
     "PriorResult",
     "Refusal",
@@ -106,9 +109,11 @@ __all__ = [
     "broker_trade",
     "check_signed_head",
     "decide",
+    "decide_again",
     "follow",
     "record",
     "start",
     "summarize",
     "tradable",
+    "without_itself",
 ]

@@ -11,7 +11,7 @@ import control_rules
 from intents.model import errors
 from intents.model.actions import Action, Actor, Change, Intent, State, leaves
 from intents.model.lifecycle import TERMINAL, Status, Update, follow
-from intents.model.orders import Cancel, Command, Create, HoldToTotal, Replace
+from intents.model.orders import Cancel, Command, Create, HoldToTotal, Replace, Spec
 from intents.model.submission import Caller
 
 TRADING_LIVE = "trading_live"
@@ -87,8 +87,20 @@ def admit(
     return _cancel(facts, facts.intent, account, actor, command, reason)
 
 
-def _create(facts: SubmitFacts, account: Account, actor: Actor, command: Create) -> Admission:
-    proposed = control_rules.Command(
+def pass_controls(facts: SubmitFacts, command: Create | Replace | HoldToTotal) -> None:
+    """Raise what the controls say against sending an accepted command, by the rules of its submit."""
+    if isinstance(command, Create):
+        _passed(facts, _created(command))
+    elif facts.intent is None:
+        raise errors.IntentNotFound("The intent of this command is gone.")
+    elif isinstance(command, Replace):
+        _passed(facts, _replaced(facts.intent, command.spec))
+    elif _is_halted(facts):  # then the rest is canceled instead
+        _passed(facts, _replaced(facts.intent, facts.intent.spec))
+
+
+def _created(command: Create) -> control_rules.Command:
+    return control_rules.Command(
         control_rules.CommandType.CREATE,
         command.symbol,
         control_rules.OrderSide(command.order_side),
@@ -96,6 +108,21 @@ def _create(facts: SubmitFacts, account: Account, actor: Actor, command: Create)
         limit_price=command.spec.price("limit_price"),
         stop_price=command.spec.price("stop_price"),
     )
+
+
+def _replaced(intent: Intent, spec: Spec) -> control_rules.Command:
+    return control_rules.Command(
+        control_rules.CommandType.REPLACE,
+        intent.symbol,
+        control_rules.OrderSide(intent.order_side),
+        spec.quantity,
+        limit_price=spec.price("limit_price"),
+        stop_price=spec.price("stop_price"),
+        filled_quantity=intent.filled_quantity,
+    )
+
+
+def _create(facts: SubmitFacts, account: Account, actor: Actor, command: Create) -> Admission:
     quantity = command.spec.quantity
     action = Action(
         id=uuid4(),
@@ -112,7 +139,7 @@ def _create(facts: SubmitFacts, account: Account, actor: Actor, command: Create)
         ref_intent_id=None,
         actor=actor,
         reason=None,
-        controls=_passed(facts, proposed),
+        controls=_passed(facts, _created(command)),
         created_at=facts.now,
         state=State(Status.PENDING, Decimal(0), quantity, None, None, None, None, facts.now),
     )
@@ -131,16 +158,8 @@ def _replace(
         raise errors.InvalidReplacement(pointer, "filled", "must be more than what is filled already")
     if intent.status in (Status.PENDING_REPLACE, Status.PENDING_CANCEL):
         raise errors.IntentBusy
-    proposed = control_rules.Command(
-        control_rules.CommandType.REPLACE,
-        intent.symbol,
-        control_rules.OrderSide(intent.order_side),
-        command.spec.quantity,
-        limit_price=command.spec.price("limit_price"),
-        stop_price=command.spec.price("stop_price"),
-        filled_quantity=intent.filled_quantity,
-    )
-    return _amend(facts, intent, account, actor, command, _passed(facts, proposed), reason)
+    passed = _passed(facts, _replaced(intent, command.spec))
+    return _amend(facts, intent, account, actor, command, passed, reason)
 
 
 def _cancel(

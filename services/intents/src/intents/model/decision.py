@@ -1,15 +1,17 @@
 """From facts and a submission to what is to be written, answered or refused. Nothing is read here."""
 
+from dataclasses import replace
+from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
 import control_rules
 from intents.model.actions import Action
-from intents.model.admission import Admission, PriorResult, SubmitFacts, admit, tradable
+from intents.model.admission import Admission, PriorResult, SubmitFacts, admit, pass_controls, tradable
 from intents.model.errors import IdempotencyKeyReused, Refusal
 from intents.model.lifecycle import Status
 from intents.model.orders import Cancel, Command, Create, HoldToTotal, Replace
-from intents.model.submission import IdempotencyKey, Submission
+from intents.model.submission import Caller, IdempotencyKey, Submission
 
 
 class PendingAction(NamedTuple):
@@ -85,6 +87,29 @@ def _decide(facts: SubmitFacts, submission: Submission) -> Decision:
     if submission.dry_run:
         return DryRun(admission.action)
     return Append(PendingAction(admission, key, submission.traceparent))
+
+
+def decide_again(
+    facts: SubmitFacts, sender: Caller | None, command: Create | Replace | HoldToTotal
+) -> OrderFactsNeeded | Refused | None:
+    """Why an accepted command may not be sent, by the rules of its submit and the facts of this moment."""
+    try:
+        tradable(facts.account, sender)
+        needed = _order_to_count(facts, command)
+        if needed is None:
+            pass_controls(facts, command)
+    except Refusal as error:
+        return Refused(error)
+    return needed
+
+
+def without_itself(facts: SubmitFacts, submitted_at: datetime) -> SubmitFacts:
+    """The facts without the command that is decided again, which counts among the account's orders since then."""
+    if facts.controls is None:
+        return facts
+    age, controls = facts.now - submitted_at, facts.controls
+    account_orders, symbol_orders = controls.account_orders.without(age), controls.symbol_orders.without(age)
+    return replace(facts, controls=replace(controls, account_orders=account_orders, symbol_orders=symbol_orders))
 
 
 def _replay(prior: PriorResult, key: IdempotencyKey) -> Replay:

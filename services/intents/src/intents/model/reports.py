@@ -1,5 +1,6 @@
 """What a broker, or the executor itself, reports about an intent, and what that makes of it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -24,6 +25,8 @@ class Report:
     reason: str | None = None
     outcome: str | None = None
     spec: Spec | None = None
+    reasons: tuple[Mapping[str, Any], ...] = ()
+    """What controls said against it; see the answer to a refused submit."""
 
     @property
     def is_fill(self) -> bool:
@@ -82,6 +85,7 @@ def broker_order(intent: Intent, report: Report) -> dict[str, Any]:
         "stop_price": terms.get("stop_price"),
         "reason_code": intent.reason_code,
         "reason": report.reason,
+        "reasons": list(report.reasons),
         "execution_id": report.execution_id,
         "last_quantity": _number(report.last_quantity),
         "last_price": _number(report.last_price),

@@ -19,6 +19,14 @@ class Caller(Protocol):
     def entitlements(self) -> frozenset[str]: ...
 
 
+class Owner(NamedTuple):
+    """The organization of an account as the caller of its own accepted commands, when they are sent."""
+
+    organization_id: UUID | None
+    environment: str | None
+    entitlements: frozenset[str]
+
+
 class IdempotencyKey(NamedTuple):
     """A request with the same key and hash is done once."""
 

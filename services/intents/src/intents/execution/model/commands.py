@@ -7,7 +7,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from intents.execution.client_order_id import client_order_id
-from intents.model import Spec, Status
+from intents.model import Owner, Spec, Status, SubmitFacts
 
 DERIVED = "derived"
 """The credential of a paper account that has none of its own."""
@@ -68,8 +68,13 @@ class LeasedCommand:
     broker: str | None
     """None: the account is gone."""
     environment: str
-    halted_by: str | None
-    stale_millis: int | None
+    submitted_at: datetime
+    is_own: bool
+    """Whether the platform itself gave the command."""
+    facts: SubmitFacts
+    """What decides whether it may be sent; of a CANCEL, which always may, without an account."""
+    entitlements: frozenset[str]
+    """Of the organization; read only where the account is live."""
     credential: str | None
     """The account's best credential at the moment of the claim, as `KeyPair.reference` names it."""
     bound_credential: str | None
@@ -83,6 +88,10 @@ class LeasedCommand:
     @property
     def client_order_id(self) -> str:
         return client_order_id(self.action_id)
+
+    @property
+    def owner(self) -> Owner:
+        return Owner(self.organization_id, self.environment, self.entitlements)
 
     @property
     def is_new(self) -> bool:

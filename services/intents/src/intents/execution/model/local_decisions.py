@@ -1,11 +1,13 @@
-"""What can be decided without the broker, by what is known of halts, cancels and age at this moment."""
+"""What can be decided without the broker, by the facts of this moment: the account, its controls, the intent."""
 
 from datetime import timedelta
 
 from intents.execution.clock import elapsed
 from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.verdicts import (
+    ACCOUNT_NOT_FOUND,
     CANCELED_BEFORE_SENT,
+    ENTITLEMENT_REQUIRED,
     NOT_FOUND_AT_BROKER,
     OPERATOR_REQUIRED,
     REPLACE_NOT_SENT,
@@ -14,16 +16,29 @@ from intents.execution.model.verdicts import (
     Unknown,
     Verdict,
 )
-from intents.model import Status, Update
+from intents.model import (
+    ControlRejected,
+    Create,
+    EntitlementRequired,
+    HoldToTotal,
+    OrderFactsNeeded,
+    Refusal,
+    Refused,
+    Replace,
+    Status,
+    Update,
+    decide_again,
+)
 
 FRESH_SECONDS = 1.0
-"""How old what is known of halts and cancels may be when the request is written. A halt holds two seconds after it was
-answered: the other second is for the way from this last check to the wire, on a machine that has too much to do."""
+"""How old the facts may be when the request is written. A control holds two seconds after it was answered: the other
+second is for the way from this last check to the wire, on a machine that has too much to do."""
 LONGEST_WAIT_SECONDS = 2.0
 """After which a claimed command that still waits for its turn is left to the next claim."""
 GONE_SECONDS = 60.0
 
 TOO_OLD = RetryLater(0.0, "claimed_too_long_ago")
+UNCOUNTED = RetryLater(0.0, "orders_not_counted")
 
 
 def is_fresh(command: LeasedCommand) -> bool:
@@ -39,19 +54,55 @@ def decide_locally(command: LeasedCommand) -> Verdict | None:
     return None if command.started_before else not_to_be_sent(command)
 
 
-def not_to_be_sent(command: LeasedCommand) -> Decided | None:
+def not_to_be_sent(command: LeasedCommand) -> Decided | RetryLater | None:
     """Why it must not go out now although it was accepted. A CANCEL always may: it only reduces risk."""
     if command.type == "CANCEL":
         return None
     if command.status is Status.PENDING_CANCEL:
         return _canceled(command)
-    if command.halted_by:
-        update = Update.DENIED if command.type == "CREATE" else Update.REPLACE_REJECTED
-        return Decided(update, "TRADING_HALTED", f"The {command.halted_by} was halted before it was sent.")
-    if command.type == "CREATE" and command.stale_millis is not None:
-        age = command.now - command.created_at
-        if age > timedelta(milliseconds=command.stale_millis):
-            return Decided(Update.EXPIRED, "STALE_ORDER", "It was too old to be sent.")
+    decision = _decided_again(command)
+    if isinstance(decision, OrderFactsNeeded):
+        return UNCOUNTED
+    return _refused(command, decision.error) if decision else _stale(command)
+
+
+def order_to_count(command: LeasedCommand) -> OrderFactsNeeded | None:
+    """The order whose facts a limit or the state REDUCING needs, while they are not loaded."""
+    if command.type == "CANCEL" or command.broker is None:
+        return None
+    decision = _decided_again(command)
+    return decision if isinstance(decision, OrderFactsNeeded) else None
+
+
+def _decided_again(command: LeasedCommand) -> OrderFactsNeeded | Refused | None:
+    return decide_again(command.facts, None if command.is_own else command.owner, _accepted(command))
+
+
+def _accepted(command: LeasedCommand) -> Create | Replace | HoldToTotal:
+    """The command as its submit had it."""
+    if command.type == "CREATE":
+        return Create({}, command.symbol, command.order_side, command.snapshot.route_strategy, command.spec)
+    if command.is_own:
+        return HoldToTotal(command.intent_id, 0)
+    return Replace({}, command.intent_id, command.spec)
+
+
+def _refused(command: LeasedCommand, error: Refusal) -> Decided:
+    update = Update.DENIED if command.type == "CREATE" else Update.REPLACE_REJECTED
+    if isinstance(error, ControlRejected):
+        first = error.reasons[0]
+        return Decided(update, first["code"], first["message"], tuple(error.reasons))
+    if isinstance(error, EntitlementRequired):
+        return Decided(update, ENTITLEMENT_REQUIRED, "The organization is no longer entitled to trade live.")
+    return Decided(update, ACCOUNT_NOT_FOUND, "The account was deleted.")
+
+
+def _stale(command: LeasedCommand) -> Decided | None:
+    control = command.facts.controls.symbol_time if command.facts.controls else None
+    if command.type != "CREATE" or control is None or control.stale_order_millis is None:
+        return None
+    if command.now - command.created_at > timedelta(milliseconds=control.stale_order_millis):
+        return Decided(Update.EXPIRED, "STALE_ORDER", "It was too old to be sent.")
     return None
 
 
@@ -67,4 +118,4 @@ def _account_gone(command: LeasedCommand) -> Verdict:
     if command.started_before:
         return Unknown("The account was deleted while this was sent.", OPERATOR_REQUIRED, GONE_SECONDS)
     updates = {"CREATE": Update.DENIED, "REPLACE": Update.REPLACE_REJECTED, "CANCEL": Update.CANCEL_REJECTED}
-    return Decided(updates[command.type], "ACCOUNT_NOT_FOUND", "The account was deleted.")
+    return Decided(updates[command.type], ACCOUNT_NOT_FOUND, "The account was deleted.")

@@ -138,7 +138,16 @@ def _apply_decided(settlement: Settlement, decided: Decided, leased: LeasedComma
         settlement.unsent_orders.append(leased.client_order_id)
     else:
         _end_unseen(settlement, leased.client_order_id, MISSING)
-    _complete(settlement, Report(decided.update, settlement.now, reason_code=decided.code, reason=decided.reason))
+    _complete(
+        settlement,
+        Report(
+            decided.update,
+            settlement.now,
+            reason_code=decided.code,
+            reason=decided.reason,
+            reasons=decided.reasons,
+        ),
+    )
 
 
 def _complete(settlement: Settlement, report: Report) -> None:

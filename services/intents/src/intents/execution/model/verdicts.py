@@ -1,6 +1,7 @@
 """What can come of a command, and the reason codes that an intent shows for it."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from intents.brokers.protocol import Order
 from intents.model import Update
@@ -9,6 +10,8 @@ OPERATOR_REQUIRED = "OPERATOR_REQUIRED"
 """Only a person can find out what became of it."""
 RESOLVED_BY_OPERATOR = "RESOLVED_BY_OPERATOR"
 CANCELED_BEFORE_SENT = "CANCELED_BEFORE_SENT"
+ENTITLEMENT_REQUIRED = "ENTITLEMENT_REQUIRED"
+ACCOUNT_NOT_FOUND = "ACCOUNT_NOT_FOUND"
 REPLACE_NOT_SENT = "REPLACE_NOT_SENT"
 NOT_FOUND_AT_BROKER = "NOT_FOUND_AT_BROKER"
 ORDER_AFTER_END = "ORDER_AFTER_END"
@@ -61,6 +64,8 @@ class Decided(NamedTuple):
     update: Update
     code: str
     reason: str
+    reasons: tuple[Mapping[str, Any], ...] = ()
+    """All that controls say against it, as the answer to a refused submit lists them."""
 
 
 Verdict = OrderFound | Rejected | Requested | Unknown | RetryLater | Decided

@@ -13,18 +13,10 @@ from intents.execution.model.commands import DERIVED, ClaimSnapshot, KnownOrder,
 from intents.execution.model.locked_intent import STARTED, BrokerOrder, Command, LockedIntent, Progress
 from intents.execution.store.credentials import BEST_FIRST
 from intents.execution.store.expressions import ENDED_SQL
-from intents.model import Intent, Spec, Status
+from intents.execution.store.sending_facts import with_facts, with_order_facts
+from intents.model import Intent, Spec, Status, SubmitFacts
 from intents.store.connections import Row, Statement, Transaction
 
-_HALTED_BY = """
-    CASE WHEN (SELECT trading_state FROM controls_api.account_switch WHERE account_id = t.account_id) = 'HALTED'
-         THEN 'account'
-         WHEN (SELECT trading_state FROM controls_api.organization_switch
-               WHERE organization_id = t.organization_id) = 'HALTED'
-         THEN 'organization' END"""
-_STALE_MILLIS = """
-    (SELECT stale_order_millis FROM controls_api.symbol_time
-     WHERE account_id = t.account_id AND symbol = t.symbol)"""
 _BEST = f"""
     (SELECT CASE WHEN status = 'active' THEN id || ':' || vault_version ELSE id || ' is ' || status END
      FROM accounts_api.credential WHERE account_id = t.account_id ORDER BY {BEST_FIRST} LIMIT 1)"""  # noqa: S608
@@ -109,9 +101,10 @@ _CLAIM = Statement(
                   due.submit_started_at AS sent_before
     ), command AS MATERIALIZED (
         SELECT t.*, a.id AS action_id, a.sequence, a.type, a.traceparent, coalesce(a.spec, t.spec) AS wanted,
+               a.created_at AS submitted_at, a.actor_type = 'system' AS is_own,
                {_STARTED_BEFORE} AS started_before, {_BEST} AS best, {_BOUND} AS bound
         FROM taken t CROSS JOIN LATERAL (
-            SELECT id, sequence, type, traceparent, spec, created_at FROM intents.action a
+            SELECT id, sequence, type, traceparent, spec, created_at, actor_type FROM intents.action a
             WHERE a.account_id = t.account_id AND a.intent_id = t.id AND a.sequence > t.done_sequence
             ORDER BY a.sequence LIMIT 1
         ) a
@@ -134,8 +127,7 @@ _CLAIM = Statement(
                FROM intents.broker_order o WHERE o.account_id = t.account_id AND o.intent_id = t.id) END AS orders,
            t.started_before, t.attempts, t.absences,
            (SELECT broker FROM accounts_api.account WHERE id = t.account_id) AS broker, t.environment,
-           {_HALTED_BY} AS halted_by, {_STALE_MILLIS} AS stale_millis, t.best AS credential,
-           t.bound AS bound_credential,
+           t.submitted_at, t.is_own, t.best AS credential, t.bound AS bound_credential,
            (SELECT broker_account FROM intents.broker_login l WHERE l.account_id = t.account_id
             AND l.credential = coalesce(t.bound, t.best, '{DERIVED}')) AS opened_account,
            t.sequence, t.route_strategy, t.reason_code, t.version, t.updated_at, t.open_actions, t.done_sequence,
@@ -171,12 +163,12 @@ def claim(
     by_turns = (organizations, list(shares.allowances.values()), shares.of_others, str(shares.after))
     rows = tx.write(_CLAIM, (limit, str(token), lease_seconds, parked_accounts, holder, *by_turns))
     lease = {"lease_token": token, "lease_ends": read_at + lease_seconds, "holder": holder}
-    return [_leased(row, read_at, lease) for row in rows]
+    return with_facts(tx, [_leased(row, read_at, lease) for row in rows])
 
 
 def _leased(row: Row, read_at: float, lease: Mapping[str, Any]) -> LeasedCommand:
     """What was read is as old as the query: its result may come late, or be picked up late."""
-    columns = row._asdict() | lease
+    columns = row._asdict() | lease | {"facts": SubmitFacts(row.now, None), "entitlements": frozenset()}
     snapshot = ClaimSnapshot(read_at, **{name: columns.pop(name) for name in ClaimSnapshot._fields[1:]})
     columns["spec"], columns["status"] = Spec.from_json(columns["spec"]), Status(columns["status"])
     columns["orders"] = tuple(_known_order(known) for known in columns["orders"] or ())
@@ -190,10 +182,10 @@ def _known_order(columns: Mapping[str, Any]) -> KnownOrder:
 _REFRESH = Statement(
     "execution_refresh",
     ("uuid", "uuid", "uuid"),
-    f"""
-    SELECT now() AS now, t.status, {_HALTED_BY} AS halted_by, {_STALE_MILLIS} AS stale_millis
+    """
+    SELECT now() AS now, t.status
     FROM intents.intent t WHERE t.account_id = $1 AND t.id = $2 AND t.lease_token = $3 AND t.lease_until > now()
-    """,  # noqa: S608 - a constant
+    """,
 )
 
 
@@ -203,9 +195,10 @@ def refresh(tx: Transaction, command: LeasedCommand) -> LeasedCommand | None:
     rows = tx.read(_REFRESH, (str(command.account_id), str(command.intent_id), str(command.lease_token)))
     if not rows:
         return None
-    facts = rows[0]._asdict()
-    facts["status"] = Status(facts["status"])
-    return replace(command, **facts, snapshot=command.snapshot._replace(at=read_at))
+    [(now, status)] = rows
+    current = replace(command, now=now, status=Status(status), snapshot=command.snapshot._replace(at=read_at))
+    [current] = with_facts(tx, [current])
+    return with_order_facts(tx, current)
 
 
 def locked_at_claim(command: LeasedCommand) -> LockedIntent:
