@@ -2,17 +2,13 @@
 
 import hashlib
 from collections import defaultdict
-from datetime import datetime
 
-from fault_contract import TERMINAL, client_order_id
+from fault_contract import TERMINAL
 from fault_evidence import Evidence
 from fault_findings import Findings
 from fault_journal import sealed
 from fault_records import AccountLog, Json, Story
 
-HALT_SECONDS = 2.0
-MEASURING_SECONDS = 0.5
-"""What the run itself may need between the arrival of a request and the note of it."""
 SETTLING_SECONDS = 25.0
 """How long a transaction can have been on its way when everything was frozen."""
 LONGEST_BATCH = 10
@@ -197,7 +193,7 @@ def _check_obeyed(log: AccountLog, answers: list[Json], periods: Periods, findin
         for code, (control, name, value) in REFUSED_BY.items():
             if code in ("TRADING_REDUCING", "ORDER_RATE_ABOVE_LIMIT"):
                 continue  # these depend on what else the account does
-            if code == "QUANTITY_ABOVE_LIMIT" and not _above_limit(entry.payload):
+            if code == "QUANTITY_ABOVE_LIMIT" and not above_limit(entry.payload):
                 continue
             for begun, ended in periods.of(control, log.account, entry.payload["symbol"], name, value):
                 until = ended["begun"] if ended else float("inf")
@@ -206,38 +202,6 @@ def _check_obeyed(log: AccountLog, answers: list[Json], periods: Periods, findin
                     findings.about(log.account, answer["intent"]).add(f"accepted against {code}", f"{entry}, {begun}")
 
 
-def _above_limit(action: Json) -> bool:
+def above_limit(action: Json) -> bool:
     [terms] = action["spec"].values()
     return float(terms["quantity"]) > 2
-
-
-def check_halts(evidence: Evidence, accounts: dict[str, str], findings: Findings) -> None:
-    """No order leaves later than two seconds after a HALT was answered. `accounts` is by client order id."""
-    periods = Periods(evidence.controls)
-    halts = {
-        account: periods.of("switch", account, None, "trading_state", "HALTED") for account in set(accounts.values())
-    }
-    for request in evidence.left:
-        account = accounts.get(str(request["client_order_id"]))
-        if account is None or request["method"] == "DELETE":
-            continue
-        for begun, ended in halts[account]:
-            until = ended["begun"] if ended else float("inf")
-            late = request["received"] - begun["answered"]
-            findings.about(account).expect(
-                not (late > HALT_SECONDS + MEASURING_SECONDS and request["received"] < until),
-                "an order left after a HALT",
-                f"{request['method']} {request['client_order_id']} {late:.2f} s after {_moment(begun['answered'])}",
-            )
-        deleted = evidence.deleted.get(account)
-        gone = deleted is not None and request["received"] - deleted["answered"] > HALT_SECONDS + MEASURING_SECONDS
-        findings.about(account).expect(not gone, "an order left for a deleted account", request)
-
-
-def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds).astimezone().strftime("%H:%M:%S.%f")
-
-
-def by_client_order_id(log: AccountLog) -> dict[str, str]:
-    actions = (entry.payload for entry in log.entries if entry.type == "INTENT_ACTION")
-    return {client_order_id(action["id"]): log.account for action in actions}

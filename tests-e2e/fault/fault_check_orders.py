@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from datetime import datetime
 from decimal import Decimal
 
+from fault_check_controls import check_refused_at_sending
 from fault_evidence import Evidence
 from fault_findings import Findings
 from fault_records import AccountLog, Json, Order, Story
@@ -38,6 +39,7 @@ def _check_story(evidence: Evidence, story: Story, findings: Findings) -> None:
     _check_end(story, findings)
     _check_surfaced(story, findings)
     _check_reason(evidence, story, findings)
+    check_refused_at_sending(evidence, story, findings)
 
 
 def _waits_for_a_person(evidence: Evidence, story: Story) -> bool:
@@ -207,8 +209,6 @@ def _check_reason(evidence: Evidence, story: Story, findings: Findings) -> None:
         findings.expect(code in OF_A_FILLED, "FILLED with a reason why not", code)
     if code in WAITING:
         findings.expect(False, "says that it waits, and does not", code)
-    if code == "TRADING_HALTED":
-        findings.expect(_was_halted(evidence, story), "TRADING_HALTED, but nobody had halted it")
     if code == "STALE_ORDER":
         findings.expect(_had(evidence, story, "symbol_time"), "STALE_ORDER, but no order could be stale")
     if code == "ACCOUNT_NOT_FOUND":
@@ -217,15 +217,6 @@ def _check_reason(evidence: Evidence, story: Story, findings: Findings) -> None:
         reason = entry.payload.get("reason_code")
         if entry.to_status in ("DENIED", "EXPIRED", "REJECTED", "FAILED") and entry.from_status != entry.to_status:
             findings.expect(reason is not None or entry.to_status == "EXPIRED", "an end without a reason", entry)
-
-
-def _was_halted(evidence: Evidence, story: Story) -> bool:
-    return any(
-        change["value"]
-        and change["value"].get("trading_state") == "HALTED"
-        and change["account"] in (None, story.account)
-        for change in evidence.controls
-    )
 
 
 def _had(evidence: Evidence, story: Story, control: str) -> bool:

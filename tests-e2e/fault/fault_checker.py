@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fault_check_answers import by_client_order_id, check_answers, check_halts
+from fault_check_answers import check_answers
+from fault_check_controls import Owners, by_client_order_id, check_sent
 from fault_check_log import check_log
 from fault_check_orders import check_nobody_elses, check_orders, check_positions, totals
 from fault_check_streams import check_logged_once, check_outboxes, check_streams
@@ -45,7 +46,7 @@ def judge(evidence: Evidence, subscribers: list[Subscriber]) -> Verdict:
     findings = verdict.findings
     counted: Counter[str] = Counter()
     statuses: Counter[str] = Counter()
-    owners: dict[str, str] = {}
+    owners: Owners = {}
     accounts = evidence.accounts()
     for account in accounts:
         log = evidence.log_of(account)
@@ -61,7 +62,7 @@ def judge(evidence: Evidence, subscribers: list[Subscriber]) -> Verdict:
         statuses.update(story.row["status"] for story in log.stories.values())
         owners |= by_client_order_id(log)
     check_nobody_elses(evidence, set(owners), findings)
-    check_halts(evidence, owners, findings)
+    check_sent(evidence, owners, findings)
     check_outboxes(evidence, findings)
     for account, answers in evidence.answers.items():
         if account not in accounts:

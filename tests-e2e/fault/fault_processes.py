@@ -44,6 +44,12 @@ class Child:
     def alive(self) -> bool:
         return self.process is not None and self.process.returncode() is None
 
+    @property
+    def stopped(self) -> bool:
+        """Whether a SIGSTOP holds it, also one of its own."""
+        shown = subprocess.run(["ps", "-o", "stat=", "-p", str(self.pid)], check=False, capture_output=True, text=True)
+        return shown.stdout.startswith("T")
+
     def workers(self) -> list[int]:
         """Of gunicorn: the processes that do the work."""
         return children_of(self.pid)

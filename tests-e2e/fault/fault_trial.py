@@ -116,6 +116,11 @@ class Trial:
         """Returns when HALTED is answered."""
         self._switch("HALTED")
 
+    def disable_symbol(self, symbol: str) -> None:
+        """Returns when the control is answered."""
+        path = f"/v1/controls/accounts/{self.account_id}/symbols/{symbol}"
+        self.call("PUT", path, {"manually_disabled": True}).raise_for_status()
+
     def lift_halt(self) -> None:
         self._switch("ACTIVE")
 

@@ -82,6 +82,27 @@ def halt_while_frozen(trial: Trial) -> None:
         trial.expect(trial.state(intent_id)["reason_code"] == "TRADING_HALTED", f"it is {trial.state(intent_id)}")
 
 
+@scenario(alone=True)
+def control_while_stopped(trial: Trial) -> None:
+    """An executor stops after it has decided to send, the symbol is disabled, 3 s later it goes on: nothing leaves."""
+    with _one_executor(trial, TIP_STOP_AT="executor.before_send", **LONG_LEASE) as executor:
+        executor.start()
+        intent_id = trial.create(OPEN, "2")
+        try:
+            trial.wait(lambda: executor.stopped, "the executor is about to send")
+        except AssertionError as error:
+            raise SetUpFailed(str(error)) from error
+        trial.on.freezer.freeze("executor", [executor.pid], None)
+        trial.disable_symbol(OPEN)
+        time.sleep(PAUSE_SECONDS)
+        trial.on.freezer.thaw([executor.pid])
+        trial.wait_for_status(intent_id, "DENIED")
+        trial.expect(not trial.posts(trial.key_id), "a POST left although its symbol was disabled")
+        denial = trial.events(intent_id)[-1]
+        trial.expect(denial["reason_code"] == "SYMBOL_DISABLED", f"its event says {denial}")
+        trial.expect([reason["code"] for reason in denial["reasons"]] == ["SYMBOL_DISABLED"], f"reasons of {denial}")
+
+
 def _cancel_overtakes_replace(trial: Trial, symbol: str) -> str:
     """A REPLACE and a CANCEL come while the CREATE is on its way: the REPLACE is not sent, the order exists."""
     hold = Hold()

@@ -9,12 +9,13 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 sys.path.insert(0, str(Path(__file__).parent))
-from fault_check_answers import Periods, _check_obeyed, _check_status, check_halts
+from fault_check_answers import Periods, _check_obeyed, _check_status
+from fault_check_controls import check_sent
 from fault_check_log import _check_chain, _check_signed_head
 from fault_check_streams import _check_event, check_outboxes
 from fault_findings import Findings
-from fault_records import AccountLog, Story
-from fault_story_builder import ACCOUNT, INTENT, StoryBuilder, evidence, filled
+from fault_records import AccountLog, Json, Story
+from fault_story_builder import ACCOUNT, INTENT, START, StoryBuilder, evidence, filled
 
 
 def test_an_intent_that_was_filled_as_the_broker_says_is_good():
@@ -111,19 +112,48 @@ def test_a_broken_row_of_statuses_is_found():
     assert builder.findings() & {"a transition that is not in the table"} == set()
 
 
-@pytest.mark.parametrize(("seconds", "found"), [(1.9, set()), (8.7, {"an order left after a HALT"}), (20.0, set())])
-def test_an_order_that_leaves_after_a_halt_is_found_until_it_is_lifted(seconds, found):
-    halted = {"control": "account_switch", "account": ACCOUNT, "symbol": None, "status": 200}
-    changes = [
-        halted | {"value": {"trading_state": "HALTED"}, "begun": 99.0, "answered": 100.0},
-        halted | {"value": {"trading_state": "ACTIVE"}, "begun": 115.0, "answered": 116.0},
+def changes(control: str, symbol: str | None, value: Json, after: Json) -> list[Json]:
+    """A control that counted from 100 to 115 seconds."""
+    change = {"control": control, "account": ACCOUNT, "symbol": symbol, "status": 200}
+    return [
+        change | {"value": value, "begun": 99.0, "answered": 100.0},
+        change | {"value": after, "begun": 115.0, "answered": 116.0},
     ]
+
+
+HALT = changes("account_switch", None, {"trading_state": "HALTED"}, {"trading_state": "ACTIVE"})
+DISABLED = changes("symbol_manual", "X", {"manually_disabled": True}, {"manually_disabled": False})
+
+
+@pytest.mark.parametrize(("controls", "code"), [(HALT, "TRADING_HALTED"), (DISABLED, "SYMBOL_DISABLED")])
+@pytest.mark.parametrize(("seconds", "is_found"), [(1.9, False), (8.7, True), (20.0, False)])
+def test_an_order_that_leaves_against_a_control_is_found_until_it_is_lifted(controls, code, seconds, is_found):
     left = [{"method": "POST", "client_order_id": "tip-1", "received": 100.0 + seconds}]
+    action = {"symbol": "X", "actor": {"type": "api_key"}, "spec": {"Market": {"quantity": "1"}}}
     findings = Findings()
 
-    check_halts(evidence(controls=changes, left=left), {"tip-1": ACCOUNT}, findings)
+    check_sent(evidence(controls=controls, left=left), {"tip-1": (ACCOUNT, action)}, findings)
 
-    assert {finding.rule for finding in findings.found} == found
+    assert [finding.rule for finding in findings.found] == ([f"an order left against {code}"] if is_found else [])
+
+
+@pytest.mark.parametrize(
+    ("symbol", "reason", "found"),
+    [
+        ("X", "SYMBOL_DISABLED", set()),
+        ("Y", "SYMBOL_DISABLED", {"SYMBOL_DISABLED, but no such control held"}),
+        ("X", "TRADING_HALTED", {"TRADING_HALTED, but no such control held"}),
+        ("X", "NO_IDEA", {"DENIED for a reason that no control has"}),
+    ],
+)
+def test_a_denial_must_have_had_its_control(symbol, reason, found):
+    builder = StoryBuilder()
+    builder.event("DENIED", reason=reason)
+    moment = START.timestamp()
+    disabled = {"control": "symbol_manual", "account": ACCOUNT, "symbol": symbol, "status": 200}
+    disabled |= {"value": {"manually_disabled": True}, "begun": moment, "answered": moment}
+
+    assert builder.findings(controls=[disabled]) == found
 
 
 @pytest.mark.parametrize(
