@@ -1,6 +1,6 @@
 """What is known when a command is judged, and what the judgement says."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import time, timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -101,9 +101,8 @@ class OrderCounts:
 
     def without(self, age: timedelta) -> "OrderCounts":
         """The counts without one order of that age."""
-        return OrderCounts(
-            _without(self.last_minute, age < timedelta(minutes=1)), _without(self.last_day, age < timedelta(days=1))
-        )
+        last_minute = _without(self.last_minute, age < timedelta(minutes=1))
+        return replace(self, last_minute=last_minute, last_day=_without(self.last_day, age < timedelta(days=1)))
 
 
 def _without(count: int | None, is_counted: bool) -> int | None:

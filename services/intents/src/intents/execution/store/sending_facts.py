@@ -7,7 +7,8 @@ from uuid import UUID
 from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.local_decisions import order_to_count
 from intents.model import without_itself
-from intents.store import facts as submit_facts
+from intents.store import FactsQuery, load_facts_many
+from intents.store import with_order_facts as count_orders
 from intents.store.connections import Statement, Transaction
 
 _ENTITLEMENTS = Statement(
@@ -25,8 +26,8 @@ def with_facts(tx: Transaction, commands: Sequence[LeasedCommand]) -> list[Lease
     judged = [command for command in commands if command.type != "CANCEL"]
     if not judged:
         return list(commands)
-    queries = [submit_facts.FactsQuery(command.account_id, ref_intent_id=command.intent_id) for command in judged]
-    loaded = submit_facts.load_facts_many(tx, queries)
+    queries = [FactsQuery(command.account_id, ref_intent_id=command.intent_id) for command in judged]
+    loaded = load_facts_many(tx, queries)
     facts = {command.intent_id: found.facts for command, found in zip(judged, loaded, strict=True)}
     entitlements = _entitlements(tx, judged)
     return [
@@ -51,5 +52,5 @@ def with_order_facts(tx: Transaction, command: LeasedCommand) -> LeasedCommand:
     needed = order_to_count(command)
     if needed is None:
         return command
-    counted = submit_facts.with_order_facts(tx, command.facts, *needed)
+    counted = count_orders(tx, command.facts, *needed)
     return replace(command, facts=without_itself(counted, command.submitted_at))

@@ -1,0 +1,89 @@
+"""What a claim reads to decide whether its commands may be sent: little, and for many commands at once."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from intents.execution import store
+from intents.execution.model.commands import LeasedCommand
+from intents.store.connections import Statement
+from tip_testing.commands import cancel, create
+
+from ..broker_side import accept
+from ..test_controls import limits
+
+LEASE_SECONDS = 600.0
+
+
+@pytest.fixture
+def read(desk: Any) -> Iterator[list[str]]:
+    """The names of the statements that the executor sends meanwhile."""
+    connections, sent = desk.deps.connections, list[str]()
+    execute = connections._execute
+
+    def noted(statement: Statement, *arguments: Any) -> Any:
+        sent.append(statement.name)
+        return execute(statement, *arguments)
+
+    connections._execute = noted
+    yield sent
+    connections._execute = execute
+
+
+def _claim(desk: Any) -> list[LeasedCommand]:
+    return store.claim(desk.deps.connections.autocommit(), 1000, LEASE_SECONDS)
+
+
+def test_the_facts_of_all_that_is_claimed_are_one_read(new_desk: Callable[..., Any], desk, read):
+    desks = [desk, new_desk(), new_desk()]
+    for each in desks:
+        for _ in range(3):
+            each.created(create())
+
+    claimed = _claim(desk)
+
+    assert len(claimed) == 9 and read == ["execution_claim", "intents_facts"]
+    assert {(command.account_id, command.intent_id) for command in claimed} == {
+        (command.facts.account.id, command.facts.intent.id)
+        for command in claimed
+        if command.facts.account and command.facts.intent
+    }
+
+
+def test_entitlements_are_read_once_where_an_account_is_live(new_desk: Callable[..., Any], desk, read):
+    live = [new_desk("live") for _ in range(2)]
+    for each in (desk, *live):
+        each.created(create())
+
+    entitlements = {command.account_id: command.entitlements for command in _claim(desk)}
+
+    assert read == ["execution_claim", "intents_facts", "execution_entitlements"]
+    assert entitlements[desk.account_id] == frozenset()
+    assert {entitlements[each.account_id] for each in live} == {frozenset({"trading_live"})}
+
+
+def test_a_cancel_needs_no_facts(desk, read):
+    intent = desk.created(create())
+    accept(desk, intent["intent_id"], "b1")
+    desk.created(cancel(intent["intent_id"]))
+    read.clear()
+
+    [command] = _claim(desk)
+
+    assert command.type == "CANCEL" and read == ["execution_claim"]
+
+
+def test_orders_are_counted_where_a_limit_needs_it_and_without_the_order_itself(desk, read):
+    for _ in range(2):
+        desk.created(create(quantity="3"))
+    limits(desk, max_orders_per_minute=5)
+    first, *_ = _claim(desk)
+    read.clear()
+
+    refreshed = store.refresh(desk.deps.connections.autocommit(), first)
+
+    assert refreshed and read == ["execution_refresh", "intents_facts", "intents_order_facts"]
+    controls = refreshed.facts.controls
+    assert controls and controls.account_orders.last_minute == controls.symbol_orders.last_day == 1
+    assert controls.open_quantity == 3
