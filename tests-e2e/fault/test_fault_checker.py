@@ -225,7 +225,7 @@ def _signed_head(last_hash: str) -> dict[str, object]:
     [
         ({}, []),
         ({"sequence": 8}, ["the signature of a head does not hold"]),
-        ({"hash": bytes(32)}, ["the signed head is not the last action", "the signature of a head does not hold"]),
+        ({"hash": bytes(32)}, ["the signed head is not the last entry", "the signature of a head does not hold"]),
         (None, ["the log of an account is not signed"]),
     ],
 )
@@ -233,7 +233,7 @@ def test_a_log_that_is_not_signed_to_its_end_is_found(change, rules):
     findings, last = Findings(), "ab" * 32
     signed = [] if change is None else [_signed_head(last) | change]
 
-    _check_signed_head([{"hash": last}], signed, findings)
+    _check_signed_head(last, signed, findings)
 
     assert [finding.rule for finding in findings.found] == rules
 

@@ -11,9 +11,9 @@ import click
 from sqlalchemy import NullPool, create_engine
 
 from chassis import db
-from intents import model, store
+from intents import store
 from intents.model import chain
-from intents.usecases.reads import check_signature, check_tail
+from intents.usecases.reads import check_signature
 from tip_local.errors import Fault
 from tip_local.schema import database
 from tip_local.settings import Settings
@@ -26,33 +26,34 @@ _SPACE = re.compile(r"\s*")
 
 @click.command()
 @click.argument("file", type=click.File("r"), required=False)
-@click.option("--account", type=click.UUID, help="Read this account's actions from the database instead of a file.")
+@click.option("--account", type=click.UUID, help="Read this account's log from the database instead of a file.")
 @click.option("--public-key", help="In hexadecimal: the key that must have signed the log, whatever the database says.")
 def command(file: IO[str] | None, account: UUID | None, public_key: str | None) -> None:
-    """Check the chain of hashes of an account's actions. Exit code 2 if a link is broken.
+    """Check the chain of hashes of an account's log. Exit code 2 if a link is broken.
 
     FILE holds action records as the API lists them, in order: one JSON record a line, or whole pages ("-" is standard
-    input). A file proves itself; whether its last action is the account's last one, only the database knows.
+    input). Each record proves itself; whether one is missing, only the whole log shows, because events stand between
+    actions.
 
-    In the database the log is also compared with its signed head. With --public-key, which intents-signer logs when it
-    starts, a log that is not signed is broken. Actions after the sequence up to which it is attested are the database's
-    word alone.
+    In the database the whole log is followed and compared with its signed head. With --public-key, which intents-signer
+    logs when it starts, a log that is not signed is broken. Entries after the sequence up to which it is attested are
+    the database's word alone.
     """
     if file and public_key is not None:
         raise click.UsageError("--public-key is for --account: a file has no signature")
     attested: str | None = None
     if file and not account:
-        end = chain.follow(records(file))
+        end = chain.follow_excerpt(records(file))
     elif account and not file:
         end, attested = from_database(account, _key(public_key))
     else:
         raise click.UsageError("give a FILE or --account")
     if end.broken:
         sequence, action_id, reason = end.broken
-        where = f"action {action_id}" if action_id else "no action"
-        click.echo(f"tip: BROKEN at sequence {sequence} ({where}): {reason}; {end.checked} actions before it are good")
+        where = action_id or "no entry"
+        click.echo(f"tip: BROKEN at sequence {sequence} ({where}): {reason}; {end.checked} entries before it are good")
         sys.exit(BROKEN)
-    click.echo(f"tip: {end.checked} actions verified, up to sequence {end.sequence}, hash {end.hash.hex()}")
+    click.echo(f"tip: {end.checked} entries verified, up to sequence {end.sequence}, hash {end.hash.hex()}")
     if account:
         click.echo(f"tip: {attested or 'attested by no signature'}")
 
@@ -64,8 +65,8 @@ def _key(public_key: str | None) -> bytes | None:
         raise click.UsageError("--public-key must be hexadecimal") from None
 
 
-def records(file: IO[str]) -> Iterator[dict[str, Any]]:
-    """Records out of lines, of arrays and of pages alike."""
+def records(file: IO[str]) -> Iterator[chain.Entry]:
+    """Action records out of lines, of arrays and of pages alike."""
     decoder, text = json.JSONDecoder(), file.read()
     place = _after_space(text, 0)
     while place < len(text):
@@ -82,13 +83,13 @@ def _after_space(text: str, place: int) -> int:
     return found.end() if found else place
 
 
-def _unpacked(value: Any) -> Iterator[dict[str, Any]]:
+def _unpacked(value: Any) -> Iterator[chain.Entry]:
     found = value if isinstance(value, list) else value.get("data", [value])
     for record in found:
         sequence, texts = record["sequence"], [record[name] for name in TEXTS]
         if type(sequence) is not int or abs(sequence) >= 2**63 or not all(isinstance(part, str) for part in texts):
             raise ValueError("a record lacks its id, sequence or hashes")
-        yield record
+        yield chain.action_entry(record)
 
 
 def from_database(account: UUID, public_key: bytes | None = None) -> tuple[chain.End, str | None]:
@@ -98,10 +99,10 @@ def from_database(account: UUID, public_key: bytes | None = None) -> tuple[chain
         with engine.connect() as tx:
             head = store.head(tx, account)
             if head is None:
-                raise Fault(f"there is no action of an account {account}")
-            end = chain.follow(_pages(tx, account))
+                raise Fault(f"there is no log of an account {account}")
+            end = chain.follow(_entries(tx, account, head[0]))
             signature = store.stored_signature(tx, account)
-            broken = end.broken or check_tail(tx, account, 0, end, head)
+            broken = end.broken or chain.check_end(end, head[0], head)
             broken = broken or check_signature(signature, head[0], public_key)
             return end._replace(broken=broken), _attested(signature, public_key) if signature else None
 
@@ -111,8 +112,6 @@ def _attested(signature: store.StoredSignature, public_key: bytes | None) -> str
     return f"attested up to sequence {signature.head.sequence} by key {key.hex()}"
 
 
-def _pages(tx: Any, account: UUID) -> Iterator[dict[str, Any]]:
-    after = 0
-    while page := store.page(tx, account, after, PAGE):
-        yield from (model.record(action) for action in page)
-        after = page[-1].sequence
+def _entries(tx: Any, account: UUID, until: int) -> Iterator[chain.Entry]:
+    for after in range(0, until, PAGE):
+        yield from store.entries(tx, account, after, min(after + PAGE, until))

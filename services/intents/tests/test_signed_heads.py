@@ -20,7 +20,9 @@ from tip_testing.platform_plugin import Platform
 from tip_testing.processes import running
 from tip_testing.waiting import eventually
 
+from .broker_side import accepted
 from .conftest import Desk
+from .test_chain import as_superuser
 
 KEY, OTHER_KEY = bytes(range(32)), bytes(range(1, 33))
 OURS, OTHERS = (HeadSigner(key).public_key.hex() for key in (KEY, OTHER_KEY))
@@ -43,13 +45,6 @@ def signed(desk: Desk, signing: SigningDeps) -> Desk:
         pass
     desk.created(create())
     return desk
-
-
-def as_superuser(desk: Desk, *changes: str) -> None:
-    desk.execute("ALTER TABLE intents.action DISABLE TRIGGER ALL")
-    for change in changes:
-        desk.execute(change)
-    desk.execute("ALTER TABLE intents.action ENABLE TRIGGER ALL")
 
 
 def rewrite(desk: Desk, first: int) -> None:
@@ -78,6 +73,16 @@ def test_verify_says_up_to_where_the_log_is_attested(signed: Desk, signing: Sign
     sign_heads(signing)
 
     assert (before, verified(signed)) == ((True, 4, None), (True, 5, None))
+
+
+def test_events_are_attested_like_actions(signed: Desk, signing: SigningDeps) -> None:
+    accepted(signed, str(signed.rows("intent")[0]["id"]), "b")
+    sign_heads(signing)
+
+    attested = verified(signed)
+    as_superuser(signed, "UPDATE intents.account_event SET hash = sha256('x') WHERE account_id = :account_id")
+
+    assert (attested, verified(signed)) == ((True, 6, None), (False, 6, "altered"))
 
 
 def test_history_rewritten_with_all_its_hashes_differs_from_what_was_signed(signed: Desk) -> None:
@@ -145,7 +150,7 @@ def test_a_log_without_a_signature_is_not_verified_by_a_public_key(
 
     assert (without.exit_code, given.exit_code) == (0, 2)
     assert "attested by no signature" in without.output
-    assert "BROKEN at sequence 5 (no action): not_signed" in given.output
+    assert "BROKEN at sequence 5 (no entry): not_signed" in given.output
 
 
 def test_tip_verify_says_up_to_where_and_by_which_key_the_log_is_attested(tip_verify: Callable[..., Result]) -> None:

@@ -15,7 +15,7 @@ from tip_testing.commands import cancel, create, limit
 
 from .broker_side import accepted
 from .conftest import Desk
-from .test_chain import forget_event
+from .test_chain import forget_entry
 
 
 def verify(*arguments: str, **options: Any) -> Result:
@@ -39,7 +39,7 @@ def test_records_saved_from_the_api_prove_themselves(records: list[Any], tmp_pat
     for file in (lines, page):
         result = verify(str(file))
         assert result.exit_code == 0
-        assert "3 actions verified, up to sequence 3" in result.output
+        assert "3 entries verified, up to sequence 3" in result.output
 
 
 def test_the_first_broken_link_is_named(records: list[Any]) -> None:
@@ -48,7 +48,16 @@ def test_the_first_broken_link_is_named(records: list[Any]) -> None:
     result = verify("-", input=json.dumps(records))
 
     assert result.exit_code == 2
-    assert f"BROKEN at sequence 2 (action {records[1]['id']}): altered; 1 actions before it are good" in result.output
+    assert f"BROKEN at sequence 2 ({records[1]['id']}): altered; 1 entries before it are good" in result.output
+
+
+def test_events_between_the_actions_of_a_file_do_not_break_it(desk: Desk) -> None:
+    accepted(desk, desk.created(limit())["intent_id"], "b")
+    desk.created(create())
+
+    result = verify("-", input=json.dumps(desk.get().json))
+
+    assert "2 entries verified, up to sequence 3" in result.output
 
 
 def test_the_database_is_verified_directly(desk: Desk, records: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +79,7 @@ def test_a_missing_account_event_is_found_in_the_database(desk: Desk, monkeypatc
     desk.created(create())
 
     good = verify("--account", str(desk.account_id))
-    forget_event(desk, 2)
+    forget_entry(desk, 2)
     bad = verify("--account", str(desk.account_id))
 
     assert (good.exit_code, bad.exit_code) == (0, 2)

@@ -84,7 +84,7 @@ def _time_window() -> str:
 @bp.get("/v1/accounts/<uuid:account_id>/intents/verify")
 @allow(*_READERS)
 @describe(
-    "Check the chain of action records",
+    "Check the chain of the log",
     answers={200: schemas.Verification},
     errors=(404,),
     query={"next_cursor": {"type": "string"}},

@@ -8,7 +8,7 @@ from intents.model.chain import Broken
 
 
 class SignedHead(NamedTuple):
-    """`hash` is that of the account's last action at `sequence`; it covers every action before."""
+    """`hash` is that of the account's last entry at `sequence`; it covers every entry before."""
 
     account_id: UUID
     organization_id: UUID

@@ -11,7 +11,8 @@ LOCK_EXISTING = text("SELECT 1 FROM intents.account_head WHERE account_id = :acc
 def take_sequences(source: str) -> str:
     """SQL that takes `sequences` numbers for each (account_id, organization_id, sequences) of `source`.
 
-    It returns the last number of each. Taking zero numbers only locks the head. Heads are locked in the order of
+    It returns the last number of each. Events are inserted in the order of their numbers: a trigger extends the chain
+    by each, in the order they come. Taking zero numbers only locks the head. Heads are locked in the order of
     accounts, so that two writers to many accounts never deadlock. The database fills in an organization that is NULL.
     """
     return f"""

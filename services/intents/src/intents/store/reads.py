@@ -1,12 +1,15 @@
 """What is read of the log: pages by keyset, so that depth costs nothing."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, text
 
 from intents import model
+from intents.model import chain
 from intents.model.actions import leaves
 from intents.store.connections import Row, Statement, Transaction
 
@@ -45,6 +48,7 @@ FROM intents.action a JOIN intents.intent i ON i.account_id = a.account_id AND i
 """  # noqa: S608 - only our own column names
 _ACTION = f"{_SHOWN} WHERE a.account_id = :account_id"
 _PAGE = text(f"{_ACTION} AND a.sequence > :after ORDER BY a.sequence LIMIT :limit")
+_BETWEEN = text(f"{_ACTION} AND a.sequence > :after AND a.sequence <= :until ORDER BY a.sequence")
 _HISTORY = text(f"{_ACTION} AND a.intent_id = :intent_id AND a.sequence > :after ORDER BY a.sequence LIMIT :limit")
 _LATEST = text(f"{_ACTION} AND a.intent_id = :intent_id ORDER BY a.sequence DESC LIMIT 1")
 _LAST_CANCEL = Statement(
@@ -61,15 +65,19 @@ _STATEMENT_TIMEOUT = text("SELECT set_config('statement_timeout', :milliseconds,
 _ACCOUNT = text("SELECT id, organization_id, environment FROM accounts_api.account WHERE id = :account_id")
 _ACCOUNTS = text("SELECT id FROM accounts_api.account WHERE organization_id = :organization_id")
 _HEAD = text("SELECT last_sequence, last_hash FROM intents.account_head WHERE account_id = :account_id")
-_OTHERS = text("""
-    SELECT count(*) FROM intents.account_event
-    WHERE account_id = :account_id AND sequence > :after AND sequence <= :until
+_EVENTS = text("""
+    SELECT e.sequence, e.id, e.previous_hash, e.hash, intents.event_content(e) AS content FROM intents.account_event e
+    WHERE e.account_id = :account_id AND e.sequence > :after AND e.sequence <= :until ORDER BY e.sequence
 """)
-_FIRST_GAP = text("""
-    SELECT min(sequence) FROM generate_series(CAST(:after AS bigint) + 1, :until) sequence
-    WHERE NOT EXISTS (SELECT FROM intents.action a WHERE a.account_id = :account_id AND a.sequence = sequence.sequence)
-      AND NOT EXISTS (SELECT FROM intents.account_event e
-                      WHERE e.account_id = :account_id AND e.sequence = sequence.sequence)
+_WRITTEN_AT = text("""
+    SELECT coalesce((
+        SELECT created_at FROM (
+            SELECT account_id, sequence, created_at FROM intents.action
+            UNION ALL
+            SELECT account_id, sequence, created_at FROM intents.account_event
+        ) log
+        WHERE account_id = :account_id AND sequence >= :sequence ORDER BY sequence LIMIT 1
+    ), now())
 """)
 
 
@@ -120,17 +128,24 @@ def head(tx: Connection, account_id: UUID) -> tuple[int, bytes] | None:
     return (row.last_sequence, bytes(row.last_hash)) if row else None
 
 
-def other_events(tx: Connection, account_id: UUID, after: int, until: int) -> int:
-    """How many of these sequences are taken by events that are not actions."""
-    found = tx.execute(_OTHERS, {"account_id": account_id, "after": after, "until": until})
-    return int(found.scalar_one())
+def entries(tx: Connection, account_id: UUID, after: int, until: int) -> list[chain.Entry]:
+    """Of the log, actions and events alike, in order."""
+    between = {"account_id": account_id, "after": after, "until": until}
+    actions = [chain.action_entry(model.record(action)) for action in _actions(tx, _BETWEEN, **between)]
+    events = [_event_entry(row) for row in tx.execute(_EVENTS, between)]
+    return sorted([*actions, *events], key=attrgetter("sequence"))
 
 
-def first_gap(tx: Connection, account_id: UUID, after: int, until: int) -> int | None:
-    """The first of these sequences that nothing has taken."""
-    found = tx.execute(_FIRST_GAP, {"account_id": account_id, "after": after, "until": until})
-    gap: int | None = found.scalar_one()
-    return gap
+def written_at(tx: Connection, account_id: UUID, sequence: int) -> datetime:
+    """When the entry was written; where it is missing, the one after it."""
+    moment: datetime = tx.execute(_WRITTEN_AT, {"account_id": account_id, "sequence": sequence}).scalar_one()
+    return moment
+
+
+def _event_entry(row: Row) -> chain.Entry:
+    previous_hash, last_hash = bytes(row.previous_hash), bytes(row.hash)
+    content = row.content.encode()
+    return chain.Entry(row.sequence, str(row.id), previous_hash, last_hash, content, chained=bool(last_hash))
 
 
 def _actions(tx: Connection, statement: Any, **values: Any) -> list[model.Action]:

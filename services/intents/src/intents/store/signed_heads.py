@@ -1,16 +1,41 @@
 """Signed heads: who signs them reads heads and links only, who verifies reads what was signed."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Row, text
 
 from intents import model
 from intents.store.account_head import GENESIS
 
-# The continuation of what was signed: its first action names the signed hash, its last one has the head's.
+_LINKS = """
+    SELECT account_id, sequence, previous_hash, hash FROM intents.action
+    UNION ALL
+    SELECT account_id, sequence, previous_hash, hash FROM intents.account_event
+"""
+# The continuation of what was signed: its first entry names the signed hash, its last one has the head's.
 _TO_SIGN = text(f"""
+    SELECT h.account_id, h.organization_id, h.last_sequence, h.last_hash,
+           first.previous_hash IS NOT DISTINCT FROM coalesce(s.hash, {GENESIS})
+           AND last.hash IS NOT DISTINCT FROM h.last_hash AS continues
+    FROM intents.account_head h
+    LEFT JOIN intents.signed_head s ON s.account_id = h.account_id
+    LEFT JOIN LATERAL (
+        SELECT previous_hash FROM ({_LINKS}) l
+        WHERE l.account_id = h.account_id AND l.sequence > coalesce(s.sequence, 0) AND l.hash <> ''
+        ORDER BY sequence LIMIT 1
+    ) first ON true
+    LEFT JOIN LATERAL (
+        SELECT hash FROM ({_LINKS}) l
+        WHERE l.account_id = h.account_id AND l.sequence <= h.last_sequence AND l.hash <> ''
+        ORDER BY sequence DESC LIMIT 1
+    ) last ON true
+    WHERE h.last_hash IS DISTINCT FROM coalesce(s.hash, {GENESIS}) AND NOT (h.account_id = ANY(:excluded_accounts))
+    LIMIT :limit
+""")  # noqa: S608 - a constant
+_SIGN = text(f"""
     SELECT h.account_id, h.organization_id, h.last_sequence, h.last_hash,
            first.previous_hash IS NOT DISTINCT FROM coalesce(s.hash, {GENESIS})
            AND last.hash IS NOT DISTINCT FROM h.last_hash AS continues
@@ -33,13 +58,36 @@ _SIGN = text("""
     ON CONFLICT (account_id) DO UPDATE SET sequence = excluded.sequence, hash = excluded.hash, epoch = excluded.epoch,
         signed_at = excluded.signed_at, key_id = excluded.key_id, signature = excluded.signature
 """)
-_SIGNED = text("""
+_SIGNED = text(f"""
     SELECT s.account_id, s.organization_id, s.sequence, s.hash, s.epoch, s.signed_at, s.key_id, s.signature,
            k.public_key,
-           (SELECT a.hash FROM intents.action a WHERE a.account_id = s.account_id AND a.sequence <= s.sequence
-            ORDER BY a.sequence DESC LIMIT 1) AS logged_hash
+           (SELECT l.hash FROM ({_LINKS}) l WHERE l.account_id = s.account_id AND l.sequence <= s.sequence
+            AND l.hash <> '' ORDER BY l.sequence DESC LIMIT 1) AS logged_hash
     FROM intents.signed_head s JOIN intents.log_signing_key k USING (key_id) WHERE s.account_id = :account_id
-""")
+""")  # noqa: S608 - a constant
+_COLUMNS = "account_id, organization_id, sequence, hash, epoch, signed_at, key_id, signature"
+# What the newest head would replace is kept if the last one that was kept is old or far behind.
+_KEEP = text(f"""
+    INSERT INTO intents.signed_head_history ({_COLUMNS})
+    SELECT {_COLUMNS} FROM intents.signed_head signed
+    WHERE account_id = :account_id AND NOT EXISTS (
+        SELECT FROM (
+            SELECT sequence, signed_at FROM intents.signed_head_history
+            WHERE account_id = :account_id ORDER BY sequence DESC LIMIT 1
+        ) kept
+        WHERE kept.sequence > signed.sequence - :entries AND kept.signed_at > signed.signed_at - :period)
+""")  # noqa: S608 - only our own column names
+# The first that covers what is before :until and was signed after :moment; the newest if none was.
+_CLOSING = text(f"""
+    SELECT {_COLUMNS} FROM (
+        SELECT {_COLUMNS} FROM intents.signed_head WHERE account_id = :account_id
+        UNION ALL
+        (SELECT {_COLUMNS} FROM intents.signed_head_history
+         WHERE account_id = :account_id AND sequence >= :until AND signed_at >= :moment ORDER BY sequence LIMIT 1)
+    ) signed
+    ORDER BY sequence >= :until AND signed_at >= :moment DESC, sequence LIMIT 1
+""")  # noqa: S608 - as above
+_KEYS = text("SELECT key_id, public_key FROM intents.log_signing_key ORDER BY created_at, key_id")
 _PUBLISH = text("""
     INSERT INTO intents.log_signing_key (key_id, public_key) VALUES (:key_id, :public_key) ON CONFLICT DO NOTHING
 """)
@@ -79,7 +127,25 @@ def stored_signature(tx: Connection, account_id: UUID) -> StoredSignature | None
     row = tx.execute(_SIGNED, {"account_id": account_id}).one_or_none()
     if row is None:
         return None
-    head = model.SignedHead(
+    return StoredSignature(
+        _head(row), bytes(row.public_key), None if row.logged_hash is None else bytes(row.logged_hash)
+    )
+
+
+def keep_signed_heads(tx: Connection, account_ids: Iterable[UUID], entries: int, period: timedelta) -> None:
+    """Keep the newest heads of these accounts for good, one for each period or for so many entries."""
+    tx.execute(_KEEP, [{"account_id": account_id, "entries": entries, "period": period} for account_id in account_ids])
+
+
+def closing_head(tx: Connection, account_id: UUID, until: int, moment: datetime | None) -> model.SignedHead | None:
+    """The first signed head that covers the log up to a sequence and was signed after the moment, else the newest."""
+    values = {"account_id": account_id, "until": until, "moment": moment or datetime.min.replace(tzinfo=UTC)}
+    row = tx.execute(_CLOSING, values).one_or_none()
+    return None if row is None else _head(row)
+
+
+def _head(row: Row[Any]) -> model.SignedHead:
+    return model.SignedHead(
         row.account_id,
         row.organization_id,
         row.sequence,
@@ -89,7 +155,10 @@ def stored_signature(tx: Connection, account_id: UUID) -> StoredSignature | None
         row.key_id,
         bytes(row.signature),
     )
-    return StoredSignature(head, bytes(row.public_key), None if row.logged_hash is None else bytes(row.logged_hash))
+
+
+def log_signing_keys(tx: Connection) -> dict[str, bytes]:
+    return {row.key_id: bytes(row.public_key) for row in tx.execute(_KEYS)}
 
 
 def publish_signing_key(tx: Connection, key_id: str, public_key: bytes) -> None:

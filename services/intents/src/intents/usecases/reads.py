@@ -119,7 +119,7 @@ def rows_to_verify(after: int, last_sequence: int) -> int:
 
 
 def verify(deps: Deps, reader: Reader, parse_link: Callable[[UUID, int], tuple[int, bytes]]) -> Verification:
-    """Follow the chain of the account from a link that was found good (or its beginning), at most so many actions.
+    """Follow the chain of the account from a link that was found good (or its beginning), at most so many entries.
 
     `parse_link`, given the log epoch and the last sequence, returns the link after which to begin.
     """
@@ -129,13 +129,13 @@ def verify(deps: Deps, reader: Reader, parse_link: Callable[[UUID, int], tuple[i
         epoch = store.current_epoch(tx)
         head = store.head(tx, account.id) or (0, chain.GENESIS)
         after, previous = parse_link(epoch, head[0])
-        end = chain.follow(_records(tx, account.id, after), after, previous)
-        unfinished = end.broken is None and end.checked == VERIFIED_AT_ONCE
-        broken = end.broken or check_tail(tx, account.id, after, end, None if unfinished else head)
+        until = min(head[0], after + VERIFIED_AT_ONCE)
+        end = chain.follow(_entries(tx, account.id, after, until), after, previous)
+        broken = end.broken or chain.check_end(end, until, head)
         signature = store.stored_signature(tx, account.id)
         broken = broken or check_signature(signature, head[0])
     attested = signature.head.sequence if signature else None
-    return Verification(account.id, end.checked, end.sequence, end.hash, broken, unfinished, epoch, attested)
+    return Verification(account.id, end.checked, end.sequence, end.hash, broken, until < head[0], epoch, attested)
 
 
 def check_signature(
@@ -152,28 +152,8 @@ def check_signature(
     return model.check_signed_head(signature.head, last_sequence, signature.logged_hash, signature_is_valid=valid)
 
 
-def _records(tx: Connection, account_id: UUID, after: int) -> Iterator[dict[str, object]]:
-    for _ in range(VERIFIED_AT_ONCE // _VERIFIED_PAGE):
-        page = store.page(tx, account_id, after, _VERIFIED_PAGE)
-        for action in page:
+def _entries(tx: Connection, account_id: UUID, after: int, until: int) -> Iterator[chain.Entry]:
+    for start in range(after, until, _VERIFIED_PAGE):
+        for entry in store.entries(tx, account_id, start, min(start + _VERIFIED_PAGE, until)):
             time.sleep(0)  # hands over the interpreter: a request beside this one needs it some twenty times
-            yield model.record(action)
-        if len(page) < _VERIFIED_PAGE:
-            return
-        after = page[-1].sequence
-
-
-def check_tail(
-    tx: Connection, account_id: UUID, after: int, end: chain.End, head: tuple[int, bytes] | None
-) -> chain.Broken | None:
-    """What the links cannot show: that actions at the very end are missing, or sequences are taken by nothing.
-
-    `head` is where the log ends, None if only a part of it was followed: then the part must be whole.
-    """
-    last_sequence, last_hash = head or (end.sequence, end.hash)
-    if last_hash != end.hash:
-        return chain.Broken(end.sequence + 1, None, "last_actions_missing")
-    if end.checked + store.other_events(tx, account_id, after, last_sequence) != last_sequence - after:
-        gap = store.first_gap(tx, account_id, after, last_sequence)
-        return chain.Broken(gap or last_sequence, None, "sequence_has_a_gap")
-    return None
+            yield entry

@@ -1,7 +1,7 @@
 """Signing the heads of the accounts' chains: what is signed, intents' own roles cannot rewrite unnoticed either."""
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from sqlalchemy import Engine
@@ -13,6 +13,9 @@ from intents.signing import HeadSigner
 log = logs.get(__name__)
 
 SIGNED_AT_ONCE = 500
+KEPT_EVERY = timedelta(hours=1)
+"""Of each account's heads one is kept for so long, or for so many entries: a statement ends with one of them."""
+KEPT_EVERY_ENTRIES = 10_000
 
 
 @dataclass
@@ -33,6 +36,7 @@ def sign_heads(deps: SigningDeps) -> int:
         if signed:
             store.publish_signing_key(tx, deps.signer.key_id, deps.signer.public_key)
             store.save_signed_heads(tx, signed)
+            store.keep_signed_heads(tx, [head.account_id for head in signed], KEPT_EVERY_ENTRIES, KEPT_EVERY)
     for head in heads:
         if not head.continues:
             log.error("head_not_signed", account_id=str(head.account_id), sequence=head.sequence)

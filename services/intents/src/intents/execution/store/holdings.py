@@ -49,7 +49,7 @@ _POSITIONS = text(f"""
     INSERT INTO intents.account_event (account_id, sequence, id, type, payload, occurred_at)
     SELECT :account_id, head.last_sequence - (SELECT count(*) FROM news) + place, gen_random_uuid(), 'BROKER_POSITION',
            jsonb_build_object('symbol', symbol, 'quantity', quantity::text, 'last_price', last_price::text), :read_at
-    FROM news CROSS JOIN head
+    FROM news CROSS JOIN head ORDER BY place
     RETURNING sequence
 """)  # noqa: S608 - a constant
 _BALANCE = text("""

@@ -93,7 +93,7 @@ _WRITE = Statement(
                + row_number() OVER (PARTITION BY e.account_id ORDER BY e.place),
                gen_random_uuid(), e.type, e.intent_id, e.execution_id, e.from_status, e.to_status, e.intent_created_at,
                e.payload, e.traceparent, e.occurred_at
-        FROM event e
+        FROM event e ORDER BY e.account_id, e.place
     )
     SELECT place, ((SELECT sequences FROM ends) ->> account_id::text)::bigint AS head FROM changed
     """,  # noqa: S608 - a constant
