@@ -9,6 +9,7 @@ from intents.store.connections import Statement
 from tip_testing.commands import cancel, create, limit, replace
 
 from .conftest import Desk
+from .test_chain import as_superuser
 
 
 def disable(desk: Desk, symbol: str = "AAPL", reason: str = "halted by desk") -> None:
@@ -63,6 +64,35 @@ def test_controls_hold_for_replace_and_never_for_cancel(desk: Desk) -> None:
     assert desk.submit(replace(intent_id)).json["reasons"][0]["code"] == "SYMBOL_DISABLED"
     cancelled = desk.created(cancel(intent_id))
     assert {check["outcome"] for check in cancelled["controls"]["checks"]} == {"NOT_APPLICABLE"}
+
+
+def test_an_action_keeps_the_control_values_and_the_facts_that_decided_it(desk: Desk) -> None:
+    limits(desk, max_quantity=100, max_orders_per_day=5)
+
+    first, second = desk.created(limit()), desk.created(limit())
+
+    facts = second["controls"]["facts"]
+    assert facts["account_limits"] == {"version": 1, "max_quantity": "100", "max_orders_per_day": 5}
+    assert (first["controls"]["facts"]["account_orders"]["last_day"], facts["account_orders"]["last_day"]) == (0, 1)
+    assert (facts["now"], facts["time_zone"], facts["account_disabled"]) == (second["created_at"], "UTC", False)
+    assert "symbol_limits" not in facts
+    assert desk.get().json["data"][1]["controls"] == second["controls"]
+
+
+def test_the_facts_of_an_action_are_covered_by_its_hash(desk: Desk) -> None:
+    desk.created(create())
+
+    as_superuser(
+        desk,
+        "UPDATE intents.action SET controls = CAST(replace(CAST(controls AS text), 'UTC', 'GMT') AS json) "
+        "WHERE account_id = :account_id",
+    )
+
+    assert desk.get("/verify").json["first_broken"]["reason"] == "altered"
+
+
+def test_no_fact_decides_a_cancel(desk: Desk) -> None:
+    assert "facts" not in desk.created(cancel(desk.created(limit())["intent_id"]))["controls"]
 
 
 def test_another_symbol_is_not_touched(desk: Desk) -> None:

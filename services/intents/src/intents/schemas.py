@@ -25,6 +25,7 @@ class _Check(Schema):
 class _Controls(Schema):
     decision = Choice(("ALLOWED",), required=True)
     checks = fields.List(fields.Nested(_Check), required=True)
+    facts = fields.Dict()
 
 
 class _State(Schema):

@@ -25,6 +25,7 @@ from control_rules.facts import (
     TradingState,
     Verdict,
 )
+from control_rules.recording import recorded
 from control_rules.rows import facts_from_row
 from control_rules.symbols import SYMBOL_PATTERN, normalized_symbol
 from control_rules.windows import Window
@@ -51,4 +52,5 @@ __all__ = [
     "evaluate",
     "facts_from_row",
     "normalized_symbol",
+    "recorded",
 ]

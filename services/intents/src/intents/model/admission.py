@@ -237,17 +237,15 @@ def _amend(
 
 
 def _passed(facts: SubmitFacts, proposed: control_rules.Command) -> dict[str, Any]:
-    """The controls as the action shows them, if they let the command pass."""
+    """The controls as the action shows them, with the facts that decided, if they let the command pass."""
     if facts.controls is None:
         raise errors.AccountNotFound
     decision = control_rules.evaluate(facts.controls, proposed, facts.now)
     if decision.refusals:
         reasons = [refusal._asdict() | {"code": str(refusal.code)} for refusal in decision.refusals]
         raise errors.ControlRejected(reasons, proposed.symbol, facts.now)
-    return {
-        "decision": str(decision.decision),
-        "checks": [
-            {"control": check.control, "version": check.version, "outcome": str(check.outcome)}
-            for check in decision.checks
-        ],
-    }
+    checks = [check._asdict() | {"outcome": str(check.outcome)} for check in decision.checks]
+    passed = {"decision": str(decision.decision), "checks": checks}
+    if proposed.type is control_rules.CommandType.CANCEL:  # which no fact decides
+        return passed
+    return passed | {"facts": control_rules.recorded(facts.controls, facts.now)}
