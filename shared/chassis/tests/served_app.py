@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
@@ -15,9 +15,11 @@ from chassis.principals import Kind, Principal
 
 _BEGUN: list[str] = []
 _AUTHENTICATED: Counter[str] = Counter()
+_CHUNKS: list[int] = []
 _ABOUT_ITSELF: dict[str, Callable[[str], int]] = {
     "/worker": lambda _: os.getpid(),
     "/slow/begun": lambda _: len(_BEGUN),
+    "/stream/chunks": lambda _: len(_CHUNKS),
     "/authenticated": lambda key: _AUTHENTICATED[key],
 }
 _RELEASED = threading.Event()
@@ -27,6 +29,7 @@ _MEETING = threading.Barrier(int(os.environ["WEB_THREADS"]), timeout=20)
 COMPUTED_S = 0.2
 LARGE = 32 * 1024 * 1024
 PAGE = 60_000
+STREAMED_CHUNKS = 300
 
 
 def create_app() -> Callable[..., Iterable[bytes]]:
@@ -38,11 +41,22 @@ def create_app() -> Callable[..., Iterable[bytes]]:
 
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         status = _status(environ)
+        if environ["PATH_INFO"] == "/stream":
+            start_response(status, [])
+            return _streamed(float(environ["QUERY_STRING"] or 0))
         body = (_received(environ) if status == "200 OK" else "").encode("latin-1")
         start_response(status, [("Content-Length", str(len(body)))])
         return [body]
 
     return app
+
+
+def _streamed(pause_s: float) -> Iterator[bytes]:
+    """As an answer whose parts are read from the database one by one."""
+    for number in range(STREAMED_CHUNKS):
+        time.sleep(pause_s)
+        _CHUNKS.append(threading.get_ident())
+        yield bytes([number % 256]) * PAGE
 
 
 def _shrink_send_buffers(size: int) -> None:

@@ -10,13 +10,14 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from http.client import HTTPConnection
 from statistics import median
 
 import pytest
 
 from .served import Server
 
-COMPUTED_S = 0.2  # as served_app has it
+COMPUTED_S, PAGE, STREAMED_CHUNKS = 0.2, 60_000, 300  # as served_app has them
 
 
 @pytest.fixture
@@ -64,6 +65,43 @@ def test_a_stopping_server_answers_requests_in_flight_and_does_not_wait_for_idle
             line.close()
     finally:
         server.end()
+
+
+def test_an_answer_of_unknown_length_is_made_while_it_is_read_and_holds_no_thread_between_its_chunks() -> None:
+    server = Server(threads=2, TEST_SEND_BUFFER="65536")
+    try:
+        with closing(HTTPConnection("127.0.0.1", server.port, timeout=60)) as reader, closing(server.open()) as line:
+            reader.request("GET", "/stream", headers={"x-api-key": "reader"})
+            answer = reader.getresponse()
+            first = answer.read(1)
+            while server.request(line, "GET /stream/chunks HTTP/1.1") == "200 0":
+                time.sleep(0.05)
+            answered = [server.request(line, "GET /beside HTTP/1.1\r\nx-api-key: reader") for _ in range(20)]
+            made = int(server.request(line, "GET /stream/chunks HTTP/1.1").split()[1])
+            rest = answer.read()
+    finally:
+        server.end()
+
+    assert answered == ["200 GET /beside 0"] * 20
+    assert made < STREAMED_CHUNKS  # nobody has read the others yet
+    assert first + rest == b"".join(bytes([number % 256]) * PAGE for number in range(STREAMED_CHUNKS))
+
+
+def test_a_caller_that_leaves_in_the_middle_of_a_stream_ends_it() -> None:
+    server = Server(TEST_SEND_BUFFER="65536")
+    try:
+        with closing(server.open()) as line:
+            line.sendall(b"GET /stream?0.1 HTTP/1.1\r\nHost: tip\r\n\r\n")
+            line.recv(1000)
+        with closing(server.open()) as line:
+            chunks = [server.request(line, "GET /stream/chunks HTTP/1.1")]
+            while len(chunks) < 2 or chunks[-1] != chunks[-2]:
+                time.sleep(1.0)
+                chunks.append(server.request(line, "GET /stream/chunks HTTP/1.1"))
+    finally:
+        server.end()
+
+    assert int(chunks[-1].split()[1]) < STREAMED_CHUNKS
 
 
 def test_an_app_has_the_threads_that_it_was_given() -> None:
@@ -200,6 +238,6 @@ def _least_share(server: Server, pids: list[int]) -> int:
 
 def test_the_worker_class_loads_no_metrics_before_they_have_a_directory() -> None:
     """gunicorn's arbiter loads it first and then chooses the directory; counters made earlier would be lost."""
-    code = "import sys, chassis.asgi; sys.exit('prometheus_client' in sys.modules)"
+    code = "import sys, chassis.gunicorn_worker; sys.exit('prometheus_client' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

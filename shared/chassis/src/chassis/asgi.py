@@ -7,21 +7,17 @@ without the cost of a framework (intents does).
 
 import asyncio
 import re
-import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import unquote_to_bytes
-
-from gunicorn.workers.gasgi import ASGIWorker
 
 from chassis import http_rules, problems, tracing
 from chassis.callers import Callers, CredentialCheck, Reclassified, Trust, credential_check
-from chassis.fair_queue import SWITCH_S, WAIT_S, FairQueue, QueueFull, Slot
-from chassis.http_connection import Connection
+from chassis.fair_queue import WAIT_S, FairQueue, QueueFull, Slot
 from chassis.problems import Answer, RouteMatch
 from chassis.wsgi_environ import Environ, decoded_path, environ
 
@@ -34,13 +30,19 @@ Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 MatchRoute = Callable[[str, str], RouteMatch]
 """Given method and path, where the request is routed."""
 
-_STILL_OPEN_S = 0.5  # how long after its last request a stopping worker waits for one more on an open connection
-_SHUTDOWN_POLL_S = 0.05
 # How long a tenant's heavy requests pause, and strangers' after a refused one, by what each has computed: with one at a
 # time in each process they take a fifth of a core of it at most. A tenant that is alone need not pause.
 _PAUSE_FACTOR = 4.0
 _LONGEST_PAUSE_S = 2.0
 _LONG_LIST = re.compile(rb"(?:^|&)limit=[0-9]{3}")
+
+
+class StreamedAnswer(NamedTuple):
+    """A response of unknown length, whose body is made chunk by chunk while it is sent."""
+
+    status: int
+    headers: Headers
+    chunks: Iterable[bytes]
 
 
 class Bridge:
@@ -91,7 +93,30 @@ class Bridge:
                 answer = await run(environ(scope, body))
         except QueueFull as refusal:
             answer = self._refused(scope, refusal, started)
-        await respond(send, answer)
+        if isinstance(answer, StreamedAnswer):
+            await self._stream(scope, check, answer, send)
+        else:
+            await respond(send, answer)
+
+    async def _stream(self, scope: Scope, check: CredentialCheck, answer: StreamedAnswer, send: Send) -> None:
+        """Between two chunks the caller holds no thread, however slowly it reads, and waits for one like any other.
+
+        What goes wrong now ends the connection: the caller sees that the answer is not complete.
+        """
+        chunks = iter(answer.chunks)
+        await send(_start(answer))
+        try:
+            while chunk := await self._next(scope, check, chunks):
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        finally:
+            with suppress(ValueError):  # a caller that left in the middle of a chunk: a thread still makes it
+                _close(answer.chunks)
+        await send({"type": "http.response.body", "body": b""})
+
+    async def _next(self, scope: Scope, check: CredentialCheck, chunks: Iterator[bytes]) -> bytes:
+        scope[http_rules.ARRIVED] = time.monotonic()
+        chunk: bytes = await self.run(scope, check, next, chunks, b"", heavy=True)
+        return chunk
 
     def _refused(self, scope: Scope, error: QueueFull, started: float) -> Answer:
         """The answer to a request that got no thread."""
@@ -146,7 +171,7 @@ class Bridge:
         self._queue.release(slot, pause_s=min(_PAUSE_FACTOR * computed_s, _LONGEST_PAUSE_S) if pauses else 0.0)
         self.callers.settle(check)
 
-    def _call(self, check: CredentialCheck, environ: Environ) -> Answer | None:
+    def _call(self, check: CredentialCheck, environ: Environ) -> Answer | StreamedAnswer | None:
         """The app's answer; None if the request must be queued again, for the caller it was authenticated as."""
         token = credential_check.set(check)
         try:
@@ -156,19 +181,20 @@ class Bridge:
         finally:
             credential_check.reset(token)
 
-    def _answered(self, environ: Environ) -> Answer:
+    def _answered(self, environ: Environ) -> Answer | StreamedAnswer:
         started: list[tuple[int, Headers]] = []
 
         def start_response(status: str, headers: Headers, _error: object = None) -> None:
             started.append((int(status[:3]), headers))
 
         chunks = self._app(environ, start_response)
+        status, headers = started[-1]
+        if status == 200 and all(name.lower() != "content-length" for name, _ in headers):
+            return StreamedAnswer(status, headers, chunks)
         try:
-            body = b"".join(chunks)
+            return Answer(status, headers, b"".join(chunks))
         finally:
-            if hasattr(chunks, "close"):
-                chunks.close()
-        return Answer(*started[-1], body)
+            _close(chunks)
 
 
 class _Computed:
@@ -197,10 +223,19 @@ async def read(receive: Receive) -> bytes | None:
             return bytes(body)
 
 
+def _close(chunks: Iterable[bytes]) -> None:
+    if hasattr(chunks, "close"):
+        chunks.close()
+
+
 async def respond(send: Send, answer: Answer) -> None:
-    encoded = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers]
-    await send({"type": "http.response.start", "status": answer.status, "headers": encoded})
+    await send(_start(answer))
     await send({"type": "http.response.body", "body": answer.body})
+
+
+def _start(answer: Answer | StreamedAnswer) -> Message:
+    encoded = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers]
+    return {"type": "http.response.start", "status": answer.status, "headers": encoded}
 
 
 def trace_of(scope: Scope) -> tracing.Trace:
@@ -220,56 +255,3 @@ async def _live(receive: Receive, send: Send) -> None:
     for event in ("startup", "shutdown"):
         await receive()
         await send({"type": f"lifespan.{event}.complete"})
-
-
-class Worker(ASGIWorker):  # type: ignore[misc]
-    """gunicorn's worker, but for four things.
-
-    It would accept every connection that waits, so that one worker may get them all: ours accepts one at a time. It
-    would wait for idle connections until it is killed: ours waits for requests. Its connections know no limits of time:
-    ours do. And it starts the bridge's threads.
-    """
-
-    _queueing = False
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.unsent: set[Connection] = set()  # connections that are closed once the rest of their answer is sent
-
-    @classmethod
-    def check_config(cls, cfg: Any, log: Any) -> None:
-        """Threads are set: they are the bridge's."""
-
-    def _setup_event_loop(self) -> None:
-        super()._setup_event_loop()
-        self.loop.create_server = partial(self._listen, self.loop.create_server)
-
-    def _listen(self, create_server: Callable[..., Any], _protocol: Any, **options: Any) -> Any:
-        return create_server(partial(Connection, self), backlog=1, **options)
-
-    def notify(self) -> None:
-        if self.servers and not self._queueing:
-            self._queueing = True  # the backlog above was meant for the loop, and reached the kernel too
-            for listener in self.sockets:
-                listener.sock.listen(self.cfg.backlog)
-        super().notify()
-
-    def load_wsgi(self) -> None:
-        """An app without a front of its own gets a plain `Bridge`."""
-        sys.setswitchinterval(SWITCH_S)
-        app = self.app.wsgi()
-        extensions = getattr(app, "extensions", {})
-        front = (
-            app if isinstance(app, Bridge) else Bridge(app, extensions.get("callers"), extensions.get("match_route"))
-        )
-        self.asgi: Bridge = front.start(self.cfg.threads)
-
-    async def _shutdown(self) -> None:
-        for server in self.servers:
-            server.close()
-        loop = asyncio.get_running_loop()
-        ends, last = loop.time() + self.cfg.graceful_timeout - 1, loop.time()
-        while self.nr_conns and not self._quick_shutdown and loop.time() < min(ends, last + _STILL_OPEN_S):
-            await asyncio.sleep(_SHUTDOWN_POLL_S)
-            if self.asgi.in_flight or self.unsent:
-                last = loop.time()

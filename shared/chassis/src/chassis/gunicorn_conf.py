@@ -32,7 +32,7 @@ with stop_on_bad_configuration("web"):
 bind = f"{os.environ.get('WEB_HOST', '127.0.0.1')}:{_settings['WEB_PORT']}"
 workers = _settings["WEB_WORKERS"]
 threads = _settings["WEB_THREADS"]
-worker_class = "chassis.asgi.Worker"
+worker_class = "chassis.gunicorn_worker.Worker"
 asgi_loop = "asyncio"  # whatever else is installed
 http_parser = "python"  # the one that chassis.http_connection knows
 timeout = 30

@@ -1,0 +1,69 @@
+"""gunicorn's process with our connections and threads: what `chassis.gunicorn_conf` names as its worker class."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from gunicorn.workers.gasgi import ASGIWorker
+
+from chassis.asgi import Bridge
+from chassis.fair_queue import SWITCH_S
+from chassis.http_connection import Connection
+
+_STILL_OPEN_S = 0.5  # how long after its last request a stopping worker waits for one more on an open connection
+_SHUTDOWN_POLL_S = 0.05
+
+
+class Worker(ASGIWorker):  # type: ignore[misc]
+    """gunicorn's worker, but for four things.
+
+    It would accept every connection that waits, so that one worker may get them all: ours accepts one at a time. It
+    would wait for idle connections until it is killed: ours waits for requests. Its connections know no limits of time:
+    ours do. And it starts the bridge's threads.
+    """
+
+    _queueing = False
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.unsent: set[Connection] = set()  # connections that are closed once the rest of their answer is sent
+
+    @classmethod
+    def check_config(cls, cfg: Any, log: Any) -> None:
+        """Threads are set: they are the bridge's."""
+
+    def _setup_event_loop(self) -> None:
+        super()._setup_event_loop()
+        self.loop.create_server = partial(self._listen, self.loop.create_server)
+
+    def _listen(self, create_server: Callable[..., Any], _protocol: Any, **options: Any) -> Any:
+        return create_server(partial(Connection, self), backlog=1, **options)
+
+    def notify(self) -> None:
+        if self.servers and not self._queueing:
+            self._queueing = True  # the backlog above was meant for the loop, and reached the kernel too
+            for listener in self.sockets:
+                listener.sock.listen(self.cfg.backlog)
+        super().notify()
+
+    def load_wsgi(self) -> None:
+        """An app without a front of its own gets a plain `Bridge`."""
+        sys.setswitchinterval(SWITCH_S)
+        app = self.app.wsgi()
+        extensions = getattr(app, "extensions", {})
+        front = (
+            app if isinstance(app, Bridge) else Bridge(app, extensions.get("callers"), extensions.get("match_route"))
+        )
+        self.asgi: Bridge = front.start(self.cfg.threads)
+
+    async def _shutdown(self) -> None:
+        for server in self.servers:
+            server.close()
+        loop = asyncio.get_running_loop()
+        ends, last = loop.time() + self.cfg.graceful_timeout - 1, loop.time()
+        while self.nr_conns and not self._quick_shutdown and loop.time() < min(ends, last + _STILL_OPEN_S):
+            await asyncio.sleep(_SHUTDOWN_POLL_S)
+            if self.asgi.in_flight or self.unsent:
+                last = loop.time()
