@@ -219,6 +219,8 @@ INTENT_RULES = (
     _reads(f"{INTENTS}/{{intent_id}}/actions", "intent"),
     _reads(f"{ACCOUNT}/positions"),
     _reads(f"{ACCOUNT}/balances"),
+    _reads(f"{ACCOUNT}/statement", ok=_both(200, 409)),
+    _public("GET", "/.well-known/log-jwks.json", 200),
 )
 EVENTS = (_reads(f"{ACCOUNT}/events", listener="events"),)
 STREAM = (Rule("gRPC", "trading.TradingService/SubscribeEvents", ANY_ROLE, "intent:read", "intent:read",

@@ -1,9 +1,11 @@
 """`tip verify`"""
 
+import io
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain as chain_lines
 from typing import IO, Any
 from uuid import UUID
 
@@ -14,6 +16,7 @@ from chassis import db
 from intents import store
 from intents.model import chain
 from intents.usecases.reads import check_signature
+from tip import log_keys, statement
 from tip_local.errors import Fault
 from tip_local.schema import database
 from tip_local.settings import Settings
@@ -25,37 +28,63 @@ _SPACE = re.compile(r"\s*")
 
 
 @click.command()
-@click.argument("file", type=click.File("r"), required=False)
+@click.argument("file", type=click.File("rb"), required=False)
 @click.option("--account", type=click.UUID, help="Read this account's log from the database instead of a file.")
 @click.option("--public-key", help="In hexadecimal: the key that must have signed the log, whatever the database says.")
-def command(file: IO[str] | None, account: UUID | None, public_key: str | None) -> None:
+@click.option("--keys", "published", help="The published keys that a statement is checked with: a file, or their URL.")
+def command(file: IO[bytes] | None, account: UUID | None, public_key: str | None, published: str | None) -> None:
     """Check the chain of hashes of an account's log. Exit code 2 if a link is broken.
 
-    FILE holds action records as the API lists them, in order: one JSON record a line, or whole pages ("-" is standard
-    input). Each record proves itself; whether one is missing, only the whole log shows, because events stand between
-    actions.
+    FILE is a statement, as GET /v1/accounts/{account_id}/statement answers it, or "-" for standard input. It is checked
+    with --keys, what GET /.well-known/log-jwks.json answers, or with one --public-key. Nothing can be changed in it,
+    left out or moved unnoticed.
+
+    FILE may also hold action records as the API lists them, in order: one JSON record a line, or whole pages. Each
+    record proves itself; whether one is missing only a statement shows, because events stand between actions.
 
     In the database the whole log is followed and compared with its signed head. With --public-key, which intents-signer
     logs when it starts, a log that is not signed is broken. Entries after the sequence up to which it is attested are
     the database's word alone.
     """
-    if file and public_key is not None:
-        raise click.UsageError("--public-key is for --account: a file has no signature")
-    attested: str | None = None
-    if file and not account:
-        end = chain.follow_excerpt(records(file))
-    elif account and not file:
-        end, attested = from_database(account, _key(public_key))
-    else:
+    if (file is None) == (account is None):
         raise click.UsageError("give a FILE or --account")
+    if file:
+        _verify_file(file, _key(public_key), published)
+    elif account:
+        end, attested = from_database(account, _key(public_key))
+        _report(end)
+        click.echo(f"tip: {attested or 'attested by no signature'}")
+
+
+def _verify_file(file: IO[bytes], public_key: bytes | None, published: str | None) -> None:
+    first = next(statement.lines_of(file), b"")
+    if statement.is_statement(first):
+        _verify_statement(chain_lines([first], statement.lines_of(file)), log_keys.given(public_key, published))
+    elif public_key is not None or published is not None:
+        raise click.UsageError("keys are for a statement or --account: action records have no signature")
+    else:
+        _report(chain.follow_excerpt(records(io.TextIOWrapper(io.BytesIO(first + file.read()), "utf-8", "replace"))))
+
+
+def _verify_statement(lines: Iterable[bytes], keys: Mapping[str, bytes]) -> None:
+    try:
+        found = statement.verify(lines, keys)
+    except statement.NotVerified as fault:
+        click.echo(f"tip: BROKEN at {fault}")
+        sys.exit(BROKEN)
+    click.echo(
+        f"tip: {found.entries} entries of account {found.account_id} verified, sequence {found.first_sequence} to "
+        f"{found.last_sequence}; attested at {found.signed_at} by key {found.key_id} in log epoch {found.epoch}"
+    )
+
+
+def _report(end: chain.End) -> None:
     if end.broken:
         sequence, action_id, reason = end.broken
         where = action_id or "no entry"
         click.echo(f"tip: BROKEN at sequence {sequence} ({where}): {reason}; {end.checked} entries before it are good")
         sys.exit(BROKEN)
     click.echo(f"tip: {end.checked} entries verified, up to sequence {end.sequence}, hash {end.hash.hex()}")
-    if account:
-        click.echo(f"tip: {attested or 'attested by no signature'}")
 
 
 def _key(public_key: str | None) -> bytes | None:

@@ -87,7 +87,7 @@ async def _answer(front: Bridge, environ: Mapping[str, Any]) -> Answer:
 
     await front(_scope(environ), receive, send)
     headers = [(name.decode("latin-1").title(), value.decode("latin-1")) for name, value in sent[0]["headers"]]
-    return sent[0]["status"], headers, sent[1]["body"]
+    return sent[0]["status"], headers, b"".join(message["body"] for message in sent[1:])
 
 
 def _scope(environ: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from .conftest import Desk
 READS = ["", "/stats", "/verify", "/{intent_id}", "/{intent_id}/actions"]
 INTENTS = "/v1/accounts/{account_id}/intents"
 HOLDINGS = ["/v1/accounts/{account_id}/positions", "/v1/accounts/{account_id}/balances"]
+STATEMENT = "/v1/accounts/{account_id}/statement"
 BATCH = {"commands": [create()["command"]]}
 
 
@@ -93,7 +94,9 @@ def rows(desk: Desk | None = None, intent_id: str = "") -> list[Row]:
         return Row(method, path, expected, request)
 
     submits = [row("POST", INTENTS, 0, 201, create()), row("POST", f"{INTENTS}/batch", 0, 200, BATCH)]
-    return submits + [row("GET", path, 1, 200) for path in (*(INTENTS + read for read in READS), *HOLDINGS)]
+    reads = [row("GET", path, 1, 200) for path in (*(INTENTS + read for read in READS), *HOLDINGS)]
+    published = Row("GET", "/.well-known/log-jwks.json", dict.fromkeys(MAY, 200), lambda: {"path": published.path})
+    return [*submits, *reads, row("GET", STATEMENT, 1, 409), published]  # 409: nothing of the account is signed
 
 
 def test_submitting_is_for_keys_with_intent_edit_of_the_accounts_organization(

@@ -162,7 +162,7 @@ def test_a_public_key_is_refused_with_a_file_because_it_is_not_used_there() -> N
     answer = CliRunner().invoke(command, ["-", *GIVEN], input="")
 
     assert answer.exit_code == 2
-    assert "--public-key is for --account" in answer.output
+    assert "keys are for a statement or --account" in answer.output
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ from tip_local.process_table import module_exists
 
 # The first pattern that matches decides. deploy/ingress has the same table.
 ROUTES: tuple[tuple[str, str], ...] = (
-    (r"/v1/accounts/[^/]+/(intents|positions|balances)(/.*)?", "intents"),
+    (r"/v1/accounts/[^/]+/(intents|positions|balances|statement)(/.*)?", "intents"),
+    (r"/\.well-known/log-jwks\.json", "intents"),
     (r"/v1/accounts(/.*)?", "accounts"),
     (r"/v1/controls(/.*)?", "controls"),
     (r"/(api/v1|v1|oauth|\.well-known)/.*", "identity"),

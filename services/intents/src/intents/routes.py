@@ -25,6 +25,7 @@ STATUSES: dict[type[Exception], int] = {
     model.EntitlementRequired: 403,
     model.IntentTerminal: 409,
     model.IntentBusy: 409,
+    model.StatementNotSigned: 409,
     model.IdempotentRequestInFlight: 409,
     model.IdempotencyKeyReused: 422,
     model.InvalidReplacement: 422,

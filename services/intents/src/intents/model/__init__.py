@@ -29,6 +29,7 @@ from intents.model.errors import (
     InvalidReplacement,
     OutcomeUnknown,
     Refusal,
+    StatementNotSigned,
 )
 from intents.model.lifecycle import TERMINAL, Status, Update, follow
 from intents.model.orders import (
@@ -46,6 +47,7 @@ from intents.model.orders import (
 )
 from intents.model.reports import Report, apply, broker_order, broker_trade
 from intents.model.signed_heads import SignedHead, check_signed_head
+from intents.model.statement import Period, Statement, closing_line, entry_line, header_line
 from intents.model.statistics import WINDOWS, Count, Statistics, start, summarize
 from intents.model.submission import Caller, IdempotencyKey, Owner, Submission
 
@@ -89,6 +91,7 @@ __all__ = [
     "OutcomeUnknown",
     "Owner",
     "PendingAction",
+    "Period",
     "PriorResult",
     "Refusal",
     "Refused",
@@ -99,6 +102,8 @@ __all__ = [
     "SignedHead",
     "Spec",
     "State",
+    "Statement",
+    "StatementNotSigned",
     "Statistics",
     "Status",
     "Submission",
@@ -108,9 +113,12 @@ __all__ = [
     "broker_order",
     "broker_trade",
     "check_signed_head",
+    "closing_line",
     "decide",
     "decide_again",
+    "entry_line",
     "follow",
+    "header_line",
     "record",
     "start",
     "summarize",

@@ -117,7 +117,7 @@ def record(action: Action) -> dict[str, Any]:
         "actor": {"type": action.actor.type, "id": action.actor.id},
         "reason": action.reason,
         "controls": action.controls,
-        "created_at": _moment(action.created_at),
+        "created_at": moment(action.created_at),
         "state": {
             "status": str(action.state.status),
             "filled_quantity": _number(action.state.filled_quantity),
@@ -126,7 +126,7 @@ def record(action: Action) -> dict[str, Any]:
             "broker_order_id": action.state.broker_order_id,
             "reason_code": action.state.reason_code,
             "outcome": action.state.outcome,
-            "updated_at": _moment(action.state.updated_at),
+            "updated_at": moment(action.state.updated_at),
         },
         "previous_hash": action.previous_hash.hex(),
         "hash": action.hash.hex(),
@@ -141,5 +141,5 @@ def _number(value: Decimal | None) -> str | None:
     return None if value is None else format(value, "f")
 
 
-def _moment(value: datetime) -> str:
+def moment(value: datetime) -> str:
     return value.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"

@@ -68,6 +68,10 @@ class IdempotentRequestInFlight(Refusal):
     """The first request with this idempotency key has not ended yet."""
 
 
+class StatementNotSigned(Refusal):
+    """Nothing of this period is signed yet. Heads are signed every few seconds: try again later."""
+
+
 class OutcomeUnknown(Exception):
     """The outcome is not known: ask with the same Idempotency-Key, or look at the list."""
 

@@ -17,6 +17,7 @@ from intents.usecases.reads import (
     verify,
 )
 from intents.usecases.signing import SIGNED_AT_ONCE, SigningDeps, sign_heads
+from intents.usecases.statements import log_signing_keys, statement
 from intents.usecases.submit import load_facts, load_facts_many, submit, submit_own
 
 __all__ = [
@@ -40,9 +41,11 @@ __all__ = [
     "list_actions",
     "load_facts",
     "load_facts_many",
+    "log_signing_keys",
     "rows_to_verify",
     "run_maintenance",
     "sign_heads",
+    "statement",
     "statistics",
     "submit",
     "submit_own",

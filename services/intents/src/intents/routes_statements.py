@@ -1,0 +1,81 @@
+"""Statements of accounts, and the keys to verify them, over HTTP."""
+
+import base64
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from flask import Blueprint, Response, g, jsonify, request
+from flask.typing import ResponseReturnValue
+from marshmallow import ValidationError
+
+from chassis import ratelimit
+from chassis.access import allow, anyone, charge
+from chassis.fields import Instant
+from chassis.openapi import describe
+from chassis.principals import ANY_ROLE, api_key, service_account, user
+from chassis.problems import Problem
+from intents import model, usecases
+from intents.routes import deps
+
+bp = Blueprint("statements", __name__)
+
+_READERS = (user(*ANY_ROLE), api_key("intent:read"), service_account("intent:read"))
+_ORGANIZATION = {"x-organization-id": "The organization whose account this is; for service accounts."}
+_MOMENT: dict[str, Any] = {"type": "string", "format": "date-time"}
+_NOTE = (
+    "JSON lines: what the statement is about, one line for each entry of the log, and a signed head, which covers them "
+    "all. It begins with the last entry before `from`, and ends with the first signed head after `to`, or the newest. "
+    "docs/statement.md describes the file; `tip verify` checks it."
+)
+_CACHED = {"Cache-Control": "public, max-age=60"}
+
+
+@bp.get("/v1/accounts/<uuid:account_id>/statement")
+@allow(*_READERS)
+@describe(
+    "The log of an account, as a file that proves itself",
+    answers={200: None},
+    errors=(404, 409),
+    query={"from": _MOMENT, "to": _MOMENT},
+    headers=_ORGANIZATION,
+    note=_NOTE,
+    heavy=True,
+)
+def show_statement(account_id: UUID) -> ResponseReturnValue:
+    chunks = usecases.statement(deps(), usecases.Reader(g.principal, account_id), _period, _charge_rows)
+    named = {"Content-Disposition": f'attachment; filename="statement-{account_id}.jsonl"'}
+    return Response(chunks, 200, named, content_type="application/jsonl")
+
+
+def _period() -> model.Period:
+    period = model.Period(_moment("from"), _moment("to"))
+    if period.since and period.to and period.since >= period.to:
+        raise Problem(400, "bad_time", "from must be before to.")
+    return period
+
+
+def _moment(name: str) -> datetime | None:
+    given = request.args.get(name)
+    try:
+        return None if given is None else Instant().deserialize(given)
+    except ValidationError:
+        raise Problem(400, "bad_time", f"{name} must be an RFC 3339 date-time, as 2026-01-31T00:00:00Z.") from None
+
+
+def _charge_rows(count: int) -> None:
+    charge(ratelimit.units_of_rows(count))
+
+
+@bp.get("/.well-known/log-jwks.json")
+@anyone
+@describe("The public keys of signed heads", answers={200: None}, note="A key that signed once stays here for good.")
+def show_log_signing_keys() -> ResponseReturnValue:
+    keys = [_jwk(key_id, key) for key_id, key in usecases.log_signing_keys(deps()).items()]
+    return jsonify(keys=keys), 200, _CACHED
+
+
+def _jwk(key_id: str, key: bytes) -> dict[str, str]:
+    """As RFC 8037 has it."""
+    x = base64.urlsafe_b64encode(key).rstrip(b"=").decode()
+    return {"kty": "OKP", "crv": "Ed25519", "kid": key_id, "use": "sig", "alg": "EdDSA", "x": x}
