@@ -40,7 +40,7 @@ class SubscribeEventsRequest(_message.Message):
     def __init__(self, trading_account_id: _Optional[str] = ..., subscriptions: _Optional[_Iterable[_Union[EventType, str]]] = ..., resume_after_sequence: _Optional[int] = ..., resume_epoch: _Optional[str] = ...) -> None: ...
 
 class TradingEvent(_message.Message):
-    __slots__ = ("event_id", "sequence", "trading_account_id", "type", "occurred_at", "traceparent", "epoch", "broker_order", "broker_position", "broker_trade", "intent_action", "control", "account", "heartbeat", "replay_complete")
+    __slots__ = ("event_id", "sequence", "trading_account_id", "type", "occurred_at", "traceparent", "epoch", "previous_hash", "hash", "broker_order", "broker_position", "broker_trade", "intent_action", "control", "account", "heartbeat", "replay_complete")
     EVENT_ID_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     TRADING_ACCOUNT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -48,6 +48,8 @@ class TradingEvent(_message.Message):
     OCCURRED_AT_FIELD_NUMBER: _ClassVar[int]
     TRACEPARENT_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
+    PREVIOUS_HASH_FIELD_NUMBER: _ClassVar[int]
+    HASH_FIELD_NUMBER: _ClassVar[int]
     BROKER_ORDER_FIELD_NUMBER: _ClassVar[int]
     BROKER_POSITION_FIELD_NUMBER: _ClassVar[int]
     BROKER_TRADE_FIELD_NUMBER: _ClassVar[int]
@@ -63,6 +65,8 @@ class TradingEvent(_message.Message):
     occurred_at: _timestamp_pb2.Timestamp
     traceparent: str
     epoch: str
+    previous_hash: str
+    hash: str
     broker_order: BrokerOrder
     broker_position: BrokerPosition
     broker_trade: BrokerTrade
@@ -71,7 +75,7 @@ class TradingEvent(_message.Message):
     account: Account
     heartbeat: Heartbeat
     replay_complete: ReplayComplete
-    def __init__(self, event_id: _Optional[str] = ..., sequence: _Optional[int] = ..., trading_account_id: _Optional[str] = ..., type: _Optional[_Union[EventType, str]] = ..., occurred_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., traceparent: _Optional[str] = ..., epoch: _Optional[str] = ..., broker_order: _Optional[_Union[BrokerOrder, _Mapping]] = ..., broker_position: _Optional[_Union[BrokerPosition, _Mapping]] = ..., broker_trade: _Optional[_Union[BrokerTrade, _Mapping]] = ..., intent_action: _Optional[_Union[IntentAction, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., account: _Optional[_Union[Account, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., replay_complete: _Optional[_Union[ReplayComplete, _Mapping]] = ...) -> None: ...
+    def __init__(self, event_id: _Optional[str] = ..., sequence: _Optional[int] = ..., trading_account_id: _Optional[str] = ..., type: _Optional[_Union[EventType, str]] = ..., occurred_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., traceparent: _Optional[str] = ..., epoch: _Optional[str] = ..., previous_hash: _Optional[str] = ..., hash: _Optional[str] = ..., broker_order: _Optional[_Union[BrokerOrder, _Mapping]] = ..., broker_position: _Optional[_Union[BrokerPosition, _Mapping]] = ..., broker_trade: _Optional[_Union[BrokerTrade, _Mapping]] = ..., intent_action: _Optional[_Union[IntentAction, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., account: _Optional[_Union[Account, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., replay_complete: _Optional[_Union[ReplayComplete, _Mapping]] = ...) -> None: ...
 
 class BrokerOrder(_message.Message):
     __slots__ = ("intent_id", "broker_order_id", "symbol", "order_side", "order_kind", "status", "quantity", "filled_quantity", "leaves_quantity", "average_fill_price", "limit_price", "stop_price", "reason_code", "reason", "execution_id", "last_quantity", "last_price", "outcome", "reasons")

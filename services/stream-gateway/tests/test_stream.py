@@ -70,6 +70,8 @@ def test_every_type_of_event_is_delivered_with_its_payload(
     assert action.intent_action.controls.checks[0].version == 3
     assert (action.intent_action.previous_hash, action.intent_action.hash) == ("01", "02")
     assert order.broker_order.symbol == "AAPL"
+    assert (position.previous_hash, control_event.previous_hash) == (trade.hash, position.hash)
+    assert len(trade.hash) == 64 and (action.previous_hash, action.hash) == ("01", "02")
 
 
 def test_a_payload_that_does_not_fit_costs_its_field_and_not_the_event(

@@ -78,6 +78,8 @@ class Event:
     occurred_at: datetime
     traceparent: str | None
     payload: Mapping[str, Any]
+    previous_hash: str
+    hash: str
 
 
 @dataclass(frozen=True, slots=True)

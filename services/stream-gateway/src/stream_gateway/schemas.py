@@ -48,6 +48,8 @@ def entry(event: Event, epoch: str) -> Entry:
         occurred_at=event.occurred_at,
         traceparent=event.traceparent,
         epoch=epoch,
+        previous_hash=event.previous_hash,
+        hash=event.hash,
     )
     if event.type in TYPES:
         inner = getattr(message, _PAYLOADS[event.type])

@@ -9,7 +9,9 @@ from sqlalchemy import ARRAY, BigInteger, Connection, Row, Text, Uuid, bindparam
 
 from stream_gateway.model import Account, Event
 
-_COLUMNS = "e.account_id, e.sequence, e.event_id, e.type, e.occurred_at, e.traceparent, e.payload"
+_COLUMNS = (
+    "e.account_id, e.sequence, e.event_id, e.type, e.occurred_at, e.traceparent, e.payload, e.previous_hash, e.hash"
+)
 _AFTER = text(f"""
     SELECT {_COLUMNS}
     FROM unnest(:accounts, :positions) AS wanted (account_id, position)
