@@ -120,4 +120,5 @@ class Arsenal:
                 call("POST", f"{path}/credentials", admin, pair)["id"] for _ in range(max(1, TO_LOSE // 3))
             ],
             "intent_id": [call("POST", f"{path}/intents", key, create())["intent_id"] for _ in range(2)],
+            "bulk_operation_id": [call("POST", f"{path}/intents/cancel", key, {"symbol": "NOTHING"})["id"]],
         }

@@ -209,9 +209,11 @@ def _reads(path: str, objects: str = "account", **more: Any) -> Rule:
 
 INTENTS = f"{ACCOUNT}/intents"
 TRADING: dict[str, Any] = {"key": "intent:edit", "objects": "account", "entitlement": "trading_live"}
+NOTHING: Body = lambda _: {"symbol": "NOTHING"}  # noqa: E731
 INTENT_RULES = (
     Rule("POST", INTENTS, ok=_both(201), body=lambda _: create(), **TRADING),
     Rule("POST", f"{INTENTS}/batch", body=lambda _: {"commands": [create()["command"]]}, **TRADING),
+    Rule("POST", f"{INTENTS}/cancel", key="intent:edit", ok=_both(202), objects="account", spare=True, body=NOTHING),
     _reads(INTENTS),
     _reads(f"{INTENTS}/stats"),
     _reads(f"{INTENTS}/verify"),
@@ -221,6 +223,7 @@ INTENT_RULES = (
     _reads(f"{ACCOUNT}/balances"),
     _reads(f"{ACCOUNT}/statement", ok=_both(200, 409)),
     _public("GET", "/.well-known/log-jwks.json", 200),
+    _reads(f"{ACCOUNT}/bulk-operations/{{bulk_operation_id}}", "bulk_operation"),
 )
 EVENTS = (_reads(f"{ACCOUNT}/events", listener="events"),)
 STREAM = (Rule("gRPC", "trading.TradingService/SubscribeEvents", ANY_ROLE, "intent:read", "intent:read",

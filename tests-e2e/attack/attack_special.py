@@ -255,6 +255,7 @@ class _Special:
             "account_id": tenant.accounts[place],
             "credential_id": tenant.credentials[place],
             "intent_id": tenant.intents.get("paper", unknown_id()),
+            "bulk_operation_id": tenant.bulk_operations.get("paper", unknown_id()),
             "symbol": "SPELLED" if rule.spare else tenant.symbol,
             "organization_id": tenant.id if rule.method == "GET" or rule.users else self.scratch.id,
             "subject": tenant.subject("member"),

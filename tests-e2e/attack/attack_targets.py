@@ -102,6 +102,11 @@ def _intents(rule: Rule, _caller: Caller, tenant: Tenant, scenery: Scenery) -> I
     yield from _inner("intent_id", tenant.intents, scenery.victim.intents, rule, tenant, scenery)
 
 
+def _bulk_operations(rule: Rule, _caller: Caller, tenant: Tenant, scenery: Scenery) -> Iterator[Target]:
+    victims = scenery.victim.bulk_operations
+    yield from _inner("bulk_operation_id", tenant.bulk_operations, victims, rule, tenant, scenery)
+
+
 def _organizations(rule: Rule, caller: Caller, tenant: Tenant, scenery: Scenery) -> Iterator[Target]:
     operator = caller.kind == "service"
     yield Target("own", {"organization_id": tenant.id})
@@ -157,6 +162,7 @@ _KINDS = {
     "symbol": _symbols,
     "credential": _credentials,
     "intent": _intents,
+    "bulk_operation": _bulk_operations,
     "organization": _organizations,
     "member": _members,
     "key": _keys,

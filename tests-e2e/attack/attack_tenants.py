@@ -44,6 +44,7 @@ class Tenant:
     """By environment; those called `spare_...` are for what changes an account."""
     credentials: dict[str, str] = field(default_factory=dict)
     intents: dict[str, str] = field(default_factory=dict)
+    bulk_operations: dict[str, str] = field(default_factory=dict)
     broker_secrets: dict[str, str] = field(default_factory=dict, repr=False)
     """What the credentials seal, by account."""
     key_id: str = ""
@@ -145,6 +146,8 @@ class Builder:
                 continue
             path = f"/v1/accounts/{tenant.accounts[environment]}/intents"
             key = keyed(tenant.api_keys[environment])
+            nothing = {"symbol": "NOTHING"}
+            tenant.bulk_operations[environment] = self.call("POST", f"{path}/cancel", key, nothing)["id"]
             made = [self.call("POST", path, key, create()) for _ in range(2)]
             tenant.intents[environment] = made[0]["intent_id"]
             for intent in made:

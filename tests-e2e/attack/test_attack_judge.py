@@ -39,6 +39,7 @@ def tenant(name: str, entitlements: frozenset[str] = ENTITLED) -> Tenant:
     for place in ("paper", "live", "spare_paper", "spare_live"):
         made.accounts[place], made.credentials[place] = f"{name}-{place}", f"{name}-{place}-credential"
         made.intents[place] = f"{name}-{place}-intent"
+        made.bulk_operations[place] = f"{name}-{place}-bulk-operation"
     return made
 
 

@@ -19,6 +19,7 @@ READS = ["", "/stats", "/verify", "/{intent_id}", "/{intent_id}/actions"]
 INTENTS = "/v1/accounts/{account_id}/intents"
 HOLDINGS = ["/v1/accounts/{account_id}/positions", "/v1/accounts/{account_id}/balances"]
 STATEMENT = "/v1/accounts/{account_id}/statement"
+OPERATION = "/v1/accounts/{account_id}/bulk-operations/{bulk_operation_id}"
 BATCH = {"commands": [create()["command"]]}
 
 
@@ -82,19 +83,22 @@ MAY = {
 }
 
 
-def rows(desk: Desk | None = None, intent_id: str = "") -> list[Row]:
-    """A row per endpoint, tried on the desk's account and on an intent of it."""
+def rows(desk: Desk | None = None, intent_id: str = "", operation_id: str = "") -> list[Row]:
+    """A row per endpoint, tried on the desk's account, on an intent and on a bulk operation of it."""
 
     def row(method: str, path: str, place: int, success: int, body: Any = None) -> Row:
         def request() -> dict[str, Any]:
             assert desk
-            return {"path": path.format(account_id=desk.account_id, intent_id=intent_id), "json": body}
+            ids = {"account_id": desk.account_id, "intent_id": intent_id, "bulk_operation_id": operation_id}
+            return {"path": path.format(**ids), "json": body}
 
         expected = {caller: success if may[place] < 300 else may[place] for caller, may in MAY.items()}
         return Row(method, path, expected, request)
 
     submits = [row("POST", INTENTS, 0, 201, create()), row("POST", f"{INTENTS}/batch", 0, 200, BATCH)]
-    reads = [row("GET", path, 1, 200) for path in (*(INTENTS + read for read in READS), *HOLDINGS)]
+    submits.append(row("POST", f"{INTENTS}/cancel", 0, 202, {}))
+    reads = (*(INTENTS + read for read in READS), *HOLDINGS, OPERATION)
+    reads = [row("GET", path, 1, 200) for path in reads]
     published = Row("GET", "/.well-known/log-jwks.json", dict.fromkeys(MAY, 200), lambda: {"path": published.path})
     return [*submits, *reads, row("GET", STATEMENT, 1, 409), published]  # 409: nothing of the account is signed
 
@@ -113,8 +117,9 @@ def test_reading_is_for_the_accounts_organization_and_its_service_accounts(
     desk: Desk, credentials: dict[str, dict[str, str]]
 ) -> None:
     intent_id = desk.created(create())["intent_id"]
+    operation_id = desk.client.post(f"{desk.path}/cancel", json={}, headers=desk.headers).json["id"]
 
-    for row in rows(desk, intent_id)[2:]:
+    for row in rows(desk, intent_id, operation_id)[2:]:
         assert differences(desk.client, credentials.__getitem__, row) == {}, row
 
 

@@ -34,6 +34,8 @@ OPERATIONS = [
     ("GET", "/intents/{intent_id}/actions"),
     ("GET", "/positions"),
     ("GET", "/balances"),
+    ("POST", "/intents/cancel"),
+    ("GET", "/bulk-operations/{bulk_operation_id}"),
 ]
 
 
@@ -56,7 +58,9 @@ def test_generated_requests_are_answered_as_the_document_says(
 ) -> None:
     intent_id = desk.created(limit())["intent_id"]
     operation = api[f"/v1/accounts/{{account_id}}{path}"][method]
-    ours = {"account_id": str(desk.account_id), "intent_id": intent_id}
+    bulk_operation_id = desk.client.post(f"{desk.path}/cancel", json={"symbol": "X"}, headers=desk.headers).json["id"]
+    ids = {"intent_id": intent_id, "bulk_operation_id": bulk_operation_id}
+    ours = {"account_id": str(desk.account_id), **ids}
     statuses = set()
 
     @settings(max_examples=20, deadline=None, database=None, suppress_health_check=list(HealthCheck))

@@ -21,7 +21,7 @@ from .conftest import Desk
 from .serving import send_at_once
 
 # With a column of its own, and with something in it after `both`.
-TABLES = ("account_event", "account_head", "action", "idempotency", "intent", "position", "statistic")
+TABLES = ("account_event", "account_head", "action", "bulk_operation", "idempotency", "intent", "position", "statistic")
 
 
 @pytest.fixture
@@ -30,6 +30,7 @@ def both(new_desk: Callable[..., Desk]) -> tuple[Desk, Desk]:
     desks = new_desk(), new_desk()
     for desk in desks:
         desk.submit(create(), Idempotency_Key="once")
+        desk.client.post(f"{desk.path}/cancel", headers=desk.headers)
         values = {"organization_id": desk.organization.id, "id": uuid4()}
         desk.execute("INSERT INTO intents.position (account_id, symbol, quantity, updated_at) "
                      "VALUES (:account_id, 'AAPL', 1, now())")  # fmt: skip

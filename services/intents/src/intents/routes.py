@@ -21,11 +21,13 @@ bp = Blueprint("intents", __name__)
 STATUSES: dict[type[Exception], int] = {
     model.AccountNotFound: 404,
     model.IntentNotFound: 404,
+    model.BulkOperationNotFound: 404,
     model.Forbidden: 403,
     model.EntitlementRequired: 403,
     model.IntentTerminal: 409,
     model.IntentBusy: 409,
     model.StatementNotSigned: 409,
+    model.LimitReached: 409,
     model.IdempotentRequestInFlight: 409,
     model.IdempotencyKeyReused: 422,
     model.InvalidReplacement: 422,

@@ -19,7 +19,7 @@ BATCH_LIMIT = 100
 _IDEMPOTENCY_KEY = re.compile(r"[\x20-\x7e]{1,255}", re.ASCII)
 
 
-class _Symbol(Text):
+class Symbol(Text):
     """Trimmed and upper-cased, as controls keep it."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
@@ -81,7 +81,7 @@ class _SpecField(fields.Field[model.Spec]):
 _REFERENCE = Identifier(required=True)
 _SPEC = _SpecField(required=True)
 _CREATE: Fields = {
-    "symbol": _Symbol(longest=64, required=True),
+    "symbol": Symbol(longest=64, required=True),
     "order_side": Choice(model.ORDER_SIDES, required=True),
     "route_strategy": Choice(model.ROUTE_STRATEGIES, load_default="AUTO"),
     "spec": _SPEC,
@@ -241,10 +241,10 @@ def _batch_entry(given: Any) -> Attempt:
 
 def idempotency_key(header: str | None, command: model.Command) -> model.IdempotencyKey | None:
     """The value of Idempotency-Key, with what the command says."""
-    return None if header is None else model.IdempotencyKey(_checked_key(header), request_hash(command))
+    return None if header is None else model.IdempotencyKey(checked_key(header), request_hash(command))
 
 
-def _checked_key(header: str) -> str:
+def checked_key(header: str) -> str:
     if not _IDEMPOTENCY_KEY.fullmatch(header):
         raise Problem(400, "bad_idempotency_key", "Idempotency-Key must be 1 to 255 printable ASCII characters.")
     return header
@@ -254,7 +254,7 @@ def batch_keys(given: str | None, count: int) -> list[str | None]:
     """A key for each place of a batch, made of the caller's; no caller can send one with a line feed."""
     if given is None:
         return [None] * count
-    digest = hashlib.sha256(_checked_key(given).encode()).hexdigest()
+    digest = hashlib.sha256(checked_key(given).encode()).hexdigest()
     return [f"batch\n{place}\n{digest}" for place in range(count)]
 
 

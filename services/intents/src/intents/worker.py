@@ -28,6 +28,7 @@ ROUTES: Routes = {
     queues.name("accounts", "consumer"): {CREDENTIAL_INVALID},
 }
 SOURCES = usecases.FEEDS
+BULK_OPERATIONS_EVERY_S = 0.25
 OWN_COMMANDS_EVERY_S = 1.0
 """How often the platform finds orders that it cancels or reduces by itself."""
 
@@ -56,6 +57,7 @@ def tasks(config: Config, deps: usecases.Deps, stop: Event) -> tuple[PeriodicTas
     maintain = partial(usecases.run_maintenance, deps, config.refusals_kept_days, stop)
     return (
         PeriodicTask("run_maintenance", config.statistics_every_seconds, maintain),
+        PeriodicTask("run_bulk_operations", BULK_OPERATIONS_EVERY_S, partial(usecases.run_bulk_operations, deps, stop)),
         PeriodicTask("cancel_stale", OWN_COMMANDS_EVERY_S, partial(cancel_stale, deps, stop)),
         PeriodicTask("reduce_overordered", OWN_COMMANDS_EVERY_S, partial(reduce_overordered, deps, stop)),
     )

@@ -21,6 +21,16 @@ class IntentNotFound(Refusal):
     code = "not_found"
 
 
+class BulkOperationNotFound(Refusal):
+    """There is nothing here that you may see."""
+
+    code = "not_found"
+
+
+class LimitReached(Refusal):
+    """The account has as many unfinished bulk operations as it may. Wait until one is completed."""
+
+
 class Forbidden(Refusal):
     """The key is for another environment than the account."""
 

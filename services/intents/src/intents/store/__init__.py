@@ -8,6 +8,17 @@ from intents.store.append import (
     confirm_written,
     remember,
 )
+from intents.store.bulk_operations import (
+    bulk_operation_of_key,
+    claim_bulk_operations,
+    find_bulk_operation,
+    insert_bulk_operation,
+    intents_to_cancel,
+    prune_bulk_operations,
+    save_bulk_operation,
+    still_open,
+    unfinished_bulk_operations,
+)
 from intents.store.connections import CommitOutcomeUnknown, OpenTransaction, PreparedConnections, Transaction
 from intents.store.epochs import LogEpoch, begin_epoch, current_epoch, epochs
 from intents.store.events import append_to_all
@@ -40,6 +51,7 @@ from intents.store.signed_heads import (
 )
 from intents.store.statistics import accounts_to_roll_up, counts, forget_old_keys, now, roll_up
 from intents.store.tables import METADATA, SCHEMA
+from intents.store.tables_bulk import bulk_operation
 
 __all__ = [
     "METADATA",
@@ -62,17 +74,23 @@ __all__ = [
     "append_creates_in_rounds",
     "append_to_all",
     "begin_epoch",
+    "bulk_operation",
+    "bulk_operation_of_key",
     "by_id",
+    "claim_bulk_operations",
     "closing_head",
     "confirm_written",
     "counts",
     "current_epoch",
     "entries",
     "epochs",
+    "find_bulk_operation",
     "forget_old_keys",
     "head",
     "heads_to_sign",
     "history",
+    "insert_bulk_operation",
+    "intents_to_cancel",
     "keep_signed_heads",
     "last_cancel",
     "latest",
@@ -85,13 +103,17 @@ __all__ = [
     "log_signing_keys",
     "now",
     "page",
+    "prune_bulk_operations",
     "prune_refusals",
     "publish_signing_key",
     "refuse",
     "remember",
     "roll_up",
+    "save_bulk_operation",
     "save_signed_heads",
+    "still_open",
     "stored_signature",
+    "unfinished_bulk_operations",
     "with_order_facts",
     "written_at",
 ]

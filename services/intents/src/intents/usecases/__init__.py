@@ -1,5 +1,7 @@
 """What intents does: one function per use case, one transaction each."""
 
+from intents.usecases.bulk_operations import account_of, read_bulk_operation, request_bulk_operation
+from intents.usecases.bulk_runner import run_bulk_operations
 from intents.usecases.deadline import Deadline
 from intents.usecases.deps import Deps
 from intents.usecases.feed_consumer import FEEDS, drain_feed
@@ -35,6 +37,7 @@ __all__ = [
     "SiblingRefused",
     "SigningDeps",
     "Verification",
+    "account_of",
     "action_history",
     "drain_feed",
     "latest_action",
@@ -42,7 +45,10 @@ __all__ = [
     "load_facts",
     "load_facts_many",
     "log_signing_keys",
+    "read_bulk_operation",
+    "request_bulk_operation",
     "rows_to_verify",
+    "run_bulk_operations",
     "run_maintenance",
     "sign_heads",
     "statement",

@@ -1,4 +1,4 @@
-"""Periodic maintenance: rolls up the statistics, expires idempotency keys and refusals, notices a restore."""
+"""Periodic maintenance: rolls up the statistics, expires what is kept for a while, notices a restore."""
 
 from threading import Event
 
@@ -6,6 +6,7 @@ from intents import store
 from intents.usecases.deps import Deps
 
 REFUSALS_KEPT_DAYS = 30
+BULK_OPERATIONS_KEPT_DAYS = 7
 
 
 def run_maintenance(deps: Deps, refusals_kept_days: int = REFUSALS_KEPT_DAYS, stop: Event | None = None) -> int:
@@ -14,6 +15,7 @@ def run_maintenance(deps: Deps, refusals_kept_days: int = REFUSALS_KEPT_DAYS, st
         store.current_epoch(tx)  # for those who only read the view of it
         store.forget_old_keys(tx)
         store.prune_refusals(tx, refusals_kept_days)
+        store.prune_bulk_operations(tx, BULK_OPERATIONS_KEPT_DAYS)
         accounts = store.accounts_to_roll_up(tx)
     rolled_up = 0
     for account_id in accounts:

@@ -36,9 +36,9 @@ def submit(
     return submit_all(deps, pending, deadline or Deadline.of_request())
 
 
-def submit_own(deps: Deps, submission: Submission) -> model.Action | None:
+def submit_own(deps: Deps, submission: Submission, lock_wait_s: float = OWN_LOCK_WAIT_S) -> model.Action | None:
     """Append a command of the platform itself. None if something else is happening to the intent right now."""
-    [outcome] = submit(deps, [PendingSubmit(submission)], Policy.EACH, Deadline.after(OWN_LOCK_WAIT_S))
+    [outcome] = submit(deps, [PendingSubmit(submission)], Policy.EACH, Deadline.after(lock_wait_s))
     if isinstance(outcome, Result):
         return outcome.action if outcome.is_new else None
     if isinstance(outcome, (model.Refusal, model.OutcomeUnknown)) or db.is_lock_timeout(outcome):

@@ -1,0 +1,89 @@
+"""Bulk operations: cancel all open orders of an account, or close its positions, as one durable request."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from intents.model.actions import Actor
+from intents.model.orders import Cancel, Create, Spec
+
+MOST_UNFINISHED = 100
+"""Of one account at a time."""
+
+
+class BulkType(StrEnum):
+    CANCEL_ORDERS = "CANCEL_ORDERS"
+    CLOSE_POSITIONS = "CLOSE_POSITIONS"
+
+
+class BulkStatus(StrEnum):
+    PENDING = "PENDING"
+    CANCELING = "CANCELING"
+    CLOSING = "CLOSING"
+    COMPLETED = "COMPLETED"
+
+
+class BulkRequest(NamedTuple):
+    """What is to be done on which account; None of `symbol` or `order_side` means all of them."""
+
+    account_id: UUID
+    organization_id: UUID
+    type: BulkType
+    actor: Actor
+    reason: str
+    symbol: str | None = None
+    order_side: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BulkOperation:
+    """A request and how far it has come. It concerns the intents that existed at `created_at`."""
+
+    id: UUID
+    request: BulkRequest
+    status: BulkStatus
+    total: int
+    done: int
+    refusals: Sequence[Mapping[str, Any]]
+    created_at: datetime
+    updated_at: datetime
+    completed_at: datetime | None = None
+    closing_since: datetime | None = None
+    """When the last open order had ended: positions read before that are too old to be closed."""
+    closing_intents: Sequence[UUID] | None = None
+    """The orders that close the positions; None until they were submitted."""
+    traceparent: str | None = None
+
+    @property
+    def account_id(self) -> UUID:
+        return self.request.account_id
+
+
+def canceled(operation: BulkOperation, still_open: int, now: datetime) -> BulkOperation:
+    """The operation once it was seen how many of its intents are still open."""
+    total = max(operation.total, still_open)
+    counted = replace(operation, total=total, done=total - still_open)
+    if still_open:
+        return replace(counted, status=BulkStatus.CANCELING)
+    if operation.request.type is BulkType.CLOSE_POSITIONS:
+        return replace(counted, status=BulkStatus.CLOSING, closing_since=now)
+    return completed(counted, now)
+
+
+def completed(operation: BulkOperation, now: datetime) -> BulkOperation:
+    return replace(operation, status=BulkStatus.COMPLETED, completed_at=now)
+
+
+def cancel_of(intent_id: UUID) -> Cancel:
+    return Cancel({"ref_intent_id": str(intent_id)}, intent_id)
+
+
+def closing_order(symbol: str, held: Decimal) -> Create:
+    """The market order that takes the position to zero; a short position is bought back."""
+    order_side, terms = "SELL" if held > 0 else "BUY", {"quantity": format(abs(held), "f")}
+    payload = {"symbol": symbol, "order_side": order_side, "spec": {"Market": terms}}
+    return Create(payload, symbol, order_side, "AUTO", Spec("Market", terms))

@@ -1,0 +1,70 @@
+"""Bulk operations over HTTP: `POST …/intents/cancel`, and `GET …/bulk-operations/{bulk_operation_id}`."""
+
+from typing import Any
+from uuid import UUID
+
+from flask import Blueprint, g, jsonify, request
+from flask.typing import ResponseReturnValue
+
+from chassis.access import allow
+from chassis.openapi import describe
+from chassis.principals import ANY_ROLE, api_key, service_account, user
+from intents import model, schemas_bulk, usecases
+from intents.model.bulk_operations import BulkRequest, BulkType
+from intents.routes import deps
+from intents.usecases import Reader
+
+bp = Blueprint("bulk", __name__)
+CANCELED_BY_CALLER = "CANCEL_ALL"
+_READERS = (user(*ANY_ROLE), api_key("intent:read"), service_account("intent:read"))
+_ORGANIZATION = {"x-organization-id": "The organization whose account this is; for service accounts."}
+_ONCE = {"Idempotency-Key": "1 to 255 printable characters; the same key and body are done once."}
+
+
+@bp.post("/v1/accounts/<uuid:account_id>/intents/cancel")
+@allow(api_key("intent:edit"))
+@describe(
+    "Cancel all open intents, or those of a symbol or side",
+    body=schemas_bulk.CancelIntents,
+    answers={202: schemas_bulk.BulkOperation},
+    errors=(404, 409, 413, 415, 422),
+    headers=_ONCE,
+    note="It needs no entitlement, and passes whatever the controls say.",
+)
+def cancel_intents(account_id: UUID) -> ResponseReturnValue:
+    account = usecases.account_of(deps(), Reader(g.principal, account_id))
+    body = schemas_bulk.CancelIntents().load(_optional_body())
+    reason = body.pop("reason") or CANCELED_BY_CALLER
+    return _requested(
+        BulkRequest(account.id, account.organization_id, BulkType.CANCEL_ORDERS, _actor(), reason, **body)
+    )
+
+
+@bp.get("/v1/accounts/<uuid:account_id>/bulk-operations/<uuid:bulk_operation_id>")
+@allow(*_READERS)
+@describe(
+    "Read how far a bulk operation has come",
+    answers={200: schemas_bulk.BulkOperation},
+    errors=(404,),
+    headers=_ORGANIZATION,
+)
+def read_bulk_operation(account_id: UUID, bulk_operation_id: UUID) -> ResponseReturnValue:
+    found = usecases.read_bulk_operation(deps(), Reader(g.principal, account_id), bulk_operation_id)
+    return jsonify(schemas_bulk.BulkOperation().dump(found))
+
+
+def _requested(wanted: BulkRequest) -> ResponseReturnValue:
+    key = schemas_bulk.idempotency_key(request.headers.get("Idempotency-Key"), wanted)
+    operation, replayed = usecases.request_bulk_operation(deps(), wanted, key)
+    headers = {"Location": schemas_bulk.location(operation)}
+    if replayed:
+        headers["Idempotent-Replayed"] = "true"
+    return jsonify(schemas_bulk.BulkOperation().dump(operation)), 202, headers
+
+
+def _actor() -> model.Actor:
+    return model.Actor(g.principal.kind, g.principal.id)
+
+
+def _optional_body() -> Any:
+    return request.get_json() if request.get_data(cache=True) else {}

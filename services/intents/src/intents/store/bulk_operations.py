@@ -1,0 +1,199 @@
+"""Bulk operations, and the intents that they concern."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ARRAY, Connection, Uuid, bindparam, text
+from sqlalchemy.dialects.postgresql import JSONB
+
+from intents import model
+from intents.model.bulk_operations import BulkOperation, BulkRequest, BulkStatus, BulkType
+from intents.store.statuses import TERMINAL_SQL
+
+_REQUEST = ("account_id", "organization_id", "type", "symbol", "order_side", "reason", "actor_type", "actor_id")
+_PROGRESS = (
+    "id",
+    "status",
+    "total",
+    "done",
+    "refusals",
+    "created_at",
+    "updated_at",
+    "completed_at",
+    "closing_since",
+    "closing_intents",
+    "traceparent",
+)
+_COLUMNS = ", ".join((*_REQUEST, *_PROGRESS))
+_OWN = "account_id = :account_id AND id = :id"
+_INSERT = text(f"""
+    INSERT INTO intents.bulk_operation (id, {", ".join(_REQUEST)}, traceparent, idempotency_key, request_hash)
+    VALUES (:id, {", ".join(f":{name}" for name in _REQUEST)}, :traceparent, :idempotency_key, :request_hash)
+    ON CONFLICT DO NOTHING
+    RETURNING {_COLUMNS}
+""")  # noqa: S608 - only our own column names
+_FIND = text(f"SELECT {_COLUMNS} FROM intents.bulk_operation WHERE {_OWN}")  # noqa: S608
+_FIND_BY_KEY = text(f"""
+    SELECT {_COLUMNS}, request_hash FROM intents.bulk_operation
+    WHERE account_id = :account_id AND idempotency_key = :idempotency_key
+""")  # noqa: S608 - only our own column names
+_UNFINISHED = text("""
+    SELECT count(*) FROM intents.bulk_operation
+    WHERE organization_id = :organization_id AND account_id = :account_id AND status <> 'COMPLETED'
+""")
+# Organizations take turns. Two that choose the same operation do not both get it: the second finds the lease.
+_CLAIM = text(f"""
+    UPDATE intents.bulk_operation o
+    SET lease_token = :token, lease_until = now() + make_interval(secs => :lease_seconds)
+    FROM (
+        SELECT account_id, id FROM (
+            SELECT account_id, id, next_attempt_at,
+                   row_number() OVER (PARTITION BY organization_id ORDER BY next_attempt_at) AS turn
+            FROM intents.bulk_operation
+            WHERE status <> 'COMPLETED' AND next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())
+        ) due ORDER BY turn, next_attempt_at LIMIT :most
+    ) chosen
+    WHERE o.account_id = chosen.account_id AND o.id = chosen.id AND o.next_attempt_at <= now()
+      AND (o.lease_until IS NULL OR o.lease_until <= now())
+    RETURNING {", ".join(f"o.{name}" for name in (*_REQUEST, *_PROGRESS))}
+""")  # noqa: S608 - only our own column names
+_SAVE = text(f"""
+    UPDATE intents.bulk_operation
+    SET status = :status, total = :total, done = :done, refusals = :refusals, closing_since = :closing_since,
+        closing_intents = :closing_intents, completed_at = :completed_at, updated_at = clock_timestamp(),
+        lease_token = NULL, lease_until = NULL, next_attempt_at = now() + make_interval(secs => :retry_seconds)
+    WHERE {_OWN} AND lease_token = :token
+""").bindparams(  # noqa: S608 - only our own column names
+    bindparam("refusals", type_=JSONB), bindparam("closing_intents", type_=ARRAY(Uuid))
+)
+# Of a deleted account nothing can be canceled.
+_CONCERNED = f"""
+    FROM intents.intent i
+    WHERE i.account_id = :account_id AND i.status NOT IN ({TERMINAL_SQL}) AND i.created_at <= :created_at
+      AND (CAST(:symbol AS text) IS NULL OR i.symbol = :symbol)
+      AND (CAST(:order_side AS text) IS NULL OR i.order_side = :order_side)
+      AND EXISTS (SELECT FROM accounts_api.account WHERE id = :account_id)
+"""
+# A cancel that the broker rejected is not repeated at once: the order is left alone for a minute.
+_TO_CANCEL = text(f"""
+    SELECT i.id {_CONCERNED} AND i.status <> 'PENDING_CANCEL' AND NOT EXISTS (
+        SELECT FROM intents.action a WHERE a.account_id = i.account_id AND a.intent_id = i.id
+           AND a.type = 'CANCEL' AND a.created_at > now() - interval '1 minute')
+    ORDER BY i.created_at LIMIT :most
+""")  # noqa: S608 - only our own words
+_STILL_OPEN = text(f"SELECT count(*) AS still_open, clock_timestamp() AS now {_CONCERNED}")
+_PRUNE = text("""
+    DELETE FROM intents.bulk_operation WHERE ctid IN (
+        SELECT ctid FROM intents.bulk_operation
+        WHERE completed_at < now() - make_interval(days => :days) LIMIT :most)
+""")
+PRUNED_AT_ONCE = 5_000
+
+
+def insert_bulk_operation(
+    tx: Connection,
+    operation_id: UUID,
+    request: BulkRequest,
+    traceparent: str | None = None,
+    key: model.IdempotencyKey | None = None,
+) -> BulkOperation | None:
+    """None if the account has an operation with this id or this key already."""
+    once = {"idempotency_key": key and key.key, "request_hash": key and key.request_hash}
+    values = {**_request_values(request), **once, "id": operation_id, "traceparent": traceparent}
+    row = tx.execute(_INSERT, values).mappings().one_or_none()
+    return _operation(row) if row else None
+
+
+def find_bulk_operation(tx: Connection, account_id: UUID, operation_id: UUID) -> BulkOperation | None:
+    row = tx.execute(_FIND, {"account_id": account_id, "id": operation_id}).mappings().one_or_none()
+    return _operation(row) if row else None
+
+
+def bulk_operation_of_key(tx: Connection, account_id: UUID, key: str) -> tuple[BulkOperation, bytes] | None:
+    """The operation that was requested with the idempotency key, and the hash of that request."""
+    row = tx.execute(_FIND_BY_KEY, {"account_id": account_id, "idempotency_key": key}).mappings().one_or_none()
+    return (_operation(row), bytes(row["request_hash"])) if row else None
+
+
+def unfinished_bulk_operations(tx: Connection, organization_id: UUID, account_id: UUID) -> int:
+    found = tx.execute(_UNFINISHED, {"organization_id": organization_id, "account_id": account_id})
+    return int(found.scalar_one())
+
+
+def claim_bulk_operations(tx: Connection, token: UUID, most: int, lease_seconds: float) -> list[BulkOperation]:
+    """Take what is due and nobody else's, by turns of organizations."""
+    values = {"token": token, "most": most, "lease_seconds": lease_seconds}
+    return [_operation(row) for row in tx.execute(_CLAIM, values).mappings()]
+
+
+def save_bulk_operation(tx: Connection, operation: BulkOperation, token: UUID, retry_seconds: float) -> None:
+    """Save how far it has come, and end the lease. Whoever has lost the lease saves nothing."""
+    values = {
+        "account_id": operation.account_id,
+        "id": operation.id,
+        "status": operation.status,
+        "total": operation.total,
+        "done": operation.done,
+        "refusals": list(operation.refusals),
+        "closing_since": operation.closing_since,
+        "closing_intents": operation.closing_intents,
+        "completed_at": operation.completed_at,
+        "token": token,
+        "retry_seconds": retry_seconds,
+    }
+    tx.execute(_SAVE, values)
+
+
+def intents_to_cancel(tx: Connection, operation: BulkOperation, most: int) -> list[UUID]:
+    """Intents that the operation concerns and that nobody is canceling, oldest first."""
+    return list(tx.execute(_TO_CANCEL, {**_concerned(operation), "most": most}).scalars())
+
+
+def still_open(tx: Connection, operation: BulkOperation) -> tuple[int, datetime]:
+    """How many of the intents that the operation concerns have not ended, and when they were counted."""
+    row = tx.execute(_STILL_OPEN, _concerned(operation)).one()
+    return row.still_open, row.now
+
+
+def prune_bulk_operations(tx: Connection, days: int) -> None:
+    """Delete operations that were completed longer ago."""
+    tx.execute(_PRUNE, {"days": days, "most": PRUNED_AT_ONCE})
+
+
+def _concerned(operation: BulkOperation) -> dict[str, Any]:
+    request = operation.request
+    return {
+        "account_id": request.account_id,
+        "symbol": request.symbol,
+        "order_side": request.order_side,
+        "created_at": operation.created_at,
+    }
+
+
+def _request_values(request: BulkRequest) -> dict[str, Any]:
+    return {
+        "account_id": request.account_id,
+        "organization_id": request.organization_id,
+        "type": request.type,
+        "symbol": request.symbol,
+        "order_side": request.order_side,
+        "reason": request.reason,
+        "actor_type": request.actor.type,
+        "actor_id": request.actor.id,
+    }
+
+
+def _operation(row: Mapping[Any, Any]) -> BulkOperation:
+    request = BulkRequest(
+        row["account_id"],
+        row["organization_id"],
+        BulkType(row["type"]),
+        model.Actor(row["actor_type"], row["actor_id"]),
+        row["reason"],
+        row["symbol"],
+        row["order_side"],
+    )
+    progress = {name: row[name] for name in _PROGRESS}
+    return BulkOperation(request=request, **progress | {"status": BulkStatus(row["status"])})
