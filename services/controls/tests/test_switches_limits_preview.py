@@ -226,3 +226,30 @@ def test_the_document_of_the_api_has_every_endpoint(setting: Any) -> None:
         assert {(path, "get"), (path, "put"), (path, "delete")} <= operations
     assert {(f"{symbol}/time", method) for method in ("get", "patch", "delete")} <= operations
     assert {(f"{account}/symbols", "get"), (f"{account}/preview", "post")} <= operations
+
+
+@pytest.mark.parametrize("path", ["", "/v1/controls/organization"])
+def test_a_halt_may_cancel_what_is_open(setting: Any, path: str) -> None:
+    organization = setting.identity.organization(entitlements=["controls_premium"])
+    account_id = setting.account(organization)
+    controls, about = setting.controls(organization, account_id), organization.id if path else account_id
+
+    made = controls.call("PUT", path, {"trading_state": "HALTED", "cancel_open": True})
+
+    event = setting.events(about)[0]
+    assert made.status_code == 201
+    assert (event["cancel_open"], event["event_id"]) == (True, made.json["bulk_operation_id"])
+    assert event["actor"]["type"] in ("user", "api_key")
+    shown = controls.call("GET", path).json
+    assert "bulk_operation_id" not in shown and "cancel_open" not in shown
+    again = controls.call("PUT", path, {"trading_state": "HALTED", "cancel_open": False})
+    assert (again.status_code, "bulk_operation_id" in again.json) == (200, False)
+    assert "cancel_open" not in setting.events(about)[-1]
+
+
+@pytest.mark.parametrize("state", ["ACTIVE", "REDUCING"])
+def test_only_a_halt_cancels_what_is_open(controls: Any, state: str) -> None:
+    refused = controls.call("PUT", "", {"trading_state": state, "cancel_open": True})
+
+    assert (refused.status_code, refused.json["errors"][0]["pointer"]) == (422, "/cancel_open")
+    assert controls.call("PUT", "", {"trading_state": "HALTED", "cancel_open": "yes"}).status_code == 422

@@ -69,7 +69,25 @@ def put(
     expected: int | None = None,
 ) -> tuple[AnyControl, bool]:
     """Create or replace a control; the control, and whether it is new."""
-    return _change(deps, principal, kind, (account_id, symbol), lambda _: values, expected)
+    control, is_new, _ = _change(deps, principal, kind, (account_id, symbol), lambda _: values, expected)
+    return control, is_new
+
+
+def halt_and_cancel(
+    deps: Deps,
+    principal: Principal,
+    kind: type[AnyControl],
+    account_id: UUID | None,
+    values: Mapping[str, Any],
+    *,
+    expected: int | None = None,
+) -> tuple[AnyControl, bool, UUID | None]:
+    """Set the switch and have every open intent canceled; also the id of the bulk operations that intents makes of it.
+
+    One transaction: whoever sees the switch set can rely on the cancels.
+    """
+    command = {"cancel_open": True, "actor": {"type": principal.kind, "id": principal.id}}
+    return _change(deps, principal, kind, (account_id, None), lambda _: values, expected, command)
 
 
 def patch_time(
@@ -82,7 +100,9 @@ def patch_time(
     expected: int | None = None,
 ) -> tuple[model.SymbolTime, bool]:
     """Create or patch a time control; the control, and whether it is new. A patch without an effect writes nothing."""
-    return _change(deps, principal, model.SymbolTime, (account_id, symbol), patch.applied_to, expected)
+    where = (account_id, symbol)
+    control, is_new, _ = _change(deps, principal, model.SymbolTime, where, patch.applied_to, expected)
+    return control, is_new
 
 
 def delete(
@@ -112,19 +132,23 @@ def _change(
     where: tuple[UUID | None, str | None],
     values: Callable[[AnyControl | None], Mapping[str, Any] | None],
     expected: int | None,
-) -> tuple[AnyControl, bool]:
-    """Write the values, unless they are None. Setting or tightening a control needs Controls Premium, loosening not."""
+    command: Mapping[str, Any] | None = None,
+) -> tuple[AnyControl, bool, UUID | None]:
+    """The control, whether it is new, and the id of the event, which carries the command. Values of None: no change.
+
+    Setting or tightening a control needs Controls Premium, loosening one does not.
+    """
     with deps.outbox.begin() as tx:
         scope = _writing_scope(tx, principal, *where)
         before = store.lock(tx, kind, scope)
         _require(before, expected)
         if (new := values(before)) is None:
-            return _unchanged(before), False
+            return _unchanged(before), False, None
         after = store.write(tx, kind, scope, new)
         if before is None or not model.is_loosening(before, after):
             _require_premium(principal)
-        deps.outbox.append(tx, _updated(kind, scope, after.version))
-    return after, before is None
+        event_id = deps.outbox.append(tx, _updated(kind, scope, after.version, command=command))
+    return after, before is None, event_id
 
 
 def list_symbols(
@@ -208,12 +232,19 @@ def _unchanged(control: AnyControl | None) -> AnyControl:
     return control
 
 
-def _updated(kind: type[model.Control], scope: model.Scope, version: int, *, deleted: bool = False) -> Event:
+def _updated(
+    kind: type[model.Control],
+    scope: model.Scope,
+    version: int,
+    *,
+    deleted: bool = False,
+    command: Mapping[str, Any] | None = None,
+) -> Event:
     """Ids and the name of the control; its values are read from its table."""
     ids = {"organization_id": scope.organization_id, "account_id": scope.account_id, "symbol": scope.symbol}
     payload = {name: str(value) for name, value in ids.items() if value is not None}
     return Event(
         model.CONTROL_UPDATED,
-        {**payload, "control": store.name(kind), "version": version, "deleted": deleted},
+        {**payload, "control": store.name(kind), "version": version, "deleted": deleted, **(command or {})},
         ordering_key=str(scope.account_id or scope.organization_id),
     )

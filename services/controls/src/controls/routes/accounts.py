@@ -22,6 +22,7 @@ from controls.routes.common import (
     readers,
     shown,
     stored,
+    switched,
 )
 
 
@@ -42,11 +43,7 @@ def get_account_switch(account_id: UUID) -> ResponseReturnValue:
     headers=IF_MATCH,
 )
 def put_account_switch(account_id: UUID) -> ResponseReturnValue:
-    values = body(schemas.SwitchRequest, account_id)
-    control, new = usecases.put(
-        deps(), g.principal, model.AccountSwitch, account_id, None, values, expected=expected_version()
-    )
-    return stored(schemas.AccountSwitch, control, new, ".get_account_switch", account_id=account_id)
+    return switched(schemas.AccountSwitch, model.AccountSwitch, ".get_account_switch", account_id=account_id)
 
 
 @bp.delete(ACCOUNT)

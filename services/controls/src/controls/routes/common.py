@@ -11,9 +11,10 @@ from marshmallow import Schema
 from chassis import openapi
 from chassis.access import allow
 from chassis.principals import ANY_ROLE, Role, api_key, service_account, user
-from chassis.web import versioned
+from chassis.web import expected_version, versioned
 from controls import model, usecases
 from controls.paths import Segment
+from controls.schemas import SwitchRequest
 
 IF_MATCH = {"If-Match": 'The version to change, such as "3"; 412 if it is another by now.'}
 
@@ -47,6 +48,22 @@ def body(schema: type[Schema], account_id: UUID | None) -> Any:
 
 def shown(schema: type[Schema], control: model.Control) -> ResponseReturnValue:
     return versioned(schema().dump(control), control.version)
+
+
+def switched(
+    schema: type[Schema], kind: type[model.AccountSwitch] | type[model.OrganizationSwitch], endpoint: str, **where: Any
+) -> ResponseReturnValue:
+    """Put a trading state; `cancel_open` is a command that goes with it, and no part of it."""
+    account_id = where.get("account_id")
+    values = body(SwitchRequest, account_id)
+    if not values.pop("cancel_open"):
+        put = usecases.put(deps(), g.principal, kind, account_id, None, values, expected=expected_version())
+        return stored(schema, *put, endpoint, **where)
+    control, new, operation_id = usecases.halt_and_cancel(
+        deps(), g.principal, kind, account_id, values, expected=expected_version()
+    )
+    shown = {**schema().dump(control), "bulk_operation_id": str(operation_id)}
+    return versioned(shown, control.version, 201 if new else 200, url_for(endpoint, **where) if new else None)
 
 
 def stored(

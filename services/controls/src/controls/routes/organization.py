@@ -11,7 +11,6 @@ from controls.routes.common import (
     IF_MATCH,
     READ_ERRORS,
     WRITE_ERRORS,
-    body,
     bp,
     deps,
     describe,
@@ -19,7 +18,7 @@ from controls.routes.common import (
     describe_removal,
     readers,
     shown,
-    stored,
+    switched,
 )
 
 ORGANIZATION = "/v1/controls/organization"
@@ -45,11 +44,7 @@ def get_organization_switch() -> ResponseReturnValue:
     headers=IF_MATCH,
 )
 def put_organization_switch() -> ResponseReturnValue:
-    values = body(schemas.SwitchRequest, None)
-    control, new = usecases.put(
-        deps(), g.principal, model.OrganizationSwitch, None, None, values, expected=expected_version()
-    )
-    return stored(schemas.OrganizationSwitch, control, new, ".get_organization_switch")
+    return switched(schemas.OrganizationSwitch, model.OrganizationSwitch, ".get_organization_switch")
 
 
 @bp.delete(ORGANIZATION)

@@ -88,11 +88,20 @@ class SymbolTimeControl(_About):
 class SwitchRequest(Schema):
     trading_state = Choice(words(TradingState), required=True)
     reason = Text(longest=REASON_LONGEST, allow_none=True, load_default=None)
+    cancel_open = Flag(load_default=False)
+
+    @validates_schema
+    def check(self, data: Mapping[str, Any], **_: Any) -> None:
+        if data["cancel_open"] and data["trading_state"] != TradingState.HALTED:
+            raise ValidationError({"cancel_open": refuse("only_halted", "goes with HALTED only").messages})
 
 
 class AccountSwitch(_About):
     trading_state = Choice(words(TradingState), required=True)
     reason = Text(longest=REASON_LONGEST, required=True, allow_none=True)
+    bulk_operation_id = Identifier(
+        metadata={"description": "Only in the answer to cancel_open; see /v1/accounts/{account_id}/bulk-operations."}
+    )
 
 
 class OrganizationSwitch(AccountSwitch):

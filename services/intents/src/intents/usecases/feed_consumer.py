@@ -8,8 +8,11 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
+from chassis import tracing
 from chassis.feed import Feed, FeedEvent
 from intents import store
+from intents.model import Actor
+from intents.model.bulk_operations import BulkRequest, BulkType
 from intents.usecases.deps import Deps
 
 
@@ -18,11 +21,13 @@ class Logged(NamedTuple):
 
     type: str
     fields: Sequence[str]
+    cancel_reason: str
+    """Of the CANCELs that an event with `cancel_open` brings about."""
 
 
 FEEDS: Mapping[str, Logged] = {
-    "controls": Logged("CONTROL", ("organization_id", "control", "symbol", "version", "deleted")),
-    "accounts": Logged("ACCOUNT", ("organization_id", "event_type", "credential_id", "version")),
+    "controls": Logged("CONTROL", ("organization_id", "control", "symbol", "version", "deleted"), "TRADING_HALTED"),
+    "accounts": Logged("ACCOUNT", ("organization_id", "event_type", "credential_id", "version"), "ACCOUNT_DELETED"),
 }
 
 
@@ -49,7 +54,20 @@ def _append(tx: Connection, event: FeedEvent, logged: Logged) -> Mapping[UUID, i
         "occurred_at": datetime.fromisoformat(event.payload["occurred_at"]),
     }
     organization_id = UUID(event.payload["organization_id"])
-    return store.append_to_all(tx, organization_id, _concerned(tx, organization_id, event.payload), values)
+    accounts = _concerned(tx, organization_id, event.payload)
+    if event.payload.get("cancel_open"):
+        _cancel_open(tx, event, organization_id, accounts, logged.cancel_reason)
+    return store.append_to_all(tx, organization_id, accounts, values)
+
+
+def _cancel_open(
+    tx: Connection, event: FeedEvent, organization_id: UUID, accounts: Sequence[UUID], reason: str
+) -> None:
+    """A bulk operation for each account, under the id of the event: so there is one however often it is delivered."""
+    actor = Actor(**event.payload["actor"])
+    for account_id in accounts:
+        request = BulkRequest(account_id, organization_id, BulkType.CANCEL_ORDERS, actor, reason)
+        store.insert_bulk_operation(tx, event.event_id, request, tracing.traceparent())
 
 
 def _concerned(tx: Connection, organization_id: UUID, payload: Mapping[str, Any]) -> list[UUID]:
