@@ -27,6 +27,7 @@ FIELDS = {
     "created_at",
     "updated_at",
     "version",
+    "closing",
 }
 NEW = {"name": "Main", "broker": "paper", "environment": "paper"}
 

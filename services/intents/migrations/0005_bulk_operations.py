@@ -3,7 +3,7 @@
 from alembic import op
 
 from chassis import tenancy
-from chassis.migrations import role
+from chassis.migrations import publish_function, role
 
 revision = "0005"
 down_revision = "0001"
@@ -46,6 +46,20 @@ CREATE INDEX bulk_operation_unfinished_idx ON intents.bulk_operation (organizati
 CREATE INDEX bulk_operation_completed_at_idx ON intents.bulk_operation (completed_at);
 """
 
+# What keeps accounts from deleting an account: an intent that has not ended, or an order that may be at the broker.
+# What was given up may surface during a day.
+OPEN_ORDERS = """
+CREATE FUNCTION intents_api.open_orders(uuid) RETURNS bigint
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT (SELECT count(*) FROM intents.intent WHERE account_id = $1
+            AND status NOT IN ('FILLED', 'CANCELED', 'REJECTED', 'DENIED', 'EXPIRED', 'FAILED'))
+         + (SELECT count(*) FROM intents.broker_order WHERE account_id = $1 AND intent_id IS NOT NULL
+            AND status NOT IN ('FILLED', 'CANCELED', 'EXPIRED', 'REJECTED', 'REPLACED')
+            AND (broker_order_id IS NOT NULL
+                 OR (status = 'MISSING' AND updated_at > now() - interval '24 hours')))
+$$;
+"""
+
 WEB = role("intents_web")
 GRANTS = f"GRANT SELECT, INSERT ON intents.bulk_operation TO {WEB};"
 
@@ -54,7 +68,10 @@ def upgrade() -> None:
     op.execute(TABLE)
     op.execute(tenancy.protect("intents.bulk_operation"))
     op.execute(GRANTS)
+    op.execute(OPEN_ORDERS)
+    op.execute(publish_function("intents_api.open_orders(uuid)", "accounts", "accounts_web"))
 
 
 def downgrade() -> None:
+    op.execute("DROP FUNCTION intents_api.open_orders(uuid)")
     op.execute("DROP TABLE intents.bulk_operation")

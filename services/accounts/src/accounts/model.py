@@ -40,6 +40,11 @@ class LimitReached(Exception):
     """There are as many of these as there may be. Delete one first."""
 
 
+class OpenIntents(Exception):
+    """The account has open intents, or an order that may still be open at the broker. Cancel them first, or delete it
+    with cancel_open=true."""
+
+
 class RehearsalOff(Exception):
     """Live accounts at the paper broker are switched off here."""
 
@@ -70,6 +75,14 @@ class Account:
     created_at: datetime
     updated_at: datetime
     version: int
+    closing_at: datetime | None = None
+    closing_operation_id: UUID | None = None
+    """The bulk operation that cancels its open intents; None where nothing is to be canceled."""
+
+    @property
+    def closing(self) -> bool:
+        """Whether it is being deleted."""
+        return self.closing_at is not None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from chassis import cursors, web
 from chassis.access import allow, page_size
 from chassis.openapi import describe
 from chassis.principals import ANY_ROLE, Role, api_key, service_account, user
-from chassis.problems import plain_text_errors
+from chassis.problems import Problem, plain_text_errors
 
 bp = Blueprint("accounts", __name__)
 
@@ -23,6 +23,7 @@ STATUSES: dict[type[Exception], int] = {
     model.NotInternal: 403,
     model.PreconditionFailed: 412,
     model.LimitReached: 409,
+    model.OpenIntents: 409,
     model.RehearsalOff: 422,
     model.QueueUnreadable: 500,
 }
@@ -130,10 +131,28 @@ def enable_account(account_id: UUID) -> ResponseReturnValue:
 
 @bp.delete("/v1/accounts/<uuid:account_id>")
 @allow(*WRITE_ACCOUNTS)
-@describe("Delete a trading account and its credentials", answers={204: None}, errors=(404, 412), headers=IF_MATCH)
+@describe(
+    "Delete a trading account and its credentials",
+    answers={202: schemas.Account, 204: None},
+    errors=(404, 409, 412),
+    query={"cancel_open": {"type": "boolean", "default": False}},
+    headers=IF_MATCH,
+    note="202: its open intents are being canceled, and it is deleted when the broker has confirmed the last one.",
+)
 def delete_account(account_id: UUID) -> ResponseReturnValue:
-    usecases.delete_account(deps(), g.principal, account_id, web.expected_version())
-    return "", 204
+    usecases.read_account(deps(), g.principal, account_id)
+    expected, cancel_open = web.expected_version(), _cancel_open()
+    closing = usecases.delete_account(deps(), g.principal, account_id, expected, cancel_open=cancel_open)
+    if closing is None:
+        return "", 204
+    return _account(closing, 202, f"/v1/accounts/{account_id}/bulk-operations/{closing.closing_operation_id}")
+
+
+def _cancel_open() -> bool:
+    given = request.args.get("cancel_open")
+    if given not in (None, "true", "false"):
+        raise Problem(400, "bad_cancel_open", "cancel_open must be true or false.")
+    return given == "true"
 
 
 @bp.post("/v1/accounts/<uuid:account_id>/credentials")

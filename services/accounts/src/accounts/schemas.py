@@ -80,6 +80,9 @@ class Account(Schema):
     created_at = Instant(required=True)
     updated_at = Instant(required=True)
     version = Whole(required=True, least=1, most=2**31 - 1)
+    closing = Flag(
+        required=True, metadata={"description": "It is being deleted, and refuses intents like a disabled one."}
+    )
 
 
 class AccountList(Schema):

@@ -10,7 +10,7 @@ from accounts.config import Config
 from chassis import db, queues
 from chassis.config import ServiceConfig
 from chassis.feed import Feed, Handle
-from chassis.outbox import Row
+from chassis.outbox import Outbox, Row
 from chassis.outbox.relay import Failure, Handler, Relay, Routes
 from chassis.queues import Outage, Publisher
 from chassis.worker.consumer import FeedConsumer
@@ -47,7 +47,9 @@ def relay(config: Config, name: str) -> Prepared:
 def consumer(config: ServiceConfig, name: str) -> Prepared:
     """Reads no more than every service: this process opens no secret, so it never holds the key."""
     engine = db.engine(config.database_url, pool_size=config.database_pool_size, name=name)
-    drains = [partial(Feed(engine, store.SCHEMA, source).drain, handle) for source, handle in SOURCES.items()]
+    outbox = Outbox(engine, store.SCHEMA, event_types=model.EVENT_TYPES, attempt_limit=config.outbox_attempt_limit)
+    feeds = [partial(Feed(engine, store.SCHEMA, source).drain, handle) for source, handle in SOURCES.items()]
+    drains = [*feeds, partial(usecases.finish_deletions, outbox)]
     return Prepared(partial(FeedConsumer(name, QUEUE, drains).run, config.queues))
 
 

@@ -2,17 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Select, func, insert, select, tuple_, update
+from sqlalchemy import BigInteger, ColumnElement, Connection, Select, func, insert, select, tuple_, update
 
 from accounts import model
 from accounts.store.tables import account
 
 _SHOWN = [column for column in account.c if column.name != "deleted_at"]
 Position = tuple[datetime, UUID]
+FINISHED_AT_ONCE = 100
+ABANDONED_AFTER = timedelta(seconds=30)
+"""Longer than a request that deletes an account takes."""
 
 
 def insert_account(tx: Connection, account_id: UUID, organization_id: UUID, new: model.NewAccount) -> model.Account:
@@ -58,6 +61,48 @@ def update_account(tx: Connection, account_id: UUID, changes: Mapping[str, Any])
     changed = update(account).where(account.c.id == account_id)
     changed = changed.values(**changes, version=account.c.version + 1, updated_at=func.now())
     return model.Account(**tx.execute(changed.returning(*_SHOWN)).one()._mapping)
+
+
+def close_account(tx: Connection, account_id: UUID) -> None:
+    """It accepts no intents from the commit on."""
+    unclosed = (account.c.id == account_id) & account.c.closing_at.is_(None)
+    tx.execute(update(account).where(unclosed).values(closing_at=func.now()))
+
+
+def reopen_account(tx: Connection, account_id: UUID) -> None:
+    tx.execute(update(account).where(account.c.id == account_id).values(closing_at=None))
+
+
+def record_closing_operation(tx: Connection, account_id: UUID, operation_id: UUID) -> model.Account:
+    values = {"closing_operation_id": operation_id}
+    recorded = update(account).where(account.c.id == account_id).values(values).returning(*_SHOWN)
+    return model.Account(**tx.execute(recorded).one()._mapping)
+
+
+def open_orders(tx: Connection, account_id: UUID) -> int:
+    """How many of the account's intents are open, and how many orders may be at its broker."""
+    return tx.execute(select(_open_orders(account_id))).scalar_one()
+
+
+def accounts_to_finish(tx: Connection) -> list[UUID]:
+    """Closed accounts without an open order, and those that a request has left closed without deciding."""
+    abandoned = account.c.closing_operation_id.is_(None) & (account.c.closing_at < func.now() - ABANDONED_AFTER)
+    due = (_open_orders(account.c.id) == 0) | abandoned
+    return list(tx.execute(select(account.c.id).where(_closed(), due).limit(FINISHED_AT_ONCE)).scalars())
+
+
+def lock_closed_account(tx: Connection, account_id: UUID) -> model.Account | None:
+    wanted = select(*_SHOWN).where(_closed(), account.c.id == account_id).with_for_update()
+    row = tx.execute(wanted).one_or_none()
+    return model.Account(**row._mapping) if row else None
+
+
+def _open_orders(account_id: Any) -> ColumnElement[int]:
+    return func.intents_api.open_orders(account_id, type_=BigInteger)
+
+
+def _closed() -> ColumnElement[bool]:
+    return account.c.closing_at.is_not(None) & account.c.deleted_at.is_(None)
 
 
 def _alive() -> Select[Any]:

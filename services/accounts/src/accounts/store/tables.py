@@ -44,8 +44,15 @@ account = Table(
     _moment("updated_at"),
     Column("deleted_at", _MOMENT),
     Column("version", Integer, nullable=False, server_default="1"),
+    Column("closing_at", _MOMENT),
+    Column("closing_operation_id", Uuid),
     CheckConstraint("environment IN ('paper', 'live')", name="environment"),
     Index(None, "organization_id", "created_at", "id", postgresql_where=text("deleted_at IS NULL")),
+)
+Index(
+    "account_closing_at_idx",
+    account.c.closing_at,
+    postgresql_where=text("closing_at IS NOT NULL AND deleted_at IS NULL"),
 )
 credential = Table(
     "credential",

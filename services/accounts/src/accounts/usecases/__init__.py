@@ -3,7 +3,6 @@
 from accounts.usecases.accounts import (
     change_account,
     create_account,
-    delete_account,
     disable_account,
     enable_account,
     list_accounts,
@@ -17,6 +16,7 @@ from accounts.usecases.credentials import (
     rotate_secret,
 )
 from accounts.usecases.custody import apply_intents_event, give_up, rewrap, settle_credential
+from accounts.usecases.deletion import delete_account, finish_deletions
 from accounts.usecases.deps import Deps
 from accounts.usecases.health import outbox_health
 
@@ -30,6 +30,7 @@ __all__ = [
     "delete_credential",
     "disable_account",
     "enable_account",
+    "finish_deletions",
     "give_up",
     "list_accounts",
     "list_credentials",

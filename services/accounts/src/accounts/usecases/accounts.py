@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import Connection, func
+from sqlalchemy import Connection
 
 from accounts import model, store
 from accounts.usecases.deps import Deps
-from chassis.outbox import Event
+from chassis.outbox import Event, Outbox
 from chassis.principals import Principal
 
 
@@ -20,7 +20,7 @@ def create_account(deps: Deps, principal: Principal, new: model.NewAccount) -> m
         store.lock_organization(tx, organization_id)
         account = store.insert_account(tx, uuid4(), organization_id, new)
         model.check_limit(store.count_accounts(tx, organization_id), deps.most_accounts)
-        _append_account_event(deps, tx, model.ACCOUNT_CREATED, account)
+        append_account_event(deps.outbox, tx, model.ACCOUNT_CREATED, account)
     return account
 
 
@@ -44,7 +44,7 @@ def change_account(
         model.check_version(expected, account.version)
         if model.really_changed(account, changes):
             account = store.update_account(tx, account_id, changes)
-            _append_account_event(deps, tx, model.ACCOUNT_UPDATED, account)
+            append_account_event(deps.outbox, tx, model.ACCOUNT_UPDATED, account)
     return account
 
 
@@ -57,17 +57,6 @@ def disable_account(
 
 def enable_account(deps: Deps, principal: Principal, account_id: UUID, expected: int | None) -> model.Account:
     return change_account(deps, principal, account_id, {"disabled": False, "disabled_reason": None}, expected)
-
-
-def delete_account(deps: Deps, principal: Principal, account_id: UUID, expected: int | None) -> None:
-    """Delete the account and revoke its credentials; the worker destroys what the vault has of them."""
-    with deps.outbox.begin() as tx:
-        account = visible(tx, principal, account_id, lock=True)
-        model.check_version(expected, account.version)
-        for credential in store.list_credentials(tx, account_id, None, None):
-            revoke(deps, tx, account, credential.id)
-        account = store.update_account(tx, account_id, {"deleted_at": func.now()})
-        _append_account_event(deps, tx, model.ACCOUNT_DELETED, account)
 
 
 def visible(tx: Connection, principal: Principal, account_id: UUID, *, lock: bool = False) -> model.Account:
@@ -85,13 +74,13 @@ def organization_of(principal: Principal) -> UUID:
     return principal.organization_id
 
 
-def revoke(deps: Deps, tx: Connection, account: model.Account, credential_id: UUID) -> None:
+def revoke(outbox: Outbox, tx: Connection, account: model.Account, credential_id: UUID) -> None:
     version = store.revoke_credential(tx, credential_id)
-    append_credential_event(deps, tx, model.CREDENTIAL_DELETED, account, credential_id, version)
+    append_credential_event(outbox, tx, model.CREDENTIAL_DELETED, account, credential_id, version)
 
 
 def append_credential_event(
-    deps: Deps, tx: Connection, event_type: str, account: model.Account, credential_id: UUID, version: int
+    outbox: Outbox, tx: Connection, event_type: str, account: model.Account, credential_id: UUID, version: int
 ) -> None:
     payload = {
         "organization_id": str(account.organization_id),
@@ -100,13 +89,20 @@ def append_credential_event(
         "version": version,
     }
     # In order per credential, not per account: a credential that the vault refuses must not hold up a disable.
-    deps.outbox.append(tx, Event(event_type, payload, ordering_key=str(credential_id)))
+    outbox.append(tx, Event(event_type, payload, ordering_key=str(credential_id)))
 
 
-def _append_account_event(deps: Deps, tx: Connection, event_type: str, account: model.Account) -> None:
+def append_account_event(
+    outbox: Outbox,
+    tx: Connection,
+    event_type: str,
+    account: model.Account,
+    command: Mapping[str, Any] | None = None,
+) -> UUID:
+    """The id of the event, which carries the command."""
     payload = {
         "organization_id": str(account.organization_id),
         "account_id": str(account.id),
         "version": account.version,
     }
-    deps.outbox.append(tx, Event(event_type, payload, ordering_key=str(account.id)))
+    return outbox.append(tx, Event(event_type, payload | dict(command or {}), ordering_key=str(account.id)))

@@ -21,7 +21,7 @@ def add_credential(deps: Deps, principal: Principal, account_id: UUID, label: st
         store.insert_credential(tx, credential_id, account, label, fingerprint)
         model.check_limit(store.count_credentials(tx, account_id), deps.most_credentials)
         _seal(deps, tx, account, credential_id, 1, secret)
-        append_credential_event(deps, tx, model.CREDENTIAL_CREATED, account, credential_id, 1)
+        append_credential_event(deps.outbox, tx, model.CREDENTIAL_CREATED, account, credential_id, 1)
         return _found(tx, account_id, credential_id)
 
 
@@ -49,7 +49,9 @@ def rotate_secret(
         model.check_version(expected, credential.version)
         store.renew_credential(tx, credential_id, deps.fingerprint(account.organization_id, secret))
         _seal(deps, tx, account, credential_id, credential.version + 1, secret)
-        append_credential_event(deps, tx, model.CREDENTIAL_UPDATED, account, credential_id, credential.version + 1)
+        append_credential_event(
+            deps.outbox, tx, model.CREDENTIAL_UPDATED, account, credential_id, credential.version + 1
+        )
         return _found(tx, account_id, credential_id)
 
 
@@ -60,7 +62,7 @@ def delete_credential(
         account = visible(tx, principal, account_id, lock=True)
         credential = _found(tx, account_id, credential_id, lock=True)
         model.check_version(expected, credential.version)
-        revoke(deps, tx, account, credential_id)
+        revoke(deps.outbox, tx, account, credential_id)
 
 
 def _seal(
