@@ -28,9 +28,21 @@ _PROGRESS = (
 )
 _COLUMNS = ", ".join((*_REQUEST, *_PROGRESS))
 _OWN = "account_id = :account_id AND id = :id"
+_OPEN = f"""
+    FROM intents.intent i
+    WHERE i.account_id = :account_id AND i.status NOT IN ({TERMINAL_SQL})
+      AND (CAST(:symbol AS text) IS NULL OR i.symbol = :symbol)
+      AND (CAST(:order_side AS text) IS NULL OR i.order_side = :order_side)
+"""
+# Of a deleted account nothing can be canceled.
+_CONCERNED = f"""{_OPEN}
+      AND i.created_at <= :created_at AND EXISTS (SELECT FROM accounts_api.account WHERE id = :account_id)
+"""
+# What is open is counted here: a process killed at its first step may have canceled some that nobody counts any more.
 _INSERT = text(f"""
-    INSERT INTO intents.bulk_operation (id, {", ".join(_REQUEST)}, traceparent, idempotency_key, request_hash)
-    VALUES (:id, {", ".join(f":{name}" for name in _REQUEST)}, :traceparent, :idempotency_key, :request_hash)
+    INSERT INTO intents.bulk_operation (id, {", ".join(_REQUEST)}, traceparent, idempotency_key, request_hash, total)
+    VALUES (:id, {", ".join(f":{name}" for name in _REQUEST)}, :traceparent, :idempotency_key, :request_hash,
+            (SELECT count(*) {_OPEN}))
     ON CONFLICT DO NOTHING
     RETURNING {_COLUMNS}
 """)  # noqa: S608 - only our own column names
@@ -68,14 +80,6 @@ _SAVE = text(f"""
 """).bindparams(  # noqa: S608 - only our own column names
     bindparam("refusals", type_=JSONB), bindparam("closing_intents", type_=ARRAY(Uuid))
 )
-# Of a deleted account nothing can be canceled.
-_CONCERNED = f"""
-    FROM intents.intent i
-    WHERE i.account_id = :account_id AND i.status NOT IN ({TERMINAL_SQL}) AND i.created_at <= :created_at
-      AND (CAST(:symbol AS text) IS NULL OR i.symbol = :symbol)
-      AND (CAST(:order_side AS text) IS NULL OR i.order_side = :order_side)
-      AND EXISTS (SELECT FROM accounts_api.account WHERE id = :account_id)
-"""
 # A cancel that the broker rejected is not repeated at once: the order is left alone for a minute.
 _TO_CANCEL = text(f"""
     SELECT i.id {_CONCERNED} AND i.status <> 'PENDING_CANCEL' AND NOT EXISTS (

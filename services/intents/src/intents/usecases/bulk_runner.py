@@ -9,7 +9,7 @@ import time
 from threading import Event
 from uuid import UUID, uuid4
 
-from chassis import logs
+from chassis import db, logs
 from intents import model, store
 from intents.model.bulk_operations import BulkOperation, BulkStatus, cancel_of, canceled
 from intents.usecases.deps import Deps
@@ -32,8 +32,19 @@ def run_bulk_operations(deps: Deps, stop: Event | None = None) -> bool:
     token = uuid4()
     with deps.engine.begin() as tx:
         claimed = store.claim_bulk_operations(tx, token, CLAIMED_AT_ONCE, LEASE_SECONDS)
-    steps = [_step(deps, operation, token, stop) for operation in claimed]
+    steps = [_safe_step(deps, operation, token, stop) for operation in claimed]
     return any(steps) or len(steps) == CLAIMED_AT_ONCE
+
+
+def _safe_step(deps: Deps, operation: BulkOperation, token: UUID, stop: Event | None) -> bool:
+    """A step that fails is taken again when its lease ends, and keeps no other operation waiting."""
+    try:
+        return _step(deps, operation, token, stop)
+    except Exception as error:
+        if db.is_unavailable(error):
+            raise
+        log.error("bulk_operation_failed", bulk_operation_id=str(operation.id), exc_info=error)
+        return False
 
 
 def _step(deps: Deps, operation: BulkOperation, token: UUID, stop: Event | None) -> bool:
