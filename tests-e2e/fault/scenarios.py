@@ -1,5 +1,6 @@
 """All scenarios by name."""
 
+import scenarios_bulk
 import scenarios_controls
 import scenarios_credentials
 import scenarios_fills
@@ -9,6 +10,7 @@ from fault_scenario import SCENARIOS
 
 __all__ = [
     "SCENARIOS",
+    "scenarios_bulk",
     "scenarios_controls",
     "scenarios_credentials",
     "scenarios_fills",
