@@ -214,6 +214,7 @@ INTENT_RULES = (
     Rule("POST", INTENTS, ok=_both(201), body=lambda _: create(), **TRADING),
     Rule("POST", f"{INTENTS}/batch", body=lambda _: {"commands": [create()["command"]]}, **TRADING),
     Rule("POST", f"{INTENTS}/cancel", key="intent:edit", ok=_both(202), objects="account", spare=True, body=NOTHING),
+    Rule("POST", f"{ACCOUNT}/positions/close", ok=_both(202), spare=True, body=NOTHING, **TRADING),
     _reads(INTENTS),
     _reads(f"{INTENTS}/stats"),
     _reads(f"{INTENTS}/verify"),

@@ -60,18 +60,27 @@ CREATE FUNCTION intents_api.open_orders(uuid) RETURNS bigint
 $$;
 """
 
-WEB = role("intents_web")
+WEB, WORKER = role("intents_web"), role("intents")
 GRANTS = f"GRANT SELECT, INSERT ON intents.bulk_operation TO {WEB};"
+
+# The scheduler submits the orders that close positions: it makes intents, and controls may refuse them.
+CLOSING = f"""
+GRANT INSERT ON intents.intent TO {WORKER};
+CREATE TRIGGER refusal_organization BEFORE INSERT ON intents.refusal
+    FOR EACH ROW WHEN (NEW.organization_id IS NULL) EXECUTE FUNCTION intents.fill_organization();
+"""
 
 
 def upgrade() -> None:
     op.execute(TABLE)
     op.execute(tenancy.protect("intents.bulk_operation"))
     op.execute(GRANTS)
+    op.execute(CLOSING)
     op.execute(OPEN_ORDERS)
     op.execute(publish_function("intents_api.open_orders(uuid)", "accounts", "accounts_web"))
 
 
 def downgrade() -> None:
+    op.execute(f"DROP TRIGGER refusal_organization ON intents.refusal; REVOKE INSERT ON intents.intent FROM {WORKER}")
     op.execute("DROP FUNCTION intents_api.open_orders(uuid)")
     op.execute("DROP TABLE intents.bulk_operation")

@@ -97,6 +97,7 @@ def rows(desk: Desk | None = None, intent_id: str = "", operation_id: str = "") 
 
     submits = [row("POST", INTENTS, 0, 201, create()), row("POST", f"{INTENTS}/batch", 0, 200, BATCH)]
     submits.append(row("POST", f"{INTENTS}/cancel", 0, 202, {}))
+    submits.append(row("POST", "/v1/accounts/{account_id}/positions/close", 0, 202, {}))
     reads = (*(INTENTS + read for read in READS), *HOLDINGS, OPERATION)
     reads = [row("GET", path, 1, 200) for path in reads]
     published = Row("GET", "/.well-known/log-jwks.json", dict.fromkeys(MAY, 200), lambda: {"path": published.path})

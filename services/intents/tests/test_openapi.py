@@ -35,6 +35,7 @@ OPERATIONS = [
     ("GET", "/positions"),
     ("GET", "/balances"),
     ("POST", "/intents/cancel"),
+    ("POST", "/positions/close"),
     ("GET", "/bulk-operations/{bulk_operation_id}"),
 ]
 

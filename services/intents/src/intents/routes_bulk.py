@@ -1,4 +1,4 @@
-"""Bulk operations over HTTP: `POST …/intents/cancel`, and `GET …/bulk-operations/{bulk_operation_id}`."""
+"""Bulk operations over HTTP: `POST …/intents/cancel`, `POST …/positions/close` and `GET …/bulk-operations/{id}`."""
 
 from typing import Any
 from uuid import UUID
@@ -16,6 +16,7 @@ from intents.usecases import Reader
 
 bp = Blueprint("bulk", __name__)
 CANCELED_BY_CALLER = "CANCEL_ALL"
+CLOSED_BY_CALLER = "CLOSE_POSITIONS"
 _READERS = (user(*ANY_ROLE), api_key("intent:read"), service_account("intent:read"))
 _ORGANIZATION = {"x-organization-id": "The organization whose account this is; for service accounts."}
 _ONCE = {"Idempotency-Key": "1 to 255 printable characters; the same key and body are done once."}
@@ -38,6 +39,27 @@ def cancel_intents(account_id: UUID) -> ResponseReturnValue:
     return _requested(
         BulkRequest(account.id, account.organization_id, BulkType.CANCEL_ORDERS, _actor(), reason, **body)
     )
+
+
+@bp.post("/v1/accounts/<uuid:account_id>/positions/close")
+@allow(api_key("intent:edit"))
+@describe(
+    "Close all positions, or that of a symbol, by market orders",
+    body=schemas_bulk.ClosePositions,
+    answers={202: schemas_bulk.BulkOperation},
+    errors=(404, 409, 413, 415, 422),
+    headers=_ONCE,
+    note="On a live account the organization needs the `trading_live` entitlement. Open orders of the symbols are "
+    "canceled first. REDUCING lets the closing orders pass; HALTED does not: 422 `control_rejected`.",
+)
+def close_positions(account_id: UUID) -> ResponseReturnValue:
+    facts = usecases.facts_of_account(deps(), account_id)
+    account = model.tradable(facts.account, g.principal)
+    body = schemas_bulk.ClosePositions().load(_optional_body())
+    model.refuse_if_halted(facts)
+    reason = body["reason"] or CLOSED_BY_CALLER
+    wanted = (account.id, account.organization_id, BulkType.CLOSE_POSITIONS, _actor(), reason, body["symbol"])
+    return _requested(BulkRequest(*wanted))
 
 
 @bp.get("/v1/accounts/<uuid:account_id>/bulk-operations/<uuid:bulk_operation_id>")

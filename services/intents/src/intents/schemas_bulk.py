@@ -21,6 +21,16 @@ class CancelIntents(Schema):
     reason = Text(longest=REASON_LONGEST, allow_none=True, load_default=None)
 
 
+class ClosePositions(Schema):
+    symbol = Symbol(longest=64, allow_none=True, load_default=None)
+    reason = Text(longest=REASON_LONGEST, allow_none=True, load_default=None)
+
+
+class ClosingRefusal(Schema):
+    symbol = Text(longest=32, required=True)
+    reasons = fields.List(fields.Dict(), required=True)
+
+
 class BulkActor(Schema):
     type = Choice(("api_key", "user", "service_account", "system"), required=True)
     id = Text(longest=255, required=True)
@@ -38,6 +48,11 @@ class BulkOperation(Schema):
     status = Choice(tuple(BulkStatus), required=True)
     total = Whole(least=0, most=MOST_INTENTS, required=True)
     done = Whole(least=0, most=MOST_INTENTS, required=True)
+    refusals = fields.List(
+        fields.Nested(ClosingRefusal),
+        required=True,
+        metadata={"description": "Positions whose closing order the controls have refused."},
+    )
     created_at = Instant(required=True)
     updated_at = Instant(required=True)
     completed_at = Instant(required=True, allow_none=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tip_testing.commands import batch, create
+from tip_testing.commands import batch, create, limit
 from tip_testing.waiting import eventually
 
 ORDERS = 60
@@ -41,3 +41,25 @@ def test_all_orders_are_canceled_once_though_executors_and_schedulers_are_killed
     assert Counter(order["status"] for order in orders()) == {"canceled": ORDERS}
     cancels = Counter(row["intent_id"] for row in desk.rows("action") if row["type"] == "CANCEL")
     assert set(cancels.values()) == {1} and len(cancels) == ORDERS
+
+
+@pytest.mark.timeout(300)
+def test_positions_are_closed_after_their_open_orders_have_ended(
+    desk: Any, start: Any, paper: Any, orders: Callable[[], list[Any]], reaches: Callable[..., Any]
+) -> None:
+    paper.quote("CLOSE", "99", "100")
+    for kind in ("executor", "reconciler", "scheduler"):
+        start(kind)
+    reaches(desk.created(create("CLOSE", "7")), "FILLED", seconds=90)
+    resting = desk.created(limit("CLOSE", "5", "1.00"))
+    reaches(resting, "ACCEPTED", seconds=90)
+
+    answer = desk.client.post(f"/v1/accounts/{desk.account_id}/positions/close", headers=desk.headers)
+
+    def completed() -> bool:
+        found = desk.client.get(answer.headers["Location"], headers=desk.headers).json
+        return bool(found["status"] == "COMPLETED")
+
+    eventually(completed, 120)
+    traded = {(order["side"], order["status"]): order["filled_qty"] for order in orders()}
+    assert traded == {("buy", "filled"): "7", ("buy", "canceled"): "0", ("sell", "filled"): "7"}

@@ -1,7 +1,15 @@
 """The nouns and rules of intents."""
 
 from intents.model.actions import Action, Actor, Change, Intent, State, record
-from intents.model.admission import MOST_REPLACEMENTS, Account, Admission, PriorResult, SubmitFacts, tradable
+from intents.model.admission import (
+    MOST_REPLACEMENTS,
+    Account,
+    Admission,
+    PriorResult,
+    SubmitFacts,
+    refuse_if_halted,
+    tradable,
+)
 from intents.model.decision import (
     Append,
     Decision,
@@ -124,6 +132,7 @@ __all__ = [
     "follow",
     "header_line",
     "record",
+    "refuse_if_halted",
     "start",
     "summarize",
     "tradable",

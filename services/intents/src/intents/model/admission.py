@@ -18,6 +18,11 @@ TRADING_LIVE = "trading_live"
 MOST_REPLACEMENTS = 5  # of one intent by the platform; then the rest is canceled
 
 
+_ANY_CREATE = control_rules.Command(
+    control_rules.CommandType.CREATE, "", control_rules.OrderSide.SELL, Decimal(1), limit_price=None, stop_price=None
+)
+
+
 class Account(NamedTuple):
     id: UUID
     organization_id: UUID
@@ -75,7 +80,7 @@ def admit(
 ) -> Admission:
     """The action the command becomes, or the error that says why it does not."""
     if isinstance(command, Create):
-        return _create(facts, account, actor, command)
+        return _create(facts, account, actor, command, reason)
     if facts.intent is None:
         raise errors.IntentNotFound("No intent of this account has this ref_intent_id.")
     if facts.intent.status in TERMINAL:
@@ -122,7 +127,7 @@ def _replaced(intent: Intent, spec: Spec) -> control_rules.Command:
     )
 
 
-def _create(facts: SubmitFacts, account: Account, actor: Actor, command: Create) -> Admission:
+def _create(facts: SubmitFacts, account: Account, actor: Actor, command: Create, reason: str | None) -> Admission:
     quantity = command.spec.quantity
     action = Action(
         id=uuid4(),
@@ -138,7 +143,7 @@ def _create(facts: SubmitFacts, account: Account, actor: Actor, command: Create)
         route_strategy=command.route_strategy,
         ref_intent_id=None,
         actor=actor,
-        reason=None,
+        reason=reason,
         controls=_passed(facts, _created(command)),
         created_at=facts.now,
         state=State(Status.PENDING, Decimal(0), quantity, None, None, None, None, facts.now),
@@ -191,6 +196,16 @@ def _hold_to_total(
 def _is_halted(facts: SubmitFacts) -> bool:
     switches = (facts.controls.organization_switch, facts.controls.account_switch) if facts.controls else ()
     return any(switch and switch.trading_state is control_rules.TradingState.HALTED for switch in switches)
+
+
+def refuse_if_halted(facts: SubmitFacts) -> None:
+    """Raise what a CREATE would be refused with because of a halt, whatever else speaks against it."""
+    if facts.controls is None:
+        raise errors.AccountNotFound
+    decision = control_rules.evaluate(facts.controls, _ANY_CREATE, facts.now)
+    halts = [refusal for refusal in decision.refusals if refusal.code is control_rules.RefusalCode.TRADING_HALTED]
+    if halts:
+        raise errors.ControlRejected([halt._asdict() | {"code": str(halt.code)} for halt in halts], "", facts.now)
 
 
 def _amend(

@@ -78,6 +78,20 @@ def completed(operation: BulkOperation, now: datetime) -> BulkOperation:
     return replace(operation, status=BulkStatus.COMPLETED, completed_at=now)
 
 
+def submitted(
+    operation: BulkOperation, intents: Sequence[UUID], refusals: Sequence[Mapping[str, Any]]
+) -> BulkOperation:
+    """The operation once the orders that close the positions were submitted, or refused."""
+    total = operation.total + len(intents)
+    return replace(operation, closing_intents=intents, refusals=refusals, total=total)
+
+
+def closed(operation: BulkOperation, still_open: int, now: datetime) -> BulkOperation:
+    """The operation once it was seen how many of its closing orders are still open."""
+    counted = replace(operation, done=operation.total - still_open)
+    return counted if still_open else completed(counted, now)
+
+
 def cancel_of(intent_id: UUID) -> Cancel:
     return Cancel({"ref_intent_id": str(intent_id)}, intent_id)
 

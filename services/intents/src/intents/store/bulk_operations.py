@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -88,6 +89,18 @@ _TO_CANCEL = text(f"""
     ORDER BY i.created_at LIMIT :most
 """)  # noqa: S608 - only our own words
 _STILL_OPEN = text(f"SELECT count(*) AS still_open, clock_timestamp() AS now {_CONCERNED}")
+_OF_CLOSING = text(f"""
+    SELECT count(*) AS still_open, clock_timestamp() AS now FROM intents.intent
+    WHERE account_id = :account_id AND id = ANY(:intents) AND status NOT IN ({TERMINAL_SQL})
+""").bindparams(bindparam("intents", type_=ARRAY(Uuid)))  # noqa: S608 - only our own words
+_HELD = text("""
+    SELECT symbol, quantity FROM intents.position
+    WHERE account_id = :account_id AND quantity <> 0 AND (CAST(:symbol AS text) IS NULL OR symbol = :symbol)
+      AND EXISTS (SELECT FROM intents.broker_account b
+                  WHERE b.account_id = :account_id AND b.reconciled_at > :closing_since)
+    UNION ALL
+    SELECT NULL, NULL FROM intents.broker_account WHERE account_id = :account_id AND reconciled_at > :closing_since
+""")
 _PRUNE = text("""
     DELETE FROM intents.bulk_operation WHERE ctid IN (
         SELECT ctid FROM intents.bulk_operation
@@ -159,6 +172,20 @@ def still_open(tx: Connection, operation: BulkOperation) -> tuple[int, datetime]
     """How many of the intents that the operation concerns have not ended, and when they were counted."""
     row = tx.execute(_STILL_OPEN, _concerned(operation)).one()
     return row.still_open, row.now
+
+
+def closing_still_open(tx: Connection, operation: BulkOperation) -> tuple[int, datetime]:
+    """How many of the orders that close the positions have not ended, and when they were counted."""
+    values = {"account_id": operation.account_id, "intents": list(operation.closing_intents or ())}
+    row = tx.execute(_OF_CLOSING, values).one()
+    return row.still_open, row.now
+
+
+def held_at_broker(tx: Connection, operation: BulkOperation) -> dict[str, Decimal] | None:
+    """The positions to close, as the broker reported them after the last open order had ended; None until it has."""
+    values = {"account_id": operation.account_id, "symbol": operation.request.symbol}
+    rows = tx.execute(_HELD, {**values, "closing_since": operation.closing_since}).all()
+    return {row.symbol: row.quantity for row in rows if row.symbol is not None} if rows else None
 
 
 def prune_bulk_operations(tx: Connection, days: int) -> None:

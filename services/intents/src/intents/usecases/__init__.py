@@ -1,6 +1,6 @@
 """What intents does: one function per use case, one transaction each."""
 
-from intents.usecases.bulk_operations import account_of, read_bulk_operation, request_bulk_operation
+from intents.usecases.bulk_operations import account_of, facts_of_account, read_bulk_operation, request_bulk_operation
 from intents.usecases.bulk_runner import run_bulk_operations
 from intents.usecases.deadline import Deadline
 from intents.usecases.deps import Deps
@@ -40,6 +40,7 @@ __all__ = [
     "account_of",
     "action_history",
     "drain_feed",
+    "facts_of_account",
     "latest_action",
     "list_actions",
     "load_facts",

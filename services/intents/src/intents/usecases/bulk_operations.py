@@ -9,12 +9,18 @@ from intents import model, store
 from intents.model.bulk_operations import MOST_UNFINISHED, BulkOperation, BulkRequest
 from intents.usecases.deps import Deps
 from intents.usecases.reads import Reader, visible
+from intents.usecases.submit import load_facts
 
 
 def account_of(deps: Deps, reader: Reader) -> model.Account:
     """The account, if the caller may cancel on it: which no entitlement and no control restricts."""
     with deps.engine.connect() as tx:
         return visible(tx, reader)
+
+
+def facts_of_account(deps: Deps, account_id: UUID) -> model.SubmitFacts:
+    """What deciding about orders of the account needs, whichever they are."""
+    return load_facts(deps, store.FactsQuery(account_id)).facts
 
 
 def request_bulk_operation(

@@ -11,7 +11,8 @@ from uuid import UUID, uuid4
 
 from chassis import db, logs
 from intents import model, store
-from intents.model.bulk_operations import BulkOperation, BulkStatus, cancel_of, canceled
+from intents.model.bulk_operations import BulkOperation, BulkStatus, cancel_of, canceled, closed
+from intents.usecases.closing import submit_closing_orders
 from intents.usecases.deps import Deps
 from intents.usecases.submit import submit_own
 
@@ -48,14 +49,33 @@ def _safe_step(deps: Deps, operation: BulkOperation, token: UUID, stop: Event | 
 
 
 def _step(deps: Deps, operation: BulkOperation, token: UUID, stop: Event | None) -> bool:
-    """Whether it stopped at its batch limit."""
+    """Whether it got anything done."""
+    if operation.status is BulkStatus.CLOSING:
+        return _close(deps, operation, token)
     done = _cancel_some(deps, operation, stop)
     with deps.engine.begin() as tx:
         after = canceled(operation, *store.still_open(tx, operation))
         store.save_bulk_operation(tx, after, token, 0.0 if done else RETRY_SECONDS)
-    if after.status is BulkStatus.COMPLETED:
-        log.info("bulk_operation_completed", account_id=str(operation.account_id), bulk_operation_id=str(operation.id))
+    _log(after)
     return done > 0
+
+
+def _close(deps: Deps, operation: BulkOperation, token: UUID) -> bool:
+    """Submit the closing orders once the broker has reported what is held; then wait until they have ended."""
+    with deps.engine.connect() as tx:
+        held = store.held_at_broker(tx, operation) if operation.closing_intents is None else None
+    after = operation if held is None else submit_closing_orders(deps, operation, held)
+    with deps.engine.begin() as tx:
+        if after.closing_intents is not None:
+            after = closed(after, *store.closing_still_open(tx, after))
+        store.save_bulk_operation(tx, after, token, RETRY_SECONDS)
+    _log(after)
+    return False
+
+
+def _log(operation: BulkOperation) -> None:
+    if operation.status is BulkStatus.COMPLETED:
+        log.info("bulk_operation_completed", account_id=str(operation.account_id), bulk_operation_id=str(operation.id))
 
 
 def _cancel_some(deps: Deps, operation: BulkOperation, stop: Event | None) -> int:

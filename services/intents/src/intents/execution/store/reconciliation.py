@@ -14,7 +14,8 @@ from intents.execution.store.expressions import UNCONFIRMED, UNENDED
 from intents.store.epochs import current_epoch
 from intents.store.statuses import TERMINAL_SQL
 
-# An account is watched while something of it is open or unconfirmed, and a while longer by whoever watches it already.
+# An account is watched while something of it is open or unconfirmed or its positions are to be closed, and a while
+# longer by whoever watches it already.
 _LEASE = text(f"""
     WITH open AS (
         SELECT DISTINCT account_id FROM intents.intent WHERE status NOT IN ({TERMINAL_SQL})
@@ -26,6 +27,8 @@ _LEASE = text(f"""
         UNION
         SELECT DISTINCT p.account_id FROM intents.position p JOIN accounts_api.account a ON a.id = p.account_id
         WHERE {UNCONFIRMED}
+        UNION
+        SELECT account_id FROM intents.bulk_operation WHERE status = 'CLOSING' AND closing_intents IS NULL
         UNION
         SELECT unnest(CAST(:mine AS uuid[]))
     ), taken AS (
