@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 import control_rules
-from control_rules import Command, CommandType, Facts, OrderCounts, OrderSide, Verdict, evaluate
+from control_rules import Command, CommandType, Facts, OrderCounts, OrderSide, ReferencePrice, Verdict, evaluate
 from controls import model
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -25,11 +25,12 @@ FLAT = Facts(
     time_zone="UTC",
     account_disabled=False,
     account_version=1,
-    account_orders=OrderCounts(0, 0),
-    symbol_orders=OrderCounts(0, 0),
+    account_orders=OrderCounts(0, 0, 0),
+    symbol_orders=OrderCounts(0, 0, 0),
     position_quantity=Decimal(2),
     open_quantity=Decimal(0),
-    reference_price=Decimal("0.01"),
+    opposite_open_quantity=Decimal(0),
+    reference_price=ReferencePrice(Decimal("0.01"), "quote", NOON),
 )
 Passes = Callable[[model.Control | None], bool]
 
@@ -54,6 +55,16 @@ limits = st.builds(
     max_notional=few.map(lambda value: value and Decimal(value)),
     price_collar_bps=few.map(lambda value: value and value * 100),
     max_orders_per_minute=few, max_orders_per_day=few,
+    max_position_quantity=st.none(), max_position_notional=st.none(), max_open_orders=st.none(), allow_short=st.none(),
+)  # fmt: skip
+symbols = st.none() | st.lists(st.sampled_from(["AAPL", "MSFT", "TSLA"]), min_size=1, unique=True)
+of_desks = st.builds(
+    model.AccountLimits, **{name: st.just(value) for name, value in OF_ACCOUNT.items()},
+    **dict.fromkeys(
+        ("max_quantity", "max_notional", "price_collar_bps", "max_orders_per_minute", "max_orders_per_day",
+         "max_position_notional", "max_gross_exposure", "max_daily_loss"), st.none()),
+    max_position_quantity=few.map(lambda value: value and Decimal(value)), max_open_orders=few,
+    allow_short=st.none() | st.booleans(), allowed_symbols=symbols, denied_symbols=symbols,
 )  # fmt: skip
 changes = st.one_of(*(st.tuples(control, st.none() | control) for control in (switches, manuals, times, limits)))
 
@@ -75,9 +86,10 @@ def _as_facts(control: model.Control | None) -> dict[str, Any]:
         return {"symbol_manual": control_rules.ManualControl(control.manually_disabled, 1)}
     if isinstance(control, model.SymbolTime):
         return {"symbol_time": control_rules.TimeControl(1, control.trading_start, control.trading_end)}
-    if isinstance(control, model.SymbolLimits):
-        named = {item.name: getattr(control, item.name) for item in fields(control_rules.Limits)}
-        return {"symbol_limits": control_rules.Limits(**named)}
+    if isinstance(control, model.Limits):
+        named = {item.name: getattr(control, item.name, None) for item in fields(control_rules.Limits)}
+        of = "symbol_limits" if isinstance(control, model.SymbolLimits) else "account_limits"
+        return {of: control_rules.Limits(**named)}
     return {}
 
 
@@ -100,18 +112,57 @@ def orders() -> list[Passes]:
     found += [passing(BUY, symbol_orders=OrderCounts(0, few)) for few in (1, 2, 3, None)]
     for price in map(Decimal, ("0.01", "1", "2", "3", "4")):
         found += [
-            passing(replace(BUY, quantity=Decimal(quantity), limit_price=price), reference_price=price)
+            passing(
+                replace(BUY, quantity=Decimal(quantity), limit_price=price),
+                reference_price=ReferencePrice(price, "quote", NOON),
+            )
             for quantity in (1, 2, 3, 4)
         ]
     found += [
         passing(replace(BUY, limit_price=price), reference_price=reference)
         for price in map(Decimal, ("0.0101", "0.0102", "0.0103", "0.0104"))
-        for reference in (Decimal("0.01"), None)
+        for reference in (ReferencePrice(Decimal("0.01"), "quote", NOON), None)
     ]
     return found + [staying(timedelta(milliseconds=millis)) for millis in (500, 1500, 2500, 3500)]
 
 
 ORDERS = orders()
+
+
+def desk_orders() -> list[Passes]:
+    """Of each symbol, buying and selling short, with so many orders open and so much held."""
+    sell = replace(BUY, side=OrderSide.SELL)
+    found = [passing(replace(BUY, symbol=symbol)) for symbol in ("AAPL", "MSFT", "TSLA", "NVDA")]
+    found += [passing(sell, position_quantity=Decimal(held)) for held in (0, 1)]
+    found += [passing(BUY, position_quantity=Decimal(held)) for held in (0, 1, 2, 3)]
+    return found + [passing(BUY, account_orders=OrderCounts(0, 0, count)) for count in (0, 1, 2, 3)]
+
+
+DESK_ORDERS = desk_orders()
+
+
+@given(of_desks, of_desks)
+@settings(max_examples=500, deadline=None)
+def test_what_passed_limits_of_a_desk_passes_after_they_were_loosened(
+    before: model.AccountLimits, after: model.AccountLimits
+) -> None:
+    if model.is_loosening(before, after):
+        assert all(passes(after) for passes in DESK_ORDERS if passes(before))
+
+
+@given(of_desks, st.data())
+@settings(max_examples=500, deadline=None)
+def test_a_change_of_one_limit_is_loosening_exactly_if_it_refuses_nothing_more(
+    other: model.AccountLimits, data: st.DataObject
+) -> None:
+    name = data.draw(st.sampled_from(["max_position_quantity", "max_open_orders", "allow_short", "allowed_symbols",
+                                      "denied_symbols"]))  # fmt: skip
+    free = replace(other, max_position_quantity=None, max_open_orders=None, allow_short=None, allowed_symbols=None,
+                   denied_symbols=None)  # fmt: skip
+    before = replace(free, **{name: getattr(data.draw(of_desks), name)})
+    after = replace(free, **{name: getattr(other, name)})
+
+    assert model.is_loosening(before, after) == all(passes(after) for passes in DESK_ORDERS if passes(before))
 
 
 @given(changes)

@@ -54,7 +54,14 @@ def test_limits_are_replaced_whole_and_kept_to_the_last_digit(controls: Any, pat
         "price_collar_bps": 250,
         "max_orders_per_minute": 10,
         "max_orders_per_day": 1000,
+        "max_position_quantity": "0.5",
+        "max_position_notional": "12.50",
+        "max_open_orders": 7,
+        "allow_short": False,
     }
+    if path == "/limits":
+        everything |= {"max_gross_exposure": "1000000", "max_daily_loss": "250.25"}
+        everything |= {"allowed_symbols": ["AAPL", "BTC/USD"], "denied_symbols": ["TSLA"]}
 
     made = controls.call("PUT", path, everything)
     less = controls.call("PUT", path, {"max_quantity": "1"})
@@ -92,6 +99,37 @@ def test_limits_are_replaced_whole_and_kept_to_the_last_digit(controls: Any, pat
             create(),
             "ORDER_RATE_ABOVE_LIMIT",
         ),
+        ("/limits", {"max_open_orders": 2}, {"account_open_orders": 2}, create(), "OPEN_ORDERS_ABOVE_LIMIT"),
+        (
+            "/symbols/AAPL/limits",
+            {"max_open_orders": 2},
+            {"symbol_open_orders": 2},
+            create(),
+            "OPEN_ORDERS_ABOVE_LIMIT",
+        ),
+        ("/limits", {"max_position_quantity": "19"}, {"position_quantity": "10"}, create(), "POSITION_ABOVE_LIMIT"),
+        (
+            "/symbols/AAPL/limits",
+            {"max_position_notional": "1999"},
+            {"open_quantity": "10", "reference_price": "100"},
+            create(),
+            "POSITION_NOTIONAL_ABOVE_LIMIT",
+        ),
+        ("/symbols/AAPL/limits", {"allow_short": False}, {}, create(side="SELL"), "SHORT_NOT_ALLOWED"),
+        (
+            "/limits",
+            {"max_gross_exposure": "1999"},
+            {"other_exposure": "1000", "reference_price": "100"},
+            create(),
+            "GROSS_EXPOSURE_ABOVE_LIMIT",
+        ),
+        (
+            "/limits",
+            {"max_daily_loss": "9"},
+            {"equity": "90", "day_start_equity": "100"},
+            create(),
+            "DAILY_LOSS_ABOVE_LIMIT",
+        ),
     ],
 )
 def test_each_limit_refuses_by_its_code_and_only_where_it_is_set(
@@ -127,7 +165,8 @@ def test_a_preview_reports_every_control_with_its_version_and_outcome(controls: 
     assert answer.json["reasons"] == [
         {"code": "SYMBOL_DISABLED", "control": "symbol_manual", "version": 2, "message": "AAPL is disabled: earnings"}
     ]
-    assert answer.json["facts"]["position_quantity"] is None
+    assert answer.json["facts"]["position_quantity"] == "0"
+    assert answer.json["facts"]["reference_price"] is None
     assert answer.json["facts"]["account_orders_last_minute"] == 0
 
 
@@ -154,14 +193,15 @@ def test_a_preview_of_a_later_moment_reads_the_clock_on_the_accounts_wall(
     assert codes(controls, at=at) == (["OUTSIDE_TRADING_WINDOW"] if refused else [])
 
 
-def test_a_preview_supposes_no_position_that_was_not_given(controls: Any) -> None:
+def test_a_preview_judges_by_the_facts_its_caller_gives(controls: Any) -> None:
     controls.call("PUT", "", {"trading_state": "REDUCING"})
     sell = create(side="SELL")
 
-    answer = controls.call("POST", "/preview", sell)
+    answer = controls.call("POST", "/preview", sell | {"facts": {"position_quantity": None}})
 
     assert answer.json["decision"] == "REFUSED"
     assert answer.json["checks"][-1] == {"control": "account_switch", "version": 1, "outcome": "NOT_EVALUATED"}
+    assert codes(controls, sell) == ["TRADING_REDUCING"]
     assert codes(controls, sell, facts={"position_quantity": "10"}) == []
     assert codes(controls, sell, facts={"position_quantity": "9.9"}) == ["TRADING_REDUCING"]
     assert codes(controls, create(), facts={"position_quantity": "-10"}) == []
@@ -198,6 +238,37 @@ def test_every_kind_of_order_can_be_previewed(controls: Any, spec: dict[str, Any
     expected = [] if "Market" in spec else ["PRICE_OUTSIDE_COLLAR"]
 
     assert codes(controls, create(**spec), facts=facts) == expected
+
+
+def test_an_account_trades_the_allowed_symbols_and_not_the_denied_ones(controls: Any) -> None:
+    made = controls.call("PUT", "/limits", {"allowed_symbols": [" aapl", "MSFT", "msft"], "denied_symbols": ["MSFT"]})
+
+    assert made.json["allowed_symbols"] == ["AAPL", "MSFT"]
+    refused = {symbol: codes(controls, create(symbol)) for symbol in ("AAPL", "MSFT", "TSLA")}
+    assert refused == {"AAPL": [], "MSFT": ["SYMBOL_DENIED"], "TSLA": ["SYMBOL_NOT_ALLOWED"]}
+
+
+@pytest.mark.parametrize(
+    ("path", "limits", "pointer"),
+    [
+        ("/limits", {"allowed_symbols": []}, "/allowed_symbols"),
+        ("/limits", {"denied_symbols": ["A B"]}, "/denied_symbols/0"),
+        ("/limits", {"allowed_symbols": "AAPL"}, "/allowed_symbols"),
+        ("/limits", {"allowed_symbols": [f"S{number}" for number in range(501)]}, "/allowed_symbols"),
+        ("/limits", {"allow_short": "no"}, "/allow_short"),
+        ("/limits", {"max_daily_loss": "0"}, "/max_daily_loss"),
+        ("/limits", {"max_open_orders": 0}, "/max_open_orders"),
+        ("/symbols/AAPL/limits", {"max_gross_exposure": "1"}, "/max_gross_exposure"),
+        ("/symbols/AAPL/limits", {"allowed_symbols": ["AAPL"]}, "/allowed_symbols"),
+    ],
+)
+def test_a_limit_that_makes_no_sense_is_refused_by_its_name(
+    controls: Any, path: str, limits: dict[str, Any], pointer: str
+) -> None:
+    answer = controls.call("PUT", path, limits)
+
+    assert answer.status_code == 422
+    assert [error["pointer"] for error in answer.json["errors"]] == [pointer]
 
 
 def test_a_preview_writes_nothing(setting: Any, controls: Any) -> None:

@@ -116,6 +116,36 @@ def test_a_put_under_way_while_the_account_is_deleted_leaves_nothing_behind(
     assert controls.symbol("PUT", "AAPL", body={"manually_disabled": True}).status_code == 404
 
 
+def breach(platform: Any, controls: Any, organization: Any) -> None:
+    """Intents reports that the account lost too much, and controls consumes it."""
+    intents = create_engine(db.with_driver(platform.admin_url))
+    relay = Relay(Outbox(intents, "intents"), Publisher(platform.redis_url), {})
+    ids = {"account_id": str(controls.account_id), "organization_id": str(organization.id)}
+    with intents.begin() as tx:
+        relay.outbox.append(tx, Event("daily_loss.breached", {**ids, "loss": "101", "max_daily_loss": "100"}))
+    while relay.drain_once():
+        pass
+    intents.dispose()
+    engine = create_engine(db.with_driver(platform.database_url("controls")))
+    handle = worker.sources(Outbox(engine, "controls"))["intents"]
+    Feed(engine, store.SCHEMA, "intents").drain(handle)
+    engine.dispose()
+
+
+def test_an_account_that_lost_too_much_only_reduces_from_then_on(
+    setting: Any, organization: Any, controls: Any
+) -> None:
+    breach(setting.platform, controls, organization)
+
+    switch = controls.call("GET").json
+    assert (switch["trading_state"], switch["version"]) == ("REDUCING", 1)
+    assert switch["reason"] == "system: the account lost 101 since its day began, of max_daily_loss 100"
+    assert [event["control"] for event in setting.events(controls.account_id)] == ["account_switch"]
+    controls.call("PUT", "", {"trading_state": "HALTED"})
+    breach(setting.platform, controls, organization)
+    assert controls.call("GET").json["trading_state"] == "HALTED"
+
+
 @pytest.fixture
 def start(platform: Any) -> Any:
     """Starts `python -m controls.worker <job>`, and ends what it started."""

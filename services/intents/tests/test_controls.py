@@ -220,7 +220,7 @@ def test_an_account_deleted_while_its_limits_are_read_is_not_found(
     execute = connections._execute
 
     def deleting(statement: Statement, *arguments: Any) -> Any:
-        if statement.name == "intents_lock_account":
+        if statement.name in ("intents_lock_account", "intents_lock_accounts"):
             desk.execute("UPDATE accounts.account SET deleted_at = now() WHERE id = :account_id")
         return execute(statement, *arguments)
 

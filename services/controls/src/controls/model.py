@@ -1,7 +1,7 @@
 """The nouns of controls. Whether a command passes them is `control_rules`' to say."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, time
 from decimal import Decimal
 from typing import Any
@@ -11,9 +11,10 @@ from control_rules import Command, Window
 
 CONTROLS_PREMIUM = "controls_premium"
 CONTROL_UPDATED = "control.updated"
+DAILY_LOSS_BREACHED = "daily_loss.breached"
+"""Of intents: an account lost more since its day began than `max_daily_loss`."""
 EVENT_TYPES = (CONTROL_UPDATED,)
 TIME_FIELDS = ("trading_start", "trading_end", "stale_order_millis")
-LIMIT_FIELDS = ("max_quantity", "max_notional", "price_collar_bps", "max_orders_per_minute", "max_orders_per_day")
 
 
 class AccountNotFound(Exception):
@@ -107,17 +108,31 @@ class AccountSwitch(Control):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AccountLimits(Control):
+class Limits(Control):
+    """What an account and a symbol may both limit."""
+
     account_id: UUID
     max_quantity: Decimal | None
     max_notional: Decimal | None
     price_collar_bps: int | None
     max_orders_per_minute: int | None
     max_orders_per_day: int | None
+    max_position_quantity: Decimal | None
+    max_position_notional: Decimal | None
+    max_open_orders: int | None
+    allow_short: bool | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class SymbolLimits(AccountLimits):
+class AccountLimits(Limits):
+    max_gross_exposure: Decimal | None
+    max_daily_loss: Decimal | None
+    allowed_symbols: Sequence[str] | None
+    denied_symbols: Sequence[str] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SymbolLimits(Limits):
     symbol: str
 
 
@@ -158,14 +173,22 @@ def _window(control: SymbolTime) -> Window:
     return Window(control.trading_start, control.trading_end)
 
 
+_LOOSER: Mapping[str, Callable[[Any, Any], bool]] = {
+    "manually_disabled": lambda _, after: not after,
+    "allow_short": lambda _, after: bool(after),
+    "allowed_symbols": lambda before, after: before is not None and set(after) >= set(before),
+    "denied_symbols": lambda before, after: set(after) <= set(before or ()),
+}
+
+
 def _is_looser(name: str, before: Any, after: Any) -> bool:
     """Of one field: None sets no limit. To change one that is not known here does not count as loosening."""
     if after is None or after == before:
         return True
     if name == "trading_state":
         return _STRICTNESS.index(after) < _STRICTNESS.index(before)
-    if name == "manually_disabled":
-        return not after
+    if name in _LOOSER:
+        return _LOOSER[name](before, after)
     is_upper_bound = name.startswith("max_") or name in ("price_collar_bps", "stale_order_millis")
     return bool(is_upper_bound and before is not None and after > before)
 
@@ -204,8 +227,27 @@ class SymbolControls:
 
 @dataclass(frozen=True)
 class Preview:
-    """A command to be judged as if submitted now, or at a given moment, with facts that only the caller knows."""
+    """A command to be judged as if submitted now, or at a given moment; `facts` replace those that a submit would use.
+
+    A REPLACE may name its intent, which is then left out of what is open.
+    """
 
     command: Command
     at: datetime | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
+    intent_id: UUID | None = None
+    filled_quantity: Decimal | None = None
+
+    def overrides(self, at: datetime) -> dict[str, Any]:
+        """The facts that the caller gives; a price of theirs is of that moment, an equity of theirs of that day."""
+        given = dict(self.facts)
+        if "day_start_equity" in given:
+            given["equity_day"] = None
+        if given.get("reference_price") is not None:
+            given |= {"reference_price_source": "caller", "reference_price_at": at}
+        return given
+
+    def completed(self, filled_quantity: Decimal | None) -> Command:
+        """The command with what is filled of its intent, unless the caller says otherwise."""
+        filled = filled_quantity if self.filled_quantity is None else self.filled_quantity
+        return replace(self.command, filled_quantity=filled or Decimal(0))

@@ -1,6 +1,7 @@
 """controls' tables and the only SQL on them."""
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from sqlalchemy import (
     Time,
     Uuid,
     and_,
+    bindparam,
     case,
     delete,
     func,
@@ -27,7 +29,7 @@ from sqlalchemy import (
     union,
     update,
 )
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from chassis import db, feed
 from chassis.outbox import ddl
@@ -79,6 +81,25 @@ def _limits() -> list[Any]:
         CheckConstraint("price_collar_bps > 0", name="price_collar_bps"),
         CheckConstraint("max_orders_per_minute > 0", name="max_orders_per_minute"),
         CheckConstraint("max_orders_per_day > 0", name="max_orders_per_day"),
+        Column("max_position_quantity", Numeric),
+        Column("max_position_notional", Numeric),
+        Column("max_open_orders", Integer),
+        Column("allow_short", Boolean),
+        CheckConstraint("max_position_quantity > 0 AND max_position_quantity < 1e15", name="max_position_quantity"),
+        CheckConstraint("max_position_notional > 0 AND max_position_notional < 1e15", name="max_position_notional"),
+        CheckConstraint("max_open_orders > 0", name="max_open_orders"),
+    ]
+
+
+def _account_limits() -> list[Any]:
+    return [
+        *_limits(),
+        Column("max_gross_exposure", Numeric),
+        Column("max_daily_loss", Numeric),
+        Column("allowed_symbols", ARRAY(Text)),
+        Column("denied_symbols", ARRAY(Text)),
+        CheckConstraint("max_gross_exposure > 0 AND max_gross_exposure < 1e15", name="max_gross_exposure"),
+        CheckConstraint("max_daily_loss > 0 AND max_daily_loss < 1e15", name="max_daily_loss"),
     ]
 
 
@@ -101,7 +122,7 @@ TABLES: dict[type[model.Control], Table] = {
         "organization_switch", [Column("organization_id", Uuid, primary_key=True)], _switch()
     ),
     model.AccountSwitch: _table("account_switch", _account_key(), _switch()),
-    model.AccountLimits: _table("account_limits", _account_key(), _limits()),
+    model.AccountLimits: _table("account_limits", _account_key(), _account_limits()),
     model.SymbolManual: _table("symbol_manual", _symbol_key(), _manual()),
     model.SymbolTime: _table("symbol_time", _symbol_key(), _time()),
     model.SymbolLimits: _table("symbol_limits", _symbol_key(), _limits()),
@@ -116,10 +137,11 @@ _BLANK = {"trading_state": "ACTIVE", "manually_disabled": False}
 
 _ACCOUNT = text("SELECT id, organization_id, environment FROM accounts_api.account WHERE id = :account_id")
 _FACTS = text("""
-    SELECT a.time_zone, a.disabled AS account_disabled, a.version AS account_version, r.*
+    SELECT a.time_zone, a.disabled AS account_disabled, a.version AS account_version, r.*, f.*
     FROM accounts_api.account a CROSS JOIN LATERAL controls_api.rules(a.organization_id, a.id, :symbol) r
+    CROSS JOIN LATERAL intents_api.order_facts(a.id, :symbol, :side, :intent_id, :at, :price_max_age, true) f
     WHERE a.id = :account_id
-""")
+""").bindparams(bindparam("intent_id", type_=Uuid), bindparam("at", type_=DateTime(timezone=True)))
 _LOCK_SHARED = text("SELECT pg_advisory_xact_lock_shared(hashtextextended('controls:' || :account_id, 0))")
 _LOCK_ALONE = text("SELECT pg_advisory_xact_lock(hashtextextended('controls:' || :account_id, 0))")
 
@@ -134,9 +156,20 @@ def account(tx: Connection, account_id: UUID) -> model.Account | None:
     return model.Account(row.id, row.organization_id, row.environment) if row else None
 
 
-def facts(tx: Connection, account_id: UUID, symbol: str) -> Mapping[str, Any] | None:
-    """What `control_rules` needs to know of the account and the symbol; None once the account is gone."""
-    row = tx.execute(_FACTS, {"account_id": account_id, "symbol": symbol}).one_or_none()
+def facts(
+    tx: Connection, account_id: UUID, wanted: model.Preview, price_max_age: timedelta
+) -> Mapping[str, Any] | None:
+    """What a submit of the command would be decided by; None once the account is gone."""
+    command = wanted.command
+    values = {
+        "account_id": account_id,
+        "symbol": command.symbol,
+        "side": command.side and str(command.side),
+        "intent_id": wanted.intent_id,
+        "at": wanted.at,
+        "price_max_age": price_max_age,
+    }
+    row = tx.execute(_FACTS, values).one_or_none()
     return row._asdict() if row else None
 
 

@@ -1,8 +1,8 @@
 """What controls does: one function per use case, one transaction each."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -11,21 +11,10 @@ from sqlalchemy import Connection, Engine
 from chassis.feed import FeedEvent
 from chassis.outbox import Event, Outbox
 from chassis.principals import Kind, Principal
-from control_rules import Decision, evaluate, facts_from_row
+from control_rules import PRICE_MAX_AGE, Decision, TradingState, evaluate, facts_from_row
 from controls import model, store
 
 AnyControl = TypeVar("AnyControl", bound=model.Control)
-
-# What a preview supposes when its caller says nothing: that this is the first order. Position and price stay unknown.
-FIRST_ORDER = {
-    "account_orders_last_minute": 0,
-    "account_orders_last_day": 0,
-    "symbol_orders_last_minute": 0,
-    "symbol_orders_last_day": 0,
-    "open_quantity": 0,
-    "position_quantity": None,
-    "reference_price": None,
-}
 
 
 def _utc_now() -> datetime:
@@ -37,6 +26,7 @@ class Deps:
     engine: Engine
     outbox: Outbox
     now: Callable[[], datetime] = _utc_now
+    price_max_age: timedelta = PRICE_MAX_AGE
 
 
 def admit(deps: Deps, principal: Principal, account_id: UUID | None) -> None:
@@ -173,20 +163,38 @@ def list_symbols(
 def preview(
     deps: Deps, principal: Principal, account_id: UUID, wanted: model.Preview
 ) -> tuple[Decision, datetime, Mapping[str, Any]]:
-    """What a submit would decide, at which moment, and the facts that were supposed for it."""
-    at, supposed = wanted.at or deps.now(), {**FIRST_ORDER, **wanted.facts}
+    """What a submit would decide, at which moment, and by which facts: its own, unless the caller gives another."""
     with deps.engine.connect() as tx:
         _reading_scope(tx, principal, account_id)
-        row = store.facts(tx, account_id, wanted.command.symbol)
+        row = store.facts(tx, account_id, wanted, deps.price_max_age)
     if row is None:
         raise model.AccountNotFound
-    return evaluate(facts_from_row({**row, **supposed}), wanted.command, at), at, supposed
+    at: datetime = row["now"]
+    given = {**row, **wanted.overrides(at)}
+    facts = replace(facts_from_row(given), price_max_age=deps.price_max_age)
+    decision = evaluate(facts, wanted.completed(row["filled_quantity"]), at)
+    return decision, at, {**given, "day_start_equity": facts.day_start_equity}
 
 
 def apply_account_event(tx: Connection, event: FeedEvent) -> None:
     """An account deleted takes its controls along."""
     if event.event_type == "account.deleted":
         store.forget_account(tx, UUID(event.payload["account_id"]))
+
+
+def reduce_after_loss(outbox: Outbox, tx: Connection, event: FeedEvent) -> None:
+    """An account that lost more than it may only reduces from now on. One that is not ACTIVE stays as it is."""
+    if event.event_type != model.DAILY_LOSS_BREACHED:
+        return
+    scope = model.Scope(UUID(event.payload["organization_id"]), UUID(event.payload["account_id"]))
+    before = store.lock(tx, model.AccountSwitch, scope)
+    if before and before.trading_state != TradingState.ACTIVE:
+        return
+    lost, most = event.payload["loss"], event.payload["max_daily_loss"]
+    reason = f"system: the account lost {lost} since its day began, of max_daily_loss {most}"
+    values = {"trading_state": str(TradingState.REDUCING), "reason": reason}
+    after = store.write(tx, model.AccountSwitch, scope, values)
+    outbox.append(tx, _updated(model.AccountSwitch, scope, after.version))
 
 
 def _scope(tx: Connection, principal: Principal, account_id: UUID | None, symbol: str | None = None) -> model.Scope:

@@ -5,6 +5,7 @@ from functools import partial
 
 from chassis import queues
 from chassis.feed import Feed, Handle
+from chassis.outbox import Outbox
 from chassis.outbox.relay import Relay, Routes
 from chassis.queues import Publisher
 from chassis.worker.consumer import FeedConsumer
@@ -16,7 +17,10 @@ from controls.model import EVENT_TYPES
 
 QUEUE = queues.name("controls", "consumer")
 ROUTES: Routes = {queues.name("intents", "consumer"): EVENT_TYPES}
-SOURCES: Mapping[str, Handle] = {"accounts": usecases.apply_account_event}
+
+
+def sources(outbox: Outbox) -> Mapping[str, Handle]:
+    return {"accounts": usecases.apply_account_event, "intents": partial(usecases.reduce_after_loss, outbox)}
 
 
 def relay(config: Config, name: str) -> Prepared:
@@ -25,8 +29,9 @@ def relay(config: Config, name: str) -> Prepared:
 
 
 def consumer(config: Config, name: str) -> Prepared:
-    engine = dependencies(config, name).engine
-    drains = [partial(Feed(engine, store.SCHEMA, source).drain, handle) for source, handle in SOURCES.items()]
+    deps = dependencies(config, name)
+    handlers = sources(deps.outbox).items()
+    drains = [partial(Feed(deps.engine, store.SCHEMA, source).drain, handle) for source, handle in handlers]
     return Prepared(partial(FeedConsumer(name, QUEUE, drains).run, config.queues))
 
 

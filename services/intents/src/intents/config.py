@@ -10,12 +10,17 @@ class Config(ServiceConfig):
     statistics_every_seconds: float = setting(
         "STATISTICS_EVERY_SECONDS", "how often the log is added to the statistics", default=2.0
     )
+    reference_price_max_age_seconds: int = setting(
+        "REFERENCE_PRICE_MAX_AGE_SECONDS", "how old a price that limits use may be; the same in controls", default=60
+    )
     refusals_kept_days: int = setting("REFUSALS_KEEP_DAYS", "days a refusal by controls is kept", default=30)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.refusals_kept_days < 1:
             raise BadConfiguration("REFUSALS_KEEP_DAYS: must be at least 1")
+        if self.reference_price_max_age_seconds < 1:
+            raise BadConfiguration("REFERENCE_PRICE_MAX_AGE_SECONDS: must be at least 1")
 
 
 @dataclass(frozen=True)

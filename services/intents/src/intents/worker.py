@@ -17,7 +17,7 @@ from intents.execution import executor, processes
 from intents.execution.config import ExecutionConfig
 from intents.execution.overfill import reduce_overordered
 from intents.execution.stale import cancel_stale
-from intents.model.events import CREDENTIAL_INVALID, INTENT_SUBMITTED
+from intents.model.events import CREDENTIAL_INVALID, DAILY_LOSS_BREACHED, INTENT_SUBMITTED
 from intents.signing import HeadSigner
 
 log = logs.get(__name__)
@@ -26,6 +26,7 @@ QUEUE = queues.name("intents", "consumer")
 ROUTES: Routes = {
     executor.QUEUE: {INTENT_SUBMITTED},
     queues.name("accounts", "consumer"): {CREDENTIAL_INVALID},
+    queues.name("controls", "consumer"): {DAILY_LOSS_BREACHED},
 }
 SOURCES = usecases.FEEDS
 BULK_OPERATIONS_EVERY_S = 0.25
@@ -58,6 +59,7 @@ def tasks(config: Config, deps: usecases.Deps, stop: Event) -> tuple[PeriodicTas
     return (
         PeriodicTask("run_maintenance", config.statistics_every_seconds, maintain),
         PeriodicTask("run_bulk_operations", BULK_OPERATIONS_EVERY_S, partial(usecases.run_bulk_operations, deps, stop)),
+        PeriodicTask("judge_daily_losses", OWN_COMMANDS_EVERY_S, partial(usecases.judge_daily_losses, deps)),
         PeriodicTask("cancel_stale", OWN_COMMANDS_EVERY_S, partial(cancel_stale, deps, stop)),
         PeriodicTask("reduce_overordered", OWN_COMMANDS_EVERY_S, partial(reduce_overordered, deps, stop)),
     )

@@ -8,6 +8,7 @@ Pure: facts and time are arguments, nothing is read here. Controls uses it to pr
 
 from control_rules.evaluation import evaluate
 from control_rules.facts import (
+    PRICE_MAX_AGE,
     Check,
     Command,
     CommandType,
@@ -18,6 +19,7 @@ from control_rules.facts import (
     OrderCounts,
     OrderSide,
     Outcome,
+    ReferencePrice,
     Refusal,
     RefusalCode,
     Switch,
@@ -25,12 +27,14 @@ from control_rules.facts import (
     TradingState,
     Verdict,
 )
+from control_rules.limits import exposure_growth
 from control_rules.recording import recorded
-from control_rules.rows import facts_from_row
+from control_rules.rows import facts_from_row, order_facts_from_row
 from control_rules.symbols import SYMBOL_PATTERN, normalized_symbol
-from control_rules.windows import Window
+from control_rules.windows import Window, wall_day
 
 __all__ = [
+    "PRICE_MAX_AGE",
     "SYMBOL_PATTERN",
     "Check",
     "Command",
@@ -42,6 +46,7 @@ __all__ = [
     "OrderCounts",
     "OrderSide",
     "Outcome",
+    "ReferencePrice",
     "Refusal",
     "RefusalCode",
     "Switch",
@@ -50,7 +55,10 @@ __all__ = [
     "Verdict",
     "Window",
     "evaluate",
+    "exposure_growth",
     "facts_from_row",
     "normalized_symbol",
+    "order_facts_from_row",
     "recorded",
+    "wall_day",
 ]

@@ -6,7 +6,7 @@ Every line below is a case with its words; what is decided about it is never wri
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 
 from control_rules.evaluation import evaluate
@@ -18,6 +18,7 @@ from control_rules.facts import (
     ManualControl,
     OrderCounts,
     OrderSide,
+    ReferencePrice,
     Switch,
     TimeControl,
     TradingState,
@@ -28,11 +29,15 @@ OPEN = Facts(
     time_zone="UTC",
     account_disabled=False,
     account_version=1,
-    account_orders=OrderCounts(0, 0),
-    symbol_orders=OrderCounts(0, 0),
+    account_orders=OrderCounts(0, 0, 0),
+    symbol_orders=OrderCounts(0, 0, 0),
     position_quantity=Decimal(0),
     open_quantity=Decimal(0),
-    reference_price=Decimal(100),
+    reference_price=ReferencePrice(Decimal(100), "fill", NOON),
+    opposite_open_quantity=Decimal(0),
+    other_exposure=Decimal(0),
+    equity=Decimal(10_000),
+    day_start_equity=Decimal(10_000),
 )
 MARKET_BUY = Command(CommandType.CREATE, "AAPL", OrderSide.BUY, Decimal(10))
 LIMIT_BUY = replace(MARKET_BUY, limit_price=Decimal(101))
@@ -117,7 +122,12 @@ def _limits() -> Iterator[Case]:
         replace(MARKET_BUY, quantity=Decimal("10.1")),
     )
     notional = {"symbol_limits": Limits(1, max_notional=Decimal(1000))}
-    for market, words in ((OPEN, "reference price 100"), (blind, "reference price not known")):
+    old = replace(OPEN, reference_price=ReferencePrice(Decimal(100), "fill", NOON - timedelta(seconds=61)))
+    for market, words in (
+        (OPEN, "reference price 100"),
+        (blind, "reference price not known"),
+        (old, "reference price 61 s old"),
+    ):
         facts = replace(market, **notional)  # type: ignore[arg-type]
         yield Case(f"max_notional 1000, {words}", facts)
         yield Case(f"max_notional 1000, {words}", facts, "CREATE BUY 10 at limit 101", LIMIT_BUY)
@@ -136,15 +146,61 @@ def _limits() -> Iterator[Case]:
     }
     for name, limits in rates.items():
         for before in (4, 5, None):
-            counts = OrderCounts(before, before)
+            counts = OrderCounts(before, before, 0)
             words = "not known" if before is None else str(before)
             yield Case(f"{name} 5, orders before: {words}", replace(OPEN, account_limits=limits, account_orders=counts))
+
+
+def _positions() -> Iterator[Case]:
+    long, short = replace(OPEN, position_quantity=Decimal(95)), replace(OPEN, position_quantity=Decimal(-95))
+    blind = replace(long, reference_price=None)
+    quantity = {"symbol_limits": Limits(1, max_position_quantity=Decimal(100))}
+    words = "max_position_quantity 100"
+    yield Case(f"{words}, long 90", replace(OPEN, position_quantity=Decimal(90), **quantity))  # type: ignore[arg-type]
+    yield Case(f"{words}, long 95", replace(long, **quantity))  # type: ignore[arg-type]
+    yield Case(f"{words}, long 95", replace(long, **quantity), "CREATE SELL 10", SELL)  # type: ignore[arg-type]
+    yield Case(f"{words}, short 95", replace(short, **quantity), "CREATE SELL 10", SELL)  # type: ignore[arg-type]
+    others = replace(OPEN, open_quantity=Decimal(91), **quantity)  # type: ignore[arg-type]
+    yield Case(f"{words}, flat, other BUY orders of 91 open", others)
+    notional = {"symbol_limits": Limits(1, max_position_notional=Decimal(10_000))}
+    words = "max_position_notional 10000, reference price"
+    yield Case(f"{words} 100, long 95", replace(long, **notional))  # type: ignore[arg-type]
+    yield Case(f"{words} not known, long 95", replace(blind, **notional))  # type: ignore[arg-type]
+    yield Case(f"{words} not known, long 95", replace(blind, **notional), "CREATE SELL 10", SELL)  # type: ignore[arg-type]
+    for allowed in (True, False):
+        facts = replace(OPEN, position_quantity=Decimal(9), symbol_limits=Limits(1, allow_short=allowed))
+        yield Case(f"allow_short {allowed}, long 9", facts, "CREATE SELL 10", SELL)
+    for count in (4, 5):
+        facts = replace(OPEN, account_limits=Limits(1, max_open_orders=5), account_orders=OrderCounts(0, 0, count))
+        yield Case(f"max_open_orders 5, open: {count}", facts)
+
+
+def _accounts() -> Iterator[Case]:
+    exposure = {"account_limits": Limits(1, max_gross_exposure=Decimal(10_000))}
+    for other in (9_000, 9_001, None):
+        facts = replace(OPEN, other_exposure=None if other is None else Decimal(other), **exposure)  # type: ignore[arg-type]
+        words = "without a usable price" if other is None else f"worth {other}"
+        yield Case(f"max_gross_exposure 10000, other symbols {words}", facts)
+    above = replace(facts, other_exposure=Decimal(20_000), position_quantity=Decimal(10))
+    yield Case("max_gross_exposure 10000, others 20000, long 10", above, "CREATE SELL 10", SELL)
+    loss = replace(OPEN, position_quantity=Decimal(10), account_limits=Limits(1, max_daily_loss=Decimal(500)))
+    for equity in (9_500, 9_499, None):
+        facts = replace(loss, equity=None if equity is None else Decimal(equity))
+        yield Case(f"max_daily_loss 500, equity 10000 at the day's start, now {equity or 'not known'}", facts)
+    down = replace(loss, equity=Decimal(9_499))
+    yield Case("max_daily_loss 500, lost 501, long 10", down, "CREATE SELL 10", SELL)
+    for name in ("allowed_symbols", "denied_symbols"):
+        for symbols in (("AAPL", "MSFT"), ("MSFT",)):
+            facts = replace(OPEN, account_limits=Limits(1, **{name: symbols}))  # type: ignore[arg-type]
+            yield Case(f"{name} {', '.join(symbols)}", facts)
 
 
 PARTS = (
     ("Account and trading state", _switches),
     ("Symbols and trading windows", _symbols),
-    ("Limits", _limits),
+    ("Limits of an order", _limits),
+    ("Limits of a position", _positions),
+    ("Limits of an account", _accounts),
 )
 HEAD = """# Decision table of the controls
 
@@ -154,8 +210,8 @@ Made by `python -m control_rules.document` from the rule itself; a test fails wh
 - Every control that is set gives a check, and every refusal is reported, not only the first.
 - PASSED and REFUSED speak for themselves. NOT_APPLICABLE: the control has nothing to say about this command.
 - NOT_EVALUATED: the control is set, but a fact that it needs is not known. What was not evaluated does not pass: the
-  command is refused with the control's usual code, and the message names the missing fact. REDUCING without a known
-  position therefore refuses everything but CANCEL.
+  command is refused with the control's usual code, or `REFERENCE_PRICE_UNKNOWN` where the price is missing or too old,
+  and the message names the missing fact. REDUCING without a known position therefore refuses everything but CANCEL.
 """
 
 

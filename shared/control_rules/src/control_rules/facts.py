@@ -1,12 +1,15 @@
 """What is known when a command is judged, and what the judgement says."""
 
 from dataclasses import dataclass, replace
-from datetime import time, timedelta
+from datetime import datetime, time, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
 from control_rules.windows import Window
+
+PRICE_MAX_AGE = timedelta(seconds=60)
+"""How old a reference price may be where nothing else is configured."""
 
 
 class TradingState(StrEnum):
@@ -50,6 +53,15 @@ class RefusalCode(StrEnum):
     NOTIONAL_ABOVE_LIMIT = "NOTIONAL_ABOVE_LIMIT"
     PRICE_OUTSIDE_COLLAR = "PRICE_OUTSIDE_COLLAR"
     ORDER_RATE_ABOVE_LIMIT = "ORDER_RATE_ABOVE_LIMIT"
+    REFERENCE_PRICE_UNKNOWN = "REFERENCE_PRICE_UNKNOWN"
+    POSITION_ABOVE_LIMIT = "POSITION_ABOVE_LIMIT"
+    POSITION_NOTIONAL_ABOVE_LIMIT = "POSITION_NOTIONAL_ABOVE_LIMIT"
+    GROSS_EXPOSURE_ABOVE_LIMIT = "GROSS_EXPOSURE_ABOVE_LIMIT"
+    OPEN_ORDERS_ABOVE_LIMIT = "OPEN_ORDERS_ABOVE_LIMIT"
+    DAILY_LOSS_ABOVE_LIMIT = "DAILY_LOSS_ABOVE_LIMIT"
+    SHORT_NOT_ALLOWED = "SHORT_NOT_ALLOWED"
+    SYMBOL_NOT_ALLOWED = "SYMBOL_NOT_ALLOWED"
+    SYMBOL_DENIED = "SYMBOL_DENIED"
 
 
 @dataclass(frozen=True)
@@ -82,7 +94,7 @@ class TimeControl:
 
 @dataclass(frozen=True)
 class Limits:
-    """Each limit alone may be set; None sets no limit."""
+    """Each limit alone may be set; None sets no limit. The last four are an account's only."""
 
     version: int
     max_quantity: Decimal | None = None
@@ -90,14 +102,26 @@ class Limits:
     price_collar_bps: int | None = None
     max_orders_per_minute: int | None = None
     max_orders_per_day: int | None = None
+    max_position_quantity: Decimal | None = None
+    max_position_notional: Decimal | None = None
+    max_open_orders: int | None = None
+    allow_short: bool | None = None
+    max_gross_exposure: Decimal | None = None
+    max_daily_loss: Decimal | None = None
+    allowed_symbols: tuple[str, ...] | None = None
+    denied_symbols: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
 class OrderCounts:
-    """CREATE and REPLACE commands accepted in the 60 seconds and the 24 hours before now; None is not known."""
+    """CREATE and REPLACE commands accepted in the 60 seconds and the 24 hours before now, and other orders open now.
+
+    None is not known.
+    """
 
     last_minute: int | None = None
     last_day: int | None = None
+    open: int | None = None
 
     def without(self, age: timedelta) -> "OrderCounts":
         """The counts without one order of that age."""
@@ -110,12 +134,24 @@ def _without(count: int | None, is_counted: bool) -> int | None:
 
 
 @dataclass(frozen=True)
+class ReferencePrice:
+    """The market's price as it was last seen: where it comes from, and of when it is."""
+
+    value: Decimal
+    source: str
+    at: datetime
+
+
+@dataclass(frozen=True)
 class Facts:
     """Everything about the account and the symbol that a decision needs. A control that is None is not set.
 
     `position_quantity` is signed: long is positive, short negative. `open_quantity` is what is still open in the
-    account's other orders of the symbol on the command's side. Of both, and of the price and the counts, None means
-    not known: a control that needs it is then NOT_EVALUATED, and what was not evaluated does not pass.
+    account's other orders of the symbol on the command's side, `opposite_open_quantity` on the other side.
+    `other_exposure` is the gross exposure in all other symbols. `equity` is what the account was last worth,
+    `day_start_equity` what it was worth when its day began. Of all these, of the price and of the counts, None means
+    not known: a control that needs it is then NOT_EVALUATED, and what was not evaluated does not pass. A price older
+    than `price_max_age` is not known either.
     """
 
     time_zone: str
@@ -131,7 +167,17 @@ class Facts:
     symbol_orders: OrderCounts = OrderCounts()
     position_quantity: Decimal | None = None
     open_quantity: Decimal | None = None
-    reference_price: Decimal | None = None
+    reference_price: ReferencePrice | None = None
+    opposite_open_quantity: Decimal | None = None
+    other_exposure: Decimal | None = None
+    equity: Decimal | None = None
+    day_start_equity: Decimal | None = None
+    price_max_age: timedelta = PRICE_MAX_AGE
+
+    def usable_price(self, now: datetime) -> Decimal | None:
+        """The reference price, unless it is too old to judge by."""
+        price = self.reference_price
+        return price.value if price and now - price.at <= self.price_max_age else None
 
 
 @dataclass(frozen=True)
@@ -148,6 +194,11 @@ class Command:
     limit_price: Decimal | None = None
     stop_price: Decimal | None = None
     filled_quantity: Decimal = Decimal(0)
+
+    @property
+    def leaves_quantity(self) -> Decimal:
+        """What is still to be filled of the order."""
+        return self.quantity - self.filled_quantity
 
 
 class Check(NamedTuple):

@@ -1,9 +1,22 @@
 """From a row of the submitting query to facts, so that whoever reads the views names columns and decides nothing."""
 
 from collections.abc import Mapping
+from dataclasses import fields
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
-from control_rules.facts import Facts, Limits, ManualControl, OrderCounts, Switch, TimeControl, TradingState
+from control_rules.facts import (
+    Facts,
+    Limits,
+    ManualControl,
+    OrderCounts,
+    ReferencePrice,
+    Switch,
+    TimeControl,
+    TradingState,
+)
+from control_rules.windows import wall_day
 
 ACCOUNT_COLUMNS = ("time_zone", "account_disabled", "account_version")
 """The account's own; every query must select them."""
@@ -34,6 +47,18 @@ RULES_COLUMNS = (
     "symbol_max_orders_per_minute",
     "symbol_max_orders_per_day",
     "symbol_limits_version",
+    "account_max_position_quantity",
+    "account_max_position_notional",
+    "account_max_open_orders",
+    "account_allow_short",
+    "account_max_gross_exposure",
+    "account_max_daily_loss",
+    "account_allowed_symbols",
+    "account_denied_symbols",
+    "symbol_max_position_quantity",
+    "symbol_max_position_notional",
+    "symbol_max_open_orders",
+    "symbol_allow_short",
 )
 """The columns of `controls_api.rules(organization_id, account_id, symbol)`. A version that is NULL: not set."""
 
@@ -42,11 +67,30 @@ ORDER_COLUMNS = (
     "account_orders_last_day",
     "symbol_orders_last_minute",
     "symbol_orders_last_day",
+    "account_open_orders",
+    "symbol_open_orders",
     "position_quantity",
     "open_quantity",
+    "opposite_open_quantity",
     "reference_price",
+    "reference_price_source",
+    "reference_price_at",
+    "other_exposure",
+    "equity",
+    "day_start_equity",
+    "equity_day",
+    "now",
 )
 """What the caller adds; a column that is absent or NULL is a fact that is not known."""
+
+_PLAIN = (
+    "position_quantity",
+    "open_quantity",
+    "opposite_open_quantity",
+    "other_exposure",
+    "equity",
+)
+_LIMITS = tuple(field.name for field in fields(Limits) if field.name != "version")
 
 
 def facts_from_row(row: Mapping[str, Any]) -> Facts:
@@ -61,12 +105,19 @@ def facts_from_row(row: Mapping[str, Any]) -> Facts:
         symbol_time=_time(row),
         account_limits=_limits(row, "account"),
         symbol_limits=_limits(row, "symbol"),
-        account_orders=_orders(row, "account"),
-        symbol_orders=_orders(row, "symbol"),
-        position_quantity=row.get("position_quantity"),
-        open_quantity=row.get("open_quantity"),
-        reference_price=row.get("reference_price"),
+        **order_facts_from_row(row, row["time_zone"]),
     )
+
+
+def order_facts_from_row(row: Mapping[str, Any], time_zone: str) -> dict[str, Any]:
+    """The fields of `Facts` that ORDER_COLUMNS give."""
+    return {
+        "account_orders": _orders(row, "account"),
+        "symbol_orders": _orders(row, "symbol"),
+        "reference_price": _price(row),
+        "day_start_equity": _day_start_equity(row, time_zone),
+        **{name: row.get(name) for name in _PLAIN},
+    }
 
 
 def _switch(row: Mapping[str, Any], of: str) -> Switch | None:
@@ -92,15 +143,27 @@ def _limits(row: Mapping[str, Any], of: str) -> Limits | None:
     version = row[f"{of}_limits_version"]
     if version is None:
         return None
-    return Limits(
-        version,
-        max_quantity=row[f"{of}_max_quantity"],
-        max_notional=row[f"{of}_max_notional"],
-        price_collar_bps=row[f"{of}_price_collar_bps"],
-        max_orders_per_minute=row[f"{of}_max_orders_per_minute"],
-        max_orders_per_day=row[f"{of}_max_orders_per_day"],
-    )
+    return Limits(version, **{name: _limit(row.get(f"{of}_{name}")) for name in _LIMITS})
+
+
+def _limit(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _orders(row: Mapping[str, Any], of: str) -> OrderCounts:
-    return OrderCounts(row.get(f"{of}_orders_last_minute"), row.get(f"{of}_orders_last_day"))
+    return OrderCounts(
+        row.get(f"{of}_orders_last_minute"), row.get(f"{of}_orders_last_day"), row.get(f"{of}_open_orders")
+    )
+
+
+def _price(row: Mapping[str, Any]) -> ReferencePrice | None:
+    value = row.get("reference_price")
+    return None if value is None else ReferencePrice(value, row["reference_price_source"], row["reference_price_at"])
+
+
+def _day_start_equity(row: Mapping[str, Any], time_zone: str) -> Decimal | None:
+    """That of `equity_day`; on a day of which nothing was read yet, the last one known."""
+    day: date | None = row.get("equity_day")
+    is_past = day is not None and day != wall_day(row["now"], time_zone)
+    found: Decimal | None = row.get("equity" if is_past else "day_start_equity")
+    return found

@@ -65,13 +65,13 @@ def get_account_limits(account_id: UUID) -> ResponseReturnValue:
 @editors
 @describe_change(
     "Create or replace the limits of an account",
-    body=schemas.LimitsRequest,
+    body=schemas.AccountLimitsRequest,
     answers={200: schemas.AccountLimits, 201: schemas.AccountLimits},
     errors=WRITE_ERRORS,
     headers=IF_MATCH,
 )
 def put_account_limits(account_id: UUID) -> ResponseReturnValue:
-    values = body(schemas.LimitsRequest, account_id)
+    values = body(schemas.AccountLimitsRequest, account_id)
     control, new = usecases.put(
         deps(), g.principal, model.AccountLimits, account_id, None, values, expected=expected_version()
     )

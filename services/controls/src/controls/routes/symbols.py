@@ -116,14 +116,14 @@ def get_symbol_limits(account_id: UUID, symbol: str) -> ResponseReturnValue:
 @editors
 @describe_change(
     "Create or replace the limits of a symbol",
-    body=schemas.LimitsRequest,
+    body=schemas.SymbolLimitsRequest,
     answers={200: schemas.SymbolLimits, 201: schemas.SymbolLimits},
     errors=WRITE_ERRORS,
     headers=IF_MATCH,
 )
 def put_symbol_limits(account_id: UUID, symbol: str) -> ResponseReturnValue:
     name = path_symbol(account_id, symbol)
-    values = body(schemas.LimitsRequest, account_id)
+    values = body(schemas.SymbolLimitsRequest, account_id)
     control, new = usecases.put(
         deps(), g.principal, model.SymbolLimits, account_id, name, values, expected=expected_version()
     )

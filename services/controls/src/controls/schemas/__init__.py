@@ -2,12 +2,13 @@
 
 from controls.schemas.controls import (
     AccountLimits,
+    AccountLimitsRequest,
     AccountSwitch,
-    LimitsRequest,
     OrganizationSwitch,
     SwitchRequest,
     SymbolControlsList,
     SymbolLimits,
+    SymbolLimitsRequest,
     SymbolManualControl,
     SymbolManualControlRequest,
     SymbolTimeControl,
@@ -18,14 +19,15 @@ from controls.schemas.preview import PreviewAnswer, PreviewRequest, preview_answ
 
 __all__ = [
     "AccountLimits",
+    "AccountLimitsRequest",
     "AccountSwitch",
-    "LimitsRequest",
     "OrganizationSwitch",
     "PreviewAnswer",
     "PreviewRequest",
     "SwitchRequest",
     "SymbolControlsList",
     "SymbolLimits",
+    "SymbolLimitsRequest",
     "SymbolManualControl",
     "SymbolManualControlRequest",
     "SymbolTimeControl",

@@ -12,6 +12,7 @@ from controls import model
 
 REASON_LONGEST = 500
 MOST_ORDERS = 1_000_000_000
+MOST_SYMBOLS = 500
 
 
 def words(choices: Iterable[StrEnum]) -> tuple[str, ...]:
@@ -24,6 +25,29 @@ def symbol(text: str) -> str:
     if found is None:
         raise ValidationError({"symbol": refuse("symbol", f"must match {SYMBOL_PATTERN}").messages})
     return found
+
+
+class Symbol(Text):
+    """A symbol in a body, normalized as in a path."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        found = normalized_symbol(super()._deserialize(value, attr, data, **kwargs))
+        if found is None:
+            raise refuse("symbol", f"must match {SYMBOL_PATTERN}")
+        return found
+
+
+class Symbols(fields.List[str]):
+    """A list of symbols, each once."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(Symbol(longest=64), **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[str | None]:
+        symbols = sorted(set(super()._deserialize(value, attr, data, **kwargs)), key=str)
+        if not 1 <= len(symbols) <= MOST_SYMBOLS:
+            raise refuse("length", f"must have 1 to {MOST_SYMBOLS} symbols")
+        return symbols
 
 
 class _About(Schema):
@@ -109,12 +133,16 @@ class OrganizationSwitch(AccountSwitch):
         exclude = ("account_id",)
 
 
-class LimitsRequest(Schema):
+class SymbolLimitsRequest(Schema):
     max_quantity = DecimalText(allow_none=True, load_default=None)
     max_notional = DecimalText(allow_none=True, load_default=None)
     price_collar_bps = Whole(least=1, most=10_000, allow_none=True, load_default=None)
     max_orders_per_minute = Whole(least=1, most=1_000_000, allow_none=True, load_default=None)
     max_orders_per_day = Whole(least=1, most=MOST_ORDERS, allow_none=True, load_default=None)
+    max_position_quantity = DecimalText(allow_none=True, load_default=None)
+    max_position_notional = DecimalText(allow_none=True, load_default=None)
+    max_open_orders = Whole(least=1, most=MOST_ORDERS, allow_none=True, load_default=None)
+    allow_short = Flag(allow_none=True, load_default=None)
 
     @validates_schema
     def check(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -122,15 +150,33 @@ class LimitsRequest(Schema):
             raise refuse("nothing_to_do", "must set at least one limit")
 
 
-class AccountLimits(_About):
+class AccountLimitsRequest(SymbolLimitsRequest):
+    max_gross_exposure = DecimalText(allow_none=True, load_default=None)
+    max_daily_loss = DecimalText(allow_none=True, load_default=None)
+    allowed_symbols = Symbols(allow_none=True, load_default=None)
+    denied_symbols = Symbols(allow_none=True, load_default=None)
+
+
+class _Limits(_About):
     max_quantity = DecimalText(required=True, allow_none=True)
     max_notional = DecimalText(required=True, allow_none=True)
     price_collar_bps = Whole(least=1, most=10_000, required=True, allow_none=True)
     max_orders_per_minute = Whole(least=1, most=1_000_000, required=True, allow_none=True)
     max_orders_per_day = Whole(least=1, most=MOST_ORDERS, required=True, allow_none=True)
+    max_position_quantity = DecimalText(required=True, allow_none=True)
+    max_position_notional = DecimalText(required=True, allow_none=True)
+    max_open_orders = Whole(least=1, most=MOST_ORDERS, required=True, allow_none=True)
+    allow_short = Flag(required=True, allow_none=True)
 
 
-class SymbolLimits(AccountLimits):
+class AccountLimits(_Limits):
+    max_gross_exposure = DecimalText(required=True, allow_none=True)
+    max_daily_loss = DecimalText(required=True, allow_none=True)
+    allowed_symbols = Symbols(required=True, allow_none=True)
+    denied_symbols = Symbols(required=True, allow_none=True)
+
+
+class SymbolLimits(_Limits):
     symbol = Text(longest=32, required=True)
 
 

@@ -10,7 +10,6 @@ from marshmallow import Schema, ValidationError, fields, post_load, validates_sc
 
 from chassis.fields import Choice, DecimalText, Identifier, Instant, Text, Whole, refuse
 from control_rules import (
-    SYMBOL_PATTERN,
     Command,
     CommandType,
     Decision,
@@ -18,20 +17,9 @@ from control_rules import (
     Outcome,
     RefusalCode,
     Verdict,
-    normalized_symbol,
 )
 from controls import model
-from controls.schemas.controls import MOST_ORDERS, words
-
-
-class Symbol(Text):
-    """A symbol in a body, normalized as in a path."""
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
-        found = normalized_symbol(super()._deserialize(value, attr, data, **kwargs))
-        if found is None:
-            raise refuse("symbol", f"must match {SYMBOL_PATTERN}")
-        return found
+from controls.schemas.controls import MOST_ORDERS, Symbol, words
 
 
 class FreeDecimalText(DecimalText):
@@ -87,7 +75,7 @@ class PreviewSpec(Schema):
 
 
 class PreviewPayload(Schema):
-    """As in a submit; a REPLACE also says which symbol and side, because intents are not known here."""
+    """As in a submit; a REPLACE also says which symbol and side, and is judged without an intent if it names none."""
 
     symbol = Symbol(longest=64)
     order_side = Choice(words(OrderSide))
@@ -116,16 +104,22 @@ class PreviewCommand(Schema):
 
 
 class PreviewFacts(Schema):
-    """What only the caller knows. Absent counts are supposed to be 0; an absent position or price is not known."""
+    """Facts to judge by instead of those that a submit would use now; null: judge as if it were not known."""
 
     position_quantity = FreeDecimalText(negative=True, allow_none=True)
     open_quantity = FreeDecimalText()
+    opposite_open_quantity = FreeDecimalText()
     filled_quantity = FreeDecimalText()
     reference_price = DecimalText(allow_none=True)
+    other_exposure = FreeDecimalText(allow_none=True)
+    equity = FreeDecimalText(negative=True, allow_none=True)
+    day_start_equity = FreeDecimalText(negative=True, allow_none=True)
     account_orders_last_minute = Whole(least=0, most=MOST_ORDERS)
     account_orders_last_day = Whole(least=0, most=MOST_ORDERS)
+    account_open_orders = Whole(least=0, most=MOST_ORDERS)
     symbol_orders_last_minute = Whole(least=0, most=MOST_ORDERS)
     symbol_orders_last_day = Whole(least=0, most=MOST_ORDERS)
+    symbol_open_orders = Whole(least=0, most=MOST_ORDERS)
 
 
 class _Moment(Instant):
@@ -146,11 +140,12 @@ class PreviewRequest(Schema):
     @post_load
     def preview(self, data: dict[str, Any], **_: Any) -> model.Preview:
         facts = dict(data["facts"])
-        filled = facts.pop("filled_quantity", Decimal(0))
-        return model.Preview(_command(data["command"], filled), data["at"], facts)
+        filled = facts.pop("filled_quantity", None)
+        intent_id = data["command"]["payload"].get("ref_intent_id")
+        return model.Preview(_command(data["command"]), data["at"], facts, intent_id, filled)
 
 
-def _command(data: Mapping[str, Any], filled: Decimal) -> Command:
+def _command(data: Mapping[str, Any]) -> Command:
     payload = data["payload"]
     order: Mapping[str, Any] = next(iter(payload.get("spec", {}).values()), {})
     return Command(
@@ -160,7 +155,6 @@ def _command(data: Mapping[str, Any], filled: Decimal) -> Command:
         order.get("quantity", Decimal(0)),
         order.get("limit_price"),
         order.get("stop_price"),
-        filled,
     )
 
 
@@ -177,14 +171,24 @@ class PreviewReason(Schema):
     message = Text(longest=1_000, required=True)
 
 
-class PreviewSupposed(Schema):
+class PreviewUsed(Schema):
+    """The facts that decided; null is not known."""
+
     position_quantity = FreeDecimalText(negative=True, required=True, allow_none=True)
     open_quantity = FreeDecimalText(required=True)
+    opposite_open_quantity = FreeDecimalText(required=True)
     reference_price = DecimalText(required=True, allow_none=True)
+    reference_price_source = Text(longest=32, required=True, allow_none=True)
+    reference_price_at = Instant(required=True, allow_none=True)
+    other_exposure = FreeDecimalText(required=True, allow_none=True)
+    equity = FreeDecimalText(negative=True, required=True, allow_none=True)
+    day_start_equity = FreeDecimalText(negative=True, required=True, allow_none=True)
     account_orders_last_minute = Whole(least=0, most=MOST_ORDERS, required=True)
     account_orders_last_day = Whole(least=0, most=MOST_ORDERS, required=True)
+    account_open_orders = Whole(least=0, most=MOST_ORDERS, required=True)
     symbol_orders_last_minute = Whole(least=0, most=MOST_ORDERS, required=True)
     symbol_orders_last_day = Whole(least=0, most=MOST_ORDERS, required=True)
+    symbol_open_orders = Whole(least=0, most=MOST_ORDERS, required=True)
 
 
 class PreviewAnswer(Schema):
@@ -193,7 +197,7 @@ class PreviewAnswer(Schema):
     decision = Choice(words(Verdict), required=True)
     checks = fields.List(fields.Nested(PreviewCheck), required=True)
     reasons = fields.List(fields.Nested(PreviewReason), required=True)
-    facts = fields.Nested(PreviewSupposed, required=True)
+    facts = fields.Nested(PreviewUsed, required=True)
 
 
 def preview_answer(account_id: UUID, decision: Decision, at: datetime, facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from intents.model.admission import (
     refuse_if_halted,
     tradable,
 )
+from intents.model.batch_totals import BatchTotals
 from intents.model.decision import (
     Append,
     Decision,
@@ -76,6 +77,7 @@ __all__ = [
     "Admission",
     "Append",
     "BatchRejected",
+    "BatchTotals",
     "BulkOperationNotFound",
     "Caller",
     "Cancel",

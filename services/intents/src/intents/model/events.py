@@ -3,4 +3,6 @@
 INTENT_SUBMITTED = "intent.submitted"
 CREDENTIAL_INVALID = "credential.invalid"
 """A broker refused the credential; accounts, which owns it, marks it."""
-EVENT_TYPES = (INTENT_SUBMITTED, CREDENTIAL_INVALID)
+DAILY_LOSS_BREACHED = "daily_loss.breached"
+"""An account lost more since its day began than `max_daily_loss`; controls, which owns its state, sets REDUCING."""
+EVENT_TYPES = (INTENT_SUBMITTED, CREDENTIAL_INVALID, DAILY_LOSS_BREACHED)

@@ -22,10 +22,12 @@ from intents.store.bulk_operations import (
     unfinished_bulk_operations,
 )
 from intents.store.connections import CommitOutcomeUnknown, OpenTransaction, PreparedConnections, Transaction
+from intents.store.daily_loss import new_balances, save_day_equities
 from intents.store.epochs import LogEpoch, begin_epoch, current_epoch, epochs
 from intents.store.events import append_to_all
-from intents.store.facts import FactsQuery, LoadedFacts, load_facts, load_facts_many, with_order_facts
-from intents.store.locking import lock_account, lock_intents, locked_accounts
+from intents.store.facts import FactsQuery, LoadedFacts, load_facts, load_facts_many
+from intents.store.locking import lock_account, lock_accounts, lock_intents, locked_accounts
+from intents.store.order_facts import OrderQuery, with_order_facts, with_order_facts_many
 from intents.store.reads import (
     account,
     accounts_of,
@@ -65,6 +67,7 @@ __all__ = [
     "LoadedFacts",
     "LogEpoch",
     "OpenTransaction",
+    "OrderQuery",
     "PreparedConnections",
     "StoredSignature",
     "Transaction",
@@ -102,9 +105,11 @@ __all__ = [
     "load_facts",
     "load_facts_many",
     "lock_account",
+    "lock_accounts",
     "lock_intents",
     "locked_accounts",
     "log_signing_keys",
+    "new_balances",
     "now",
     "page",
     "prune_bulk_operations",
@@ -114,10 +119,12 @@ __all__ = [
     "remember",
     "roll_up",
     "save_bulk_operation",
+    "save_day_equities",
     "save_signed_heads",
     "still_open",
     "stored_signature",
     "unfinished_bulk_operations",
     "with_order_facts",
+    "with_order_facts_many",
     "written_at",
 ]

@@ -11,11 +11,12 @@ from uuid import UUID, uuid4
 from sqlalchemy import exc
 
 from intents import model
-from intents.model import PendingAction, chain
+from intents.model import PendingAction, Spec, chain
 from intents.model.events import INTENT_SUBMITTED
 from intents.store.account_head import extend_chain
 from intents.store.connections import Row, Statement, Transaction
 from intents.store.facts import KEPT_HOURS
+from intents.store.order_totals import add_to_totals, open_quantity
 from intents.store.reads import by_id
 
 _GIVEN = """
@@ -24,7 +25,7 @@ _GIVEN = """
         type text, payload json, symbol text, order_side text, spec json, route_strategy text,
         ref_intent_id uuid, actor_type text, actor_id text, reason text, controls json, traceparent text,
         from_status text, to_status text, intent_created_at timestamptz, created_at timestamptz, quantity numeric,
-        version bigint, digest bytea, key text, request_hash bytea, state jsonb)
+        replace_quantity numeric, version bigint, digest bytea, key text, request_hash bytea, state jsonb)
 """
 # A key that was used within its time gives no row, and without a row nothing else is written.
 _UNLESS_USED = f"""
@@ -57,12 +58,19 @@ _ACTION = """
     INSERT INTO intents.action (
         account_id, sequence, id, organization_id, environment, intent_id, type, payload, symbol, order_side, spec,
         route_strategy, ref_intent_id, actor_type, actor_id, reason, controls, from_status, to_status,
-        intent_created_at, traceparent, previous_hash, hash, created_at)
+        intent_created_at, traceparent, previous_hash, hash, created_at, account_orders, symbol_orders)
     SELECT account_id, last_sequence, action_id, organization_id, environment, intent_id, type, payload, symbol,
            order_side, spec, route_strategy, ref_intent_id, actor_type, actor_id, reason, controls, from_status,
-           to_status, intent_created_at, traceparent, previous_hash, last_hash, created_at
+           to_status, intent_created_at, traceparent, previous_hash, last_hash, created_at,
+           (SELECT orders FROM counted WHERE counted.account_id = admitted.account_id AND counted.symbol = ''),
+           (SELECT orders FROM counted
+            WHERE counted.account_id = admitted.account_id AND counted.symbol = admitted.symbol)
     FROM admitted JOIN head USING (account_id)
     RETURNING id, sequence, previous_hash, hash
+"""
+_OPENED = """
+    SELECT account_id, organization_id, symbol, order_side, 1 AS orders, 1 AS opened, quantity
+    FROM admitted JOIN head USING (account_id)
 """
 _CREATE = Statement(
     "intents_create",
@@ -76,10 +84,15 @@ _CREATE = Statement(
         SELECT account_id, intent_id, organization_id, environment, symbol, order_side, route_strategy, spec, quantity,
                to_status, created_at, created_at, created_at
         FROM admitted
-    ), queued AS ({_OUTBOX})
+    ), counted AS ({add_to_totals(_OPENED)}), queued AS ({_OUTBOX})
     {_ACTION}
     """,  # noqa: S608 - only our own words
 )
+_AMENDED = """
+    SELECT account_id, organization_id, symbol, order_side, CASE type WHEN 'REPLACE' THEN 1 ELSE 0 END AS orders,
+           0 AS opened, added AS quantity
+    FROM admitted JOIN head USING (account_id) JOIN changed USING (account_id, intent_id)
+"""
 # It does not wait for the intent's row: holding the idempotency key, it would block whoever has locked the row and
 # needs the same key. A writer that finds the row locked waits for it holding nothing (`locking`).
 _AMEND = Statement(
@@ -87,17 +100,18 @@ _AMEND = Statement(
     ("json",),
     f"""
     WITH given AS MATERIALIZED ({_GIVEN}), taken AS ({_TAKE_KEYS}), as_expected AS MATERIALIZED (
-        SELECT new.* FROM ({_ADMITTED}) new
+        SELECT new.*, {open_quantity("i")} AS open_before FROM ({_ADMITTED}) new
         JOIN intents.intent i ON i.account_id = new.account_id AND i.id = new.intent_id AND i.version = new.version
         FOR UPDATE OF i SKIP LOCKED
     ), changed AS (
         UPDATE intents.intent i
         SET status = to_status, version = i.version + 1, updated_at = new.created_at,
-            open_actions = open_actions + 1, next_attempt_at = least(next_attempt_at, new.created_at)
+            open_actions = open_actions + 1, next_attempt_at = least(next_attempt_at, new.created_at),
+            replace_quantity = coalesce(new.replace_quantity, i.replace_quantity)
         FROM as_expected new WHERE i.account_id = new.account_id AND i.id = new.intent_id
-        RETURNING i.account_id, i.id AS intent_id
+        RETURNING i.account_id, i.id AS intent_id, {open_quantity("i")} - new.open_before AS added
     ), admitted AS MATERIALIZED (SELECT given.* FROM given JOIN changed USING (account_id, intent_id)),
-    head AS ({extend_chain("admitted")}), queued AS ({_OUTBOX})
+    head AS ({extend_chain("admitted")}), counted AS ({add_to_totals(_AMENDED)}), queued AS ({_OUTBOX})
     {_ACTION}
     """,  # noqa: S608 - only our own words
 )
@@ -225,6 +239,7 @@ def _values(admission: model.Admission, key: model.IdempotencyKey | None, tracep
         "intent_created_at": change.intent_created_at.isoformat(),
         "created_at": record["created_at"],
         "quantity": record["state"]["leaves_quantity"],
+        "replace_quantity": str(Spec.from_json(action.spec).quantity) if change.before and action.spec else None,
         "version": change.version,
         "digest": f"\\x{chain.digest(record).hex()}",
     }

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from operator import attrgetter
 from typing import Any, NamedTuple, Self
 from uuid import UUID
@@ -13,7 +12,6 @@ from chassis.authentication import KeyRow
 from control_rules.rows import RULES_COLUMNS
 from intents import model
 from intents.store.connections import Row, Statement, Transaction
-from intents.store.statuses import TERMINAL_SQL
 
 KEPT_HOURS = 24  # how long an idempotency key is remembered
 
@@ -160,50 +158,4 @@ def to_intent(values: Sequence[Any]) -> model.Intent:
     named = dict(zip(INTENT_COLUMNS, values, strict=True))
     return model.Intent(
         **named | {"spec": model.Spec.from_json(named["spec"]), "status": model.Status(named["status"])}
-    )
-
-
-_ORDER_FACTS = Statement(
-    "intents_order_facts",
-    ("uuid", "text", "text", "uuid", "timestamptz"),
-    f"""
-    WITH recent AS (
-        SELECT symbol, created_at FROM intents.action
-        WHERE account_id = $1 AND created_at > $5 - interval '24 hours' AND type <> 'CANCEL'
-    )
-    SELECT count(*) FILTER (WHERE created_at > $5 - interval '60 seconds') AS account_orders_last_minute,
-           count(*) AS account_orders_last_day,
-           count(*) FILTER (WHERE symbol = $2 AND created_at > $5 - interval '60 seconds') AS symbol_orders_last_minute,
-           count(*) FILTER (WHERE symbol = $2) AS symbol_orders_last_day,
-           coalesce((SELECT quantity FROM intents.position WHERE account_id = $1 AND symbol = $2), 0)
-               AS position_quantity,
-           (SELECT coalesce(sum(greatest(quantity, CASE WHEN status IN ('PENDING_REPLACE', 'PENDING_CANCEL') THEN (
-                SELECT (terms.value ->> 'quantity')::numeric FROM intents.action a, json_each(a.spec) terms
-                WHERE a.account_id = i.account_id AND a.intent_id = i.id AND a.type = 'REPLACE'
-                ORDER BY a.sequence DESC LIMIT 1) END) - filled_quantity), 0) FROM intents.intent i
-            WHERE account_id = $1 AND symbol = $2 AND order_side = $3 AND id IS DISTINCT FROM $4
-              AND status NOT IN ({TERMINAL_SQL})) AS open_quantity,
-           (SELECT last_price FROM intents.position WHERE account_id = $1 AND symbol = $2) AS reference_price
-    FROM recent
-    """,  # noqa: S608 - a constant
-)
-
-
-def with_order_facts(tx: Transaction, facts: model.SubmitFacts, symbol: str, order_side: str) -> model.SubmitFacts:
-    """The facts with what limits and the state REDUCING count, as it stands now."""
-    if facts.account is None or facts.controls is None:
-        return facts
-    values = (str(facts.account.id), symbol, order_side, facts.intent and str(facts.intent.id), facts.now)
-    [row] = tx.read(_ORDER_FACTS, values)
-    return replace(
-        facts,
-        has_order_facts=True,
-        controls=replace(
-            facts.controls,
-            account_orders=control_rules.OrderCounts(row.account_orders_last_minute, row.account_orders_last_day),
-            symbol_orders=control_rules.OrderCounts(row.symbol_orders_last_minute, row.symbol_orders_last_day),
-            position_quantity=row.position_quantity,
-            open_quantity=row.open_quantity,
-            reference_price=row.reference_price,
-        ),
     )

@@ -1,6 +1,6 @@
 """Row locks of those who must read, decide and write undisturbed: intents by id, then the account, as everywhere."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from intents.store.account_head import take_sequences
@@ -10,6 +10,13 @@ _LOCK_ACCOUNT = Statement(
     "intents_lock_account",
     ("uuid", "uuid"),
     take_sequences("SELECT $1 AS account_id, $2 AS organization_id, 0 AS sequences"),
+)
+_LOCK_ACCOUNTS = Statement(
+    "intents_lock_accounts",
+    ("uuid[]", "uuid[]"),
+    take_sequences(
+        "SELECT account_id, organization_id, 0 AS sequences FROM unnest($1, $2) given (account_id, organization_id)"
+    ),
 )
 _LOCK_INTENTS = Statement(
     "intents_lock_intents",
@@ -37,6 +44,11 @@ def lock_intents(tx: OpenTransaction, account_id: UUID, intent_ids: Iterable[UUI
 def lock_account(tx: OpenTransaction, account_id: UUID, organization_id: UUID | None) -> None:
     """Block all other writers of the account until the transaction ends. The database knows whose account it is."""
     tx.write(_LOCK_ACCOUNT, (str(account_id), organization_id and str(organization_id)))
+
+
+def lock_accounts(tx: OpenTransaction, accounts: Mapping[UUID, UUID]) -> None:
+    """Block all other writers of the accounts, given with their organizations, until the transaction ends."""
+    tx.write(_LOCK_ACCOUNTS, ([str(account_id) for account_id in accounts], [str(of) for of in accounts.values()]))
 
 
 def locked_accounts(tx: Transaction, account_ids: Iterable[UUID]) -> set[UUID]:

@@ -7,6 +7,7 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
+    Date,
     DateTime,
     ForeignKey,
     Index,
@@ -65,12 +66,16 @@ action = Table(
     Column("previous_hash", LargeBinary, nullable=False),
     Column("hash", LargeBinary, nullable=False),
     Column("created_at", _MOMENT, nullable=False),
+    # How many orders the account, and the symbol on it, had accepted with this action: parts of no hash.
+    Column("account_orders", BigInteger, nullable=False, server_default="0"),
+    Column("symbol_orders", BigInteger, nullable=False, server_default="0"),
     CheckConstraint("environment IN ('paper', 'live')", name="environment"),
     CheckConstraint("type IN ('CREATE', 'REPLACE', 'CANCEL')", name="type"),
     CheckConstraint("order_side IN ('BUY', 'SELL')", name="order_side"),
     CheckConstraint("sequence > 0", name="sequence"),
     Index("action_intent_idx", "account_id", "intent_id", "sequence"),
     Index("action_created_at_idx", "account_id", "created_at"),
+    Index("action_symbol_idx", "account_id", "symbol", "created_at"),
 )
 intent = Table(
     "intent",
@@ -105,6 +110,7 @@ intent = Table(
     Column("lease_holder", Integer),
     Column("absences", Integer, nullable=False, server_default="0"),
     Column("overordered", Boolean, nullable=False, server_default="false"),
+    Column("replace_quantity", Numeric),
     CheckConstraint("quantity > 0 AND quantity <> 'NaN'", name="quantity"),
     CheckConstraint("filled_quantity >= 0 AND filled_quantity <> 'NaN'", name="filled_quantity"),
     CheckConstraint(f"status IN ({ALL_SQL})", name="status"),
@@ -143,6 +149,27 @@ balance = Table(
     Column("equity", Numeric, nullable=False),
     Column("buying_power", Numeric, nullable=False),
     Column("updated_at", _MOMENT, nullable=False),
+)
+day_equity = Table(
+    "day_equity",
+    METADATA,
+    Column("account_id", Uuid, primary_key=True),
+    Column("organization_id", Uuid, nullable=False),
+    Column("day", Date, nullable=False),
+    Column("equity", Numeric, nullable=False),
+    Column("balance_at", _MOMENT, nullable=False),
+    Column("breached", Boolean, nullable=False, server_default="false"),
+)
+order_total = Table(
+    "order_total",
+    METADATA,
+    Column("account_id", Uuid, primary_key=True),
+    Column("symbol", Text, primary_key=True),  # empty for the account
+    Column("organization_id", Uuid, nullable=False),
+    Column("orders", BigInteger, nullable=False),
+    Column("open_orders", BigInteger, nullable=False),
+    Column("open_buy_quantity", Numeric, nullable=False),
+    Column("open_sell_quantity", Numeric, nullable=False),
 )
 broker_account = Table(
     "broker_account",

@@ -2,6 +2,7 @@
 
 from intents.usecases.bulk_operations import account_of, facts_of_account, read_bulk_operation, request_bulk_operation
 from intents.usecases.bulk_runner import run_bulk_operations
+from intents.usecases.daily_loss import judge_daily_losses
 from intents.usecases.deadline import Deadline
 from intents.usecases.deps import Deps
 from intents.usecases.feed_consumer import FEEDS, drain_feed
@@ -41,6 +42,7 @@ __all__ = [
     "action_history",
     "drain_feed",
     "facts_of_account",
+    "judge_daily_losses",
     "latest_action",
     "list_actions",
     "load_facts",

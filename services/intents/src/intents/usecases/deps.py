@@ -1,11 +1,13 @@
 """What the use cases work with."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from sqlalchemy import Engine
 
 from chassis.hints import LogHeadHints
 from chassis.outbox import Outbox
+from control_rules import PRICE_MAX_AGE
 from intents.store import PreparedConnections
 
 
@@ -15,3 +17,4 @@ class Deps:
     connections: PreparedConnections
     outbox: Outbox
     hints: LogHeadHints
+    price_max_age: timedelta = PRICE_MAX_AGE

@@ -6,23 +6,20 @@ is deferred to its own thread.
 """
 
 from collections.abc import Sequence
-from uuid import UUID
 
 from sqlalchemy import exc
 
 from chassis import db
 from intents import model, store
-from intents.model import Append, OrderFactsNeeded, PendingAction, Refused, Submission
+from intents.model import Append, OrderFactsNeeded, PendingAction, Submission
 from intents.store import CommitOutcomeUnknown, FactsChanged, FactsQuery
 from intents.usecases import writing
+from intents.usecases.coalesced import submit_coalesced
 from intents.usecases.deadline import Deadline
 from intents.usecases.deps import Deps
-from intents.usecases.outcomes import Deferred, Outcome, PendingSubmit, Policy, Result, SiblingRefused
+from intents.usecases.outcomes import Outcome, PendingSubmit, Policy, Result, SiblingRefused
 
 ATTEMPTS = 5  # how often another request may be faster with the same idempotency key
-LOCK_WAIT_S = 0.1
-"""How long a coalesced write waits for a lock: whoever holds it delays all callers of the batch, also other tenants'.
-A full batch on one account keeps that account for 30 to 40 ms, and two processes may well have one each."""
 OWN_LOCK_WAIT_S = 1.0
 
 
@@ -31,7 +28,7 @@ def submit(
 ) -> list[Outcome]:
     """Decide and write; one outcome per submission, at its place. Raises only what concerns the whole batch."""
     if policy is Policy.COALESCED:
-        return _coalesced(deps, pending)
+        return submit_coalesced(deps, pending)
     submit_all = _atomic if policy is Policy.ATOMIC else _each
     return submit_all(deps, pending, deadline or Deadline.of_request())
 
@@ -127,7 +124,7 @@ def _until_written(deps: Deps, submission: Submission, facts: model.SubmitFacts 
 def _unlocked(deps: Deps, facts: model.SubmitFacts, decision: model.Decision, submission: Submission) -> Result:
     tx = deps.connections.autocommit()
     if isinstance(decision, OrderFactsNeeded):  # of a dry run, which takes no lock
-        facts = store.with_order_facts(tx, facts, *decision)
+        facts = store.with_order_facts(tx, facts, *decision, deps.price_max_age)
         decision = model.decide(facts, submission)
     if isinstance(decision, Append):
         return _append_unlocked(deps, decision.pending)
@@ -172,7 +169,11 @@ def _locked(
         with deps.connections.begin() as tx:
             _lock(tx, batch, deadline, whole_account=whole_account)
             for submission in batch:
-                results.append(writing.decide_and_write(tx, submission, count_orders=whole_account))
+                results.append(
+                    writing.decide_and_write(
+                        tx, submission, count_orders=whole_account, price_max_age=deps.price_max_age
+                    )
+                )
     except CommitOutcomeUnknown as error:
         writing.confirm(deps, results, error)
     writing.after_commit(deps, results)
@@ -192,63 +193,3 @@ def _lock(
     tx.limit_lock_wait(deadline.left_s)
     if whole_account:
         store.lock_account(tx, account_id, caller.organization_id if caller else None)
-
-
-def _coalesced(deps: Deps, pending: Sequence[PendingSubmit]) -> list[Outcome]:
-    """Write the CREATEs that nothing speaks against, in one transaction that waits for a lock LOCK_WAIT_S at most."""
-    decided = [_decide_at_once(item) for item in pending]
-    creates = [item for item in decided if isinstance(item, PendingAction)]
-    written = iter(_append_coalesced(deps, creates) if creates else ())
-    return [next(written) if isinstance(item, PendingAction) else item for item in decided]
-
-
-def _decide_at_once(item: PendingSubmit) -> PendingAction | Exception:
-    if isinstance(item.submission, Exception):
-        return item.submission
-    decision = model.decide(item.facts, item.submission) if item.facts else None
-    if isinstance(decision, Append) and decision.pending.is_create:
-        return decision.pending
-    if isinstance(decision, Refused) and not isinstance(decision.error, model.ControlRejected):
-        return decision.error
-    return Deferred()
-
-
-def _append_coalesced(deps: Deps, pending: Sequence[PendingAction]) -> list[Outcome]:
-    """Those whose account is locked for long are deferred: their callers wait for it in threads of their own."""
-    try:
-        return _append_batch(deps, pending)
-    except (model.IdempotentRequestInFlight, exc.DBAPIError) as error:
-        is_wait = isinstance(error, model.IdempotentRequestInFlight) or db.is_lock_timeout(error)
-        if len(pending) > 1:  # an error of one, say by a value nobody foresaw, is no other's
-            return _append_unlocked_accounts(deps, pending) if is_wait else [Deferred() for _ in pending]
-        return [Deferred() if is_wait else error]
-
-
-def _append_batch(deps: Deps, pending: Sequence[PendingAction]) -> list[Outcome]:
-    """One statement if no account has two; else one transaction."""
-    try:
-        if len({item.action.account_id for item in pending}) == len(pending):
-            actions = writing.append(deps.connections.autocommit(LOCK_WAIT_S), pending)
-        else:
-            with deps.connections.begin(LOCK_WAIT_S) as tx:
-                actions = writing.append(tx, pending)
-        outcomes: list[Outcome] = [Result(action) if action else Deferred() for action in actions]
-    except CommitOutcomeUnknown:
-        outcomes = writing.confirm_each(deps, [item.action for item in pending])
-    writing.after_commit(deps, outcomes)
-    return outcomes
-
-
-def _append_unlocked_accounts(deps: Deps, pending: Sequence[PendingAction]) -> list[Outcome]:
-    """Those on accounts that nobody is writing to, if they can be written now."""
-    outcomes: dict[UUID, Outcome] = {}
-    try:
-        accounts = {item.action.account_id for item in pending}
-        locked = store.locked_accounts(deps.connections.autocommit(), accounts)
-        free = [item for item in pending if item.action.account_id not in locked]
-        if free:
-            written = _append_batch(deps, free)
-            outcomes = {item.action.id: outcome for item, outcome in zip(free, written, strict=True)}
-    except (model.IdempotentRequestInFlight, exc.DBAPIError):
-        outcomes = {}
-    return [outcomes.get(item.action.id, Deferred()) for item in pending]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from uuid import UUID
 
 from chassis import crashpoints
@@ -12,13 +13,15 @@ from intents.usecases.deps import Deps
 from intents.usecases.outcomes import Outcome, Result
 
 
-def decide_and_write(tx: store.OpenTransaction, submission: Submission | Exception, *, count_orders: bool) -> Result:
+def decide_and_write(
+    tx: store.OpenTransaction, submission: Submission | Exception, *, count_orders: bool, price_max_age: timedelta
+) -> Result:
     if isinstance(submission, Exception):
         raise submission
     facts = store.load_facts(tx, FactsQuery.of(submission)).facts
     decision = model.decide(facts, submission)
     if count_orders and isinstance(decision, OrderFactsNeeded):
-        facts = store.with_order_facts(tx, facts, *decision)
+        facts = store.with_order_facts(tx, facts, *decision, price_max_age)
         decision = model.decide(facts, submission)
     if isinstance(decision, Append):
         [action] = append(tx, [decision.pending])

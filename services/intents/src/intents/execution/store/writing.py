@@ -11,10 +11,16 @@ from intents.execution.model.settlement import Settlement
 from intents.execution.store.rows import PROGRESS_COLUMNS, as_json
 from intents.store.account_head import take_sequences
 from intents.store.connections import Statement, Transaction
+from intents.store.order_totals import add_to_totals, is_open, open_quantity
 
 _EVENTS_OF_ACCOUNTS = (
     "SELECT account_id, NULL::uuid AS organization_id, count(*) AS sequences FROM event GROUP BY account_id"
 )
+# The subquery runs before the first row: heads are locked before totals, as everywhere.
+_OPEN_CHANGES = """
+    SELECT account_id, organization_id, symbol, order_side, 0 AS orders, opened, added AS quantity
+    FROM changed WHERE (opened <> 0 OR added <> 0) AND (SELECT count(*) FROM head) >= 0
+"""
 _WRITE = Statement(
     "execution_write",
     ("jsonb", "jsonb", "jsonb", "jsonb", "jsonb"),
@@ -28,7 +34,8 @@ _WRITE = Statement(
             next_attempt_at timestamptz, submit_started_at timestamptz, accepted_at timestamptz, attempts integer,
             open_actions integer, done_sequence bigint, absences integer, overordered boolean)
     ), as_expected AS MATERIALIZED (
-        SELECT g.* FROM given g JOIN intents.intent i ON i.account_id = g.account_id AND i.id = g.intent_id
+        SELECT g.*, {open_quantity("i")} AS open_before, {is_open("i")} AS was_open
+        FROM given g JOIN intents.intent i ON i.account_id = g.account_id AND i.id = g.intent_id
         WHERE i.version = g.expected_version AND (g.expected_lease IS NULL OR i.lease_token = g.expected_lease)
         FOR UPDATE OF i SKIP LOCKED
     ), changed AS (
@@ -40,9 +47,11 @@ _WRITE = Statement(
             lease_until = CASE WHEN g.lease_token IS NULL THEN NULL ELSE i.lease_until END,
             next_attempt_at = g.next_attempt_at, submit_started_at = g.submit_started_at,
             accepted_at = g.accepted_at, attempts = g.attempts, open_actions = g.open_actions,
-            done_sequence = g.done_sequence, absences = g.absences, overordered = g.overordered
+            done_sequence = g.done_sequence, absences = g.absences, overordered = g.overordered,
+            replace_quantity = CASE WHEN g.status IN ('PENDING_REPLACE', 'PENDING_CANCEL') THEN i.replace_quantity END
         FROM as_expected g WHERE i.account_id = g.account_id AND i.id = g.intent_id
-        RETURNING g.place, i.account_id, i.id, i.created_at
+        RETURNING g.place, i.account_id, i.id, i.created_at, i.organization_id, i.symbol, i.order_side,
+                  {is_open("i")} - g.was_open AS opened, {open_quantity("i")} - g.open_before AS added
     ), orders AS (
         INSERT INTO intents.broker_order AS o (account_id, client_order_id, intent_id, action_sequence,
             broker_order_id, status, executions, filled_quantity, executed_quantity, filled_value, quantity,
@@ -83,6 +92,8 @@ _WRITE = Statement(
         JOIN changed ON changed.place = given.of
     ), head AS (
         {take_sequences(_EVENTS_OF_ACCOUNTS)}
+    ), counted AS (
+        {add_to_totals(_OPEN_CHANGES)}
     ), ends AS MATERIALIZED (
         SELECT jsonb_object_agg(account_id, last_sequence) AS sequences FROM head
     ), logged AS (
