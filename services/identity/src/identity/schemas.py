@@ -5,7 +5,7 @@ from typing import Any
 
 from marshmallow import Schema, fields, post_load, validates_schema
 
-from chassis.fields import Choice, Flag, Identifier, Instant, Text, refuse
+from chassis.fields import Choice, Flag, Identifier, Instant, Text, Whole, refuse
 from chassis.principals import ANY_ROLE, Kind
 from chassis.tokens import is_name
 from identity import model
@@ -239,5 +239,5 @@ class TokenRefusal(Schema):
 class TokenAnswer(Schema):
     access_token = Text(longest=8192, required=True)
     token_type = Choice(("Bearer",), required=True)
-    expires_in = fields.Integer(required=True)
+    expires_in = Whole(least=1, most=2**31 - 1, required=True)
     scope = Text(longest=1000, required=True)

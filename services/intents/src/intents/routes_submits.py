@@ -14,7 +14,7 @@ from chassis.authentication import KeyRow
 from chassis.openapi import describe
 from chassis.principals import Principal, api_key
 from chassis.problems import Answer, Problem, RouteMatch
-from intents import model, routes, schemas, schemas_submits, usecases
+from intents import model, routes, schemas, schemas_commands, schemas_submits, usecases
 from intents.model import IdempotencyKey, Submission
 from intents.routes import STATUSES, deps, json_response
 from intents.store import FactsQuery
@@ -51,6 +51,7 @@ def _facts_and_keys(key: str, account_id: UUID | BadId) -> Sequence[KeyRow]:
     query={"dry_run": {"type": "boolean", "default": False}},
     headers=_ONCE,
     note=_LIVE,
+    schemas=schemas_commands.SCHEMAS,
 )
 def submit_intent(account_id: UUID) -> ResponseReturnValue:
     model.tradable(g.facts.account, g.principal, g.attempt.command)
@@ -118,6 +119,7 @@ def _dry_run() -> bool:
     query={"dry_run": {"type": "boolean", "default": False}},
     headers=_ONCE,
     note=_LIVE,
+    schemas=schemas_commands.SCHEMAS,
     heavy=True,
 )
 def submit_batch(account_id: UUID) -> ResponseReturnValue:

@@ -6,29 +6,29 @@ from chassis.fields import Choice, Flag, Identifier, Instant, Text, Whole
 from intents import model
 
 
-class _CommandRecord(Schema):
+class ActionCommand(Schema):
     type = Choice(tuple(map(str, model.CommandType)), required=True)
     payload = fields.Dict(required=True)
 
 
-class _Actor(Schema):
+class Actor(Schema):
     type = Choice(("api_key", "user", "service_account", "system"), required=True)
     id = Text(longest=255, required=True)
 
 
-class _Check(Schema):
+class ControlCheck(Schema):
     control = Text(longest=64, required=True)
     version = Whole(least=0, most=2**63 - 1, required=True)
     outcome = Text(longest=32, required=True)
 
 
-class _Controls(Schema):
+class ActionControls(Schema):
     decision = Choice(("ALLOWED",), required=True)
-    checks = fields.List(fields.Nested(_Check), required=True)
+    checks = fields.List(fields.Nested(ControlCheck), required=True)
     facts = fields.Dict()
 
 
-class _State(Schema):
+class IntentState(Schema):
     status = Choice(tuple(model.Status), required=True)
     filled_quantity = Text(longest=64, required=True)
     leaves_quantity = Text(longest=64, required=True)
@@ -48,17 +48,17 @@ class Action(Schema):
     account_id = Identifier(required=True)
     organization_id = Identifier(required=True)
     environment = Choice(("paper", "live"), required=True)
-    command = fields.Nested(_CommandRecord, required=True)
+    command = fields.Nested(ActionCommand, required=True)
     symbol = Text(longest=32, required=True)
     order_side = Choice(model.ORDER_SIDES, required=True)
     spec = fields.Dict(required=True, allow_none=True)
     route_strategy = Choice(model.ROUTE_STRATEGIES, required=True)
     ref_intent_id = Identifier(required=True, allow_none=True)
-    actor = fields.Nested(_Actor, required=True)
+    actor = fields.Nested(Actor, required=True)
     reason = Text(longest=64, required=True, allow_none=True)
-    controls = fields.Nested(_Controls, required=True)
+    controls = fields.Nested(ActionControls, required=True)
     created_at = Instant(required=True)
-    state = fields.Nested(_State, required=True)
+    state = fields.Nested(IntentState, required=True)
     previous_hash = Text(shortest=0, longest=64, required=True)
     hash = Text(shortest=0, longest=64, required=True)
 
@@ -68,17 +68,17 @@ class ActionPage(Schema):
     next_cursor = Text(longest=1024, required=True, allow_none=True)
 
 
-class _BatchResult(Schema):
+class BatchResult(Schema):
     status = Whole(least=200, most=599, required=True)
     action = fields.Nested(Action)
     problem = fields.Dict()
 
 
 class BatchResults(Schema):
-    results = fields.List(fields.Nested(_BatchResult), required=True)
+    results = fields.List(fields.Nested(BatchResult), required=True)
 
 
-class _Broken(Schema):
+class BrokenLink(Schema):
     sequence = Whole(least=0, most=2**63 - 1, required=True)
     action_id = Text(longest=64, required=True, allow_none=True)
     reason = Text(longest=64, required=True)
@@ -91,16 +91,16 @@ class Verification(Schema):
     last_sequence = Whole(least=0, most=2**63 - 1, required=True)
     signed_sequence = Whole(least=1, most=2**63 - 1, required=True, allow_none=True)
     log_epoch = Identifier(required=True)
-    first_broken = fields.Nested(_Broken, required=True, allow_none=True)
+    first_broken = fields.Nested(BrokenLink, required=True, allow_none=True)
     next_cursor = Text(longest=1024, required=True, allow_none=True)
 
 
-class _SymbolCount(Schema):
+class SymbolCount(Schema):
     symbol = Text(longest=32, required=True)
     total_actions = Whole(least=0, most=2**63 - 1, required=True)
 
 
-class _Latencies(Schema):
+class Latencies(Schema):
     submit_p50 = fields.Float(required=True, allow_none=True)
     submit_p95 = fields.Float(required=True, allow_none=True)
     fill_p50 = fields.Float(required=True, allow_none=True)
@@ -116,7 +116,7 @@ class Statistics(Schema):
     total_intents = Whole(least=0, most=2**63 - 1, required=True)
     by_type = fields.Dict(required=True)
     by_status = fields.Dict(required=True)
-    by_symbol = fields.List(fields.Nested(_SymbolCount), required=True)
+    by_symbol = fields.List(fields.Nested(SymbolCount), required=True)
     fill_rate = fields.Float(required=True, allow_none=True)
     refusals = fields.Dict(required=True)
-    latency_ms = fields.Nested(_Latencies, required=True)
+    latency_ms = fields.Nested(Latencies, required=True)

@@ -14,7 +14,7 @@ class Amount(fields.String):
         return None if value is None else format(value, "f")
 
 
-class _Position(Schema):
+class Position(Schema):
     symbol = fields.String()
     quantity = Amount(metadata={"description": "Negative when short."})
     average_entry_price = Amount(allow_none=True)
@@ -27,7 +27,7 @@ class _Position(Schema):
 
 class Positions(Schema):
     account_id = Identifier()
-    data = fields.List(fields.Nested(_Position))
+    data = fields.List(fields.Nested(Position))
 
 
 class Balances(Schema):

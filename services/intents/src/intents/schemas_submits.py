@@ -14,6 +14,7 @@ import control_rules
 from chassis.fields import Choice, DecimalText, Flag, Identifier, Text, refuse
 from chassis.problems import Problem
 from intents import model
+from intents.schemas_commands import COMMAND
 
 BATCH_LIMIT = 100
 _IDEMPOTENCY_KEY = re.compile(r"[\x20-\x7e]{1,255}", re.ASCII)
@@ -108,59 +109,14 @@ class CommandField(fields.Field[model.Command]):
         return made
 
 
-def _object(required: Mapping[str, Any], optional: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    properties = {**required, **(optional or {})}
-    return {"type": "object", "required": list(required), "properties": properties, "additionalProperties": False}
-
-
-def _command_document() -> dict[str, Any]:
-    """The three commands for the OpenAPI document; marshmallow has no word for "one of"."""
-    decimal = {"type": "string", "pattern": f"^{DecimalText.PATTERN.pattern}$", "examples": ["10", "12.5"]}
-    kinds = [
-        _object(
-            {
-                kind: _object(
-                    dict.fromkeys(("quantity", *model.KINDS[kind].prices), decimal),
-                    {
-                        "time_in_force": {
-                            "type": "string",
-                            "enum": list(model.KINDS[kind].times_in_force),
-                            "default": "DAY",
-                        }
-                    },
-                )
-            }
-        )
-        for kind in model.KINDS
-    ]
-    spec = {"oneOf": kinds}
-    reference = {"type": "string", "format": "uuid"}
-    symbol = {"type": "string", "pattern": r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,31}$", "examples": ["AAPL"]}
-    create = _object(
-        {"symbol": symbol, "order_side": {"type": "string", "enum": list(model.ORDER_SIDES)}, "spec": spec},
-        {"route_strategy": {"type": "string", "enum": list(model.ROUTE_STRATEGIES), "default": "AUTO"}},
-    )
-    payloads = {
-        "CREATE": create,
-        "REPLACE": _object({"ref_intent_id": reference, "spec": spec}),
-        "CANCEL": _object({"ref_intent_id": reference}),
-    }
-    return {
-        "oneOf": [
-            _object({"type": {"type": "string", "enum": [name]}, "payload": payload})
-            for name, payload in payloads.items()
-        ]
-    }
-
-
 class SubmitIntent(Schema):
-    command = CommandField(required=True, metadata=_command_document())
+    command = CommandField(required=True, metadata=COMMAND)
 
 
 class SubmitBatch(Schema):
     commands = fields.Raw(
         required=True,
-        metadata={"type": "array", "minItems": 1, "maxItems": BATCH_LIMIT, "items": _command_document()},
+        metadata={"type": "array", "minItems": 1, "maxItems": BATCH_LIMIT, "items": COMMAND},
     )
     atomic = Flag(load_default=False)
 

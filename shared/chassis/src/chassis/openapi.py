@@ -17,7 +17,7 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from marshmallow import Schema
 from werkzeug.routing import Rule
 
-from chassis import fields
+from chassis.openapi_types import add_formats, teach_fields
 from chassis.principals import Alternative, Kind, who_may
 
 _TEMPLATES = Environment(loader=PackageLoader("chassis"), autoescape=select_autoescape(default=True))
@@ -59,6 +59,8 @@ class Description:
     """What else there is to know, beside who may call."""
     heavy: bool = False
     """Whether a request is so much work that a tenant gets only one such at a time."""
+    schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What the body refers to by name, beside marshmallow's schemas."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ def describe(
     form: bool = False,
     note: str = "",
     heavy: bool = False,
+    schemas: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Callable[[View], View]:
     """Say what a route takes and answers; routes without it are not in the document.
 
@@ -97,7 +100,7 @@ def describe(
 
     def decorate(view: View) -> View:
         view.description = Description(  # type: ignore[attr-defined]
-            summary, body, answers, errors, query or {}, headers or {}, form, note, heavy
+            summary, body, answers, errors, query or {}, headers or {}, form, note, heavy, schemas or {}
         )
         return view
 
@@ -128,28 +131,36 @@ class _Names:
 
     def __call__(self, schema: Any) -> str:
         cls = schema if isinstance(schema, type) else type(schema)
-        if self._taken.setdefault(cls.__name__, cls) is cls:
-            return cls.__name__
-        return cls.__module__.split(".")[0].capitalize() + cls.__name__
+        name = cls.__name__.lstrip("_")  # what is private in Python is public here
+        if self._taken.setdefault(name, cls) is cls:
+            return name
+        return cls.__module__.split(".")[0].capitalize() + name
 
 
 def document(apps: Sequence[Flask], routes: Sequence[Route] = ()) -> dict[str, Any]:
     """One document for all the apps, and for what is served otherwise."""
     plugin = MarshmallowPlugin(schema_name_resolver=_Names())
     spec = APISpec(title=_TITLE, version=_VERSION, openapi_version="3.1.0", plugins=[plugin])
-    _teach_fields(plugin)
-    _add_security(spec)
+    teach_fields(plugin)
+    _add_security(spec, apps, routes)
     spec.components.schema("Problem", _PROBLEM)
     for app in apps:
         for rule in sorted(app.url_map.iter_rules(), key=lambda rule: rule.rule):
             view = app.view_functions[rule.endpoint]
             if hasattr(view, "description"):
+                _add_schemas(spec, view.description.schemas)
                 spec.path(path=_template(rule), operations=_operations(rule, view, app.name))
     for route in routes:
-        for name, schema in route.schemas.items():
-            spec.components.schema(name, dict(schema))
+        _add_schemas(spec, route.schemas)
         spec.path(path=route.path, operations={"get": _other_operation(route)})
-    return spec.to_dict()
+    made = spec.to_dict()
+    add_formats(made)
+    return made
+
+
+def _add_schemas(spec: APISpec, schemas: Mapping[str, Mapping[str, Any]]) -> None:
+    for name in schemas.keys() - spec.components.schemas.keys():
+        spec.components.schema(name, dict(schemas[name]))
 
 
 def page(apps: Sequence[Flask], routes: Sequence[Route] = ()) -> str:
@@ -196,8 +207,13 @@ def _operation(name: str, tag: str, described: Description, alternatives: tuple[
         "operationId": name,
         "tags": [tag],
         "description": " ".join(filter(None, (_who(alternatives), described.note))),
-        "security": [{_SCHEMES[kind]: []} for kind in dict.fromkeys(alternative.kind for alternative in alternatives)],
+        "security": [{_SCHEMES[alternative.kind]: _grants(alternative)} for alternative in alternatives],
     }
+
+
+def _grants(alternative: Alternative) -> list[str]:
+    """The scope of a service account or the permission of an API key; of users the roles are alternatives."""
+    return [alternative.grant] if alternative.grant else []
 
 
 def _who(alternatives: tuple[Alternative, ...]) -> str:
@@ -237,11 +253,24 @@ def _error_content(view: Any) -> dict[str, Any]:
     return {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 
-def _add_security(spec: APISpec) -> None:
+def _add_security(spec: APISpec, apps: Sequence[Flask], routes: Sequence[Route]) -> None:
     spec.components.security_scheme("apiKey", {"type": "apiKey", "in": "header", "name": "x-api-key"})
     spec.components.security_scheme("bearer", {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"})
-    flow = {"clientCredentials": {"tokenUrl": "/oauth/token", "scopes": {}}}
+    flow = {"clientCredentials": {"tokenUrl": "/oauth/token", "scopes": _scopes(apps, routes)}}
     spec.components.security_scheme("clientCredentials", {"type": "oauth2", "flows": flow})
+
+
+def _scopes(apps: Sequence[Flask], routes: Sequence[Route]) -> dict[str, str]:
+    """What each scope is for, by the endpoints that want it."""
+    views = [view for app in apps for view in app.view_functions.values() if hasattr(view, "description")]
+    described = [(getattr(view, "alternatives", ()), view.description) for view in views]
+    described += [(route.alternatives, route.description) for route in routes]
+    found: dict[str, list[str]] = {}
+    for alternatives, description in described:
+        for alternative in alternatives:
+            if alternative.kind is Kind.SERVICE_ACCOUNT and alternative.grant:
+                found.setdefault(alternative.grant, []).append(description.summary)
+    return {scope: "; ".join(sorted(found[scope])) for scope in sorted(found)}
 
 
 _PROBLEM = {
@@ -265,33 +294,3 @@ _PROBLEM = {
         "reasons": {"type": "array", "items": {"type": "object"}},
     },
 }
-
-
-def _teach_fields(plugin: MarshmallowPlugin) -> None:
-    converter = plugin.converter
-    if converter is None:
-        raise RuntimeError("the plugin is not attached to a document yet")
-    plugin.map_to_openapi_type(fields.Text, "string", None)
-    plugin.map_to_openapi_type(fields.Choice, "string", None)
-    plugin.map_to_openapi_type(fields.Flag, "boolean", None)
-    plugin.map_to_openapi_type(fields.Whole, "integer", None)
-    plugin.map_to_openapi_type(fields.DecimalText, "string", "decimal")
-    plugin.map_to_openapi_type(fields.Identifier, "string", "uuid")
-    plugin.map_to_openapi_type(fields.TimeOfDay, "string", "time")
-    plugin.map_to_openapi_type(fields.Instant, "string", "date-time")
-    converter.add_attribute_function(_constraints)
-
-
-def _constraints(_converter: Any, field: Any, **_: Any) -> dict[str, Any]:
-    if isinstance(field, fields.Text):
-        bounds: dict[str, Any] = {"minLength": field.shortest, "maxLength": field.longest}
-        return bounds | ({"pattern": f"^(?:{field.pattern.pattern})$"} if field.pattern else {})
-    if isinstance(field, fields.Choice):
-        return {"enum": [*field.words, None] if field.allow_none else list(field.words)}
-    if isinstance(field, fields.Whole):
-        return {"minimum": field.least, "maximum": field.most}
-    if isinstance(field, fields.DecimalText):
-        return {"pattern": f"^{fields.DecimalText.PATTERN.pattern}$"}
-    if isinstance(field, fields.TimeOfDay):
-        return {"pattern": f"^{fields.TimeOfDay.PATTERN.pattern}$"}
-    return {}

@@ -1,0 +1,48 @@
+"""The three commands as the OpenAPI document has them; marshmallow has no word for "one of"."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from chassis.fields import DecimalText
+from intents import model
+
+_DECIMAL = {"type": "string", "pattern": f"^{DecimalText.PATTERN.pattern}$", "examples": ["10", "12.5"]}
+_SYMBOL = {"type": "string", "pattern": r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,31}$", "examples": ["AAPL"]}
+_REFERENCE = {"type": "string", "format": "uuid"}
+
+
+def _object(required: Mapping[str, Any], optional: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    properties = {**required, **(optional or {})}
+    return {"type": "object", "required": list(required), "properties": properties, "additionalProperties": False}
+
+
+def _words(words: tuple[str, ...], **more: Any) -> dict[str, Any]:
+    return {"type": "string", "enum": list(words), **more}
+
+
+def _named(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _terms(kind: str) -> dict[str, Any]:
+    decimals = dict.fromkeys(("quantity", *model.KINDS[kind].prices), _DECIMAL)
+    return _object(decimals, {"time_in_force": _words(model.KINDS[kind].times_in_force, default="DAY")})
+
+
+def _command(name: str, payload: dict[str, Any]) -> dict[str, Any]:
+    return _object({"type": _words((name,)), "payload": payload})
+
+
+_SPEC = {"oneOf": [_named(f"{kind}Spec") for kind in model.KINDS]}
+_CREATE = _object(
+    {"symbol": _SYMBOL, "order_side": _words(model.ORDER_SIDES), "spec": _SPEC},
+    {"route_strategy": _words(model.ROUTE_STRATEGIES, default="AUTO")},
+)
+COMMAND = {"oneOf": [_named("CreateCommand"), _named("ReplaceCommand"), _named("CancelCommand")]}
+SCHEMAS: Mapping[str, dict[str, Any]] = {
+    "CreateCommand": _command("CREATE", _CREATE),
+    "ReplaceCommand": _command("REPLACE", _object({"ref_intent_id": _REFERENCE, "spec": _SPEC})),
+    "CancelCommand": _command("CANCEL", _object({"ref_intent_id": _REFERENCE})),
+    **{f"{kind}Spec": _object({kind: _terms(kind)}) for kind in model.KINDS},
+}
+"""What `COMMAND` refers to."""

@@ -1,0 +1,56 @@
+"""The types of the OpenAPI document: what our fields are in it, and the format of every whole number."""
+
+from typing import Any
+
+from apispec.ext.marshmallow import MarshmallowPlugin
+
+from chassis import fields
+
+_LARGEST_INT32 = 2**31 - 1
+
+
+def add_formats(node: Any) -> None:
+    """Give every integer of a document its format, so that no generated client cuts one off."""
+    if isinstance(node, list):
+        for item in node:
+            add_formats(item)
+    elif isinstance(node, dict):
+        if _is_integer(node.get("type")):
+            node.setdefault("format", "int32" if node.get("maximum", 2**63) <= _LARGEST_INT32 else "int64")
+        for value in node.values():
+            add_formats(value)
+
+
+def _is_integer(kind: Any) -> bool:
+    return kind == "integer" or (isinstance(kind, list) and "integer" in kind)
+
+
+def teach_fields(plugin: MarshmallowPlugin) -> None:
+    """Say what our own fields are in a document."""
+    converter = plugin.converter
+    if converter is None:
+        raise RuntimeError("the plugin is not attached to a document yet")
+    plugin.map_to_openapi_type(fields.Text, "string", None)
+    plugin.map_to_openapi_type(fields.Choice, "string", None)
+    plugin.map_to_openapi_type(fields.Flag, "boolean", None)
+    plugin.map_to_openapi_type(fields.Whole, "integer", None)
+    plugin.map_to_openapi_type(fields.DecimalText, "string", "decimal")
+    plugin.map_to_openapi_type(fields.Identifier, "string", "uuid")
+    plugin.map_to_openapi_type(fields.TimeOfDay, "string", "time")
+    plugin.map_to_openapi_type(fields.Instant, "string", "date-time")
+    converter.add_attribute_function(_constraints)
+
+
+def _constraints(_converter: Any, field: Any, **_: Any) -> dict[str, Any]:
+    if isinstance(field, fields.Text):
+        bounds: dict[str, Any] = {"minLength": field.shortest, "maxLength": field.longest}
+        return bounds | ({"pattern": f"^(?:{field.pattern.pattern})$"} if field.pattern else {})
+    if isinstance(field, fields.Choice):
+        return {"enum": [*field.words, None] if field.allow_none else list(field.words)}
+    if isinstance(field, fields.Whole):
+        return {"minimum": field.least, "maximum": field.most}
+    if isinstance(field, fields.DecimalText):
+        return {"pattern": f"^{fields.DecimalText.PATTERN.pattern}$"}
+    if isinstance(field, fields.TimeOfDay):
+        return {"pattern": f"^{fields.TimeOfDay.PATTERN.pattern}$"}
+    return {}
