@@ -114,9 +114,9 @@ sbom: .venv/.installed-security ## The software bill of materials, CycloneDX, as
 
 checks: lint types imports security
 
-# Four at once, also on two cores: many tests wait, for a claim to run out or a process to come back. Each has its own servers.
+# Six at once, also on two cores: many tests wait, for a claim to run out or a process to come back. Each has its own servers.
 pytest:
-	@$(BIN)/pytest -n 4 --no-loadscope-reorder $(TESTED) $(ARGS)
+	@$(BIN)/pytest -n 6 --no-loadscope-reorder $(TESTED) $(ARGS)
 
 # The checks run beside the tests and say what they found when they have ended.
 test: install-dev .venv/.installed-security ## Everything that must pass: lint, types, imports, security, all tests on real servers

@@ -47,6 +47,8 @@ FAST_SETTINGS = {
     "full_page_writes": "off",
     "wal_level": "minimal",
     "max_wal_senders": "0",
+    "min_wal_size": "32MB",
+    "max_wal_size": "128MB",  # a cluster for tests may be in memory
     "scram_iterations": "1",  # else half of what a connection costs
 }
 INITDB = [
