@@ -1,6 +1,7 @@
 """Reading the log at depth: `python -m bench.submit_reads [millions]`, five by default.
 
-Pages: the page after the millionth action against the first page. Statistics: the whole log of an account from the
+Pages: the page after the millionth action against the first page. Orders: a page of open ones beside all the others
+that have ended, against the same beside five thousand. Statistics: the whole log of an account from the
 buckets against counting it naively. Both through the store, so that neither HTTP nor JSON blurs the picture.
 """
 
@@ -8,27 +9,30 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from sqlalchemy import Connection, create_engine, text
 
 from bench.harness import Ratio, report
 from bench.submit_stage import Stage, stage
 from chassis import db
-from intents import store
+from intents import model, store
 
 DEPTH = 1_000_000
+FEW = 5_000
+OPEN_ORDERS = 200
+OPEN = model.OrderFilter(model.STATUS_FILTERS["open"], descending=True)
 FILL = """
 INSERT INTO intents.intent (account_id, id, organization_id, environment, symbol, order_side, route_strategy, spec,
     quantity, status, created_at, updated_at, next_attempt_at, open_actions)
 SELECT '{account}', md5(n::text)::uuid, '{organization}', 'live', 'S' || mod(n, 40), 'BUY', 'AUTO',
-    '{{"Market": {{"quantity": "1"}}}}', 1, 'FILLED', now() - n * interval '6 seconds', now(), now(), 0
+    '{{"Market": {{"quantity": "1"}}}}', 1, '{status}', now() - n * interval '6 seconds', now(), now(), 0
 FROM generate_series({start}, {end}) n;
 INSERT INTO intents.action (account_id, sequence, id, organization_id, environment, intent_id, type, payload, symbol,
     order_side, spec, route_strategy, actor_type, actor_id, controls, to_status, intent_created_at, previous_hash, hash,
     created_at)
 SELECT '{account}', n, gen_random_uuid(), '{organization}', 'live', md5(n::text)::uuid, 'CREATE', '{{}}',
-    'S' || mod(n, 40), 'BUY', '{{}}', 'AUTO', 'api_key', 'x', '{{}}', 'FILLED', now() - n * interval '6 seconds', '',
+    'S' || mod(n, 40), 'BUY', '{{}}', 'AUTO', 'api_key', 'x', '{{}}', '{status}', now() - n * interval '6 seconds', '',
     '', now() - n * interval '6 seconds'
 FROM generate_series({start}, {end}) n;
 """
@@ -48,16 +52,30 @@ def median_ms(work: Callable[[], object], count: int) -> float:
     return statistics.median(found)
 
 
+def open_page(connection: Connection, account: UUID) -> list[model.Order]:
+    keys = store.order_keys(connection, account, OPEN, None, 101)
+    return store.orders(connection, account, OPEN, keys, 100)
+
+
 def measure(on: Stage, connection: Connection, total: int) -> list[Ratio]:
     account, organization = on.accounts[0], uuid4()
-    for start in range(1, total + 1, 500_000):
-        end = min(total, start + 499_999)
-        connection.exec_driver_sql(FILL.format(account=account, organization=organization, start=start, end=end))
+
+    def fill(start: int, end: int, status: str = "FILLED") -> None:
+        whose = {"account": account, "organization": organization}
+        connection.exec_driver_sql(FILL.format(**whose, start=start, end=end, status=status))
         print(f"  {end:,} actions")
+
+    fill(total + 1, total + OPEN_ORDERS, "ACCEPTED")
+    fill(1, FEW)
+    connection.exec_driver_sql("ANALYZE intents.action, intents.intent")
+    few = median_ms(lambda: open_page(connection, account), 51)
+    for start in range(FEW + 1, total + 1, 500_000):
+        fill(start, min(total, start + 499_999))
     connection.exec_driver_sql(
-        f"INSERT INTO intents.account_head VALUES ('{account}', '{organization}', {total}, '', '')"
+        f"INSERT INTO intents.account_head VALUES ('{account}', '{organization}', {total + OPEN_ORDERS}, '', '')"
     )
     connection.exec_driver_sql("ANALYZE intents.action, intents.intent")
+    many = median_ms(lambda: open_page(connection, account), 51)
     while store.roll_up(connection, account):
         pass
     connection.exec_driver_sql("ANALYZE intents.statistic")
@@ -68,6 +86,7 @@ def measure(on: Stage, connection: Connection, total: int) -> list[Ratio]:
     rolled = median_ms(lambda: store.counts(connection, account, "day", None), 11)
     return [
         Ratio(f"page of 100 at depth {depth:,} / at depth 0", "ms", first, deep, 0.0, 1.5, at_most=True),
+        Ratio(f"page of 100 open orders beside {total:,} / beside {FEW:,}", "ms", few, many, 0.0, 1.5, at_most=True),
         Ratio(f"statistics of {total:,} actions / naive count", "ms", naive, rolled, 0.0, 0.02, at_most=True),
     ]
 

@@ -160,7 +160,7 @@ class BrokerTrade(_message.Message):
     def __init__(self, intent_id: _Optional[str] = ..., broker_order_id: _Optional[str] = ..., execution_id: _Optional[str] = ..., symbol: _Optional[str] = ..., order_side: _Optional[str] = ..., quantity: _Optional[str] = ..., price: _Optional[str] = ...) -> None: ...
 
 class IntentAction(_message.Message):
-    __slots__ = ("id", "intent_id", "organization_id", "environment", "command", "symbol", "order_side", "spec", "route_strategy", "ref_intent_id", "actor", "reason", "controls", "status", "previous_hash", "hash")
+    __slots__ = ("id", "intent_id", "organization_id", "environment", "command", "symbol", "order_side", "spec", "route_strategy", "ref_intent_id", "actor", "reason", "controls", "status", "previous_hash", "hash", "client_id", "tags")
     ID_FIELD_NUMBER: _ClassVar[int]
     INTENT_ID_FIELD_NUMBER: _ClassVar[int]
     ORGANIZATION_ID_FIELD_NUMBER: _ClassVar[int]
@@ -177,6 +177,8 @@ class IntentAction(_message.Message):
     STATUS_FIELD_NUMBER: _ClassVar[int]
     PREVIOUS_HASH_FIELD_NUMBER: _ClassVar[int]
     HASH_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_ID_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
     id: str
     intent_id: str
     organization_id: str
@@ -193,7 +195,9 @@ class IntentAction(_message.Message):
     status: str
     previous_hash: str
     hash: str
-    def __init__(self, id: _Optional[str] = ..., intent_id: _Optional[str] = ..., organization_id: _Optional[str] = ..., environment: _Optional[str] = ..., command: _Optional[_Union[IntentCommand, _Mapping]] = ..., symbol: _Optional[str] = ..., order_side: _Optional[str] = ..., spec: _Optional[_Union[OrderSpec, _Mapping]] = ..., route_strategy: _Optional[str] = ..., ref_intent_id: _Optional[str] = ..., actor: _Optional[_Union[Actor, _Mapping]] = ..., reason: _Optional[str] = ..., controls: _Optional[_Union[ControlsDecision, _Mapping]] = ..., status: _Optional[str] = ..., previous_hash: _Optional[str] = ..., hash: _Optional[str] = ...) -> None: ...
+    client_id: str
+    tags: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[str] = ..., intent_id: _Optional[str] = ..., organization_id: _Optional[str] = ..., environment: _Optional[str] = ..., command: _Optional[_Union[IntentCommand, _Mapping]] = ..., symbol: _Optional[str] = ..., order_side: _Optional[str] = ..., spec: _Optional[_Union[OrderSpec, _Mapping]] = ..., route_strategy: _Optional[str] = ..., ref_intent_id: _Optional[str] = ..., actor: _Optional[_Union[Actor, _Mapping]] = ..., reason: _Optional[str] = ..., controls: _Optional[_Union[ControlsDecision, _Mapping]] = ..., status: _Optional[str] = ..., previous_hash: _Optional[str] = ..., hash: _Optional[str] = ..., client_id: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class IntentCommand(_message.Message):
     __slots__ = ("type",)

@@ -33,7 +33,7 @@ def test_an_account_without_intents_has_empty_statistics_of_the_full_shape(desk:
     assert answer["by_type"] == {"CREATE": 0, "REPLACE": 0, "CANCEL": 0}
     assert answer["by_status"] == {status.value: 0 for status in model.Status}
     assert answer["latency_ms"] == dict.fromkeys(("submit_p50", "submit_p95", "fill_p50", "fill_p95"))
-    assert answer["by_symbol"] == [] and answer["refusals"] == {}
+    assert answer["by_symbol"] == answer["by_tag"] == [] and answer["refusals"] == {}
     assert answer["from"].endswith("Z") and answer["to"].endswith("Z")
 
 

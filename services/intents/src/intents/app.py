@@ -11,7 +11,16 @@ from chassis.config import stop_on_bad_configuration
 from chassis.cursors import Cursors
 from chassis.hints import LogHeadHints
 from chassis.outbox import Outbox
-from intents import routes, routes_bulk, routes_holdings, routes_statements, routes_submits, store, usecases
+from intents import (
+    routes,
+    routes_bulk,
+    routes_holdings,
+    routes_orders,
+    routes_statements,
+    routes_submits,
+    store,
+    usecases,
+)
 from intents.config import Config
 from intents.model.events import EVENT_TYPES
 from intents.submit_fast_path import SubmitFastPath
@@ -26,7 +35,7 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
         "intents",
         config,
         deps.engine,
-        [routes_submits.bp, routes_holdings.bp, routes_statements.bp, routes_bulk.bp],
+        [routes_submits.bp, routes_holdings.bp, routes_statements.bp, routes_bulk.bp, routes_orders.bp],
         statuses=routes.STATUSES,
         extensions={"deps": deps, "cursors": Cursors(config.cursor_key)},
     )

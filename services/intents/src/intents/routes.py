@@ -28,6 +28,7 @@ STATUSES: dict[type[Exception], int] = {
     model.IntentBusy: 409,
     model.StatementNotSigned: 409,
     model.LimitReached: 409,
+    model.ClientIdTaken: 409,
     model.IdempotentRequestInFlight: 409,
     model.IdempotencyKeyReused: 422,
     model.InvalidReplacement: 422,

@@ -36,6 +36,7 @@ def _facts_and_keys(key: str, account_id: UUID | BadId) -> Sequence[KeyRow]:
         command and command.ref_intent_id,
         request.headers.get("Idempotency-Key"),
         key,
+        command and command.client_id,
     )
     g.facts, keys = usecases.load_facts(deps(), query)
     return keys

@@ -100,6 +100,11 @@ class SymbolCount(Schema):
     total_actions = Whole(least=0, most=2**63 - 1, required=True)
 
 
+class TagCount(Schema):
+    tag = Text(longest=model.TAG_LONGEST, required=True)
+    total_intents = Whole(least=0, most=2**63 - 1, required=True)
+
+
 class Latencies(Schema):
     submit_p50 = fields.Float(required=True, allow_none=True)
     submit_p95 = fields.Float(required=True, allow_none=True)
@@ -120,3 +125,4 @@ class Statistics(Schema):
     fill_rate = fields.Float(required=True, allow_none=True)
     refusals = fields.Dict(required=True)
     latency_ms = fields.Nested(Latencies, required=True)
+    by_tag = fields.List(fields.Nested(TagCount), required=True)

@@ -9,6 +9,9 @@ from intents import model
 _DECIMAL = {"type": "string", "pattern": f"^{DecimalText.PATTERN.pattern}$", "examples": ["10", "12.5"]}
 _SYMBOL = {"type": "string", "pattern": r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,31}$", "examples": ["AAPL"]}
 _REFERENCE = {"type": "string", "format": "uuid"}
+_CLIENT_ID = {"type": "string", "pattern": f"^[ -~]{{1,{model.CLIENT_ID_LONGEST}}}$"}
+_TAG = {"type": "string", "pattern": f"^[ -~]{{1,{model.TAG_LONGEST}}}$"}
+_TAGS = {"type": "array", "maxItems": model.MOST_TAGS, "uniqueItems": True, "items": _TAG}
 
 
 def _object(required: Mapping[str, Any], optional: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -36,7 +39,7 @@ def _command(name: str, payload: dict[str, Any]) -> dict[str, Any]:
 _SPEC = {"oneOf": [_named(f"{kind}Spec") for kind in model.KINDS]}
 _CREATE = _object(
     {"symbol": _SYMBOL, "order_side": _words(model.ORDER_SIDES), "spec": _SPEC},
-    {"route_strategy": _words(model.ROUTE_STRATEGIES, default="AUTO")},
+    {"route_strategy": _words(model.ROUTE_STRATEGIES, default="AUTO"), "client_id": _CLIENT_ID, "tags": _TAGS},
 )
 COMMAND = {"oneOf": [_named("CreateCommand"), _named("ReplaceCommand"), _named("CancelCommand")]}
 SCHEMAS: Mapping[str, dict[str, Any]] = {

@@ -17,6 +17,7 @@ from intents import model
 from intents.schemas_commands import COMMAND
 
 BATCH_LIMIT = 100
+_PRINTABLE = r"[ -~]+"
 _IDEMPOTENCY_KEY = re.compile(r"[\x20-\x7e]{1,255}", re.ASCII)
 
 
@@ -28,6 +29,31 @@ class Symbol(Text):
         if symbol is None:
             raise refuse("pattern", f"must match {control_rules.SYMBOL_PATTERN}")
         return symbol
+
+
+CLIENT_ID = Text(longest=model.CLIENT_ID_LONGEST, pattern=_PRINTABLE)
+TAG = Text(longest=model.TAG_LONGEST, pattern=_PRINTABLE)
+
+
+class _Tags(fields.Field[list[str]]):
+    """A few short strings, each once."""
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> list[str]:
+        if type(value) is not list or len(value) > model.MOST_TAGS:
+            raise refuse("length", f"must be a list of up to {model.MOST_TAGS} strings")
+        errors = {place: fault for place, tag in enumerate(value) if (fault := self._fault(tag))}
+        if errors:
+            raise ValidationError(errors)
+        if len(set(value)) < len(value):
+            raise refuse("repeated", "must not name a tag twice")
+        return value
+
+    def _fault(self, tag: Any) -> Any:
+        try:
+            TAG.deserialize(tag)
+        except ValidationError as error:
+            return error.messages
+        return None
 
 
 Fields = Mapping[str, fields.Field[Any]]
@@ -86,6 +112,8 @@ _CREATE: Fields = {
     "order_side": Choice(model.ORDER_SIDES, required=True),
     "route_strategy": Choice(model.ROUTE_STRATEGIES, load_default="AUTO"),
     "spec": _SPEC,
+    "client_id": CLIENT_ID,
+    "tags": _Tags(),
 }
 _PAYLOADS: Mapping[str, tuple[Fields, Any]] = {
     "CREATE": (_CREATE, model.Create),

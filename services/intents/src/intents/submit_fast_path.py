@@ -56,7 +56,10 @@ class SubmitRequest:
     @property
     def query(self) -> store.FactsQuery:
         key, command = self.idempotency_key, self.command
-        return store.FactsQuery(self.account_id, command.symbol, command.ref_intent_id, key and key.key, self.api_key)
+        once = key and key.key
+        return store.FactsQuery(
+            self.account_id, command.symbol, command.ref_intent_id, once, self.api_key, command.client_id
+        )
 
 
 class SubmitFastPath(Bridge):

@@ -88,6 +88,8 @@ def _set(message: Message, field: FieldDescriptor, value: Any) -> None:
         else:
             inner.SetInParent()
             _fill(inner, value)
+    elif field.is_repeated:
+        getattr(message, field.name).extend(map(str, value))
     else:
         setattr(message, field.name, _NUMBERS.get(field.type, str)(value))
 

@@ -28,6 +28,7 @@ from intents.model.errors import (
     AccountNotFound,
     BatchRejected,
     BulkOperationNotFound,
+    ClientIdTaken,
     ControlRejected,
     EntitlementRequired,
     Forbidden,
@@ -43,10 +44,14 @@ from intents.model.errors import (
     StatementNotSigned,
 )
 from intents.model.lifecycle import TERMINAL, Status, Update, follow
+from intents.model.order_list import STATUS_FILTERS, Order, OrderFilter, OrderKey
 from intents.model.orders import (
+    CLIENT_ID_LONGEST,
     KINDS,
+    MOST_TAGS,
     ORDER_SIDES,
     ROUTE_STRATEGIES,
+    TAG_LONGEST,
     TIMES_IN_FORCE,
     Cancel,
     Command,
@@ -63,10 +68,14 @@ from intents.model.statistics import WINDOWS, Count, Statistics, start, summariz
 from intents.model.submission import Caller, IdempotencyKey, Owner, Submission
 
 __all__ = [
+    "CLIENT_ID_LONGEST",
     "KINDS",
     "MOST_REPLACEMENTS",
+    "MOST_TAGS",
     "ORDER_SIDES",
     "ROUTE_STRATEGIES",
+    "STATUS_FILTERS",
+    "TAG_LONGEST",
     "TERMINAL",
     "TIMES_IN_FORCE",
     "WINDOWS",
@@ -82,6 +91,7 @@ __all__ = [
     "Caller",
     "Cancel",
     "Change",
+    "ClientIdTaken",
     "Command",
     "CommandType",
     "ControlRejected",
@@ -101,7 +111,10 @@ __all__ = [
     "IntentTerminal",
     "InvalidReplacement",
     "LimitReached",
+    "Order",
     "OrderFactsNeeded",
+    "OrderFilter",
+    "OrderKey",
     "OutcomeUnknown",
     "Owner",
     "PendingAction",

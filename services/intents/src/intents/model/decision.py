@@ -8,7 +8,7 @@ from uuid import UUID
 import control_rules
 from intents.model.actions import Action
 from intents.model.admission import Admission, PriorResult, SubmitFacts, admit, pass_controls, tradable
-from intents.model.errors import IdempotencyKeyReused, Refusal
+from intents.model.errors import ClientIdTaken, IdempotencyKeyReused, Refusal
 from intents.model.lifecycle import Status
 from intents.model.orders import Cancel, Command, Create, HoldToTotal, Replace
 from intents.model.submission import Caller, IdempotencyKey, Submission
@@ -78,7 +78,9 @@ def _decide(facts: SubmitFacts, submission: Submission) -> Decision:
     account = tradable(facts.account, submission.caller, submission.command)
     key = submission.idempotency_key
     if facts.prior and key:
-        return _replay(facts.prior, key)
+        return _replay(facts, facts.prior, key)
+    if facts.client_id_holder:
+        raise ClientIdTaken(facts.client_id_holder)
     if facts.intent and is_repeated_cancel(facts, submission.command):
         return RepeatedCancel(facts.intent.id)
     if order := _order_to_count(facts, submission.command):
@@ -112,9 +114,12 @@ def without_itself(facts: SubmitFacts, submitted_at: datetime) -> SubmitFacts:
     return replace(facts, controls=replace(controls, account_orders=account_orders, symbol_orders=symbol_orders))
 
 
-def _replay(prior: PriorResult, key: IdempotencyKey) -> Replay:
+def _replay(facts: SubmitFacts, prior: PriorResult, key: IdempotencyKey) -> Replay:
+    """A key of which another request was faster with the same client_id was taken, but made no intent."""
     if prior.request_hash != key.request_hash:
         raise IdempotencyKeyReused
+    if facts.client_id_holder and facts.client_id_holder != prior.intent_id:
+        raise ClientIdTaken(facts.client_id_holder)
     return Replay(prior)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 
 class Refusal(Exception):
@@ -49,6 +50,14 @@ class IntentTerminal(Refusal):
 
 class IntentBusy(Refusal):
     """Another change of the intent is on its way; try again when it has ended."""
+
+
+class ClientIdTaken(Refusal):
+    """An intent of this account has this client_id already: read it by intent_id, or choose another client_id."""
+
+    def __init__(self, intent_id: UUID) -> None:
+        super().__init__()
+        self.problem = {"intent_id": str(intent_id)}
 
 
 class InvalidReplacement(Refusal):

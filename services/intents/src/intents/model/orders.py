@@ -1,6 +1,6 @@
 """What can be requested: the order kinds as data, and the three commands."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -10,6 +10,9 @@ from uuid import UUID
 ORDER_SIDES = ("BUY", "SELL")
 ROUTE_STRATEGIES = ("AUTO", "DIRECT")
 TIMES_IN_FORCE = ("DAY", "GTC", "IOC", "FOK")
+CLIENT_ID_LONGEST = 64
+TAG_LONGEST = 32
+MOST_TAGS = 10
 
 
 class CommandType(StrEnum):
@@ -66,6 +69,8 @@ class Create:
     order_side: str
     route_strategy: str
     spec: Spec
+    client_id: str | None = None
+    tags: Sequence[str] = ()
     type = CommandType.CREATE
     ref_intent_id = None
 
@@ -77,6 +82,7 @@ class Replace:
     spec: Spec
     type = CommandType.REPLACE
     symbol = None
+    client_id = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +92,7 @@ class Cancel:
     type = CommandType.CANCEL
     symbol = None
     spec = None
+    client_id = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +106,7 @@ class HoldToTotal:
     replacements: int
     type = CommandType.REPLACE
     symbol = None
+    client_id = None
 
 
 Command = Create | Replace | Cancel

@@ -11,6 +11,7 @@ from intents.model.lifecycle import Status
 from intents.model.orders import CommandType
 
 TOP_SYMBOLS = 20
+TOP_TAGS = 20
 BINS_PER_OCTAVE = 4  # a latency is known to within a fifth
 
 
@@ -31,7 +32,7 @@ WINDOWS: Mapping[str, Window] = {
 
 
 class Count(NamedTuple):
-    """How often `key` was seen: a type, a symbol, a status, a refusal code or a bin of latencies."""
+    """How often `key` was seen: a type, a symbol, a tag, a status, a refusal code or a bin of latencies."""
 
     kind: str
     key: str
@@ -52,6 +53,7 @@ class Statistics:
     fill_rate: float | None
     refusals: Mapping[str, int]
     latency_ms: Mapping[str, float | None]
+    by_tag: list[dict[str, Any]]
 
 
 def start(window: Window, now: datetime) -> datetime | None:
@@ -80,16 +82,17 @@ def summarize(
         total_intents=intents,
         by_type={str(type_): types[type_] for type_ in CommandType},
         by_status={str(status): statuses[status] for status in Status},
-        by_symbol=_top(by_kind.get("symbol", Counter())),
+        by_symbol=_top(by_kind.get("symbol", Counter()), TOP_SYMBOLS, "symbol", "total_actions"),
         fill_rate=round(statuses[Status.FILLED] / intents, 6) if intents else None,
         refusals=dict(sorted(by_kind.get("refusal", Counter()).items())),
         latency_ms=_latencies(by_kind),
+        by_tag=_top(by_kind.get("tag", Counter()), TOP_TAGS, "tag", "total_intents"),
     )
 
 
-def _top(symbols: Counter[str]) -> list[dict[str, Any]]:
-    ranked = sorted(symbols.items(), key=lambda item: (-item[1], item[0]))[:TOP_SYMBOLS]
-    return [{"symbol": symbol, "total_actions": count} for symbol, count in ranked]
+def _top(counts: Counter[str], most: int, name: str, total: str) -> list[dict[str, Any]]:
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most]
+    return [{name: key, total: count} for key, count in ranked]
 
 
 def _latencies(by_kind: Mapping[str, Counter[str]]) -> dict[str, float | None]:

@@ -28,6 +28,8 @@ from intents.store.events import append_to_all
 from intents.store.facts import FactsQuery, LoadedFacts, load_facts, load_facts_many
 from intents.store.locking import lock_account, lock_accounts, lock_intents, locked_accounts
 from intents.store.order_facts import OrderQuery, with_order_facts, with_order_facts_many
+from intents.store.order_tables import intent_tag
+from intents.store.orders import order_keys, orders
 from intents.store.reads import (
     account,
     accounts_of,
@@ -97,6 +99,7 @@ __all__ = [
     "held_at_broker",
     "history",
     "insert_bulk_operation",
+    "intent_tag",
     "intents_to_cancel",
     "keep_signed_heads",
     "last_cancel",
@@ -111,6 +114,8 @@ __all__ = [
     "log_signing_keys",
     "new_balances",
     "now",
+    "order_keys",
+    "orders",
     "page",
     "prune_bulk_operations",
     "prune_refusals",

@@ -25,7 +25,8 @@ _GIVEN = """
         type text, payload json, symbol text, order_side text, spec json, route_strategy text,
         ref_intent_id uuid, actor_type text, actor_id text, reason text, controls json, traceparent text,
         from_status text, to_status text, intent_created_at timestamptz, created_at timestamptz, quantity numeric,
-        replace_quantity numeric, version bigint, digest bytea, key text, request_hash bytea, state jsonb)
+        replace_quantity numeric, version bigint, digest bytea, key text, request_hash bytea, state jsonb,
+        client_id text, tags text[])
 """
 # A key that was used within its time gives no row, and without a row nothing else is written.
 _UNLESS_USED = f"""
@@ -72,19 +73,35 @@ _OPENED = """
     SELECT account_id, organization_id, symbol, order_side, 1 AS orders, 1 AS opened, quantity
     FROM admitted JOIN head USING (account_id)
 """
+_INTENT = """
+    INSERT INTO intents.intent (
+        account_id, id, organization_id, environment, symbol, order_side, route_strategy, spec, quantity, status,
+        created_at, updated_at, next_attempt_at, client_id, tags)
+    SELECT account_id, intent_id, organization_id, environment, symbol, order_side, route_strategy, spec, quantity,
+           to_status, created_at, created_at, created_at, client_id, coalesce(tags, '{}')
+    FROM keyed WHERE (SELECT count(*) FROM locked) >= 0 ORDER BY account_id
+    ON CONFLICT (account_id, client_id) WHERE client_id IS NOT NULL DO NOTHING
+    RETURNING account_id, id AS intent_id
+"""
+_TAGS = """
+    INSERT INTO intents.intent_tag (account_id, organization_id, tag, created_at, intent_id)
+    SELECT account_id, organization_id, tag, created_at, intent_id FROM admitted, unnest(tags) tag
+"""
+# A client_id that another intent has taken meanwhile gives no intent, and without an intent nothing else is written but
+# the idempotency key, which then says the same (`model.decision`). Where there is a client_id the head is locked first:
+# whoever waited for another's client_id, holding the head that the other needs, would deadlock.
 _CREATE = Statement(
     "intents_create",
     ("json",),
     f"""
-    WITH given AS MATERIALIZED ({_GIVEN}), taken AS ({_TAKE_KEYS}), admitted AS MATERIALIZED ({_ADMITTED}),
-    head AS ({extend_chain("admitted")}), made AS (
-        INSERT INTO intents.intent (
-            account_id, id, organization_id, environment, symbol, order_side, route_strategy, spec, quantity, status,
-            created_at, updated_at, next_attempt_at)
-        SELECT account_id, intent_id, organization_id, environment, symbol, order_side, route_strategy, spec, quantity,
-               to_status, created_at, created_at, created_at
-        FROM admitted
-    ), counted AS ({add_to_totals(_OPENED)}), queued AS ({_OUTBOX})
+    WITH given AS MATERIALIZED ({_GIVEN}), taken AS ({_TAKE_KEYS}), keyed AS MATERIALIZED ({_ADMITTED}),
+    locked AS MATERIALIZED (
+        SELECT account_id FROM intents.account_head
+        WHERE account_id IN (SELECT account_id FROM keyed WHERE client_id IS NOT NULL) ORDER BY account_id FOR UPDATE
+    ), made AS ({_INTENT}),
+    admitted AS MATERIALIZED (SELECT keyed.* FROM keyed JOIN made USING (account_id, intent_id)),
+    head AS ({extend_chain("admitted")}), counted AS ({add_to_totals(_OPENED)}), tagged AS ({_TAGS}),
+    queued AS ({_OUTBOX})
     {_ACTION}
     """,  # noqa: S608 - only our own words
 )
@@ -145,7 +162,7 @@ def append_amendment(tx: Transaction, pending: PendingAction) -> model.Action:
 def append_creates(tx: Transaction, pending: Sequence[PendingAction]) -> list[model.Action | None]:
     """Write the actions of new intents, of which no account has two, in one statement.
 
-    None where the idempotency key has been used meanwhile: nothing is written for that one.
+    None where the idempotency key or the client_id has been used meanwhile: no action is written for that one.
     """
     return _write(tx, _CREATE, pending)
 
@@ -242,6 +259,8 @@ def _values(admission: model.Admission, key: model.IdempotencyKey | None, tracep
         "replace_quantity": str(Spec.from_json(action.spec).quantity) if change.before and action.spec else None,
         "version": change.version,
         "digest": f"\\x{chain.digest(record).hex()}",
+        "client_id": action.payload.get("client_id"),
+        "tags": action.payload.get("tags"),
     }
     if key:
         kept = {"key": key.key, "request_hash": f"\\x{key.request_hash.hex()}", "state": record["state"]}

@@ -55,6 +55,7 @@ _COLUMNS = ", ".join(
         aliased("d", "prior", _PRIOR_COLUMNS),
         *(f"r.{column}" for column in RULES_COLUMNS),
         aliased("i", "intent", INTENT_COLUMNS),
+        "holder.id AS client_id_holder",
     ]
 )
 _account_values = values_of("account", model.Account._fields)
@@ -65,10 +66,11 @@ _intent_values = values_of("intent", INTENT_COLUMNS)
 # OFFSET 0 keeps the subquery apart: it runs once for each query, by index, however many queries there are.
 _FACTS = Statement(
     "intents_facts",
-    ("text[]", "uuid[]", "text[]", "uuid[]", "text[]"),
+    ("text[]", "uuid[]", "text[]", "uuid[]", "text[]", "text[]"),
     f"""
     SELECT query.place, found.*
-    FROM unnest($1, $2, $3, $4, $5) WITH ORDINALITY query (prefix, account_id, symbol, intent_id, key, place)
+    FROM unnest($1, $2, $3, $4, $5, $6) WITH ORDINALITY
+         query (prefix, account_id, symbol, intent_id, key, client_id, place)
     CROSS JOIN LATERAL (
         SELECT {_COLUMNS}
         FROM (SELECT) one
@@ -77,6 +79,7 @@ _FACTS = Statement(
         LEFT JOIN intents.intent i ON i.account_id = a.id AND i.id = query.intent_id
         LEFT JOIN intents.idempotency d ON d.account_id = a.id AND d.key = query.key
              AND d.created_at > now() - interval '{KEPT_HOURS} hours'
+        LEFT JOIN intents.intent holder ON holder.account_id = a.id AND holder.client_id = query.client_id
         LEFT JOIN LATERAL controls_api.rules(a.organization_id, a.id, coalesce(i.symbol, query.symbol)) r
              ON a.id IS NOT NULL
         OFFSET 0
@@ -93,11 +96,14 @@ class FactsQuery(NamedTuple):
     ref_intent_id: UUID | None = None
     idempotency_key: str | None = None
     api_key: str | None = None
+    client_id: str | None = None
 
     @classmethod
     def of(cls, submission: model.Submission) -> Self:
         command, key = submission.command, submission.idempotency_key
-        return cls(submission.account_id, command.symbol, command.ref_intent_id, key and key.key)
+        return cls(
+            submission.account_id, command.symbol, command.ref_intent_id, key and key.key, client_id=command.client_id
+        )
 
 
 class LoadedFacts(NamedTuple):
@@ -120,6 +126,7 @@ def load_facts_many(tx: Transaction, queries: Sequence[FactsQuery]) -> list[Load
         [query.symbol for query in queries],
         [_text(query.ref_intent_id) for query in queries],
         [query.idempotency_key for query in queries],
+        [query.client_id for query in queries],
     )
     rows_of: list[list[Row]] = [[] for _ in queries]
     with tenancy.serving_keys(map(keys.digest, presented)) if presented else nullcontext():
@@ -146,6 +153,7 @@ def _facts(row: Row) -> model.SubmitFacts:
         intent_from(row) if row.intent_id is not None else None,
         model.PriorResult(bytes(row.prior_request_hash), *_prior_values(row)) if row.prior_request_hash else None,
         control_rules.facts_from_row(row._asdict()),
+        client_id_holder=row.client_id_holder,
     )
 
 

@@ -31,8 +31,8 @@ _AS_STORED = (
     "created_at",
     "sequence",
 )
-_OF_ACTION = (*_AS_STORED, "actor_type", "actor_id", "previous_hash", "hash")
-_OF_INTENT = (
+ACTION_COLUMNS = (*_AS_STORED, "actor_type", "actor_id", "previous_hash", "hash")
+INTENT_COLUMNS = (
     "status",
     "filled_quantity",
     "quantity",
@@ -43,7 +43,7 @@ _OF_INTENT = (
     "updated_at",
 )
 _SHOWN = f"""
-SELECT {", ".join([*(f"a.{name}" for name in _OF_ACTION), *(f"i.{name}" for name in _OF_INTENT)])}
+SELECT {", ".join([*(f"a.{name}" for name in ACTION_COLUMNS), *(f"i.{name}" for name in INTENT_COLUMNS)])}
 FROM intents.action a JOIN intents.intent i ON i.account_id = a.account_id AND i.id = a.intent_id
 """  # noqa: S608 - only our own column names
 _ACTION = f"{_SHOWN} WHERE a.account_id = :account_id"
@@ -119,7 +119,7 @@ def by_id(tx: Transaction, account_id: UUID, intent_id: UUID, action_id: UUID) -
 
 
 def _first(rows: Sequence[Row]) -> model.Action | None:
-    return _action(rows[0]._asdict()) if rows else None
+    return to_action(rows[0]._asdict()) if rows else None
 
 
 def head(tx: Connection, account_id: UUID) -> tuple[int, bytes] | None:
@@ -149,10 +149,10 @@ def _event_entry(row: Row) -> chain.Entry:
 
 
 def _actions(tx: Connection, statement: Any, **values: Any) -> list[model.Action]:
-    return [_action(row) for row in tx.execute(statement, values).mappings()]
+    return [to_action(row) for row in tx.execute(statement, values).mappings()]
 
 
-def _action(row: Mapping[Any, Any]) -> model.Action:
+def to_action(row: Mapping[Any, Any]) -> model.Action:
     return model.Action(
         **{name: row[name] for name in _AS_STORED},
         actor=model.Actor(row["actor_type"], row["actor_id"]),

@@ -9,6 +9,8 @@ from intents import model
 
 ROLLED_AT_ONCE = 20_000
 KEPT = {"minute": "2 days", "hour": "62 days"}
+MOST_TAGS = 100
+"""Of one bucket: a caller that makes up a new tag for every order must not make its statistics slow."""
 
 _COUNTS = text("""
     SELECT kind, key, sum(amount)::bigint AS amount FROM (
@@ -35,10 +37,21 @@ _LOCK = text("""
 """)
 _ROLL_UP = text("""
     INSERT INTO intents.statistic AS counted (account_id, width, bucket, kind, key, amount)
-    SELECT account_id, width, date_trunc(width, moment, 'UTC') AS bucket, kind, key, sum(amount)
-    FROM intents.tally, unnest(ARRAY['minute', 'hour', 'day']) AS width
-    WHERE account_id = :account_id AND sequence > :after AND sequence <= :until
-    GROUP BY account_id, width, bucket, kind, key HAVING sum(amount) <> 0
+    SELECT account_id, width, bucket, kind, key, amount FROM (
+        SELECT account_id, width, date_trunc(width, moment, 'UTC') AS bucket, kind, key, sum(amount) AS amount,
+               row_number() OVER (PARTITION BY width, date_trunc(width, moment, 'UTC'), kind
+                                  ORDER BY sum(amount) DESC, key) AS place
+        FROM intents.tally, unnest(ARRAY['minute', 'hour', 'day']) AS width
+        WHERE account_id = :account_id AND sequence > :after AND sequence <= :until
+        GROUP BY account_id, width, bucket, kind, key HAVING sum(amount) <> 0
+    ) AS portion
+    WHERE kind <> 'tag' OR place <= :most_tags - (
+              SELECT count(*) FROM intents.statistic kept
+              WHERE kept.account_id = portion.account_id AND kept.width = portion.width
+                AND kept.bucket = portion.bucket AND kept.kind = 'tag')
+       OR EXISTS (SELECT FROM intents.statistic kept
+                  WHERE kept.account_id = portion.account_id AND kept.width = portion.width
+                    AND kept.bucket = portion.bucket AND kept.kind = 'tag' AND kept.key = portion.key)
     ORDER BY width, bucket, kind, key
     ON CONFLICT (account_id, width, bucket, kind, key) DO UPDATE SET amount = counted.amount + excluded.amount
 """)
@@ -71,7 +84,7 @@ def roll_up(tx: Connection, account_id: UUID) -> int:
     after = found.counted
     until = min(found.last_sequence, after + ROLLED_AT_ONCE)
     if until > after:
-        tx.execute(_ROLL_UP, {"account_id": account_id, "after": after, "until": until})
+        tx.execute(_ROLL_UP, {"account_id": account_id, "after": after, "until": until, "most_tags": MOST_TAGS})
         tx.execute(_DONE, {"account_id": account_id, "until": until})
         for width, kept in KEPT.items():
             tx.execute(_PRUNE, {"account_id": account_id, "width": width, "kept": kept})

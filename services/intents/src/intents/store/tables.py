@@ -111,6 +111,9 @@ intent = Table(
     Column("absences", Integer, nullable=False, server_default="0"),
     Column("overordered", Boolean, nullable=False, server_default="false"),
     Column("replace_quantity", Numeric),
+    # What the caller calls it.
+    Column("client_id", Text),
+    Column("tags", ARRAY(Text), nullable=False, server_default="{}"),
     CheckConstraint("quantity > 0 AND quantity <> 'NaN'", name="quantity"),
     CheckConstraint("filled_quantity >= 0 AND filled_quantity <> 'NaN'", name="filled_quantity"),
     CheckConstraint(f"status IN ({ALL_SQL})", name="status"),

@@ -30,7 +30,7 @@ def decide_and_write(
 
 
 def append(tx: store.Transaction, pending: Sequence[PendingAction]) -> list[model.Action | None]:
-    """Write what commits together. None where an idempotency key was used meanwhile."""
+    """Write what commits together. None where an idempotency key or a client_id was used meanwhile."""
     crashpoints.reach("intents.before_commit")
     if not pending[0].is_create:
         return [store.append_amendment(tx, pending[0])]

@@ -1,0 +1,71 @@
+"""An account's orders over HTTP."""
+
+import json
+from collections.abc import Collection
+from datetime import datetime
+from functools import partial
+from typing import Any, cast
+from uuid import UUID
+
+from flask import Blueprint, Response, current_app, g, request
+from flask.typing import ResponseReturnValue
+
+from chassis import cursors, ratelimit
+from chassis.access import allow, charge, page_size
+from chassis.openapi import describe
+from chassis.principals import ANY_ROLE, api_key, service_account, user
+from intents import model, schemas_orders, usecases
+from intents.routes import deps, json_response
+from intents.usecases import orders
+
+bp = Blueprint("orders", __name__)
+_READERS = (user(*ANY_ROLE), api_key("intent:read"), service_account("intent:read"))
+_ORGANIZATION = {"x-organization-id": "The organization whose account this is; for service accounts."}
+_PAGE: dict[str, dict[str, Any]] = {
+    "limit": {"type": "integer", "minimum": 1, "maximum": cursors.MAX_LIMIT, "default": cursors.DEFAULT_LIMIT},
+    "next_cursor": {"type": "string"},
+}
+
+
+@bp.get("/v1/accounts/<uuid:account_id>/orders")
+@allow(*_READERS)
+@describe(
+    "List the intents of an account as orders",
+    answers={200: schemas_orders.OrderPage},
+    errors=(404,),
+    query={**schemas_orders.QUERY, **_PAGE},
+    headers=_ORGANIZATION,
+    note="A page may hold fewer orders than `limit` and still have a `next_cursor`.",
+)
+def list_orders(account_id: UUID) -> ResponseReturnValue:
+    about = _about(account_id, "orders", schemas_orders.QUERY)
+    page = orders.list_orders(deps(), usecases.Reader(g.principal, account_id), partial(_orders, about))
+    data = [schemas_orders.order_record(order) for order in page.orders]
+    return _paged(about, data, page.last)
+
+
+def _about(account_id: UUID, name: str, filters: Collection[str]) -> tuple[str, ...]:
+    """What a cursor is bound to: it goes on in the list that it was made in."""
+    given = {key: request.args[key] for key in filters if key in request.args}
+    return str(g.principal.organization_id), str(account_id), name, json.dumps(given)
+
+
+def _paged(about: tuple[str, ...], data: list[dict[str, Any]], last: tuple[datetime, UUID] | None) -> Response:
+    following = last and _cursors().write(about, [last[0].isoformat(), str(last[1])])
+    return json_response({"data": data, "next_cursor": following})
+
+
+def _orders(about: tuple[str, ...]) -> orders.OrderQuery:
+    wanted, limit = schemas_orders.order_filter(request.args), page_size(request.args.get("limit"))
+    place = _place(about)
+    charge(0 if wanted.is_exact else ratelimit.units_of_rows(orders.candidates(wanted, limit)))
+    return orders.OrderQuery(wanted, model.OrderKey(*place) if place else None, limit)
+
+
+def _place(about: tuple[str, ...]) -> tuple[datetime, UUID] | None:
+    position = _cursors().read(about, request.args.get("next_cursor"))
+    return (datetime.fromisoformat(position[0]), UUID(position[1])) if position else None
+
+
+def _cursors() -> cursors.Cursors:
+    return cast("cursors.Cursors", current_app.extensions["cursors"])

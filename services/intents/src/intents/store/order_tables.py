@@ -1,0 +1,31 @@
+"""The tables and indexes that orders are found by, as SQLAlchemy sees them."""
+
+from sqlalchemy import Column, DateTime, Index, Table, Text, Uuid, text
+
+from intents.store.tables import METADATA, intent
+
+Index(
+    "intent_client_id_key",
+    intent.c.account_id,
+    intent.c.client_id,
+    unique=True,
+    postgresql_where=text("client_id IS NOT NULL"),
+)
+Index("intent_status_order_idx", intent.c.account_id, intent.c.status, intent.c.created_at, intent.c.id)
+Index(
+    "intent_symbol_order_idx",
+    intent.c.account_id,
+    intent.c.symbol,
+    intent.c.status,
+    intent.c.created_at,
+    intent.c.id,
+)
+intent_tag = Table(
+    "intent_tag",
+    METADATA,
+    Column("account_id", Uuid, primary_key=True),
+    Column("organization_id", Uuid, nullable=False),
+    Column("tag", Text, primary_key=True),
+    Column("created_at", DateTime(timezone=True), primary_key=True),
+    Column("intent_id", Uuid, primary_key=True),
+)
