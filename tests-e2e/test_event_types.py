@@ -10,9 +10,10 @@ import requests
 
 TYPES = {
     f"EVENT_TYPE_{name}"
-    for name in ("BROKER_ORDER", "BROKER_POSITION", "BROKER_TRADE", "INTENT_ACTION", "CONTROL", "ACCOUNT")
+    for name in ("BROKER_ORDER", "BROKER_POSITION", "BROKER_TRADE", "INTENT_ACTION", "CONTROL", "ACCOUNT", "REFUSAL")
 }
 
+DISABLED = "SIM.REFUSED"
 PAYLOADS = {name.removeprefix("EVENT_TYPE_").lower() for name in TYPES}
 
 
@@ -40,6 +41,9 @@ def test_trading_and_administration_are_streamed_in_every_type(stack: Any) -> No
         assert allowed.status_code in (200, 201)
         assert admin("PATCH", f"/v1/accounts/{account}", {"name": f"renamed {uuid4().hex[:8]}"}).status_code == 200
         market = {"order_side": "BUY", "spec": {"Market": {"quantity": "1"}}}
+        refused = {"command": {"type": "CREATE", "payload": {"symbol": DISABLED, **market}}}
+        admin("PUT", f"/v1/controls/accounts/{account}/symbols/{DISABLED}", {"manually_disabled": True})
+        assert trader("POST", f"/v1/accounts/{account}/intents", refused).status_code == 422
         resting = submit("CREATE", {"symbol": "SIM.OPEN", **market})
         intent = submit("CREATE", {"symbol": symbol, **market})
 
@@ -48,7 +52,9 @@ def test_trading_and_administration_are_streamed_in_every_type(stack: Any) -> No
         for event in events(stream):
             if event["event_id"]:
                 [payload] = event.keys() & PAYLOADS
-                if event[payload].get("symbol") in (None, "", symbol):  # an account may hold more
+                if (
+                    event[payload].get("symbol") in (None, "", symbol) or payload == "refusal"
+                ):  # an account may hold more
                     seen[event["type"]] = event[payload]
             order = event.get("broker_order", {})
             if (order.get("intent_id"), order.get("status")) == (intent, "ACCEPTED"):
@@ -58,6 +64,7 @@ def test_trading_and_administration_are_streamed_in_every_type(stack: Any) -> No
 
     submit("CANCEL", {"ref_intent_id": resting})
     assert seen.keys() == TYPES
+    assert seen["EVENT_TYPE_REFUSAL"]["reasons"][0]["code"] == "SYMBOL_DISABLED"
     position = seen["EVENT_TYPE_BROKER_POSITION"]
     assert position["symbol"] == seen["EVENT_TYPE_BROKER_TRADE"]["symbol"] == symbol
     assert int(position["quantity"]) >= 1

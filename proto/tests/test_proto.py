@@ -93,6 +93,7 @@ def test_names_and_numbers_are_the_contracts() -> None:
         ("EVENT_TYPE_INTENT_ACTION", 4),
         ("EVENT_TYPE_CONTROL", 5),
         ("EVENT_TYPE_ACCOUNT", 6),
+        ("EVENT_TYPE_REFUSAL", 7),
     ]
     assert [field.name for field in trading_pb2.BrokerOrder.DESCRIPTOR.fields] == [
         "intent_id", "broker_order_id", "symbol", "order_side", "order_kind", "status", "quantity", "filled_quantity",

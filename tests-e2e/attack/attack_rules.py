@@ -221,6 +221,7 @@ INTENT_RULES = (
     _reads(f"{INTENTS}/{{intent_id}}", "intent"),
     _reads(f"{INTENTS}/{{intent_id}}/actions", "intent"),
     _reads(f"{ACCOUNT}/orders"),
+    _reads(f"{ACCOUNT}/refusals"),
     _reads(f"{ACCOUNT}/positions"),
     _reads(f"{ACCOUNT}/balances"),
     _reads(f"{ACCOUNT}/statement", ok=_both(200, 409)),

@@ -19,6 +19,7 @@ class EventType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     EVENT_TYPE_INTENT_ACTION: _ClassVar[EventType]
     EVENT_TYPE_CONTROL: _ClassVar[EventType]
     EVENT_TYPE_ACCOUNT: _ClassVar[EventType]
+    EVENT_TYPE_REFUSAL: _ClassVar[EventType]
 EVENT_TYPE_UNSPECIFIED: EventType
 EVENT_TYPE_BROKER_ORDER: EventType
 EVENT_TYPE_BROKER_POSITION: EventType
@@ -26,6 +27,7 @@ EVENT_TYPE_BROKER_TRADE: EventType
 EVENT_TYPE_INTENT_ACTION: EventType
 EVENT_TYPE_CONTROL: EventType
 EVENT_TYPE_ACCOUNT: EventType
+EVENT_TYPE_REFUSAL: EventType
 
 class SubscribeEventsRequest(_message.Message):
     __slots__ = ("trading_account_id", "subscriptions", "resume_after_sequence", "resume_epoch")
@@ -40,7 +42,7 @@ class SubscribeEventsRequest(_message.Message):
     def __init__(self, trading_account_id: _Optional[str] = ..., subscriptions: _Optional[_Iterable[_Union[EventType, str]]] = ..., resume_after_sequence: _Optional[int] = ..., resume_epoch: _Optional[str] = ...) -> None: ...
 
 class TradingEvent(_message.Message):
-    __slots__ = ("event_id", "sequence", "trading_account_id", "type", "occurred_at", "traceparent", "epoch", "previous_hash", "hash", "broker_order", "broker_position", "broker_trade", "intent_action", "control", "account", "heartbeat", "replay_complete")
+    __slots__ = ("event_id", "sequence", "trading_account_id", "type", "occurred_at", "traceparent", "epoch", "previous_hash", "hash", "broker_order", "broker_position", "broker_trade", "intent_action", "control", "account", "refusal", "heartbeat", "replay_complete")
     EVENT_ID_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     TRADING_ACCOUNT_ID_FIELD_NUMBER: _ClassVar[int]
@@ -56,6 +58,7 @@ class TradingEvent(_message.Message):
     INTENT_ACTION_FIELD_NUMBER: _ClassVar[int]
     CONTROL_FIELD_NUMBER: _ClassVar[int]
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
+    REFUSAL_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
     REPLAY_COMPLETE_FIELD_NUMBER: _ClassVar[int]
     event_id: str
@@ -73,9 +76,10 @@ class TradingEvent(_message.Message):
     intent_action: IntentAction
     control: Control
     account: Account
+    refusal: Refusal
     heartbeat: Heartbeat
     replay_complete: ReplayComplete
-    def __init__(self, event_id: _Optional[str] = ..., sequence: _Optional[int] = ..., trading_account_id: _Optional[str] = ..., type: _Optional[_Union[EventType, str]] = ..., occurred_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., traceparent: _Optional[str] = ..., epoch: _Optional[str] = ..., previous_hash: _Optional[str] = ..., hash: _Optional[str] = ..., broker_order: _Optional[_Union[BrokerOrder, _Mapping]] = ..., broker_position: _Optional[_Union[BrokerPosition, _Mapping]] = ..., broker_trade: _Optional[_Union[BrokerTrade, _Mapping]] = ..., intent_action: _Optional[_Union[IntentAction, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., account: _Optional[_Union[Account, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., replay_complete: _Optional[_Union[ReplayComplete, _Mapping]] = ...) -> None: ...
+    def __init__(self, event_id: _Optional[str] = ..., sequence: _Optional[int] = ..., trading_account_id: _Optional[str] = ..., type: _Optional[_Union[EventType, str]] = ..., occurred_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., traceparent: _Optional[str] = ..., epoch: _Optional[str] = ..., previous_hash: _Optional[str] = ..., hash: _Optional[str] = ..., broker_order: _Optional[_Union[BrokerOrder, _Mapping]] = ..., broker_position: _Optional[_Union[BrokerPosition, _Mapping]] = ..., broker_trade: _Optional[_Union[BrokerTrade, _Mapping]] = ..., intent_action: _Optional[_Union[IntentAction, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., account: _Optional[_Union[Account, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., replay_complete: _Optional[_Union[ReplayComplete, _Mapping]] = ...) -> None: ...
 
 class BrokerOrder(_message.Message):
     __slots__ = ("intent_id", "broker_order_id", "symbol", "order_side", "order_kind", "status", "quantity", "filled_quantity", "leaves_quantity", "average_fill_price", "limit_price", "stop_price", "reason_code", "reason", "execution_id", "last_quantity", "last_price", "outcome", "reasons")
@@ -270,6 +274,40 @@ class Account(_message.Message):
     credential_id: str
     version: int
     def __init__(self, organization_id: _Optional[str] = ..., event_type: _Optional[str] = ..., credential_id: _Optional[str] = ..., version: _Optional[int] = ...) -> None: ...
+
+class Refusal(_message.Message):
+    __slots__ = ("id", "type", "symbol", "order_side", "spec", "ref_intent_id", "actor", "reasons", "request_id")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    SYMBOL_FIELD_NUMBER: _ClassVar[int]
+    ORDER_SIDE_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    REF_INTENT_ID_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
+    REASONS_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    type: str
+    symbol: str
+    order_side: str
+    spec: OrderSpec
+    ref_intent_id: str
+    actor: Actor
+    reasons: _containers.RepeatedCompositeFieldContainer[RefusalReason]
+    request_id: str
+    def __init__(self, id: _Optional[str] = ..., type: _Optional[str] = ..., symbol: _Optional[str] = ..., order_side: _Optional[str] = ..., spec: _Optional[_Union[OrderSpec, _Mapping]] = ..., ref_intent_id: _Optional[str] = ..., actor: _Optional[_Union[Actor, _Mapping]] = ..., reasons: _Optional[_Iterable[_Union[RefusalReason, _Mapping]]] = ..., request_id: _Optional[str] = ...) -> None: ...
+
+class RefusalReason(_message.Message):
+    __slots__ = ("code", "control", "version", "message")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    CONTROL_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    code: str
+    control: str
+    version: int
+    message: str
+    def __init__(self, code: _Optional[str] = ..., control: _Optional[str] = ..., version: _Optional[int] = ..., message: _Optional[str] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
     __slots__ = ("latest_sequence",)

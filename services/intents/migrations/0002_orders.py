@@ -1,4 +1,7 @@
-"""Finding orders: the caller's own id and tags of an intent, and the indexes that a page of orders is read by."""
+"""Finding orders: the caller's own id and tags of an intent, and the indexes that a page of orders is read by.
+
+Refusals as data: the command that was refused, and whether the refusal is in the log (0: beyond what a minute logs).
+"""
 
 from alembic import op
 
@@ -28,6 +31,20 @@ CREATE TABLE intents.intent_tag (
 REVOKE ALL ON intents.intent_tag FROM {WORKER};
 GRANT SELECT, INSERT ON intents.intent_tag TO {WEB};
 """
+
+REFUSALS = f"""
+ALTER TABLE intents.refusal ADD COLUMN order_side text, ADD COLUMN spec json, ADD COLUMN ref_intent_id uuid,
+    ADD COLUMN request_id text, ADD COLUMN sequence bigint;
+UPDATE intents.refusal SET sequence = 0;
+CREATE INDEX refusal_unlogged_idx ON intents.refusal (account_id, created_at, id) WHERE sequence IS NULL;
+GRANT SELECT ON intents.refusal TO {WEB};
+GRANT UPDATE (sequence) ON intents.refusal TO {WORKER};
+"""  # noqa: S608 - only our own words
+EVENT_TYPES = """
+ALTER TABLE intents.account_event DROP CONSTRAINT account_event_type_check;
+ALTER TABLE intents.account_event ADD CONSTRAINT account_event_type_check CHECK (type IN ({types}));
+"""
+TYPES = "'BROKER_ORDER', 'BROKER_TRADE', 'BROKER_POSITION', 'CONTROL', 'ACCOUNT'"
 
 # As in 0001, and the tags of each CREATE.
 TALLY = """
@@ -80,6 +97,8 @@ OWN_ID_AND_TAGS = ", 'client_id', payload -> 'client_id', 'tags', payload -> 'ta
 
 def upgrade() -> None:
     op.execute(ORDERS)
+    op.execute(REFUSALS)
+    op.execute(EVENT_TYPES.format(types=f"{TYPES}, 'REFUSAL'"))
     op.execute(TALLY + TAGS)
     _publish_event_log(OWN_ID_AND_TAGS)
 
@@ -90,6 +109,11 @@ def _publish_event_log(more: str) -> None:
 
 
 def downgrade() -> None:
+    op.execute(EVENT_TYPES.format(types=TYPES))
+    op.execute("DROP INDEX intents.refusal_unlogged_idx")
+    op.execute(f"REVOKE SELECT ON intents.refusal FROM {WEB}")  # noqa: S608 - only our own words
+    for column in ("order_side", "spec", "ref_intent_id", "request_id", "sequence"):
+        op.execute(f"ALTER TABLE intents.refusal DROP COLUMN {column}")
     _publish_event_log("")
     op.execute(TALLY)
     op.execute("DROP TABLE intents.intent_tag")

@@ -17,7 +17,7 @@ from .conftest import Desk
 
 READS = ["", "/stats", "/verify", "/{intent_id}", "/{intent_id}/actions"]
 INTENTS = "/v1/accounts/{account_id}/intents"
-HOLDINGS = [f"/v1/accounts/{{account_id}}/{name}" for name in ("positions", "balances", "orders")]
+HOLDINGS = [f"/v1/accounts/{{account_id}}/{name}" for name in ("positions", "balances", "orders", "refusals")]
 STATEMENT = "/v1/accounts/{account_id}/statement"
 OPERATION = "/v1/accounts/{account_id}/bulk-operations/{bulk_operation_id}"
 BATCH = {"commands": [create()["command"]]}

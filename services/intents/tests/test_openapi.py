@@ -33,6 +33,7 @@ OPERATIONS = [
     ("GET", "/intents/{intent_id}"),
     ("GET", "/intents/{intent_id}/actions"),
     ("GET", "/orders"),
+    ("GET", "/refusals"),
     ("GET", "/positions"),
     ("GET", "/balances"),
     ("POST", "/intents/cancel"),

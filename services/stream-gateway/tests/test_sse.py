@@ -207,7 +207,7 @@ def test_the_document_describes_what_really_comes(
 ) -> None:
     """Every type with a payload, the messages about the stream, and its end; no field that the document lacks."""
     doomed = identity.key(acme.id, "paper")
-    for kind in ("BROKER_ORDER", "BROKER_TRADE", "BROKER_POSITION", "CONTROL", "ACCOUNT"):
+    for kind in ("BROKER_ORDER", "BROKER_TRADE", "BROKER_POSITION", "CONTROL", "ACCOUNT", "REFUSAL"):
         writer.append(account_id, kind=kind, traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
     controls = '{"decision": "allowed", "checks": [{"control": "symbol_manual", "version": 3, "outcome": "passed"}]}'
     writer.append_action(account_id, '{"Limit": {"quantity": "5", "limit_price": "2"}}', controls)

@@ -1,4 +1,4 @@
-"""An account's orders over HTTP."""
+"""An account's orders, and the commands that controls refused, over HTTP."""
 
 import json
 from collections.abc import Collection
@@ -14,9 +14,9 @@ from chassis import cursors, ratelimit
 from chassis.access import allow, charge, page_size
 from chassis.openapi import describe
 from chassis.principals import ANY_ROLE, api_key, service_account, user
-from intents import model, schemas_orders, usecases
+from intents import model, schemas_orders, schemas_refusals, usecases
 from intents.routes import deps, json_response
-from intents.usecases import orders
+from intents.usecases import orders, refusals
 
 bp = Blueprint("orders", __name__)
 _READERS = (user(*ANY_ROLE), api_key("intent:read"), service_account("intent:read"))
@@ -44,6 +44,23 @@ def list_orders(account_id: UUID) -> ResponseReturnValue:
     return _paged(about, data, page.last)
 
 
+@bp.get("/v1/accounts/<uuid:account_id>/refusals")
+@allow(*_READERS)
+@describe(
+    "List the commands that controls refused, newest first",
+    answers={200: schemas_refusals.RefusalPage},
+    errors=(404,),
+    query={**schemas_refusals.QUERY, **_PAGE},
+    headers=_ORGANIZATION,
+    note="A page may hold fewer refusals than `limit` and still have a `next_cursor`.",
+)
+def list_refusals(account_id: UUID) -> ResponseReturnValue:
+    about = _about(account_id, "refusals", schemas_refusals.QUERY)
+    page = refusals.list_refusals(deps(), usecases.Reader(g.principal, account_id), partial(_refusals, about))
+    data = [schemas_refusals.refusal_record(refused) for refused in page.refusals]
+    return _paged(about, data, page.last)
+
+
 def _about(account_id: UUID, name: str, filters: Collection[str]) -> tuple[str, ...]:
     """What a cursor is bound to: it goes on in the list that it was made in."""
     given = {key: request.args[key] for key in filters if key in request.args}
@@ -60,6 +77,13 @@ def _orders(about: tuple[str, ...]) -> orders.OrderQuery:
     place = _place(about)
     charge(0 if wanted.is_exact else ratelimit.units_of_rows(orders.candidates(wanted, limit)))
     return orders.OrderQuery(wanted, model.OrderKey(*place) if place else None, limit)
+
+
+def _refusals(about: tuple[str, ...]) -> refusals.RefusalQuery:
+    wanted, limit = schemas_refusals.refusal_filter(request.args), page_size(request.args.get("limit"))
+    place = _place(about)
+    charge(0 if wanted.is_exact else ratelimit.units_of_rows(refusals.candidates(wanted, limit)))
+    return refusals.RefusalQuery(wanted, model.RefusalKey(*place) if place else None, limit)
 
 
 def _place(about: tuple[str, ...]) -> tuple[datetime, UUID] | None:

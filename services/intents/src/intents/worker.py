@@ -19,6 +19,7 @@ from intents.execution.overfill import reduce_overordered
 from intents.execution.stale import cancel_stale
 from intents.model.events import CREDENTIAL_INVALID, DAILY_LOSS_BREACHED, INTENT_SUBMITTED
 from intents.signing import HeadSigner
+from intents.usecases.refusals import log_refusals
 
 log = logs.get(__name__)
 
@@ -32,6 +33,8 @@ SOURCES = usecases.FEEDS
 BULK_OPERATIONS_EVERY_S = 0.25
 OWN_COMMANDS_EVERY_S = 1.0
 """How often the platform finds orders that it cancels or reduces by itself."""
+
+REFUSALS_EVERY_S = 1.0
 
 
 def relay(config: Config, name: str) -> Prepared:
@@ -61,6 +64,7 @@ def tasks(config: Config, deps: usecases.Deps, stop: Event) -> tuple[PeriodicTas
         PeriodicTask("run_bulk_operations", BULK_OPERATIONS_EVERY_S, partial(usecases.run_bulk_operations, deps, stop)),
         PeriodicTask("judge_daily_losses", OWN_COMMANDS_EVERY_S, partial(usecases.judge_daily_losses, deps)),
         PeriodicTask("cancel_stale", OWN_COMMANDS_EVERY_S, partial(cancel_stale, deps, stop)),
+        PeriodicTask("log_refusals", REFUSALS_EVERY_S, partial(log_refusals, deps, stop)),
         PeriodicTask("reduce_overordered", OWN_COMMANDS_EVERY_S, partial(reduce_overordered, deps, stop)),
     )
 

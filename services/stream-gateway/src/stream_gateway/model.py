@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-EVENT_TYPES = ("BROKER_ORDER", "BROKER_POSITION", "BROKER_TRADE", "INTENT_ACTION", "CONTROL", "ACCOUNT")
+EVENT_TYPES = ("BROKER_ORDER", "BROKER_POSITION", "BROKER_TRADE", "INTENT_ACTION", "CONTROL", "ACCOUNT", "REFUSAL")
 
 MAX_SEQUENCE = 2**63 - 1
 """What the log can count; a greater number in a request is in the future all the same."""

@@ -61,7 +61,7 @@ def entry(event: Event, epoch: str) -> Entry:
 def _shaped(event: Event) -> Mapping[str, Any]:
     """The payload with the names of the schema: an order's kind is a key in JSON and a field here."""
     spec = event.payload.get("spec")
-    if event.type != "INTENT_ACTION" or not isinstance(spec, dict) or len(spec) != 1:
+    if event.type not in ("INTENT_ACTION", "REFUSAL") or not isinstance(spec, dict) or len(spec) != 1:
         return event.payload
     [(kind, terms)] = spec.items()
     return {**event.payload, "spec": {"order_kind": kind, **terms}}

@@ -61,6 +61,7 @@ from intents.model.orders import (
     Replace,
     Spec,
 )
+from intents.model.refusals import RefusalFilter, RefusalKey, RefusedCommand, refusal_record, to_log
 from intents.model.reports import Report, apply, broker_order, broker_trade
 from intents.model.signed_heads import SignedHead, check_signed_head
 from intents.model.statement import Period, Statement, closing_line, entry_line, header_line
@@ -121,7 +122,10 @@ __all__ = [
     "Period",
     "PriorResult",
     "Refusal",
+    "RefusalFilter",
+    "RefusalKey",
     "Refused",
+    "RefusedCommand",
     "RepeatedCancel",
     "Replace",
     "Replay",
@@ -147,9 +151,11 @@ __all__ = [
     "follow",
     "header_line",
     "record",
+    "refusal_record",
     "refuse_if_halted",
     "start",
     "summarize",
+    "to_log",
     "tradable",
     "without_itself",
 ]

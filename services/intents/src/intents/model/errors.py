@@ -73,9 +73,11 @@ class InvalidReplacement(Refusal):
 class ControlRejected(Refusal):
     """A control on the account forbids this intent."""
 
-    def __init__(self, reasons: Sequence[dict[str, Any]], symbol: str, moment: datetime) -> None:
+    def __init__(
+        self, reasons: Sequence[dict[str, Any]], symbol: str, moment: datetime, order_side: str | None = None
+    ) -> None:
         super().__init__()
-        self.reasons, self.symbol, self.moment = list(reasons), symbol, moment
+        self.reasons, self.symbol, self.moment, self.order_side = list(reasons), symbol, moment, order_side
         self.problem = {"reasons": self.reasons}
 
 

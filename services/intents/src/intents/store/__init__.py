@@ -43,7 +43,16 @@ from intents.store.reads import (
     page,
     written_at,
 )
-from intents.store.refusals import prune_refusals, refuse
+from intents.store.refusals import (
+    accounts_with_unlogged_refusals,
+    logged_by_minute,
+    mark_logged,
+    prune_refusals,
+    refusal_keys,
+    refusals,
+    refuse,
+    unlogged_refusals,
+)
 from intents.store.signed_heads import (
     HeadToSign,
     StoredSignature,
@@ -76,6 +85,7 @@ __all__ = [
     "account",
     "accounts_of",
     "accounts_to_roll_up",
+    "accounts_with_unlogged_refusals",
     "append_amendment",
     "append_creates",
     "append_creates_in_rounds",
@@ -112,6 +122,8 @@ __all__ = [
     "lock_intents",
     "locked_accounts",
     "log_signing_keys",
+    "logged_by_minute",
+    "mark_logged",
     "new_balances",
     "now",
     "order_keys",
@@ -120,6 +132,8 @@ __all__ = [
     "prune_bulk_operations",
     "prune_refusals",
     "publish_signing_key",
+    "refusal_keys",
+    "refusals",
     "refuse",
     "remember",
     "roll_up",
@@ -129,6 +143,7 @@ __all__ = [
     "still_open",
     "stored_signature",
     "unfinished_bulk_operations",
+    "unlogged_refusals",
     "with_order_facts",
     "with_order_facts_many",
     "written_at",

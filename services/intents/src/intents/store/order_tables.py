@@ -1,8 +1,8 @@
-"""The tables and indexes that orders are found by, as SQLAlchemy sees them."""
+"""The tables and indexes that orders and refusals are found by, as SQLAlchemy sees them."""
 
 from sqlalchemy import Column, DateTime, Index, Table, Text, Uuid, text
 
-from intents.store.tables import METADATA, intent
+from intents.store.tables import METADATA, intent, refusal
 
 Index(
     "intent_client_id_key",
@@ -28,4 +28,11 @@ intent_tag = Table(
     Column("tag", Text, primary_key=True),
     Column("created_at", DateTime(timezone=True), primary_key=True),
     Column("intent_id", Uuid, primary_key=True),
+)
+Index(
+    "refusal_unlogged_idx",
+    refusal.c.account_id,
+    refusal.c.created_at,
+    refusal.c.id,
+    postgresql_where=text("sequence IS NULL"),
 )

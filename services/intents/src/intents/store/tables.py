@@ -237,7 +237,9 @@ account_event = Table(
     Column("created_at", _MOMENT, nullable=False, server_default=func.now()),
     Column("previous_hash", LargeBinary, nullable=False),
     Column("hash", LargeBinary, nullable=False),
-    CheckConstraint("type IN ('BROKER_ORDER', 'BROKER_TRADE', 'BROKER_POSITION', 'CONTROL', 'ACCOUNT')", name="type"),
+    CheckConstraint(
+        "type IN ('BROKER_ORDER', 'BROKER_TRADE', 'BROKER_POSITION', 'CONTROL', 'ACCOUNT', 'REFUSAL')", name="type"
+    ),
     CheckConstraint("sequence > 0", name="sequence"),
     Index("account_event_intent_idx", "account_id", "intent_id", "sequence"),
 )
@@ -266,6 +268,11 @@ refusal = Table(
     Column("actor_type", Text, nullable=False),
     Column("actor_id", Text, nullable=False),
     Column("reasons", JSONB, nullable=False),
+    Column("order_side", Text),
+    Column("spec", JSON),
+    Column("ref_intent_id", Uuid),
+    Column("request_id", Text),
+    Column("sequence", BigInteger),
 )
 statistic = Table(
     "statistic",

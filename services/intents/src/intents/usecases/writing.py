@@ -114,5 +114,5 @@ def after_commit(deps: Deps, outcomes: Sequence[Outcome]) -> None:
 
 
 def record_refusal(deps: Deps, submission: Submission, refusal: model.ControlRejected) -> None:
-    """Keep it for the statistics; it leaves no trace in the log."""
+    """Keep it and count it; the scheduler takes it to the log."""
     store.refuse(deps.connections.autocommit(), submission, refusal)
