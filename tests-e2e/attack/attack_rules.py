@@ -199,6 +199,8 @@ CONTROLS = (
     _controls("GET", "/v1/controls/organization", objects="none"),
     _controls("PUT", "/v1/controls/organization", 200, 201, objects="none", spare=False, key=None, body=STATE),
     _controls("DELETE", "/v1/controls/organization", 204, objects="none", spare=False, key=None),
+    _controls("GET", f"{OF_ACCOUNT}/history"),
+    _controls("GET", "/v1/controls/organization/history", objects="none"),
     _controls("POST", f"{OF_ACCOUNT}/preview", body=lambda _: create()),
 )
 

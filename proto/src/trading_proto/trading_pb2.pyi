@@ -250,18 +250,20 @@ class ControlCheck(_message.Message):
     def __init__(self, control: _Optional[str] = ..., version: _Optional[int] = ..., outcome: _Optional[str] = ...) -> None: ...
 
 class Control(_message.Message):
-    __slots__ = ("organization_id", "control", "symbol", "version", "deleted")
+    __slots__ = ("organization_id", "control", "symbol", "version", "deleted", "actor")
     ORGANIZATION_ID_FIELD_NUMBER: _ClassVar[int]
     CONTROL_FIELD_NUMBER: _ClassVar[int]
     SYMBOL_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     DELETED_FIELD_NUMBER: _ClassVar[int]
+    ACTOR_FIELD_NUMBER: _ClassVar[int]
     organization_id: str
     control: str
     symbol: str
     version: int
     deleted: bool
-    def __init__(self, organization_id: _Optional[str] = ..., control: _Optional[str] = ..., symbol: _Optional[str] = ..., version: _Optional[int] = ..., deleted: _Optional[bool] = ...) -> None: ...
+    actor: Actor
+    def __init__(self, organization_id: _Optional[str] = ..., control: _Optional[str] = ..., symbol: _Optional[str] = ..., version: _Optional[int] = ..., deleted: _Optional[bool] = ..., actor: _Optional[_Union[Actor, _Mapping]] = ...) -> None: ...
 
 class Account(_message.Message):
     __slots__ = ("organization_id", "event_type", "credential_id", "version")

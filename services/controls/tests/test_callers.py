@@ -14,6 +14,7 @@ READ = [
     ("GET", "/symbols", None),
     ("GET", "", None),
     ("GET", "/limits", None),
+    ("GET", "/history", None),
     ("POST", "/preview", {"command": {"type": "CANCEL", "payload": {}}}),
 ]
 WRITE = [
@@ -230,16 +231,17 @@ ORGANIZATION: dict[str, tuple[int, ...]] = {
 def organization_rows(setting: Any, headers: Callable[[str], dict[str, str]]) -> list[Row]:
     body = {"trading_state": "ACTIVE"}
 
-    def row(method: str, place: int, success: int) -> Row:
+    def row(method: str, place: int, success: int, path: str = ORGANIZATION_PATH) -> Row:
         def request() -> dict[str, Any]:
             setting.client.put(ORGANIZATION_PATH, json=body, headers=headers("admin"))
-            return {"path": ORGANIZATION_PATH, "json": body if method == "PUT" else None}
+            return {"path": path, "json": body if method == "PUT" else None}
 
         statuses = {caller: expected[place] for caller, expected in ORGANIZATION.items()}
         succeeding = {caller: success if status == 200 else status for caller, status in statuses.items()}
-        return Row(method, ORGANIZATION_PATH, succeeding, request)
+        return Row(method, path, succeeding, request)
 
-    return [row("GET", 0, 200), row("PUT", 1, 200), row("DELETE", -1, 204)]
+    history = row("GET", 0, 200, f"{ORGANIZATION_PATH}/history")
+    return [history, row("GET", 0, 200), row("PUT", 1, 200), row("DELETE", -1, 204)]
 
 
 def test_the_organizations_switch_is_written_by_admins_alone(

@@ -268,6 +268,7 @@ def test_every_change_is_published_with_ids_and_no_values(
         named = {"symbol": "AAPL"} if control.startswith("symbol") else {}
         assert event.pop("event_id") and event.pop("occurred_at")
         assert event.pop("version") and event.pop("deleted") in (True, False)
+        assert event.pop("actor")["type"] == "user"
         assert event == {
             "event_type": "control.updated",
             "organization_id": str(organization.id),

@@ -49,6 +49,7 @@ def test_a_control_of_an_account_is_in_its_log_and_in_no_other(desk: Desk, new_d
     other = new_desk(organization=desk.organization)
     desk.created(create())
     control = {"control": "symbol_manual", "symbol": "AAPL", "version": 3, "deleted": False}
+    control["actor"] = {"type": "user", "id": "u"}
     publish(desk, "controls", "control.updated", account_id=str(desk.account_id), **control)
 
     assert drain(desk) == 1
@@ -70,7 +71,7 @@ def test_a_control_of_an_organization_is_in_the_log_of_each_of_its_accounts(new_
     drain(desk)
 
     payload = {"organization_id": str(desk.organization.id), "control": "organization_switch", "symbol": None}
-    payload |= {"version": 1, "deleted": True}
+    payload |= {"version": 1, "deleted": True, "actor": None}
     assert events(desk) == [(2, "CONTROL", payload)]
     assert events(same) == [(1, "CONTROL", payload)]
     assert events(foreign) == []

@@ -43,7 +43,9 @@ def test_every_type_of_event_is_delivered_with_its_payload(
     organization = str(acme.id)
     writer.append(account_id, kind="BROKER_TRADE", payload={"symbol": "AAPL", "quantity": "3", "price": "9.5"})
     writer.append(account_id, kind="BROKER_POSITION", payload={"symbol": "AAPL", "quantity": "-3"})
+    actor = {"type": "user", "id": "u"}
     control = {"organization_id": organization, "control": "symbol_manual", "symbol": "AAPL", "version": 4}
+    control["actor"] = actor
     writer.append(account_id, kind="CONTROL", payload=control)
     account = {"organization_id": organization, "event_type": "account.updated", "version": 2}
     writer.append(account_id, kind="ACCOUNT", payload=account)
@@ -51,19 +53,26 @@ def test_every_type_of_event_is_delivered_with_its_payload(
     writer.append_action(
         account_id, '{"StopLimit": {"quantity": "5", "stop_price": "1", "limit_price": "2"}}', controls
     )
+    reasons = [{"code": "SYMBOL_DISABLED", "control": "symbol_manual", "version": 4, "message": "AAPL is disabled"}]
+    refusal = {"type": "CREATE", "symbol": "AAPL", "spec": {"Market": {"quantity": "7"}}, "request_id": "r"}
+    writer.append(account_id, kind="REFUSAL", payload={**refusal, "actor": actor, "reasons": reasons})
     writer.append(account_id)
 
     async def scenario() -> list[trading_pb2.TradingEvent]:
         async with connected(gateway.target) as channel:
             subscriber = await subscribe(channel, key(acme.api_keys["paper"]), account_id, after=0)
-            return await subscriber.received(6)
+            return await subscriber.received(7)
 
-    trade, position, control_event, account_event, action, order = run(scenario())
+    trade, position, control_event, account_event, action, refused, order = run(scenario())
 
     assert (trade.broker_trade.quantity, trade.broker_trade.price) == ("3", "9.5")
     assert position.broker_position.quantity == "-3"
     assert (control_event.control.symbol, control_event.control.version) == ("AAPL", 4)
+    assert control_event.control.actor.id == "u"
     assert account_event.account.event_type == "account.updated"
+    assert (refused.refusal.spec.order_kind, refused.refusal.spec.quantity) == ("Market", "7")
+    assert (refused.refusal.reasons[0].code, refused.refusal.reasons[0].version) == ("SYMBOL_DISABLED", 4)
+    assert (refused.refusal.actor.type, refused.refusal.request_id) == ("user", "r")
     assert action.intent_action.command.type == "CREATE" and action.intent_action.actor.type == "api_key"
     spec = action.intent_action.spec
     assert (spec.order_kind, spec.quantity, spec.stop_price, spec.limit_price) == ("StopLimit", "5", "1", "2")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, time
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from control_rules import Command, Window
@@ -92,6 +92,21 @@ class Control:
     created_at: datetime
     updated_at: datetime
     version: int
+
+
+def value(control: Control) -> dict[str, Any]:
+    """What the control says, as JSON: its fields beside those that say whose it is and when it was changed."""
+    said = {part.name: getattr(control, part.name) for part in fields(control) if part.name not in _ABOUT}
+    return {name: _as_json(said[name]) for name in said}
+
+
+_ABOUT = ("organization_id", "account_id", "symbol", "created_at", "updated_at", "version")
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    return value.isoformat() if isinstance(value, time) else value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,6 +238,34 @@ class SymbolControls:
     manual: SymbolManual | None = None
     time: SymbolTime | None = None
     limits: SymbolLimits | None = None
+
+
+class Actor(NamedTuple):
+    """Who changed a control: api_key, user, service_account or system."""
+
+    type: str
+    id: str
+
+
+LOSS_GUARD = Actor("system", "loss-guard")
+"""Sets an account to REDUCING after its max_daily_loss."""
+
+
+@dataclass(frozen=True)
+class ControlChange:
+    """One line of the history: what a control said before and after, None where there was none."""
+
+    id: int
+    account_id: UUID | None
+    organization_id: UUID
+    symbol: str | None
+    control: str
+    version: int
+    value_before: Mapping[str, Any] | None
+    value_after: Mapping[str, Any] | None
+    actor: Actor
+    request_id: str | None
+    created_at: datetime
 
 
 @dataclass(frozen=True)

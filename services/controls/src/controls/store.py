@@ -13,6 +13,8 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     DateTime,
+    Identity,
+    Index,
     Integer,
     Numeric,
     Table,
@@ -29,7 +31,7 @@ from sqlalchemy import (
     union,
     update,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy.dialects.postgresql import ARRAY, JSON, insert
 
 from chassis import db, feed
 from chassis.outbox import ddl
@@ -129,6 +131,25 @@ TABLES: dict[type[model.Control], Table] = {
 }
 OF_SYMBOLS = (model.SymbolManual, model.SymbolTime, model.SymbolLimits)
 OF_ACCOUNTS = (model.AccountSwitch, model.AccountLimits, *OF_SYMBOLS)
+control_change = Table(
+    "control_change",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("organization_id", Uuid, nullable=False),
+    Column("account_id", Uuid),
+    Column("symbol", Text(collation="C")),
+    Column("control", Text, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("value_before", JSON(none_as_null=True)),
+    Column("value_after", JSON(none_as_null=True)),
+    Column("actor_type", Text, nullable=False),
+    Column("actor_id", Text, nullable=False),
+    Column("request_id", Text),
+    Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Index("control_change_account_idx", "account_id", "id"),
+    Index("control_change_symbol_idx", "account_id", "symbol", "id"),
+    Index("control_change_organization_idx", "organization_id", "id", postgresql_where=text("account_id IS NULL")),
+)
 ddl.tables(METADATA)
 feed.table(METADATA)
 
@@ -215,6 +236,30 @@ def remove(tx: Connection, kind: type[AnyControl], scope: model.Scope) -> AnyCon
     table = TABLES[kind]
     gone = update(table).where(_is(table, scope)).values(deleted_at=func.now(), version=table.c.version + 1)
     return _control(kind, tx.execute(gone.returning(table)).one())
+
+
+def append_change(tx: Connection, scope: model.Scope, values: Mapping[str, Any]) -> None:
+    """Add a line to the history, in the transaction of the change."""
+    tx.execute(insert(control_change).values(**_key(control_change, scope), **values))
+
+
+def changes(tx: Connection, scope: model.Scope, before: int | None, limit: int) -> list[model.ControlChange]:
+    """The history of an account's controls, of one of its symbols, or of the organization's own, newest first."""
+    columns = control_change.c
+    wanted = [columns.account_id == scope.account_id]
+    if scope.account_id is None:
+        wanted = [columns.organization_id == scope.organization_id, columns.account_id.is_(None)]
+    if scope.symbol is not None:
+        wanted.append(columns.symbol == scope.symbol)
+    if before is not None:
+        wanted.append(columns.id < before)
+    rows = tx.execute(select(control_change).where(*wanted).order_by(columns.id.desc()).limit(limit)).mappings()
+    return [_changed(dict(row)) for row in rows]
+
+
+def _changed(row: dict[str, Any]) -> model.ControlChange:
+    actor = model.Actor(row.pop("actor_type"), row.pop("actor_id"))
+    return model.ControlChange(**row, actor=actor)
 
 
 def symbols_after(tx: Connection, account_id: UUID, after: str, limit: int) -> list[str]:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Engine
 
+from chassis import tracing
 from chassis.feed import FeedEvent
 from chassis.outbox import Event, Outbox
 from chassis.principals import Kind, Principal
@@ -76,7 +77,7 @@ def halt_and_cancel(
 
     One transaction: whoever sees the switch set can rely on the cancels.
     """
-    command = {"cancel_open": True, "actor": {"type": principal.kind, "id": principal.id}}
+    command = {"cancel_open": True}
     return _change(deps, principal, kind, (account_id, None), lambda _: values, expected, command)
 
 
@@ -112,7 +113,8 @@ def delete(
             raise model.ControlNotFound
         _require(before, expected)
         gone = store.remove(tx, kind, scope)
-        deps.outbox.append(tx, _updated(kind, scope, gone.version, deleted=True))
+        actor = _record(tx, _actor(principal), kind, scope, (before, None), gone.version)
+        deps.outbox.append(tx, _updated(kind, scope, gone.version, actor, deleted=True))
 
 
 def _change(
@@ -137,7 +139,8 @@ def _change(
         after = store.write(tx, kind, scope, new)
         if before is None or not model.is_loosening(before, after):
             _require_premium(principal)
-        event_id = deps.outbox.append(tx, _updated(kind, scope, after.version, command=command))
+        actor = _record(tx, _actor(principal), kind, scope, (before, after), after.version)
+        event_id = deps.outbox.append(tx, _updated(kind, scope, after.version, actor, command=command))
     return after, before is None, event_id
 
 
@@ -158,6 +161,15 @@ def list_symbols(
         for symbol in symbols[:limit]
     ]
     return page, len(symbols) > limit
+
+
+def history(
+    deps: Deps, principal: Principal, account_id: UUID | None, symbol: str | None, before: int | None, limit: int
+) -> tuple[list[model.ControlChange], bool]:
+    """A page of what changed, newest first; and whether there is more."""
+    with deps.engine.connect() as tx:
+        changes = store.changes(tx, _reading_scope(tx, principal, account_id, symbol), before, limit + 1)
+    return changes[:limit], len(changes) > limit
 
 
 def preview(
@@ -194,7 +206,8 @@ def reduce_after_loss(outbox: Outbox, tx: Connection, event: FeedEvent) -> None:
     reason = f"system: the account lost {lost} since its day began, of max_daily_loss {most}"
     values = {"trading_state": str(TradingState.REDUCING), "reason": reason}
     after = store.write(tx, model.AccountSwitch, scope, values)
-    outbox.append(tx, _updated(model.AccountSwitch, scope, after.version))
+    actor = _record(tx, model.LOSS_GUARD, model.AccountSwitch, scope, (before, after), after.version)
+    outbox.append(tx, _updated(model.AccountSwitch, scope, after.version, actor))
 
 
 def _scope(tx: Connection, principal: Principal, account_id: UUID | None, symbol: str | None = None) -> model.Scope:
@@ -240,19 +253,48 @@ def _unchanged(control: AnyControl | None) -> AnyControl:
     return control
 
 
+def _actor(principal: Principal) -> model.Actor:
+    return model.Actor(str(principal.kind), principal.id)
+
+
+def _record(
+    tx: Connection,
+    actor: model.Actor,
+    kind: type[AnyControl],
+    scope: model.Scope,
+    states: tuple[AnyControl | None, AnyControl | None],
+    version: int,
+) -> model.Actor:
+    """Add the change between the two states to the history; who made it."""
+    trace = tracing.current.get()
+    before, after = (None if state is None else model.value(state) for state in states)
+    control = {"control": store.name(kind), "version": version, "value_before": before, "value_after": after}
+    origin = {"actor_type": actor.type, "actor_id": actor.id, "request_id": trace.request_id if trace else None}
+    store.append_change(tx, scope, control | origin)
+    return actor
+
+
 def _updated(
     kind: type[model.Control],
     scope: model.Scope,
     version: int,
+    actor: model.Actor,
     *,
     deleted: bool = False,
     command: Mapping[str, Any] | None = None,
 ) -> Event:
-    """Ids and the name of the control; its values are read from its table."""
+    """Ids, the name of the control and who changed it; its values are read from its table."""
     ids = {"organization_id": scope.organization_id, "account_id": scope.account_id, "symbol": scope.symbol}
     payload = {name: str(value) for name, value in ids.items() if value is not None}
     return Event(
         model.CONTROL_UPDATED,
-        {**payload, "control": store.name(kind), "version": version, "deleted": deleted, **(command or {})},
+        {
+            **payload,
+            "control": store.name(kind),
+            "version": version,
+            "deleted": deleted,
+            **(command or {}),
+            "actor": actor._asdict(),
+        },
         ordering_key=str(scope.account_id or scope.organization_id),
     )

@@ -4,10 +4,10 @@ All register their routes on one blueprint when they are imported: its name is p
 """
 
 from controls import model
-from controls.routes import accounts, organization, preview, symbols
+from controls.routes import accounts, history, organization, preview, symbols
 from controls.routes.common import bp
 
-__all__ = ["STATUSES", "accounts", "bp", "organization", "preview", "symbols"]
+__all__ = ["STATUSES", "accounts", "bp", "history", "organization", "preview", "symbols"]
 
 STATUSES: dict[type[Exception], int] = {
     model.AccountNotFound: 404,

@@ -15,12 +15,14 @@ from controls.schemas.controls import (
     SymbolTimeControlRequest,
     symbol,
 )
+from controls.schemas.history import ControlChanges
 from controls.schemas.preview import PreviewAnswer, PreviewRequest, preview_answer
 
 __all__ = [
     "AccountLimits",
     "AccountLimitsRequest",
     "AccountSwitch",
+    "ControlChanges",
     "OrganizationSwitch",
     "PreviewAnswer",
     "PreviewRequest",

@@ -26,7 +26,9 @@ class Logged(NamedTuple):
 
 
 FEEDS: Mapping[str, Logged] = {
-    "controls": Logged("CONTROL", ("organization_id", "control", "symbol", "version", "deleted"), "TRADING_HALTED"),
+    "controls": Logged(
+        "CONTROL", ("organization_id", "control", "symbol", "version", "deleted", "actor"), "TRADING_HALTED"
+    ),
     "accounts": Logged("ACCOUNT", ("organization_id", "event_type", "credential_id", "version"), "ACCOUNT_DELETED"),
 }
 
