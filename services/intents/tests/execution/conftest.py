@@ -93,6 +93,7 @@ def execution_environment(platform: Platform, paper: Paper, **more: str) -> dict
         **{
             "PAPER_BROKER_URL": paper.url,
             "ALPACA_PAPER_URL": paper.url,
+            "ALPACA_DATA_URL": paper.url,
             "PAPER_ACCOUNT_SECRET": PAPER_SECRET,
             "BROKER_READ_SECONDS": "1.5",
             "BROKER_CONNECT_SECONDS": "0.5",

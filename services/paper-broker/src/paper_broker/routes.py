@@ -198,6 +198,22 @@ async def clock(request: web.Request) -> web.Response:
     return answer(views.clock(broker.now()))
 
 
+@routes.get("/v2/stocks/quotes/latest")
+@routes.get("/v1beta3/crypto/us/latest/quotes")
+async def latest_quotes(request: web.Request) -> web.Response:
+    broker, _ = caller(request)
+    quotes = await broker.quotes(schemas.symbols(request.query))
+    return answer({"quotes": {quote.symbol: views.latest_quote(quote, broker.now()) for quote in quotes}})
+
+
+@routes.get("/v2/stocks/trades/latest")
+@routes.get("/v1beta3/crypto/us/latest/trades")
+async def latest_trades(request: web.Request) -> web.Response:
+    broker, _ = caller(request)
+    quotes = await broker.quotes(schemas.symbols(request.query))
+    return answer({"trades": {quote.symbol: views.latest_trade(quote, broker.now()) for quote in quotes}})
+
+
 @routes.get("/stream")
 async def stream(request: web.Request) -> web.WebSocketResponse:
     return await request.app[HUB].serve(request)

@@ -21,6 +21,7 @@ NUMBER = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?", re.ASCII)
 SMALLEST = Decimal("1e-9")
 LARGEST = Decimal("1e9")
 LONGEST_CLIENT_ORDER_ID = 128
+MOST_SYMBOLS = 100
 UNSUPPORTED = ("take_profit", "stop_loss", "legs", "trail_price", "trail_percent", "trail")
 
 
@@ -167,6 +168,16 @@ def symbol(value: object) -> str:
     if not is_symbol(value):
         raise Unprocessable(f'asset "{value[:40]}" not found')
     return value
+
+
+def symbols(query: Mapping[str, str]) -> list[str]:
+    """Those that are named, each once; what is no symbol has no price and is left out, as at Alpaca."""
+    named = list(dict.fromkeys(filter(is_symbol, query.get("symbols", "").split(","))))
+    if not query.get("symbols"):
+        raise BadRequest("symbols is required")
+    if len(named) > MOST_SYMBOLS:
+        raise BadRequest(f"symbols must be at most {MOST_SYMBOLS}")
+    return named
 
 
 def _word(data: Json, name: str, words: type[Word]) -> Word:

@@ -1,6 +1,6 @@
 """One method per use case: memory first, then the journal; every answer waits until it is durable."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -146,6 +146,11 @@ class Broker:
         positions = [item for item in self._state.account(account_id).positions.values() if item.qty]
         await self._commit()
         return positions
+
+    async def quotes(self, symbols: Sequence[str]) -> list[Quote]:
+        quotes = [self.exchange.engine.latest_quote(symbol) for symbol in symbols]
+        await self._journal.committed()
+        return quotes
 
     async def executions(self, account_id: str, query: Row, *, oldest_first: bool) -> list[Row]:
         wanted = {"account_id": account_id, **query}

@@ -201,3 +201,23 @@ def quote(quote: Quote) -> Json:
         "pinned": quote.pinned,
         "step": quote.step,
     }
+
+
+def latest_quote(quote: Quote, now: datetime) -> Json:
+    """As the market data API shows it, where prices are numbers. A quote stands until the next one."""
+    return {
+        "t": time(now),
+        "ax": "V",
+        "ap": float(quote.ask),
+        "as": float(quote.ask_size or 0),
+        "bx": "V",
+        "bp": float(quote.bid),
+        "bs": float(quote.bid_size or 0),
+        "c": ["R"],
+        "z": "C",
+    }
+
+
+def latest_trade(quote: Quote, now: datetime) -> Json:
+    """This market has no trades but those of its accounts; its price is the middle of the quote."""
+    return {"t": time(now), "x": "V", "p": float(quote.middle), "s": 1, "c": ["@"], "i": quote.step, "z": "C"}

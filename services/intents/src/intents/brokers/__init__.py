@@ -27,6 +27,7 @@ from intents.brokers.protocol import (
     OrderUpdate,
     OutcomeUnknown,
     Position,
+    Quote,
     RateLimited,
     Refused,
     RejectionNotice,
@@ -56,6 +57,7 @@ __all__ = [
     "OrderUpdate",
     "OutcomeUnknown",
     "Position",
+    "Quote",
     "RateLimited",
     "Refused",
     "RejectionNotice",
@@ -81,19 +83,21 @@ class Addresses:
     paper: str = "http://127.0.0.1:8081"
     alpaca_paper: str = "https://paper-api.alpaca.markets"
     alpaca_live: str = "https://api.alpaca.markets"
+    alpaca_data: str = "https://data.alpaca.markets"
     connect_seconds: float = alpaca.CONNECT_SECONDS
     read_seconds: float = alpaca.READ_SECONDS
 
 
-def _alpaca(address: str, addresses: Addresses) -> Connector:
-    return alpaca.Connection(address, connect_seconds=addresses.connect_seconds, read_seconds=addresses.read_seconds)
+def _alpaca(address: str, data_address: str, addresses: Addresses) -> Connector:
+    seconds = {"connect_seconds": addresses.connect_seconds, "read_seconds": addresses.read_seconds}
+    return alpaca.Connection(address, data_address, **seconds)
 
 
 CONNECTORS: dict[tuple[str, str], Callable[[Addresses], Connector]] = {
-    ("paper", "paper"): lambda where: _alpaca(where.paper, where),
-    ("paper", "live"): lambda where: _alpaca(where.paper, where),  # a rehearsal
-    ("alpaca", "paper"): lambda where: _alpaca(where.alpaca_paper, where),
-    ("alpaca", "live"): lambda where: _alpaca(where.alpaca_live, where),
+    ("paper", "paper"): lambda where: _alpaca(where.paper, where.paper, where),
+    ("paper", "live"): lambda where: _alpaca(where.paper, where.paper, where),  # a rehearsal
+    ("alpaca", "paper"): lambda where: _alpaca(where.alpaca_paper, where.alpaca_data, where),
+    ("alpaca", "live"): lambda where: _alpaca(where.alpaca_live, where.alpaca_data, where),
 }
 
 

@@ -7,7 +7,7 @@ A new broker is one file that speaks these words, a line in `brokers.CONNECTORS`
 """
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -141,6 +141,17 @@ class Balance(NamedTuple):
     buying_power: Decimal
 
 
+class Quote(NamedTuple):
+    """The latest prices of a symbol. Bid and ask are of `quoted_at`, the last trade is of `traded_at`."""
+
+    symbol: str
+    bid: Decimal | None
+    ask: Decimal | None
+    last: Decimal | None
+    quoted_at: datetime | None
+    traded_at: datetime | None
+
+
 class BrokerError(Exception):
     """Why a call did not do what it was for. `str()` of it is safe to show: it never quotes a secret."""
 
@@ -241,6 +252,9 @@ class Broker(Protocol):
     def positions(self) -> list[Position]: ...
 
     def balance(self) -> Balance: ...
+
+    def quotes(self, symbols: Sequence[str]) -> list[Quote]:
+        """The latest prices of these symbols; a symbol without any is left out."""
 
     def listen(
         self, on_ready: Callable[[], None], on_update: Callable[[OrderUpdate], None], stop: threading.Event

@@ -19,6 +19,7 @@ class ExecutionConfig(Config):
         "ALPACA_PAPER_URL", "Alpaca for paper accounts", default="https://paper-api.alpaca.markets"
     )
     alpaca_live_url: str = setting("ALPACA_LIVE_URL", "Alpaca for live accounts", default="https://api.alpaca.markets")
+    alpaca_data_url: str = setting("ALPACA_DATA_URL", "Alpaca's market data", default="https://data.alpaca.markets")
     broker_connect_seconds: float = setting(
         "BROKER_CONNECT_SECONDS", "how long a broker may take to connect", default=1.0
     )
@@ -78,6 +79,7 @@ class ExecutionConfig(Config):
             self.paper_broker_url,
             self.alpaca_paper_url,
             self.alpaca_live_url,
+            self.alpaca_data_url,
             self.broker_connect_seconds,
             self.broker_read_seconds,
         )

@@ -34,6 +34,10 @@ class MatchingEngine:
             self._state.put_quote(quote)
         return quote
 
+    def latest_quote(self, symbol: str) -> Quote:
+        """The same without keeping it: whoever only reads prices must not make the market grow."""
+        return self._state.quotes.get(symbol) or self._prices.opening(symbol)
+
     def trickle(self, now: datetime) -> None:
         """The next bit of every trickling order that is due; whoever is late does not catch up."""
         for order_id in [order_id for order_id, due in self.trickling.items() if due <= now]:

@@ -68,6 +68,13 @@ class BoundedAnswers:
 
         assert isinstance(raised, OutcomeUnknown), repr(raised)
 
+    @pytest.mark.parametrize("answer", list(BROKEN))
+    def test_a_broken_answer_about_prices_gives_none(self, answer: str, market: Market) -> None:
+        with Hostile(BROKEN[answer]) as hostile:
+            raised = ends(lambda: self.at(market, hostile).quotes(["ABC"]))
+
+        assert isinstance(raised, OutcomeUnknown), repr(raised)
+
     def test_an_answer_that_grows_when_decompressed_is_not_kept(self, market: Market) -> None:
         with Hostile(huge_when_decompressed) as hostile:
             broker = self.at(market, hostile)

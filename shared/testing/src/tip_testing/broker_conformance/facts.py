@@ -97,6 +97,21 @@ class Conformance(BoundedAnswers):
         assert held[market.filling] == 3
         assert broker.balance().currency
 
+    def test_prices_have_their_age_and_what_has_no_price_is_left_out(self, market: Market, broker: Broker) -> None:
+        found = broker.quotes([market.filling, "NO SUCH SYMBOL"])
+
+        assert [quote.symbol for quote in found] == [market.filling]
+        [quote] = found
+        assert quote.quoted_at or quote.traded_at, "a price is of a moment"
+        assert quote.bid is None or quote.ask is None or quote.bid <= quote.ask
+        assert all(price is None or price > 0 for price in (quote.bid, quote.ask, quote.last))
+        assert broker.quotes([]) == []
+
+    def test_prices_of_more_symbols_than_one_request_takes_are_read(self, market: Market, broker: Broker) -> None:
+        symbols = [market.filling, *(f"CONFORM{number}" for number in range(120))]
+
+        assert market.filling in {quote.symbol for quote in broker.quotes(symbols)}
+
     def test_a_partial_fill_leaves_the_order_open(self, market: Market, broker: Broker, listener: Listener) -> None:
         if market.halving is None:
             pytest.skip("this broker has no symbol for it")

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +10,7 @@ from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
 from intents.brokers.alpaca.http_client import Answer, HttpClient
+from intents.brokers.alpaca.quotes import batches, read_quotes
 from intents.brokers.alpaca.reading import (
     KINDS,
     parse,
@@ -40,6 +41,7 @@ from intents.brokers.protocol import (
     OrderUpdate,
     OutcomeUnknown,
     Position,
+    Quote,
     RateLimited,
     Refused,
     no_check,
@@ -55,7 +57,11 @@ _DUPLICATE = 40010001
 
 
 class Connection(HttpClient):
-    """The way to all accounts at one address."""
+    """The way to all accounts at one address. Prices are at an address of their own, or else at the same."""
+
+    def __init__(self, address: str, data_address: str | None = None, **seconds: float) -> None:
+        super().__init__(address, **seconds)
+        self.data = HttpClient(data_address, **seconds) if data_address else self
 
     def account(self, secret: Mapping[str, str]) -> "Alpaca":
         return Alpaca(self, secret["key_id"], secret["secret_key"])
@@ -148,6 +154,18 @@ class Alpaca:
 
     def balance(self) -> Balance:
         return read_balance(self._read("/v2/account"))
+
+    def quotes(self, symbols: Sequence[str]) -> list[Quote]:
+        """Stocks and coins have endpoints of their own; each request names a bounded number of symbols."""
+        found: list[Quote] = []
+        for paths, some in batches(symbols):
+            query = {"symbols": ",".join(some)}
+            quoted, traded = (self._data(path, query) for path in paths)
+            found += read_quotes(some, quoted, traded)
+        return found
+
+    def _data(self, path: str, query: Mapping[str, str]) -> Any:
+        return self._answered(self._connection.data.call("GET", path, self._headers, params=query))
 
     def listen(
         self, on_ready: Callable[[], None], on_update: Callable[[OrderUpdate], None], stop: threading.Event

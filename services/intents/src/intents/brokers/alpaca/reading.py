@@ -78,7 +78,7 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def _moment(text: str) -> datetime:
+def parse_moment(text: str) -> datetime:
     """Alpaca counts nanoseconds; we keep what a datetime can."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
@@ -103,7 +103,7 @@ def _word_or_none(value: object) -> str | None:
     return None if value is None else _word(value)
 
 
-def _decimal(value: object) -> Decimal | None:
+def parse_decimal(value: object) -> Decimal | None:
     if value is None or value == "":
         return None
     number = Decimal(_word(value))
@@ -113,7 +113,7 @@ def _decimal(value: object) -> Decimal | None:
 
 
 def _amount(value: object) -> Decimal:
-    number = _decimal(value)
+    number = parse_decimal(value)
     if number is None:
         raise ValueError
     return number
@@ -129,11 +129,11 @@ def read_order(body: Any) -> Order:
             symbol=_word(body["symbol"]),
             order_side=_word(body["side"]).upper(),
             kind=_KIND_NAMES.get(body.get("type") or body.get("order_type"), "Market"),
-            quantity=_decimal(body.get("qty")),
-            filled_quantity=_decimal(body["filled_qty"]) or Decimal(0),
-            average_price=_decimal(body.get("filled_avg_price")),
-            updated_at=_moment(body["updated_at"]),
-            created_at=_moment(body["created_at"]),
+            quantity=parse_decimal(body.get("qty")),
+            filled_quantity=parse_decimal(body["filled_qty"]) or Decimal(0),
+            average_price=parse_decimal(body.get("filled_avg_price")),
+            updated_at=parse_moment(body["updated_at"]),
+            created_at=parse_moment(body["created_at"]),
             replaces=_word_or_none(body.get("replaces")),
             replaced_by=_word_or_none(body.get("replaced_by")),
         )
@@ -148,7 +148,7 @@ def read_execution(body: Any) -> Execution:
             broker_order_id=_word(body["order_id"]),
             quantity=_amount(body["qty"]),
             price=_amount(body["price"]),
-            occurred_at=_moment(body["transaction_time"]),
+            occurred_at=parse_moment(body["transaction_time"]),
         )
     raise AssertionError
 
@@ -158,10 +158,10 @@ def read_position(body: Any) -> Position:
         return Position(
             _word(body["symbol"]),
             _amount(body["qty"]),
-            _decimal(body.get("avg_entry_price")),
-            _decimal(body.get("current_price")),
-            _decimal(body.get("market_value")),
-            _decimal(body.get("unrealized_pl")),
+            parse_decimal(body.get("avg_entry_price")),
+            parse_decimal(body.get("current_price")),
+            parse_decimal(body.get("market_value")),
+            parse_decimal(body.get("unrealized_pl")),
         )
     raise AssertionError
 
@@ -194,7 +194,7 @@ def read_update(raw: str | bytes) -> OrderUpdate | None:
         return None
     with understood():
         data = message["data"]
-        order, moment = read_order(data["order"]), _moment(data.get("timestamp") or data["order"]["updated_at"])
+        order, moment = read_order(data["order"]), parse_moment(data.get("timestamp") or data["order"]["updated_at"])
         return OrderUpdate(order, moment, _execution(data, order, moment), _REJECTIONS.get(data["event"]))
     raise AssertionError
 
@@ -203,5 +203,5 @@ def _execution(data: Mapping[str, Any], order: Order, moment: datetime) -> Execu
     if data.get("event") not in ("fill", "partial_fill") or not data.get("execution_id"):
         return None
     quantity, price = _amount(data["qty"]), _amount(data["price"])
-    position = _decimal(data.get("position_qty"))
+    position = parse_decimal(data.get("position_qty"))
     return Execution(_word(data["execution_id"]), order.broker_order_id, quantity, price, moment, position)
