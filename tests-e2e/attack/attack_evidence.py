@@ -10,7 +10,8 @@ from attack_tenants import Tenant
 VOLATILE = ("last_used_at", "reconciled_at", "lease_token", "lease_until", "lease_holder", "updated_at",
             "market_value", "unrealized_profit", "last_price", "equity", "buying_power", "cash")  # fmt: skip
 # Nobody's own: counters over all, and what is done with rows that have been delivered.
-NOT_COMPARED = ("outbox", "statistic", "statistic_head", "signing_key", "broker_account", "balance", "position")
+NOT_COMPARED = ("outbox", "statistic", "statistic_head", "signing_key", "broker_account", "broker_pace", "balance",
+                "position", "quote")  # fmt: skip
 _TABLES = """
     SELECT table_schema, table_name FROM information_schema.tables
     WHERE table_type = 'BASE TABLE' AND table_schema IN ('identity', 'accounts', 'controls', 'intents') ORDER BY 1, 2

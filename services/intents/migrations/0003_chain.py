@@ -6,7 +6,7 @@ from chassis import tenancy
 from chassis.migrations import publish, role
 
 revision = "0003"
-down_revision = "0001"
+down_revision = "0002"
 
 # Events that are there already keep an empty hash: they were written before events were part of the chain.
 COLUMNS = """

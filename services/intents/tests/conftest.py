@@ -82,7 +82,7 @@ class Desk:
 
 @pytest.fixture(scope="module")
 def app(platform: Platform) -> Iterator[Flask]:
-    app = create_app(platform.web_environment("intents", LOG_LEVEL="warning"))
+    app = create_app(platform.web_environment("intents", LOG_LEVEL="warning", QUOTE_WAIT_SECONDS="0.05"))
     yield app
     app.extensions["deps"].engine.dispose()
 

@@ -17,7 +17,10 @@ from .conftest import Desk
 
 READS = ["", "/stats", "/verify", "/{intent_id}", "/{intent_id}/actions"]
 INTENTS = "/v1/accounts/{account_id}/intents"
-HOLDINGS = [f"/v1/accounts/{{account_id}}/{name}" for name in ("positions", "balances", "orders", "refusals")]
+HOLDINGS = [
+    f"/v1/accounts/{{account_id}}/{name}" for name in ("positions", "balances", "orders", "refusals", "quotes/{symbol}")
+]
+REFRESH = "/v1/accounts/{account_id}/refresh"
 STATEMENT = "/v1/accounts/{account_id}/statement"
 OPERATION = "/v1/accounts/{account_id}/bulk-operations/{bulk_operation_id}"
 BATCH = {"commands": [create()["command"]]}
@@ -90,7 +93,7 @@ def rows(desk: Desk | None = None, intent_id: str = "", operation_id: str = "") 
         def request() -> dict[str, Any]:
             assert desk
             ids = {"account_id": desk.account_id, "intent_id": intent_id, "bulk_operation_id": operation_id}
-            return {"path": path.format(**ids), "json": body}
+            return {"path": path.format(**ids, symbol="ABC"), "json": body}
 
         expected = {caller: success if may[place] < 300 else may[place] for caller, may in MAY.items()}
         return Row(method, path, expected, request)
@@ -98,8 +101,8 @@ def rows(desk: Desk | None = None, intent_id: str = "", operation_id: str = "") 
     submits = [row("POST", INTENTS, 0, 201, create()), row("POST", f"{INTENTS}/batch", 0, 200, BATCH)]
     submits.append(row("POST", f"{INTENTS}/cancel", 0, 202, {}))
     submits.append(row("POST", "/v1/accounts/{account_id}/positions/close", 0, 202, {}))
-    reads = (*(INTENTS + read for read in READS), *HOLDINGS, OPERATION)
-    reads = [row("GET", path, 1, 200) for path in reads]
+    reads = [row("GET", path, 1, 200) for path in (*(INTENTS + read for read in READS), *HOLDINGS, OPERATION)]
+    reads.append(row("POST", REFRESH, 1, 202))
     published = Row("GET", "/.well-known/log-jwks.json", dict.fromkeys(MAY, 200), lambda: {"path": published.path})
     return [*submits, *reads, row("GET", STATEMENT, 1, 409), published]  # 409: nothing of the account is signed
 

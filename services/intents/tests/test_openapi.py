@@ -39,6 +39,8 @@ OPERATIONS = [
     ("POST", "/intents/cancel"),
     ("POST", "/positions/close"),
     ("GET", "/bulk-operations/{bulk_operation_id}"),
+    ("GET", "/quotes/{symbol}"),
+    ("POST", "/refresh"),
 ]
 
 
@@ -63,7 +65,7 @@ def test_generated_requests_are_answered_as_the_document_says(
     operation = api[f"/v1/accounts/{{account_id}}{path}"][method]
     bulk_operation_id = desk.client.post(f"{desk.path}/cancel", json={"symbol": "X"}, headers=desk.headers).json["id"]
     ids = {"intent_id": intent_id, "bulk_operation_id": bulk_operation_id}
-    ours = {"account_id": str(desk.account_id), **ids}
+    ours = {"account_id": str(desk.account_id), **ids, "symbol": "ABC"}
     statuses = set()
 
     @settings(max_examples=20, deadline=None, database=None, suppress_health_check=list(HealthCheck))

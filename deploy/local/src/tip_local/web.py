@@ -18,7 +18,10 @@ from tip_local.process_table import module_exists
 
 # The first pattern that matches decides. deploy/ingress has the same table.
 ROUTES: tuple[tuple[str, str], ...] = (
-    (r"/v1/accounts/[^/]+/(intents|orders|refusals|positions|balances|statement|bulk-operations)(/.*)?", "intents"),
+    (
+        r"/v1/accounts/[^/]+/(intents|orders|refusals|positions|balances|statement|bulk-operations|quotes|refresh)(/.*)?",
+        "intents",
+    ),
     (r"/\.well-known/log-jwks\.json", "intents"),
     (r"/v1/accounts(/.*)?", "accounts"),
     (r"/v1/controls(/.*)?", "controls"),

@@ -24,6 +24,7 @@ from intents import (
 from intents.config import Config
 from intents.model.events import EVENT_TYPES
 from intents.submit_fast_path import SubmitFastPath
+from intents.usecases.holdings import Freshness
 
 
 def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
@@ -37,7 +38,11 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
         deps.engine,
         [routes_submits.bp, routes_holdings.bp, routes_statements.bp, routes_bulk.bp, routes_orders.bp],
         statuses=routes.STATUSES,
-        extensions={"deps": deps, "cursors": Cursors(config.cursor_key)},
+        extensions={
+            "deps": deps,
+            "cursors": Cursors(config.cursor_key),
+            "freshness": Freshness(config.quote_seconds, config.quote_wait_seconds),
+        },
     )
 
 

@@ -14,6 +14,12 @@ class Config(ServiceConfig):
         "REFERENCE_PRICE_MAX_AGE_SECONDS", "how old a price that limits use may be; the same in controls", default=60
     )
     refusals_kept_days: int = setting("REFUSALS_KEEP_DAYS", "days a refusal by controls is kept", default=30)
+    quote_seconds: float = setting(
+        "QUOTE_SECONDS", "how old a price may be before it is read again at the broker", default=5.0
+    )
+    quote_wait_seconds: float = setting(
+        "QUOTE_WAIT_SECONDS", "how long an answer waits for a price that is being read", default=1.0
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,9 +1,9 @@
-"""What an account holds, over HTTP: `GET …/positions` and `GET …/balances`."""
+"""What an account holds and what that is worth, over HTTP."""
 
-from dataclasses import asdict
+from functools import partial
 from uuid import UUID
 
-from flask import Blueprint, g, jsonify
+from flask import Blueprint, current_app, g, jsonify
 from flask.typing import ResponseReturnValue
 
 from chassis import ratelimit
@@ -11,10 +11,11 @@ from chassis.access import allow, charge
 from chassis.openapi import describe
 from chassis.principals import ANY_ROLE, api_key, service_account, user
 from intents.routes import deps
-from intents.schemas_holdings import Balances, Positions
+from intents.schemas_holdings import Balances, Positions, Quote, Refresh, parse_symbol
 from intents.usecases import Reader, holdings
 
 bp = Blueprint("holdings", __name__)
+REFRESH_UNITS = 10  # each is several requests to a broker
 _READERS = (user(*ANY_ROLE), api_key("intent:read"), service_account("intent:read"))
 _ORGANIZATION = {"x-organization-id": "The organization whose account this is; for service accounts."}
 
@@ -32,7 +33,37 @@ def positions(account_id: UUID) -> ResponseReturnValue:
 @describe("Balances of an account", answers={200: Balances}, errors=(403, 404), headers=_ORGANIZATION)
 def balances(account_id: UUID) -> ResponseReturnValue:
     found = holdings.balance(deps(), Reader(g.principal, account_id))
-    return jsonify(Balances().dump({"account_id": account_id, **asdict(found)}))
+    return jsonify({"account_id": str(account_id), **Balances().dump(found)})
+
+
+@bp.get("/v1/accounts/<uuid:account_id>/quotes/<path:symbol>")
+@allow(*_READERS)
+@describe(
+    "The latest price of a symbol",
+    answers={200: Quote},
+    errors=(403, 404, 409, 422),
+    headers=_ORGANIZATION,
+    note="A price that is too old is read again at the broker, which the answer waits for briefly.",
+)
+def quote(account_id: UUID, symbol: str) -> ResponseReturnValue:
+    reader, freshness = Reader(g.principal, account_id), current_app.extensions["freshness"]
+    found = holdings.quote(deps(), reader, partial(parse_symbol, symbol), freshness)
+    return jsonify({"account_id": str(account_id), **Quote().dump(found)})
+
+
+@bp.post("/v1/accounts/<uuid:account_id>/refresh")
+@allow(*_READERS)
+@describe(
+    "Read an account at its broker now",
+    answers={202: Refresh},
+    errors=(403, 404),
+    headers=_ORGANIZATION,
+    note="Positions, balances, open orders and prices. What was read has an `as_of` after this request.",
+)
+def refresh(account_id: UUID) -> ResponseReturnValue:
+    charge(REFRESH_UNITS)
+    holdings.refresh(deps(), Reader(g.principal, account_id))
+    return jsonify(Refresh().dump({"account_id": account_id})), 202
 
 
 def _charge_rows(count: int) -> None:

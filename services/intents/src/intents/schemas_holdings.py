@@ -2,9 +2,18 @@
 
 from typing import Any
 
-from marshmallow import Schema, fields
+from marshmallow import Schema, ValidationError, fields
 
-from chassis.fields import Identifier, Instant
+import control_rules
+from chassis.fields import Coded, Identifier, Instant
+
+
+def parse_symbol(text: str) -> str:
+    """The symbol in a path."""
+    symbol = control_rules.normalized_symbol(text)
+    if symbol is None:
+        raise ValidationError({"symbol": [Coded("pattern", f"must match {control_rules.SYMBOL_PATTERN}")]})
+    return symbol
 
 
 class Amount(fields.String):
@@ -19,10 +28,16 @@ class Position(Schema):
     quantity = Amount(metadata={"description": "Negative when short."})
     average_entry_price = Amount(allow_none=True)
     last_price = Amount(allow_none=True)
-    market_value = Amount(allow_none=True)
-    unrealized_profit = Amount(allow_none=True)
+    market_value = Amount(allow_none=True, metadata={"description": "`quantity` times `last_price`."})
+    unrealized_profit = Amount(
+        allow_none=True, metadata={"description": "Null from a fill until the broker has said the new entry price."}
+    )
     updated_at = Instant()
     reconciled_at = Instant(allow_none=True)
+    as_of = Instant(metadata={"description": "Of the quantity."})
+    source = fields.String(metadata={"description": "Of the quantity: `broker`, or `fill` if one came since."})
+    price_as_of = Instant(allow_none=True, metadata={"description": "Of `last_price`, and so of what follows from it."})
+    price_source = fields.String(allow_none=True, metadata={"description": "`quote`, `broker` or `fill`."})
 
 
 class Positions(Schema):
@@ -37,3 +52,22 @@ class Balances(Schema):
     equity = Amount(allow_none=True)
     buying_power = Amount(allow_none=True)
     updated_at = Instant(allow_none=True, metadata={"description": "Null: the broker was not queried yet."})
+    as_of = Instant(allow_none=True)
+    source = fields.String(allow_none=True, metadata={"description": "`broker`."})
+
+
+class Quote(Schema):
+    account_id = Identifier()
+    symbol = fields.String()
+    bid = Amount(allow_none=True, metadata={"description": "Null: there is none, or it was not read yet."})
+    ask = Amount(allow_none=True)
+    last = Amount(allow_none=True, metadata={"description": "The price of the last trade."})
+    source = fields.String(allow_none=True, metadata={"description": "The broker whose price it is."})
+    quoted_at = Instant(allow_none=True, metadata={"description": "Of `bid` and `ask`."})
+    traded_at = Instant(allow_none=True, metadata={"description": "Of `last`."})
+    read_at = Instant(allow_none=True, metadata={"description": "When the broker was asked."})
+    age_seconds = fields.Float(allow_none=True, metadata={"description": "Of the newest of the prices."})
+
+
+class Refresh(Schema):
+    account_id = Identifier()

@@ -7,6 +7,7 @@ from chassis.config import BadConfiguration, setting
 from credential_vault import Hashicorp, Keyring, Vault
 from intents.brokers import Addresses
 from intents.config import Config
+from intents.execution.model.read_schedule import ReadSchedule
 from intents.execution.model.settlement import QueryPolicy
 
 
@@ -38,6 +39,15 @@ class ExecutionConfig(Config):
     reconcile_seconds: float = setting(
         "RECONCILE_SECONDS", "how often an account with open orders is compared with its broker", default=5.0
     )
+    holding_read_seconds: float = setting(
+        "HOLDING_READ_SECONDS", "how often an account that holds something is read at its broker", default=30.0
+    )
+    idle_read_seconds: float = setting(
+        "IDLE_READ_SECONDS", "how often any other enabled account is read at its broker", default=3600.0
+    )
+    reads_per_second: float = setting(
+        "BROKER_READS_PER_SECOND", "accounts that all reconcilers begin to read at one broker in a second", default=50.0
+    )
     streams: int = setting("BROKER_STREAMS", "accounts whose updates one reconciler receives at most", default=200)
     key_encryption_key: str = setting(
         "VAULT_KEY_ENCRYPTION_KEY", "as in accounts: opens broker secrets", default="", secret=True
@@ -65,6 +75,8 @@ class ExecutionConfig(Config):
             raise BadConfiguration("EXECUTOR_THREADS: must be at least 1")
         if self.executor_account_calls < 1:
             raise BadConfiguration("EXECUTOR_ACCOUNT_CALLS: must be at least 1")
+        if min(self.holding_read_seconds, self.idle_read_seconds, self.reads_per_second) <= 0:
+            raise BadConfiguration("HOLDING_READ_SECONDS, IDLE_READ_SECONDS, BROKER_READS_PER_SECOND: must be above 0")
         calls = 3 * (self.broker_connect_seconds + self.broker_read_seconds)
         if self.executor_lease_seconds <= calls:
             raise BadConfiguration(f"EXECUTOR_LEASE_SECONDS: must be more than {calls:g}, the time of three calls")
@@ -72,6 +84,10 @@ class ExecutionConfig(Config):
     @property
     def query_policy(self) -> QueryPolicy:
         return QueryPolicy(self.query_after_seconds, self.query_every_seconds)
+
+    @property
+    def read_schedule(self) -> ReadSchedule:
+        return ReadSchedule(self.holding_read_seconds, self.idle_read_seconds, self.reads_per_second)
 
     @property
     def addresses(self) -> Addresses:

@@ -23,9 +23,11 @@ from intents.execution.overfill import reduce_overordered
 from intents.execution.reconciler import Reconciler
 from intents.execution.recorder import Recorder
 from intents.model.events import EVENT_TYPES
-from intents.store import SCHEMA
+from intents.store import READS, SCHEMA
 from intents.store.connections import PreparedConnections
 from intents.usecases import Deps
+
+NOTIFY_SECONDS = 1.0
 
 
 def prepare_executor(config: ExecutionConfig, name: str) -> Prepared:
@@ -90,7 +92,21 @@ def credentials_of(config: ExecutionConfig, engine: Engine) -> Credentials:
 
 
 def prepare_reconciler(config: ExecutionConfig, name: str) -> Prepared:
-    return Prepared(build_reconciler(config, engine_of(config, name)).run)
+    engine = engine_of(config, name)
+    running = build_reconciler(config, engine)
+
+    def loop(stop: threading.Event) -> None:
+        listener = NotifyListener(engine, SCHEMA, topic=READS)
+        threading.Thread(target=_wake_on_notify, args=(running, listener, stop), name="notify", daemon=True).start()
+        running.run(stop)
+
+    return Prepared(loop)
+
+
+def _wake_on_notify(reconciler: Reconciler, listener: NotifyListener, stop: threading.Event) -> None:
+    while not stop.is_set():
+        listener.wait(NOTIFY_SECONDS)
+        reconciler.wake()
 
 
 def build_reconciler(config: ExecutionConfig, engine: Engine) -> Reconciler:
@@ -103,4 +119,6 @@ def build_reconciler(config: ExecutionConfig, engine: Engine) -> Reconciler:
         config.reconcile_seconds,
         config.streams,
         partial(report_refused, deps.outbox),
+        config.read_schedule,
+        config.quote_seconds,
     )

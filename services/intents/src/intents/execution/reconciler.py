@@ -1,6 +1,6 @@
 """The reconciler: receives the updates of brokers, and compares what they may have missed. Any number may run."""
 
-import random
+import math
 import threading
 import time
 from collections import Counter
@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from uuid import UUID, uuid4
 
 from sqlalchemy import Engine
@@ -15,35 +16,36 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import logs
 from chassis.worker.outage import unless_unavailable
-from intents.brokers import Broker, BrokerError, Brokers, CredentialRefused, OrderUpdate, RateLimited, UnknownBroker
-from intents.execution import reconciliation, recorder, store
+from intents.brokers import Broker, BrokerError, Brokers, CredentialRefused, RateLimited
+from intents.execution import reconciliation, recorder, store, streams
+from intents.execution.account_reads import ENROLL_SECONDS, AccountReads
 from intents.execution.credentials import (
     CredentialInvalid,
     CredentialPending,
     Credentials,
     KeyPair,
     NoCredential,
-    VaultDown,
 )
-from intents.execution.metrics import RECONCILIATIONS, STREAMS
-from intents.execution.model.inputs import BrokerReport, OutOfReach
+from intents.execution.former_accounts import FormerAccounts
+from intents.execution.metrics import RECONCILIATIONS
+from intents.execution.model.inputs import BrokerReport
 from intents.execution.model.known_orders import KnownOpenOrder, RestoredEpoch, WatchedAccount
+from intents.execution.model.read_schedule import ReadSchedule
+from intents.execution.quotes import read_quotes
 from intents.execution.reconciliation import AccountReconciliation
 from intents.execution.recorder import Recorder
+from intents.execution.streams import NO_KEYS
 from intents.execution.watches import Watch, by_organization, may_take, share_streams
 
 log = logs.get(__name__)
 
 LEASE_SECONDS = 6.0
-RENEW_SECONDS = 1.0
+RENEW_SECONDS, SHORTEST_RENEW_SECONDS = 1.0, 0.1
 CALM_SECONDS, SOON_SECONDS = 0.05, 0.01  # until the next check of which accounts are due
-LINGER_SECONDS = 600.0  # how long an account is listened to after its last order has ended
 RECONCILE_THREADS = 8  # of which no organization takes all: see `fair_share`
 FORGOTTEN = timedelta(days=30)  # how far back orders are adopted of an account of which a restored log knows nothing
 NO_KEYS_SECONDS = 30.0
-FIRST_PAUSE_SECONDS = 0.2
-LONGEST_PAUSE_SECONDS = 10.0
-_NO_KEYS = (CredentialInvalid, NoCredential, VaultDown, UnknownBroker, KeyError)
+NEVER = -math.inf
 
 
 @dataclass
@@ -56,44 +58,78 @@ class Reconciler:
     streams: int
     on_refused: Callable[[UUID, KeyPair], None] = lambda _account_id, _pair: None
     """Called for a key pair that a broker refuses, at every reconciliation."""
+    schedule: ReadSchedule = field(default_factory=ReadSchedule)
+    quote_seconds: float = 5.0
     _watches: dict[UUID, Watch] = field(default_factory=dict, init=False)
     _token: UUID = field(default_factory=uuid4, init=False)
     _restored: RestoredEpoch | None = field(default=None, init=False)
     _deleted_at: float = field(default=0.0, init=False)
     """When orders of deleted accounts are followed next."""
+    _enrolled_at: float = field(default=0.0, init=False)
+    """When accounts are enrolled next."""
+    _wake: threading.Event = field(default_factory=threading.Event, init=False)
+
+    def __post_init__(self) -> None:
+        self._reads = AccountReads(self.engine, self._token, self.schedule)
+
+    def wake(self) -> None:
+        """Claim what is due at once."""
+        self._wake.set()
 
     def run(self, stop: threading.Event) -> None:
         self.recorder.start(stop.is_set)
         with ThreadPoolExecutor(RECONCILE_THREADS, thread_name_prefix="reconcile") as pool:
             while not stop.is_set():
+                self._wake.clear()
+                self._carefully(self._enroll)
                 self._carefully(self._renew)
                 self._carefully(self._follow_deleted_accounts)
-                renew_at = time.monotonic() + RENEW_SECONDS
-                while time.monotonic() < renew_at and not stop.is_set():
-                    stop.wait(SOON_SECONDS if self._reconcile_due(pool) else CALM_SECONDS)
+                self._reconcile_until_renewal(pool, stop)
             for watch in self._watches.values():
                 watch.end_stream()
         self._carefully(self._release)
         self.recorder.close()
 
+    def _reconcile_until_renewal(self, pool: ThreadPoolExecutor, stop: threading.Event) -> None:
+        """For a second, or until woken; wake-ups that come close together are one."""
+        began = time.monotonic()
+        while not stop.is_set() and (passed := time.monotonic() - began) < RENEW_SECONDS:
+            is_early = passed < SHORTEST_RENEW_SECONDS
+            if self._wake.is_set() and not is_early:
+                return
+            seconds = SOON_SECONDS if self._reconcile_due(pool) else CALM_SECONDS
+            (time.sleep if is_early else self._wake.wait)(seconds)
+
     def _carefully(self, step: Callable[[], object]) -> None:
         unless_unavailable("intents-reconciler", step, None)
 
-    def _renew(self) -> None:
-        """Renew the leases of our accounts, take those that nobody leases, drop those without activity."""
+    def _enroll(self) -> None:
         now = time.monotonic()
-        keep = [account_id for account_id, watch in self._watches.items() if now - watch.active_at < LINGER_SECONDS]
-        mine = {account.account_id: account for account in self._lease_accounts(keep)}
+        if now >= self._enrolled_at:
+            self._reads.enroll()
+            self._enrolled_at = now + ENROLL_SECONDS
+
+    def _renew(self) -> None:
+        """Renew the leases of our accounts, take those that nobody leases or that are due, drop the others."""
+        now = time.monotonic()
+        due = set(self._reads.claim(LEASE_SECONDS))
+        keep = {key for key, watch in self._watches.items() if watch.is_claimed or watch.is_followed(now)}
+        mine = {account.account_id: account for account in self._lease_accounts([*(keep | due)])}
         for account_id in self._watches.keys() - mine.keys():
             self._watches.pop(account_id).end_stream()
-        for account_id in mine.keys() - self._watches.keys():
-            self._begin(mine[account_id])
         for account in mine.values():
-            watch = self._watches[account.account_id]
-            watch.account = account
-            if account.is_urgent and now >= watch.paused_until:
-                watch.due_at = 0.0
+            watch = self._watches.setdefault(account.account_id, Watch(account, active_at=NEVER))
+            self._follow(watch, account, is_due=account.account_id in due, now=now)
         self._open_streams()
+
+    def _follow(self, watch: Watch, account: WatchedAccount, *, is_due: bool, now: float) -> None:
+        if account.is_open and (watch.active_at == NEVER or not watch.account.is_open):
+            watch.active_at, watch.due_at = now, min(watch.due_at, now)
+        watch.account = account
+        if is_due:
+            watch.claimed_at = time.monotonic()
+        if (is_due or account.is_urgent) and now >= watch.paused_until:
+            watch.due_at = 0.0
 
     def _lease_accounts(self, keep: Sequence[UUID]) -> list[WatchedAccount]:
         with self.engine.begin() as tx:
@@ -116,11 +152,10 @@ class Reconciler:
         for order in orders:
             self.recorder.put(order)
 
-    def _begin(self, account: WatchedAccount) -> None:
-        self._watches[account.account_id] = Watch(account)
-
     def _open_streams(self) -> None:
-        for watch, stop in share_streams(list(self._watches.values()), self.streams):
+        now = time.monotonic()
+        followed = [watch for watch in self._watches.values() if watch.is_followed(now)]
+        for watch, stop in share_streams(followed, self.streams):
             threading.Thread(target=self._listen, args=(watch, stop), name="stream", daemon=True).start()
 
     def _pair(self, account: WatchedAccount) -> KeyPair:
@@ -130,32 +165,7 @@ class Reconciler:
         return self.brokers.account(account.broker, account.environment, pair.secret)
 
     def _listen(self, watch: Watch, stop: threading.Event) -> None:
-        """Until `stop` is set; a line that breaks is opened again, and what was missed is reconciled."""
-        account_id, pause, listening = watch.account.account_id, FIRST_PAUSE_SECONDS, False
-
-        def on_ready() -> None:
-            nonlocal pause, listening
-            pause, listening, watch.due_at = FIRST_PAUSE_SECONDS, True, 0.0
-            STREAMS.inc()
-
-        def on_update(update: OrderUpdate) -> None:
-            watch.active_at = time.monotonic()
-            self.recorder.put(
-                BrokerReport(account_id, update.order, update.occurred_at, update.execution, update.rejection)
-            )
-
-        while not stop.is_set():
-            try:
-                self._broker(watch.account, self._pair(watch.account)).listen(on_ready, on_update, stop)
-            except (BrokerError, *_NO_KEYS, SQLAlchemyError, TimeoutError) as error:
-                log.info("stream_lost", account_id=str(account_id), error=type(error).__name__)
-            except Exception as error:
-                log.error("stream_lost", account_id=str(account_id), exc_info=error)
-            if listening:
-                listening = False
-                STREAMS.dec()
-            stop.wait(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads them, guards nothing # nosec B311
-            pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
+        streams.listen(watch, stop, lambda: self._broker(watch.account, self._pair(watch.account)), self.recorder.put)
 
     def _reconcile_due(self, pool: ThreadPoolExecutor) -> bool:
         """The most overdue first, as far as threads are free for their organizations; whether somebody has to wait."""
@@ -165,26 +175,19 @@ class Reconciler:
         begun = 0
         for watch in sorted(due, key=lambda watch: watch.due_at):
             if may_take(watch, held, RECONCILE_THREADS):
-                watch.is_busy, watch.due_at = True, now + self.every_seconds
+                watch.is_busy, watch.due_at = True, now + self.every_seconds if watch.is_followed(now) else math.inf
                 held[watch.account.organization_id] += 1
                 begun += 1
                 pool.submit(self._reconcile, watch)
         return begun < len(due)
 
     def _reconcile(self, watch: Watch) -> None:
-        account_id = watch.account.account_id
+        account_id, began, pause = watch.account.account_id, time.monotonic(), 0.0
         try:
-            found = self._found(watch)
-            for report in found:
-                self.recorder.put(report)
-            RECONCILIATIONS.labels("different" if found else "same").inc()
-            if found:
-                watch.active_at = time.monotonic()
-        except (BrokerError, *_NO_KEYS) as error:
-            if isinstance(error, RateLimited):
-                watch.due_at = watch.paused_until = time.monotonic() + (error.retry_after or self.every_seconds)
-            if isinstance(error, NoCredential) and watch.account.is_restored:
-                watch.due_at = time.monotonic() + NO_KEYS_SECONDS  # there may be many of them
+            self._record_differences(watch)
+            watch.end_claim(began)
+        except (BrokerError, *NO_KEYS) as error:
+            pause = self._pause(watch, error)
             RECONCILIATIONS.labels("failed").inc()
             log.info("reconcile_failed", account_id=str(account_id), error=type(error).__name__)
         except SQLAlchemyError as error:
@@ -192,6 +195,37 @@ class Reconciler:
             log.warning("reconcile_failed", account_id=str(account_id), error=type(error).__name__)
         except Exception as error:
             log.error("reconcile_failed", account_id=str(account_id), exc_info=error)
+        finally:
+            self._carefully(partial(self._end, watch, began, pause))
+
+    def _record_differences(self, watch: Watch) -> None:
+        found = self._found(watch)
+        for report in found:
+            self.recorder.put(report)
+        RECONCILIATIONS.labels("different" if found else "same").inc()
+        now = time.monotonic()
+        if found and watch.is_followed(now):  # orders of other origin make no idle account busy
+            watch.active_at = now
+
+    def _pause(self, watch: Watch, error: Exception) -> float:
+        """Seconds until the account is tried again, at the least."""
+        if isinstance(error, RateLimited):
+            pause = error.retry_after or self.every_seconds
+            watch.due_at = watch.paused_until = time.monotonic() + pause
+            return pause
+        if isinstance(error, CredentialPending) or not isinstance(error, (NoCredential, CredentialInvalid)):
+            return 0.0
+        if watch.account.is_restored:
+            watch.due_at = time.monotonic() + NO_KEYS_SECONDS  # there may be many of them
+        return self.schedule.idle_seconds  # another credential is an event, which is not waited for
+
+    def _end(self, watch: Watch, began: float, pause: float) -> None:
+        """After a reconciliation: what failed is tried again later, and what is not followed is let go."""
+        try:
+            if watch.end_claim(began):
+                self._reads.postpone(watch.account.account_id, pause)
+            if not watch.is_claimed and not watch.is_followed(time.monotonic()):
+                self._reads.release(watch.account.account_id)
         finally:
             watch.is_busy = False
 
@@ -205,7 +239,8 @@ class Reconciler:
             if not known_orders:
                 raise
             found, rest = [], known_orders
-        return found + self._in_former_accounts(watch, rest)
+        former = FormerAccounts(self.credentials, self._broker, self.recorder.put)
+        return found + former.differences(watch, rest)
 
     def _in_current_account(
         self, watch: Watch, known_orders: Sequence[KnownOpenOrder]
@@ -217,7 +252,7 @@ class Reconciler:
             opened = self.credentials.broker_account(account_id, pair, broker)
             here = [known for known in known_orders if known.broker_account in (None, opened)]
             account = AccountReconciliation(account_id, broker, here, watch.missing)
-            found, sequence = reconciliation.reconcile_account(self.engine, account)
+            found, sequence = self._read(watch, account)
             if watch.account.is_restored and self._restored:
                 self._catch_up(watch, account, found, self._restored)
                 found = []
@@ -227,6 +262,14 @@ class Reconciler:
         if sequence is not None:
             self.recorder.publish_head(account_id, sequence)
         return found, [known for known in known_orders if known not in here]
+
+    def _read(self, watch: Watch, account: AccountReconciliation) -> tuple[list[BrokerReport], int | None]:
+        """The differences to record, and the new log head if saving the holdings appended to the log."""
+        read_quotes(self.engine, watch.account, account.broker, self.quote_seconds)
+        differences, holdings = reconciliation.read_account(self.engine, account)
+        seconds = self._reads.seconds_until_next(holding=bool(holdings.positions))
+        with self.engine.begin() as tx:
+            return differences, store.save_holdings(tx, account.account_id, *holdings, seconds)
 
     def _catch_up(
         self, watch: Watch, account: AccountReconciliation, found: Sequence[BrokerReport], restored: RestoredEpoch
@@ -245,36 +288,3 @@ class Reconciler:
             log.info("account_caught_up", account_id=str(account.account_id), orders=len(made))
         for account_id, sequence in ends.items():
             self.recorder.publish_head(account_id, sequence)
-
-    def _in_former_accounts(self, watch: Watch, known_orders: Sequence[KnownOpenOrder]) -> list[BrokerReport]:
-        """The same of orders that were sent under a credential which opens another account at the broker."""
-        found: list[BrokerReport] = []
-        for broker_account in {known.broker_account for known in known_orders}:
-            there = [known for known in known_orders if known.broker_account == broker_account]
-            try:
-                broker = self._former(watch.account, there[0])
-            except CredentialPending:
-                continue
-            if broker is None:
-                self._report_out_of_reach(watch, there)
-                continue
-            found += AccountReconciliation(watch.account.account_id, broker, there, watch.missing).differences(
-                others=False
-            )
-        return found
-
-    def _report_out_of_reach(self, watch: Watch, known_orders: Sequence[KnownOpenOrder]) -> None:
-        for known in known_orders:
-            if not known.needs_operator:
-                self.recorder.put(OutOfReach(watch.account.account_id, known.client_order_id))
-        log.info("orders_out_of_reach", account_id=str(watch.account.account_id), orders=len(known_orders))
-
-    def _former(self, account: WatchedAccount, known: KnownOpenOrder) -> Broker | None:
-        """The account at the broker where the order is, if a credential opens it still."""
-        if known.credential is None or known.broker_account is None:
-            return None
-        for pair in self.credentials.bound(account.account_id, account.broker, known.credential):
-            broker = self._broker(account, pair)
-            if self.credentials.broker_account(account.account_id, pair, broker) == known.broker_account:
-                return broker
-        return None

@@ -6,12 +6,24 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Engine
 
 from chassis import logs
-from intents.brokers import OPEN, Broker, BrokerError, Execution, ListingTooLong, Order, OrderStatus, Refused
+from intents.brokers import (
+    OPEN,
+    Balance,
+    Broker,
+    BrokerError,
+    Execution,
+    ListingTooLong,
+    Order,
+    OrderStatus,
+    Position,
+    Refused,
+)
 from intents.execution import store
 from intents.execution.model.inputs import BrokerReport
 from intents.execution.model.known_orders import KnownOpenOrder
@@ -159,12 +171,17 @@ def _has_fills(known: KnownOpenOrder, order: Order) -> bool:
     return order.filled_quantity > known.filled_quantity
 
 
-def reconcile_account(engine: Engine, account: AccountReconciliation) -> tuple[list[BrokerReport], int | None]:
-    """The differences to record, and the new log head if saving the holdings appended to the log."""
+class Holdings(NamedTuple):
+    """What the broker says that an account holds, read after `read_at`."""
+
+    positions: list[Position]
+    balance: Balance
+    read_at: datetime
+
+
+def read_account(engine: Engine, account: AccountReconciliation) -> tuple[list[BrokerReport], Holdings]:
+    """The differences to record, and what the account holds."""
     with engine.connect() as tx:
         read_at = store.now(tx)
     differences = account.differences()
-    positions, balance = account.broker.positions(), account.broker.balance()
-    with engine.begin() as tx:
-        head = store.save_holdings(tx, account.account_id, positions, balance, read_at)
-    return differences, head
+    return differences, Holdings(account.broker.positions(), account.broker.balance(), read_at)

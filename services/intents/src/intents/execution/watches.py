@@ -12,6 +12,8 @@ from intents.execution.fair_share import may_take_another, who_gives_way
 from intents.execution.model.known_orders import WatchedAccount
 from intents.execution.reconciliation import MissingOrders
 
+LINGER_SECONDS = 600.0  # how long an account is listened to after its last order has ended
+
 
 @dataclass
 class Watch:
@@ -28,6 +30,23 @@ class Watch:
     """Until when the broker wishes not to be queried."""
     adopted_until: dict[UUID, datetime] = field(default_factory=dict)
     """By epoch: until when orders made since a restore are recorded, while they are too many for one listing."""
+    claimed_at: float | None = None
+    """Since when it is due to be read, until it was."""
+
+    @property
+    def is_claimed(self) -> bool:
+        return self.claimed_at is not None
+
+    def end_claim(self, began: float) -> bool:
+        """End a claim that was made before a read that began then; whether there was one."""
+        if self.claimed_at is None or self.claimed_at > began:
+            return False
+        self.claimed_at = None
+        return True
+
+    def is_followed(self, now: float) -> bool:
+        """Whether it is reconciled again and again and listened to: while something is open, and a while longer."""
+        return self.account.is_open or now - self.active_at < LINGER_SECONDS
 
     def end_stream(self) -> None:
         if self.stream:

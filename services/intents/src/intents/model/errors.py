@@ -29,7 +29,7 @@ class BulkOperationNotFound(Refusal):
 
 
 class LimitReached(Refusal):
-    """The account has as many unfinished bulk operations as it may. Wait until one is completed."""
+    """The account has as many as it may."""
 
 
 class Forbidden(Refusal):

@@ -8,6 +8,8 @@ from intents.store.append import (
     confirm_written,
     remember,
 )
+from intents.store.broker_reads import READS, request_read
+from intents.store.broker_tables import quote as _quote  # noqa: F401 - adds its tables to METADATA
 from intents.store.bulk_operations import (
     bulk_operation_of_key,
     claim_bulk_operations,
@@ -30,6 +32,7 @@ from intents.store.locking import lock_account, lock_accounts, lock_intents, loc
 from intents.store.order_facts import OrderQuery, with_order_facts, with_order_facts_many
 from intents.store.order_tables import intent_tag
 from intents.store.orders import order_keys, orders
+from intents.store.quotes import prune_quotes
 from intents.store.reads import (
     account,
     accounts_of,
@@ -70,6 +73,7 @@ from intents.store.tables_bulk import bulk_operation
 
 __all__ = [
     "METADATA",
+    "READS",
     "SCHEMA",
     "CommitOutcomeUnknown",
     "FactsChanged",
@@ -130,12 +134,14 @@ __all__ = [
     "orders",
     "page",
     "prune_bulk_operations",
+    "prune_quotes",
     "prune_refusals",
     "publish_signing_key",
     "refusal_keys",
     "refusals",
     "refuse",
     "remember",
+    "request_read",
     "roll_up",
     "save_bulk_operation",
     "save_day_equities",

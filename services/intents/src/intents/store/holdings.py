@@ -7,14 +7,15 @@ from sqlalchemy import Connection, text
 
 from intents.model.holdings import Balance, Position
 
-
-def _columns(of: type[Position] | type[Balance]) -> str:
-    return ", ".join(column.name for column in fields(of))
-
-
-_POSITION_COLUMNS, _BALANCE_COLUMNS = _columns(Position), _columns(Balance)
+_BALANCE_COLUMNS = ", ".join(column.name for column in fields(Balance))
 _HELD = "FROM intents.position WHERE account_id = :account_id AND quantity <> 0"
-_POSITIONS = text(f"SELECT {_POSITION_COLUMNS} {_HELD} ORDER BY symbol")
+_POSITIONS = text("""
+    SELECT symbol, quantity, average_entry_price, last_price AS position_price, price_at AS position_price_at,
+           price_source AS position_price_source, coalesce(last, (bid + ask) / 2) AS quote_price,
+           CASE WHEN last IS NOT NULL THEN traded_at ELSE quoted_at END AS quote_price_at, updated_at, reconciled_at
+    FROM intents.position LEFT JOIN intents.quote USING (account_id, symbol)
+    WHERE account_id = :account_id AND quantity <> 0 ORDER BY symbol
+""")
 _COUNT = text(f"SELECT count(*) {_HELD}")
 _BALANCE = text(f"SELECT {_BALANCE_COLUMNS} FROM intents.balance WHERE account_id = :account_id")  # noqa: S608
 

@@ -136,6 +136,9 @@ position = Table(
     Column("market_value", Numeric),
     Column("unrealized_profit", Numeric),
     Column("reconciled_at", _MOMENT),
+    Column("price_at", _MOMENT),
+    Column("price_source", Text),
+    CheckConstraint("price_source IN ('fill', 'broker')", name="price_source"),
 )
 Index(
     "position_unconfirmed_idx",
@@ -183,6 +186,11 @@ broker_account = Table(
     Column("reconciled_at", _MOMENT),
     Column("refused_credential", Text),
     Column("epoch", Uuid),
+    Column("organization_id", Uuid),
+    Column("next_read_at", _MOMENT),
+    Column("attempted_at", _MOMENT),
+    Column("read_failures", Integer, nullable=False, server_default="0"),
+    Index("broker_account_next_read_idx", "next_read_at", postgresql_where=text("next_read_at IS NOT NULL")),
 )
 broker_order = Table(
     "broker_order",

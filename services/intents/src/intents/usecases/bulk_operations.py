@@ -32,7 +32,9 @@ def request_bulk_operation(
             return prior, True
         unfinished = store.unfinished_bulk_operations(tx, request.organization_id, request.account_id)
         if unfinished >= MOST_UNFINISHED:
-            raise model.LimitReached
+            raise model.LimitReached(
+                "Too many bulk operations of the account are unfinished. Wait until one is completed."
+            )
         made = store.insert_bulk_operation(tx, uuid4(), request, tracing.traceparent(), key)
         if made:
             return made, False

@@ -32,6 +32,9 @@ FEEDS: Mapping[str, Logged] = {
     "accounts": Logged("ACCOUNT", ("organization_id", "event_type", "credential_id", "version"), "ACCOUNT_DELETED"),
 }
 
+READ_AFTER = frozenset({"account.created", "account.updated", "credential.created", "credential.updated"})
+"""What may have opened another account at the broker, or the same one again: it is read at once."""
+
 
 def drain_feed(deps: Deps, source: str, stop: Event | None = None) -> int:
     """Append every event not yet consumed, each once: the feed position is saved with it. How many there were."""
@@ -39,6 +42,8 @@ def drain_feed(deps: Deps, source: str, stop: Event | None = None) -> int:
 
     def handle(tx: Connection, event: FeedEvent) -> None:
         heads.update(_append(tx, event, FEEDS[source]))
+        if event.event_type in READ_AFTER:
+            store.request_read(tx, UUID(event.payload["organization_id"]), UUID(event.payload["account_id"]))
 
     # One by one: a transaction with several would lock accounts in the order of events, and submits lock them in their
     # own, so that the two could deadlock.

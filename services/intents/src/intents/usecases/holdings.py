@@ -1,14 +1,30 @@
-"""Reading what an account holds.
+"""Reading what an account holds and what it is worth.
 
-From our own tables: the reconciler queries the brokers, so no reader ever waits for one.
+From our own tables: the reconciler queries the brokers, which alone has their keys. Who wants something newer requests
+a read of it, and waits for a price no longer than briefly.
 """
 
+import time
 from collections.abc import Callable
+from typing import NamedTuple
 
+from intents import model
 from intents.model.holdings import Balance, Position
+from intents.model.quotes import Quote
+from intents.store import broker_reads
 from intents.store import holdings as store
+from intents.store import quotes as quote_store
 from intents.usecases.deps import Deps
 from intents.usecases.reads import Reader, visible
+
+FIRST_POLL_SECONDS = 0.02
+
+
+class Freshness(NamedTuple):
+    """How old a price may be, and how long a caller waits for a newer one."""
+
+    seconds: float = 5.0
+    wait_seconds: float = 1.0
 
 
 def positions(deps: Deps, reader: Reader, charge_rows: Callable[[int], None]) -> list[Position]:
@@ -22,3 +38,35 @@ def positions(deps: Deps, reader: Reader, charge_rows: Callable[[int], None]) ->
 def balance(deps: Deps, reader: Reader) -> Balance:
     with deps.engine.connect() as tx:
         return store.balance(tx, visible(tx, reader).id)
+
+
+def refresh(deps: Deps, reader: Reader) -> None:
+    """Request that the account is read at its broker at once. The request outlives every process."""
+    with deps.engine.begin() as tx:
+        account = visible(tx, reader)
+        broker_reads.request_read(tx, account.organization_id, account.id)
+
+
+def quote(deps: Deps, reader: Reader, parse_symbol: Callable[[], str], freshness: Freshness) -> Quote:
+    """The symbol's price; one that is too old is read again, and answered as it is if that takes too long."""
+    with deps.engine.begin() as tx:
+        account = visible(tx, reader)
+        found = quote_store.find_quote(tx, account.id, parse_symbol())
+        if found.was_read_within(freshness.seconds):
+            return found
+        if not quote_store.request_quote(tx, account, found.symbol):
+            raise model.LimitReached(
+                "The account has prices of 1 000 symbols; one that nobody reads for a day makes room."
+            )
+    return _awaited(deps, account, found, freshness)
+
+
+def _awaited(deps: Deps, account: model.Account, before: Quote, freshness: Freshness) -> Quote:
+    """The price once it is a newer one, or as it stands when there is no more time."""
+    deadline, pause, found = time.monotonic() + freshness.wait_seconds, FIRST_POLL_SECONDS, before
+    while time.monotonic() < deadline and not found.was_read_within(freshness.seconds):
+        time.sleep(pause)
+        pause = min(pause * 1.5, max(0.0, deadline - time.monotonic()))
+        with deps.engine.connect() as tx:
+            found = quote_store.find_quote(tx, account.id, before.symbol)
+    return found

@@ -16,6 +16,7 @@ def run_maintenance(deps: Deps, refusals_kept_days: int = REFUSALS_KEPT_DAYS, st
         store.forget_old_keys(tx)
         store.prune_refusals(tx, refusals_kept_days)
         store.prune_bulk_operations(tx, BULK_OPERATIONS_KEPT_DAYS)
+        store.prune_quotes(tx)
         accounts = store.accounts_to_roll_up(tx)
     rolled_up = 0
     for account_id in accounts:

@@ -24,8 +24,8 @@ log = logs.get(__name__)
 _EVERY_S = 0.02
 
 
-def channel(schema: str) -> str:
-    return f"tip_outbox_{schema}"
+def channel(schema: str, topic: str = "outbox") -> str:
+    return f"tip_{topic}_{schema}"
 
 
 class Notifier:
@@ -63,10 +63,10 @@ def _own_connection(engine: Engine) -> Any:
 
 
 class NotifyListener:
-    """The relay's side: waits for a NOTIFY, or for the time-out."""
+    """The relay's side: waits for a NOTIFY, or for the time-out. Other work of a service has topics of its own."""
 
-    def __init__(self, engine: Engine, schema: str) -> None:
-        self._engine, self._channel = engine, channel(schema)
+    def __init__(self, engine: Engine, schema: str, *, topic: str = "outbox") -> None:
+        self._engine, self._channel = engine, channel(schema, topic)
         self._driver: Any = None
 
     def wait(self, seconds: float) -> None:

@@ -15,6 +15,8 @@ class WatchedAccount(NamedTuple):
     """Whether an order is open there that no intent asks for."""
     is_restored: bool
     """Whether the log was restored to an earlier state since the account was last compared with its broker."""
+    is_open: bool = True
+    """Whether something of it is open or unconfirmed; else it is only read from time to time."""
 
 
 class KnownOpenOrder(NamedTuple):

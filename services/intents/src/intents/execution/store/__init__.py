@@ -3,11 +3,22 @@
 Locks are taken in one order everywhere: intents by account and id, then heads by account.
 """
 
+from intents.execution.store.account_reads import (
+    begin_reads,
+    count_failure,
+    due_reads,
+    enroll_accounts,
+    lock_paces,
+    postpone_read,
+    release_account,
+    save_pace,
+)
 from intents.execution.store.claiming import Shares, claim, locked_at_claim, refresh
 from intents.execution.store.external_orders import record_external_orders
 from intents.execution.store.holdings import save_holdings
 from intents.execution.store.leases import holders, release
 from intents.execution.store.locking import lock_intents
+from intents.execution.store.quotes import save_quotes, stale_symbols
 from intents.execution.store.reconciliation import (
     known_open_orders,
     last_logged_before,
@@ -25,25 +36,35 @@ from intents.execution.store.writing import write
 
 __all__ = [
     "Shares",
+    "begin_reads",
     "claim",
+    "count_failure",
+    "due_reads",
+    "enroll_accounts",
     "holders",
     "keep_plans",
     "known_open_orders",
     "last_logged_before",
     "lease_accounts",
     "lock_intents",
+    "lock_paces",
     "locked_at_claim",
     "mark_caught_up",
     "now",
     "orders_of_deleted_accounts",
     "overordered",
+    "postpone_read",
     "record_external_orders",
     "refresh",
     "release",
+    "release_account",
     "release_accounts",
     "restored_epoch",
     "save_holdings",
+    "save_pace",
+    "save_quotes",
     "stale_orders",
+    "stale_symbols",
     "unresolved_commands",
     "write",
 ]

@@ -30,12 +30,15 @@ _POSITIONS = text(f"""
         WHERE (quantity <> 0 OR unconfirmed) AND NOT (symbol = ANY(:symbols))
     ), saved AS (
         INSERT INTO intents.position AS held (account_id, symbol, quantity, last_price, updated_at,
-            average_entry_price, market_value, unrealized_profit, reconciled_at)
+            average_entry_price, market_value, unrealized_profit, reconciled_at, price_at, price_source)
         SELECT :account_id, symbol, quantity, last_price, :read_at, average_entry_price, market_value,
-               unrealized_profit, :read_at
+               unrealized_profit, :read_at, CASE WHEN last_price IS NOT NULL THEN CAST(:read_at AS timestamptz) END,
+               CASE WHEN last_price IS NOT NULL THEN 'broker' END
         FROM given ORDER BY symbol
         ON CONFLICT (account_id, symbol) DO UPDATE SET quantity = excluded.quantity,
             last_price = coalesce(excluded.last_price, held.last_price),
+            price_at = coalesce(excluded.price_at, held.price_at),
+            price_source = coalesce(excluded.price_source, held.price_source),
             average_entry_price = excluded.average_entry_price, market_value = excluded.market_value,
             unrealized_profit = excluded.unrealized_profit, reconciled_at = excluded.reconciled_at
             WHERE held.updated_at <= excluded.reconciled_at
@@ -58,11 +61,22 @@ _BALANCE = text("""
     ON CONFLICT (account_id) DO UPDATE SET currency = excluded.currency, cash = excluded.cash,
         equity = excluded.equity, buying_power = excluded.buying_power, updated_at = excluded.updated_at
 """)
-_RECONCILED = text("UPDATE intents.broker_account SET reconciled_at = :read_at WHERE account_id = :account_id")
+# A read that was requested while this one was under way stands.
+_RECONCILED = text("""
+    UPDATE intents.broker_account SET reconciled_at = :read_at, read_failures = 0,
+        next_read_at = CASE WHEN next_read_at > now() AND (attempted_at IS NULL OR attempted_at <= :read_at)
+                            THEN now() + make_interval(secs => :seconds) ELSE next_read_at END
+    WHERE account_id = :account_id
+""")
 
 
 def save_holdings(
-    tx: Connection, account_id: UUID, positions: Sequence[Position], balance: Balance, read_at: datetime
+    tx: Connection,
+    account_id: UUID,
+    positions: Sequence[Position],
+    balance: Balance,
+    read_at: datetime,
+    next_read_seconds: float = 0.0,
 ) -> int | None:
     """The new head of the account's log, if a position has changed. `read_at` is before the broker was queried."""
     values: dict[str, Any] = {"account_id": account_id, "read_at": read_at}
@@ -72,5 +86,5 @@ def save_holdings(
     events = tx.execute(_POSITIONS, values | {"positions": shown, "symbols": symbols})
     sequences = [row.sequence for row in events]
     tx.execute(_BALANCE, values | balance._asdict())
-    tx.execute(_RECONCILED, values)
+    tx.execute(_RECONCILED, values | {"seconds": next_read_seconds})
     return max(sequences, default=None)

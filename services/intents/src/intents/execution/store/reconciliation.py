@@ -27,13 +27,13 @@ _LEASE = text(f"""
         UNION
         SELECT DISTINCT p.account_id FROM intents.position p JOIN accounts_api.account a ON a.id = p.account_id
         WHERE {UNCONFIRMED}
-        UNION
+    ), wanted AS (
+        SELECT account_id FROM open UNION
         SELECT account_id FROM intents.bulk_operation WHERE status = 'CLOSING' AND closing_intents IS NULL
-        UNION
-        SELECT unnest(CAST(:mine AS uuid[]))
+        UNION SELECT unnest(CAST(:mine AS uuid[]))
     ), taken AS (
         INSERT INTO intents.broker_account AS existing (account_id, lease_token, lease_until)
-        SELECT account_id, :token, now() + make_interval(secs => :seconds) FROM open ORDER BY account_id
+        SELECT account_id, :token, now() + make_interval(secs => :seconds) FROM wanted ORDER BY account_id
         ON CONFLICT (account_id) DO UPDATE
         SET lease_token = excluded.lease_token, lease_until = excluded.lease_until
         WHERE existing.lease_until IS NULL OR existing.lease_until < now()
@@ -43,7 +43,7 @@ _LEASE = text(f"""
     SELECT account.id AS account_id, account.organization_id, account.broker, account.environment, EXISTS (
         SELECT FROM intents.broker_order o WHERE o.account_id = taken.account_id AND o.unwanted_since IS NOT NULL
         AND {UNENDED}) AS is_urgent, CAST(:epoch AS uuid) IS NOT NULL AND taken.epoch IS DISTINCT FROM :epoch
-        AS is_restored
+        AS is_restored, taken.account_id IN (SELECT account_id FROM open) AS is_open
     FROM taken JOIN accounts_api.account account ON account.id = taken.account_id
 """)  # noqa: S608 - a constant
 _RELEASE = text("UPDATE intents.broker_account SET lease_until = NULL WHERE lease_token = :token")

@@ -73,14 +73,19 @@ _WRITE = Statement(
         WHERE changed.place = given.of AND o.account_id = changed.account_id
           AND o.client_order_id = given.client_order_id AND o.broker_order_id IS NULL
     ), positions AS (
-        INSERT INTO intents.position AS held (account_id, symbol, quantity, last_price, updated_at, reconciled_at)
+        INSERT INTO intents.position AS held (account_id, symbol, quantity, last_price, updated_at, reconciled_at,
+            price_at, price_source)
         SELECT account_id, symbol, coalesce(stands, 0) + moved, price, now(),
-               CASE WHEN stands IS NOT NULL AND moved = 0 THEN now() END
+               CASE WHEN stands IS NOT NULL AND moved = 0 THEN now() END,
+               CASE WHEN price IS NOT NULL THEN now() END, CASE WHEN price IS NOT NULL THEN 'fill' END
         FROM jsonb_to_recordset($3) AS given(account_id uuid, symbol text, moved numeric, stands numeric, price numeric)
         ORDER BY account_id, symbol
         ON CONFLICT (account_id, symbol) DO UPDATE SET updated_at = now(),
             reconciled_at = coalesce(excluded.reconciled_at, held.reconciled_at),
             last_price = coalesce(excluded.last_price, held.last_price),
+            price_at = coalesce(excluded.price_at, held.price_at),
+            price_source = coalesce(excluded.price_source, held.price_source),
+            average_entry_price = NULL, market_value = NULL, unrealized_profit = NULL,
             quantity = (SELECT coalesce(g.stands, held.quantity) + g.moved
                         FROM jsonb_to_recordset($3) AS g(account_id uuid, symbol text, moved numeric, stands numeric)
                         WHERE g.account_id = held.account_id AND g.symbol = held.symbol)

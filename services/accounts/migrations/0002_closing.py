@@ -4,7 +4,7 @@ from alembic import op
 
 from chassis.migrations import publish, role
 
-revision = "0003"
+revision = "0002"
 down_revision = "0001"
 
 READERS = ("controls_web", "intents", "intents_web", "stream_gateway")

@@ -1,0 +1,51 @@
+"""A broker's stream of updates about one account."""
+
+import random
+import threading
+import time
+from collections.abc import Callable
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from chassis import logs
+from intents.brokers import Broker, BrokerError, OrderUpdate, UnknownBroker
+from intents.execution.credentials import CredentialInvalid, NoCredential, VaultDown
+from intents.execution.metrics import STREAMS
+from intents.execution.model.inputs import BrokerReport
+from intents.execution.watches import Watch
+
+log = logs.get(__name__)
+
+FIRST_PAUSE_SECONDS = 0.2
+LONGEST_PAUSE_SECONDS = 10.0
+NO_KEYS = (CredentialInvalid, NoCredential, VaultDown, UnknownBroker, KeyError)
+"""Why an account cannot be opened at its broker."""
+
+
+def listen(
+    watch: Watch, stop: threading.Event, broker_of: Callable[[], Broker], record: Callable[[BrokerReport], None]
+) -> None:
+    """Until `stop` is set; a line that breaks is opened again, and what was missed is reconciled."""
+    account_id, pause, listening = watch.account.account_id, FIRST_PAUSE_SECONDS, False
+
+    def on_ready() -> None:
+        nonlocal pause, listening
+        pause, listening, watch.due_at = FIRST_PAUSE_SECONDS, True, 0.0
+        STREAMS.inc()
+
+    def on_update(update: OrderUpdate) -> None:
+        watch.active_at = time.monotonic()
+        record(BrokerReport(account_id, update.order, update.occurred_at, update.execution, update.rejection))
+
+    while not stop.is_set():
+        try:
+            broker_of().listen(on_ready, on_update, stop)
+        except (BrokerError, *NO_KEYS, SQLAlchemyError, TimeoutError) as error:
+            log.info("stream_lost", account_id=str(account_id), error=type(error).__name__)
+        except Exception as error:
+            log.error("stream_lost", account_id=str(account_id), exc_info=error)
+        if listening:
+            listening = False
+            STREAMS.dec()
+        stop.wait(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads them, guards nothing # nosec B311
+        pause = min(LONGEST_PAUSE_SECONDS, pause * 2)

@@ -1,0 +1,24 @@
+"""Requests to read an account at its broker: the reconciler, which has the credentials, does it."""
+
+from uuid import UUID
+
+from sqlalchemy import Connection, text
+
+READS = "reads"
+"""The topic of the NOTIFY that wakes the reconcilers."""
+SHORTEST_SECONDS = 1.0  # from one read of an account to the next that is requested
+
+_REQUEST = text("""
+    INSERT INTO intents.broker_account AS k (account_id, organization_id, next_read_at)
+    VALUES (:account_id, :organization_id, now())
+    ON CONFLICT (account_id) DO UPDATE SET next_read_at = least(k.next_read_at,
+        greatest(now(), coalesce(k.attempted_at, now()) + make_interval(secs => :shortest)))
+""")
+_NOTIFY = text("SELECT pg_notify('tip_reads_intents', '')")
+
+
+def request_read(tx: Connection, organization_id: UUID, account_id: UUID) -> None:
+    """Let the account be read as soon as may be; the reconcilers are woken by the commit."""
+    values = {"account_id": account_id, "organization_id": organization_id, "shortest": SHORTEST_SECONDS}
+    tx.execute(_REQUEST, values)
+    tx.execute(_NOTIFY)
