@@ -52,7 +52,7 @@ def test_a_new_credential_waits_until_its_secret_is_in_the_vault(
 
     drain(relay)
 
-    assert admin.get(answer.headers["Location"]).json["status"] == "active"
+    assert admin.get(answer.headers["Location"]).json["status"] == "pending", "no broker has accepted it yet"
     assert deps.vault.get(secret_path(credential, 1)).reveal() == SECRET
     assert _sealed(deps, credential) == []
 
@@ -129,7 +129,7 @@ def test_a_rotation_keeps_the_old_secret_in_use_until_the_new_one_is_in_the_vaul
     assert (rotated.status_code, rotated.headers["ETag"], rotated.json["status"]) == (200, '"2"', "pending")
     assert rotated.json["fingerprint"] != credential["fingerprint"]
     assert (between, opened_secret(deps, credential["id"])) == (SECRET, NEWER)
-    assert admin.get(credential_path(credential)).json["status"] == "active"
+    assert admin.get(credential_path(credential)).json["status"] == "pending", "no broker has accepted it yet"
     with pytest.raises(Destroyed):
         deps.vault.get(secret_path(credential, 1))
 

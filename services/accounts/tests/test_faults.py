@@ -103,7 +103,7 @@ def test_a_relay_killed_at_any_step_leaves_work_that_the_next_one_finishes(
     assert _gone(deps.vault, secret_path(kept, 1)) and _gone(deps.vault, secret_path(dropped, 1))
     assert column(deps, "SELECT count(*) FROM accounts.sealed_secret") == [0]
     held = "SELECT status FROM accounts.credential WHERE account_id = :id ORDER BY deleted_at NULLS FIRST"
-    assert column(deps, held, id=account_id) == ["active", "revoked"]
+    assert column(deps, held, id=account_id) == ["pending", "revoked"]
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_a_relay_stopped_for_longer_than_its_claim_changes_nothing_when_it_comes
         assert deps.vault.get(secret_path(credential, 2)).reveal() == NEWER
         assert _gone(deps.vault, secret_path(credential, 1))
         held = "SELECT status FROM accounts.credential WHERE id = :id"
-        assert column(deps, held, id=credential["id"]) == ["active"]
+        assert column(deps, held, id=credential["id"]) == ["pending"]
     finally:
         relays.end()
 
@@ -199,5 +199,5 @@ def test_a_database_restarted_under_it_loses_nothing_that_was_answered(
     assert (during.status_code, during.json["code"]) == (503, "unavailable")
     assert all(deps.vault.get(secret_path(credential, 1)).reveal() == SECRET for credential in before + after)
     held = "SELECT DISTINCT status FROM accounts.credential WHERE account_id = :id"
-    assert column(deps, held, id=account_id) == ["active"]
+    assert column(deps, held, id=account_id) == ["pending"]
     assert max(row.attempts for row in new_rows(deps, earlier)) <= 3

@@ -1,4 +1,4 @@
-"""Credentials that a broker refuses."""
+"""Credentials that a broker accepts, and those that it refuses."""
 
 import signal
 import time
@@ -26,16 +26,16 @@ from tip_testing.platform_plugin import Platform
 from tip_testing.processes import running
 
 
-def _append_refused(intents: Outbox, credential: dict[str, Any], version: int) -> None:
+def _append(intents: Outbox, credential: dict[str, Any], version: int, event_type: str = "credential.invalid") -> None:
     """As intents do when a broker refuses a credential."""
     payload = {"account_id": credential["account_id"], "credential_id": credential["id"], "version": version}
     with intents.begin() as tx:
         intents.append(tx, Event("intent.accepted", {}))
-        intents.append(tx, Event("credential.invalid", payload))
+        intents.append(tx, Event(event_type, payload))
 
 
-def _publish_refused(intents: Outbox, credential: dict[str, Any], version: int) -> None:
-    _append_refused(intents, credential, version)
+def _publish(intents: Outbox, credential: dict[str, Any], version: int, event_type: str = "credential.invalid") -> None:
+    _append(intents, credential, version, event_type)
     with intents.engine.begin() as tx:
         claim = intents.claim(tx)
         intents.complete(tx, claim, [row.id for row in claim.rows])
@@ -55,24 +55,47 @@ def intents(platform: Platform) -> Iterator[Outbox]:
     engine.dispose()
 
 
+def test_a_credential_is_active_when_the_broker_has_accepted_it(
+    admin: Caller, account_id: str, relay: Relay, deps: usecases.Deps, intents: Outbox
+) -> None:
+    feed, credential, seen = Feed(deps.engine, "accounts", "intents"), admin.credential(account_id), []
+
+    def accepted(version: int) -> None:
+        _publish(intents, credential, version, "credential.valid")
+        feed.drain(usecases.apply_intents_event)
+        seen.append(admin.get(credential_path(credential)).json["status"])
+
+    accepted(1)  # nobody can have tested what is not in the vault
+    drain(relay)
+    accepted(1)
+    admin.call("PUT", f"{credential_path(credential)}/secret", json={"secret": NEWER})
+    accepted(1)  # late: the version before
+    drain(relay)
+    accepted(1)
+    accepted(2)
+
+    assert seen == ["pending", "active", "pending", "pending", "active"]
+
+
 def test_a_credential_that_the_broker_refuses_is_invalid_until_it_is_rotated(
     admin: Caller, account_id: str, relay: Relay, deps: usecases.Deps, intents: Outbox
 ) -> None:
     feed = Feed(deps.engine, "accounts", "intents")
     refused, other = admin.credential(account_id), admin.credential(account_id)
     drain(relay)
-    _publish_refused(intents, refused, 1)
+    _publish(intents, other, 1, "credential.valid")
+    _publish(intents, refused, 1)
+    _publish(intents, refused, 1, "credential.valid")  # what was refused is not accepted afterwards
     feed.drain(usecases.apply_intents_event)
     seen = [admin.get(credential_path(credential)).json["status"] for credential in (refused, other)]
 
     admin.call("PUT", f"{credential_path(refused)}/secret", json={"secret": NEWER})
     drain(relay)
-    seen.append(admin.get(credential_path(refused)).json["status"])
-    _publish_refused(intents, refused, 1)  # late: the version before
+    _publish(intents, refused, 1)  # late: the version before
     feed.drain(usecases.apply_intents_event)
     seen.append(admin.get(credential_path(refused)).json["status"])
 
-    assert seen == ["invalid", "active", "active", "active"]
+    assert seen == ["invalid", "active", "pending"]
 
 
 def test_a_refused_credential_wakes_the_consumer(
@@ -86,7 +109,7 @@ def test_a_refused_credential_wakes_the_consumer(
         for _ in range(3):
             credential = admin.credential(account_id)
             drain(relay)
-            _append_refused(intents, credential, 1)
+            _append(intents, credential, 1)
             intents_relay.drain_once()
             _until_invalid(admin, credential)
 
@@ -97,6 +120,6 @@ def test_the_consumer_process_marks_a_refused_credential_and_ends_cleanly(
     credential = admin.credential(account_id)
     drain(relay)
     with running("-m", "accounts.worker", "consumer", environment=platform.environment("accounts")) as consumer:
-        _publish_refused(intents, credential, 1)
+        _publish(intents, credential, 1)
         _until_invalid(admin, credential)
         assert consumer.end(signal.SIGTERM) == 0

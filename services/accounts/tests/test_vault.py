@@ -96,7 +96,7 @@ def test_a_vault_that_is_down_burns_no_attempts_and_holds_up_nobody_else(
 
     assert waiting["credential.created"] == ("pending", 0, "vault_unavailable")
     assert waiting["account.updated"] == ("completed", 1, None)
-    assert admin.get(credential_path(credential)).json["status"] == "active"
+    assert admin.get(credential_path(credential)).json["status"] == "pending"
 
 
 def test_a_vault_that_refuses_one_object_fails_that_row_at_the_limit_and_says_so(
@@ -125,7 +125,7 @@ def test_a_vault_that_refuses_one_object_fails_that_row_at_the_limit_and_says_so
         [row] = deps.outbox.failed(tx)
         deps.outbox.redrive(tx, row["id"])
     drain(broken)
-    assert admin.get(credential_path(credential)).json["status"] == "active"
+    assert admin.get(credential_path(credential)).json["status"] == "pending"
     assert column(deps, "SELECT status FROM accounts.outbox WHERE id = :id", id=row["id"]) == ["failed"]
 
 

@@ -17,7 +17,7 @@ from intents.execution import executor, processes
 from intents.execution.config import ExecutionConfig
 from intents.execution.overfill import reduce_overordered
 from intents.execution.stale import cancel_stale
-from intents.model.events import CREDENTIAL_INVALID, DAILY_LOSS_BREACHED, INTENT_SUBMITTED
+from intents.model.events import CREDENTIAL_INVALID, CREDENTIAL_VALID, DAILY_LOSS_BREACHED, INTENT_SUBMITTED
 from intents.signing import HeadSigner
 from intents.usecases.refusals import log_refusals
 
@@ -26,7 +26,7 @@ log = logs.get(__name__)
 QUEUE = queues.name("intents", "consumer")
 ROUTES: Routes = {
     executor.QUEUE: {INTENT_SUBMITTED},
-    queues.name("accounts", "consumer"): {CREDENTIAL_INVALID},
+    queues.name("accounts", "consumer"): {CREDENTIAL_VALID, CREDENTIAL_INVALID},
     queues.name("controls", "consumer"): {DAILY_LOSS_BREACHED},
 }
 SOURCES = usecases.FEEDS

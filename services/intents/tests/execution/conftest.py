@@ -134,17 +134,19 @@ def start(platform: Platform, paper: Paper, tmp_path_factory: pytest.TempPathFac
         worker.end()
 
 
-def give_credential(desk: Any, key_id: str, version: int = 1) -> None:
+def give_credential(desk: Any, key_id: str, version: int = 1, status: str = "active") -> None:
     """As the accounts service keeps it: sealed in the vault's table."""
     credential_id = uuid5(desk.account_id, "credential")
     path = credential_vault.SecretPath(desk.organization.id, desk.account_id, credential_id, version)
     secret = credential_vault.Secret({"key_id": key_id, "secret_key": "mine"})
     sealed = credential_vault.Keyring.from_text(desk.platform.vault_key).seal("vault", path, secret)
     desk.execute(
-        "INSERT INTO accounts.credential (id, account_id, organization_id, label, status, fingerprint, vault_version) "
-        "VALUES (:id, :account_id, :organization_id, 'desk', 'active', 'none', :version) "
-        "ON CONFLICT (id) DO UPDATE SET vault_version = excluded.vault_version, status = 'active'",
+        "INSERT INTO accounts.credential (id, account_id, organization_id, label, status, fingerprint, vault_version, "
+        "version) VALUES (:id, :account_id, :organization_id, 'desk', :status, 'none', :version, :version) "
+        "ON CONFLICT (id) DO UPDATE SET vault_version = excluded.vault_version, version = excluded.version, "
+        "status = excluded.status",
         id=credential_id,
+        status=status,
         organization_id=desk.organization.id,
         version=version,
     )

@@ -1,5 +1,6 @@
 """SQL on broker credentials and on where their secrets are."""
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -111,11 +112,11 @@ def custody(tx: Connection, credential_id: UUID) -> model.Custody | None:
 
 
 def record_put(tx: Connection, credential_id: UUID, version: int) -> None:
-    """This version is in the vault; active unless a newer one has come meanwhile, or a deletion."""
+    """This version is in the vault; it waits for its test, unless a newer one has come meanwhile, or a deletion."""
     newest = (credential.c.version == version) & credential.c.deleted_at.is_(None)
     values = {
         "vault_version": func.greatest(credential.c.vault_version, version),
-        "status": case((newest, "active"), else_=credential.c.status),
+        "status": case((newest, "pending"), else_=credential.c.status),
         "updated_at": func.now(),
     }
     tx.execute(update(credential).where(credential.c.id == credential_id).values(values))
@@ -132,10 +133,20 @@ def mark_invalid(tx: Connection, credential_id: UUID) -> None:
     tx.execute(update(credential).where(waiting).values(status="invalid", updated_at=func.now()))
 
 
+def mark_accepted(tx: Connection, credential_id: UUID, version: int) -> None:
+    """The broker accepts this version of the secret; a later one is still to be tested."""
+    _settle_test(tx, credential_id, version, ("pending",), "active")
+
+
 def mark_refused(tx: Connection, credential_id: UUID, version: int) -> None:
     """The broker refuses this version of the secret; a later one is not known to be refused."""
-    refused = (credential.c.id == credential_id) & (credential.c.version == version) & (credential.c.status == "active")
-    tx.execute(update(credential).where(refused).values(status="invalid", updated_at=func.now()))
+    _settle_test(tx, credential_id, version, ("pending", "active"), "invalid")
+
+
+def _settle_test(tx: Connection, credential_id: UUID, version: int, before: Sequence[str], status: str) -> None:
+    tested = (credential.c.version == version) & (credential.c.vault_version == version)
+    changed = update(credential).where(credential.c.id == credential_id, tested, credential.c.status.in_(before))
+    tx.execute(changed.values(status=status, updated_at=func.now()))
 
 
 def _alive() -> Select[Any]:

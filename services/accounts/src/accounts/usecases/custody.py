@@ -34,7 +34,9 @@ def give_up(tx: Connection, payload: Mapping[str, Any]) -> None:
 
 
 def apply_intents_event(tx: Connection, event: FeedEvent) -> None:
-    """A broker refused a credential: nobody may take it for usable until its secret is rotated."""
+    """A broker accepted a credential, or refused it: then nobody may take it for usable until its secret is rotated."""
+    if event.event_type == model.CREDENTIAL_VALID:
+        store.mark_accepted(tx, UUID(event.payload["credential_id"]), event.payload["version"])
     if event.event_type == model.CREDENTIAL_INVALID:
         store.mark_refused(tx, UUID(event.payload["credential_id"]), event.payload["version"])
 

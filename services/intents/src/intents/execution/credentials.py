@@ -22,7 +22,7 @@ from chassis.worker.outage import outage_as
 from intents.brokers import Broker
 from intents.execution.model.commands import DERIVED, LeasedCommand
 from intents.execution.store import credentials as store
-from intents.model.events import CREDENTIAL_INVALID
+from intents.model.events import CREDENTIAL_INVALID, CREDENTIAL_VALID
 
 CACHE_SECONDS = 2.0
 PAPER = "paper"
@@ -37,7 +37,7 @@ class CredentialInvalid(Exception):
 
 
 class CredentialPending(NoCredential):
-    """The account's credential is on its way into the vault."""
+    """The account's credential is on its way into the vault, or the broker has not accepted it yet."""
 
 
 class CredentialChanged(Exception):
@@ -89,6 +89,16 @@ class Credentials:
         if cached and cached[0] > now:
             return cached[1]
         return self._look_up(account_id, broker)
+
+    def untested(self, account_id: UUID) -> list[KeyPair]:
+        """Pairs that no broker has accepted or refused yet."""
+        with self._connected() as tx:
+            rows = store.untested_credentials(tx, account_id)
+        return [self._revealed(row) for row in rows]
+
+    def accepted(self, account_id: UUID, pair: KeyPair) -> None:
+        """Use the pair from now on, also before accounts has heard that it was accepted."""
+        self._cached[account_id] = (time.monotonic() + CACHE_SECONDS, pair)
 
     def forget(self, account_id: UUID) -> None:
         self._cached.pop(account_id, None)
@@ -166,6 +176,9 @@ class Credentials:
             raise CredentialPending
         if row is None or row.status != "active":
             raise NoCredential
+        return self._revealed(row)
+
+    def _revealed(self, row: Any) -> KeyPair:
         return KeyPair(f"{row.id}:{row.vault_version}", row.id, self._secret(row))
 
     def _secret(self, row: Any) -> Mapping[str, str]:
@@ -189,9 +202,16 @@ def report_refused(outbox: Outbox, account_id: UUID, pair: KeyPair) -> None:
         return
     with outbox.begin() as tx:
         if store.record_refused(tx, account_id, pair.reference):
-            payload = {
-                "account_id": str(account_id),
-                "credential_id": str(pair.credential_id),
-                "version": int(pair.reference.rpartition(":")[2]),
-            }
-            outbox.append(tx, Event(CREDENTIAL_INVALID, payload))
+            outbox.append(tx, _event(CREDENTIAL_INVALID, account_id, pair))
+
+
+def report_accepted(outbox: Outbox, account_id: UUID, pair: KeyPair) -> None:
+    """The same of a credential that has passed its test."""
+    with outbox.begin() as tx:
+        outbox.append(tx, _event(CREDENTIAL_VALID, account_id, pair))
+
+
+def _event(event_type: str, account_id: UUID, pair: KeyPair) -> Event:
+    version = int(pair.reference.rpartition(":")[2])
+    payload = {"account_id": str(account_id), "credential_id": str(pair.credential_id), "version": version}
+    return Event(event_type, payload)

@@ -19,6 +19,7 @@ from chassis.worker.outage import unless_unavailable
 from intents.brokers import Broker, BrokerError, Brokers, CredentialRefused, RateLimited
 from intents.execution import reconciliation, recorder, store, streams
 from intents.execution.account_reads import ENROLL_SECONDS, AccountReads
+from intents.execution.credential_tests import CredentialTests
 from intents.execution.credentials import (
     CredentialInvalid,
     CredentialPending,
@@ -58,6 +59,8 @@ class Reconciler:
     streams: int
     on_refused: Callable[[UUID, KeyPair], None] = lambda _account_id, _pair: None
     """Called for a key pair that a broker refuses, at every reconciliation."""
+    on_accepted: Callable[[UUID, KeyPair], None] = lambda _account_id, _pair: None
+    """Called for a key pair that was pending and that its broker accepts."""
     schedule: ReadSchedule = field(default_factory=ReadSchedule)
     quote_seconds: float = 5.0
     _watches: dict[UUID, Watch] = field(default_factory=dict, init=False)
@@ -71,6 +74,7 @@ class Reconciler:
 
     def __post_init__(self) -> None:
         self._reads = AccountReads(self.engine, self._token, self.schedule)
+        self._tests = CredentialTests(self.credentials, self._broker, self.on_accepted, self.on_refused)
 
     def wake(self) -> None:
         """Claim what is due at once."""
@@ -231,6 +235,7 @@ class Reconciler:
 
     def _found(self, watch: Watch) -> list[BrokerReport]:
         """What is new of every order of the account, each in the account at the broker where it was sent."""
+        self._tests.run(watch.account)
         with self.engine.connect() as tx:
             known_orders = store.known_open_orders(tx, watch.account.account_id)
         try:

@@ -17,8 +17,10 @@ _REQUEST = text("""
 _NOTIFY = text("SELECT pg_notify('tip_reads_intents', '')")
 
 
-def request_read(tx: Connection, organization_id: UUID, account_id: UUID) -> None:
-    """Let the account be read as soon as may be; the reconcilers are woken by the commit."""
-    values = {"account_id": account_id, "organization_id": organization_id, "shortest": SHORTEST_SECONDS}
+def request_read(
+    tx: Connection, organization_id: UUID, account_id: UUID, shortest_seconds: float = SHORTEST_SECONDS
+) -> None:
+    """Let the account be read so long after the last time, or now; the reconcilers are woken by the commit."""
+    values = {"account_id": account_id, "organization_id": organization_id, "shortest": shortest_seconds}
     tx.execute(_REQUEST, values)
     tx.execute(_NOTIFY)

@@ -43,7 +43,9 @@ def drain_feed(deps: Deps, source: str, stop: Event | None = None) -> int:
     def handle(tx: Connection, event: FeedEvent) -> None:
         heads.update(_append(tx, event, FEEDS[source]))
         if event.event_type in READ_AFTER:
-            store.request_read(tx, UUID(event.payload["organization_id"]), UUID(event.payload["account_id"]))
+            store.request_read(
+                tx, UUID(event.payload["organization_id"]), UUID(event.payload["account_id"]), shortest_seconds=0.0
+            )
 
     # One by one: a transaction with several would lock accounts in the order of events, and submits lock them in their
     # own, so that the two could deadlock.

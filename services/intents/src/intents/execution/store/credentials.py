@@ -13,6 +13,10 @@ _BEST = text(f"""
 _BY_ID = text(f"""
     SELECT {_COLUMNS} FROM accounts_api.credential WHERE account_id = :account_id AND id::text = :credential_id
 """)  # noqa: S608 - a constant
+_UNTESTED = text(f"""
+    SELECT {_COLUMNS} FROM accounts_api.credential
+    WHERE account_id = :account_id AND status = 'pending' AND vault_version = version ORDER BY created_at
+""")  # noqa: S608 - a constant
 _LOGIN = text("""
     SELECT broker_account FROM intents.broker_login WHERE account_id = :account_id AND credential = :reference
 """)
@@ -35,6 +39,11 @@ def best_credential(tx: Connection, account_id: UUID) -> Any | None:
 
 def credential_by_id(tx: Connection, account_id: UUID, credential_id: str) -> Any | None:
     return tx.execute(_BY_ID, {"account_id": account_id, "credential_id": credential_id}).one_or_none()
+
+
+def untested_credentials(tx: Connection, account_id: UUID) -> list[Any]:
+    """Rows of credentials whose secret is in the vault and which no broker has accepted or refused yet."""
+    return list(tx.execute(_UNTESTED, {"account_id": account_id}))
 
 
 def recorded_login(tx: Connection, account_id: UUID, reference: str) -> str | None:
