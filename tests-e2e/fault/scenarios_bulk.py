@@ -3,9 +3,12 @@
 import json
 import time
 from collections import Counter
+from contextlib import closing
 from typing import Any
 
+import psycopg2
 from fault_contract import OPEN_AT_BROKER, client_order_id
+from fault_proxy import Hold
 from fault_scenario import scenario
 from fault_trial import Trial
 
@@ -14,6 +17,8 @@ ORDERS = 1_000
 BATCH = 20
 KILLS = 10
 SECONDS = 480.0
+CONSUMER_SECONDS = 5.0
+"""In which accounts-consumer looks several times for what can be deleted."""
 
 
 @scenario(alone=True)
@@ -53,14 +58,42 @@ def account_is_deleted_after_its_orders(trial: Trial) -> None:
     account = f"/v1/accounts/{trial.account_id}"
     refused = trial.call("DELETE", account)
     trial.expect((refused.status_code, refused.json()["code"]) == (409, "open_intents"), f"{refused.text}")
-    closing = trial.call("DELETE", f"{account}?cancel_open=true")
-    trial.expect(closing.status_code == 202, f"answered {closing.status_code}: {closing.text}")
+    accepted = trial.call("DELETE", f"{account}?cancel_open=true")
+    trial.expect(accepted.status_code == 202, f"answered {accepted.status_code}: {accepted.text}")
     denied = trial.submit("CREATE", {"symbol": OPEN, "order_side": "BUY", "spec": {"Market": {"quantity": "1"}}})
     trial.expect(denied.status_code in (404, 422), f"a submit meanwhile was answered {denied.status_code}")
     names = {order["client_order_id"] for order in trial.orders(intent_id)} if _read(trial, account) else set()
     trial.wait(lambda: _read(trial, account) is None, "the account is gone")
     left = [row for row in _ledger(trial) if row["client_order_id"] in names and row["status"] in OPEN_AT_BROKER]
     trial.expect(not left, f"still open at the broker: {left}")
+
+
+@scenario()
+def order_surfaces_while_its_account_is_deleted(trial: Trial) -> None:
+    """An order that was given up surfaces while its account is deleted: reported and canceled, then it is gone."""
+    hold = Hold(cut=True)
+    sent = trial.on_line("POST", hold)
+    intent_id = trial.create(OPEN, "2")
+    sent.wait_for_hits()
+    account = f"/v1/accounts/{trial.account_id}"
+    trial.call("DELETE", f"{account}?cancel_open=true").raise_for_status()
+    trial.wait_for_status(intent_id, "CANCELED")
+    names = {client_order_id(action["id"]) for action in trial.actions(intent_id)}
+    time.sleep(CONSUMER_SECONDS)
+    trial.expect(_read(trial, account), "the account was deleted although the order could still surface")
+    hold.release()
+    trial.wait(lambda: _read(trial, account) is None, "the account is gone")
+    orders = [row["status"] for row in _ledger(trial) if row["client_order_id"] in names]
+    trial.expect(orders == ["canceled"], f"at the broker: {orders}")
+    trial.expect("ORDER_AFTER_END" in _logged_reasons(trial), f"reported: {_logged_reasons(trial)}")
+
+
+def _logged_reasons(trial: Trial) -> list[str]:
+    """From the log itself: of an account that is gone nobody can read it."""
+    query = "SELECT payload ->> 'reason_code' FROM intents.account_event WHERE account_id = %s"
+    with closing(psycopg2.connect(trial.on.admin_url)) as connection, connection.cursor() as cursor:
+        cursor.execute(query, (str(trial.account_id),))
+        return [row[0] for row in cursor.fetchall() if row[0]]
 
 
 def _open_orders(trial: Trial, count: int) -> None:
