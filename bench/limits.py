@@ -32,8 +32,9 @@ INSERT INTO controls.symbol_limits (account_id, organization_id, symbol, max_qua
     allow_short)
 SELECT id, organization_id, 'AAPL', 1e9, 1e12, 5000, 1000000, 1000000000, 1e12, 1e14, 1000000000, false
 FROM accounts.account WHERE id = ANY('{{{accounts}}}');
-INSERT INTO intents.position (account_id, organization_id, symbol, quantity, last_price, updated_at)
-SELECT id, organization_id, symbol, 5, 100, now()
+INSERT INTO intents.position (account_id, organization_id, symbol, quantity, last_price, updated_at, price_at,
+    price_source)
+SELECT id, organization_id, symbol, 5, 100, now(), now(), 'fill'
 FROM accounts.account, unnest(ARRAY['AAPL', 'MSFT']) symbol WHERE id = ANY('{{{accounts}}}');
 INSERT INTO intents.balance (account_id, organization_id, currency, cash, equity, buying_power, updated_at)
 SELECT id, organization_id, 'USD', 1, 1000, 1, now() FROM accounts.account WHERE id = ANY('{{{accounts}}}');

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import threading
 from collections.abc import Iterable
 from contextlib import suppress

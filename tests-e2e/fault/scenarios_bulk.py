@@ -55,6 +55,7 @@ def account_is_deleted_after_its_orders(trial: Trial) -> None:
     """An account with an open GTC order is not deleted; with cancel_open it is, once the broker has canceled."""
     intent_id = trial.create(OPEN, "1", limit="1.00")
     trial.wait_for_status(intent_id, "ACCEPTED")
+    names = {order["client_order_id"] for order in trial.orders(intent_id)}
     account = f"/v1/accounts/{trial.account_id}"
     refused = trial.call("DELETE", account)
     trial.expect((refused.status_code, refused.json()["code"]) == (409, "open_intents"), f"{refused.text}")
@@ -62,7 +63,6 @@ def account_is_deleted_after_its_orders(trial: Trial) -> None:
     trial.expect(accepted.status_code == 202, f"answered {accepted.status_code}: {accepted.text}")
     denied = trial.submit("CREATE", {"symbol": OPEN, "order_side": "BUY", "spec": {"Market": {"quantity": "1"}}})
     trial.expect(denied.status_code in (404, 422), f"a submit meanwhile was answered {denied.status_code}")
-    names = {order["client_order_id"] for order in trial.orders(intent_id)} if _read(trial, account) else set()
     trial.wait(lambda: _read(trial, account) is None, "the account is gone")
     left = [row for row in _ledger(trial) if row["client_order_id"] in names and row["status"] in OPEN_AT_BROKER]
     trial.expect(not left, f"still open at the broker: {left}")

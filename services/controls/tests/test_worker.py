@@ -127,7 +127,7 @@ def breach(platform: Any, controls: Any, organization: Any) -> None:
         pass
     intents.dispose()
     engine = create_engine(db.with_driver(platform.database_url("controls")))
-    handle = worker.sources(Outbox(engine, "controls"))["intents"]
+    handle = worker.SOURCES["intents"](Outbox(engine, "controls"))
     Feed(engine, store.SCHEMA, "intents").drain(handle)
     engine.dispose()
 

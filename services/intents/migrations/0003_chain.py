@@ -34,8 +34,9 @@ def content(row: str) -> str:
 
 
 # Whoever took the sequence holds the head's lock. Rows of one account come in the order of their sequences, and what
-# came before in the same statement is visible here. Otherwise the entry before is the last of the head: an action, or
-# an event that has no hash.
+# came before in the same statement is visible here. If the entry before is no event, or one without a hash, it is the
+# last that the head knows. The head changes with the last event only: every change leaves a dead version of it behind.
+# The trigger comes after the one that fills in the organization: triggers run in the order of their names.
 CHAIN_EVENT = f"""
 CREATE FUNCTION intents.chain_event() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -45,31 +46,14 @@ BEGIN
         SELECT h.last_hash INTO NEW.previous_hash FROM intents.account_head h WHERE h.account_id = NEW.account_id;
     END IF;
     NEW.hash := sha256(NEW.previous_hash || int8send(NEW.sequence) || sha256(convert_to({content("NEW")}, 'UTF8')));
+    UPDATE intents.account_head SET previous_hash = NEW.previous_hash, last_hash = NEW.hash
+    WHERE account_id = NEW.account_id AND last_sequence = NEW.sequence;
     RETURN NEW;
 END $$;
-"""  # noqa: S608 - only our own words
-
-# Once for each account and statement, however many events: every change of a row leaves a dead version of it behind.
-EXTEND_HEAD = """
-CREATE FUNCTION intents.extend_head() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    UPDATE intents.account_head head SET previous_hash = last.previous_hash, last_hash = last.hash
-    FROM (SELECT DISTINCT ON (account_id) account_id, previous_hash, hash FROM inserted
-          ORDER BY account_id, sequence DESC) last
-    WHERE head.account_id = last.account_id;
-    RETURN NULL;
-END $$;
-"""
-
-# The first comes after the trigger that fills in the organization: triggers run in the order of their names.
-TRIGGERS = """
 CREATE TRIGGER account_event_previous_hash BEFORE INSERT ON intents.account_event
     FOR EACH ROW EXECUTE FUNCTION intents.chain_event();
-CREATE TRIGGER account_event_head AFTER INSERT ON intents.account_event
-    REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION intents.extend_head();
 REVOKE ALL ON FUNCTION intents.chain_event() FROM PUBLIC;
-REVOKE ALL ON FUNCTION intents.extend_head() FROM PUBLIC;
-"""
+"""  # noqa: S608 - only our own words
 
 EVENT_CONTENT = f"""
 CREATE FUNCTION intents.event_content(event intents.account_event) RETURNS text LANGUAGE sql STABLE AS $$
@@ -130,8 +114,6 @@ def replace_event_log(of_actions: str, of_events: str) -> None:
 def upgrade() -> None:
     op.execute(COLUMNS)
     op.execute(CHAIN_EVENT)
-    op.execute(EXTEND_HEAD)
-    op.execute(TRIGGERS)
     op.execute(EVENT_CONTENT)
     op.execute(SIGNER_READS_EVENTS)
     op.execute(SIGNED_HEAD_HISTORY)
@@ -143,7 +125,6 @@ def downgrade() -> None:
     replace_event_log("", "")
     op.execute("DROP TABLE intents.signed_head_history")
     op.execute("DROP FUNCTION intents.event_content(intents.account_event)")
-    for trigger, function in (("previous_hash", "chain_event"), ("head", "extend_head")):
-        op.execute(f"DROP TRIGGER account_event_{trigger} ON intents.account_event")
-        op.execute(f"DROP FUNCTION intents.{function}()")
+    op.execute("DROP TRIGGER account_event_previous_hash ON intents.account_event")
+    op.execute("DROP FUNCTION intents.chain_event()")
     op.execute("ALTER TABLE intents.account_event DROP COLUMN previous_hash, DROP COLUMN hash")

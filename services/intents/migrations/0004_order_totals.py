@@ -11,7 +11,7 @@ from chassis import tenancy
 from chassis.migrations import publish, publish_function, role
 
 revision = "0004"
-down_revision = "0001"
+down_revision = "0003"
 
 WEB, WORKER = role("intents_web"), role("intents")
 

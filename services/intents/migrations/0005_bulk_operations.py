@@ -6,7 +6,7 @@ from chassis import tenancy
 from chassis.migrations import publish_function, role
 
 revision = "0005"
-down_revision = "0001"
+down_revision = "0004"
 
 # The id is unique within its account only: of an event about an organization each account has an operation with the
 # event's id. What one concerns is what existed at `created_at`, so that is not the beginning of the transaction.
@@ -65,7 +65,7 @@ GRANTS = f"GRANT SELECT, INSERT ON intents.bulk_operation TO {WEB};"
 
 # The scheduler submits the orders that close positions: it makes intents, and controls may refuse them.
 CLOSING = f"""
-GRANT INSERT ON intents.intent TO {WORKER};
+GRANT INSERT ON intents.intent, intents.intent_tag TO {WORKER};
 CREATE TRIGGER refusal_organization BEFORE INSERT ON intents.refusal
     FOR EACH ROW WHEN (NEW.organization_id IS NULL) EXECUTE FUNCTION intents.fill_organization();
 """
@@ -81,6 +81,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    op.execute(f"DROP TRIGGER refusal_organization ON intents.refusal; REVOKE INSERT ON intents.intent FROM {WORKER}")
+    op.execute("DROP TRIGGER refusal_organization ON intents.refusal")
+    op.execute(f"REVOKE INSERT ON intents.intent, intents.intent_tag FROM {WORKER}")
     op.execute("DROP FUNCTION intents_api.open_orders(uuid)")
     op.execute("DROP TABLE intents.bulk_operation")

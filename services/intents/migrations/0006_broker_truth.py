@@ -3,7 +3,7 @@
 from alembic import op
 
 from chassis import tenancy
-from chassis.migrations import role
+from chassis.migrations import publish, role
 
 revision = "0006"
 down_revision = "0005"
@@ -64,6 +64,30 @@ ALTER TABLE intents.position ADD COLUMN price_at timestamptz, ADD COLUMN price_s
     CONSTRAINT position_price_source_check CHECK (price_source IN ('fill', 'broker'));
 """
 
+# The newest of what the broker quotes, what it reports with the position, and what the account traded at.
+REFERENCE_PRICE = """
+CREATE OR REPLACE VIEW intents_api.reference_price AS
+    SELECT DISTINCT ON (account_id, symbol) account_id, symbol, price, source, priced_at
+    FROM (
+        SELECT account_id, symbol, last_price AS price, price_source AS source, price_at AS priced_at
+        FROM intents.position
+        UNION ALL
+        SELECT account_id, symbol, coalesce(last, (bid + ask) / 2), 'quote',
+               CASE WHEN last IS NOT NULL THEN traded_at ELSE quoted_at END
+        FROM intents.quote
+    ) prices
+    WHERE price IS NOT NULL AND priced_at IS NOT NULL
+    ORDER BY account_id, symbol, priced_at DESC;
+"""
+REFERENCE_PRICE_BEFORE = """
+CREATE OR REPLACE VIEW intents_api.reference_price AS
+    SELECT account_id, symbol, last_price AS price,
+           CASE WHEN quantity <> 0 AND reconciled_at > updated_at THEN 'position' ELSE 'fill' END AS source,
+           CASE WHEN quantity <> 0 THEN greatest(updated_at, reconciled_at) ELSE updated_at END AS priced_at
+    FROM intents.position WHERE last_price IS NOT NULL;
+"""
+PRICE_READERS = ("intents", "intents_web", "controls_web")
+
 
 def upgrade() -> None:
     op.execute(SCHEDULE)
@@ -72,9 +96,13 @@ def upgrade() -> None:
     op.execute(QUOTE)
     op.execute(tenancy.protect("intents.quote"))
     op.execute(POSITION)
+    op.execute(REFERENCE_PRICE)
+    op.execute(publish("intents_api.reference_price", *PRICE_READERS))
 
 
 def downgrade() -> None:
+    op.execute(REFERENCE_PRICE_BEFORE)
+    op.execute(publish("intents_api.reference_price", *PRICE_READERS))
     op.execute("ALTER TABLE intents.position DROP COLUMN price_at, DROP COLUMN price_source")
     op.execute("DROP TABLE intents.quote; DROP TABLE intents.broker_pace")
     op.execute(

@@ -64,6 +64,18 @@ class Case:
     holdings: dict[str, Holding] = field(default_factory=dict)
     equity: tuple[int, int] | None = None
     """At the day's start, and now."""
+    replaces: int | None = None
+    """Which order of the history is replaced; None if the order is a new one."""
+
+    @property
+    def others(self) -> list[PastOrder]:
+        return [past for place, past in enumerate(self.history) if place != self.replaces]
+
+    @property
+    def leaves(self) -> Decimal:
+        """What the order can still fill: the total of a replacement has the fills in it."""
+        filled = 0 if self.replaces is None else self.history[self.replaces].filled
+        return Decimal(self.order.quantity - filled)
 
 
 def clock(case: Case, now: datetime, hours: int) -> time:
@@ -114,7 +126,7 @@ def open_orders(case: Case, symbol: str, side: str | None = None) -> list[tuple[
     """Together for each side: how many there are changes nothing about where they can lead."""
     sides = [side] if side else ["BUY", "SELL"]
     return [
-        (one, sum((past.leaves for past in case.history if (past.symbol, past.side) == (symbol, one)), Decimal(0)))
+        (one, sum((past.leaves for past in case.others if (past.symbol, past.side) == (symbol, one)), Decimal(0)))
         for one in sides
     ]
 
@@ -122,9 +134,7 @@ def open_orders(case: Case, symbol: str, side: str | None = None) -> list[tuple[
 def worst(case: Case) -> Decimal:
     """How far the order can bring the position to its side."""
     order = case.order
-    ahead = reachable(
-        case, order.symbol, [*open_orders(case, order.symbol, order.side), (order.side, Decimal(order.quantity))]
-    )
+    ahead = reachable(case, order.symbol, [*open_orders(case, order.symbol, order.side), (order.side, case.leaves)])
     return max(ahead) if order.side == "BUY" else -min(ahead)
 
 
@@ -180,6 +190,8 @@ def max_orders_per_day(case: Case, control: str, most: int) -> str | None:
 
 
 def max_open_orders(case: Case, control: str, most: int) -> str | None:
+    if case.replaces is not None:
+        return None
     there = [past for past in case.history if not past.ended]
     mine = [past for past in there if control == "account_limits" or past.symbol == case.order.symbol]
     return "OPEN_ORDERS_ABOVE_LIMIT" if len(mine) >= most else None
@@ -210,7 +222,7 @@ def size(case: Case, symbol: str, more: list[tuple[str, Decimal]]) -> Decimal:
 
 def max_gross_exposure(case: Case, _control: str, most: Decimal) -> str | None:
     order, total = case.order, Decimal(0)
-    before, after = size(case, order.symbol, []), size(case, order.symbol, [(order.side, Decimal(order.quantity))])
+    before, after = size(case, order.symbol, []), size(case, order.symbol, [(order.side, case.leaves)])
     if after <= before:
         return None
     symbols = {order.symbol, *case.holdings, *(past.symbol for past in case.history)}

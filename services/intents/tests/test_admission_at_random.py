@@ -4,9 +4,9 @@ Three opinions on every case: a dry run of intents, a preview of controls, and t
 few hundred cases by default; `ADMISSION_CASES=10000 pytest …` runs as many as are asked for.
 """
 
-import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -21,6 +21,7 @@ from controls.app import create_app as create_controls
 from intents.model import Update
 from tip_local.identity_seed import add_account
 from tip_testing.commands import batch, create
+from tip_testing.commands import replace as replacement
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
 
@@ -98,7 +99,7 @@ orders = st.builds(
 )
 states = unset(st.sampled_from(["ACTIVE", "ACTIVE", "REDUCING", "HALTED"]))
 windows = st.sampled_from([None, None, (-2, 2), (1, 5), (-5, -1), (2, -2), (-3, 8)])
-cases = st.builds(
+creates = st.builds(
     Case,
     order=orders,
     time_zone=st.sampled_from(ZONES),
@@ -115,36 +116,50 @@ cases = st.builds(
 )
 
 
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """A new order, or the replacement of an open one."""
+    case = draw(creates)
+    open_orders = [place for place, past in enumerate(case.history) if not past.ended]
+    if not open_orders or draw(st.booleans()):
+        return case
+    place = draw(st.sampled_from(open_orders))
+    past = case.history[place]
+    order = Order(past.symbol, past.side, past.filled + draw(st.integers(1, 20)))
+    return replace(case, order=order, replaces=place)
+
+
 class Stage:
     """One organization for all cases, and an account of its own for each."""
 
     def __init__(self, desk: Desk, controls: FlaskClient, organization: Organization) -> None:
         self.desk, self.controls, self.organization = desk, controls, organization
 
-    def prepare(self, case: Case, now: datetime) -> Desk:
-        """Write the case down: the history by submits and the executor's tables, the rest as its owners would."""
+    def prepare(self, case: Case, now: datetime) -> tuple[Desk, list[str]]:
+        """Write the case down: the history by submits and reports, the rest as its owners would. The intents of it."""
         admin, organization = self.desk.admin, self.organization
         account_id = add_account(admin, organization.id, "paper", time_zone=case.time_zone)
         desk = Desk(self.desk.app, self.desk.platform, organization, account_id, admin)
         desk.execute("DELETE FROM controls.organization_switch WHERE organization_id = :of", of=organization.id)
-        if case.history:
-            self._trade(desk, case)
-        self._hold(desk, case, now)
+        intents = self._trade(desk, case) if case.history else []
+        self._hold(desk, case)
         self._control(desk, case, now)
-        return desk
+        return desk, intents
 
-    def _trade(self, desk: Desk, case: Case) -> None:
+    def _trade(self, desk: Desk, case: Case) -> list[str]:
         sent = [create(past.symbol, str(past.quantity), past.side) for past in case.history]
         answer = desk.client.post(f"{desk.path}/batch", json=batch(*sent), headers=desk.headers)
         intents = [result["action"]["intent_id"] for result in answer.json["results"]]
         for past, intent_id in zip(case.history, intents, strict=True):
             settle(desk, past, UUID(intent_id))
+        return intents
 
-    def _hold(self, desk: Desk, case: Case, now: datetime) -> None:
+    def _hold(self, desk: Desk, case: Case) -> None:
         for symbol, holding in case.holdings.items():
             desk.execute(
-                "INSERT INTO intents.position (account_id, symbol, quantity, last_price, updated_at) "
-                "VALUES (:account_id, :symbol, :quantity, :price, now() - make_interval(secs => :age))",
+                "INSERT INTO intents.position (account_id, symbol, quantity, last_price, updated_at, "
+                "price_at, price_source) VALUES (:account_id, :symbol, :quantity, :price, now(), "
+                "now() - make_interval(secs => :age), 'fill')",
                 symbol=symbol,
                 quantity=holding.quantity,
                 price=holding.price,
@@ -239,19 +254,28 @@ def body_of(order: Order) -> Any:
 def stage(app: Any, platform: Platform, identity: IdentityFixtures, admin: Any) -> Iterator[Stage]:
     organization = identity.organization(entitlements=("controls_premium", "trading_live"))
     introduce(app, organization.api_keys["paper"])
-    controls = create_controls(platform.web_environment("controls", RATE_LIMIT_PER_MINUTE="10000000"))
+    controls = create_controls(
+        platform.web_environment("controls", RATE_LIMIT_PER_MINUTE="10000000", LOG_LEVEL="warning")
+    )
     desk = Desk(app, platform, organization, uuid4(), admin)
     yield Stage(desk, controls.test_client(), organization)
     controls.extensions["deps"].engine.dispose()
 
 
+@pytest.mark.timeout(120 + 2 * CASES)
 @settings(max_examples=CASES, deadline=None, suppress_health_check=list(HealthCheck), database=None)
-@given(case=cases)
+@given(case=cases())
 def test_dry_run_preview_and_contract_agree(stage: Stage, case: Case) -> None:
     now = datetime.now(UTC)
-    desk, body = stage.prepare(case, now), body_of(case.order)
+    desk, intents = stage.prepare(case, now)
+    create_body = body_of(case.order)
+    sent, previewed = create_body, create_body
+    if case.replaces is not None:
+        sent = replacement(intents[case.replaces], Market={"quantity": str(case.order.quantity)})
+        payload = {**create_body["command"]["payload"], "ref_intent_id": intents[case.replaces]}
+        previewed = {"command": {"type": "REPLACE", "payload": payload}}
 
     expected = refusals(case, now)
 
-    assert stage.dry_run(desk, body) == expected, json.dumps(body)
-    assert stage.preview(desk, body) == expected
+    assert stage.dry_run(desk, sent) == expected
+    assert stage.preview(desk, previewed) == expected

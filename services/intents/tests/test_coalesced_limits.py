@@ -31,8 +31,8 @@ def priced(desk: Desk, **held: int) -> None:
     """The account holds so much of each symbol, at a price of 100."""
     for symbol, quantity in held.items():
         desk.execute(
-            "INSERT INTO intents.position (account_id, symbol, quantity, last_price, updated_at) "
-            "VALUES (:account_id, :symbol, :quantity, 100, now())",
+            "INSERT INTO intents.position (account_id, symbol, quantity, last_price, updated_at, price_at, "
+            "price_source) VALUES (:account_id, :symbol, :quantity, 100, now(), now(), 'fill')",
             symbol=symbol,
             quantity=quantity,
         )

@@ -34,6 +34,10 @@ limits = st.none() | st.builds(
     price_collar_bps=st.none() | st.integers(1, 2000),
     max_orders_per_minute=st.none() | st.integers(1, 5),
     max_orders_per_day=st.none() | st.integers(1, 5),
+    max_position_quantity=st.none() | amounts,
+    max_position_notional=st.none() | st.integers(1, 2000).map(Decimal),
+    max_open_orders=st.none() | st.integers(1, 5),
+    allow_short=st.none() | st.booleans(),
 )
 rules = st.builds(
     control_rules.Facts,
@@ -46,11 +50,18 @@ rules = st.builds(
     symbol_time=windows,
     account_limits=limits,
     symbol_limits=limits,
-    account_orders=st.builds(OrderCounts, counts, counts),
-    symbol_orders=st.builds(OrderCounts, counts, counts),
+    account_orders=st.builds(OrderCounts, counts, counts, counts),
+    symbol_orders=st.builds(OrderCounts, counts, counts, counts),
     position_quantity=st.none() | st.integers(-20, 20).map(Decimal),
     open_quantity=st.none() | st.integers(0, 20).map(Decimal),
-    reference_price=st.none() | st.integers(80, 120).map(Decimal),
+    opposite_open_quantity=st.none() | st.integers(0, 20).map(Decimal),
+    reference_price=st.none()
+    | st.builds(
+        control_rules.ReferencePrice,
+        st.integers(80, 120).map(Decimal),
+        st.just("quote"),
+        st.sampled_from([NOW, NOW - timedelta(minutes=2)]),
+    ),
 )
 
 

@@ -122,4 +122,4 @@ def test_bytes_that_are_no_request_are_refused_politely(gateway: Gateway, acme: 
             return await method(b"\xff\xff\xff", metadata=key(acme.api_keys["paper"])).code()
 
     assert run(scenario()) == grpc.StatusCode.INVALID_ARGUMENT
-    assert len(ALL_TYPES) == 6
+    assert len(ALL_TYPES) == 7

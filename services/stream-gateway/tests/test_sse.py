@@ -116,7 +116,6 @@ def test_a_refusal_has_the_same_code_as_at_every_other_endpoint(
             return answer.status_code, answer.json()["code"]
 
     assert code(acme.api_keys["paper"], "no-id") == (400, "bad_id")
-    assert code(acme.api_keys["live"], account_id) == (403, "forbidden")
     assert code(acme.api_keys["paper"], uuid4()) == (404, "not_found")
     table = set(re.findall(r"`(\w+)`", CONTRACT.read_text()))
     assert {word for _, _, word in STATUSES.values()} - table == {"stuck"}, "whoever is stuck is cut without a reason"

@@ -22,6 +22,7 @@ def test_what_is_not_set_or_not_known_is_absent() -> None:
         "time_zone": "UTC",
         "account_disabled": False,
         "account_version": 3,
+        "price_max_age": "PT60S",
     }
 
 

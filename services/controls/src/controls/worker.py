@@ -1,6 +1,6 @@
 """controls' processes beside the web: `python -m controls.worker relay` and `… consumer`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from chassis import queues
@@ -17,10 +17,10 @@ from controls.model import EVENT_TYPES
 
 QUEUE = queues.name("controls", "consumer")
 ROUTES: Routes = {queues.name("intents", "consumer"): EVENT_TYPES}
-
-
-def sources(outbox: Outbox) -> Mapping[str, Handle]:
-    return {"accounts": usecases.apply_account_event, "intents": partial(usecases.reduce_after_loss, outbox)}
+SOURCES: Mapping[str, Callable[[Outbox], Handle]] = {
+    "accounts": lambda _: usecases.apply_account_event,
+    "intents": lambda outbox: partial(usecases.reduce_after_loss, outbox),
+}
 
 
 def relay(config: Config, name: str) -> Prepared:
@@ -30,8 +30,10 @@ def relay(config: Config, name: str) -> Prepared:
 
 def consumer(config: Config, name: str) -> Prepared:
     deps = dependencies(config, name)
-    handlers = sources(deps.outbox).items()
-    drains = [partial(Feed(deps.engine, store.SCHEMA, source).drain, handle) for source, handle in handlers]
+    drains = [
+        partial(Feed(deps.engine, store.SCHEMA, source).drain, handle(deps.outbox))
+        for source, handle in SOURCES.items()
+    ]
     return Prepared(partial(FeedConsumer(name, QUEUE, drains).run, config.queues))
 
 

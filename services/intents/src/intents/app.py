@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from datetime import timedelta
 
 from flask import Flask
 
@@ -54,5 +53,5 @@ def create_front(environment: Mapping[str, str] = os.environ) -> SubmitFastPath:
 def dependencies(config: Config, name: str = "intents") -> usecases.Deps:
     engine = db.engine(config.database_url, pool_size=config.database_pool_size, name=name)
     outbox = Outbox(engine, store.SCHEMA, event_types=EVENT_TYPES, attempt_limit=config.outbox_attempt_limit)
-    price_max_age = timedelta(seconds=config.reference_price_max_age_seconds)
-    return usecases.Deps(engine, store.PreparedConnections(engine), outbox, LogHeadHints(config.queues), price_max_age)
+    hints = LogHeadHints(config.queues)
+    return usecases.Deps(engine, store.PreparedConnections(engine), outbox, hints, config.price_max_age)

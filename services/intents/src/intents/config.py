@@ -1,6 +1,7 @@
 """What intents reads from its environment."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from chassis.config import BadConfiguration, EnvironmentConfig, ServiceConfig, setting
 
@@ -27,6 +28,10 @@ class Config(ServiceConfig):
             raise BadConfiguration("REFUSALS_KEEP_DAYS: must be at least 1")
         if self.reference_price_max_age_seconds < 1:
             raise BadConfiguration("REFERENCE_PRICE_MAX_AGE_SECONDS: must be at least 1")
+
+    @property
+    def price_max_age(self) -> timedelta:
+        return timedelta(seconds=self.reference_price_max_age_seconds)
 
 
 @dataclass(frozen=True)

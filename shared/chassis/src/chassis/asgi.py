@@ -115,7 +115,7 @@ class Bridge:
 
     async def _next(self, scope: Scope, check: CredentialCheck, chunks: Iterator[bytes]) -> bytes:
         scope[http_rules.ARRIVED] = time.monotonic()
-        chunk: bytes = await self.run(scope, check, next, chunks, b"", heavy=True)
+        chunk: bytes = await self.run(scope, check, next, chunks, b"", heavy=self.is_heavy(scope))
         return chunk
 
     def _refused(self, scope: Scope, error: QueueFull, started: float) -> Answer:

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -28,6 +28,7 @@ _MADE: tuple[tuple[type[Any], Callable[[Any], str]], ...] = (
     (str, str),
     (datetime, _moment),
     (time, time.isoformat),
+    (timedelta, lambda value: f"PT{value.total_seconds():g}S"),
 )
 
 
@@ -47,8 +48,9 @@ def _known(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
+    of: Any = type(value)
     if is_dataclass(value):
-        return _known([(name, getattr(value, name)) for name in _names(type(value))])
+        return _known([(name, getattr(value, name)) for name in _names(of)])
     make = next((make for kind, make in _MADE if isinstance(value, kind)), _collected)
     return make(value)
 

@@ -76,11 +76,13 @@ def build_executor(config: ExecutionConfig, engine: Engine) -> Executor:
 
 def deps_of(config: ExecutionConfig, engine: Engine) -> Deps:
     outbox = Outbox(engine, SCHEMA, event_types=EVENT_TYPES, attempt_limit=config.outbox_attempt_limit)
-    return Deps(engine, PreparedConnections(engine), outbox, LogHeadHints(config.queues))
+    hints = LogHeadHints(config.queues)
+    return Deps(engine, PreparedConnections(engine), outbox, hints, config.price_max_age)
 
 
 def dispatcher_of(config: ExecutionConfig, deps: Deps, liveness: Liveness) -> BrokerDispatcher:
-    on_refused, refresh = partial(report_refused, deps.outbox), partial(store.refresh, deps.connections.autocommit())
+    on_refused = partial(report_refused, deps.outbox)
+    refresh = partial(store.refresh, deps.connections.autocommit(), price_max_age=deps.price_max_age)
     credentials = credentials_of(config, deps.engine)
     return BrokerDispatcher(Brokers(config.addresses), credentials, on_refused, refresh, liveness.is_current)
 

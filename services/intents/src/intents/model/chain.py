@@ -54,8 +54,8 @@ def digest(record: Mapping[str, Any]) -> bytes:
 
 
 def action_entry(record: Mapping[str, Any]) -> Entry:
-    hashes = (bytes.fromhex(record[name]) for name in ("previous_hash", "hash"))
-    return Entry(record["sequence"], record["id"], *hashes, content(record))
+    previous_hash, last_hash = (bytes.fromhex(record[name]) for name in ("previous_hash", "hash"))
+    return Entry(record["sequence"], record["id"], previous_hash, last_hash, content(record))
 
 
 def link(previous: bytes, sequence: int, digest: bytes) -> bytes:

@@ -85,11 +85,11 @@ def broker_order(intent: Intent, report: Report) -> dict[str, Any]:
         "stop_price": terms.get("stop_price"),
         "reason_code": intent.reason_code,
         "reason": report.reason,
-        "reasons": list(report.reasons),
         "execution_id": report.execution_id,
         "last_quantity": _number(report.last_quantity),
         "last_price": _number(report.last_price),
         "outcome": intent.outcome,
+        **({"reasons": list(report.reasons)} if report.reasons else {}),
     }
 
 

@@ -27,7 +27,9 @@ _PROGRESS = (
     "closing_intents",
     "traceparent",
 )
+_REQUESTED, _GIVEN = ", ".join(_REQUEST), ", ".join(f":{name}" for name in _REQUEST)
 _COLUMNS = ", ".join((*_REQUEST, *_PROGRESS))
+_CLAIMED = ", ".join(f"o.{name}" for name in (*_REQUEST, *_PROGRESS))
 _OWN = "account_id = :account_id AND id = :id"
 _OPEN = f"""
     FROM intents.intent i
@@ -41,8 +43,8 @@ _CONCERNED = f"""{_OPEN}
 """
 # What is open is counted here: a process killed at its first step may have canceled some that nobody counts any more.
 _INSERT = text(f"""
-    INSERT INTO intents.bulk_operation (id, {", ".join(_REQUEST)}, traceparent, idempotency_key, request_hash, total)
-    VALUES (:id, {", ".join(f":{name}" for name in _REQUEST)}, :traceparent, :idempotency_key, :request_hash,
+    INSERT INTO intents.bulk_operation (id, {_REQUESTED}, traceparent, idempotency_key, request_hash, total)
+    VALUES (:id, {_GIVEN}, :traceparent, :idempotency_key, :request_hash,
             (SELECT count(*) {_OPEN}))
     ON CONFLICT DO NOTHING
     RETURNING {_COLUMNS}
@@ -70,7 +72,7 @@ _CLAIM = text(f"""
     ) chosen
     WHERE o.account_id = chosen.account_id AND o.id = chosen.id AND o.next_attempt_at <= now()
       AND (o.lease_until IS NULL OR o.lease_until <= now())
-    RETURNING {", ".join(f"o.{name}" for name in (*_REQUEST, *_PROGRESS))}
+    RETURNING {_CLAIMED}
 """)  # noqa: S608 - only our own column names
 _SAVE = text(f"""
     UPDATE intents.bulk_operation

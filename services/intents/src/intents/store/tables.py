@@ -177,55 +177,6 @@ order_total = Table(
     Column("open_buy_quantity", Numeric, nullable=False),
     Column("open_sell_quantity", Numeric, nullable=False),
 )
-broker_account = Table(
-    "broker_account",
-    METADATA,
-    Column("account_id", Uuid, primary_key=True),
-    Column("lease_token", Uuid),
-    Column("lease_until", _MOMENT),
-    Column("reconciled_at", _MOMENT),
-    Column("refused_credential", Text),
-    Column("epoch", Uuid),
-    Column("organization_id", Uuid),
-    Column("next_read_at", _MOMENT),
-    Column("attempted_at", _MOMENT),
-    Column("read_failures", Integer, nullable=False, server_default="0"),
-    Index("broker_account_next_read_idx", "next_read_at", postgresql_where=text("next_read_at IS NOT NULL")),
-)
-broker_order = Table(
-    "broker_order",
-    METADATA,
-    Column("account_id", Uuid, primary_key=True),
-    Column("client_order_id", Text, primary_key=True),
-    Column("intent_id", Uuid),
-    Column("action_sequence", BigInteger),
-    Column("broker_order_id", Text),
-    Column("status", Text, nullable=False),
-    Column("executions", ARRAY(Text), nullable=False, server_default="{}"),
-    Column("filled_quantity", Numeric, nullable=False, server_default="0"),
-    Column("executed_quantity", Numeric, nullable=False, server_default="0"),
-    Column("filled_value", Numeric, nullable=False, server_default="0"),
-    Column("quantity", Numeric),
-    Column("credential", Text),
-    Column("unwanted_since", _MOMENT),
-    Column("created_at", _MOMENT, nullable=False, server_default=func.now()),
-    Column("updated_at", _MOMENT, nullable=False, server_default=func.now()),
-    CheckConstraint("filled_quantity >= 0 AND filled_quantity <> 'NaN'", name="filled_quantity"),
-    Index("broker_order_intent_idx", "account_id", "intent_id"),
-)
-Index(
-    "broker_order_unended_idx",
-    broker_order.c.account_id,
-    postgresql_where=text("status NOT IN ('FILLED', 'CANCELED', 'EXPIRED', 'REJECTED', 'REPLACED')"),
-)
-broker_login = Table(
-    "broker_login",
-    METADATA,
-    Column("account_id", Uuid, primary_key=True),
-    Column("credential", Text, primary_key=True),
-    Column("broker_account", Text, nullable=False),
-    Column("created_at", _MOMENT, nullable=False, server_default=func.now()),
-)
 account_event = Table(
     "account_event",
     METADATA,

@@ -15,7 +15,10 @@ from intents.usecases.submit import load_facts
 def account_of(deps: Deps, reader: Reader) -> model.Account:
     """The account, if the caller may cancel on it: which no entitlement and no control restricts."""
     with deps.engine.connect() as tx:
-        return visible(tx, reader)
+        account = visible(tx, reader)
+    if account.environment != reader.principal.environment:
+        raise model.Forbidden
+    return account
 
 
 def facts_of_account(deps: Deps, account_id: UUID) -> model.SubmitFacts:

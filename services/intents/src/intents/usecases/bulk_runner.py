@@ -84,7 +84,7 @@ def _cancel_some(deps: Deps, operation: BulkOperation, stop: Event | None) -> in
         found = store.intents_to_cancel(tx, operation, STEP_BATCH)
     appended, ends = 0, time.monotonic() + STEP_SECONDS
     # In any order, so that the next step does not begin with the same rows that others hold.
-    for intent_id in random.sample(found, len(found)):
+    for intent_id in random.sample(found, len(found)):  # a fair order - guards nothing # nosec B311
         if (stop and stop.is_set()) or time.monotonic() > ends:
             break
         appended += submit_own(deps, _cancel(operation, intent_id), LOCK_WAIT_SECONDS) is not None

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
+from control_rules import PRICE_MAX_AGE
 from intents.execution.client_order_id import of_action_sql
 from intents.execution.clock import elapsed
 from intents.execution.model.commands import DERIVED, ClaimSnapshot, KnownOrder, LeasedCommand
@@ -189,7 +190,7 @@ _REFRESH = Statement(
 )
 
 
-def refresh(tx: Transaction, command: LeasedCommand) -> LeasedCommand | None:
+def refresh(tx: Transaction, command: LeasedCommand, price_max_age: timedelta = PRICE_MAX_AGE) -> LeasedCommand | None:
     """The command with what may stop it as it stands now; None if the lease is no longer its own."""
     read_at = elapsed()
     rows = tx.read(_REFRESH, (str(command.account_id), str(command.intent_id), str(command.lease_token)))
@@ -198,7 +199,7 @@ def refresh(tx: Transaction, command: LeasedCommand) -> LeasedCommand | None:
     [(now, status)] = rows
     current = replace(command, now=now, status=Status(status), snapshot=command.snapshot._replace(at=read_at))
     [current] = with_facts(tx, [current])
-    return with_order_facts(tx, current)
+    return with_order_facts(tx, current, price_max_age)
 
 
 def locked_at_claim(command: LeasedCommand) -> LockedIntent:

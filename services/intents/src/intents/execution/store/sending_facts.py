@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from uuid import UUID
 
 from intents.execution.model.commands import LeasedCommand
@@ -47,10 +48,10 @@ def _entitlements(tx: Transaction, commands: Sequence[LeasedCommand]) -> dict[UU
     return {row.id: frozenset(row.entitlements) for row in rows}
 
 
-def with_order_facts(tx: Transaction, command: LeasedCommand) -> LeasedCommand:
+def with_order_facts(tx: Transaction, command: LeasedCommand, price_max_age: timedelta) -> LeasedCommand:
     """The command with what limits and the state REDUCING count, if they apply; it does not count itself."""
     needed = order_to_count(command)
     if needed is None:
         return command
-    counted = count_orders(tx, command.facts, *needed)
+    counted = count_orders(tx, command.facts, *needed, price_max_age)
     return replace(command, facts=without_itself(counted, command.submitted_at))
