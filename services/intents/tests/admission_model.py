@@ -126,8 +126,8 @@ def open_orders(case: Case, symbol: str, side: str | None = None) -> list[tuple[
     """Together for each side: how many there are changes nothing about where they can lead."""
     sides = [side] if side else ["BUY", "SELL"]
     return [
-        (one, sum((past.leaves for past in case.others if (past.symbol, past.side) == (symbol, one)), Decimal(0)))
-        for one in sides
+        (which, sum((past.leaves for past in case.others if (past.symbol, past.side) == (symbol, which)), Decimal(0)))
+        for which in sides
     ]
 
 
@@ -177,7 +177,7 @@ def price_collar_bps(case: Case, _control: str, bps: int) -> str | None:
         return None
     if market is None:
         return "REFERENCE_PRICE_UNKNOWN"
-    outside = any(abs(one - market) / market * 10_000 > bps for one in named)
+    outside = any(abs(price - market) / market * 10_000 > bps for price in named)
     return "PRICE_OUTSIDE_COLLAR" if outside else None
 
 

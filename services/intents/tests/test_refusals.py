@@ -62,7 +62,7 @@ def test_a_refusal_says_who_wanted_what_and_why_not(desk: Desk) -> None:
 
 
 def test_refusals_are_found_by_symbol_code_and_time(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("intents.usecases.refusals.CANDIDATES", 2)
+    monkeypatch.setattr("intents.usecases.orders.CANDIDATES", 2)
     disable(desk, "AAPL")
     disable(desk, "MSFT")
     for symbol in ("AAPL", "MSFT", "AAPL"):

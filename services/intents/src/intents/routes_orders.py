@@ -82,7 +82,7 @@ def _orders(about: tuple[str, ...]) -> orders.OrderQuery:
 def _refusals(about: tuple[str, ...]) -> refusals.RefusalQuery:
     wanted, limit = schemas_refusals.refusal_filter(request.args), page_size(request.args.get("limit"))
     place = _place(about)
-    charge(0 if wanted.is_exact else ratelimit.units_of_rows(refusals.candidates(wanted, limit)))
+    charge(0 if wanted.is_exact else ratelimit.units_of_rows(orders.candidates(wanted, limit)))
     return refusals.RefusalQuery(wanted, model.RefusalKey(*place) if place else None, limit)
 
 

@@ -65,7 +65,7 @@ class Quote(Schema):
     source = fields.String(allow_none=True, metadata={"description": "The broker whose price it is."})
     quoted_at = Instant(allow_none=True, metadata={"description": "Of `bid` and `ask`."})
     traded_at = Instant(allow_none=True, metadata={"description": "Of `last`."})
-    read_at = Instant(allow_none=True, metadata={"description": "When the broker was asked."})
+    read_at = Instant(allow_none=True, metadata={"description": "When the broker was queried."})
     age_seconds = fields.Float(allow_none=True, metadata={"description": "Of the newest of the prices."})
 
 

@@ -97,7 +97,7 @@ class Credentials:
         return [self._revealed(row) for row in rows]
 
     def accepted(self, account_id: UUID, pair: KeyPair) -> None:
-        """Use the pair from now on, also before accounts has heard that it was accepted."""
+        """Use the pair from now on, also before accounts has received that it was accepted."""
         self._cached[account_id] = (time.monotonic() + CACHE_SECONDS, pair)
 
     def forget(self, account_id: UUID) -> None:

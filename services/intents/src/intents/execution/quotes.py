@@ -1,4 +1,4 @@
-"""Prices of the symbols that an account trades, holds, limits or was asked about."""
+"""Prices of the symbols that an account trades, holds or limits, or that a caller requested."""
 
 from sqlalchemy import Engine
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 class Quote:
     """Bid and ask are of `quoted_at`, `last` is of `traded_at`; all are null while nobody has read them.
 
-    `read_at` is when the broker was asked for them, `now` when they were read here.
+    `read_at` is when the broker was queried for them, `now` when they were read here.
     """
 
     symbol: str

@@ -8,7 +8,7 @@ from intents.usecases.deps import Deps
 from intents.usecases.reads import STATEMENT_LIMIT_MS, Reader, visible
 
 CANDIDATES = 1_000
-"""How many orders a page passes over at most where no index has exactly those that are wanted."""
+"""How many rows a page passes over at most where no index has exactly those that are wanted."""
 
 
 class OrderQuery(NamedTuple):
@@ -23,7 +23,7 @@ class OrderPage(NamedTuple):
     """The key after which the next page begins; None when there is none."""
 
 
-def candidates(wanted: model.OrderFilter, limit: int) -> int:
+def candidates(wanted: model.OrderFilter | model.RefusalFilter, limit: int) -> int:
     """How many keys a page reads at most."""
     return limit + 1 if wanted.is_exact else max(limit + 1, CANDIDATES)
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from intents import model, store
 from intents.usecases.deps import Deps
-from intents.usecases.orders import CANDIDATES
+from intents.usecases.orders import candidates
 from intents.usecases.reads import STATEMENT_LIMIT_MS, Reader, visible
 
 
@@ -23,11 +23,6 @@ class RefusalPage(NamedTuple):
     refusals: list[model.RefusedCommand]
     last: model.RefusalKey | None
     """The key after which the next page begins; None when there is none."""
-
-
-def candidates(wanted: model.RefusalFilter, limit: int) -> int:
-    """How many keys a page reads at most."""
-    return limit + 1 if wanted.is_exact else max(limit + 1, CANDIDATES)
 
 
 def list_refusals(deps: Deps, reader: Reader, parse_query: Callable[[], RefusalQuery]) -> RefusalPage:

@@ -27,12 +27,12 @@ _STALE = text(f"""
 """)  # noqa: S608 - a constant
 _SAVE = text("""
     INSERT INTO intents.quote AS q (account_id, symbol, bid, ask, last, source, quoted_at, traded_at, read_at)
-    SELECT :account_id, asked.symbol, bid, ask, last, CASE WHEN given.symbol IS NOT NULL THEN :source END, quoted_at,
+    SELECT :account_id, wanted.symbol, bid, ask, last, CASE WHEN given.symbol IS NOT NULL THEN :source END, quoted_at,
            traded_at, :read_at
-    FROM unnest(CAST(:symbols AS text[])) AS asked(symbol)
+    FROM unnest(CAST(:symbols AS text[])) AS wanted(symbol)
     LEFT JOIN jsonb_to_recordset(CAST(:quotes AS jsonb)) AS given(symbol text, bid numeric, ask numeric, last numeric,
         quoted_at timestamptz, traded_at timestamptz) USING (symbol)
-    ORDER BY asked.symbol
+    ORDER BY wanted.symbol
     ON CONFLICT (account_id, symbol) DO UPDATE SET bid = excluded.bid, ask = excluded.ask, last = excluded.last,
         source = excluded.source, quoted_at = excluded.quoted_at, traded_at = excluded.traded_at,
         read_at = excluded.read_at
