@@ -56,8 +56,8 @@ class Child:
         return children_of(self.pid)
 
     def kill(self) -> None:
-        """kill -9 of the process and everything it started."""
-        if self.process is None:
+        """kill -9 of the process and everything it started; of one that has ended the pid may be another's by now."""
+        if self.process is None or not self.alive:
             return
         send((*self.workers(), self.pid), signal.SIGKILL)
         self.process.wait()
