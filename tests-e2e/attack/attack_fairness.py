@@ -3,8 +3,9 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from multiprocessing import get_context
 
-from attack_crowd import Crowd
+from attack_crowd import CrowdApart
 from attack_findings import Findings
 from attack_http import HttpConnection, written
 from attack_latency import ACCEPTED, Latencies, Probe
@@ -116,11 +117,12 @@ def _sent(attack: Attack) -> Iterator[Attack]:
 
 @contextmanager
 def _crowd(platform: Platform, builder: Builder, streams: int, findings: Findings) -> Iterator[None]:
-    crowd = Crowd(platform.events, platform.stream_target)
-    try:
-        fill(crowd, builder, streams, PART, findings, Progress())
+    with CrowdApart(ctx=get_context("spawn")) as apart:
+        crowd = apart.Crowd(platform.events, platform.stream_target)
+        progress = Progress()
+        progress.begin("streams of the crowd")
+        fill(crowd, builder, streams, PART, findings, progress)
         yield None
-    finally:
         crowd.close()
 
 

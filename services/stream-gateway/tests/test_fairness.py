@@ -16,7 +16,7 @@ from stream_gateway.delivery import deliver
 from stream_gateway.fairness import WRITES_PER_PASS, FairThreads, QueueFull, RoundRobin, WriteScheduler
 from stream_gateway.hub import Hub, Stream
 from stream_gateway.model import CredentialEnded
-from stream_gateway.recheck import BATCH, RecheckQueue
+from stream_gateway.recheck import MOST, RecheckQueue
 from stream_gateway.schemas import Entry
 from tip_testing.waiting import eventually_async
 
@@ -193,9 +193,9 @@ def test_whatever_one_organization_has_open_anothers_credential_is_in_the_first_
     for item in (*of_a, of_b):
         queue.add(item, attempted_at=0.0)
 
-    first = queue.take(now=2.0, limit=BATCH)
+    first = queue.take(now=2.0, limit=MOST)
 
-    assert of_b in first and len(first) == BATCH
+    assert of_b in first and len(first) == MOST
 
 
 def test_while_one_organization_cannot_be_verified_in_time_another_is_verified_every_time() -> None:
@@ -207,7 +207,7 @@ def test_while_one_organization_cannot_be_verified_in_time_another_is_verified_e
     verified: dict[Item, list[float]] = {item: [] for item in (*of_a, of_b)}
     for half_seconds in range(4, 60):
         now = half_seconds / 2
-        for item in queue.take(now, BATCH):
+        for item in queue.take(now, MOST):
             verified[item].append(now)
             queue.add(item, now)
 
@@ -234,5 +234,17 @@ def test_what_has_no_stream_any_more_is_forgotten() -> None:
         queue.add(item, 0.0)
     gone.streams.clear()
 
-    assert queue.take(2.0, BATCH) == [open_one]
-    assert queue.take(2.0, BATCH) == []
+    assert queue.take(2.0, MOST) == [open_one]
+    assert queue.take(2.0, MOST) == []
+
+
+@pytest.mark.parametrize(("waiting", "turn_s", "share"), [(3, 0.05, 20), (5_000, 0.05, 250), (5_000, 0.5, 500)])
+def test_a_turn_verifies_no_more_than_its_share_of_half_an_interval(waiting: int, turn_s: float, share: int) -> None:
+    queue = RecheckQueue(interval_s=2.0)
+    for _ in range(waiting):
+        queue.add(Item(A), 0.0)
+
+    assert len(queue) == waiting
+    assert queue.share(turn_s) == share
+    assert len(queue.take(2.0, share)) == min(share, waiting)
+    assert len(queue) == max(waiting - share, 0)

@@ -1,6 +1,7 @@
 """Verifying again who reads: what is revoked ends its streams, in batches and fairly between organizations."""
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,9 +21,9 @@ from stream_gateway.usecases import Deps
 
 log = logs.get(__name__)
 
-BATCH = 500
-"""Verified by one read: some milliseconds of the database."""
-_IDLE_S = 0.1
+FEWEST, MOST = 20, 500
+"""Verified by one read: at most some milliseconds of the database, and of the threads that open streams meanwhile."""
+_PAUSE_S = 0.05
 _RETRY_S = 0.25
 
 
@@ -47,8 +48,17 @@ class RecheckQueue:
     def __init__(self, interval_s: float) -> None:
         self._interval_s = interval_s
         self._of: dict[UUID, deque[tuple[float, Verifiable]]] = {}
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def share(self, turn_s: float) -> int:
+        """How many to take in a turn of that length, so that all have had theirs after half of the interval."""
+        return min(max(math.ceil(2 * self._length * turn_s / self._interval_s), FEWEST), MOST)
 
     def add(self, item: Verifiable, attempted_at: float) -> None:
+        self._length += 1
         self._of.setdefault(item.organization_id, deque()).append((attempted_at, item))
 
     def take(self, now: float, limit: int) -> list[Verifiable]:
@@ -70,12 +80,12 @@ class RecheckQueue:
     def _due(self, queue: deque[tuple[float, Verifiable]], now: float) -> Verifiable | None:
         while queue:
             attempted_at, item = queue[0]
-            if not item.streams:  # its streams have gone
-                queue.popleft()
-            elif attempted_at + self._interval_s > now:
+            if item.streams and attempted_at + self._interval_s > now:
                 return None
-            else:
-                return queue.popleft()[1]
+            queue.popleft()
+            self._length -= 1
+            if item.streams:  # else they have gone
+                return item
         return None
 
 
@@ -112,23 +122,27 @@ class Rechecks:
         self._deps = deps
         self._thread = ThreadPoolExecutor(1, "recheck")
         self._queues = {check: RecheckQueue(interval_s) for check in CHECKS}
+        self._turn_s = _PAUSE_S
 
     def add(self, item: Verifiable) -> None:
         self._queues[item.check].add(item, item.verified_at)
 
     async def run(self) -> None:
+        """Evenly: all at once would hold up for that long whoever opens a stream."""
+        loop = asyncio.get_running_loop()
         while True:
-            if not await self.turn():
-                await asyncio.sleep(_IDLE_S)
+            began = loop.time()
+            await self.turn()
+            await asyncio.sleep(_PAUSE_S)
+            self._turn_s = loop.time() - began
 
-    async def turn(self) -> bool:
-        """One batch of each kind; whether anything was due."""
+    async def turn(self) -> None:
+        """One batch of each kind."""
         now = asyncio.get_running_loop().time()
-        batches = [(check, batch) for check, queue in self._queues.items() if (batch := queue.take(now, BATCH))]
-        verified = [await self._verify(check, batch) for check, batch in batches]
+        batches = [(check, queue.take(now, queue.share(self._turn_s))) for check, queue in self._queues.items()]
+        verified = [await self._verify(check, batch) for check, batch in batches if batch]
         if not all(verified):
             await asyncio.sleep(_RETRY_S)
-        return bool(batches)
 
     async def _verify(self, check: Hashable, batch: Sequence[Verifiable]) -> bool:
         loop = asyncio.get_running_loop()
