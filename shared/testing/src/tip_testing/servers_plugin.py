@@ -7,7 +7,7 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -24,6 +24,9 @@ MEMORY = Path("/dev/shm")
 ENOUGH_BYTES = 3 * 2**30
 _CHECKOUT = pytest.StashKey[object]()
 _HOME = pytest.StashKey[str]()
+_SERVER_LOGS = pytest.StashKey[list[Path]]()
+_OF_THE_SERVER = ("LOG:", "PANIC:")
+SHOWN_LINES = 12
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -45,6 +48,21 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if _trace_of_use(default_home()) != config.stash[_CHECKOUT]:
         terminalreporter.write_line(f"a test wrote to {default_home()}: commands under test need TIP_HOME", red=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that failed shows what its Postgres said of itself: it may have been killed, or out of space."""
+    report = yield
+    if report.failed:
+        for log in item.config.stash.get(_SERVER_LOGS, []):
+            report.sections.append((f"Postgres, {log}", "\n".join(said_of_itself(log))))
+    return report
+
+
+def said_of_itself(log: Path) -> list[str]:
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    return [line for line in lines if any(level in line for level in _OF_THE_SERVER)][-SHOWN_LINES:]
 
 
 def _trace_of_use(home: Path) -> object:
@@ -84,11 +102,12 @@ def server_directory() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def postgres_server(server_directory: Path) -> Iterator[PostgresServer]:
+def postgres_server(server_directory: Path, pytestconfig: pytest.Config) -> Iterator[PostgresServer]:
     if existing := os.environ.get("TIP_TEST_POSTGRES_URL"):
         yield PostgresServer(existing, None)
         return
     with EmbeddedPostgres(server_directory / "postgres", fast=True) as server:
+        pytestconfig.stash.setdefault(_SERVER_LOGS, []).append(server.log_file)
         yield PostgresServer(server.url, server)
     shutil.rmtree(server.directory, ignore_errors=True)  # not always the folder we named: see rootless
 
