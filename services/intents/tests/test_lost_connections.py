@@ -59,7 +59,7 @@ WRITES: dict[str, tuple[bytes, Callable[[Desk], TestResponse], int, int]] = {
     # what is sent, by whom, the status when it was done, how many actions that makes
     "a CREATE": (b"EXECUTE intents_create", created, 201, 1),
     "a CANCEL": (b"COMMIT", cancelled, 201, 1),
-    "a CREATE under limits": (b"COMMIT", counted, 201, 1),
+    "a CREATE under limits": (b"EXECUTE intents_create", counted, 201, 1),
     "an atomic batch": (b"COMMIT", batched, 200, 2),
 }
 

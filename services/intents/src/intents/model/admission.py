@@ -51,6 +51,8 @@ class SubmitFacts:
     controls: control_rules.Facts | None = None
     has_order_facts: bool = False
     """Whether `controls` has what limits and the state REDUCING count."""
+    last_sequence: int | None = None
+    """Where the account's log ended when that was read; None if there is no log yet."""
     client_id_holder: UUID | None = None
     """The intent of the account that has the command's client_id."""
 

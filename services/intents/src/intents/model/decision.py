@@ -20,6 +20,8 @@ class PendingAction(NamedTuple):
     admission: Admission
     idempotency_key: IdempotencyKey | None
     traceparent: str | None
+    read_sequence: int | None = None
+    """Where the account's log ended when its orders were counted: it is not written if the log has grown since."""
 
     @property
     def action(self) -> Action:

@@ -26,7 +26,7 @@ _GIVEN = """
         ref_intent_id uuid, actor_type text, actor_id text, reason text, controls json, traceparent text,
         from_status text, to_status text, intent_created_at timestamptz, created_at timestamptz, quantity numeric,
         replace_quantity numeric, version bigint, digest bytea, key text, request_hash bytea, state jsonb,
-        client_id text, tags text[])
+        client_id text, tags text[], read_sequence bigint)
 """
 # A key that was used within its time gives no row, and without a row nothing else is written.
 _UNLESS_USED = f"""
@@ -87,6 +87,20 @@ _TAGS = """
     INSERT INTO intents.intent_tag (account_id, organization_id, tag, created_at, intent_id)
     SELECT account_id, organization_id, tag, created_at, intent_id FROM admitted, unnest(tags) tag
 """
+# What was decided by an account's orders is written only if its log still ends where it did. For that its head is
+# locked first, and all others of the batch with it, in order: without a row in `given` nothing is written, not even
+# the idempotency key.
+_UNMOVED = f"""
+    submitted AS MATERIALIZED ({_GIVEN}), seen AS MATERIALIZED (
+        SELECT account_id, last_sequence FROM intents.account_head
+        WHERE account_id IN (SELECT account_id FROM submitted)
+          AND EXISTS (SELECT FROM submitted WHERE read_sequence IS NOT NULL)
+        ORDER BY account_id FOR UPDATE
+    ), given AS MATERIALIZED (
+        SELECT submitted.* FROM submitted LEFT JOIN seen USING (account_id)
+        WHERE read_sequence IS NULL OR read_sequence = last_sequence
+    )
+"""  # noqa: S608 - only our own words
 # A client_id that another intent has taken meanwhile gives no intent, and without an intent nothing else is written but
 # the idempotency key, which then says the same (`model.decision`). Where there is a client_id the head is locked first:
 # whoever waited for another's client_id, holding the head that the other needs, would deadlock.
@@ -94,7 +108,7 @@ _CREATE = Statement(
     "intents_create",
     ("json",),
     f"""
-    WITH given AS MATERIALIZED ({_GIVEN}), taken AS ({_TAKE_KEYS}), keyed AS MATERIALIZED ({_ADMITTED}),
+    WITH {_UNMOVED}, taken AS ({_TAKE_KEYS}), keyed AS MATERIALIZED ({_ADMITTED}),
     locked AS MATERIALIZED (
         SELECT account_id FROM intents.account_head
         WHERE account_id IN (SELECT account_id FROM keyed WHERE client_id IS NOT NULL) ORDER BY account_id FOR UPDATE
@@ -162,7 +176,8 @@ def append_amendment(tx: Transaction, pending: PendingAction) -> model.Action:
 def append_creates(tx: Transaction, pending: Sequence[PendingAction]) -> list[model.Action | None]:
     """Write the actions of new intents, of which no account has two, in one statement.
 
-    None where the idempotency key or the client_id has been used meanwhile: no action is written for that one.
+    None where the idempotency key or the client_id has been used meanwhile, or the log has grown since it was read: no
+    action is written for that one.
     """
     return _write(tx, _CREATE, pending)
 
@@ -214,7 +229,7 @@ def _write(tx: Transaction, statement: Statement, pending: Sequence[PendingActio
 
 def _write_rows(tx: Transaction, statement: Statement, pending: Sequence[PendingAction]) -> list[Row]:
     try:
-        return tx.write(statement, (json.dumps([_values(*item) for item in pending]),))
+        return tx.write(statement, (json.dumps([_values(item) for item in pending]),))
     except exc.OperationalError as error:
         if _waited_for_key(error):
             raise model.IdempotentRequestInFlight from error
@@ -229,8 +244,8 @@ def _logged(action: model.Action, row: Row | None) -> model.Action | None:
     return replace(action, sequence=row.sequence, previous_hash=previous_hash, hash=last_hash)
 
 
-def _values(admission: model.Admission, key: model.IdempotencyKey | None, traceparent: str | None) -> dict[str, Any]:
-    action, change = admission
+def _values(pending: PendingAction) -> dict[str, Any]:
+    (action, change), key, traceparent, read_sequence = pending
     record = model.record(action)
     values = {
         "account_id": record["account_id"],
@@ -261,6 +276,7 @@ def _values(admission: model.Admission, key: model.IdempotencyKey | None, tracep
         "digest": f"\\x{chain.digest(record).hex()}",
         "client_id": action.payload.get("client_id"),
         "tags": action.payload.get("tags"),
+        "read_sequence": read_sequence,
     }
     if key:
         kept = {"key": key.key, "request_hash": f"\\x{key.request_hash.hex()}", "state": record["state"]}

@@ -46,9 +46,13 @@ def lock_account(tx: OpenTransaction, account_id: UUID, organization_id: UUID | 
     tx.write(_LOCK_ACCOUNT, (str(account_id), organization_id and str(organization_id)))
 
 
-def lock_accounts(tx: OpenTransaction, accounts: Mapping[UUID, UUID]) -> None:
-    """Block all other writers of the accounts, given with their organizations, until the transaction ends."""
-    tx.write(_LOCK_ACCOUNTS, ([str(account_id) for account_id in accounts], [str(of) for of in accounts.values()]))
+def lock_accounts(tx: OpenTransaction, accounts: Mapping[UUID, UUID]) -> dict[UUID, int]:
+    """Block all other writers of the accounts, given with their organizations, until the transaction ends.
+
+    Returns where the log of each ends, 0 if it has none yet.
+    """
+    values = ([str(account_id) for account_id in accounts], [str(of) for of in accounts.values()])
+    return {row.account_id: row.last_sequence for row in tx.write(_LOCK_ACCOUNTS, values)}
 
 
 def locked_accounts(tx: Transaction, account_ids: Iterable[UUID]) -> set[UUID]:

@@ -13,7 +13,8 @@ _ORDER_FACTS = Statement(
     "intents_order_facts",
     ("uuid[]", "text[]", "text[]", "uuid[]", "boolean[]", "interval"),
     """
-    SELECT query.place, found.*
+    SELECT query.place, found.*,
+           (SELECT last_sequence FROM intents.account_head head WHERE head.account_id = query.account_id)
     FROM unnest($1, $2, $3, $4, $5) WITH ORDINALITY query (account_id, symbol, order_side, intent_id, exposure, place)
     CROSS JOIN LATERAL intents_api.order_facts(query.account_id, query.symbol, query.order_side, query.intent_id, NULL,
                                                $6, query.exposure) found
@@ -66,4 +67,4 @@ def _completed(facts: model.SubmitFacts, row: Row | None, price_max_age: timedel
         return facts
     counted = control_rules.order_facts_from_row(row._asdict(), facts.controls.time_zone)
     controls = replace(facts.controls, **counted, price_max_age=price_max_age)
-    return replace(facts, now=row.now, has_order_facts=True, controls=controls)
+    return replace(facts, now=row.now, has_order_facts=True, last_sequence=row.last_sequence, controls=controls)

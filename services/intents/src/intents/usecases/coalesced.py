@@ -1,11 +1,14 @@
 """Submissions of many callers in one write that hardly waits.
 
-Those to which no limit applies are decided before, by what was read for them. The others are decided under the locks
-of their accounts, in the order in which they came: each sees what those before it have added. The number of round
-trips does not depend on how many accounts and submissions there are.
+Those to which no limit applies are decided by what was read for them. For the others the orders of their accounts are
+counted in one more read, and they are decided in the order in which they came: each sees what those before it have
+added. No lock is held meanwhile: what was decided so is written only if the account's log has not grown since, else
+it is decided again under the account's lock. The number of round trips does not depend on how many accounts and
+submissions there are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
@@ -28,14 +31,21 @@ class _NothingAdmitted(Exception):
     """Every submission of the batch is refused or deferred: the transaction, which has locked heads, is rolled back."""
 
 
+class _Moved(Exception):
+    """The account's log has grown since its orders were counted, or had not begun."""
+
+
 class _Candidate(NamedTuple):
-    """A CREATE that may be written. `pending` is None if limits apply to it: it is decided under its account's lock."""
+    """A CREATE that may be written. `pending` is None if limits apply to it: its account's orders are to be counted."""
 
     submission: Submission
     facts: model.SubmitFacts
     account: model.Account
     command: Create
     pending: PendingAction | None
+
+
+_Decided = PendingAction | Exception
 
 
 def submit_coalesced(deps: Deps, pending: Sequence[PendingSubmit]) -> list[Outcome]:
@@ -78,16 +88,26 @@ def _write(deps: Deps, candidates: Sequence[_Candidate]) -> list[Outcome]:
 
 
 def _write_batch(deps: Deps, candidates: Sequence[_Candidate]) -> list[Outcome]:
-    """One statement if no account has two and none is limited; else one transaction."""
-    decided: list[PendingAction | Exception] = []
+    """Once without a lock; what finds that its account has moved on then, once more, with it."""
+    outcomes = _committed(deps, partial(_write_unlocked, deps, candidates))
+    moved = {place: item for place, item in enumerate(candidates) if isinstance(outcomes[place], _Moved)}
+    again = iter(_write_moved(deps, list(moved.values())) if moved else ())
+    return [next(again) if place in moved else outcome for place, outcome in enumerate(outcomes)]
+
+
+def _write_moved(deps: Deps, candidates: Sequence[_Candidate]) -> list[Outcome]:
+    """An error is theirs alone: the others of the batch are written already."""
     try:
-        if _fits_one_statement(candidates):
-            decided = [candidate.pending or Deferred() for candidate in candidates]
-            outcomes = _append(deps.connections.autocommit(LOCK_WAIT_S), decided)
-        else:
-            with deps.connections.begin(LOCK_WAIT_S) as tx:
-                decided = _decide_locked(deps, tx, candidates)
-                outcomes = _append(tx, decided)
+        return _committed(deps, partial(_write_locked, deps, candidates))
+    except (model.IdempotentRequestInFlight, exc.DBAPIError):
+        return [Deferred() for _ in candidates]
+
+
+def _committed(deps: Deps, write: Callable[[list[_Decided]], list[Outcome]]) -> list[Outcome]:
+    """What becomes of what `write` decides, which it notes before it writes."""
+    decided: list[_Decided] = []
+    try:
+        outcomes = write(decided)
     except _NothingAdmitted:
         outcomes = [item for item in decided if isinstance(item, Exception)]
     except CommitOutcomeUnknown:
@@ -96,48 +116,82 @@ def _write_batch(deps: Deps, candidates: Sequence[_Candidate]) -> list[Outcome]:
     return outcomes
 
 
-def _fits_one_statement(candidates: Sequence[_Candidate]) -> bool:
-    accounts = {candidate.account.id for candidate in candidates}
-    return len(accounts) == len(candidates) and all(candidate.pending for candidate in candidates)
-
-
-def _decide_locked(
-    deps: Deps, tx: store.OpenTransaction, candidates: Sequence[_Candidate]
-) -> list[PendingAction | Exception]:
-    """Lock all accounts of the batch in order if one of them is limited: none is then locked out of turn."""
+def _write_unlocked(deps: Deps, candidates: Sequence[_Candidate], decided: list[_Decided]) -> list[Outcome]:
+    """One statement if no account has two; else one transaction, which locks all accounts if one of them is limited."""
     limited = [candidate for candidate in candidates if candidate.pending is None]
-    if not limited:
-        return [candidate.pending or Deferred() for candidate in candidates]
-    store.lock_accounts(tx, {candidate.account.id: candidate.account.organization_id for candidate in candidates})
+    facts = _order_facts(deps, deps.connections.autocommit(), limited) if limited else ()
+    decided += _decide_each(candidates, facts, is_locked=False)
+    if len({candidate.account.id for candidate in candidates}) == len(candidates):
+        return _append(deps.connections.autocommit(LOCK_WAIT_S), decided)
+    with deps.connections.begin(LOCK_WAIT_S) as tx:
+        if limited:
+            decided[:] = _unmoved(decided, _lock(tx, candidates))
+        return _append(tx, decided)
+
+
+def _write_locked(deps: Deps, candidates: Sequence[_Candidate], decided: list[_Decided]) -> list[Outcome]:
+    """All limited, in one transaction that has their accounts to itself before it counts their orders."""
+    with deps.connections.begin(LOCK_WAIT_S) as tx:
+        _lock(tx, candidates)
+        decided += _decide_each(candidates, _order_facts(deps, tx, candidates), is_locked=True)
+        return _append(tx, decided)
+
+
+def _lock(tx: store.OpenTransaction, candidates: Sequence[_Candidate]) -> dict[UUID, int]:
+    """All accounts of the batch, in order, so that none is locked out of turn; where the log of each ends."""
+    return store.lock_accounts(tx, {item.account.id: item.account.organization_id for item in candidates})
+
+
+def _order_facts(deps: Deps, tx: store.Transaction, limited: Sequence[_Candidate]) -> list[model.SubmitFacts]:
     queries = [OrderQuery(item.facts, item.command.symbol, item.command.order_side) for item in limited]
-    facts = iter(store.with_order_facts_many(tx, queries, deps.price_max_age))
-    totals = BatchTotals()
-    return [candidate.pending or _decide_next(totals, candidate, next(facts)) for candidate in candidates]
+    return store.with_order_facts_many(tx, queries, deps.price_max_age)
 
 
-def _decide_next(totals: BatchTotals, candidate: _Candidate, facts: model.SubmitFacts) -> PendingAction | Exception:
+def _decide_each(
+    candidates: Sequence[_Candidate], order_facts: Iterable[model.SubmitFacts], *, is_locked: bool
+) -> list[_Decided]:
+    totals, facts = BatchTotals(), iter(order_facts)
+    return [item.pending or _decide_next(totals, item, next(facts), is_locked=is_locked) for item in candidates]
+
+
+def _decide_next(totals: BatchTotals, candidate: _Candidate, facts: model.SubmitFacts, *, is_locked: bool) -> _Decided:
     known = totals.applied_to(facts, candidate.account, candidate.command)
     decision = model.decide(known, candidate.submission)
     if not isinstance(decision, Append):
         return _error(decision)
+    if not is_locked and facts.last_sequence is None:
+        return _Moved()
     totals.add(known, candidate.account, candidate.command)
-    return decision.pending
+    return decision.pending if is_locked else decision.pending._replace(read_sequence=facts.last_sequence)
 
 
-def _append(tx: store.Transaction, decided: Sequence[PendingAction | Exception]) -> list[Outcome]:
+def _unmoved(decided: Sequence[_Decided], sequences: Mapping[UUID, int]) -> list[_Decided]:
+    """Those whose accounts, now locked, stand where they were read."""
+
+    def checked(item: _Decided) -> _Decided:
+        if isinstance(item, Exception) or item.read_sequence is None:
+            return item
+        stands = sequences[item.action.account_id] == item.read_sequence
+        return item._replace(read_sequence=None) if stands else _Moved()
+
+    return [checked(item) for item in decided]
+
+
+def _append(tx: store.Transaction, decided: Sequence[_Decided]) -> list[Outcome]:
     pending = [item for item in decided if isinstance(item, PendingAction)]
     if not pending:
         raise _NothingAdmitted
     actions = iter(writing.append(tx, pending))
-    outcomes: list[Outcome] = []
-    for item in decided:
-        action = next(actions) if isinstance(item, PendingAction) else None
-        refused = item if isinstance(item, Exception) else Deferred()
-        outcomes.append(Result(action) if action else refused)
-    return outcomes
+    return [item if isinstance(item, Exception) else _outcome(item, next(actions)) for item in decided]
 
 
-def _confirm(deps: Deps, decided: Sequence[PendingAction | Exception]) -> list[Outcome]:
+def _outcome(pending: PendingAction, action: model.Action | None) -> Outcome:
+    if action:
+        return Result(action)
+    return Deferred() if pending.read_sequence is None else _Moved()
+
+
+def _confirm(deps: Deps, decided: Sequence[_Decided]) -> list[Outcome]:
     confirmed = iter(writing.confirm_each(deps, [item.action for item in decided if isinstance(item, PendingAction)]))
     return [next(confirmed) if isinstance(item, PendingAction) else item for item in decided]
 
