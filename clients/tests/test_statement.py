@@ -17,6 +17,7 @@ from tip_local.home import Home
 
 ACCOUNT, EPOCH = "5b3a7e0e-6c1f-4a3e-9d5f-2f0f6a1d9c11", "0d9cbb46-7c1b-4f0e-8f59-6f4d8f1d2a10"
 SIGNED_AT = "2026-01-05T12:00:09.000000+00:00"
+SINCE = "2026-01-05T12:00:02.000000Z"
 KEY, OTHER = (Ed25519PrivateKey.from_private_bytes(bytes([number] * 32)) for number in (1, 2))
 KEYS = {"ab12": KEY.public_key().public_bytes_raw()}
 
@@ -62,11 +63,11 @@ def is_verified(file):
     return True
 
 
-FILE = statement([content(1, command="CREATE"), content(2, payload={"é": "ü"}), content(3)], after=7)
+FILE = statement([content(1, command="CREATE"), content(2, payload={"é": "ü"}), content(3)], after=7, since=SINCE)
 
 
 def test_a_statement_says_what_it_proves():
-    assert verified(FILE) == (ACCOUNT, 3, 8, 10, EPOCH, SIGNED_AT, "ab12")
+    assert verified(FILE) == (ACCOUNT, 3, 8, 10, EPOCH, SIGNED_AT, "ab12", SINCE, None)
 
 
 def test_a_change_of_any_byte_is_found():
@@ -94,7 +95,7 @@ CONTENTS = st.lists(
 @given(CONTENTS, st.integers(0, 2**40), st.data())
 @settings(max_examples=200, deadline=None)
 def test_whatever_is_done_to_a_statement_is_found(contents, after, data):
-    lines = statement(contents, after=after)
+    lines = statement(contents, after=after, since=SINCE if after else None)
     assert verified(lines).entries == len(contents)
     whole = b"".join(lines)
     place = data.draw(st.integers(0, len(whole) - 1))
@@ -112,7 +113,26 @@ def test_whatever_is_done_to_a_statement_is_found(contents, after, data):
     assert [how for how, file in changed.items() if file != whole and is_verified(file)] == []
 
 
+def resealed(lines):
+    """What somebody has without a key: other lines before the signed head, and their checksum made anew."""
+    closing = json.loads(lines[-1])
+    return [*lines[:-1], line(closing | {"sha256": hashlib.sha256(b"".join(lines[:-1])).hexdigest()})]
+
+
+def opened_after(lines, count):
+    """The statement without its first entries, as if it began after them."""
+    last = json.loads(lines[count])
+    header = json.loads(lines[0])
+    opening = {"sequence": last["sequence"], "hash": last["hash"]}
+    return resealed([line(header | {"opening": opening}), *lines[count + 1 :]])
+
+
+WHOLE = statement([content(1), content(2), content(3)])
+
 FORGERIES = {
+    "without its first entry": (opened_after(WHOLE, 1), "does not begin with the first entry of the log"),
+    "without any entry": (opened_after(WHOLE, 3), "does not begin with the first entry of the log"),
+    "emptied": (opened_after(statement([content(1), content(2)], after=7, since=SINCE), 2), "holds no entry"),
     "of another key": (statement([content(1)], key=OTHER), "the signature does not hold"),
     "a head of another account": (statement([content(1)], account=EPOCH), "does not end with what was signed"),
     "an entry of another account": (statement([content(1, account_id=EPOCH)]), "of another account"),
@@ -166,7 +186,8 @@ def test_tip_verify_checks_a_statement_with_the_published_keys(tip_verify, keys)
     good, bad = tip_verify(FILE, "--keys", keys), tip_verify(FILE[:-1], "--keys", keys)
 
     assert (good.exit_code, bad.exit_code) == (0, 2)
-    assert f"3 entries of account {ACCOUNT} verified, sequence 8 to 10; attested at {SIGNED_AT}" in good.output
+    assert f"3 entries of account {ACCOUNT} verified, sequence 8 to 10, for the period from {SINCE}" in good.output
+    assert f"to the end; attested at {SIGNED_AT}" in good.output
     assert "BROKEN at line 5: the file ends without a signed head" in bad.output
 
 

@@ -41,7 +41,10 @@ class NotVerified(Exception):
 
 
 class Verified(NamedTuple):
-    """What the file proves: these entries of the log, all of them, are as they were when the head was signed."""
+    """What the file proves: these entries of the log, all of them, are as they were when the head was signed.
+
+    `since` and `to` are the period that the file says it is of; None is open.
+    """
 
     account_id: str
     entries: int
@@ -50,11 +53,14 @@ class Verified(NamedTuple):
     epoch: str
     signed_at: str
     key_id: str
+    since: str | None
+    to: str | None
 
 
 class _Header(NamedTuple):
     account_id: str
     since: str | None
+    to: str | None
     sequence: int
     hash: bytes
 
@@ -91,8 +97,10 @@ def _header(line: bytes) -> _Header:
     found = _HEADER.fullmatch(line)
     if found is None:
         raise NotVerified(1, "this is not the first line of a statement")
-    since = json.loads(found[2])
-    return _Header(found[1].decode(), since, int(found[4]), bytes.fromhex(found[5].decode()))
+    since, to, sequence = json.loads(found[2]), json.loads(found[3]), int(found[4])
+    if since is None and sequence:
+        raise NotVerified(1, "it has no `from` and does not begin with the first entry of the log")
+    return _Header(found[1].decode(), since, to, sequence, bytes.fromhex(found[5].decode()))
 
 
 def _followed(number: int, line: bytes, header: _Header, sequence: int, previous: bytes) -> tuple[int, bytes]:
@@ -135,11 +143,14 @@ def _closed(
     )
     if sha256 != covered:
         raise NotVerified(number, "the lines before the signed head were altered")
+    if end[0] == header.sequence:  # a statement has one at least: it shows that none is missing after it
+        raise NotVerified(number, "it holds no entry")
     if (account_id, int(sequence), signed_hash) != (header.account_id, end[0], end[1].hex()):
         raise NotVerified(number, "the log does not end with what was signed")
     message = "\n".join(("tip signed head 1", account_id, epoch, sequence, signed_hash, signed_at)).encode()
     _check_signature(number, keys.get(key_id), bytes.fromhex(signature), message)
-    return Verified(account_id, end[0] - header.sequence, header.sequence + 1, end[0], epoch, signed_at, key_id)
+    first, period = header.sequence + 1, (header.since, header.to)
+    return Verified(account_id, end[0] - header.sequence, first, end[0], epoch, signed_at, key_id, *period)
 
 
 def _check_signature(number: int, key: bytes | None, signature: bytes, message: bytes) -> None:

@@ -74,7 +74,8 @@ def _verify_statement(lines: Iterable[bytes], keys: Mapping[str, bytes]) -> None
         sys.exit(BROKEN)
     click.echo(
         f"tip: {found.entries} entries of account {found.account_id} verified, sequence {found.first_sequence} to "
-        f"{found.last_sequence}; attested at {found.signed_at} by key {found.key_id} in log epoch {found.epoch}"
+        f"{found.last_sequence}, for the period from {found.since or 'the beginning'} to {found.to or 'the end'}; "
+        f"attested at {found.signed_at} by key {found.key_id} in log epoch {found.epoch}"
     )
 
 
