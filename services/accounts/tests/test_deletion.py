@@ -1,12 +1,13 @@
 """An account with open orders is not deleted; with cancel_open it is, once the last of them has ended."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from threading import Event
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import text
+from flask.testing import FlaskClient
+from sqlalchemy import event, text
 
 from accounts import usecases
 from tip_testing.accounts_caller import Caller, column, events
@@ -133,6 +134,36 @@ def test_a_second_deletion_while_the_first_is_under_way_is_the_same_one(
     assert [answer.status_code for answer in answers] == [202, 202, 202]
     assert len({answer.headers["Location"] for answer in answers}) == 1
     assert [row.event_type for row in events(deps, account_id)] == ["account.created", "account.updated"]
+
+
+@pytest.fixture
+def opened_again(client: FlaskClient, platform: Platform, account_id: str) -> Iterator[list[int]]:
+    """Between the two transactions of a deletion another one, which was refused, opens the account again, once."""
+    engine, opened = client.application.extensions["deps"].engine, list[int]()
+
+    def open_again(*_: object) -> None:
+        if not opened:
+            with platform.admin() as admin:
+                reopen = "UPDATE accounts.account SET closing_at = NULL WHERE id = :id AND closing_at IS NOT NULL"
+                opened.extend([1] * admin.execute(text(reopen), {"id": account_id}).rowcount)
+
+    event.listen(engine, "checkin", open_again)
+    yield opened
+    event.remove(engine, "checkin", open_again)
+
+
+def test_a_deletion_that_is_refused_meanwhile_does_not_undo_one_that_cancels(
+    admin: Caller, platform: Platform, account_id: str, intent: Callable[..., str], opened_again: list[int],
+    deps: usecases.Deps,
+) -> None:  # fmt: skip
+    intent()
+
+    answer = delete(admin, account_id, "?cancel_open=true")
+
+    assert opened_again and (answer.status_code, answer.json["closing"]) == (202, True)
+    assert seen_by_intents(deps, platform, account_id) == [(True, "It is being deleted.")]
+    end_intents(platform, account_id)
+    assert usecases.finish_deletions(deps.outbox) == 1
 
 
 def test_cancel_open_without_an_open_intent_deletes_at_once(admin: Caller, account_id: str) -> None:

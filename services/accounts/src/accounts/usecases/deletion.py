@@ -4,6 +4,7 @@ An account is closed first, in a transaction of its own: from its commit on no i
 orders are open is read after that, so none can come in between. What a crash leaves closed the worker finishes.
 """
 
+from contextlib import suppress
 from threading import Event as StopEvent
 from uuid import UUID
 
@@ -15,16 +16,33 @@ from accounts.usecases.deps import Deps
 from chassis.outbox import Outbox
 from chassis.principals import Principal
 
+ATTEMPTS = 5  # how often other deletions may be refused between the two transactions of one
+
+
+class _OpenedAgain(Exception):
+    """Another deletion, which was refused, has opened the account between the two transactions of this one."""
+
 
 def delete_account(
     deps: Deps, principal: Principal, account_id: UUID, expected: int | None, *, cancel_open: bool = False
 ) -> model.Account | None:
     """Delete the account and revoke its credentials. The account, if its open orders are to be canceled before."""
+    for _ in range(ATTEMPTS):
+        with suppress(_OpenedAgain):
+            return _delete(deps, principal, account_id, expected, cancel_open=cancel_open)
+    raise model.OpenIntents
+
+
+def _delete(
+    deps: Deps, principal: Principal, account_id: UUID, expected: int | None, *, cancel_open: bool
+) -> model.Account | None:
     with deps.engine.begin() as tx:
         model.check_version(expected, visible(tx, principal, account_id, lock=True).version)
         store.close_account(tx, account_id)
     with deps.outbox.begin() as tx:
         account = store.find_account(tx, organization_of(principal), account_id, lock=True)
+        if account and not account.closing:
+            raise _OpenedAgain
         if account is None or _deleted(deps.outbox, tx, account):  # without one, the worker was faster
             return None
         if account.closing_operation_id:
