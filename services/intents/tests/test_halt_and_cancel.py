@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from intents import usecases
 from tip_testing.commands import limit
@@ -59,6 +60,30 @@ def test_a_halt_of_an_organization_cancels_on_each_of_its_accounts_and_no_other(
     assert {row["id"] for each in (desk, same) for row in each.rows("bulk_operation")} == {
         row["id"] for row in desk.rows("account_event") if row["type"] == "CONTROL"
     }
+
+
+def test_a_halt_of_many_accounts_takes_as_many_statements_as_one_of_few(new_desk: Callable[..., Desk]) -> None:
+    """The feed is consumed in order: whoever halts next waits for it, other organizations, too."""
+    few, many = new_desk(), new_desk()
+    for _ in range(8):
+        new_desk(organization=many.organization)
+    drain(few)
+
+    assert statements(few, lambda: halt(few)) == statements(few, lambda: halt(many))
+
+
+def statements(desk: Desk, publish_one: Callable[[], None]) -> int:
+    """How many consuming one event takes."""
+    publish_one()
+    sent, engine = list[object](), desk.deps.engine
+
+    def note(_connection: object, _cursor: object, statement: object, *_: object) -> None:
+        sent.append(statement)
+
+    event.listen(engine, "before_cursor_execute", note)
+    drain(desk)
+    event.remove(engine, "before_cursor_execute", note)
+    return len(sent)
 
 
 @pytest.mark.parametrize("more", [{}, {"cancel_open": False}], ids=["before the field existed", "not wanted"])

@@ -1,6 +1,6 @@
 """Bulk operations, and the intents that they concern."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -49,6 +49,16 @@ _INSERT = text(f"""
     ON CONFLICT DO NOTHING
     RETURNING {_COLUMNS}
 """)  # noqa: S608 - only our own column names
+# One statement for all accounts of an organization: whatever follows in the feed waits for it.
+_INSERT_FOR_ALL = text(f"""
+    INSERT INTO intents.bulk_operation (id, account_id, organization_id, type, reason, actor_type, actor_id,
+                                        traceparent, total)
+    SELECT :id, given.account_id, :organization_id, :type, :reason, :actor_type, :actor_id, :traceparent,
+           (SELECT count(*) FROM intents.intent i
+            WHERE i.account_id = given.account_id AND i.status NOT IN ({TERMINAL_SQL}))
+    FROM unnest(:account_ids) AS given (account_id) ORDER BY given.account_id
+    ON CONFLICT DO NOTHING
+""").bindparams(bindparam("account_ids", type_=ARRAY(Uuid)))  # noqa: S608 - only our own words
 _FIND = text(f"SELECT {_COLUMNS} FROM intents.bulk_operation WHERE {_OWN}")  # noqa: S608
 _FIND_BY_KEY = text(f"""
     SELECT {_COLUMNS}, request_hash FROM intents.bulk_operation
@@ -123,6 +133,21 @@ def insert_bulk_operation(
     values = {**_request_values(request), **once, "id": operation_id, "traceparent": traceparent}
     row = tx.execute(_INSERT, values).mappings().one_or_none()
     return _operation(row) if row else None
+
+
+def insert_cancels_of_all(
+    tx: Connection,
+    operation_id: UUID,
+    organization_id: UUID,
+    account_ids: Sequence[UUID],
+    actor: model.Actor,
+    reason: str,
+    traceparent: str | None,
+) -> None:
+    """An operation for each of the organization's accounts that cancels all open intents; none where it exists."""
+    values = {"id": operation_id, "organization_id": organization_id, "account_ids": list(account_ids)}
+    by = {"actor_type": actor.type, "actor_id": actor.id, "reason": reason, "traceparent": traceparent}
+    tx.execute(_INSERT_FOR_ALL, values | by | {"type": BulkType.CANCEL_ORDERS})
 
 
 def find_bulk_operation(tx: Connection, account_id: UUID, operation_id: UUID) -> BulkOperation | None:

@@ -12,7 +12,6 @@ from chassis import tracing
 from chassis.feed import Feed, FeedEvent
 from intents import store
 from intents.model import Actor
-from intents.model.bulk_operations import BulkRequest, BulkType
 from intents.usecases.deps import Deps
 
 
@@ -73,10 +72,8 @@ def _cancel_open(
     tx: Connection, event: FeedEvent, organization_id: UUID, accounts: Sequence[UUID], reason: str
 ) -> None:
     """A bulk operation for each account, under the id of the event: so there is one however often it is delivered."""
-    actor = Actor(**event.payload["actor"])
-    for account_id in accounts:
-        request = BulkRequest(account_id, organization_id, BulkType.CANCEL_ORDERS, actor, reason)
-        store.insert_bulk_operation(tx, event.event_id, request, tracing.traceparent())
+    actor, traceparent = Actor(**event.payload["actor"]), tracing.traceparent()
+    store.insert_cancels_of_all(tx, event.event_id, organization_id, accounts, actor, reason, traceparent)
 
 
 def _concerned(tx: Connection, organization_id: UUID, payload: Mapping[str, Any]) -> list[UUID]:
