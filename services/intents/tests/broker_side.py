@@ -49,11 +49,13 @@ def accept(desk: Desk, intent_id: object, broker_order_id: str) -> Order:
     return order
 
 
-def fill(desk: Desk, order: Order, quantity: str, price: str, execution_id: str) -> dict[UUID, int]:
+def fill(
+    desk: Desk, order: Order, quantity: str, price: str, execution_id: str, at: datetime | None = None
+) -> dict[UUID, int]:
     """The broker reports a fill; the new head of the account's log, nothing if the fill was recorded already."""
     filled = order.filled_quantity + Decimal(quantity)
     status = OrderStatus.FILLED if filled == order.quantity else OrderStatus.WORKING
-    now = datetime.now(UTC)
+    now = at or datetime.now(UTC)
     shown = replace(order, status=status, filled_quantity=filled, average_price=Decimal(price), updated_at=now)
     execution = Execution(execution_id, order.broker_order_id, Decimal(quantity), Decimal(price), now)
     return recorder.record(desk.deps.connections, [BrokerReport(desk.account_id, shown, now, execution)])

@@ -1,10 +1,9 @@
 """Alpaca's market data: the latest quote and trade of stocks and of coins, in our words."""
 
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from typing import Any, NamedTuple
 
-from intents.brokers.alpaca.reading import parse_decimal, parse_moment, understood
+from intents.brokers.alpaca.reading import parse_moment, parse_price, understood
 from intents.brokers.protocol import Quote
 
 SYMBOLS_AT_ONCE = 100  # so that a request line stays below what servers take
@@ -40,15 +39,9 @@ def read_quotes(symbols: Sequence[str], quoted: Any, traded: Any) -> list[Quote]
 def _quote(symbol: str, quote: Any, trade: Any) -> Quote:
     return Quote(
         symbol,
-        _price(quote.get("bp")),
-        _price(quote.get("ap")),
-        _price(trade.get("p")),
+        parse_price(quote.get("bp")),
+        parse_price(quote.get("ap")),
+        parse_price(trade.get("p")),
         parse_moment(quote["t"]) if quote else None,
         parse_moment(trade["t"]) if trade else None,
     )
-
-
-def _price(value: object) -> Decimal | None:
-    """None for 0, which is how a side of the book that is empty is written."""
-    number = parse_decimal(value)
-    return number if number is not None and number > 0 else None

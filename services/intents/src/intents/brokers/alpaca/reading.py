@@ -112,6 +112,12 @@ def parse_decimal(value: object) -> Decimal | None:
     return number
 
 
+def parse_price(value: object) -> Decimal | None:
+    """None for what is not above zero: so a side of the book that is empty, or an asset without a price, is written."""
+    number = parse_decimal(value)
+    return number if number is not None and number > 0 else None
+
+
 def _amount(value: object) -> Decimal:
     number = parse_decimal(value)
     if number is None:
@@ -159,7 +165,7 @@ def read_position(body: Any) -> Position:
             _word(body["symbol"]),
             _amount(body["qty"]),
             parse_decimal(body.get("avg_entry_price")),
-            parse_decimal(body.get("current_price")),
+            parse_price(body.get("current_price")),
             parse_decimal(body.get("market_value")),
             parse_decimal(body.get("unrealized_pl")),
         )

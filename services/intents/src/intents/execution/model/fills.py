@@ -93,7 +93,7 @@ def append_trade(settlement: Settlement, known: BrokerOrder, report: Report) -> 
     settlement.events.insert(len(settlement.events) - 1, trade)
     quantity = report.last_quantity or _ZERO
     moved = quantity if settlement.intent.order_side == "BUY" else -quantity
-    change_position(settlement, moved=moved, stands=None, price=report.last_price)
+    change_position(settlement, moved=moved, stands=None, price=report.last_price, moment=report.occurred_at)
 
 
 def append_position(settlement: Settlement, moment: datetime, execution: Execution) -> None:
@@ -101,7 +101,7 @@ def append_position(settlement: Settlement, moment: datetime, execution: Executi
     stands = execution.position_quantity
     if stands is None:
         return
-    change_position(settlement, moved=_ZERO, stands=stands, price=execution.price)
+    change_position(settlement, moved=_ZERO, stands=stands, price=execution.price, moment=moment)
     payload = {
         "symbol": settlement.intent.symbol,
         "quantity": format(stands, "f"),
@@ -110,6 +110,10 @@ def append_position(settlement: Settlement, moment: datetime, execution: Executi
     settlement.events.append(event(settlement, "BROKER_POSITION", payload, moment))
 
 
-def change_position(settlement: Settlement, *, moved: Decimal, stands: Decimal | None, price: Decimal | None) -> None:
-    change = {"rank": settlement.rank, "symbol": settlement.intent.symbol}
-    settlement.position_changes.append(change | {"moved": moved, "stands": stands, "price": price})
+def change_position(
+    settlement: Settlement, *, moved: Decimal, stands: Decimal | None, price: Decimal | None, moment: datetime
+) -> None:
+    """`moment` is when the price was made, however late it comes. What is not above zero is no price."""
+    change = {"rank": settlement.rank, "symbol": settlement.intent.symbol, "moved": moved, "stands": stands}
+    priced = {"price": price, "price_at": moment} if price and price > 0 else {"price": None, "price_at": None}
+    settlement.position_changes.append(change | priced)

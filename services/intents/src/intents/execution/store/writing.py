@@ -21,6 +21,8 @@ _OPEN_CHANGES = """
     SELECT account_id, organization_id, symbol, order_side, 0 AS orders, opened, added AS quantity
     FROM changed WHERE (opened <> 0 OR added <> 0) AND (SELECT count(*) FROM head) >= 0
 """
+# An older price, of a fill that comes late, replaces no newer one.
+_IS_NEWER = "excluded.price_at >= coalesce(held.price_at, '-infinity')"
 _WRITE = Statement(
     "execution_write",
     ("jsonb", "jsonb", "jsonb", "jsonb", "jsonb"),
@@ -77,14 +79,15 @@ _WRITE = Statement(
             price_at, price_source)
         SELECT account_id, symbol, coalesce(stands, 0) + moved, price, now(),
                CASE WHEN stands IS NOT NULL AND moved = 0 THEN now() END,
-               CASE WHEN price IS NOT NULL THEN now() END, CASE WHEN price IS NOT NULL THEN 'fill' END
-        FROM jsonb_to_recordset($3) AS given(account_id uuid, symbol text, moved numeric, stands numeric, price numeric)
+               CASE WHEN price IS NOT NULL THEN least(price_at, now()) END, CASE WHEN price IS NOT NULL THEN 'fill' END
+        FROM jsonb_to_recordset($3) AS given(account_id uuid, symbol text, moved numeric, stands numeric, price numeric,
+            price_at timestamptz)
         ORDER BY account_id, symbol
         ON CONFLICT (account_id, symbol) DO UPDATE SET updated_at = now(),
             reconciled_at = coalesce(excluded.reconciled_at, held.reconciled_at),
-            last_price = coalesce(excluded.last_price, held.last_price),
-            price_at = coalesce(excluded.price_at, held.price_at),
-            price_source = coalesce(excluded.price_source, held.price_source),
+            last_price = CASE WHEN {_IS_NEWER} THEN excluded.last_price ELSE held.last_price END,
+            price_at = CASE WHEN {_IS_NEWER} THEN excluded.price_at ELSE held.price_at END,
+            price_source = CASE WHEN {_IS_NEWER} THEN excluded.price_source ELSE held.price_source END,
             average_entry_price = NULL, market_value = NULL, unrealized_profit = NULL,
             quantity = (SELECT coalesce(g.stands, held.quantity) + g.moved
                         FROM jsonb_to_recordset($3) AS g(account_id uuid, symbol text, moved numeric, stands numeric)
@@ -195,13 +198,24 @@ def _positions(settlements: Sequence[Settlement]) -> list[dict[str, Any]]:
     )
     for moved in sorted(changes, key=_rank):
         key = (moved["account_id"], moved["symbol"])
-        before = rows.get(key, {"moved": Decimal(0), "stands": None})
+        before = rows.get(key, {"moved": Decimal(0), "stands": None, "price": None})
         stands = moved["stands"] is not None
-        rows[key] = moved | {
-            "moved": Decimal(0) if stands else before["moved"] + moved["moved"],
-            "stands": moved["stands"] if stands else before["stands"],
-        }
+        rows[key] = (
+            moved
+            | _newer_price(before, moved)
+            | {
+                "moved": Decimal(0) if stands else before["moved"] + moved["moved"],
+                "stands": moved["stands"] if stands else before["stands"],
+            }
+        )
     return list(rows.values())
+
+
+def _newer_price(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """Of two changes, the price that was made later."""
+    if before["price"] is None or (after["price"] is not None and after["price_at"] >= before["price_at"]):
+        return {"price": after["price"], "price_at": after["price_at"]}
+    return {"price": before["price"], "price_at": before["price_at"]}
 
 
 _rank = itemgetter("rank")
