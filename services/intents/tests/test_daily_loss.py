@@ -80,6 +80,19 @@ def test_after_the_loss_only_what_reduces_is_accepted(desk: Desk) -> None:
     assert desk.submit(create(quantity="1", side="SELL")).json["reasons"][0]["code"] == "DAILY_LOSS_ABOVE_LIMIT"
 
 
+def test_another_time_zone_begins_no_day_a_second_time(new_desk: Callable[..., Desk]) -> None:
+    desk, now = new_desk(time_zone="Pacific/Kiritimati"), datetime.now(UTC)
+    limits(desk, max_daily_loss=100)
+    worth(desk, "1000", now)
+    worth(desk, "899", now + timedelta(seconds=1))
+
+    desk.execute("UPDATE accounts.account SET time_zone = 'Pacific/Pago_Pago' WHERE id = :account_id")
+
+    assert desk.submit(create()).json["reasons"][0]["code"] == "DAILY_LOSS_ABOVE_LIMIT"
+    worth(desk, "898", now + timedelta(seconds=2))
+    assert desk.submit(create()).json["reasons"][0]["code"] == "DAILY_LOSS_ABOVE_LIMIT"
+
+
 def test_an_account_without_the_limit_is_reported_never(desk: Desk) -> None:
     worth(desk, "1000", NOON)
     worth(desk, "1", NOON + timedelta(minutes=1))

@@ -162,8 +162,9 @@ def _price(row: Mapping[str, Any]) -> ReferencePrice | None:
 
 
 def _day_start_equity(row: Mapping[str, Any], time_zone: str) -> Decimal | None:
-    """That of `equity_day`; on a day of which nothing was read yet, the last one known."""
+    """That of `equity_day`; on a later day, of which nothing was read yet, the last one known."""
     day: date | None = row.get("equity_day")
-    is_past = day is not None and day != wall_day(row["now"], time_zone)
+    today = wall_day(row["now"], time_zone) if day else None
+    is_past = day is not None and today is not None and day < today
     found: Decimal | None = row.get("equity" if is_past else "day_start_equity")
     return found

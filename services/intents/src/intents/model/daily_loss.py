@@ -34,9 +34,13 @@ class NewBalance(NamedTuple):
     before: DayEquity | None
 
     def judged(self) -> DayEquity:
-        """The first balance of a day begins it. Realised and unrealised profit are both in the equity."""
+        """The first balance of a day begins it. Realised and unrealised profit are both in the equity.
+
+        A day that has begun is not begun again, nor one before it: whoever moves the account to another time zone
+        would otherwise forget what it has lost.
+        """
         day = wall_day(self.updated_at, self.time_zone) or self.updated_at.astimezone(UTC).date()
-        if self.before and self.before.day == day:
+        if self.before and day <= self.before.day:
             breached = self.before.breached or self._is_too_low(self.before.equity)
             return self.before._replace(balance_at=self.updated_at, breached=breached)
         return DayEquity(self.account_id, self.organization_id, day, self.equity, self.updated_at, breached=False)
