@@ -1,6 +1,7 @@
 """Who may call: the specification's table, every cell."""
 
 from collections.abc import Callable
+from dataclasses import replace as replace_fields
 from typing import Any
 
 import pytest
@@ -102,7 +103,8 @@ def rows(desk: Desk | None = None, intent_id: str = "", operation_id: str = "") 
     submits.append(row("POST", f"{INTENTS}/cancel", 0, 202, {}))
     submits.append(row("POST", "/v1/accounts/{account_id}/positions/close", 0, 202, {}))
     reads = [row("GET", path, 1, 200) for path in (*(INTENTS + read for read in READS), *HOLDINGS, OPERATION)]
-    reads.append(row("POST", REFRESH, 1, 202))
+    refresh = row("POST", REFRESH, 1, 202)  # which acts on the account, under its credential
+    reads.append(replace_fields(refresh, expected={**refresh.expected, "live key": 403}))
     published = Row("GET", "/.well-known/log-jwks.json", dict.fromkeys(MAY, 200), lambda: {"path": published.path})
     return [*submits, *reads, row("GET", STATEMENT, 1, 409), published]  # 409: nothing of the account is signed
 

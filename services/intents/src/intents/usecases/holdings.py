@@ -41,9 +41,14 @@ def balance(deps: Deps, reader: Reader) -> Balance:
 
 
 def refresh(deps: Deps, reader: Reader) -> None:
-    """Request that the account is read at its broker at once. The request outlives every process."""
+    """Request that the account is read at its broker at once. The request outlives every process.
+
+    It acts on the account, under its credential: so an API key may do it in its own environment only.
+    """
     with deps.engine.begin() as tx:
         account = visible(tx, reader)
+        if reader.principal.environment not in (None, account.environment):
+            raise model.Forbidden
         broker_reads.request_read(tx, account.organization_id, account.id)
 
 
