@@ -35,23 +35,6 @@ _TO_SIGN = text(f"""
     WHERE h.last_hash IS DISTINCT FROM coalesce(s.hash, {GENESIS}) AND NOT (h.account_id = ANY(:excluded_accounts))
     LIMIT :limit
 """)  # noqa: S608 - a constant
-_SIGN = text(f"""
-    SELECT h.account_id, h.organization_id, h.last_sequence, h.last_hash,
-           first.previous_hash IS NOT DISTINCT FROM coalesce(s.hash, {GENESIS})
-           AND last.hash IS NOT DISTINCT FROM h.last_hash AS continues
-    FROM intents.account_head h
-    LEFT JOIN intents.signed_head s ON s.account_id = h.account_id
-    LEFT JOIN LATERAL (
-        SELECT previous_hash FROM intents.action a
-        WHERE a.account_id = h.account_id AND a.sequence > coalesce(s.sequence, 0) ORDER BY sequence LIMIT 1
-    ) first ON true
-    LEFT JOIN LATERAL (
-        SELECT hash FROM intents.action a
-        WHERE a.account_id = h.account_id AND a.sequence <= h.last_sequence ORDER BY sequence DESC LIMIT 1
-    ) last ON true
-    WHERE h.last_hash IS DISTINCT FROM coalesce(s.hash, {GENESIS}) AND NOT (h.account_id = ANY(:excluded_accounts))
-    LIMIT :limit
-""")  # noqa: S608 - a constant
 _SIGN = text("""
     INSERT INTO intents.signed_head (account_id, organization_id, sequence, hash, epoch, signed_at, key_id, signature)
     VALUES (:account_id, :organization_id, :sequence, :hash, :epoch, :signed_at, :key_id, :signature)
