@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from werkzeug.test import TestResponse
 
-from intents import model, schemas_refusals, usecases
+from intents import model, schemas_refusals, store, usecases
 from intents.model.refusals import MOST_EVENTS_A_MINUTE
 from intents.usecases.refusals import log_refusals
 from tip_testing.commands import create, limit, replace
@@ -136,6 +136,32 @@ def test_refused_orders_do_not_flood_the_log(desk: Desk, monkeypatch: pytest.Mon
     assert len(events(desk)) == 3
     assert len(listed(desk)) == 6
     assert sorted(row["sequence"] for row in desk.rows("refusal")) == [0, 0, 0, 1, 2, 3]
+
+
+def refuse_on_accounts(desk: Desk, count: int) -> None:
+    """Refusals on so many accounts of the desk's organization, whose ids come before all others."""
+    desk.execute(
+        "INSERT INTO intents.refusal (account_id, id, organization_id, type, symbol, actor_type, actor_id, reasons, "
+        "created_at) SELECT CAST(lpad(number::text, 32, '0') AS uuid), gen_random_uuid(), :organization_id, 'CREATE', "
+        "'AAPL', 'user', 'u', '[]', now() - interval '1 second' FROM generate_series(1, :count) number",
+        organization_id=desk.organization.id,
+        count=count,
+    )
+
+
+def test_the_refusals_of_an_organization_with_many_accounts_hold_up_no_other(new_desk: Callable[..., Desk]) -> None:
+    busy, other = new_desk(), new_desk()
+    while log_refusals(busy.deps):
+        pass
+    refuse_on_accounts(busy, 5)
+    disable(other)
+    other.submit(create())
+
+    with other.deps.engine.begin() as tx:
+        next_accounts = store.accounts_with_unlogged_refusals(tx, limit=2)
+    busy.execute("DELETE FROM intents.refusal WHERE organization_id = :id", id=busy.organization.id)
+
+    assert other.account_id in next_accounts
 
 
 def test_a_refusal_whose_event_was_logged_is_forgotten_like_the_others(desk: Desk) -> None:

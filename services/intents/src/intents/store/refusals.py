@@ -80,7 +80,14 @@ _REFUSALS = text(f"""
     JOIN intents.refusal r ON r.account_id = :account_id AND r.created_at = wanted.created_at AND r.id = wanted.id
     ORDER BY r.created_at DESC, r.id DESC
 """)  # noqa: S608 - only our own column names
-_ACCOUNTS = text("SELECT DISTINCT account_id FROM intents.refusal WHERE sequence IS NULL LIMIT :limit")
+# Organizations take turns, their accounts by how long they have waited.
+_ACCOUNTS = text("""
+    SELECT account_id FROM (
+        SELECT account_id, min(created_at) AS since,
+               row_number() OVER (PARTITION BY organization_id ORDER BY min(created_at)) AS turn
+        FROM intents.refusal WHERE sequence IS NULL GROUP BY organization_id, account_id
+    ) waiting ORDER BY turn, since LIMIT :limit
+""")
 _UNLOGGED = text(f"""
     SELECT {_COLUMNS} FROM intents.refusal r WHERE account_id = :account_id AND sequence IS NULL
     ORDER BY created_at, id LIMIT :limit FOR UPDATE SKIP LOCKED
@@ -115,6 +122,7 @@ def refusals(tx: Connection, account_id: UUID, keys: Sequence[model.RefusalKey])
 
 
 def accounts_with_unlogged_refusals(tx: Connection, limit: int = 500) -> list[UUID]:
+    """The next accounts whose refusals are to be taken to their logs."""
     return list(tx.execute(_ACCOUNTS, {"limit": limit}).scalars())
 
 
