@@ -1,5 +1,6 @@
 """A service's consumer: applies what other services' feeds hold."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,6 +11,19 @@ from chassis.worker.outage import unless_unavailable
 
 # A row enters its feed when the relay completes it, a moment after the relay has published the message that wakes us.
 FOLLOW_UP_S = (0.01, 0.05, 0.2)
+TURN_S = 1.0
+"""How long one feed is drained while others wait."""
+
+
+class _Turn(Event):
+    """Set when the consumer is to stop, and when it is the next feed's turn."""
+
+    def __init__(self, stop: Event) -> None:
+        super().__init__()
+        self._stop, self._ends = stop, time.monotonic() + TURN_S
+
+    def is_set(self) -> bool:
+        return self._stop.is_set() or time.monotonic() >= self._ends
 
 
 @dataclass(frozen=True)
@@ -25,5 +39,9 @@ class FeedConsumer:
         queues.listen(queue_url, self.queue, partial(self.drain, stop), stop, follow_up=FOLLOW_UP_S)
 
     def drain(self, stop: Event) -> None:
-        for drain in self.drains:
-            unless_unavailable(self.process, partial(drain, stop), 0)
+        """Feeds take turns until none has anything left: one that is filled all the time holds up no other."""
+        while sum(self._take_turn(drain, stop) for drain in self.drains) and not stop.is_set():
+            pass
+
+    def _take_turn(self, drain: Callable[[Event], int], stop: Event) -> int:
+        return unless_unavailable(self.process, partial(drain, _Turn(stop)), 0)
