@@ -9,8 +9,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from intents.brokers import NewOrder
+from intents.brokers import Balance, NewOrder
 from intents.brokers.alpaca import Connection
+from intents.execution import store
 from intents.execution.account_reads import AccountReads
 from intents.execution.credentials import derived
 from intents.execution.model.read_schedule import ReadSchedule
@@ -145,6 +146,23 @@ def test_an_account_is_read_by_one_reconciler_only(desk, reads):
     first.release(desk.account_id)
     due(desk)
     assert second.claim(60) == [desk.account_id]
+
+
+@pytest.mark.parametrize("succeeds", [True, False])
+def test_a_read_requested_while_the_account_is_read_stands(desk, reads, succeeds):
+    due(desk)
+    reader, engine = reads(), desk.deps.engine
+    reader.claim(60)
+    attempted = desk.rows("broker_account")[0]["attempted_at"]
+    desk.client.post(f"/v1/accounts/{desk.account_id}/refresh", headers=desk.headers)
+
+    if succeeds:
+        with engine.begin() as tx:
+            store.save_holdings(tx, desk.account_id, [], Balance("USD", *3 * [Decimal(1)]), store.now(tx), 3600)
+    else:
+        reader.postpone(desk.account_id, 3600)
+
+    assert desk.rows("broker_account")[0]["next_read_at"] == attempted + timedelta(seconds=1)
 
 
 def test_a_read_that_was_never_finished_is_due_again(desk, reads):

@@ -7,6 +7,7 @@ from uuid import UUID
 from sqlalchemy import Connection, text
 
 from intents.execution.model.read_schedule import Pace
+from intents.execution.store.expressions import NOT_REQUESTED
 
 # Every account that is enabled has its time; one that is disabled or deleted has none.
 _ENROLL = text("""
@@ -54,10 +55,10 @@ _FAILURES = text("""
     RETURNING read_failures
 """)
 # A request that came while the account was being read stands.
-_POSTPONE = text("""
+_POSTPONE = text(f"""
     UPDATE intents.broker_account SET next_read_at = now() + make_interval(secs => :seconds)
-    WHERE account_id = :account_id AND next_read_at > now()
-""")
+    WHERE account_id = :account_id AND {NOT_REQUESTED}
+""")  # noqa: S608 - a constant
 _RELEASE = text("""
     UPDATE intents.broker_account SET lease_until = NULL WHERE account_id = :account_id AND lease_token = :token
 """)

@@ -2,6 +2,7 @@
 
 from intents.brokers.protocol import ENDED, OrderStatus
 from intents.execution.model.locked_intent import MISSING
+from intents.store.broker_reads import SHORTEST_SECONDS
 
 MISSING_HOURS = 24  # how long what was given up is searched for: as long as an order of the day can live
 
@@ -17,3 +18,7 @@ UNENDED = f"""
 
 UNCONFIRMED = "(reconciled_at IS NULL OR reconciled_at < updated_at)"
 """Of a position: the broker has not reported it since it moved."""
+
+NOT_REQUESTED = f"""
+    next_read_at > greatest(now(), attempted_at + make_interval(secs => {SHORTEST_SECONDS}))"""
+"""Of an account at its broker: due later than a request would have it."""

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import Connection, text
 
 from intents.brokers.protocol import Balance, Position
-from intents.execution.store.expressions import UNCONFIRMED
+from intents.execution.store.expressions import NOT_REQUESTED, UNCONFIRMED
 from intents.store.account_head import LOCK_EXISTING, take_sequences
 
 _TAKE_SEQUENCES = take_sequences("""
@@ -62,12 +62,12 @@ _BALANCE = text("""
         equity = excluded.equity, buying_power = excluded.buying_power, updated_at = excluded.updated_at
 """)
 # A read that was requested while this one was under way stands.
-_RECONCILED = text("""
+_RECONCILED = text(f"""
     UPDATE intents.broker_account SET reconciled_at = :read_at, read_failures = 0,
-        next_read_at = CASE WHEN next_read_at > now() AND (attempted_at IS NULL OR attempted_at <= :read_at)
+        next_read_at = CASE WHEN {NOT_REQUESTED} AND (attempted_at IS NULL OR attempted_at <= :read_at)
                             THEN now() + make_interval(secs => :seconds) ELSE next_read_at END
     WHERE account_id = :account_id
-""")
+""")  # noqa: S608 - a constant
 
 
 def save_holdings(
