@@ -1,17 +1,18 @@
 """A price is answered with its age; one that is too old is requested again, and nobody waits long for it."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from sqlalchemy import text
 
-from chassis import tenancy
+from chassis import polling, tenancy
 from chassis.principals import Kind, Principal
 from intents import store
 from intents.store import quotes
 from intents.usecases import Reader, holdings
-from intents.usecases.holdings import Freshness
+from intents.usecases.deps import Freshness
 
 from .conftest import Desk
 
@@ -74,9 +75,10 @@ def test_a_price_that_comes_meanwhile_is_waited_for(desk: Desk, monkeypatch: pyt
         if len(asked) == 3:
             desk.execute("UPDATE intents.quote SET last = 11, read_at = now() WHERE account_id = :account_id")
 
-    monkeypatch.setattr(holdings.time, "sleep", asleep)
+    monkeypatch.setattr(polling.time, "sleep", asleep)
     principal = Principal(Kind.USER, "somebody", desk.organization.id)
-    found = holdings.quote(desk.deps, Reader(principal, desk.account_id), lambda: "ABC", Freshness(5.0, 60.0))
+    patient = replace(desk.deps, freshness=Freshness(5.0, 60.0))
+    found = holdings.quote(patient, Reader(principal, desk.account_id), lambda: "ABC")
 
     assert found.last == 11 and len(asked) == 3
 

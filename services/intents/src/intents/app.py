@@ -23,7 +23,7 @@ from intents import (
 from intents.config import Config
 from intents.model.events import EVENT_TYPES
 from intents.submit_fast_path import SubmitFastPath
-from intents.usecases.holdings import Freshness
+from intents.usecases.deps import Freshness
 
 
 def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
@@ -37,11 +37,7 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
         deps.engine,
         [routes_submits.bp, routes_holdings.bp, routes_statements.bp, routes_bulk.bp, routes_orders.bp],
         statuses=routes.STATUSES,
-        extensions={
-            "deps": deps,
-            "cursors": Cursors(config.cursor_key),
-            "freshness": Freshness(config.quote_seconds, config.quote_wait_seconds),
-        },
+        extensions={"deps": deps, "cursors": Cursors(config.cursor_key)},
     )
 
 
@@ -54,4 +50,5 @@ def dependencies(config: Config, name: str = "intents") -> usecases.Deps:
     engine = db.engine(config.database_url, pool_size=config.database_pool_size, name=name)
     outbox = Outbox(engine, store.SCHEMA, event_types=EVENT_TYPES, attempt_limit=config.outbox_attempt_limit)
     hints = LogHeadHints(config.queues)
-    return usecases.Deps(engine, store.PreparedConnections(engine), outbox, hints, config.price_max_age)
+    freshness = Freshness(config.quote_seconds, config.quote_wait_seconds)
+    return usecases.Deps(engine, store.PreparedConnections(engine), outbox, hints, config.price_max_age, freshness)

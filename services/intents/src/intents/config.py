@@ -19,7 +19,7 @@ class Config(ServiceConfig):
         "QUOTE_SECONDS", "how old a price may be before it is read again at the broker", default=5.0
     )
     quote_wait_seconds: float = setting(
-        "QUOTE_WAIT_SECONDS", "how long an answer waits for a price that is being read", default=1.0
+        "QUOTE_WAIT_SECONDS", "how long an answer waits for prices that are being read", default=2.0
     )
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 from functools import partial
 from uuid import UUID
 
-from flask import Blueprint, current_app, g, jsonify
+from flask import Blueprint, g, jsonify
 from flask.typing import ResponseReturnValue
 
 from chassis import ratelimit
@@ -46,8 +46,7 @@ def balances(account_id: UUID) -> ResponseReturnValue:
     note="A price that is too old is read again at the broker, which the answer waits for briefly.",
 )
 def quote(account_id: UUID, symbol: str) -> ResponseReturnValue:
-    reader, freshness = Reader(g.principal, account_id), current_app.extensions["freshness"]
-    found = holdings.quote(deps(), reader, partial(parse_symbol, symbol), freshness)
+    found = holdings.quote(deps(), Reader(g.principal, account_id), partial(parse_symbol, symbol))
     return jsonify({"account_id": str(account_id), **Quote().dump(found)})
 
 

@@ -6,7 +6,7 @@
 Pure: facts and time are arguments, nothing is read here. Controls uses it to preview, intents to decide a submit.
 """
 
-from control_rules.evaluation import evaluate
+from control_rules.evaluation import evaluate, missing_prices
 from control_rules.facts import (
     PRICE_MAX_AGE,
     Check,
@@ -16,6 +16,7 @@ from control_rules.facts import (
     Facts,
     Limits,
     ManualControl,
+    MissingPrices,
     OrderCounts,
     OrderSide,
     Outcome,
@@ -43,6 +44,7 @@ __all__ = [
     "Facts",
     "Limits",
     "ManualControl",
+    "MissingPrices",
     "OrderCounts",
     "OrderSide",
     "Outcome",
@@ -57,6 +59,7 @@ __all__ = [
     "evaluate",
     "exposure_growth",
     "facts_from_row",
+    "missing_prices",
     "normalized_symbol",
     "order_facts_from_row",
     "recorded",

@@ -16,6 +16,7 @@ from control_rules.facts import (
     CommandType,
     Decision,
     Facts,
+    MissingPrices,
     Outcome,
     Refusal,
     RefusalCode,
@@ -23,7 +24,7 @@ from control_rules.facts import (
     TradingState,
     Verdict,
 )
-from control_rules.limits import account_limits, symbol_limits
+from control_rules.limits import GROSS_EXPOSURE, account_limits, symbol_limits
 from control_rules.positions import reduces
 from control_rules.results import NOT_APPLICABLE, PASSED, Result, refused, unknown
 from control_rules.windows import wall_clock
@@ -60,6 +61,15 @@ def evaluate(facts: Facts, command: Command, now: datetime) -> Decision:
         tuple(finding.check for finding in findings),
         refusals,
     )
+
+
+def missing_prices(decision: Decision, command: Command) -> MissingPrices | None:
+    """The prices with which the command may pass; None if it passes, or something else speaks against it."""
+    codes = {refusal.code for refusal in decision.refusals}
+    if codes != {RefusalCode.REFERENCE_PRICE_UNKNOWN}:
+        return None
+    of_others = any(refusal.control == f"account_limits.{GROSS_EXPOSURE}" for refusal in decision.refusals)
+    return MissingPrices(command.symbol, of_others)
 
 
 def _findings(facts: Facts, command: Command, now: datetime) -> Iterator[_Finding]:

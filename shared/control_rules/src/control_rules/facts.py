@@ -214,6 +214,16 @@ class Refusal(NamedTuple):
     message: str
 
 
+class MissingPrices(NamedTuple):
+    """The prices for want of which alone a command is refused: of its symbol, and perhaps of all others held or open.
+
+    Which of them are missing, whoever has the prices knows.
+    """
+
+    symbol: str
+    of_others: bool
+
+
 @dataclass(frozen=True)
 class Decision:
     """ALLOWED or REFUSED, every control that was checked, and every reason to refuse."""

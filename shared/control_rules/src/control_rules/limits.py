@@ -17,6 +17,8 @@ from control_rules.facts import (
 from control_rules.positions import furthest, greatest, reduces
 from control_rules.results import NOT_APPLICABLE, PASSED, Result, refused, unknown
 
+GROSS_EXPOSURE = "max_gross_exposure"
+"""The limit that needs the prices of other symbols, too."""
 _BASIS_POINTS = Decimal(10_000)
 # The usual 28 digits would round the product of two long decimals, and the edge of a limit with it.
 _EXACTLY = Context(prec=100)
@@ -26,7 +28,7 @@ def account_limits(limits: Limits, facts: Facts, command: Command, now: datetime
     """The limits of an account, which also count what it does in other symbols."""
     yield from _limits(limits, facts.account_orders, facts, command, now)
     if limits.max_gross_exposure is not None:
-        yield "max_gross_exposure", _gross_exposure(limits.max_gross_exposure, facts, command, now)
+        yield GROSS_EXPOSURE, _gross_exposure(limits.max_gross_exposure, facts, command, now)
     if limits.max_daily_loss is not None:
         yield "max_daily_loss", _daily_loss(limits.max_daily_loss, facts, command)
     if limits.allowed_symbols is not None:

@@ -262,7 +262,8 @@ def _passed(facts: SubmitFacts, proposed: control_rules.Command) -> dict[str, An
     decision = control_rules.evaluate(facts.controls, proposed, facts.now)
     if decision.refusals:
         reasons = [refusal._asdict() | {"code": str(refusal.code)} for refusal in decision.refusals]
-        raise errors.ControlRejected(reasons, proposed.symbol, facts.now, proposed.side)
+        missing = control_rules.missing_prices(decision, proposed)
+        raise errors.ControlRejected(reasons, proposed.symbol, facts.now, proposed.side, missing)
     checks = [check._asdict() | {"outcome": str(check.outcome)} for check in decision.checks]
     passed = {"decision": str(decision.decision), "checks": checks}
     if proposed.type is control_rules.CommandType.CANCEL:  # which no fact decides

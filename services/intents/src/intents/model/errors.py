@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import control_rules
+
 
 class Refusal(Exception):
     """A command is not accepted, and nothing is wrong with the platform."""
@@ -74,10 +76,16 @@ class ControlRejected(Refusal):
     """A control on the account forbids this intent."""
 
     def __init__(
-        self, reasons: Sequence[dict[str, Any]], symbol: str, moment: datetime, order_side: str | None = None
+        self,
+        reasons: Sequence[dict[str, Any]],
+        symbol: str,
+        moment: datetime,
+        order_side: str | None = None,
+        missing_prices: control_rules.MissingPrices | None = None,
     ) -> None:
         super().__init__()
         self.reasons, self.symbol, self.moment, self.order_side = list(reasons), symbol, moment, order_side
+        self.missing_prices = missing_prices
         self.problem = {"reasons": self.reasons}
 
 

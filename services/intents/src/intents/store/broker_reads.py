@@ -8,13 +8,7 @@ READS = "reads"
 """The topic of the NOTIFY that wakes the reconcilers."""
 SHORTEST_SECONDS = 1.0  # from one read of an account to the next that is requested
 
-_REQUEST = text("""
-    INSERT INTO intents.broker_account AS k (account_id, organization_id, next_read_at)
-    VALUES (:account_id, :organization_id, now())
-    ON CONFLICT (account_id) DO UPDATE SET next_read_at = least(k.next_read_at,
-        greatest(now(), coalesce(k.attempted_at, now()) + make_interval(secs => :shortest)))
-""")
-_NOTIFY = text("SELECT pg_notify('tip_reads_intents', '')")
+_REQUEST = text("SELECT intents.request_read(:organization_id, :account_id, make_interval(secs => :shortest))")
 
 
 def request_read(
@@ -23,4 +17,3 @@ def request_read(
     """Let the account be read so long after the last time, or now; the reconcilers are woken by the commit."""
     values = {"account_id": account_id, "organization_id": organization_id, "shortest": shortest_seconds}
     tx.execute(_REQUEST, values)
-    tx.execute(_NOTIFY)

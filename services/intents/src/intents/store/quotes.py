@@ -1,28 +1,25 @@
 """Prices as the reconciler read them, and requests to read them."""
 
+from collections.abc import Sequence
+from datetime import timedelta
 from uuid import UUID
 
 from sqlalchemy import Connection, text
 
-from intents.model import Account
 from intents.model.quotes import Quote
-from intents.store.broker_reads import request_read
 
 KEPT_DAYS = 1
-MOST_SYMBOLS = 1_000  # of one account
+MOST_SYMBOLS = 1_000  # of one account; the same in the function `intents.request_prices`
 
 _FIND = text("""
     SELECT :symbol AS symbol, bid, ask, last, source, quoted_at, traded_at, read_at, clock_timestamp() AS now
     FROM (SELECT) one LEFT JOIN intents.quote ON account_id = :account_id AND symbol = :symbol
 """)
-_REQUEST = text("""
-    INSERT INTO intents.quote (account_id, organization_id, symbol, requested_at)
-    SELECT :account_id, :organization_id, :symbol, now()
-    WHERE (SELECT count(*) FROM intents.quote WHERE account_id = :account_id) < :most
-       OR EXISTS (SELECT FROM intents.quote WHERE account_id = :account_id AND symbol = :symbol)
-    ON CONFLICT (account_id, symbol) DO UPDATE SET requested_at = excluded.requested_at
-    RETURNING 1
+_UNPRICED = text("""
+    SELECT * FROM intents_api.unpriced_symbols(:account_id, CAST(:symbols AS text[]), :with_exposure, :price_max_age,
+                                               make_interval(secs => :read_seconds))
 """)
+_REQUEST = text("SELECT * FROM intents.request_prices(:organization_id, :account_id, CAST(:symbols AS text[]))")
 _PRUNE = text("""
     DELETE FROM intents.quote
     WHERE greatest(requested_at, read_at) < now() - make_interval(days => :days)
@@ -34,13 +31,25 @@ def find_quote(tx: Connection, account_id: UUID, symbol: str) -> Quote:
     return Quote(**tx.execute(_FIND, {"account_id": account_id, "symbol": symbol}).mappings().one())
 
 
-def request_quote(tx: Connection, account: Account, symbol: str) -> bool:
-    """Let the price be read at once; False if the account has as many as it may have."""
-    values = {"account_id": account.id, "organization_id": account.organization_id, "symbol": symbol}
-    if tx.execute(_REQUEST, values | {"most": MOST_SYMBOLS}).first() is None:
-        return False
-    request_read(tx, account.organization_id, account.id)
-    return True
+def unpriced_symbols(
+    tx: Connection,
+    account_id: UUID,
+    symbols: Sequence[str],
+    price_max_age: timedelta,
+    read_seconds: float,
+    *,
+    with_exposure: bool = False,
+) -> list[str]:
+    """Those without a usable price that were not read for so long; with exposure also of all that is held or open."""
+    values = {"account_id": account_id, "symbols": list(symbols), "with_exposure": with_exposure}
+    values |= {"price_max_age": price_max_age, "read_seconds": read_seconds}
+    return list(tx.execute(_UNPRICED, values).scalars())
+
+
+def request_quotes(tx: Connection, organization_id: UUID, account_id: UUID, symbols: Sequence[str]) -> list[str]:
+    """Let these prices be read at once; without those that are more than the account may have."""
+    values = {"organization_id": organization_id, "account_id": account_id, "symbols": list(symbols)}
+    return list(tx.execute(_REQUEST, values).scalars())
 
 
 def prune_quotes(tx: Connection) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import NamedTuple
 
 from sqlalchemy import Engine
 
@@ -11,6 +12,16 @@ from control_rules import PRICE_MAX_AGE
 from intents.store import PreparedConnections
 
 
+class Freshness(NamedTuple):
+    """How long ago a price may have been read, and how long a request waits for a newer one."""
+
+    seconds: float = 5.0
+    wait_seconds: float = 2.0
+
+
+FRESHNESS = Freshness()
+
+
 @dataclass(frozen=True)
 class Deps:
     engine: Engine
@@ -18,3 +29,4 @@ class Deps:
     outbox: Outbox
     hints: LogHeadHints
     price_max_age: timedelta = PRICE_MAX_AGE
+    freshness: Freshness = FRESHNESS

@@ -4,10 +4,9 @@ From our own tables: the reconciler queries the brokers, which alone has their k
 a read of it, and waits for a price no longer than briefly.
 """
 
-import time
 from collections.abc import Callable
-from typing import NamedTuple
 
+from chassis.polling import poll
 from intents import model
 from intents.model.holdings import Balance, Position
 from intents.model.quotes import Quote
@@ -16,15 +15,6 @@ from intents.store import holdings as store
 from intents.store import quotes as quote_store
 from intents.usecases.deps import Deps
 from intents.usecases.reads import Reader, visible
-
-FIRST_POLL_SECONDS = 0.02
-
-
-class Freshness(NamedTuple):
-    """How old a price may be, and how long a caller waits for a newer one."""
-
-    seconds: float = 5.0
-    wait_seconds: float = 1.0
 
 
 def positions(deps: Deps, reader: Reader, charge_rows: Callable[[int], None]) -> list[Position]:
@@ -52,26 +42,26 @@ def refresh(deps: Deps, reader: Reader) -> None:
         broker_reads.request_read(tx, account.organization_id, account.id)
 
 
-def quote(deps: Deps, reader: Reader, parse_symbol: Callable[[], str], freshness: Freshness) -> Quote:
+def quote(deps: Deps, reader: Reader, parse_symbol: Callable[[], str]) -> Quote:
     """The symbol's price; one that is too old is read again, and answered as it is if that takes too long."""
     with deps.engine.begin() as tx:
         account = visible(tx, reader)
         found = quote_store.find_quote(tx, account.id, parse_symbol())
-        if found.was_read_within(freshness.seconds):
+        if found.was_read_within(deps.freshness.seconds):
             return found
-        if not quote_store.request_quote(tx, account, found.symbol):
+        if not quote_store.request_quotes(tx, account.organization_id, account.id, [found.symbol]):
             raise model.LimitReached(
                 "The account has prices of 1 000 symbols; one that nobody reads for a day makes room."
             )
-    return _awaited(deps, account, found, freshness)
+    return _awaited(deps, account, found.symbol)
 
 
-def _awaited(deps: Deps, account: model.Account, before: Quote, freshness: Freshness) -> Quote:
+def _awaited(deps: Deps, account: model.Account, symbol: str) -> Quote:
     """The price once it is a newer one, or as it stands when there is no more time."""
-    deadline, pause, found = time.monotonic() + freshness.wait_seconds, FIRST_POLL_SECONDS, before
-    while time.monotonic() < deadline and not found.was_read_within(freshness.seconds):
-        time.sleep(pause)
-        pause = min(pause * 1.5, max(0.0, deadline - time.monotonic()))
+
+    def find() -> Quote:
         with deps.engine.connect() as tx:
-            found = quote_store.find_quote(tx, account.id, before.symbol)
-    return found
+            return quote_store.find_quote(tx, account.id, symbol)
+
+    seconds, wait_seconds = deps.freshness
+    return poll(find, lambda quote: quote.was_read_within(seconds), wait_seconds)

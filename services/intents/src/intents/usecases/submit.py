@@ -18,6 +18,7 @@ from intents.usecases.coalesced import submit_coalesced
 from intents.usecases.deadline import Deadline
 from intents.usecases.deps import Deps
 from intents.usecases.outcomes import Outcome, PendingSubmit, Policy, Result, SiblingRefused
+from intents.usecases.prices import PriceWait
 
 ATTEMPTS = 5  # how often another request may be faster with the same idempotency key
 OWN_LOCK_WAIT_S = 1.0
@@ -54,18 +55,19 @@ def load_facts_many(deps: Deps, queries: Sequence[FactsQuery]) -> list[store.Loa
 def _each(deps: Deps, pending: Sequence[PendingSubmit], deadline: Deadline) -> list[Outcome]:
     """After an outage the rest is not tried: each would wait for it again, and be done when nobody waits any more."""
     outcomes: list[Outcome] = []
+    prices = PriceWait.of(deps, [item.submission for item in pending], deadline)
     for item in pending:
         last = outcomes[-1] if outcomes else None
         is_outage = isinstance(last, Exception) and db.is_unavailable(last)
-        outcomes.append(last if last and is_outage else _outcome(deps, item, deadline))
+        outcomes.append(last if last and is_outage else _outcome(deps, item, prices))
     return outcomes
 
 
-def _outcome(deps: Deps, item: PendingSubmit, deadline: Deadline) -> Outcome:
+def _outcome(deps: Deps, item: PendingSubmit, prices: PriceWait) -> Outcome:
     if isinstance(item.submission, Exception):
         return item.submission
     try:
-        return _submit_one(deps, item.submission, item.facts, deadline)
+        return _submit_one(deps, item.submission, item.facts, prices)
     except Exception as error:  # noqa: BLE001 - also an outage: what was done before it must still be reported
         return error
 
@@ -73,10 +75,11 @@ def _outcome(deps: Deps, item: PendingSubmit, deadline: Deadline) -> Outcome:
 def _atomic(deps: Deps, pending: Sequence[PendingSubmit], deadline: Deadline) -> list[Outcome]:
     """The first refusal in order is reported at its place; an outage concerns the whole batch."""
     batch = [item.submission for item in pending]
+    prices = PriceWait.of(deps, batch, deadline)
     for _ in range(ATTEMPTS):
         results: list[Result] = []
         try:
-            _locked(deps, batch, results, deadline, whole_account=True)
+            _priced(deps, batch, results, prices)
         except FactsChanged:
             continue
         except Exception as error:
@@ -87,6 +90,17 @@ def _atomic(deps: Deps, pending: Sequence[PendingSubmit], deadline: Deadline) ->
     raise model.IdempotentRequestInFlight
 
 
+def _priced(deps: Deps, batch: Sequence[Submission | Exception], results: list[Result], prices: PriceWait) -> None:
+    """All of the batch in one transaction; decided again in another once prices came that it lacked."""
+    while True:
+        try:
+            return _locked(deps, batch, results, prices.deadline, whole_account=True)
+        except model.ControlRejected as refusal:
+            if not prices.came_for(batch[len(results)], refusal):
+                raise
+            results.clear()
+
+
 def _refused_at(deps: Deps, batch: Sequence[Submission | Exception], place: int, error: Exception) -> list[Outcome]:
     submission = batch[place]
     if isinstance(submission, Submission) and isinstance(error, model.ControlRejected):
@@ -94,13 +108,21 @@ def _refused_at(deps: Deps, batch: Sequence[Submission | Exception], place: int,
     return [error if number == place else SiblingRefused() for number in range(len(batch))]
 
 
-def _submit_one(deps: Deps, submission: Submission, facts: model.SubmitFacts | None, deadline: Deadline) -> Result:
-    try:
-        return _until_written(deps, submission, facts, deadline)
-    except model.ControlRejected as refusal:
-        if not submission.dry_run:
-            writing.record_refusal(deps, submission, refusal)
-        raise
+def _submit_one(deps: Deps, submission: Submission, facts: model.SubmitFacts | None, prices: PriceWait) -> Result:
+    """Decided again, from new facts, when prices came that it lacked."""
+    while True:
+        try:
+            return _until_written(deps, submission, facts, prices.deadline)
+        except model.ControlRejected as refusal:
+            if not prices.came_for(submission, refusal):
+                _record_refusal(deps, submission, refusal)
+                raise
+        facts = None
+
+
+def _record_refusal(deps: Deps, submission: Submission, refusal: model.ControlRejected) -> None:
+    if not submission.dry_run:
+        writing.record_refusal(deps, submission, refusal)
 
 
 def _until_written(deps: Deps, submission: Submission, facts: model.SubmitFacts | None, deadline: Deadline) -> Result:

@@ -1,0 +1,158 @@
+"""Waiting for a price that nobody reads: briefly, once for a request, and at nobody else's cost."""
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from flask import Flask
+from werkzeug.test import EnvironBuilder
+
+from chassis import polling
+from intents.store import quotes
+from tip_testing.commands import batch, create
+from tip_testing.platform_plugin import Platform
+
+from .conftest import Desk
+from .serving import create_app, send_at_once_timed
+from .test_controls import disable, limits
+
+WAIT = 0.6
+
+
+@pytest.fixture(scope="module")
+def app(platform: Platform) -> Iterator[Flask]:
+    app = create_app(platform.web_environment("intents", LOG_LEVEL="warning", QUOTE_WAIT_SECONDS=str(WAIT)))
+    yield app
+    app.extensions["deps"].engine.dispose()
+
+
+def timed(send: Callable[[], Any]) -> tuple[Any, float]:
+    began = time.monotonic()
+    return send(), time.monotonic() - began
+
+
+def codes(answer: Any) -> list[str]:
+    return [reason["code"] for reason in answer.json["reasons"]]
+
+
+def requested(desk: Desk) -> set[str]:
+    return {row["symbol"] for row in desk.rows("quote") if row["requested_at"]}
+
+
+def test_without_a_price_in_time_it_is_refused_and_the_price_is_requested(desk: Desk) -> None:
+    limits(desk, max_notional=1000)
+
+    answer, seconds = timed(lambda: desk.submit(create()))
+
+    assert answer.status_code == 422 and codes(answer) == ["REFERENCE_PRICE_UNKNOWN"]
+    assert WAIT <= seconds < WAIT + 2
+    assert requested(desk) == {"AAPL"} and desk.rows("broker_account")[0]["next_read_at"] <= datetime.now(UTC)
+    assert len(desk.rows("refusal")) == 1, "refused once, however often it was decided"
+
+
+def test_what_is_refused_for_another_reason_as_well_does_not_wait(desk: Desk) -> None:
+    limits(desk, max_notional=1000)
+    disable(desk)
+
+    answer, seconds = timed(lambda: desk.submit(create()))
+
+    assert sorted(codes(answer)) == ["REFERENCE_PRICE_UNKNOWN", "SYMBOL_DISABLED"]
+    assert seconds < WAIT and requested(desk) == set()
+
+
+@pytest.mark.parametrize("atomic", [False, True])
+def test_a_batch_waits_once_for_all_its_prices(desk: Desk, atomic: bool) -> None:
+    limits(desk, max_notional=1000)
+    symbols = {f"S{number}" for number in range(30)}
+    body = batch(*(create(symbol) for symbol in sorted(symbols))) | {"atomic": atomic}
+
+    answer, seconds = timed(lambda: desk.client.post(f"{desk.path}/batch", json=body, headers=desk.headers))
+
+    assert {result["status"] for result in answer.json["results"]} == ({422, 424} if atomic else {422})
+    assert requested(desk) == symbols
+    assert WAIT <= seconds < WAIT + 4
+
+
+def test_a_price_that_was_just_read_is_not_waited_for_again(desk: Desk) -> None:
+    limits(desk, max_notional=1000)
+    desk.execute("INSERT INTO intents.quote (account_id, symbol, read_at) VALUES (:account_id, 'AAPL', now())")
+
+    answer, seconds = timed(lambda: desk.submit(create()))
+
+    assert codes(answer) == ["REFERENCE_PRICE_UNKNOWN"] and seconds < WAIT and requested(desk) == set()
+
+
+def test_beyond_its_symbols_an_account_waits_for_no_price(desk: Desk) -> None:
+    limits(desk, max_notional=1000)
+    desk.execute(
+        "INSERT INTO intents.quote (account_id, symbol, requested_at) "
+        "SELECT :account_id, 'S' || number, now() FROM generate_series(1, :most) number",
+        most=quotes.MOST_SYMBOLS,
+    )
+
+    answer, seconds = timed(lambda: desk.submit(create("ONEMORE")))
+
+    assert codes(answer) == ["REFERENCE_PRICE_UNKNOWN"] and seconds < WAIT
+    assert len(desk.rows("quote")) == quotes.MOST_SYMBOLS
+
+
+def test_of_a_batch_as_many_prices_are_requested_as_the_account_may_have(desk: Desk) -> None:
+    limits(desk, max_notional=1000)
+    desk.execute(
+        "INSERT INTO intents.quote (account_id, symbol, requested_at) "
+        "SELECT :account_id, 'S' || number, now() FROM generate_series(1, :most) number",
+        most=quotes.MOST_SYMBOLS - 2,
+    )
+
+    body = batch(*(create(symbol) for symbol in ("A", "B", "C", "S1")))
+    desk.client.post(f"{desk.path}/batch", json=body, headers=desk.headers)
+
+    assert len(desk.rows("quote")) == quotes.MOST_SYMBOLS
+
+
+def test_nobody_else_waits_for_a_price(desk: Desk, new_desk: Callable[..., Desk]) -> None:
+    other = new_desk()
+    limits(desk, max_notional=1000)
+    post = {"method": "POST"}
+    waiting = [EnvironBuilder(path=desk.path, json=create(f"W{n}"), headers=desk.headers, **post) for n in range(12)]
+    free = [EnvironBuilder(path=other.path, json=create(), headers=other.headers, **post) for _ in range(4)]
+
+    answers = send_at_once_timed(desk.app, [*waiting, *free])
+
+    assert {answer.status_code for answer, _ in answers[:12]} == {422}
+    assert {answer.status_code for answer, _ in answers[12:]} == {201}
+    assert max(seconds for _, seconds in answers[12:]) < WAIT
+
+
+def test_the_wait_ends_when_the_broker_has_no_price(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits(desk, max_notional=1000)
+    sleep = time.sleep
+
+    def asleep(seconds: float) -> None:
+        desk.execute("UPDATE intents.quote SET read_at = now() WHERE account_id = :account_id")
+        sleep(seconds)
+
+    monkeypatch.setattr(polling.time, "sleep", asleep)
+    answer, seconds = timed(lambda: desk.submit(create()))
+
+    assert codes(answer) == ["REFERENCE_PRICE_UNKNOWN"] and seconds < WAIT
+
+
+def test_no_transaction_is_open_while_a_price_is_waited_for(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits(desk, max_notional=1000)
+    open_ones, sleep = [], time.sleep
+
+    def asleep(seconds: float) -> None:
+        [row] = desk.execute(
+            "SELECT count(*) AS number FROM pg_stat_activity WHERE usename = 'tip_intents_web' "
+            "AND datname = current_database() AND state LIKE 'idle in transaction%'"
+        )
+        open_ones.append(row.number)
+        sleep(seconds)
+
+    monkeypatch.setattr(polling.time, "sleep", asleep)
+    desk.submit(create())
+
+    assert open_ones and set(open_ones) == {0}
