@@ -255,7 +255,9 @@ def stage(app: Any, platform: Platform, identity: IdentityFixtures, admin: Any) 
     organization = identity.organization(entitlements=("controls_premium", "trading_live"))
     introduce(app, organization.api_keys["paper"])
     controls = create_controls(
-        platform.web_environment("controls", RATE_LIMIT_PER_MINUTE="10000000", LOG_LEVEL="warning")
+        platform.web_environment(
+            "controls", RATE_LIMIT_PER_MINUTE="10000000", LOG_LEVEL="warning", QUOTE_WAIT_SECONDS="0.05"
+        )
     )
     desk = Desk(app, platform, organization, uuid4(), admin)
     yield Stage(desk, controls.test_client(), organization)

@@ -36,4 +36,10 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
 def dependencies(config: Config, name: str = "controls") -> usecases.Deps:
     engine = db.engine(config.database_url, pool_size=config.database_pool_size, name=name)
     outbox = Outbox(engine, store.SCHEMA, event_types=EVENT_TYPES, attempt_limit=config.outbox_attempt_limit)
-    return usecases.Deps(engine, outbox, price_max_age=timedelta(seconds=config.reference_price_max_age_seconds))
+    return usecases.Deps(
+        engine,
+        outbox,
+        price_max_age=timedelta(seconds=config.reference_price_max_age_seconds),
+        quote_seconds=config.quote_seconds,
+        quote_wait_seconds=config.quote_wait_seconds,
+    )

@@ -11,6 +11,17 @@ class Config(ServiceConfig):
         "REFERENCE_PRICE_MAX_AGE_SECONDS", "how old a price that limits use may be; the same in intents", default=60
     )
 
+    quote_seconds: float = setting(
+        "QUOTE_SECONDS",
+        "how old a price may be before it is read again; the same in intents",
+        default=5.0,
+    )
+    quote_wait_seconds: float = setting(
+        "QUOTE_WAIT_SECONDS",
+        "how long a preview waits for prices; the same in intents",
+        default=2.0,
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.reference_price_max_age_seconds < 1:

@@ -1,7 +1,7 @@
 """What controls does: one function per use case, one transaction each."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 from uuid import UUID
@@ -12,7 +12,7 @@ from chassis import tracing
 from chassis.feed import FeedEvent
 from chassis.outbox import Event, Outbox
 from chassis.principals import Kind, Principal
-from control_rules import PRICE_MAX_AGE, Decision, TradingState, evaluate, facts_from_row
+from control_rules import PRICE_MAX_AGE, TradingState
 from controls import model, store
 
 AnyControl = TypeVar("AnyControl", bound=model.Control)
@@ -28,6 +28,8 @@ class Deps:
     outbox: Outbox
     now: Callable[[], datetime] = _utc_now
     price_max_age: timedelta = PRICE_MAX_AGE
+    quote_seconds: float = 5.0
+    quote_wait_seconds: float = 2.0
 
 
 def admit(deps: Deps, principal: Principal, account_id: UUID | None) -> None:
@@ -43,7 +45,7 @@ def get(
     deps: Deps, principal: Principal, kind: type[AnyControl], account_id: UUID | None, symbol: str | None = None
 ) -> AnyControl:
     with deps.engine.connect() as tx:
-        found = store.find(tx, kind, _reading_scope(tx, principal, account_id, symbol))
+        found = store.find(tx, kind, reading_scope(tx, principal, account_id, symbol))
     if found is None:
         raise model.ControlNotFound
     return found
@@ -149,7 +151,7 @@ def list_symbols(
 ) -> tuple[list[model.SymbolControls], bool]:
     """A page of the symbols that have a control, with all of theirs; and whether there are more."""
     with deps.engine.connect() as tx:
-        scope = _reading_scope(tx, principal, account_id)
+        scope = reading_scope(tx, principal, account_id)
         symbols = store.symbols_after(tx, account_id, after, limit + 1)
         manual = store.of_symbols(tx, model.SymbolManual, account_id, symbols)
         time = store.of_symbols(tx, model.SymbolTime, account_id, symbols)
@@ -168,24 +170,8 @@ def history(
 ) -> tuple[list[model.ControlChange], bool]:
     """A page of what changed, newest first; and whether there is more."""
     with deps.engine.connect() as tx:
-        changes = store.changes(tx, _reading_scope(tx, principal, account_id, symbol), before, limit + 1)
+        changes = store.changes(tx, reading_scope(tx, principal, account_id, symbol), before, limit + 1)
     return changes[:limit], len(changes) > limit
-
-
-def preview(
-    deps: Deps, principal: Principal, account_id: UUID, wanted: model.Preview
-) -> tuple[Decision, datetime, Mapping[str, Any]]:
-    """What a submit would decide, at which moment, and by which facts: its own, unless the caller gives another."""
-    with deps.engine.connect() as tx:
-        _reading_scope(tx, principal, account_id)
-        row = store.facts(tx, account_id, wanted, deps.price_max_age)
-    if row is None:
-        raise model.AccountNotFound
-    at: datetime = row["now"]
-    given = {**row, **wanted.overrides(at)}
-    facts = replace(facts_from_row(given), price_max_age=deps.price_max_age)
-    decision = evaluate(facts, wanted.completed(row["filled_quantity"]), at)
-    return decision, at, {**given, "day_start_equity": facts.day_start_equity}
 
 
 def apply_account_event(tx: Connection, event: FeedEvent) -> None:
@@ -222,7 +208,7 @@ def _scope(tx: Connection, principal: Principal, account_id: UUID | None, symbol
     return model.Scope(principal.organization_id, account_id, symbol)
 
 
-def _reading_scope(
+def reading_scope(
     tx: Connection, principal: Principal, account_id: UUID | None, symbol: str | None = None
 ) -> model.Scope:
     scope = _scope(tx, principal, account_id, symbol)

@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 from flask import Flask
+from flask.testing import FlaskClient
 
+from controls.app import create_app as create_controls
 from tip_testing.commands import batch, create, limit, replace
+from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
 
-from ..serving import create_app
+from ..serving import create_app, introduce
 from ..test_controls import limits
 from .test_account_reads import UNHURRIED
 
@@ -95,3 +98,30 @@ def test_prices_of_what_else_is_open_are_read_for_the_gross_exposure(desk):
 
     assert desk.submit(create("FIRST", "9")).status_code == 201
     assert codes(desk.submit(create("FIRST", "9"))) == ["GROSS_EXPOSURE_ABOVE_LIMIT"]
+
+
+@pytest.fixture(scope="module")
+def organization(app: Flask, identity: IdentityFixtures) -> Organization:
+    made = identity.organization(entitlements=("controls_premium", "trading_live"))
+    introduce(app, made.api_keys["paper"])
+    return made
+
+
+@pytest.fixture(scope="module")
+def controls(platform: Platform) -> Iterator[FlaskClient]:
+    app = create_controls(platform.web_environment("controls", LOG_LEVEL="warning", QUOTE_WAIT_SECONDS="5"))
+    yield app.test_client()
+    app.extensions["deps"].engine.dispose()
+
+
+@pytest.mark.parametrize(("quantity", "expected"), [("10", []), ("20", ["NOTIONAL_ABOVE_LIMIT"])])
+def test_a_preview_of_the_first_order_decides_by_the_price_as_its_submit_does(desk, controls, quantity, expected):
+    limits(desk, max_notional=1000)
+    path = f"/v1/controls/accounts/{desk.account_id}/preview"
+    credential = {"Authorization": f"Bearer {desk.organization.tokens['admin']}"}
+
+    preview = controls.post(path, json=create("FIRST", quantity), headers=credential)
+
+    assert codes(preview) == expected and preview.json["facts"]["reference_price"] == "51.0"
+    submit = desk.submit(create("FIRST", quantity))
+    assert [reason["code"] for reason in submit.json.get("reasons", ())] == expected

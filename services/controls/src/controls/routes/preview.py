@@ -5,7 +5,7 @@ from uuid import UUID
 from flask import g, jsonify
 from flask.typing import ResponseReturnValue
 
-from controls import schemas, usecases
+from controls import previews, schemas
 from controls.routes.common import ACCOUNT, body, bp, deps, describe, readers
 
 
@@ -19,4 +19,4 @@ from controls.routes.common import ACCOUNT, body, bp, deps, describe, readers
 )
 def preview(account_id: UUID) -> ResponseReturnValue:
     wanted = body(schemas.PreviewRequest, account_id)
-    return jsonify(schemas.preview_answer(account_id, *usecases.preview(deps(), g.principal, account_id, wanted)))
+    return jsonify(schemas.preview_answer(account_id, *previews.preview(deps(), g.principal, account_id, wanted)))

@@ -24,6 +24,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 
 from controls import model
+from controls.store.prices import request_prices, unpriced_symbols
 from controls.store.tables import METADATA, OF_ACCOUNTS, OF_SYMBOLS, SCHEMA, TABLES, control_change
 
 __all__ = [
@@ -45,7 +46,9 @@ __all__ = [
     "name",
     "of_symbols",
     "remove",
+    "request_prices",
     "symbols_after",
+    "unpriced_symbols",
     "write",
 ]
 

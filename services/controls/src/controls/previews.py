@@ -1,0 +1,65 @@
+"""What a submit would decide, by its facts and after the same wait for prices that it lacks."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from chassis.polling import poll
+from chassis.principals import Principal
+from control_rules import Decision, MissingPrices, evaluate, facts_from_row, missing_prices
+from controls import model, store
+from controls.usecases import Deps, reading_scope
+
+
+class Judgement(NamedTuple):
+    """A decision, at which moment, and by which facts."""
+
+    decision: Decision
+    at: datetime
+    facts: Mapping[str, Any]
+
+
+def preview(deps: Deps, principal: Principal, account_id: UUID, wanted: model.Preview) -> Judgement:
+    """What a submit would decide now, by its own facts unless the caller gives others."""
+    with deps.engine.connect() as tx:
+        reading_scope(tx, principal, account_id)
+    judgement = _judge(deps, account_id, wanted)
+    return _judge(deps, account_id, wanted) if _prices_came(deps, account_id, wanted, judgement) else judgement
+
+
+def _judge(deps: Deps, account_id: UUID, wanted: model.Preview) -> Judgement:
+    with deps.engine.connect() as tx:
+        row = store.facts(tx, account_id, wanted, deps.price_max_age)
+    if row is None:
+        raise model.AccountNotFound
+    at: datetime = row["now"]
+    given = {**row, **wanted.overrides(at)}
+    facts = replace(facts_from_row(given), price_max_age=deps.price_max_age)
+    decision = evaluate(facts, wanted.completed(row["filled_quantity"]), at)
+    return Judgement(decision, at, {**given, "day_start_equity": facts.day_start_equity})
+
+
+def _prices_came(deps: Deps, account_id: UUID, wanted: model.Preview, judgement: Judgement) -> bool:
+    """Whether prices were read that a submit would have waited for. No transaction is open meanwhile."""
+    missing = missing_prices(judgement.decision, wanted.command)
+    requested = _requested(deps, account_id, wanted, missing) if missing and wanted.at is None else []
+
+    def still_missing() -> list[str]:
+        with deps.engine.connect() as tx:
+            return store.unpriced_symbols(tx, account_id, requested, deps.price_max_age, deps.quote_seconds)
+
+    left = poll(still_missing, lambda symbols: not symbols, deps.quote_wait_seconds) if requested else []
+    return len(left) < len(requested)
+
+
+def _requested(deps: Deps, account_id: UUID, wanted: model.Preview, missing: MissingPrices) -> list[str]:
+    """The symbols whose prices are read now: none instead of what the caller gives."""
+    symbols = [] if "reference_price" in wanted.facts else [missing.symbol]
+    with_exposure = missing.of_others and "other_exposure" not in wanted.facts
+    with deps.engine.begin() as tx:
+        unpriced = store.unpriced_symbols(
+            tx, account_id, symbols, deps.price_max_age, deps.quote_seconds, with_exposure=with_exposure
+        )
+        return store.request_prices(tx, account_id, unpriced) if unpriced else []
