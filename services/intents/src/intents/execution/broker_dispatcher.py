@@ -35,7 +35,14 @@ from intents.execution.dispatch import OPERATOR_SECONDS, Dispatch, QueryFailed
 from intents.execution.metrics import CALL_SECONDS, CIRCUIT, CIRCUITS_OF_ORGANIZATIONS
 from intents.execution.model.commands import DERIVED, LeasedCommand
 from intents.execution.model.local_decisions import decide_locally, order_to_count
-from intents.execution.model.verdicts import OPERATOR_REQUIRED, Decided, RetryLater, Unknown, Verdict
+from intents.execution.model.verdicts import (
+    OPERATOR_REQUIRED,
+    REFERENCE_PRICE_UNKNOWN,
+    Decided,
+    RetryLater,
+    Unknown,
+    Verdict,
+)
 
 log = logs.get(__name__)
 
@@ -74,6 +81,8 @@ class BrokerDispatcher:
     """Reads again what may stop a command; None when its lease is lost."""
     is_current: Callable[[int | None], bool] = lambda _holder: True
     """Whether what was claimed under a holder's id may still be sent; see `liveness`."""
+    on_unpriced: Callable[[LeasedCommand], None] = lambda _command: None
+    """Called for each command that waits for a price, whenever it is put back."""
     _breakers: dict[tuple[str, str], Breaker] = field(default_factory=dict, init=False)
     _durations: dict[str, Histogram] = field(default_factory=dict, init=False)
     _paused: dict[UUID, float] = field(default_factory=dict, init=False)
@@ -83,6 +92,12 @@ class BrokerDispatcher:
 
     def dispatch(self, command: LeasedCommand) -> Verdict:
         """Settle the command as far as it goes now; never raises for what brokers do."""
+        verdict = self._dispatch(command)
+        if isinstance(verdict, RetryLater) and verdict.code == REFERENCE_PRICE_UNKNOWN:
+            self._request_prices(command)
+        return verdict
+
+    def _dispatch(self, command: LeasedCommand) -> Verdict:
         if order_to_count(command):
             command = self._refreshed(command) or command
         decided = decide_locally(command)
@@ -172,6 +187,12 @@ class BrokerDispatcher:
         except SQLAlchemyError as error:
             log.warning("facts_not_refreshed", action_id=str(command.action_id), error=type(error).__name__)
             return None
+
+    def _request_prices(self, command: LeasedCommand) -> None:
+        try:
+            self.on_unpriced(command)
+        except SQLAlchemyError as error:
+            log.warning("prices_not_requested", action_id=str(command.action_id), error=type(error).__name__)
 
     def _opened(self, command: LeasedCommand, pair: KeyPair, broker: Broker) -> str:
         """The account which the pair opens. Nothing is sent before that is recorded, also not after a restore."""

@@ -1,6 +1,7 @@
 """What the executor and the reconciler read from their environment, beside what every process of intents reads."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 from chassis.config import BadConfiguration, setting
@@ -36,6 +37,9 @@ class ExecutionConfig(Config):
         "QUERY_AFTER_SECONDS", "when the broker is first queried about an unknown outcome", default=5.0
     )
     query_every_seconds: float = setting("QUERY_EVERY_SECONDS", "how often from then on", default=2.0)
+    send_price_wait_seconds: float = setting(
+        "SEND_PRICE_WAIT_SECONDS", "how long a command waits to be sent for a price that a limit needs", default=30.0
+    )
     reconcile_seconds: float = setting(
         "RECONCILE_SECONDS", "how often an account with open orders is compared with its broker", default=5.0
     )
@@ -77,9 +81,15 @@ class ExecutionConfig(Config):
             raise BadConfiguration("EXECUTOR_ACCOUNT_CALLS: must be at least 1")
         if min(self.holding_read_seconds, self.idle_read_seconds, self.reads_per_second) <= 0:
             raise BadConfiguration("HOLDING_READ_SECONDS, IDLE_READ_SECONDS, BROKER_READS_PER_SECOND: must be above 0")
+        if self.send_price_wait_seconds < 0:
+            raise BadConfiguration("SEND_PRICE_WAIT_SECONDS: must not be below 0")
         calls = 3 * (self.broker_connect_seconds + self.broker_read_seconds)
         if self.executor_lease_seconds <= calls:
             raise BadConfiguration(f"EXECUTOR_LEASE_SECONDS: must be more than {calls:g}, the time of three calls")
+
+    @property
+    def price_wait(self) -> timedelta:
+        return timedelta(seconds=self.send_price_wait_seconds)
 
     @property
     def query_policy(self) -> QueryPolicy:

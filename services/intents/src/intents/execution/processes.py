@@ -20,6 +20,7 @@ from intents.execution.credentials import Credentials, report_accepted, report_r
 from intents.execution.executor import Executor
 from intents.execution.liveness import Liveness
 from intents.execution.overfill import reduce_overordered
+from intents.execution.quotes import request_prices
 from intents.execution.reconciler import Reconciler
 from intents.execution.recorder import Recorder
 from intents.model.events import EVENT_TYPES
@@ -82,9 +83,17 @@ def deps_of(config: ExecutionConfig, engine: Engine) -> Deps:
 
 def dispatcher_of(config: ExecutionConfig, deps: Deps, liveness: Liveness) -> BrokerDispatcher:
     on_refused = partial(report_refused, deps.outbox)
-    refresh = partial(store.refresh, deps.connections.autocommit(), price_max_age=deps.price_max_age)
-    credentials = credentials_of(config, deps.engine)
-    return BrokerDispatcher(Brokers(config.addresses), credentials, on_refused, refresh, liveness.is_current)
+    tx = deps.connections.autocommit()
+    refresh = partial(store.refresh, tx, price_max_age=deps.price_max_age, price_wait=config.price_wait)
+    on_unpriced = partial(request_prices, deps.engine, deps.price_max_age, config.quote_seconds)
+    return BrokerDispatcher(
+        Brokers(config.addresses),
+        credentials_of(config, deps.engine),
+        on_refused,
+        refresh,
+        liveness.is_current,
+        on_unpriced,
+    )
 
 
 def credentials_of(config: ExecutionConfig, engine: Engine) -> Credentials:

@@ -1,11 +1,16 @@
 """Prices of the symbols that an account trades, holds or limits, or that a caller requested."""
 
+from datetime import timedelta
+
 from sqlalchemy import Engine
 
 from chassis import logs
 from intents.brokers import Broker, BrokerError
 from intents.execution import store
+from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.known_orders import WatchedAccount
+from intents.store.order_facts import needs_exposure
+from intents.store.quotes import request_quotes, unpriced_symbols
 
 log = logs.get(__name__)
 
@@ -26,3 +31,14 @@ def read_quotes(engine: Engine, account: WatchedAccount, broker: Broker, seconds
         return
     with engine.begin() as tx:
         store.save_quotes(tx, account.account_id, symbols, quotes, account.broker, read_at)
+
+
+def request_prices(engine: Engine, price_max_age: timedelta, seconds: float, command: LeasedCommand) -> None:
+    """Request the prices that the limits of a command need, unless they were read lately: then there are none."""
+    account_id, with_exposure = command.account_id, needs_exposure(command.facts.controls)
+    with engine.begin() as tx:
+        symbols = unpriced_symbols(
+            tx, account_id, [command.symbol], price_max_age, seconds, with_exposure=with_exposure
+        )
+        if symbols:
+            request_quotes(tx, command.organization_id, account_id, symbols)

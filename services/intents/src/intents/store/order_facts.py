@@ -50,14 +50,15 @@ def with_order_facts_many(
         [query.symbol for query in queries],
         [query.order_side for query in queries],
         [str(query.facts.intent.id) if query.facts.intent else None for query in queries],
-        [_needs_exposure(query.facts.controls) for query in queries],
+        [needs_exposure(query.facts.controls) for query in queries],
         price_max_age,
     )
     rows = {row.place: row for row in tx.read(_ORDER_FACTS, values)}
     return [_completed(query.facts, rows.get(place), price_max_age) for place, query in enumerate(queries, 1)]
 
 
-def _needs_exposure(controls: control_rules.Facts | None) -> bool:
+def needs_exposure(controls: control_rules.Facts | None) -> bool:
+    """Whether a limit counts what the account holds and has open in other symbols."""
     limits = controls.account_limits if controls else None
     return limits is not None and limits.max_gross_exposure is not None
 

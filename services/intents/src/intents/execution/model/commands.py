@@ -1,7 +1,7 @@
 """Commands under a lease, with everything that the executor has to know to send them; and those unresolved."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
@@ -9,6 +9,7 @@ from uuid import UUID
 from intents.execution.client_order_id import client_order_id
 from intents.model import Owner, Spec, Status, SubmitFacts
 
+PRICE_WAIT = timedelta(seconds=30)
 DERIVED = "derived"
 """The credential of a paper account that has none of its own."""
 
@@ -84,6 +85,8 @@ class LeasedCommand:
     snapshot: ClaimSnapshot
     holder: int | None = None
     """Under which id of `Liveness` it was claimed; None: the lease ends by the clock alone."""
+    price_wait: timedelta = PRICE_WAIT
+    """How long it waits for a price that a limit needs and that is too old by now."""
 
     @property
     def client_order_id(self) -> str:

@@ -10,6 +10,7 @@ from intents.execution.model.verdicts import (
     ENTITLEMENT_REQUIRED,
     NOT_FOUND_AT_BROKER,
     OPERATOR_REQUIRED,
+    REFERENCE_PRICE_UNKNOWN,
     REPLACE_NOT_SENT,
     Decided,
     RetryLater,
@@ -36,6 +37,7 @@ second is for the way from this last check to the wire, on a machine that has to
 LONGEST_WAIT_SECONDS = 2.0
 """After which a claimed command that still waits for its turn is left to the next claim."""
 GONE_SECONDS = 60.0
+PRICE_SECONDS = 1.0  # until a command that lacks a price is decided again
 
 TOO_OLD = RetryLater(0.0, "claimed_too_long_ago")
 UNCOUNTED = RetryLater(0.0, "orders_not_counted")
@@ -63,7 +65,9 @@ def not_to_be_sent(command: LeasedCommand) -> Decided | RetryLater | None:
     decision = _decided_again(command)
     if isinstance(decision, OrderFactsNeeded):
         return UNCOUNTED
-    return _refused(command, decision.error) if decision else _stale(command)
+    if decision is None:
+        return _stale(command)
+    return _unpriced(command, decision.error) or _refused(command, decision.error)
 
 
 def order_to_count(command: LeasedCommand) -> OrderFactsNeeded | None:
@@ -85,6 +89,19 @@ def _accepted(command: LeasedCommand) -> Create | Replace | HoldToTotal:
     if command.is_own:
         return HoldToTotal(command.intent_id, 0)
     return Replace({}, command.intent_id, command.spec)
+
+
+def _unpriced(command: LeasedCommand, error: Refusal) -> Decided | RetryLater | None:
+    """A price that is too old by now does not refuse the command yet: it is waited for, unless it has been for long."""
+    if not isinstance(error, ControlRejected) or error.missing_prices is None:
+        return None
+    if stale := _stale(command):
+        return stale
+    is_waiting = command.snapshot.reason_code == REFERENCE_PRICE_UNKNOWN
+    since = max(command.snapshot.updated_at, command.submitted_at) if is_waiting else command.now
+    if command.now - since >= command.price_wait:
+        return None
+    return RetryLater(PRICE_SECONDS, error.reasons[0]["message"], REFERENCE_PRICE_UNKNOWN)
 
 
 def _refused(command: LeasedCommand, error: Refusal) -> Decided:

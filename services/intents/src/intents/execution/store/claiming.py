@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 from control_rules import PRICE_MAX_AGE
 from intents.execution.client_order_id import of_action_sql
 from intents.execution.clock import elapsed
-from intents.execution.model.commands import DERIVED, ClaimSnapshot, KnownOrder, LeasedCommand
+from intents.execution.model.commands import DERIVED, PRICE_WAIT, ClaimSnapshot, KnownOrder, LeasedCommand
 from intents.execution.model.locked_intent import STARTED, BrokerOrder, Command, LockedIntent, Progress
 from intents.execution.store.credentials import BEST_FIRST
 from intents.execution.store.expressions import ENDED_SQL
@@ -190,14 +190,20 @@ _REFRESH = Statement(
 )
 
 
-def refresh(tx: Transaction, command: LeasedCommand, price_max_age: timedelta = PRICE_MAX_AGE) -> LeasedCommand | None:
+def refresh(
+    tx: Transaction,
+    command: LeasedCommand,
+    price_max_age: timedelta = PRICE_MAX_AGE,
+    price_wait: timedelta = PRICE_WAIT,
+) -> LeasedCommand | None:
     """The command with what may stop it as it stands now; None if the lease is no longer its own."""
     read_at = elapsed()
     rows = tx.read(_REFRESH, (str(command.account_id), str(command.intent_id), str(command.lease_token)))
     if not rows:
         return None
     [(now, status)] = rows
-    current = replace(command, now=now, status=Status(status), snapshot=command.snapshot._replace(at=read_at))
+    snapshot = command.snapshot._replace(at=read_at)
+    current = replace(command, now=now, status=Status(status), snapshot=snapshot, price_wait=price_wait)
     [current] = with_facts(tx, [current])
     return with_order_facts(tx, current, price_max_age)
 
