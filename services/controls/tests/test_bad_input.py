@@ -183,3 +183,26 @@ def test_what_is_not_json_is_refused_before_it_is_validated(
 
     assert (answer.status_code, answer.content_type) == (status, "application/problem+json")
     assert setting.everything() == before
+
+
+@pytest.mark.parametrize(
+    ("path", "limits", "pointer"),
+    [
+        ("/limits", {"allowed_symbols": []}, "/allowed_symbols"),
+        ("/limits", {"denied_symbols": ["A B"]}, "/denied_symbols/0"),
+        ("/limits", {"allowed_symbols": "AAPL"}, "/allowed_symbols"),
+        ("/limits", {"allowed_symbols": [f"S{number}" for number in range(501)]}, "/allowed_symbols"),
+        ("/limits", {"allow_short": "no"}, "/allow_short"),
+        ("/limits", {"max_daily_loss": "0"}, "/max_daily_loss"),
+        ("/limits", {"max_open_orders": 0}, "/max_open_orders"),
+        ("/symbols/AAPL/limits", {"max_gross_exposure": "1"}, "/max_gross_exposure"),
+        ("/symbols/AAPL/limits", {"allowed_symbols": ["AAPL"]}, "/allowed_symbols"),
+    ],
+)
+def test_a_limit_that_makes_no_sense_is_refused_by_its_name(
+    controls: Any, path: str, limits: dict[str, Any], pointer: str
+) -> None:
+    answer = controls.call("PUT", path, limits)
+
+    assert answer.status_code == 422
+    assert [error["pointer"] for error in answer.json["errors"]] == [pointer]

@@ -256,3 +256,15 @@ def test_the_matrix_has_every_endpoint(setting: Any, call: Any, headers: Any) ->
     rows = account_rows(call, None, EXPECTED) + organization_rows(setting, headers)
 
     assert uncovered(setting.client.application, rows) == set()
+
+
+def test_the_document_of_the_api_has_every_endpoint(setting: Any) -> None:
+    document = setting.client.get("/openapi.json").json
+    operations = {(path, method) for path, item in document["paths"].items() for method in item}
+
+    account = "/v1/controls/accounts/{account_id}"
+    symbol = f"{account}/symbols/{{symbol}}"
+    for path in (account, f"{account}/limits", symbol, f"{symbol}/limits", "/v1/controls/organization"):
+        assert {(path, "get"), (path, "put"), (path, "delete")} <= operations
+    assert {(f"{symbol}/time", method) for method in ("get", "patch", "delete")} <= operations
+    assert {(f"{account}/symbols", "get"), (f"{account}/preview", "post")} <= operations

@@ -227,43 +227,6 @@ def test_the_checks_come_in_order(desk: Desk, credentials: dict[str, dict[str, s
     assert status("paper key") == 422
 
 
-def test_requests_over_the_rate_limit_are_refused_with_a_time_to_wait(desk: Desk) -> None:
-    from .serving import create_app
-
-    client = create_app(desk.platform.web_environment("intents", RATE_LIMIT_PER_MINUTE="3")).test_client()
-
-    answers = [client.post(desk.path, json=create(), headers=desk.headers) for _ in range(5)]
-
-    assert [answer.status_code for answer in answers] == [201, 201, 201, 429, 429]
-    assert int(answers[-1].headers["Retry-After"]) > 0
-    assert len(desk.rows("action")) == 3
-
-
-def test_an_unknown_key_is_looked_up_and_counted_once(desk: Desk) -> None:
-    from .serving import create_app
-
-    app = create_app(desk.platform.web_environment("intents", RATE_LIMIT_PER_MINUTE="3"))
-    headers = {"x-api-key": keys.generate("paper")}
-    deps = app.extensions["deps"]
-    reads: list[str] = []
-    execute = deps.connections._execute
-
-    def counted(statement: Any, *arguments: Any) -> Any:
-        reads.append(statement.name)
-        return execute(statement, *arguments)
-
-    deps.connections._execute = counted
-    statuses = [
-        app.test_client()
-        .post(desk.path, json=create(), headers=headers, environ_base={"REMOTE_ADDR": f"10.0.0.{place}"})
-        .status_code
-        for place in range(4)
-    ]
-
-    assert statuses == [401, 401, 401, 429]
-    assert reads == ["intents_facts"] * 4
-
-
 def test_the_app_checks_the_size_of_a_body_after_the_credential(desk: Desk) -> None:
     """Where no connection of ours stands before it, which refuses such a body from anybody."""
     body = b"[" * 100_000

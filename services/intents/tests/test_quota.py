@@ -1,12 +1,14 @@
 """What requests cost of the caller's quota: as much as they are work."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from chassis import keys
 from tip_testing.commands import create
 from tip_testing.platform_plugin import Platform
 
@@ -97,3 +99,36 @@ def test_positions_beyond_the_quota_are_refused(payer: Desk) -> None:
 
     assert [answer.status_code for answer in answers] == [200, 429]
     assert answers[1].json["code"] == "rate_limited"
+
+
+def test_requests_over_the_rate_limit_are_refused_with_a_time_to_wait(desk: Desk) -> None:
+    client = create_app(desk.platform.web_environment("intents", RATE_LIMIT_PER_MINUTE="3")).test_client()
+
+    answers = [client.post(desk.path, json=create(), headers=desk.headers) for _ in range(5)]
+
+    assert [answer.status_code for answer in answers] == [201, 201, 201, 429, 429]
+    assert int(answers[-1].headers["Retry-After"]) > 0
+    assert len(desk.rows("action")) == 3
+
+
+def test_an_unknown_key_is_looked_up_and_counted_once(desk: Desk) -> None:
+    app = create_app(desk.platform.web_environment("intents", RATE_LIMIT_PER_MINUTE="3"))
+    headers = {"x-api-key": keys.generate("paper")}
+    deps = app.extensions["deps"]
+    reads: list[str] = []
+    execute = deps.connections._execute
+
+    def counted(statement: Any, *arguments: Any) -> Any:
+        reads.append(statement.name)
+        return execute(statement, *arguments)
+
+    deps.connections._execute = counted
+    statuses = [
+        app.test_client()
+        .post(desk.path, json=create(), headers=headers, environ_base={"REMOTE_ADDR": f"10.0.0.{place}"})
+        .status_code
+        for place in range(4)
+    ]
+
+    assert statuses == [401, 401, 401, 429]
+    assert reads == ["intents_facts"] * 4

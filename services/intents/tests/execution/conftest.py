@@ -171,6 +171,16 @@ def orders(desk: Any, paper: Paper) -> Callable[[], list[Any]]:
 
 
 @pytest.fixture
+def events(desk: Any) -> Callable[[], list[Any]]:
+    """The events of the desk's log, in order."""
+
+    def read() -> list[Any]:
+        return sorted(desk.rows("account_event"), key=lambda row: row["sequence"])
+
+    return read
+
+
+@pytest.fixture
 def hold_back(desk: Any) -> Callable[..., AbstractContextManager[None]]:
     """Inside it, new intents of the desk are out of the executors' reach; afterwards they are due."""
 

@@ -21,14 +21,6 @@ def processes(start: Callable[..., Any]) -> None:
         start(kind)
 
 
-@pytest.fixture
-def events(desk: Any) -> Callable[[], list[Any]]:
-    def read() -> list[Any]:
-        return sorted(desk.rows("account_event"), key=lambda row: row["sequence"])
-
-    return read
-
-
 def test_an_intent_is_one_order_at_the_broker(desk, orders, events, reaches):
     intent = desk.created(create("SIM.OPEN"))
 
