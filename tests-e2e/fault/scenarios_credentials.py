@@ -1,8 +1,5 @@
 """Credentials that change while the outcome of a send is unknown: no order ever goes to a second broker account."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -12,7 +9,10 @@ from fault_proxy import Hold, path_is
 from fault_scenario import scenario
 from fault_trial import SetUpFailed, Trial
 
+from tip_testing import processes
+
 OPEN = "SIM.OPEN"
+OPERATOR = str(Path(__file__).with_name("fault_operator.py"))
 QUERIES = 3
 """So often the platform has queried under the old credential while another one was the account's."""
 
@@ -150,8 +150,9 @@ def credential_revoked(trial: Trial) -> None:
 
 def tip(trial: Trial, *words: str) -> str:
     """What the operator's command prints."""
-    environment = {**os.environ, "DATABASE_URL": trial.on.admin_url, "TIP_HOME": str(trial.on.directory / "home")}
-    command = [str(Path(sys.executable).with_name("tip")), *words]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
-    trial.expect(done.returncode == 0, f"tip {' '.join(words)} ended with {done.returncode}: {done.stderr[-300:]}")
-    return done.stdout
+    environment = {"DATABASE_URL": trial.on.admin_url, "TIP_HOME": str(trial.on.directory / "home")}
+    log = trial.on.directory / f"tip-{uuid4().hex}.log"
+    done = processes.start(OPERATOR, *words, environment=environment, log=log)
+    code = done.wait(120)
+    trial.expect(code == 0, f"tip {' '.join(words)} ended with {code}: {done.output()[-300:]}")
+    return done.output()
