@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import event
 
 from intents import usecases
+from intents.usecases.feed_consumer import CANCELS_AT_ONCE, CancelsAhead
 from tip_testing.commands import limit
 
 from .broker_side import accepted
@@ -60,6 +61,24 @@ def test_a_halt_of_an_organization_cancels_on_each_of_its_accounts_and_no_other(
     assert {row["id"] for each in (desk, same) for row in each.rows("bulk_operation")} == {
         row["id"] for row in desk.rows("account_event") if row["type"] == "CONTROL"
     }
+
+
+def test_a_halt_is_begun_before_what_others_changed_earlier_is_consumed(new_desk: Callable[..., Desk]) -> None:
+    busy, desk = new_desk(), new_desk()
+    drain(desk)
+    for _ in range(CANCELS_AT_ONCE + 2):
+        halt(busy)
+    halt(desk, account_id=str(desk.account_id))
+    ahead = CancelsAhead(desk.deps)
+
+    assert ahead.begin() == CANCELS_AT_ONCE
+
+    [operation] = desk.rows("bulk_operation")
+    assert (operation["reason"], desk.rows("account_event")) == ("TRADING_HALTED", [])
+    assert [ahead.begin(), ahead.begin()] == [3, 0]
+    drain(desk)
+    assert [row["id"] for row in desk.rows("bulk_operation")] == [row["id"] for row in desk.rows("account_event")]
+    assert len(busy.rows("bulk_operation")) == CANCELS_AT_ONCE + 2
 
 
 def test_a_halt_of_many_accounts_takes_as_many_statements_as_one_of_few(new_desk: Callable[..., Desk]) -> None:

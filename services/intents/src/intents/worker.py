@@ -1,5 +1,6 @@
 """intents' processes beside the web: `python -m intents.worker relay`, `… consumer`, `… scheduler` and three more."""
 
+from collections.abc import Callable
 from functools import partial
 from threading import Event
 
@@ -44,7 +45,8 @@ def relay(config: Config, name: str) -> Prepared:
 
 def consumer(config: Config, name: str) -> Prepared:
     deps = dependencies(config, name)
-    drains = [partial(usecases.drain_feed, deps, source) for source in SOURCES]
+    feeds = [partial(usecases.drain_feed, deps, source) for source in SOURCES]
+    drains: list[Callable[[Event], int]] = [usecases.CancelsAhead(deps).begin, *feeds]
     return Prepared(partial(FeedConsumer(name, QUEUE, drains).run, config.queues))
 
 

@@ -27,7 +27,7 @@ from intents.store.bulk_operations import (
 from intents.store.connections import CommitOutcomeUnknown, OpenTransaction, PreparedConnections, Transaction
 from intents.store.daily_loss import new_balances, save_day_equities
 from intents.store.epochs import LogEpoch, begin_epoch, current_epoch, epochs
-from intents.store.events import append_to_all
+from intents.store.events import append_to_all, feed_position, waiting_cancels
 from intents.store.facts import FactsQuery, LoadedFacts, load_facts, load_facts_many
 from intents.store.locking import lock_account, lock_accounts, lock_intents, locked_accounts
 from intents.store.order_facts import OrderQuery, with_order_facts, with_order_facts_many
@@ -107,6 +107,7 @@ __all__ = [
     "current_epoch",
     "entries",
     "epochs",
+    "feed_position",
     "find_bulk_operation",
     "forget_old_keys",
     "head",
@@ -152,6 +153,7 @@ __all__ = [
     "stored_signature",
     "unfinished_bulk_operations",
     "unlogged_refusals",
+    "waiting_cancels",
     "with_order_facts",
     "with_order_facts_many",
     "written_at",

@@ -5,7 +5,7 @@ from intents.usecases.bulk_runner import run_bulk_operations
 from intents.usecases.daily_loss import judge_daily_losses
 from intents.usecases.deadline import Deadline
 from intents.usecases.deps import Deps
-from intents.usecases.feed_consumer import FEEDS, drain_feed
+from intents.usecases.feed_consumer import FEEDS, CancelsAhead, drain_feed
 from intents.usecases.maintenance import run_maintenance
 from intents.usecases.outcomes import Deferred, Outcome, PendingSubmit, Policy, Result, SiblingRefused
 from intents.usecases.reads import (
@@ -26,6 +26,7 @@ from intents.usecases.submit import load_facts, load_facts_many, submit, submit_
 __all__ = [
     "FEEDS",
     "SIGNED_AT_ONCE",
+    "CancelsAhead",
     "Deadline",
     "Deferred",
     "Deps",

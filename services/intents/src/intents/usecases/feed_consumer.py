@@ -1,6 +1,7 @@
 """Events of controls and accounts, appended to the log of each account that they concern, for the stream."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Event
 from typing import Any, NamedTuple
@@ -8,7 +9,6 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from chassis import tracing
 from chassis.feed import Feed, FeedEvent
 from intents import store
 from intents.model import Actor
@@ -33,6 +33,38 @@ FEEDS: Mapping[str, Logged] = {
 
 READ_AFTER = frozenset({"account.created", "account.updated", "credential.created", "credential.updated"})
 """What may have opened another account at the broker, or the same one again: it is read at once."""
+
+
+CANCELS_AT_ONCE = 10
+
+
+@dataclass
+class CancelsAhead:
+    """Begins the cancels of halts and deletions at once, however much of their feed is to be consumed before.
+
+    A feed is consumed in order, for all organizations: the changes of one must not put off the kill switch of another.
+    What was begun here exists already when the feed comes to it.
+    """
+
+    deps: Deps
+    _begun: dict[str, set[int]] = field(default_factory=dict, init=False)
+
+    def begin(self, stop: Event | None = None) -> int:
+        """How many there were."""
+        return sum(self._begin_some(source) for source in FEEDS if not (stop and stop.is_set()))
+
+    def _begin_some(self, source: str) -> int:
+        with self.deps.engine.begin() as tx:
+            consumed = store.feed_position(tx, source)
+            begun = {position for position in self._begun.get(source, ()) if position > consumed}
+            waiting = store.waiting_cancels(tx, source, consumed, begun, CANCELS_AT_ONCE)
+        for event in waiting:
+            organization_id = UUID(event.payload["organization_id"])
+            with self.deps.engine.begin() as tx:
+                accounts = _concerned(tx, organization_id, event.payload)
+                _cancel_open(tx, event, organization_id, accounts, FEEDS[source].cancel_reason)
+        self._begun[source] = begun | {event.position for event in waiting}
+        return len(waiting)
 
 
 def drain_feed(deps: Deps, source: str, stop: Event | None = None) -> int:
@@ -72,8 +104,8 @@ def _cancel_open(
     tx: Connection, event: FeedEvent, organization_id: UUID, accounts: Sequence[UUID], reason: str
 ) -> None:
     """A bulk operation for each account, under the id of the event: so there is one however often it is delivered."""
-    actor, traceparent = Actor(**event.payload["actor"]), tracing.traceparent()
-    store.insert_cancels_of_all(tx, event.event_id, organization_id, accounts, actor, reason, traceparent)
+    actor = Actor(**event.payload["actor"])
+    store.insert_cancels_of_all(tx, event.event_id, organization_id, accounts, actor, reason, event.traceparent)
 
 
 def _concerned(tx: Connection, organization_id: UUID, payload: Mapping[str, Any]) -> list[UUID]:
