@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +12,10 @@ from flask import Flask
 from werkzeug.test import EnvironBuilder
 
 from chassis import polling
+from intents import model
 from intents.store import quotes
+from intents.usecases import Deadline, PendingSubmit, Policy, submit
+from intents.usecases.deps import Freshness
 from tip_testing.commands import batch, create
 from tip_testing.platform_plugin import Platform
 
@@ -26,6 +31,19 @@ def app(platform: Platform) -> Iterator[Flask]:
     app = create_app(platform.web_environment("intents", LOG_LEVEL="warning", QUOTE_WAIT_SECONDS=str(WAIT)))
     yield app
     app.extensions["deps"].engine.dispose()
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long was waited for prices, each time."""
+    found: list[float] = []
+
+    def asleep(seconds: float) -> None:
+        found.append(seconds)
+        time.sleep(seconds)
+
+    monkeypatch.setattr(polling, "time", SimpleNamespace(sleep=asleep, monotonic=time.monotonic))
+    return found
 
 
 def timed(send: Callable[[], Any]) -> tuple[Any, float]:
@@ -52,14 +70,14 @@ def test_without_a_price_in_time_it_is_refused_and_the_price_is_requested(desk: 
     assert len(desk.rows("refusal")) == 1, "refused once, however often it was decided"
 
 
-def test_what_is_refused_for_another_reason_as_well_does_not_wait(desk: Desk) -> None:
+def test_what_is_refused_for_another_reason_as_well_does_not_wait(desk: Desk, pauses: list[float]) -> None:
     limits(desk, max_notional=1000)
     disable(desk)
 
-    answer, seconds = timed(lambda: desk.submit(create()))
+    answer = desk.submit(create())
 
     assert sorted(codes(answer)) == ["REFERENCE_PRICE_UNKNOWN", "SYMBOL_DISABLED"]
-    assert seconds < WAIT and requested(desk) == set()
+    assert pauses == [] and requested(desk) == set()
 
 
 @pytest.mark.parametrize("atomic", [False, True])
@@ -75,16 +93,15 @@ def test_a_batch_waits_once_for_all_its_prices(desk: Desk, atomic: bool) -> None
     assert WAIT <= seconds < WAIT + 4
 
 
-def test_a_price_that_was_just_read_is_not_waited_for_again(desk: Desk) -> None:
+def test_a_price_that_was_just_read_is_not_waited_for_again(desk: Desk, pauses: list[float]) -> None:
     limits(desk, max_notional=1000)
     desk.execute("INSERT INTO intents.quote (account_id, symbol, read_at) VALUES (:account_id, 'AAPL', now())")
 
-    answer, seconds = timed(lambda: desk.submit(create()))
+    assert codes(desk.submit(create())) == ["REFERENCE_PRICE_UNKNOWN"]
+    assert pauses == [] and requested(desk) == set()
 
-    assert codes(answer) == ["REFERENCE_PRICE_UNKNOWN"] and seconds < WAIT and requested(desk) == set()
 
-
-def test_beyond_its_symbols_an_account_waits_for_no_price(desk: Desk) -> None:
+def test_beyond_its_symbols_an_account_waits_for_no_price(desk: Desk, pauses: list[float]) -> None:
     limits(desk, max_notional=1000)
     desk.execute(
         "INSERT INTO intents.quote (account_id, symbol, requested_at) "
@@ -92,10 +109,8 @@ def test_beyond_its_symbols_an_account_waits_for_no_price(desk: Desk) -> None:
         most=quotes.MOST_SYMBOLS,
     )
 
-    answer, seconds = timed(lambda: desk.submit(create("ONEMORE")))
-
-    assert codes(answer) == ["REFERENCE_PRICE_UNKNOWN"] and seconds < WAIT
-    assert len(desk.rows("quote")) == quotes.MOST_SYMBOLS
+    assert codes(desk.submit(create("ONEMORE"))) == ["REFERENCE_PRICE_UNKNOWN"]
+    assert pauses == [] and len(desk.rows("quote")) == quotes.MOST_SYMBOLS
 
 
 def test_of_a_batch_as_many_prices_are_requested_as_the_account_may_have(desk: Desk) -> None:
@@ -123,26 +138,26 @@ def test_nobody_else_waits_for_a_price(desk: Desk, new_desk: Callable[..., Desk]
 
     assert {answer.status_code for answer, _ in answers[:12]} == {422}
     assert {answer.status_code for answer, _ in answers[12:]} == {201}
-    assert max(seconds for _, seconds in answers[12:]) < WAIT
+    assert max(seconds for _, seconds in answers[12:]) < max(seconds for _, seconds in answers[:12]) / 2
 
 
 def test_the_wait_ends_when_the_broker_has_no_price(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     limits(desk, max_notional=1000)
-    sleep = time.sleep
+    pauses = []
 
     def asleep(seconds: float) -> None:
+        pauses.append(seconds)
         desk.execute("UPDATE intents.quote SET read_at = now() WHERE account_id = :account_id")
-        sleep(seconds)
 
-    monkeypatch.setattr(polling.time, "sleep", asleep)
-    answer, seconds = timed(lambda: desk.submit(create()))
+    monkeypatch.setattr(polling, "time", SimpleNamespace(sleep=asleep, monotonic=time.monotonic))
 
-    assert codes(answer) == ["REFERENCE_PRICE_UNKNOWN"] and seconds < WAIT
+    assert codes(desk.submit(create())) == ["REFERENCE_PRICE_UNKNOWN"]
+    assert len(pauses) == 1
 
 
 def test_no_transaction_is_open_while_a_price_is_waited_for(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     limits(desk, max_notional=1000)
-    open_ones, sleep = [], time.sleep
+    open_ones = []
 
     def asleep(seconds: float) -> None:
         [row] = desk.execute(
@@ -150,9 +165,32 @@ def test_no_transaction_is_open_while_a_price_is_waited_for(desk: Desk, monkeypa
             "AND datname = current_database() AND state LIKE 'idle in transaction%'"
         )
         open_ones.append(row.number)
-        sleep(seconds)
+        time.sleep(seconds)
 
-    monkeypatch.setattr(polling.time, "sleep", asleep)
+    monkeypatch.setattr(polling, "time", SimpleNamespace(sleep=asleep, monotonic=time.monotonic))
     desk.submit(create())
 
     assert open_ones and set(open_ones) == {0}
+
+
+def test_the_wait_ends_with_the_time_of_the_request(desk: Desk) -> None:
+    limits(desk, max_notional=1000)
+    patient = replace(desk.deps, freshness=Freshness(5.0, 60.0))
+    spec = model.Spec("Market", {"quantity": "10"})
+    command = model.Create({}, "AAPL", "BUY", "AUTO", spec)
+    owner = model.Owner(desk.organization.id, "paper", frozenset())
+    pending = [PendingSubmit(model.Submission(desk.account_id, command, model.Actor("api_key", "x"), owner))]
+
+    [outcome], seconds = timed(lambda: submit(patient, pending, Policy.EACH, Deadline.after(0.5)))
+
+    assert isinstance(outcome, model.ControlRejected) and 0.4 < seconds < 3
+
+
+def test_the_platform_itself_does_not_wait_for_a_price(desk: Desk, pauses: list[float]) -> None:
+    limits(desk, max_notional=1000)
+    command = model.Create({}, "AAPL", "BUY", "AUTO", model.Spec("Market", {"quantity": "10"}))
+    own = model.Submission(desk.account_id, command, model.Actor("system", "x"), caller=None)
+
+    [outcome] = submit(desk.deps, [PendingSubmit(own)], Policy.EACH)
+
+    assert isinstance(outcome, model.ControlRejected) and pauses == [] and requested(desk) == set()

@@ -22,6 +22,7 @@ from control_rules import (
     RefusalCode,
     Verdict,
     evaluate,
+    missing_prices,
 )
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -189,3 +190,56 @@ def test_beyond_the_daily_loss_only_what_reduces_passes(equity: str, refused: li
 
     assert codes(facts, BUY, max_daily_loss=Decimal(500)) == refused
     assert codes(facts, SELL, max_daily_loss=Decimal(500)) == []
+
+
+CHEAP = ReferencePrice(Decimal("0.000000001"), "quote", NOW)
+_some = st.none() | st.integers(1, 30).map(Decimal)
+_limits = st.builds(
+    Limits,
+    st.just(1),
+    max_quantity=_some,
+    max_notional=_some,
+    max_open_orders=st.none() | st.integers(1, 2),
+    max_position_quantity=_some,
+    max_position_notional=_some,
+    allow_short=st.none() | st.booleans(),
+    max_gross_exposure=_some,
+)
+
+
+@given(
+    st.none() | _limits,
+    st.none() | _limits,
+    st.sampled_from([BUY, SELL]),
+    st.integers(-20, 20).map(Decimal),
+    st.sampled_from([None, replace(PRICE, at=NOW - timedelta(hours=1))]),
+    st.sampled_from([None, Decimal(0)]),
+    st.sampled_from([0, 1, 2]),
+)
+def test_prices_are_missing_where_the_order_would_pass_if_it_cost_nothing(
+    account: Limits | None,
+    symbol: Limits | None,
+    command: Command,
+    held: Decimal,
+    price: ReferencePrice | None,
+    elsewhere: Decimal | None,
+    orders: int,
+) -> None:
+    facts = replace(
+        FLAT,
+        account_limits=account,
+        symbol_limits=symbol and replace(symbol, max_gross_exposure=None),
+        account_orders=OrderCounts(0, 0, orders),
+        position_quantity=held,
+        reference_price=price,
+        other_exposure=elsewhere,
+    )
+    decision = evaluate(facts, command, NOW)
+    missing = missing_prices(decision, command)
+    others = Decimal(0) if missing is None or missing.of_others else elsewhere
+
+    at_no_cost = evaluate(replace(facts, reference_price=CHEAP, other_exposure=others), command, NOW)
+
+    is_refused, would_pass = decision.decision is Verdict.REFUSED, at_no_cost.decision is Verdict.ALLOWED
+    assert (missing is not None) == (is_refused and would_pass)
+    assert missing is None or missing.symbol == command.symbol
