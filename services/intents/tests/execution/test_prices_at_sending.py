@@ -42,13 +42,13 @@ def waiting(desk: Any) -> Any:
     return intent
 
 
-def _price(desk: Any, seconds_ago: int) -> None:
+def _price(desk: Any, seconds_ago: int, symbol: str = SYMBOL) -> None:
     desk.execute(
         "INSERT INTO intents.quote AS q (account_id, symbol, last, source, traded_at, read_at) "
         "VALUES (:account_id, :symbol, 51, 'paper', now() - make_interval(secs => :age), "
         "now() - make_interval(secs => :age)) ON CONFLICT (account_id, symbol) DO UPDATE SET "
         "traded_at = excluded.traded_at, read_at = excluded.read_at",
-        symbol=SYMBOL,
+        symbol=symbol,
         age=seconds_ago,
     )
 
@@ -106,6 +106,21 @@ def test_an_order_that_becomes_stale_meanwhile_expires(desk, waiting, orders, re
     run("executor")
 
     assert reaches(waiting, "EXPIRED")["reason_code"] == "STALE_ORDER" and orders() == []
+
+
+def test_prices_of_what_else_is_open_are_requested_for_the_gross_exposure(desk, hold_back, run):
+    with hold_back():
+        for symbol in ("OTHER", SYMBOL):
+            _price(desk, 0, symbol)
+        desk.created(create("OTHER"))
+        limits(desk, max_gross_exposure=2000)
+        desk.created(create(SYMBOL))
+    desk.execute("UPDATE intents.intent SET next_attempt_at = 'infinity' WHERE symbol = 'OTHER'")
+    _price(desk, 120, "OTHER")
+
+    run("executor")
+
+    eventually(lambda: {row["symbol"] for row in desk.rows("quote") if row["requested_at"]} == {"OTHER"})
 
 
 def test_what_another_control_refuses_as_well_is_denied_at_once(desk, waiting, orders, reaches, run):
