@@ -17,6 +17,7 @@ from sqlalchemy import text
 from chassis.sealing import BrokenSeal
 from identity import model, usecases
 from identity.app import create_app
+from identity.signing import Signer
 from tip_testing.identity_fixtures import IdentityFixtures
 from tip_testing.platform_plugin import Platform
 
@@ -79,6 +80,36 @@ def test_two_processes_that_find_no_key_make_one(fresh_platform: Platform) -> No
     assert len(usecases.public_keys(identities[0].deps)) == 1
     for identity in identities:
         identity.close()
+
+
+OPEN_TRANSACTIONS = """
+    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'
+"""
+
+
+@pytest.mark.parametrize("need", ["a token", "the public keys"])
+def test_no_transaction_is_open_while_the_first_key_is_made(
+    fresh_platform: Platform, monkeypatch: pytest.MonkeyPatch, need: str
+) -> None:
+    """On a busy machine that takes longer than Postgres lets one be idle."""
+    with fresh_platform.admin() as admin:
+        admin.execute(text("DELETE FROM identity.signing_key"))
+    found: list[int] = []
+    generate = Signer.generate
+
+    def noting(signer: Signer) -> Any:
+        with fresh_platform.admin() as admin:
+            found.append(admin.execute(text(OPEN_TRANSACTIONS)).scalar_one())
+        return generate(signer)
+
+    monkeypatch.setattr(Signer, "generate", noting)
+    with closing(IdentityFixtures(fresh_platform.administrator_environment("identity"))) as identity:
+        if need == "a token":
+            identity.user_token("somebody")
+        else:
+            usecases.public_keys(identity.deps)
+
+    assert found == [0]
 
 
 def test_after_a_change_of_key_and_reseal_the_old_key_opens_nothing_and_the_new_one_everything(

@@ -25,7 +25,7 @@ ENOUGH_BYTES = 3 * 2**30
 _CHECKOUT = pytest.StashKey[object]()
 _HOME = pytest.StashKey[str]()
 _SERVER_LOGS = pytest.StashKey[list[Path]]()
-_OF_THE_SERVER = ("LOG:", "PANIC:")
+_OF_THE_SERVER = ("LOG:", "FATAL:", "PANIC:")
 SHOWN_LINES = 12
 
 

@@ -1,11 +1,9 @@
 """Tokens signed here, and the keys that sign them."""
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
-
-from sqlalchemy import Connection
 
 from chassis import keys
 from chassis.sealing import BrokenSeal
@@ -33,18 +31,18 @@ def grant_token(deps: Deps, client_id: str, secret: str, scope: str | None) -> t
 
 def issue_token(deps: Deps, claims: Mapping[str, Any], *, lifetime_s: int | None = None) -> str:
     """A token signed here, saying what `claims` say."""
-    with deps.engine.begin() as tx:
-        key = _signing_key(deps, tx)
-        if lifetime_s is not None and lifetime_s > deps.signer.lifetime_s:
+    key = _signing_key(deps)
+    if lifetime_s is not None and lifetime_s > deps.signer.lifetime_s:
+        with deps.engine.begin() as tx:
             store.need_for(tx, key.kid, timedelta(seconds=lifetime_s))
     return deps.signer.sign(key, claims, lifetime_s=lifetime_s)
 
 
 def public_keys(deps: Deps) -> list[Mapping[str, Any]]:
     """Every key that a valid token may have been signed with; never none."""
-    with deps.engine.begin() as tx:
-        _signing_key(deps, tx)
-        return [key.public_jwk for key in store.accepted(tx)]
+    with deps.engine.connect() as tx:
+        accepted = store.accepted(tx)
+    return [key.public_jwk for key in accepted or _first_keys(deps)]
 
 
 def rotate_signing_keys(deps: Deps) -> str:
@@ -84,12 +82,17 @@ def reseal_signing_keys(deps: Deps) -> model.Resealed:
     return model.Resealed(count, tuple(unopened))
 
 
-def _signing_key(deps: Deps, tx: Connection) -> model.SigningKey:
-    found = model.signing_now(store.accepted(tx), store.now(tx))
-    if found:
-        return found
-    generated = deps.signer.generate()  # slow, so not while others wait for the lock
-    store.lock(tx)
-    if not store.accepted(tx):
-        store.add(tx, *generated)
-    return store.accepted(tx)[0]
+def _signing_key(deps: Deps) -> model.SigningKey:
+    with deps.engine.connect() as tx:
+        found = model.signing_now(store.accepted(tx), store.now(tx))
+    return found or _first_keys(deps)[0]
+
+
+def _first_keys(deps: Deps) -> Sequence[model.SigningKey]:
+    """Make the first key, unless another process has just done that."""
+    generated = deps.signer.generate()  # slow: no transaction is open meanwhile, which Postgres would end
+    with deps.engine.begin() as tx:
+        store.lock(tx)
+        if not store.accepted(tx):
+            store.add(tx, *generated)
+        return store.accepted(tx)
