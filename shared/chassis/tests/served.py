@@ -9,18 +9,19 @@ from tip_testing.ports import reserved_port
 from tip_testing.processes import start
 from tip_testing.waiting import eventually
 
+FOLDER = Path(__file__).parent
+
 
 class Server:
     def __init__(self, *options: str, workers: int = 1, threads: int = 8, **environment: str) -> None:
         self.port = reserved_port()
-        settings = ("-c", "python:chassis.gunicorn_conf", *options)
+        settings = ("-c", "python:chassis.gunicorn_conf", "--pythonpath", str(FOLDER), *options)
         settings_of_web = {
             "WEB_PORT": str(self.port),
             "WEB_WORKERS": str(workers),
             "WEB_THREADS": str(threads),
-            "PYTHONPATH": str(Path(__file__).parent),
         }
-        command = ("-m", "gunicorn", *settings, "served_app:create_app()")
+        command = (str(FOLDER / "served_by_gunicorn.py"), *settings, "served_app:create_app()")
         self.process = start(*command, environment={**settings_of_web, **environment})
 
     def open(self) -> socket.socket:
