@@ -36,12 +36,12 @@ STATUSES: dict[type[Exception], int] = {
     model.BatchRejected: 422,
     model.OutcomeUnknown: 503,
 }
-_READERS = (user(*ANY_ROLE), api_key("intent:read"), service_account("intent:read"))
-_PAGE: dict[str, dict[str, Any]] = {
+READERS = (user(*ANY_ROLE), api_key("intent:read"), service_account("intent:read"))
+PAGE: dict[str, dict[str, Any]] = {
     "limit": {"type": "integer", "minimum": 1, "maximum": cursors.MAX_LIMIT, "default": cursors.DEFAULT_LIMIT},
     "next_cursor": {"type": "string"},
 }
-_ORGANIZATION = {"x-organization-id": "The organization whose account this is; for service accounts."}
+ORGANIZATION = {"x-organization-id": "The organization whose account this is; for service accounts."}
 
 
 def deps() -> usecases.Deps:
@@ -49,13 +49,13 @@ def deps() -> usecases.Deps:
 
 
 @bp.get("/v1/accounts/<uuid:account_id>/intents")
-@allow(*_READERS)
+@allow(*READERS)
 @describe(
     "List action records",
     answers={200: schemas.ActionPage},
     errors=(404,),
-    query=_PAGE,
-    headers=_ORGANIZATION,
+    query=PAGE,
+    headers=ORGANIZATION,
 )
 def list_intents(account_id: UUID) -> ResponseReturnValue:
     about = _about(account_id, "list")
@@ -63,13 +63,13 @@ def list_intents(account_id: UUID) -> ResponseReturnValue:
 
 
 @bp.get("/v1/accounts/<uuid:account_id>/intents/stats")
-@allow(*_READERS)
+@allow(*READERS)
 @describe(
     "Intent statistics",
     answers={200: schemas.Statistics},
     errors=(404,),
     query={"time_window": {"type": "string", "enum": list(model.WINDOWS), "default": "last_day"}},
-    headers=_ORGANIZATION,
+    headers=ORGANIZATION,
 )
 def stats(account_id: UUID) -> ResponseReturnValue:
     found = usecases.statistics(deps(), _reader(account_id), _time_window)
@@ -86,13 +86,13 @@ def _time_window() -> str:
 
 
 @bp.get("/v1/accounts/<uuid:account_id>/intents/verify")
-@allow(*_READERS)
+@allow(*READERS)
 @describe(
     "Check the chain of the log",
     answers={200: schemas.Verification},
     errors=(404,),
     query={"next_cursor": {"type": "string"}},
-    headers=_ORGANIZATION,
+    headers=ORGANIZATION,
     heavy=True,
 )
 def verify(account_id: UUID) -> ResponseReturnValue:
@@ -121,20 +121,20 @@ def _link(about: tuple[str, ...], epoch: UUID, last_sequence: int) -> tuple[int,
 
 
 @bp.get("/v1/accounts/<uuid:account_id>/intents/<uuid:intent_id>")
-@allow(*_READERS)
-@describe("Latest action of an intent", answers={200: schemas.Action}, errors=(404,), headers=_ORGANIZATION)
+@allow(*READERS)
+@describe("Latest action of an intent", answers={200: schemas.Action}, errors=(404,), headers=ORGANIZATION)
 def latest(account_id: UUID, intent_id: UUID) -> ResponseReturnValue:
     return json_response(model.record(usecases.latest_action(deps(), _reader(account_id), intent_id)))
 
 
 @bp.get("/v1/accounts/<uuid:account_id>/intents/<uuid:intent_id>/actions")
-@allow(*_READERS)
+@allow(*READERS)
 @describe(
     "Action history of an intent",
     answers={200: schemas.ActionPage},
     errors=(404,),
-    query=_PAGE,
-    headers=_ORGANIZATION,
+    query=PAGE,
+    headers=ORGANIZATION,
 )
 def actions(account_id: UUID, intent_id: UUID) -> ResponseReturnValue:
     about = _about(account_id, f"actions:{intent_id}")

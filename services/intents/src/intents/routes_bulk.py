@@ -8,17 +8,15 @@ from flask.typing import ResponseReturnValue
 
 from chassis.access import allow
 from chassis.openapi import describe
-from chassis.principals import ANY_ROLE, api_key, service_account, user
+from chassis.principals import api_key
 from intents import model, schemas_bulk, usecases
 from intents.model.bulk_operations import BulkRequest, BulkType
-from intents.routes import deps
+from intents.routes import ORGANIZATION, READERS, deps
 from intents.usecases import Reader
 
 bp = Blueprint("bulk", __name__)
 CANCELED_BY_CALLER = "CANCEL_ALL"
 CLOSED_BY_CALLER = "CLOSE_POSITIONS"
-_READERS = (user(*ANY_ROLE), api_key("intent:read"), service_account("intent:read"))
-_ORGANIZATION = {"x-organization-id": "The organization whose account this is; for service accounts."}
 _ONCE = {"Idempotency-Key": "1 to 255 printable characters; the same key and body are done once."}
 
 
@@ -63,12 +61,12 @@ def close_positions(account_id: UUID) -> ResponseReturnValue:
 
 
 @bp.get("/v1/accounts/<uuid:account_id>/bulk-operations/<uuid:bulk_operation_id>")
-@allow(*_READERS)
+@allow(*READERS)
 @describe(
     "Read how far a bulk operation has come",
     answers={200: schemas_bulk.BulkOperation},
     errors=(404,),
-    headers=_ORGANIZATION,
+    headers=ORGANIZATION,
 )
 def read_bulk_operation(account_id: UUID, bulk_operation_id: UUID) -> ResponseReturnValue:
     found = usecases.read_bulk_operation(deps(), Reader(g.principal, account_id), bulk_operation_id)

@@ -9,40 +9,37 @@ from flask.typing import ResponseReturnValue
 from chassis import ratelimit
 from chassis.access import allow, charge
 from chassis.openapi import describe
-from chassis.principals import ANY_ROLE, api_key, service_account, user
-from intents.routes import deps
+from intents.routes import ORGANIZATION, READERS, deps
 from intents.schemas_holdings import Balances, Positions, Quote, Refresh, parse_symbol
 from intents.usecases import Reader, holdings
 
 bp = Blueprint("holdings", __name__)
 REFRESH_UNITS = 10  # each is several requests to a broker
-_READERS = (user(*ANY_ROLE), api_key("intent:read"), service_account("intent:read"))
-_ORGANIZATION = {"x-organization-id": "The organization whose account this is; for service accounts."}
 
 
 @bp.get("/v1/accounts/<uuid:account_id>/positions")
-@allow(*_READERS)
-@describe("Positions of an account", answers={200: Positions}, errors=(403, 404), headers=_ORGANIZATION, heavy=True)
+@allow(*READERS)
+@describe("Positions of an account", answers={200: Positions}, errors=(403, 404), headers=ORGANIZATION, heavy=True)
 def positions(account_id: UUID) -> ResponseReturnValue:
     found = holdings.positions(deps(), Reader(g.principal, account_id), _charge_rows)
     return jsonify(Positions().dump({"account_id": account_id, "data": found}))
 
 
 @bp.get("/v1/accounts/<uuid:account_id>/balances")
-@allow(*_READERS)
-@describe("Balances of an account", answers={200: Balances}, errors=(403, 404), headers=_ORGANIZATION)
+@allow(*READERS)
+@describe("Balances of an account", answers={200: Balances}, errors=(403, 404), headers=ORGANIZATION)
 def balances(account_id: UUID) -> ResponseReturnValue:
     found = holdings.balance(deps(), Reader(g.principal, account_id))
     return jsonify({"account_id": str(account_id), **Balances().dump(found)})
 
 
 @bp.get("/v1/accounts/<uuid:account_id>/quotes/<path:symbol>")
-@allow(*_READERS)
+@allow(*READERS)
 @describe(
     "The latest price of a symbol",
     answers={200: Quote},
     errors=(403, 404, 409, 422),
-    headers=_ORGANIZATION,
+    headers=ORGANIZATION,
     note="A price that is too old is read again at the broker, which the answer waits for briefly.",
 )
 def quote(account_id: UUID, symbol: str) -> ResponseReturnValue:
@@ -51,12 +48,12 @@ def quote(account_id: UUID, symbol: str) -> ResponseReturnValue:
 
 
 @bp.post("/v1/accounts/<uuid:account_id>/refresh")
-@allow(*_READERS)
+@allow(*READERS)
 @describe(
     "Read an account at its broker now",
     answers={202: Refresh},
     errors=(403, 404),
-    headers=_ORGANIZATION,
+    headers=ORGANIZATION,
     note="Positions, balances, open orders and prices. What was read has an `as_of` after this request.",
 )
 def refresh(account_id: UUID) -> ResponseReturnValue:

@@ -13,28 +13,21 @@ from flask.typing import ResponseReturnValue
 from chassis import cursors, ratelimit
 from chassis.access import allow, charge, page_size
 from chassis.openapi import describe
-from chassis.principals import ANY_ROLE, api_key, service_account, user
 from intents import model, schemas_orders, schemas_refusals, usecases
-from intents.routes import deps, json_response
+from intents.routes import ORGANIZATION, PAGE, READERS, deps, json_response
 from intents.usecases import orders, refusals
 
 bp = Blueprint("orders", __name__)
-_READERS = (user(*ANY_ROLE), api_key("intent:read"), service_account("intent:read"))
-_ORGANIZATION = {"x-organization-id": "The organization whose account this is; for service accounts."}
-_PAGE: dict[str, dict[str, Any]] = {
-    "limit": {"type": "integer", "minimum": 1, "maximum": cursors.MAX_LIMIT, "default": cursors.DEFAULT_LIMIT},
-    "next_cursor": {"type": "string"},
-}
 
 
 @bp.get("/v1/accounts/<uuid:account_id>/orders")
-@allow(*_READERS)
+@allow(*READERS)
 @describe(
     "List the intents of an account as orders",
     answers={200: schemas_orders.OrderPage},
     errors=(404,),
-    query={**schemas_orders.QUERY, **_PAGE},
-    headers=_ORGANIZATION,
+    query={**schemas_orders.QUERY, **PAGE},
+    headers=ORGANIZATION,
     note="A page may hold fewer orders than `limit` and still have a `next_cursor`.",
 )
 def list_orders(account_id: UUID) -> ResponseReturnValue:
@@ -45,13 +38,13 @@ def list_orders(account_id: UUID) -> ResponseReturnValue:
 
 
 @bp.get("/v1/accounts/<uuid:account_id>/refusals")
-@allow(*_READERS)
+@allow(*READERS)
 @describe(
     "List the commands that controls refused, newest first",
     answers={200: schemas_refusals.RefusalPage},
     errors=(404,),
-    query={**schemas_refusals.QUERY, **_PAGE},
-    headers=_ORGANIZATION,
+    query={**schemas_refusals.QUERY, **PAGE},
+    headers=ORGANIZATION,
     note="A page may hold fewer refusals than `limit` and still have a `next_cursor`.",
 )
 def list_refusals(account_id: UUID) -> ResponseReturnValue:

@@ -13,15 +13,12 @@ from chassis import ratelimit
 from chassis.access import allow, anyone, charge
 from chassis.fields import Instant
 from chassis.openapi import describe
-from chassis.principals import ANY_ROLE, api_key, service_account, user
 from chassis.problems import Problem
 from intents import model, usecases
-from intents.routes import deps
+from intents.routes import ORGANIZATION, READERS, deps
 
 bp = Blueprint("statements", __name__)
 
-_READERS = (user(*ANY_ROLE), api_key("intent:read"), service_account("intent:read"))
-_ORGANIZATION = {"x-organization-id": "The organization whose account this is; for service accounts."}
 _MOMENT: dict[str, Any] = {"type": "string", "format": "date-time"}
 _NOTE = (
     "JSON lines: what the statement is about, one line for each entry of the log, and a signed head, which covers them "
@@ -32,13 +29,13 @@ _CACHED = {"Cache-Control": "public, max-age=60"}
 
 
 @bp.get("/v1/accounts/<uuid:account_id>/statement")
-@allow(*_READERS)
+@allow(*READERS)
 @describe(
     "The log of an account, as a file that proves itself",
     answers={200: None},
     errors=(404, 409),
     query={"from": _MOMENT, "to": _MOMENT},
-    headers=_ORGANIZATION,
+    headers=ORGANIZATION,
     note=_NOTE,
     heavy=True,
 )
