@@ -196,7 +196,7 @@ def test_many_resuming_at_once_share_the_pages_they_read(
     async def scenario() -> set[tuple[int, ...]]:
         async with connected(gateway.target) as channel:
             metadata = key(acme.api_keys["paper"])
-            opening = (subscribe(channel, metadata, account_id, after=number % 3) for number in range(40))
+            opening = (subscribe(channel, metadata, account_id, after=number % 3) for number in range(15))
             subscribers = await asyncio.gather(*opening)
             await asyncio.gather(*(subscriber.wait_for("replay_complete") for subscriber in subscribers))
             return {tuple(subscriber.sequences) for subscriber in subscribers}
