@@ -18,7 +18,7 @@ _TABLES = """
 """
 
 
-SETTLE_S, LOOK_S, QUIET_LOOKS = 120.0, 0.8, 3
+SETTLE_S, LOOK_S, QUIET_LOOKS = 120.0, 0.8, 5
 
 
 @dataclass(frozen=True)

@@ -79,10 +79,12 @@ class Trial:
         """Sent until it is answered with more than 'try again', under one idempotency key."""
         body = {"command": {"type": kind, "payload": payload}}
         headers = {"x-api-key": self.on.api_key, "Idempotency-Key": uuid4().hex}
-        path = f"/v1/accounts/{self.account_id}/intents"
+        return self._until_answered("POST", f"/v1/accounts/{self.account_id}/intents", body, headers)
+
+    def _until_answered(self, method: str, path: str, body: object = None, headers: Any = None) -> requests.Response:
         deadline = time.monotonic() + SECONDS
         while True:
-            answered = self.call("POST", path, body, headers)
+            answered = self.call(method, path, body, headers)
             if answered.status_code not in (429, 502, 503, 504) or time.monotonic() > deadline:
                 return answered
             time.sleep(0.2)
@@ -131,7 +133,7 @@ class Trial:
     # ---- what the platform says
 
     def state(self, intent_id: str) -> dict[str, Any]:
-        answered = self.call("GET", f"/v1/accounts/{self.account_id}/intents/{intent_id}")
+        answered = self._until_answered("GET", f"/v1/accounts/{self.account_id}/intents/{intent_id}")
         answered.raise_for_status()
         state: dict[str, Any] = answered.json()["state"]
         return state
@@ -143,7 +145,8 @@ class Trial:
         return Decimal(self.state(intent_id)["filled_quantity"])
 
     def actions(self, intent_id: str) -> list[dict[str, Any]]:
-        answered = self.call("GET", f"/v1/accounts/{self.account_id}/intents/{intent_id}/actions?limit=500")
+        path = f"/v1/accounts/{self.account_id}/intents/{intent_id}/actions?limit=500"
+        answered = self._until_answered("GET", path)
         answered.raise_for_status()
         actions: list[dict[str, Any]] = answered.json()["data"]
         return actions
