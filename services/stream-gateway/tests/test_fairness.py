@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections import Counter
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 from uuid import UUID, uuid4
@@ -60,9 +61,19 @@ def test_a_thread_goes_to_whoever_has_waited_least_lately() -> None:
     assert begun.index("b") <= 2 and begun.count("a") == 50
 
 
+class AtOnce(ThreadPoolExecutor):
+    """Runs what is submitted in the caller's thread: a thread of its own may begin late on a busy machine."""
+
+    def submit(self, function: Any, /, *args: Any, **more: Any) -> "Future[Any]":
+        done: Future[Any] = Future()
+        done.set_result(function(*args, **more))
+        return done
+
+
 def test_while_others_are_there_the_functions_of_one_key_begin_apart() -> None:
     async def begun(*others: str) -> dict[str, list[float]]:
         threads, times = FairThreads(2, "test", apart_s=0.05), dict[str, list[float]]()
+        threads._threads = AtOnce()
 
         async def run(key: str) -> None:
             await threads.run(key, lambda: times.setdefault(key, []).append(time.monotonic()))
@@ -74,7 +85,7 @@ def test_while_others_are_there_the_functions_of_one_key_begin_apart() -> None:
     alone, crowded = asyncio.run(begun()), asyncio.run(begun("b"))
 
     assert len(alone["a"]) == 3
-    assert all(later - earlier >= 0.045 for earlier, later in pairwise(crowded["a"]))
+    assert all(later - earlier >= 0.049 for earlier, later in pairwise(crowded["a"]))
 
 
 def test_what_is_given_up_before_its_turn_is_never_begun() -> None:
