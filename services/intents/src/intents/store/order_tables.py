@@ -1,8 +1,8 @@
-"""The tables and indexes that orders and refusals are found by, as SQLAlchemy sees them."""
+"""The tables and indexes that orders, refusals and what is held or open are found by, as SQLAlchemy sees them."""
 
 from sqlalchemy import Column, DateTime, Index, Table, Text, Uuid, text
 
-from intents.store.tables import METADATA, intent, refusal
+from intents.store.tables import METADATA, intent, order_total, position, refusal
 
 Index(
     "intent_client_id_key",
@@ -35,4 +35,11 @@ Index(
     refusal.c.created_at,
     refusal.c.id,
     postgresql_where=text("sequence IS NULL"),
+)
+Index("position_held_idx", position.c.account_id, position.c.symbol, postgresql_where=text("quantity <> 0"))
+Index(
+    "order_total_open_idx",
+    order_total.c.account_id,
+    order_total.c.symbol,
+    postgresql_where=text("open_buy_quantity + open_sell_quantity > 0"),
 )
