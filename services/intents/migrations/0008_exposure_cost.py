@@ -1,6 +1,10 @@
-"""What a limit of the exposure reads no longer grows with the symbols that the account has ever traded."""
+"""What a limit of the exposure reads no longer grows with the symbols that the account has ever traded; and a fresh
+quote counts although the last trade is old.
+"""
 
 from alembic import op
+
+from chassis.migrations import publish
 
 revision = "0008"
 down_revision = "0007"
@@ -15,6 +19,38 @@ CREATE INDEX order_total_open_idx ON intents.order_total (account_id, symbol) WH
 # Row-level security hides the statistics of these conditions from the planner: it takes half of the account for held,
 # and would read the whole table instead.
 BY_INDEX = "SET enable_seqscan = off"
+
+# The newest of the last trade, the middle of bid and ask, and what the broker reports with the position or the account
+# traded at. Of the same moment, in this order.
+REFERENCE_PRICE = """
+CREATE OR REPLACE VIEW intents_api.reference_price AS
+    SELECT DISTINCT ON (account_id, symbol) account_id, symbol, price, source, priced_at
+    FROM (
+        SELECT account_id, symbol, made.price, 'quote' AS source, made.priced_at, made.place
+        FROM intents.quote
+        CROSS JOIN LATERAL (VALUES (last, traded_at, 1), (trim_scale((bid + ask) / 2), quoted_at, 2))
+            AS made(price, priced_at, place)
+        UNION ALL
+        SELECT account_id, symbol, last_price, price_source, price_at, 3 FROM intents.position
+    ) prices
+    WHERE price IS NOT NULL AND priced_at IS NOT NULL
+    ORDER BY account_id, symbol, priced_at DESC, place;
+"""
+REFERENCE_PRICE_BEFORE = """
+CREATE OR REPLACE VIEW intents_api.reference_price AS
+    SELECT DISTINCT ON (account_id, symbol) account_id, symbol, price, source, priced_at
+    FROM (
+        SELECT account_id, symbol, last_price AS price, price_source AS source, price_at AS priced_at
+        FROM intents.position
+        UNION ALL
+        SELECT account_id, symbol, coalesce(last, (bid + ask) / 2), 'quote',
+               CASE WHEN last IS NOT NULL THEN traded_at ELSE quoted_at END
+        FROM intents.quote
+    ) prices
+    WHERE price IS NOT NULL AND priced_at IS NOT NULL
+    ORDER BY account_id, symbol, priced_at DESC;
+"""
+PRICE_READERS = ("intents", "intents_web", "controls_web")
 
 # Joined as it is, the view is evaluated for every symbol of the account; LIMIT makes it one symbol at a time. The
 # symbol has to be a plain column for that.
@@ -87,6 +123,8 @@ $$
 
 def upgrade() -> None:
     op.execute(INDEXES)
+    op.execute(REFERENCE_PRICE)
+    op.execute(publish("intents_api.reference_price", *PRICE_READERS))
     op.execute(other_exposure(SIZES, PRICE_OF_SYMBOL, BY_INDEX))
     op.execute(unpriced_symbols(PRICE_OF_SYMBOL, BY_INDEX))
 
@@ -94,4 +132,6 @@ def upgrade() -> None:
 def downgrade() -> None:
     op.execute(unpriced_symbols(PRICES_BEFORE))
     op.execute(other_exposure(SIZES_BEFORE, PRICES_BEFORE))
+    op.execute(REFERENCE_PRICE_BEFORE)
+    op.execute(publish("intents_api.reference_price", *PRICE_READERS))
     op.execute("DROP INDEX intents.order_total_open_idx; DROP INDEX intents.position_held_idx")

@@ -6,6 +6,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from chassis.fields import rfc3339
 from intents.brokers.alpaca.reading import read_position
@@ -84,3 +86,62 @@ def test_a_quote_of_the_future_is_as_old_as_its_reading(desk: Desk) -> None:
     new, old = sorted(desk.rows("quote"), key=lambda row: str(row["symbol"]))
     assert new["quoted_at"] == new["traded_at"] < now + AN_HOUR
     assert (old["quoted_at"], old["traded_at"]) == (None, now - AN_HOUR)
+
+
+def save_quote(desk: Desk, traded: datetime | None, quoted: datetime | None) -> None:
+    """A trade at 10 and a quote of 11 by 13, of these moments."""
+    desk.execute(
+        "INSERT INTO intents.quote (account_id, symbol, bid, ask, last, traded_at, quoted_at, source, read_at) "
+        "VALUES (:account_id, 'ABC', 11, 13, 10, :traded, :quoted, 'paper', now()) ON CONFLICT (account_id, symbol) "
+        "DO UPDATE SET traded_at = excluded.traded_at, quoted_at = excluded.quoted_at",
+        traded=traded,
+        quoted=quoted,
+    )
+
+
+def test_a_fresh_quote_counts_however_old_the_last_trade_is(desk: Desk) -> None:
+    limits(desk, max_notional=1_000_000)
+    save_quote(desk, datetime.now(UTC) - AN_HOUR, datetime.now(UTC))
+
+    answer = desk.submit(create("ABC"))
+
+    assert answer.status_code == 201, answer.json
+    assert answer.json["controls"]["facts"]["reference_price"]["value"] == "12"
+
+
+def test_a_fresh_quote_counts_in_the_exposure_of_other_symbols(desk: Desk, order: Order) -> None:
+    desk.execute("UPDATE controls.account_limits SET max_gross_exposure = 1000000 WHERE account_id = :account_id")
+    save_quote(desk, datetime.now(UTC) - AN_HOUR, datetime.now(UTC))
+    desk.execute(
+        "INSERT INTO intents.quote (account_id, symbol, last, traded_at, read_at) "
+        "VALUES (:account_id, 'OTHER', 1, now(), now())"
+    )
+
+    assert order and desk.submit(create("OTHER")).status_code == 201
+
+
+_moments = st.none() | st.integers(0, 5).map(lambda minutes: datetime(2026, 7, 1, 12, minutes, tzinfo=UTC))
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(traded=_moments, quoted=_moments, reported=_moments)
+def test_the_newest_price_counts_for_limits_and_positions_alike(
+    desk: Desk, traded: datetime | None, quoted: datetime | None, reported: datetime | None
+) -> None:
+    save_quote(desk, traded, quoted)
+    desk.execute(
+        "INSERT INTO intents.position (account_id, symbol, quantity, last_price, price_source, price_at, updated_at) "
+        "VALUES (:account_id, 'ABC', 2, 14, 'broker', :reported, now()) "
+        "ON CONFLICT (account_id, symbol) DO UPDATE SET price_at = excluded.price_at",
+        reported=reported,
+    )
+    prices = [("10", "quote", traded), ("12", "quote", quoted), ("14", "broker", reported)]
+    known = [(price, source, moment) for price, source, moment in prices if moment is not None]
+    expected = max(known, key=lambda known: known[2], default=(None, None, None))
+
+    used = desk.execute("SELECT * FROM intents_api.reference_price WHERE account_id = :account_id").mappings().all()
+    shown = held(desk)
+
+    assert [(str(row["price"]), row["source"], row["priced_at"]) for row in used] == ([expected] if known else [])
+    assert (shown["last_price"], shown["price_source"]) == expected[:2]
+    assert shown["price_as_of"] == (expected[2] and rfc3339(expected[2]))

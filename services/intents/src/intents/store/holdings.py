@@ -10,11 +10,12 @@ from intents.model.holdings import Balance, Position
 _BALANCE_COLUMNS = ", ".join(column.name for column in fields(Balance))
 _HELD = "FROM intents.position WHERE account_id = :account_id AND quantity <> 0"
 _POSITIONS = text("""
-    SELECT symbol, quantity, average_entry_price, last_price AS position_price, price_at AS position_price_at,
-           price_source AS position_price_source, coalesce(last, (bid + ask) / 2) AS quote_price,
-           CASE WHEN last IS NOT NULL THEN traded_at ELSE quoted_at END AS quote_price_at, updated_at, reconciled_at
-    FROM intents.position LEFT JOIN intents.quote USING (account_id, symbol)
-    WHERE account_id = :account_id AND quantity <> 0 ORDER BY symbol
+    SELECT held.symbol, quantity, average_entry_price, price.price AS last_price, price.priced_at AS price_as_of,
+           price.source AS price_source, updated_at, reconciled_at
+    FROM intents.position held
+    LEFT JOIN LATERAL (SELECT * FROM intents_api.reference_price known WHERE known.account_id = held.account_id
+                       AND known.symbol = held.symbol LIMIT 1) price ON true
+    WHERE held.account_id = :account_id AND quantity <> 0 ORDER BY held.symbol
 """)
 _COUNT = text(f"SELECT count(*) {_HELD}")
 _BALANCE = text(f"SELECT {_BALANCE_COLUMNS} FROM intents.balance WHERE account_id = :account_id")  # noqa: S608
