@@ -214,3 +214,23 @@ def test_a_broker_that_is_down_is_tried_again_and_later_each_time(desk, reads):
         pauses.append((row["next_read_at"] - row["attempted_at"]).total_seconds())
 
     assert pauses[0] < pauses[1] < pauses[2] < pauses[3] < 30
+
+
+@pytest.fixture
+def spent_pace(desk: Any) -> Iterator[None]:
+    """No read of the paper broker is granted for an hour."""
+    desk.execute(
+        "INSERT INTO intents.broker_pace VALUES ('paper', now() + interval '1 hour') "
+        "ON CONFLICT (broker) DO UPDATE SET paid_until = excluded.paid_until"
+    )
+    yield
+    desk.execute("DELETE FROM intents.broker_pace")
+
+
+@pytest.mark.usefixtures("spent_pace")
+def test_an_account_with_open_orders_does_not_wait_for_the_pace(desk, reconcile):
+    desk.created(create("OPEN", "1"))
+    reconcile(BROKER_STREAMS="0", RECONCILE_SECONDS="0.2")
+
+    moments: set[datetime] = set()
+    assert eventually(lambda: moments.update(row["updated_at"] for row in desk.rows("balance")) or len(moments) > 2)

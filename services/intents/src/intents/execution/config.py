@@ -41,7 +41,9 @@ class ExecutionConfig(Config):
         "SEND_PRICE_WAIT_SECONDS", "how long a command waits to be sent for a price that a limit needs", default=30.0
     )
     reconcile_seconds: float = setting(
-        "RECONCILE_SECONDS", "how often an account with open orders is compared with its broker", default=5.0
+        "RECONCILE_SECONDS",
+        "how often an account with open orders is compared with its broker, whatever BROKER_READS_PER_SECOND is",
+        default=5.0,
     )
     holding_read_seconds: float = setting(
         "HOLDING_READ_SECONDS", "how often an account that holds something is read at its broker", default=30.0
@@ -50,7 +52,9 @@ class ExecutionConfig(Config):
         "IDLE_READ_SECONDS", "how often any other enabled account is read at its broker", default=3600.0
     )
     reads_per_second: float = setting(
-        "BROKER_READS_PER_SECOND", "accounts that all reconcilers begin to read at one broker in a second", default=50.0
+        "BROKER_READS_PER_SECOND",
+        "scheduled and requested reads that all reconcilers begin at one broker in a second; see RECONCILE_SECONDS",
+        default=50.0,
     )
     streams: int = setting("BROKER_STREAMS", "accounts whose updates one reconciler receives at most", default=200)
     key_encryption_key: str = setting(

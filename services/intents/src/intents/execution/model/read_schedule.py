@@ -3,7 +3,7 @@
 An account that holds something is read often, an idle one rarely, each at a time of its own. Reads of one broker are
 paid for in advance: each costs `1 / reads_per_second` seconds, and nothing is granted that is not paid for by a second
 from now. So however many accounts are due and however many reconcilers there are, in any `t` seconds at most
-`(t + 1) * reads_per_second` reads begin.
+`(t + 1) * reads_per_second` reads begin. Accounts with open orders are compared besides, and do not pay.
 """
 
 from datetime import datetime, timedelta
