@@ -33,6 +33,15 @@ def test_whoever_claims_how_often_no_more_begins_than_the_pace_allows(rate, poll
             assert total <= ((until - since).total_seconds() + BURST_SECONDS) * rate + 1e-3 * rate + 1
 
 
+@given(rate=st.floats(0.001, 500), waiting=st.integers(1, 10_000))
+def test_a_slow_pace_grants_a_read_in_its_time(rate, waiting):
+    first, pace = Pace(START).grant(START, rate, waiting)
+    soon, _ = pace.grant(START + timedelta(seconds=0.5 * first / rate), rate, 1 if rate < 1 else 0)
+    later, _ = pace.grant(START + timedelta(seconds=first / rate + 0.001), rate, waiting)
+
+    assert first >= 1 and soon == 0 and later >= 1
+
+
 def test_ten_thousand_accounts_are_read_within_the_rate_of_their_broker():
     """An hour of 10 000 accounts at one broker, a tenth of which holds something, claimed once a second."""
     schedule, dice, pace = ReadSchedule(), random.Random(15), Pace(START)

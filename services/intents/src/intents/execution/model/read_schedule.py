@@ -2,14 +2,16 @@
 
 An account that holds something is read often, an idle one rarely, each at a time of its own. Reads of one broker are
 paid for in advance: each costs `1 / reads_per_second` seconds, and nothing is granted that is not paid for by a second
-from now. So however many accounts are due and however many reconcilers there are, in any `t` seconds at most
-`(t + 1) * reads_per_second` reads begin. Accounts with open orders are compared besides, and do not pay.
+from now, or by the time of one read if that is longer. So however many accounts are due and however many reconcilers
+there are, in any `t` seconds at most `(t + 1) * reads_per_second` reads begin, of a rate below one
+`t * reads_per_second + 1`. Accounts with open orders are compared besides, and do not pay.
 """
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 BURST_SECONDS = 1.0
+ROUNDING = 1e-6  # of a read
 JITTER = 0.25
 FIRST_RETRY_SECONDS = 1.0
 LONGEST_RETRY_SECONDS = 60.0
@@ -38,8 +40,8 @@ class Pace(NamedTuple):
     def grant(self, now: datetime, reads_per_second: float, waiting: int) -> tuple[int, "Pace"]:
         """How many of those that wait may begin now, and the pace after them."""
         paid_until = max(self.paid_until, now)
-        free = (now - paid_until).total_seconds() + BURST_SECONDS
-        granted = max(0, min(waiting, int(free * reads_per_second)))
+        free = (now - paid_until).total_seconds() + max(BURST_SECONDS, 1 / reads_per_second)
+        granted = max(0, min(waiting, int(free * reads_per_second + ROUNDING)))
         return granted, Pace(paid_until + timedelta(seconds=granted / reads_per_second))
 
 
