@@ -109,7 +109,7 @@ def test_prices_are_requested_for_the_organization_that_is_served_alone(
     engine = setting.client.application.extensions["deps"].engine
 
     with tenancy.serving(served), engine.begin() as tx:
-        asked = text("SELECT * FROM intents_api.request_prices(:id, ARRAY['AAPL'])")
-        assert tx.execute(asked, {"id": controls.account_id}).all() == []
+        request = text("SELECT * FROM intents_api.request_prices(:id, ARRAY['AAPL'])")
+        assert tx.execute(request, {"id": controls.account_id}).all() == []
 
     assert prices(setting, controls) == []

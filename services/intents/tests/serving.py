@@ -109,3 +109,16 @@ def _scope(environ: Mapping[str, Any]) -> dict[str, Any]:
         "server": (environ["SERVER_NAME"], int(environ["SERVER_PORT"])),
         "client": (environ.get("REMOTE_ADDR", ""), 0),
     }
+
+
+def all_pages(get: Callable[..., TestResponse], **query: Any) -> list[dict[str, Any]]:
+    """What a list has, page after page; `get` reads one."""
+    found: list[dict[str, Any]] = []
+    cursor: dict[str, str] = {}
+    while True:
+        answer = get(**query, **cursor)
+        assert answer.status_code == 200, answer.get_data(as_text=True)
+        found += answer.json["data"]
+        if answer.json["next_cursor"] is None:
+            return found
+        cursor = {"next_cursor": answer.json["next_cursor"]}

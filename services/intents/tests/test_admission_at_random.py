@@ -1,7 +1,7 @@
 """Whatever an account is, holds, has done and may do: the service decides an order as the contract says.
 
 Three opinions on every case: a dry run of intents, a preview of controls, and the slow model of `admission_model`. A
-few hundred cases by default; `ADMISSION_CASES=10000 pytest …` runs as many as are asked for.
+few hundred cases by default; `ADMISSION_CASES=10000 pytest …` runs that many.
 """
 
 import os

@@ -57,10 +57,10 @@ def rows_read(tx: Connection) -> int:
 
 
 def test_the_exposure_in_other_symbols_reads_what_is_held_or_open(traded: Desk) -> None:
-    asked: dict[str, Any] = {"id": traded.account_id}
+    account: dict[str, Any] = {"id": traded.account_id}
     with serving(traded) as tx:
         found = tx.execute(
-            text("SELECT intents_api.other_exposure(:id, 'AAPL', now() - interval '1 minute')"), asked
+            text("SELECT intents_api.other_exposure(:id, 'AAPL', now() - interval '1 minute')"), account
         ).scalar_one()
 
         assert found == 3 * 5 + 2 * 10

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID, uuid4
@@ -22,6 +23,7 @@ from tip_testing.commands import cancel, create, limit, replace
 
 from .broker_side import report
 from .conftest import Desk
+from .serving import all_pages
 from .test_client_ids import labelled
 
 
@@ -31,16 +33,7 @@ def get(desk: Desk, **query: Any) -> TestResponse:
 
 
 def listed(desk: Desk, **query: Any) -> list[dict[str, Any]]:
-    """All pages of the list."""
-    found: list[dict[str, Any]] = []
-    cursor: dict[str, str] = {}
-    while True:
-        answer = get(desk, **query, **cursor)
-        assert answer.status_code == 200, answer.get_data(as_text=True)
-        found += answer.json["data"]
-        if answer.json["next_cursor"] is None:
-            return found
-        cursor = {"next_cursor": answer.json["next_cursor"]}
+    return all_pages(partial(get, desk), **query)
 
 
 def ids(orders: list[dict[str, Any]]) -> list[str]:

@@ -68,11 +68,11 @@ def test_an_old_price_is_answered_with_its_age_when_no_newer_one_comes(desk: Des
 
 def test_a_price_that_comes_meanwhile_is_waited_for(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     save(desk, 600, last="10")
-    asked = []
+    pauses = []
 
     def asleep(seconds: float) -> None:
-        asked.append(seconds)
-        if len(asked) == 3:
+        pauses.append(seconds)
+        if len(pauses) == 3:
             desk.execute("UPDATE intents.quote SET last = 11, read_at = now() WHERE account_id = :account_id")
 
     monkeypatch.setattr(polling.time, "sleep", asleep)
@@ -80,7 +80,7 @@ def test_a_price_that_comes_meanwhile_is_waited_for(desk: Desk, monkeypatch: pyt
     patient = replace(desk.deps, freshness=Freshness(5.0, 60.0))
     found = holdings.quote(patient, Reader(principal, desk.account_id), lambda: "ABC")
 
-    assert found.last == 11 and len(asked) == 3
+    assert found.last == 11 and len(pauses) == 3
 
 
 @pytest.mark.parametrize("symbol", ["%20", "A%00B", "x" * 40, "a b"])

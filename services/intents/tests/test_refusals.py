@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 from uuid import uuid4
@@ -17,6 +18,7 @@ from intents.usecases.refusals import log_refusals
 from tip_testing.commands import create, limit, replace
 
 from .conftest import Desk
+from .serving import all_pages
 from .test_controls import disable, limits, switch
 
 
@@ -26,16 +28,7 @@ def get(desk: Desk, **query: Any) -> TestResponse:
 
 
 def listed(desk: Desk, **query: Any) -> list[dict[str, Any]]:
-    """All pages of the list."""
-    found: list[dict[str, Any]] = []
-    cursor: dict[str, str] = {}
-    while True:
-        answer = get(desk, **query, **cursor)
-        assert answer.status_code == 200, answer.get_data(as_text=True)
-        found += answer.json["data"]
-        if answer.json["next_cursor"] is None:
-            return found
-        cursor = {"next_cursor": answer.json["next_cursor"]}
+    return all_pages(partial(get, desk), **query)
 
 
 def events(desk: Desk) -> list[Any]:

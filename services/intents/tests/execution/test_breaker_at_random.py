@@ -1,7 +1,6 @@
 """Nobody waits for another organization's failures, in whatever order calls begin and end.
 
-Each story is played from its own seed, which a failure names; `BREAKER_STORIES=20000 pytest …` plays as many as are
-asked for.
+Each story is played from its own seed, which a failure names; `BREAKER_STORIES=20000 pytest …` plays that many.
 """
 
 import os

@@ -12,150 +12,9 @@ from sqlalchemy import exc
 
 from intents import model
 from intents.model import PendingAction, Spec, chain
-from intents.model.events import INTENT_SUBMITTED
-from intents.store.account_head import extend_chain
+from intents.store.append_statements import AMEND, CREATE, KEYS, REMEMBER
 from intents.store.connections import Row, Statement, Transaction
-from intents.store.facts import KEPT_HOURS
-from intents.store.order_totals import add_to_totals, open_quantity
 from intents.store.reads import by_id
-
-_GIVEN = """
-    SELECT * FROM json_to_recordset($1) AS given (
-        account_id uuid, organization_id uuid, environment text, intent_id uuid, action_id uuid, event_id uuid,
-        type text, payload json, symbol text, order_side text, spec json, route_strategy text,
-        ref_intent_id uuid, actor_type text, actor_id text, reason text, controls json, traceparent text,
-        from_status text, to_status text, intent_created_at timestamptz, created_at timestamptz, quantity numeric,
-        replace_quantity numeric, version bigint, digest bytea, key text, request_hash bytea, state jsonb,
-        client_id text, tags text[], read_sequence bigint)
-"""
-# A key that was used within its time gives no row, and without a row nothing else is written.
-_UNLESS_USED = f"""
-    ON CONFLICT (account_id, key) DO UPDATE SET request_hash = excluded.request_hash, intent_id = excluded.intent_id,
-        action_id = excluded.action_id, state = excluded.state, created_at = excluded.created_at,
-        created = excluded.created
-        WHERE existing.created_at <= excluded.created_at - interval '{KEPT_HOURS} hours'
-    RETURNING account_id, key
-"""
-_TAKE_KEYS = f"""
-    INSERT INTO intents.idempotency AS existing (account_id, organization_id, key, request_hash, intent_id, action_id,
-                                                state, created_at)
-    SELECT account_id, organization_id, key, request_hash, intent_id, action_id, state, created_at
-    FROM given WHERE key IS NOT NULL ORDER BY account_id, key
-    {_UNLESS_USED}
-"""  # noqa: S608 - only our own words
-_KEYS = Statement("intents_keys", ("json",), f"WITH given AS MATERIALIZED ({_GIVEN}) {_TAKE_KEYS}")
-_ADMITTED = """
-    SELECT given.* FROM given LEFT JOIN taken USING (account_id, key) WHERE given.key IS NULL OR taken.key IS NOT NULL
-"""
-_OUTBOX = f"""
-    INSERT INTO intents.outbox (event_id, event_type, payload, traceparent)
-    SELECT event_id, '{INTENT_SUBMITTED}', jsonb_build_object(
-        'event_id', event_id, 'event_type', '{INTENT_SUBMITTED}', 'occurred_at', created_at,
-        'organization_id', organization_id, 'account_id', account_id, 'intent_id', intent_id, 'action_id', action_id),
-        traceparent
-    FROM admitted
-"""  # noqa: S608 - a constant
-_ACTION = """
-    INSERT INTO intents.action (
-        account_id, sequence, id, organization_id, environment, intent_id, type, payload, symbol, order_side, spec,
-        route_strategy, ref_intent_id, actor_type, actor_id, reason, controls, from_status, to_status,
-        intent_created_at, traceparent, previous_hash, hash, created_at, account_orders, symbol_orders)
-    SELECT account_id, last_sequence, action_id, organization_id, environment, intent_id, type, payload, symbol,
-           order_side, spec, route_strategy, ref_intent_id, actor_type, actor_id, reason, controls, from_status,
-           to_status, intent_created_at, traceparent, previous_hash, last_hash, created_at,
-           (SELECT orders FROM counted WHERE counted.account_id = admitted.account_id AND counted.symbol = ''),
-           (SELECT orders FROM counted
-            WHERE counted.account_id = admitted.account_id AND counted.symbol = admitted.symbol)
-    FROM admitted JOIN head USING (account_id)
-    RETURNING id, sequence, previous_hash, hash
-"""
-_OPENED = """
-    SELECT account_id, organization_id, symbol, order_side, 1 AS orders, 1 AS opened, quantity
-    FROM admitted JOIN head USING (account_id)
-"""
-_INTENT = """
-    INSERT INTO intents.intent (
-        account_id, id, organization_id, environment, symbol, order_side, route_strategy, spec, quantity, status,
-        created_at, updated_at, next_attempt_at, client_id, tags)
-    SELECT account_id, intent_id, organization_id, environment, symbol, order_side, route_strategy, spec, quantity,
-           to_status, created_at, created_at, created_at, client_id, coalesce(tags, '{}')
-    FROM keyed WHERE (SELECT count(*) FROM locked) >= 0 ORDER BY account_id
-    ON CONFLICT (account_id, client_id) WHERE client_id IS NOT NULL DO NOTHING
-    RETURNING account_id, id AS intent_id
-"""
-_TAGS = """
-    INSERT INTO intents.intent_tag (account_id, organization_id, tag, created_at, intent_id)
-    SELECT account_id, organization_id, tag, created_at, intent_id FROM admitted, unnest(tags) tag
-"""
-# What was decided by an account's orders is written only if its log still ends where it did. For that its head is
-# locked first, and all others of the batch with it, in order: without a row in `given` nothing is written, not even
-# the idempotency key.
-_UNMOVED = f"""
-    submitted AS MATERIALIZED ({_GIVEN}), seen AS MATERIALIZED (
-        SELECT account_id, last_sequence FROM intents.account_head
-        WHERE account_id IN (SELECT account_id FROM submitted)
-          AND EXISTS (SELECT FROM submitted WHERE read_sequence IS NOT NULL)
-        ORDER BY account_id FOR UPDATE
-    ), given AS MATERIALIZED (
-        SELECT submitted.* FROM submitted LEFT JOIN seen USING (account_id)
-        WHERE read_sequence IS NULL OR read_sequence = last_sequence
-    )
-"""  # noqa: S608 - only our own words
-# A client_id that another intent has taken meanwhile gives no intent, and without an intent nothing else is written but
-# the idempotency key, which then says the same (`model.decision`). Where there is a client_id the head is locked first:
-# whoever waited for another's client_id, holding the head that the other needs, would deadlock.
-_CREATE = Statement(
-    "intents_create",
-    ("json",),
-    f"""
-    WITH {_UNMOVED}, taken AS ({_TAKE_KEYS}), keyed AS MATERIALIZED ({_ADMITTED}),
-    locked AS MATERIALIZED (
-        SELECT account_id FROM intents.account_head
-        WHERE account_id IN (SELECT account_id FROM keyed WHERE client_id IS NOT NULL) ORDER BY account_id FOR UPDATE
-    ), made AS ({_INTENT}),
-    admitted AS MATERIALIZED (SELECT keyed.* FROM keyed JOIN made USING (account_id, intent_id)),
-    head AS ({extend_chain("admitted")}), counted AS ({add_to_totals(_OPENED)}), tagged AS ({_TAGS}),
-    queued AS ({_OUTBOX})
-    {_ACTION}
-    """,  # noqa: S608 - only our own words
-)
-_AMENDED = """
-    SELECT account_id, organization_id, symbol, order_side, CASE type WHEN 'REPLACE' THEN 1 ELSE 0 END AS orders,
-           0 AS opened, added AS quantity
-    FROM admitted JOIN head USING (account_id) JOIN changed USING (account_id, intent_id)
-"""
-# It does not wait for the intent's row: holding the idempotency key, it would block whoever has locked the row and
-# needs the same key. A writer that finds the row locked waits for it holding nothing (`locking`).
-_AMEND = Statement(
-    "intents_amend",
-    ("json",),
-    f"""
-    WITH given AS MATERIALIZED ({_GIVEN}), taken AS ({_TAKE_KEYS}), as_expected AS MATERIALIZED (
-        SELECT new.*, {open_quantity("i")} AS open_before FROM ({_ADMITTED}) new
-        JOIN intents.intent i ON i.account_id = new.account_id AND i.id = new.intent_id AND i.version = new.version
-        FOR UPDATE OF i SKIP LOCKED
-    ), changed AS (
-        UPDATE intents.intent i
-        SET status = to_status, version = i.version + 1, updated_at = new.created_at,
-            open_actions = open_actions + 1, next_attempt_at = least(next_attempt_at, new.created_at),
-            replace_quantity = coalesce(new.replace_quantity, i.replace_quantity)
-        FROM as_expected new WHERE i.account_id = new.account_id AND i.id = new.intent_id
-        RETURNING i.account_id, i.id AS intent_id, {open_quantity("i")} - new.open_before AS added
-    ), admitted AS MATERIALIZED (SELECT given.* FROM given JOIN changed USING (account_id, intent_id)),
-    head AS ({extend_chain("admitted")}), counted AS ({add_to_totals(_AMENDED)}), queued AS ({_OUTBOX})
-    {_ACTION}
-    """,  # noqa: S608 - only our own words
-)
-_REMEMBER = Statement(
-    "intents_remember",
-    ("uuid", "uuid", "text", "bytea", "uuid", "uuid", "jsonb", "timestamptz"),
-    f"""
-    INSERT INTO intents.idempotency AS existing (account_id, organization_id, key, request_hash, intent_id, action_id,
-                                                state, created_at, created)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, false)
-    {_UNLESS_USED}
-    """,  # noqa: S608 - only our own words
-)
 
 
 class FactsChanged(Exception):
@@ -167,7 +26,7 @@ def append_amendment(tx: Transaction, pending: PendingAction) -> model.Action:
 
     After FactsChanged it has to be rolled back: it has taken the idempotency key already.
     """
-    [action] = _write(tx, _AMEND, [pending])
+    [action] = _write(tx, AMEND, [pending])
     if action is None:
         raise FactsChanged
     return action
@@ -179,7 +38,7 @@ def append_creates(tx: Transaction, pending: Sequence[PendingAction]) -> list[mo
     None where the idempotency key or the client_id has been used meanwhile, or the log has grown since it was read: no
     action is written for that one.
     """
-    return _write(tx, _CREATE, pending)
+    return _write(tx, CREATE, pending)
 
 
 def append_creates_in_rounds(tx: Transaction, pending: Sequence[PendingAction]) -> list[model.Action | None]:
@@ -189,7 +48,7 @@ def append_creates_in_rounds(tx: Transaction, pending: Sequence[PendingAction]) 
     """
     written: dict[UUID, model.Action | None] = {}
     for batch in _rounds(_with_free_keys(tx, pending)):
-        for item, action in zip(batch, _write(tx, _CREATE, batch), strict=True):
+        for item, action in zip(batch, _write(tx, CREATE, batch), strict=True):
             written[item.action.id] = action
     return [written.get(item.action.id) for item in pending]
 
@@ -200,7 +59,7 @@ def _with_free_keys(tx: Transaction, pending: Sequence[PendingAction]) -> list[P
     for item in pending:
         if item.idempotency_key:
             firsts.setdefault((item.action.account_id, item.idempotency_key.key), item)
-    rows = _write_rows(tx, _KEYS, list(firsts.values())) if firsts else []
+    rows = _write_rows(tx, KEYS, list(firsts.values())) if firsts else []
     chosen = {firsts[row.account_id, row.key].action.id for row in rows}
     return [
         item._replace(idempotency_key=None)
@@ -302,7 +161,7 @@ def remember(tx: Transaction, action: model.Action, key: model.IdempotencyKey, n
     owner = (record["account_id"], record["organization_id"])
     values = (*owner, key.key, key.request_hash, record["intent_id"], record["id"], state, now)
     try:
-        if not tx.write(_REMEMBER, values):
+        if not tx.write(REMEMBER, values):
             raise FactsChanged
     except exc.OperationalError as error:
         if _waited_for_key(error):
