@@ -101,7 +101,7 @@ def test_a_database_that_comes_back_is_used_again(fresh_platform: Platform, post
     assert client.get("/health/ready").status_code == 200
     with fresh_platform.admin() as connection:
         connection.exec_driver_sql(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'identity'"
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'identity'"
         )
 
     assert client.get("/health/ready").status_code == 200
@@ -139,7 +139,7 @@ def test_the_document_is_openapi_3_1_and_the_page_needs_no_other_host(client: Fl
 
 
 @pytest.mark.parametrize(
-    ("words", "code"), [(b"COMMIT", "outcome_unknown"), (b"INSERT INTO identity.api_key", "unavailable")]
+    ("words", "code"), [(b"COMMIT\0", "outcome_unknown"), (b"INSERT INTO identity.api_key", "unavailable")]
 )
 def test_what_was_lost_with_the_commit_is_not_reported_as_undone(
     platform: Platform, identity: IdentityFixtures, words: bytes, code: str

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from chassis import db
 from chassis.polling import poll
 from chassis.principals import Principal
 from control_rules import Decision, MissingPrices, evaluate, facts_from_row, missing_prices
@@ -23,14 +24,14 @@ class Judgement(NamedTuple):
 
 def preview(deps: Deps, principal: Principal, account_id: UUID, wanted: model.Preview) -> Judgement:
     """What a submit would decide now, by its own facts unless the caller gives others."""
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         reading_scope(tx, principal, account_id)
     judgement = _judge(deps, account_id, wanted)
     return _judge(deps, account_id, wanted) if _prices_came(deps, account_id, wanted, judgement) else judgement
 
 
 def _judge(deps: Deps, account_id: UUID, wanted: model.Preview) -> Judgement:
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         row = store.facts(tx, account_id, wanted, deps.price_max_age)
     if row is None:
         raise model.AccountNotFound
@@ -47,7 +48,7 @@ def _prices_came(deps: Deps, account_id: UUID, wanted: model.Preview, judgement:
     requested = _requested(deps, account_id, wanted, missing) if missing and wanted.at is None else []
 
     def still_missing() -> list[str]:
-        with deps.engine.connect() as tx:
+        with db.reading(deps.engine) as tx:
             return store.unpriced_symbols(tx, account_id, requested, deps.price_max_age, deps.quote_seconds)
 
     left = poll(still_missing, lambda symbols: not symbols, deps.quote_wait_seconds) if requested else []

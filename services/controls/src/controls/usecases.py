@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Engine
 
-from chassis import tracing
+from chassis import db, tracing
 from chassis.feed import FeedEvent
 from chassis.outbox import Event, Outbox
 from chassis.principals import Kind, Principal
@@ -37,14 +37,14 @@ def admit(deps: Deps, principal: Principal, account_id: UUID | None) -> None:
 
     Whether the organization needs Controls Premium depends on what is to be done: see `_change`.
     """
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         _scope(tx, principal, account_id)
 
 
 def get(
     deps: Deps, principal: Principal, kind: type[AnyControl], account_id: UUID | None, symbol: str | None = None
 ) -> AnyControl:
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         found = store.find(tx, kind, reading_scope(tx, principal, account_id, symbol))
     if found is None:
         raise model.ControlNotFound
@@ -150,7 +150,7 @@ def list_symbols(
     deps: Deps, principal: Principal, account_id: UUID, after: str, limit: int
 ) -> tuple[list[model.SymbolControls], bool]:
     """A page of the symbols that have a control, with all of theirs; and whether there are more."""
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         scope = reading_scope(tx, principal, account_id)
         symbols = store.symbols_after(tx, account_id, after, limit + 1)
         manual = store.of_symbols(tx, model.SymbolManual, account_id, symbols)
@@ -169,7 +169,7 @@ def history(
     deps: Deps, principal: Principal, account_id: UUID | None, symbol: str | None, before: int | None, limit: int
 ) -> tuple[list[model.ControlChange], bool]:
     """A page of what changed, newest first; and whether there is more."""
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         changes = store.changes(tx, reading_scope(tx, principal, account_id, symbol), before, limit + 1)
     return changes[:limit], len(changes) > limit
 

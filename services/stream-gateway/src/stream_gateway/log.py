@@ -14,7 +14,7 @@ from chassis import logs
 from stream_gateway import meters, schemas, store
 from stream_gateway.fairness import FairThreads
 from stream_gateway.hub import BATCH, Hub
-from stream_gateway.model import EpochEnded
+from stream_gateway.model import EpochEnded, Event
 from stream_gateway.schemas import Entry
 
 log = logs.get(__name__)
@@ -40,11 +40,11 @@ class Log:
     async def heads(self, ids: Iterable[UUID]) -> tuple[str, dict[UUID, int]]:
         """The epoch, and how far each account's log has come in it."""
         wanted = list(ids)
-        return await self._read_live(lambda tx, _epoch: store.heads(tx, wanted))
+        return await self._in_live_thread(lambda: self._read(lambda tx: store.heads(tx, wanted)))
 
     async def after(self, positions: Mapping[UUID, int]) -> tuple[str, dict[UUID, list[Entry]]]:
         """The epoch, and what is new in it on each of the accounts; one read for all of them."""
-        found = await self._read_live(lambda tx, epoch: _entries(tx, epoch, positions))
+        found = await self._in_live_thread(lambda: self._entries_after(positions))
         meters.READS.labels("live").inc()
         return found
 
@@ -62,7 +62,7 @@ class Log:
         while hub.streams:
             try:
                 epoch, entries = await self._behind.run(
-                    hub.organization_id, partial(self._read, partial(_page, hub, start, until))
+                    hub.organization_id, partial(self._entries_between, hub.account_id, start, until)
                 )
             except Exception as error:  # noqa: BLE001 - the subscriber waits, as it would for an event
                 meters.UNREACHABLE.labels("behind").inc()
@@ -77,14 +77,25 @@ class Log:
             return entries
         return []  # nobody waits for it any more
 
-    async def _read_live(self, read: Callable[[Connection, str], Found]) -> tuple[str, Found]:
-        return await asyncio.get_running_loop().run_in_executor(self._live, self._read, read)
+    async def _in_live_thread(self, read: Callable[[], Found]) -> Found:
+        return await asyncio.get_running_loop().run_in_executor(self._live, read)
 
-    def _read(self, read: Callable[[Connection, str], Found]) -> tuple[str, Found]:
-        """What was read and the epoch it is of. In one transaction: between two, the database may be restored."""
+    def _entries_after(self, positions: Mapping[UUID, int]) -> tuple[str, dict[UUID, list[Entry]]]:
+        """Encoded here, in the reading thread: once for all subscribers."""
+        epoch, events = self._read(lambda tx: store.after(tx, positions, BATCH))
+        return epoch, _by_account(events, epoch)
+
+    def _entries_between(self, account_id: UUID, start: int, until: int) -> tuple[str, list[Entry]]:
+        epoch, events = self._read(lambda tx: store.between(tx, account_id, start, until))
+        return epoch, [schemas.entry(event, epoch) for event in events]
+
+    def _read(self, read: Callable[[Connection], Found]) -> tuple[str, Found]:
+        """What was read and the epoch it is of. In one transaction: between two, the database may be restored.
+
+        Nothing is encoded in it: Postgres ends a transaction that is idle for long.
+        """
         with self._engine.begin() as connection:
-            epoch = store.current_epoch(connection)
-            return epoch, read(connection, epoch)
+            return store.current_epoch(connection), read(connection)
 
     def close(self) -> None:
         self._live.shutdown(wait=False, cancel_futures=True)
@@ -97,15 +108,10 @@ def _keep(hub: Hub, page: tuple[int, int], found: asyncio.Future[list[Entry]]) -
         del hub.pages[next(iter(hub.pages))]
 
 
-def _page(hub: Hub, start: int, until: int, tx: Connection, epoch: str) -> list[Entry]:
-    return [schemas.entry(event, epoch) for event in store.between(tx, hub.account_id, start, until)]
-
-
-def _entries(tx: Connection, epoch: str, positions: Mapping[UUID, int]) -> dict[UUID, list[Entry]]:
-    """Encoded here, in the reading thread: once for all subscribers."""
+def _by_account(events: Iterable[Event], epoch: str) -> dict[UUID, list[Entry]]:
     found: dict[UUID, list[Entry]] = {}
     now = datetime.now(UTC)
-    for event in store.after(tx, positions, BATCH):
+    for event in events:
         found.setdefault(event.account_id, []).append(schemas.entry(event, epoch))
         meters.AGE.observe(max(0.0, (now - event.occurred_at).total_seconds()))
     meters.READ.labels("live").inc(sum(map(len, found.values())))

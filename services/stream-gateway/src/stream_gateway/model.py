@@ -32,7 +32,7 @@ class BadPosition(Ending):
 
 
 class AccountNotFound(Ending):
-    """There is no such account that you may see."""
+    """There is nothing here that you may see."""
 
 
 class OutOfRange(Ending):

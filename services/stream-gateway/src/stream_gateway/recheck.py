@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from chassis import logs
+from chassis import db, logs
 from chassis.authentication import Access
 from chassis.principals import Kind
 from stream_gateway import callers, meters, store
@@ -165,7 +165,7 @@ class Rechecks:
                 self._queues[check].add(item, began)
 
     def _query(self, check: Hashable, batch: Sequence[Verifiable]) -> Sequence[Ending | None]:
-        with self._deps.engine.connect() as connection:
+        with db.reading(self._deps.engine) as connection:
             return CHECKS[check](self._deps.access, connection, batch)
 
     def close(self) -> None:

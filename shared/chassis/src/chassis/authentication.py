@@ -13,7 +13,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Engine, Row, text
 
-from chassis import callers, keys, metrics, oidc, problems, ratelimit, tokens
+from chassis import callers, db, keys, metrics, oidc, problems, ratelimit, tokens
 from chassis.config import ServiceConfig
 from chassis.fields import Identifier
 from chassis.keyuse import KeyUses
@@ -100,7 +100,7 @@ def local_keys(engine: Engine) -> tokens.CachedKeys:
     """The platform's own signing keys, read where identity publishes them."""
 
     def fetch() -> Mapping[str, Mapping[str, Any]]:
-        with engine.connect() as connection:
+        with db.reading(engine) as connection:
             return {row.kid: row.public_jwk for row in connection.execute(_PUBLIC_KEYS)}
 
     return tokens.CachedKeys(fetch, keep_s=_LOCAL_KEYS_KEPT_S, cooldown_s=_LOCAL_KEYS_COOLDOWN_S)
@@ -155,7 +155,7 @@ def match_api_key(access: Access, key: str, rows: Sequence[KeyRow]) -> Principal
 
 
 def _keys(access: Access, key: str) -> list[KeyRow]:
-    with access.engine.connect() as connection:
+    with db.reading(access.engine) as connection:
         return [KeyRow(*row) for row in connection.execute(_API_KEY, {"digest": keys.digest(key)})]
 
 
@@ -172,7 +172,7 @@ def from_bearer(access: Access, token: str, organization_header: str | None) -> 
     # A token of an external provider is a user's, whatever its claims; with such a provider ours are never users'.
     foreign = claims["iss"] == access.users.issuer
     kind = "user" if foreign else claims.get("principal_type", "user")
-    with access.engine.connect() as connection:
+    with db.reading(access.engine) as connection:
         if kind == "service_account":
             return _service_account(connection, claims, organization_header)
         if kind == "user" and (foreign or not access.users.issuer):

@@ -1,9 +1,12 @@
 """The database engine, with every time-out that Postgres leaves off by default."""
 
+import select
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Connection, Engine, MetaData, create_engine, event, text
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DBAPIError, InvalidatePoolError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from chassis import tenancy
@@ -21,6 +24,7 @@ TIME_LIMITS_MS = {
 }
 """Set for every role (`migrations`) and by our engines."""
 
+_EACH = "each statement is a transaction"
 _SESSION = " ".join(f"-c {name}={value}" for name, value in TIME_LIMITS_MS.items()) + " -c timezone=UTC"
 _KEEPALIVE = {
     "keepalives_idle": 10,
@@ -60,13 +64,58 @@ def engine(url: str, *, pool_size: int, name: str) -> Engine:
         max_overflow=0,
         pool_timeout=POOL_TIMEOUT_S,
         pool_recycle=1_800,
-        pool_pre_ping=True,
         hide_parameters=True,  # an error may be logged, its parameters may not
         connect_args={"options": _SESSION, "application_name": name, **_KEEPALIVE},
     )
+    event.listen(made, "checkout", _discard_if_closed)
     event.listen(made, "begin", _note_scope)
     event.listen(made, "before_cursor_execute", _send_scope, retval=True)
     return made
+
+
+@contextmanager
+def reading(database: Engine) -> Iterator[Connection]:
+    """A connection whose every statement is a transaction of its own: one round trip, and one moment, each.
+
+    Several statements that must see the same moment, and whatever writes, need `begin()`.
+    """
+    with database.connect() as connection:
+        info = connection.info
+        driver: Any = connection.connection.driver_connection
+        driver.autocommit = info[_EACH] = True  # not by SQLAlchemy, which would tell the server
+        try:
+            yield connection
+        finally:
+            info.pop(_EACH, None)  # a lost connection has none any more
+            if not driver.closed:
+                driver.autocommit = False
+
+
+def closed_by_server(connection: Any) -> bool:
+    """Whether the server has closed an unused connection of the driver. One that is open costs no round trip."""
+    if connection.closed:
+        return True
+    unsolicited = select.poll()
+    unsolicited.register(connection.fileno(), select.POLLIN)
+    return bool(unsolicited.poll(0)) and not _answers(connection)
+
+
+def _answers(connection: Any) -> bool:
+    """Something unsolicited has come: a farewell, or only that a setting has changed."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+        if not connection.autocommit:
+            connection.rollback()
+    except connection.Error:
+        return False
+    return True
+
+
+def _discard_if_closed(connection: Any, record: Any, _proxy: Any) -> None:
+    if record.info.setdefault("was_used", False) and closed_by_server(connection):
+        raise InvalidatePoolError
+    record.info["was_used"] = True
 
 
 def _note_scope(connection: Connection) -> None:
@@ -76,8 +125,8 @@ def _note_scope(connection: Connection) -> None:
 def _send_scope(
     connection: Connection, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool
 ) -> tuple[str, Any]:
-    """Send whom the transaction serves with its first statement."""
-    scope = connection.info.pop("scope", None)
+    """Send whom the transaction serves with its first statement, which is every statement of `reading`."""
+    scope = connection.info.get("scope") if _EACH in connection.info else connection.info.pop("scope", None)
     return (f"{scope}; {statement}" if scope else statement), parameters
 
 
@@ -104,5 +153,5 @@ def was_committing(error: BaseException) -> bool:
 
 
 def ping(database: Engine) -> None:
-    with database.connect() as connection:
+    with reading(database) as connection:
         connection.execute(text("SELECT 1"))

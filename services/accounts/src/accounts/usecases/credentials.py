@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 from accounts import model, store
 from accounts.usecases.accounts import append_credential_event, revoke, visible
 from accounts.usecases.deps import Deps
+from chassis import db
 from chassis.principals import Principal
 from credential_vault import Secret, SecretPath
 
@@ -26,7 +27,7 @@ def add_credential(deps: Deps, principal: Principal, account_id: UUID, label: st
 
 
 def read_credential(deps: Deps, principal: Principal, account_id: UUID, credential_id: UUID) -> model.Credential:
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         visible(tx, principal, account_id)
         return _found(tx, account_id, credential_id)
 
@@ -34,7 +35,7 @@ def read_credential(deps: Deps, principal: Principal, account_id: UUID, credenti
 def list_credentials(
     deps: Deps, principal: Principal, account_id: UUID, after: store.Position | None, limit: int
 ) -> list[model.Credential]:
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         visible(tx, principal, account_id)
         return store.list_credentials(tx, account_id, after, limit)
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from accounts import model, store
 from accounts.usecases.credentials import REQUEST
 from accounts.usecases.deps import Deps
-from chassis import crashpoints
+from chassis import crashpoints, db
 from chassis.feed import FeedEvent
 from credential_vault import Envelope, Refused, SecretPath
 
@@ -79,7 +79,7 @@ def _renew(deps: Deps, tx: Connection, purpose: str, path: SecretPath, envelope:
 
 def _move(deps: Deps, custody: model.Custody) -> bool:
     """Whether there was a secret to move."""
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         sealed = store.find_sealed(tx, custody.credential_id, custody.version)
     if sealed is None:
         return False
@@ -102,7 +102,7 @@ def _destroy(deps: Deps, custody: model.Custody) -> None:
 
 
 def _custody(deps: Deps, credential_id: UUID) -> model.Custody | None:
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         return store.custody(tx, credential_id)
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from chassis import keys, tenancy
+from chassis import db, keys, tenancy
 from chassis.principals import Kind, Principal
 from identity import model
 from identity.store import api_keys as store
@@ -20,7 +20,7 @@ def validate_key(deps: Deps, key: str) -> model.ApiKey:
     if not keys.is_well_formed(key):
         raise model.UnknownKey
     digest = keys.digest(key)
-    with tenancy.serving_keys([digest]), deps.engine.connect() as tx:
+    with tenancy.serving_keys([digest]), db.reading(deps.engine) as tx:
         candidates = store.with_prefix(tx, keys.prefix(key))
     for stored, record, refused in candidates:
         if hmac.compare_digest(stored, digest):
@@ -43,12 +43,12 @@ def create_key(
 
 
 def get_key(deps: Deps, organization_id: UUID, key_id: UUID) -> model.ApiKey:
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         return _found(store.find(tx, organization_id, key_id))
 
 
 def list_keys(deps: Deps, organization_id: UUID, after: tuple[datetime, UUID] | None, limit: int) -> list[model.ApiKey]:
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         return store.page(tx, organization_id, after, limit)
 
 

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import Connection
 
-from chassis import tenancy
+from chassis import db, tenancy
 from chassis.principals import Kind, Principal
 from identity import model
 from identity.store import organizations as store
@@ -28,7 +28,7 @@ def create_organization(
 
 def get_organization(deps: Deps, principal: Principal, organization_id: UUID) -> model.Organization:
     see_organization(principal, organization_id)
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         return _found(store.find(tx, organization_id))
 
 
@@ -38,7 +38,7 @@ def get_organization_by_provider(
     """Any organization for a service account; for a user one they belong to, by membership or by their token."""
     if provider != deps.provider.name:
         raise model.NotFound
-    with tenancy.serving_all(), deps.engine.connect() as tx:
+    with tenancy.serving_all(), db.reading(deps.engine) as tx:
         if principal.kind is Kind.SERVICE_ACCOUNT:
             return _found(store.find_by_external_id(tx, provider, external_id))
         if principal.user_id and (found := store.find_of_member(tx, provider, external_id, principal.user_id)):
@@ -48,7 +48,7 @@ def get_organization_by_provider(
 
 
 def list_organizations(deps: Deps, after: tuple[datetime, UUID] | None, limit: int) -> list[model.Organization]:
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         return store.page(tx, after, limit)
 
 
@@ -62,14 +62,14 @@ def change_organization(deps: Deps, organization_id: UUID, changes: Mapping[str,
 def list_entitlements(
     deps: Deps, organization_id: UUID, after: tuple[datetime, str] | None, limit: int
 ) -> list[model.Entitlement]:
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         _found(store.find(tx, organization_id))
         return store.entitlements(tx, organization_id, after, limit)
 
 
 def get_entitlement(deps: Deps, organization_id: UUID, name: str) -> model.Entitlement:
     _check_name(name)
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         held = store.entitlement_named(tx, organization_id, name)
     if held is None:
         raise model.NotFound

@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import Connection
 
-from chassis import tenancy
+from chassis import db, tenancy
 from chassis.principals import Kind, Principal
 from identity import model
 from identity.store import organizations as organization_store
@@ -23,7 +23,7 @@ def list_memberships(deps: Deps, principal: Principal) -> list[model.Membership]
     """Where the caller was made a member; a provider's user may be known by the token alone and have none."""
     if principal.user_id is None:
         return []
-    with tenancy.serving_all(), deps.engine.connect() as tx:
+    with tenancy.serving_all(), db.reading(deps.engine) as tx:
         return store.memberships_of(tx, principal.user_id)
 
 
@@ -31,7 +31,7 @@ def list_members(
     deps: Deps, principal: Principal, organization_id: UUID, after: tuple[datetime, UUID] | None, limit: int
 ) -> list[model.Member]:
     see_organization(principal, organization_id)
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         if organization_store.find(tx, organization_id) is None:
             raise model.NotFound
         return store.page(tx, organization_id, after, limit)
@@ -39,7 +39,7 @@ def list_members(
 
 def get_member(deps: Deps, principal: Principal, organization_id: UUID, subject: str) -> model.Member:
     see_organization(principal, organization_id)
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         return _found(store.member(tx, organization_id, subject))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from chassis import keys
+from chassis import db, keys
 from chassis.principals import Principal
 from identity import model
 from identity.store import service_accounts as store
@@ -27,13 +27,13 @@ def create_service_account(
 
 
 def get_service_account(deps: Deps, client_id: str) -> model.ServiceAccount:
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         found = store.find_with_digest(tx, client_id)
     return _found(found[1] if found else None)
 
 
 def list_service_accounts(deps: Deps, after: tuple[datetime, str] | None, limit: int) -> list[model.ServiceAccount]:
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         return store.page(tx, after, limit)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from chassis import keys
+from chassis import db, keys
 from chassis.sealing import BrokenSeal
 from identity import model
 from identity.store import service_accounts
@@ -17,7 +17,7 @@ _NOBODY = keys.digest("")  # compared with when there is no such client, so that
 
 def grant_token(deps: Deps, client_id: str, secret: str, scope: str | None) -> tuple[str, tuple[str, ...]]:
     """A token for a service account that proves itself, with the requested scopes or else all it has."""
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         found = service_accounts.find_with_digest(tx, client_id)
     stored, account = found or (_NOBODY, None)
     if not hmac.compare_digest(stored, keys.digest(secret)) or account is None or account.disabled:
@@ -40,7 +40,7 @@ def issue_token(deps: Deps, claims: Mapping[str, Any], *, lifetime_s: int | None
 
 def public_keys(deps: Deps) -> list[Mapping[str, Any]]:
     """Every key that a valid token may have been signed with; never none."""
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         accepted = store.accepted(tx)
     return [key.public_jwk for key in accepted or _first_keys(deps)]
 
@@ -83,7 +83,7 @@ def reseal_signing_keys(deps: Deps) -> model.Resealed:
 
 
 def _signing_key(deps: Deps) -> model.SigningKey:
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         found = model.signing_now(store.accepted(tx), store.now(tx))
     return found or _first_keys(deps)[0]
 
