@@ -16,7 +16,7 @@ from tip.verify import command
 from tip_local.home import Home
 
 ACCOUNT, EPOCH = "5b3a7e0e-6c1f-4a3e-9d5f-2f0f6a1d9c11", "0d9cbb46-7c1b-4f0e-8f59-6f4d8f1d2a10"
-SIGNED_AT = "2026-01-05T12:00:09.000000+00:00"
+SIGNED_AT = "2026-01-05T12:00:09.000000Z"
 SINCE = "2026-01-05T12:00:02.000000Z"
 KEY, OTHER = (Ed25519PrivateKey.from_private_bytes(bytes([number] * 32)) for number in (1, 2))
 KEYS = {"ab12": KEY.public_key().public_bytes_raw()}
@@ -43,7 +43,7 @@ def statement(contents, *, after=0, since=None, key=KEY, account=ACCOUNT):
         lines.append(place.encode())
         previous = link
     sequence = after + len(contents)
-    message = "\n".join(("tip signed head 1", account, EPOCH, str(sequence), previous.hex(), SIGNED_AT))
+    message = "\n".join(("tip signed head 1", account, EPOCH, str(sequence), previous.hex(), SIGNED_AT[:-1] + "+00:00"))
     head = {
         "account_id": account, "epoch": EPOCH, "sequence": sequence, "hash": previous.hex(), "signed_at": SIGNED_AT,
         "key_id": "ab12", "signature": key.sign(message.encode()).hex(),
@@ -185,22 +185,24 @@ def keys(tmp_path):
 def test_tip_verify_checks_a_statement_with_the_published_keys(tip_verify, keys):
     good, bad = tip_verify(FILE, "--keys", keys), tip_verify(FILE[:-1], "--keys", keys)
 
-    assert (good.exit_code, bad.exit_code) == (0, 2)
+    assert (good.exit_code, bad.exit_code) == (0, 3)
     assert f"3 entries of account {ACCOUNT} verified, sequence 8 to 10, for the period from {SINCE}" in good.output
     assert f"to the end; attested at {SIGNED_AT}" in good.output
     assert "BROKEN at line 5: the file ends without a signed head" in bad.output
 
 
 def test_tip_verify_of_a_statement_needs_keys(tip_verify, keys):
-    assert "--keys or --public-key" in tip_verify(FILE).output
+    assert "/.well-known/log-jwks.json" in tip_verify(FILE).output
+    assert tip_verify(FILE).exit_code == 2
     assert tip_verify(FILE, "--keys", keys, "--public-key", "00").exit_code == 2
-    assert "no keys can be read" in str(tip_verify(FILE, "--keys", "nowhere.json").exception)
+    missing = str(tip_verify(FILE, "--keys", "nowhere.json").exception)
+    assert missing == "no keys can be read from nowhere.json: No such file or directory"
 
 
 def test_a_key_that_is_not_given_verifies_nothing(tip_verify):
     answer = tip_verify(FILE, "--public-key", "00" * 32)
 
-    assert answer.exit_code == 2
+    assert answer.exit_code == 3
     assert "a key that is not among the given ones" in answer.output
 
 

@@ -229,7 +229,7 @@ INTENT_RULES = (
     _reads(f"{ACCOUNT}/statement", ok=_both(200, 409)),
     _public("GET", "/.well-known/log-jwks.json", 200),
     _reads(f"{ACCOUNT}/bulk-operations/{{bulk_operation_id}}", "bulk_operation"),
-    _reads(f"{ACCOUNT}/quotes/{{symbol}}", "symbol"),
+    Rule("GET", f"{ACCOUNT}/quotes/{{symbol}}", ANY_ROLE, "intent:read", "intent:read", objects="symbol"),
     Rule("POST", f"{ACCOUNT}/refresh", ANY_ROLE, "intent:read", "intent:read", _both(202), objects="account"),
 )
 EVENTS = (_reads(f"{ACCOUNT}/events", listener="events"),)

@@ -44,7 +44,8 @@ class Evidence:
         self.controls = list(self.journals.controls.read())
         for change in self.journals.accounts.read():
             if change["event"] == "account.deleted":
-                self.deleted[change["account"]] = change
+                if change["code"] != "open_intents":  # with those it stays
+                    self.deleted[change["account"]] = change
             elif change["event"].startswith("credential."):
                 self.moved.add(change["account"])
         self._session = requests.Session()

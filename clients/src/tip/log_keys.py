@@ -34,7 +34,10 @@ def rotate() -> None:
 def given(public_key: bytes | None, published: str | None) -> dict[str, bytes]:
     """By their ids: one key, or all that are published in a file or at a URL."""
     if (public_key is None) == (published is None):
-        raise click.UsageError("a statement is checked with --keys or --public-key, one of them")
+        raise click.UsageError(
+            "a statement is checked with either --keys, the address of GET /.well-known/log-jwks.json or a file with "
+            "its answer, or --public-key"
+        )
     if public_key is not None:
         return {hashlib.sha256(public_key).hexdigest()[:16]: public_key}
     return _read(str(published))
@@ -43,8 +46,10 @@ def given(public_key: bytes | None, published: str | None) -> dict[str, bytes]:
 def _read(published: str) -> dict[str, bytes]:
     try:
         return {key["kid"]: _raw(key["x"]) for key in _document(published)["keys"] if key.get("crv") == "Ed25519"}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Fault(f"no keys can be read from {published}: {type(error).__name__}") from None
+    except OSError as error:
+        raise Fault(f"no keys can be read from {published}: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise Fault(f"{published} holds no keys as GET /.well-known/log-jwks.json answers them") from None
 
 
 def _document(published: str) -> Any:

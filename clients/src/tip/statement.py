@@ -17,7 +17,7 @@ LONGEST_LINE = 1 << 20
 _HASH, _ID = rb"([0-9a-f]{64})", rb'"([0-9a-f-]{36})"'
 _NUMBER = rb"(0|[1-9][0-9]{0,18})"
 _MOMENT = rb'(null|"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")'
-_SIGNED_AT = rb"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}\+00:00)"
+_SIGNED_AT = rb"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6})Z"
 _HEADER = re.compile(
     rb'\{"statement":1,"account_id":' + _ID + rb',"from":' + _MOMENT + rb',"to":' + _MOMENT
     + rb',"opening":\{"sequence":' + _NUMBER + rb',"hash":"' + _HASH + rb'"\}\}\n'
@@ -147,10 +147,10 @@ def _closed(
         raise NotVerified(number, "it holds no entry")
     if (account_id, int(sequence), signed_hash) != (header.account_id, end[0], end[1].hex()):
         raise NotVerified(number, "the log does not end with what was signed")
-    message = "\n".join(("tip signed head 1", account_id, epoch, sequence, signed_hash, signed_at)).encode()
+    message = "\n".join(("tip signed head 1", account_id, epoch, sequence, signed_hash, f"{signed_at}+00:00")).encode()
     _check_signature(number, keys.get(key_id), bytes.fromhex(signature), message)
     first, period = header.sequence + 1, (header.since, header.to)
-    return Verified(account_id, end[0] - header.sequence, first, end[0], epoch, signed_at, key_id, *period)
+    return Verified(account_id, end[0] - header.sequence, first, end[0], epoch, f"{signed_at}Z", key_id, *period)
 
 
 def _check_signature(number: int, key: bytes | None, signature: bytes, message: bytes) -> None:

@@ -21,7 +21,7 @@ from tip_local.errors import Fault
 from tip_local.schema import database
 from tip_local.settings import Settings
 
-BROKEN = 2
+BROKEN = 3  # click ends with 2 where the command itself is wrong, and a fault of ours with 1
 PAGE = 1_000
 TEXTS = ("id", "previous_hash", "hash")
 _SPACE = re.compile(r"\s*")
@@ -33,7 +33,7 @@ _SPACE = re.compile(r"\s*")
 @click.option("--public-key", help="In hexadecimal: the key that must have signed the log, whatever the database says.")
 @click.option("--keys", "published", help="The published keys that a statement is checked with: a file, or their URL.")
 def command(file: IO[bytes] | None, account: UUID | None, public_key: str | None, published: str | None) -> None:
-    """Check the chain of hashes of an account's log. Exit code 2 if a link is broken.
+    """Check the chain of hashes of an account's log. Exit code 3 if a link is broken.
 
     FILE is a statement, as GET /v1/accounts/{account_id}/statement answers it, or "-" for standard input. It is checked
     with --keys, what GET /.well-known/log-jwks.json answers, or with one --public-key. Nothing can be changed in it,
@@ -64,6 +64,7 @@ def _verify_file(file: IO[bytes], public_key: bytes | None, published: str | Non
         raise click.UsageError("keys are for a statement or --account: action records have no signature")
     else:
         _report(chain.follow_excerpt(records(io.TextIOWrapper(io.BytesIO(first + file.read()), "utf-8", "replace"))))
+        click.echo("tip: each record proves itself; whether one is missing between them only a statement shows")
 
 
 def _verify_statement(lines: Iterable[bytes], keys: Mapping[str, bytes]) -> None:
@@ -139,7 +140,7 @@ def from_database(account: UUID, public_key: bytes | None = None) -> tuple[chain
 
 def _attested(signature: store.StoredSignature, public_key: bytes | None) -> str:
     key = signature.public_key if public_key is None else public_key
-    return f"attested up to sequence {signature.head.sequence} by key {key.hex()}"
+    return f"attested up to sequence {signature.head.sequence} by public key {key.hex()}"
 
 
 def _entries(tx: Any, account: UUID, until: int) -> Iterator[chain.Entry]:

@@ -57,6 +57,7 @@ def test_ctrl_c_stops_everything_and_the_data_is_there_next_time(platform):
     platform.start()
     query(platform, "DROP TABLE IF EXISTS kept; CREATE TABLE kept AS SELECT 7 AS number")
     pids = platform.pids().values()
+    assert control.status(settings_of(platform)).local["base_url"]
 
     code, out, err = platform.interrupt()
 

@@ -68,6 +68,23 @@ def test_an_account_with_open_intents_is_not_deleted(
     assert [row.event_type for row in events(deps, account_id)] == ["account.created"]
 
 
+def test_a_refused_deletion_closes_nothing_even_for_a_moment(
+    admin: Caller, platform: Platform, account_id: str, intent: Callable[..., str]
+) -> None:
+    """What waits to be sent would be refused in that moment."""
+
+    def written_by() -> Any:
+        with platform.admin() as connection:
+            row = text("SELECT CAST(xmin AS text) FROM accounts.account WHERE id = :id")
+            return connection.execute(row, {"id": account_id}).scalar_one()
+
+    intent("PENDING")
+    before = written_by()
+
+    assert delete(admin, account_id).status_code == 409
+    assert written_by() == before
+
+
 def test_an_account_whose_intents_have_ended_is_deleted(
     admin: Caller, account_id: str, intent: Callable[..., str]
 ) -> None:
@@ -115,6 +132,8 @@ def test_with_cancel_open_it_refuses_intents_and_is_deleted_when_the_last_has_en
         "user",
     )
     assert seen_by_intents(deps, platform, account_id) == [(True, "It is being deleted.")]
+    enabled = admin.post(f"/v1/accounts/{account_id}/enable")
+    assert (enabled.status_code, enabled.json["code"]) == (409, "account_closing")
     assert usecases.finish_deletions(deps.outbox) == 0
 
     end_intents(platform, account_id)

@@ -1,5 +1,6 @@
 """Beyond the specification: trading states, limits, and what a command would meet."""
 
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -289,3 +290,11 @@ def test_only_a_halt_cancels_what_is_open(controls: Any, state: str) -> None:
 
     assert (refused.status_code, refused.json["errors"][0]["pointer"]) == (422, "/cancel_open")
     assert controls.call("PUT", "", {"trading_state": "HALTED", "cancel_open": "yes"}).status_code == 422
+
+
+def test_the_document_allows_a_short_position_among_the_facts_of_a_preview(controls: Any) -> None:
+    schemas = controls.client.get("/openapi.json").json["components"]["schemas"]
+
+    for name in ("PreviewFacts", "PreviewUsed"):
+        assert re.search(schemas[name]["properties"]["position_quantity"]["pattern"], "-5")
+        assert not re.search(schemas[name]["properties"]["open_quantity"]["pattern"], "-5")

@@ -21,7 +21,11 @@ class ThingTaken(Exception):
 
 
 class ThingTakenTwice(ThingTaken):
-    """Two others have the thing."""
+    """Two others have the thing. Wait until both have given it back, which may take long, or look for another
+    one.
+
+    What stands here is for the reader of the code.
+    """
 
 
 def lost(statement: str | None) -> exc.OperationalError:
@@ -33,7 +37,7 @@ ERRORS: dict[str, tuple[Exception, int, str, str]] = {
     # the error, then status, code and a part of the detail
     "a domain error": (ThingTaken(), 409, "thing_taken", "Somebody else"),
     "a domain error with a message": (ThingTaken("It is mine."), 409, "thing_taken", "It is mine."),
-    "a kind of it that has no status": (ThingTakenTwice(), 409, "thing_taken_twice", "Two others"),
+    "a kind of it that has no status": (ThingTakenTwice(), 409, "thing_taken_twice", "or look for another one."),
     "a problem": (Problem(412, detail="No."), 412, "precondition_failed", "No."),
     "a bad field": (ValidationError({"name": ["No."]}), 422, "invalid", "not acceptable"),
     "a wrong method": (MethodNotAllowed(["GET"]), 405, "method_not_allowed", "not allowed"),

@@ -11,14 +11,21 @@ def banner(local: dict[str, Any], seconds: float | None = None) -> str:
         "",
         f"The Trading Intents Platform is ready{took}.",
         "",
-        f"  API           {local['base_url']}",
-        f"  Docs          {local['base_url']}/docs",
-        f"  Stream        {local['stream_target']} (gRPC, plaintext); {local['events_url']} (server-sent events)",
-        f"  Paper broker  {local['paper_broker_url']}",
+        *addresses(local),
+        "  Later         make status shows these addresses, make logs the log; make stop ends it all",
         "",
         *quickstart(local),
     ]
     return "\n".join(lines)
+
+
+def addresses(local: dict[str, Any]) -> list[str]:
+    return [
+        f"  API           {local['base_url']}",
+        f"  Docs          {local['base_url']}/docs",
+        f"  Stream        {local['stream_target']} (gRPC, plaintext); {local['events_url']} (server-sent events)",
+        f"  Paper broker  {local['paper_broker_url']}",
+    ]
 
 
 def quickstart(local: dict[str, Any]) -> list[str]:

@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from tip_local.errors import Fault
 from tip_local.home import Home
@@ -40,6 +41,8 @@ class Status:
     ready: bool
     since: datetime
     processes: tuple[ProcessStatus, ...]
+    local: dict[str, Any]
+    """What local.json holds; nothing until everything was ready once."""
 
 
 def start(settings: Settings) -> dict[str, object]:
@@ -121,7 +124,8 @@ def status(settings: Settings) -> Status | None:
         for process in state.get("processes", [])
     )
     since = moment(state.get("started_at")) or datetime.now(UTC)
-    return Status(pid, bool(state.get("ready")), since, processes)
+    local = json.loads(home.local_file.read_text()) if home.local_file.exists() else {}
+    return Status(pid, bool(state.get("ready")), since, processes, local)
 
 
 def moment(text: str | None) -> datetime | None:

@@ -80,7 +80,7 @@ def web(name: str) -> ProcessSpec:
         name=name,
         needs=("tip_local.web", "chassis.gunicorn_conf"),
         command=web_command,
-        env=web_env,
+        env=lambda stack: {**web_env(stack), "WEB_NAME": name},
         ready=lambda stack: answers(stack.settings.port, "/health/ready"),
         port_variables=("TIP_PORT",),
         shares_front=True,

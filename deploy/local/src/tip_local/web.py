@@ -54,7 +54,7 @@ def _apps(environment: Mapping[str, str]) -> dict[str, Flask]:
     }
     # Each has just named the log's lines after itself; they are all of this process.
     log_format, level = environment.get("LOG_FORMAT", "auto"), environment.get("LOG_LEVEL", "info")
-    logs.configure("web", log_format=log_format, level=level)
+    logs.configure(environment.get("WEB_NAME", "web"), log_format=log_format, level=level)
     return apps
 
 

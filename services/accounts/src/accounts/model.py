@@ -46,6 +46,10 @@ class OpenIntents(Exception):
     with cancel_open=true."""
 
 
+class AccountClosing(Exception):
+    """The account is being deleted, which cannot be taken back. Create another one."""
+
+
 class RehearsalOff(Exception):
     """Live accounts at the paper broker are switched off here."""
 

@@ -24,6 +24,7 @@ STATUSES: dict[type[Exception], int] = {
     model.PreconditionFailed: 412,
     model.LimitReached: 409,
     model.OpenIntents: 409,
+    model.AccountClosing: 409,
     model.RehearsalOff: 422,
     model.QueueUnreadable: 500,
 }
@@ -120,7 +121,7 @@ def disable_account(account_id: UUID) -> ResponseReturnValue:
     "Enable a trading account",
     body=schemas.Enable,
     answers={200: schemas.Account},
-    errors=WRITE_ERRORS,
+    errors=(409, *WRITE_ERRORS),
     headers=IF_MATCH,
 )
 def enable_account(account_id: UUID) -> ResponseReturnValue:

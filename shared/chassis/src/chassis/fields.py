@@ -90,6 +90,10 @@ class DecimalText(fields.Field[Decimal]):
 
     PATTERN = re.compile(r"[0-9]{1,15}(\.[0-9]{1,9})?", re.ASCII)
 
+    @property
+    def documented_pattern(self) -> str:
+        return f"^{self.PATTERN.pattern}$"
+
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Decimal:
         if type(value) is not str or not self.PATTERN.fullmatch(value):
             raise refuse("decimal", 'must be a string of digits, such as "12.5"')

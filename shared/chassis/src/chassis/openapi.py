@@ -33,6 +33,8 @@ PAGE_HEADERS = {
 
 View = TypeVar("View", bound=Callable[..., Any])
 SchemaClass = type[Schema]
+Answer = SchemaClass | Mapping[str, Any] | None
+"""The schema of an answer in JSON, or what the document says of its content by media type; None: it has no body."""
 
 _ID = {"type": "string", "format": "uuid"}
 _PARAMETER = r"<(?:[^:<>]+:)?([^<>]+)>"
@@ -49,7 +51,7 @@ _SCHEMES = {
 class Description:
     summary: str
     body: SchemaClass | None = None
-    answers: Mapping[int, SchemaClass | None] = field(default_factory=dict)
+    answers: Mapping[int, Answer] = field(default_factory=dict)
     errors: tuple[int, ...] = ()
     query: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -83,7 +85,7 @@ def describe(
     summary: str,
     *,
     body: SchemaClass | None = None,
-    answers: Mapping[int, SchemaClass | None],
+    answers: Mapping[int, Answer],
     errors: tuple[int, ...] = (),
     query: Mapping[str, Mapping[str, Any]] | None = None,
     headers: Mapping[str, str] | None = None,
@@ -237,10 +239,11 @@ def _path_schema(rule: Rule, name: str) -> dict[str, Any]:
 
 def _responses(view: Any, described: Description, alternatives: tuple[Alternative, ...]) -> dict[str, Any]:
     answers: dict[str, Any] = {}
-    for status, schema in described.answers.items():
+    for status, answer in described.answers.items():
         answers[str(status)] = {"description": "Success" if status < 400 else "Refused"}
-        if schema:
-            answers[str(status)]["content"] = {"application/json": {"schema": schema}}
+        if answer is not None:
+            content = answer if isinstance(answer, Mapping) else {"application/json": {"schema": answer}}
+            answers[str(status)]["content"] = dict(content)
     usual = (400, 401, 403, 429, 503) if alternatives else (400, 429, 503)
     for status in sorted({*described.errors, *usual} - described.answers.keys()):
         answers[str(status)] = {"description": "Refused", "content": _error_content(view)}

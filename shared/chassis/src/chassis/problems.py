@@ -169,7 +169,7 @@ def document(problem: Problem, instance: str, request_id: str | None) -> dict[st
 
 
 def _of_domain_error(error: Exception, status: int) -> Problem:
-    detail, headers = str(error) or _first_line(error), _DUE_HEADERS.get(status, {})
+    detail, headers = str(error) or _first_paragraph(error), _DUE_HEADERS.get(status, {})
     return Problem(status, code_of(type(error)), detail, headers=headers, **getattr(error, "problem", {}))
 
 
@@ -177,8 +177,9 @@ def code_of(error: type[Exception]) -> str:
     return str(getattr(error, "code", None) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", error.__name__).lower())
 
 
-def _first_line(error: Exception) -> str:
-    return (type(error).__doc__ or "").strip().split("\n")[0]
+def _first_paragraph(error: Exception) -> str:
+    paragraph, _, _ = (type(error).__doc__ or "").strip().partition("\n\n")
+    return " ".join(paragraph.split())
 
 
 def _of_validation(error: ValidationError) -> Problem:

@@ -19,16 +19,16 @@ def loads(body: bytes) -> Any:
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
-        raise BadJson("the body is not UTF-8") from None
+        raise BadJson("The body is not UTF-8.") from None
     if text.startswith("\ufeff"):
-        raise BadJson("the body starts with a byte order mark")
+        raise BadJson("The body starts with a byte order mark.")
     _check_depth(text)
     try:
         value = _DECODER.decode(text)
     except BadJson:
         raise
     except (ValueError, RecursionError):
-        raise BadJson("the body is not valid JSON") from None
+        raise BadJson("The body is not valid JSON.") from None
     if "\\u" in text:  # only an escape can smuggle in what the decoding above has not seen
         _check_text(value)
     return value
@@ -52,7 +52,7 @@ def _check_depth(text: str) -> None:
         elif character in "{[":
             depth += 1
             if depth > MAX_DEPTH:
-                raise BadJson(f"the body is nested deeper than {MAX_DEPTH}")
+                raise BadJson(f"The body is nested deeper than {MAX_DEPTH}.")
         elif character in "}]":
             depth -= 1
 
@@ -60,18 +60,18 @@ def _check_depth(text: str) -> None:
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise BadJson("an object has the same key twice")
+        raise BadJson("An object has the same key twice.")
     return members
 
 
 def _refuse_constant(_name: str) -> NoReturn:
-    raise BadJson("NaN and Infinity are not JSON")
+    raise BadJson("NaN and Infinity are not JSON.")
 
 
 def _finite(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise BadJson("a number is out of range")
+        raise BadJson("A number is out of range.")
     return number
 
 
@@ -83,7 +83,7 @@ def _whole(digits: str) -> int:
 def _check_text(value: Any) -> None:
     if isinstance(value, str):
         if "\x00" in value or any("\ud800" <= character <= "\udfff" for character in value):
-            raise BadJson("a string holds NUL or half a surrogate pair")
+            raise BadJson("A string holds NUL or half a surrogate pair.")
     elif isinstance(value, dict):
         for key, member in value.items():
             _check_text(key)

@@ -57,7 +57,7 @@ class StrictRequest(Request):
         try:
             return strict_json.loads(self.get_data(cache=True))
         except strict_json.BadJson as problem:
-            raise problems.Problem(400, "malformed_json", f"{problem}.") from None
+            raise problems.Problem(400, "malformed_json", f"{problem}") from None
 
     def on_json_loading_failed(self, _error: ValueError | None) -> NoReturn:
         raise problems.Problem(400, "malformed_json", "The body is not valid JSON.")

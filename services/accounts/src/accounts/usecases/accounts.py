@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from accounts import model, store
 from accounts.usecases.deps import Deps
+from chassis import db
 from chassis.outbox import Event, Outbox
 from chassis.principals import Principal
 
@@ -25,13 +26,13 @@ def create_account(deps: Deps, principal: Principal, new: model.NewAccount) -> m
 
 
 def read_account(deps: Deps, principal: Principal, account_id: UUID) -> model.Account:
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         return visible(tx, principal, account_id)
 
 
 def list_accounts(deps: Deps, principal: Principal, after: store.Position | None, limit: int) -> list[model.Account]:
     """The accounts the caller may touch: a key sees those of its own environment."""
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         return store.list_accounts(tx, organization_of(principal), principal.environment, after, limit)
 
 
@@ -40,11 +41,16 @@ def change_account(
 ) -> model.Account:
     """Make the changes; those that change nothing leave version and outbox as they are."""
     with deps.outbox.begin() as tx:
-        account = visible(tx, principal, account_id, lock=True)
-        model.check_version(expected, account.version)
-        if model.really_changed(account, changes):
-            account = store.update_account(tx, account_id, changes)
-            append_account_event(deps.outbox, tx, model.ACCOUNT_UPDATED, account)
+        return _changed(deps, tx, visible(tx, principal, account_id, lock=True), changes, expected)
+
+
+def _changed(
+    deps: Deps, tx: Connection, account: model.Account, changes: Mapping[str, Any], expected: int | None
+) -> model.Account:
+    model.check_version(expected, account.version)
+    if model.really_changed(account, changes):
+        account = store.update_account(tx, account.id, changes)
+        append_account_event(deps.outbox, tx, model.ACCOUNT_UPDATED, account)
     return account
 
 
@@ -56,7 +62,12 @@ def disable_account(
 
 
 def enable_account(deps: Deps, principal: Principal, account_id: UUID, expected: int | None) -> model.Account:
-    return change_account(deps, principal, account_id, {"disabled": False, "disabled_reason": None}, expected)
+    """Accept intents again; AccountClosing of an account that is being deleted, which never does."""
+    with deps.outbox.begin() as tx:
+        account = visible(tx, principal, account_id, lock=True)
+        if account.closing_operation_id:
+            raise model.AccountClosing
+        return _changed(deps, tx, account, {"disabled": False, "disabled_reason": None}, expected)
 
 
 def visible(tx: Connection, principal: Principal, account_id: UUID, *, lock: bool = False) -> model.Account:

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, func
 from accounts import model, store
 from accounts.usecases.accounts import append_account_event, organization_of, revoke, visible
 from accounts.usecases.deps import Deps
+from chassis import db
 from chassis.outbox import Outbox
 from chassis.principals import Principal
 
@@ -37,7 +38,10 @@ def _delete(
     deps: Deps, principal: Principal, account_id: UUID, expected: int | None, *, cancel_open: bool
 ) -> model.Account | None:
     with deps.engine.begin() as tx:
-        model.check_version(expected, visible(tx, principal, account_id, lock=True).version)
+        before = visible(tx, principal, account_id, lock=True)
+        model.check_version(expected, before.version)
+        if not cancel_open and not before.closing and store.open_orders(tx, account_id):
+            raise model.OpenIntents  # without having closed it: what waits to be sent would be refused meanwhile
         store.close_account(tx, account_id)
     with deps.outbox.begin() as tx:
         account = store.find_account(tx, organization_of(principal), account_id, lock=True)
@@ -55,7 +59,7 @@ def _delete(
 
 def finish_deletions(outbox: Outbox, stop: StopEvent | None = None) -> int:
     """Delete closed accounts that have no open order any more; reopen what a crash left closed. How many there were."""
-    with outbox.engine.connect() as tx:
+    with db.reading(outbox.engine) as tx:
         found = store.accounts_to_finish(tx)
     for account_id in found:
         if stop and stop.is_set():

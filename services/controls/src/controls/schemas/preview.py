@@ -29,6 +29,10 @@ class FreeDecimalText(DecimalText):
         super().__init__(**options)
         self.negative = negative
 
+    @property
+    def documented_pattern(self) -> str:
+        return f"^{'-?' if self.negative else ''}{self.PATTERN.pattern}$"
+
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Decimal:
         below_zero = self.negative and type(value) is str and value.startswith("-")
         digits = value[1:] if below_zero else value

@@ -1,10 +1,13 @@
 """What somebody who wants to verify our tokens needs to know."""
 
+from typing import Any
+
 from flask import Blueprint, current_app, jsonify
 from flask.typing import ResponseReturnValue
 
 from chassis.access import anyone
 from chassis.openapi import describe
+from chassis.openapi_types import json_object
 from chassis.tokens import ALGORITHMS
 from identity import model, usecases
 from identity.routes.common import deps
@@ -13,18 +16,32 @@ bp = Blueprint("discovery", __name__)
 
 # No longer than a new key is published before it signs.
 BRIEFLY_CACHED = {"Cache-Control": f"public, max-age={int(model.PUBLISH_BEFORE_SIGNING.total_seconds())}"}
+_KEYS = {"type": "array", "items": {"type": "object"}, "description": "JWKs of RFC 7517, found by `kid`."}
+_ADDRESS = {"type": "string", "format": "uri"}
+_WORDS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
+_CONFIGURATION: dict[str, dict[str, Any]] = {
+    "issuer": {"type": "string"},
+    "jwks_uri": _ADDRESS,
+    "token_endpoint": _ADDRESS,
+    "grant_types_supported": _WORDS,
+    "token_endpoint_auth_methods_supported": _WORDS,
+    "scopes_supported": _WORDS,
+    "response_types_supported": _WORDS,
+    "subject_types_supported": _WORDS,
+    "id_token_signing_alg_values_supported": _WORDS,
+}
 
 
 @bp.get("/.well-known/jwks.json")
 @anyone
-@describe("The public keys of our tokens", answers={200: None})
+@describe("The public keys of our tokens", answers={200: json_object({"keys": _KEYS})})
 def show_keys() -> ResponseReturnValue:
     return jsonify(keys=usecases.public_keys(deps())), 200, BRIEFLY_CACHED
 
 
 @bp.get("/.well-known/openid-configuration")
 @anyone
-@describe("Where to get tokens and how to verify them", answers={200: None})
+@describe("Where to get tokens and how to verify them", answers={200: json_object(_CONFIGURATION)})
 def show_configuration() -> ResponseReturnValue:
     base = current_app.extensions["public_url"]
     document = {
