@@ -113,3 +113,21 @@ def test_prices_are_requested_for_the_organization_that_is_served_alone(
         assert tx.execute(request, {"id": controls.account_id}).all() == []
 
     assert prices(setting, controls) == []
+
+
+def test_previews_take_half_of_the_prices_of_an_account_and_leave_the_rest_to_orders(
+    setting: Any, controls: Any, pauses: list[float]
+) -> None:
+    controls.call("PUT", "/limits", {"max_notional": "1000"})
+    keep = text(
+        "INSERT INTO intents.quote (account_id, symbol, requested_at) "
+        "SELECT :id, 'S' || number, now() FROM generate_series(1, 500) number"
+    )
+    with setting.platform.admin() as admin:
+        admin.execute(keep, {"id": controls.account_id})
+
+    assert preview(controls) == ["REFERENCE_PRICE_UNKNOWN"]
+    assert pauses == []
+    assert "AAPL" not in {row["symbol"] for row in prices(setting, controls)}
+    assert preview(controls, **create("S1")) == ["REFERENCE_PRICE_UNKNOWN"]
+    assert pauses, "a price that the account has is read again"

@@ -172,8 +172,9 @@ class Stage:
                 equity=case.equity[1],
             )
             desk.execute(
-                "INSERT INTO intents.day_equity (account_id, organization_id, day, equity, balance_at) "
-                "VALUES (:account_id, :organization_id, CAST(now() AT TIME ZONE :zone AS date), :equity, now())",
+                "INSERT INTO intents.day_equity (account_id, organization_id, day, equity, balance_at, ends_at) "
+                "VALUES (:account_id, :organization_id, CAST(now() AT TIME ZONE :zone AS date), :equity, now(), "
+                "now() + interval '1 day')",
                 organization_id=desk.organization.id,
                 zone=case.time_zone,
                 equity=case.equity[0],

@@ -83,6 +83,27 @@ def test_all_open_intents_are_canceled_and_the_operation_ends_with_the_last(desk
     assert found["completed_at"] is not None
 
 
+def test_an_operation_names_the_orders_that_it_waits_for_and_why(desk: Desk) -> None:
+    stuck, ended = open_intents(desk, limit(), limit())
+    answer = cancel_all(desk)
+    run(desk)
+    report(desk, ended, Update.CANCELED)
+    desk.execute(
+        "UPDATE intents.intent SET outcome = 'unknown', reason_code = 'OPERATOR_REQUIRED' "
+        "WHERE account_id = :account_id AND id = :id",
+        id=stuck,
+    )
+
+    waiting = operation(desk, answer)["waiting_for"]
+
+    assert waiting == [
+        {"intent_id": stuck, "status": "PENDING_CANCEL", "reason_code": "OPERATOR_REQUIRED", "outcome": "unknown"}
+    ]
+    report(desk, stuck, Update.CANCELED)
+    run(desk)
+    assert operation(desk, answer)["waiting_for"] == []
+
+
 def test_the_cancels_are_the_callers_with_the_reason(desk: Desk) -> None:
     [intent_id] = open_intents(desk)
     answer = cancel_all(desk)

@@ -18,9 +18,8 @@ from .conftest import Desk
 
 READS = ["", "/stats", "/verify", "/{intent_id}", "/{intent_id}/actions"]
 INTENTS = "/v1/accounts/{account_id}/intents"
-HOLDINGS = [
-    f"/v1/accounts/{{account_id}}/{name}" for name in ("positions", "balances", "orders", "refusals", "quotes/{symbol}")
-]
+HOLDINGS = [f"/v1/accounts/{{account_id}}/{name}" for name in ("positions", "balances", "orders", "refusals")]
+QUOTE = "/v1/accounts/{account_id}/quotes/{symbol}"
 REFRESH = "/v1/accounts/{account_id}/refresh"
 STATEMENT = "/v1/accounts/{account_id}/statement"
 OPERATION = "/v1/accounts/{account_id}/bulk-operations/{bulk_operation_id}"
@@ -103,8 +102,8 @@ def rows(desk: Desk | None = None, intent_id: str = "", operation_id: str = "") 
     submits.append(row("POST", f"{INTENTS}/cancel", 0, 202, {}))
     submits.append(row("POST", "/v1/accounts/{account_id}/positions/close", 0, 202, {}))
     reads = [row("GET", path, 1, 200) for path in (*(INTENTS + read for read in READS), *HOLDINGS, OPERATION)]
-    refresh = row("POST", REFRESH, 1, 202)  # which acts on the account, under its credential
-    reads.append(replace_fields(refresh, expected={**refresh.expected, "live key": 403}))
+    for read in (row("GET", QUOTE, 1, 200), row("POST", REFRESH, 1, 202)):  # at the broker, under the credential
+        reads.append(replace_fields(read, expected={**read.expected, "live key": 403}))
     published = Row("GET", "/.well-known/log-jwks.json", dict.fromkeys(MAY, 200), lambda: {"path": published.path})
     return [*submits, *reads, row("GET", STATEMENT, 1, 409), published]  # 409: nothing of the account is signed
 

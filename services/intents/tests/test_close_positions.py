@@ -1,16 +1,18 @@
 """Closing positions: open orders are canceled, then a market order takes what the broker reports to zero."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from intents.model import Update
-from intents.usecases import bulk_runner, closing
-from tip_testing.commands import limit
+from intents.usecases import bulk_runner, closing, run_bulk_operations
+from tip_testing.commands import create, limit
 from tip_testing.identity_fixtures import IdentityFixtures
 
-from .broker_side import report
+from .broker_side import accept, fill, report
 from .conftest import Desk
 from .test_bulk_operations import open_intents, operation, run
 
@@ -33,6 +35,7 @@ def reconciled(desk: Desk) -> None:
     desk.execute("INSERT INTO intents.broker_account (account_id, reconciled_at) "
                  "VALUES (:account_id, clock_timestamp()) ON CONFLICT (account_id) DO UPDATE "
                  "SET reconciled_at = excluded.reconciled_at")  # fmt: skip
+    desk.execute("UPDATE intents.position SET reconciled_at = clock_timestamp() WHERE account_id = :account_id")
 
 
 def switch(desk: Desk, state: str) -> None:
@@ -152,6 +155,99 @@ def test_a_scheduler_killed_after_its_orders_makes_none_twice(desk: Desk, monkey
 
     assert closing_orders(desk) == [("AAPL", "SELL", market("10"), "CLOSE_POSITIONS")]
     assert [len(row["closing_intents"]) for row in desk.rows("bulk_operation")] == [1]
+
+
+def closed(desk: Desk) -> dict[str, Decimal]:
+    """How much all closing orders together take off each position."""
+    totals: dict[str, Decimal] = {}
+    for symbol, _, spec, _ in closing_orders(desk):
+        totals[symbol] = totals.get(symbol, Decimal(0)) + Decimal(spec["Market"]["quantity"])
+    return totals
+
+
+def test_closes_that_overlap_close_a_position_once(desk: Desk) -> None:
+    hold(desk, AAPL=6, MSFT=-4)
+    answers = [close(desk), close(desk), close(desk, {"symbol": "AAPL"})]
+
+    until_closing(desk)
+
+    assert closed(desk) == {"AAPL": 6, "MSFT": 4}
+    desk.execute("UPDATE intents.intent SET status = 'FILLED' WHERE account_id = :account_id")
+    run(desk)
+    found = [operation(desk, answer) for answer in answers]
+    assert [(done["status"], done["refusals"]) for done in found] == [("COMPLETED", [])] * 3
+
+
+def test_schedulers_that_close_at_the_same_moment_close_a_position_once(new_desk: Callable[..., Desk]) -> None:
+    desks = [new_desk() for _ in range(4)]
+    for desk in desks:
+        hold(desk, AAPL=6)
+        [close(desk) for _ in range(3)]
+        run(desk)
+        reconciled(desk)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: [run_bulk_operations(desks[0].deps) for _ in range(8)], range(4)))
+    for desk in desks:
+        run(desk)
+
+    assert [closed(desk) for desk in desks] == [{"AAPL": 6}] * 4
+
+
+def test_what_an_open_order_of_the_closing_side_may_fill_is_left_to_it(desk: Desk) -> None:
+    hold(desk, AAPL=10)
+    close(desk)
+    run(desk)
+    desk.created(create("AAPL", "4", "SELL"))
+
+    until_closing(desk)
+
+    assert closing_orders(desk) == [("AAPL", "SELL", market("6"), "CLOSE_POSITIONS")]
+
+
+def test_a_position_that_other_orders_close_gets_no_order(desk: Desk) -> None:
+    hold(desk, AAPL=10)
+    answer = close(desk)
+    run(desk)
+    desk.created(create("AAPL", "10", "SELL"))
+
+    until_closing(desk)
+
+    found = operation(desk, answer)
+    assert (found["status"], found["refusals"], closing_orders(desk)) == ("COMPLETED", [], [])
+
+
+def test_a_position_that_the_broker_has_not_reported_since_is_waited_for(desk: Desk) -> None:
+    hold(desk, AAPL=10, MSFT=1)
+    close(desk)
+    run(desk)
+    reconciled(desk)
+    desk.execute("UPDATE intents.position SET reconciled_at = now() - interval '1 hour' WHERE symbol = 'AAPL' "
+                 "AND account_id = :account_id")  # fmt: skip
+    run(desk)
+    assert closing_orders(desk) == []
+
+    until_closing(desk)
+
+    assert closed(desk) == {"AAPL": 10, "MSFT": 1}
+
+
+def test_a_fill_that_the_broker_has_reported_is_waited_for_until_it_is_recorded(desk: Desk) -> None:
+    """Till then it counts twice: it is off the position, and open."""
+    hold(desk, AAPL=10)
+    close(desk)
+    run(desk)
+    order = accept(desk, desk.created(create("AAPL", "4", "SELL"))["intent_id"], "b1")
+    desk.execute("UPDATE intents.position SET quantity = 6, unrecorded_fills = jsonb_build_object(:key ::text, 4) "
+                 "WHERE account_id = :account_id", key=order.client_order_id)  # fmt: skip
+    reconciled(desk)
+    run(desk)
+    assert closing_orders(desk) == []
+
+    fill(desk, order, "4", "1", "e1")
+    run(desk)
+
+    assert closing_orders(desk) == [("AAPL", "SELL", market("6"), "CLOSE_POSITIONS")]
 
 
 def test_on_a_live_account_it_needs_trading_live(identity: IdentityFixtures, new_desk: Callable[..., Desk]) -> None:

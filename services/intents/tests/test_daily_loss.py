@@ -1,9 +1,11 @@
 """An account that loses more in a day than it may is reported once; what it was worth at the day's start is kept."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
+
+import pytest
 
 from intents import usecases
 from tip_testing.commands import create
@@ -12,6 +14,7 @@ from .conftest import Desk
 from .test_controls import limits
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
+ZONES = ("Pacific/Kiritimati", "Etc/GMT+12")
 
 
 def worth(desk: Desk, equity: str, at: datetime) -> None:
@@ -80,17 +83,36 @@ def test_after_the_loss_only_what_reduces_is_accepted(desk: Desk) -> None:
     assert desk.submit(create(quantity="1", side="SELL")).json["reasons"][0]["code"] == "DAILY_LOSS_ABOVE_LIMIT"
 
 
-def test_another_time_zone_begins_no_day_a_second_time(new_desk: Callable[..., Desk]) -> None:
-    desk, now = new_desk(time_zone="Pacific/Kiritimati"), datetime.now(UTC)
+@pytest.mark.parametrize("order", [ZONES, ZONES[::-1]])
+def test_another_time_zone_forgets_no_loss(new_desk: Callable[..., Desk], order: Sequence[str]) -> None:
+    """One of the two is always in another day than UTC."""
+    desk, now = new_desk(time_zone="UTC"), datetime.now(UTC)
     limits(desk, max_daily_loss=100)
     worth(desk, "1000", now)
-    worth(desk, "899", now + timedelta(seconds=1))
+    worth(desk, "899", now + timedelta(milliseconds=1))
 
-    desk.execute("UPDATE accounts.account SET time_zone = 'Pacific/Pago_Pago' WHERE id = :account_id")
+    for place, time_zone in enumerate(order, 2):
+        desk.execute("UPDATE accounts.account SET time_zone = :zone WHERE id = :account_id", zone=time_zone)
+        assert desk.submit(create()).json["reasons"][0]["code"] == "DAILY_LOSS_ABOVE_LIMIT"
+        worth(desk, "898", now + timedelta(milliseconds=place))
+        assert desk.submit(create()).json["reasons"][0]["code"] == "DAILY_LOSS_ABOVE_LIMIT"
+    assert len(breaches(desk)) == 1
 
-    assert desk.submit(create()).json["reasons"][0]["code"] == "DAILY_LOSS_ABOVE_LIMIT"
-    worth(desk, "898", now + timedelta(seconds=2))
-    assert desk.submit(create()).json["reasons"][0]["code"] == "DAILY_LOSS_ABOVE_LIMIT"
+
+def test_a_day_begins_at_the_first_midnight_of_the_new_zone_after_the_last_has_ended(desk: Desk) -> None:
+    limits(desk, max_daily_loss=100)
+    worth(desk, "1000", NOON)
+
+    desk.execute("UPDATE accounts.account SET time_zone = 'Pacific/Kiritimati' WHERE id = :account_id")
+
+    for at, equity, start in (
+        (NOON + timedelta(hours=11), "950", 1000),
+        (NOON + timedelta(hours=12), "1100", 1100),  # midnight in UTC; of the day that goes on the highest counts
+        (NOON + timedelta(hours=21), "1050", 1100),
+        (NOON + timedelta(hours=22), "1040", 1040),  # midnight in Kiritimati
+    ):
+        worth(desk, equity, at)
+        assert desk.rows("day_equity")[0]["equity"] == start
 
 
 def test_an_account_without_the_limit_is_reported_never(desk: Desk) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import ignored_auth, negative_data_rejection, positive_data_acceptance
 
+from chassis import openapi
 from intents import model, schemas
 from tip_testing.commands import create, limit
 
@@ -54,6 +55,13 @@ def test_the_page_shows_what_can_be_submitted_and_what_it_needs(app: Flask) -> N
 
     for word in ("REPLACE", "ref_intent_id", "StopLimit", "stop_price", "route_strategy", "last_month", "trading_live"):
         assert word in page
+
+
+def test_every_answer_with_a_body_says_what_it_is(app: Flask) -> None:
+    operations = openapi.document([app])["paths"]
+
+    for path in ("/v1/accounts/{account_id}/statement", "/.well-known/log-jwks.json"):
+        assert operations[path]["get"]["responses"]["200"]["content"]
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode))

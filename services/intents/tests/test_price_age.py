@@ -84,7 +84,7 @@ def test_a_quote_of_the_future_is_as_old_as_its_reading(desk: Desk) -> None:
         store.save_quotes(tx, desk.account_id, ["ABC", "OLD"], read, "paper", now)
 
     new, old = sorted(desk.rows("quote"), key=lambda row: str(row["symbol"]))
-    assert new["quoted_at"] == new["traded_at"] < now + AN_HOUR
+    assert new["quoted_at"] == new["traded_at"] == new["read_at"] == now
     assert (old["quoted_at"], old["traded_at"]) == (None, now - AN_HOUR)
 
 

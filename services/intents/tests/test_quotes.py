@@ -13,8 +13,10 @@ from intents import store
 from intents.store import quotes
 from intents.usecases import Reader, holdings
 from intents.usecases.deps import Freshness
+from tip_testing.commands import create
 
 from .conftest import Desk
+from .test_controls import limits
 
 
 def read(desk: Desk, symbol: str = "ABC") -> Any:
@@ -88,17 +90,43 @@ def test_what_is_no_symbol_is_refused(desk: Desk, symbol: str) -> None:
     assert read(desk, symbol).status_code == 422
 
 
-def test_an_account_has_prices_of_so_many_symbols_and_no_more(desk: Desk) -> None:
+def keep_prices(desk: Desk, symbols: int) -> None:
     desk.execute(
         "INSERT INTO intents.quote (account_id, symbol, requested_at) "
-        "SELECT :account_id, 'S' || number, now() FROM generate_series(1, :most) number",
-        most=quotes.MOST_SYMBOLS,
+        "SELECT :account_id, 'S' || number, now() FROM generate_series(1, :symbols) number",
+        symbols=symbols,
     )
+
+
+def test_reads_take_half_of_the_prices_of_an_account_and_leave_the_rest_to_orders(desk: Desk) -> None:
+    keep_prices(desk, quotes.MOST_SYMBOLS_OF_READS)
 
     answer = read(desk, "ONEMORE")
 
     assert (answer.status_code, answer.json["code"]) == (409, "limit_reached")
     assert read(desk, "S1").status_code == 200
+    limits(desk, max_notional=1000)
+    assert desk.submit(create("ONEMORE")).json["reasons"][0]["code"] == "REFERENCE_PRICE_UNKNOWN"
+    assert "ONEMORE" in {row["symbol"] for row in desk.rows("quote")}, "its price is requested"
+
+
+def test_an_account_has_prices_of_so_many_symbols_and_no_more(desk: Desk) -> None:
+    keep_prices(desk, quotes.MOST_SYMBOLS)
+    limits(desk, max_notional=1000)
+
+    assert desk.submit(create("ONEMORE")).json["reasons"][0]["code"] == "REFERENCE_PRICE_UNKNOWN"
+    assert "ONEMORE" not in {row["symbol"] for row in desk.rows("quote")}
+    assert read(desk, "S1").status_code == 200
+
+
+def test_a_key_of_the_other_environment_has_no_prices_read(desk: Desk) -> None:
+    """It would act on the account, under its credential."""
+    key = {"x-api-key": desk.organization.api_keys["live"]}
+
+    answer = desk.client.get(f"/v1/accounts/{desk.account_id}/quotes/ABC", headers=key)
+
+    assert answer.status_code == 403
+    assert desk.rows("quote") == []
 
 
 def test_a_price_that_nobody_has_wanted_for_a_day_is_forgotten(desk: Desk) -> None:

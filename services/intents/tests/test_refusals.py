@@ -70,14 +70,14 @@ def test_refusals_are_found_by_symbol_code_and_time(desk: Desk, monkeypatch: pyt
     assert listed(desk, code="TRADING_HALTED") == [newest]
     assert listed(desk, from_=newest["created_at"]) == [newest]
     assert len(listed(desk, to=newest["created_at"])) == 3
-    assert listed(desk, to=oldest["created_at"]) == listed(desk, code="NO_SUCH_CODE") == []
+    assert listed(desk, to=oldest["created_at"]) == listed(desk, code="SYMBOL_DENIED") == []
 
 
-@pytest.mark.parametrize(("name", "value"), [("from", "x"), ("to", "1"), ("symbol", "A B"), ("code", "a")])
+@pytest.mark.parametrize(("name", "value"), [("from", "x"), ("to", "1"), ("symbol", "A B"), ("code", "NO_SUCH_CODE")])
 def test_a_filter_that_is_none_is_refused_by_name(desk: Desk, name: str, value: str) -> None:
     answer = get(desk, **{name: value})
 
-    assert (answer.status_code, answer.json["code"]) == (400, "bad_filter")
+    assert (answer.status_code, answer.json["code"]) == (400, "bad_time" if name in ("from", "to") else "bad_filter")
     assert answer.json["detail"].startswith(name)
 
 

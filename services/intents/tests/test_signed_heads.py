@@ -137,7 +137,7 @@ def tip_verify(signed: Desk, monkeypatch: pytest.MonkeyPatch) -> Callable[..., R
 def test_tip_verify_takes_the_public_key_from_its_caller(tip_verify: Callable[..., Result]) -> None:
     without, ours, other = (tip_verify(*options) for options in ([], GIVEN, ["--public-key", OTHERS]))
 
-    assert (without.exit_code, ours.exit_code, other.exit_code) == (0, 0, 2)
+    assert (without.exit_code, ours.exit_code, other.exit_code) == (0, 0, 3)
 
 
 def test_a_log_without_a_signature_is_not_verified_by_a_public_key(
@@ -148,14 +148,14 @@ def test_a_log_without_a_signature_is_not_verified_by_a_public_key(
 
     without, given = tip_verify(), tip_verify(*GIVEN)
 
-    assert (without.exit_code, given.exit_code) == (0, 2)
+    assert (without.exit_code, given.exit_code) == (0, 3)
     assert "attested by no signature" in without.output
     assert "BROKEN at sequence 5 (no entry): not_signed" in given.output
 
 
 def test_tip_verify_says_up_to_where_and_by_which_key_the_log_is_attested(tip_verify: Callable[..., Result]) -> None:
     for options in ((), GIVEN):
-        assert f"attested up to sequence 4 by key {OURS}" in tip_verify(*options).output
+        assert f"attested up to sequence 4 by public key {OURS}" in tip_verify(*options).output
 
 
 def test_a_public_key_is_refused_with_a_file_because_it_is_not_used_there() -> None:

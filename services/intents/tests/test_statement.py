@@ -7,11 +7,13 @@ from io import BytesIO
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 from werkzeug.test import TestResponse
 
 from chassis import db
 from intents import store
 from intents.signing import HeadSigner
+from intents.store.account_head import take_sequences
 from intents.usecases import SigningDeps, sign_heads
 from tip.statement import NotVerified, Verified, lines_of, verify
 from tip_testing.commands import create, limit
@@ -21,6 +23,16 @@ from .broker_side import accept, fill
 from .conftest import Desk
 
 KEYS = [HeadSigner(bytes([number] * 32)) for number in (1, 2)]
+EVENT = text(f"""
+    WITH head AS ({
+    take_sequences(
+        "SELECT CAST(:account_id AS uuid) AS account_id, "
+        "CAST(:organization_id AS uuid) AS organization_id, 1 AS sequences"
+    )
+})
+    INSERT INTO intents.account_event (account_id, organization_id, sequence, id, type, payload, occurred_at)
+    SELECT account_id, organization_id, last_sequence, gen_random_uuid(), 'ACCOUNT', '{{}}', now() FROM head
+""")
 PUBLIC_KEYS = {signer.key_id: signer.public_key for signer in KEYS}
 
 
@@ -128,6 +140,44 @@ def test_a_statement_begins_before_its_period_and_ends_with_a_head_that_covers_i
     found = verified(download(traded, f"?from={since}"))
 
     assert (found.first_sequence, found.last_sequence) == (last, last + 1)
+
+
+def write_late(desk: Desk, commands: int, events: int) -> None:
+    """Orders that are written while a transaction is under way, which then writes events: their moment is earlier."""
+    with desk.deps.engine.begin() as tx:
+        tx.execute(text("SELECT now()"))
+        for _ in range(commands):
+            desk.created(create())
+        for _ in range(events):
+            tx.execute(EVENT, {"account_id": desk.account_id, "organization_id": desk.organization.id})
+
+
+@pytest.mark.parametrize(("commands", "events"), [(1, 1), (1, 4), (4, 1), (3, 9)])
+def test_a_statement_has_every_entry_of_its_period_however_late_others_were_written(
+    traded: Desk, signing: list[SigningDeps], commands: int, events: int
+) -> None:
+    write_late(traded, commands, events)
+    log = [(entry["sequence"], entry["content"]["created_at"]) for entry in signed_log(traded, signing[0])]
+
+    for _, since in log:
+        answer = download(traded, f"?from={since}")
+        found = {entry["sequence"] for entry in entries(answer)}
+        assert {sequence for sequence, moment in log if moment >= since} <= found
+        verified(answer)
+
+
+def test_of_two_periods_in_a_row_one_has_each_entry(traded: Desk, signing: list[SigningDeps]) -> None:
+    write_late(traded, 2, 3)
+    log = [(entry["sequence"], entry["content"]["created_at"]) for entry in signed_log(traded, signing[0])]
+
+    for _, moment in log:
+        found = [*entries(download(traded, f"?to={moment}")), *entries(download(traded, f"?from={moment}"))]
+        assert {entry["sequence"] for entry in found} == {sequence for sequence, _ in log}
+
+
+def signed_log(desk: Desk, signing: SigningDeps) -> list[Any]:
+    sign(signing)
+    return entries(download(desk))
 
 
 def test_an_old_period_ends_with_a_head_that_was_kept(traded: Desk, signing: list[SigningDeps]) -> None:

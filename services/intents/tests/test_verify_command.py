@@ -40,6 +40,7 @@ def test_records_saved_from_the_api_prove_themselves(records: list[Any], tmp_pat
         result = verify(str(file))
         assert result.exit_code == 0
         assert "3 entries verified, up to sequence 3" in result.output
+        assert "whether one is missing between them only a statement shows" in result.output
 
 
 def test_the_first_broken_link_is_named(records: list[Any]) -> None:
@@ -47,7 +48,7 @@ def test_the_first_broken_link_is_named(records: list[Any]) -> None:
 
     result = verify("-", input=json.dumps(records))
 
-    assert result.exit_code == 2
+    assert result.exit_code == 3
     assert f"BROKEN at sequence 2 ({records[1]['id']}): altered; 1 entries before it are good" in result.output
 
 
@@ -69,7 +70,7 @@ def test_the_database_is_verified_directly(desk: Desk, records: list[Any], monke
     desk.execute("ALTER TABLE intents.action ENABLE TRIGGER ALL")
     bad = verify("--account", str(desk.account_id))
 
-    assert (good.exit_code, bad.exit_code) == (0, 2)
+    assert (good.exit_code, bad.exit_code) == (0, 3)
     assert "last_actions_missing" in bad.output
 
 
@@ -82,7 +83,7 @@ def test_a_missing_account_event_is_found_in_the_database(desk: Desk, monkeypatc
     forget_entry(desk, 2)
     bad = verify("--account", str(desk.account_id))
 
-    assert (good.exit_code, bad.exit_code) == (0, 2)
+    assert (good.exit_code, bad.exit_code) == (0, 3)
     assert "sequence_has_a_gap" in bad.output
 
 
@@ -91,7 +92,7 @@ def test_a_large_file_takes_time_in_proportion(records: list[Any]) -> None:
 
     def seconds(lines: int) -> float:
         started = time.process_time()
-        assert verify("-", input="\n".join([line] * lines)).exit_code == 2
+        assert verify("-", input="\n".join([line] * lines)).exit_code == 3
         assert sum(1 for _ in read(io.StringIO("\n".join([line] * lines)))) == lines
         return time.process_time() - started
 

@@ -177,6 +177,14 @@ def test_a_refusal_for_an_old_price_names_its_source_and_age() -> None:
     assert "100 (fill), is 90 seconds old" in decision.refusals[0].message
 
 
+def test_what_refuses_for_sure_is_named_before_a_price_that_is_missing() -> None:
+    unpriced = replace(FLAT, reference_price=None)
+
+    refused = codes(unpriced, max_notional=Decimal(10**9), denied_symbols=("AAPL",))
+
+    assert refused == ["SYMBOL_DENIED", "REFERENCE_PRICE_UNKNOWN"]
+
+
 def test_a_replace_opens_no_further_order() -> None:
     facts = replace(FLAT, symbol_orders=OrderCounts(0, 0, 5), symbol_limits=Limits(1, max_open_orders=5))
 

@@ -18,7 +18,7 @@ TIME_FIELDS = ("trading_start", "trading_end", "stale_order_millis")
 
 
 class AccountNotFound(Exception):
-    """There is no account here that you may see."""
+    """There is nothing here that you may see."""
 
     code = "not_found"
 
@@ -36,7 +36,7 @@ class WrongEnvironment(Exception):
 
 
 class EntitlementRequired(Exception):
-    """The organization's plan does not include controls."""
+    """The organization lacks the entitlement controls_premium; without it a control can be removed or loosened only."""
 
     problem: Mapping[str, Any] = {"entitlement": CONTROLS_PREMIUM}
 
@@ -285,7 +285,7 @@ class Preview:
         """The facts that the caller gives; a price of theirs is of that moment, an equity of theirs of that day."""
         given = dict(self.facts)
         if "day_start_equity" in given:
-            given["equity_day"] = None
+            given["equity_day_ends_at"] = None
         if given.get("reference_price") is not None:
             given |= {"reference_price_source": "caller", "reference_price_at": at}
         return given

@@ -1,20 +1,18 @@
 """Statements of accounts, and the keys to verify them, over HTTP."""
 
 import base64
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from flask import Blueprint, Response, g, jsonify, request
 from flask.typing import ResponseReturnValue
-from marshmallow import ValidationError
 
 from chassis import ratelimit
 from chassis.access import allow, anyone, charge
-from chassis.fields import Instant
 from chassis.openapi import describe
+from chassis.openapi_types import json_object
 from chassis.problems import Problem
-from intents import model, usecases
+from intents import model, schemas_orders, usecases
 from intents.routes import ORGANIZATION, READERS, deps
 
 bp = Blueprint("statements", __name__)
@@ -25,6 +23,7 @@ _NOTE = (
     "all. It begins with the last entry before `from`, and ends with the first signed head after `to`, or the newest. "
     "docs/statement.md describes the file; `tip verify` checks it."
 )
+_KEYS = {"type": "array", "items": {"type": "object"}, "description": "JWKs of RFC 8037, found by `kid`."}
 _CACHED = {"Cache-Control": "public, max-age=60"}
 
 
@@ -32,7 +31,7 @@ _CACHED = {"Cache-Control": "public, max-age=60"}
 @allow(*READERS)
 @describe(
     "The log of an account, as a file that proves itself",
-    answers={200: None},
+    answers={200: {"application/jsonl": {"schema": {"type": "string"}}}},
     errors=(404, 409),
     query={"from": _MOMENT, "to": _MOMENT},
     headers=ORGANIZATION,
@@ -46,18 +45,10 @@ def show_statement(account_id: UUID) -> ResponseReturnValue:
 
 
 def _period() -> model.Period:
-    period = model.Period(_moment("from"), _moment("to"))
+    period = model.Period(schemas_orders.moment(request.args, "from"), schemas_orders.moment(request.args, "to"))
     if period.since and period.to and period.since >= period.to:
         raise Problem(400, "bad_time", "from must be before to.")
     return period
-
-
-def _moment(name: str) -> datetime | None:
-    given = request.args.get(name)
-    try:
-        return None if given is None else Instant().deserialize(given)
-    except ValidationError:
-        raise Problem(400, "bad_time", f"{name} must be an RFC 3339 date-time, as 2026-01-31T00:00:00Z.") from None
 
 
 def _charge_rows(count: int) -> None:
@@ -66,7 +57,11 @@ def _charge_rows(count: int) -> None:
 
 @bp.get("/.well-known/log-jwks.json")
 @anyone
-@describe("The public keys of signed heads", answers={200: None}, note="A key that signed once stays here for good.")
+@describe(
+    "The public keys of signed heads",
+    answers={200: json_object({"keys": _KEYS})},
+    note="A key that signed once stays here for good.",
+)
 def show_log_signing_keys() -> ResponseReturnValue:
     keys = [_jwk(key_id, key) for key_id, key in usecases.log_signing_keys(deps()).items()]
     return jsonify(keys=keys), 200, _CACHED

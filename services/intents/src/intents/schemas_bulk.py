@@ -31,6 +31,13 @@ class ClosingRefusal(Schema):
     reasons = fields.List(fields.Dict(), required=True)
 
 
+class AwaitedOrder(Schema):
+    intent_id = Identifier(required=True)
+    status = Choice(tuple(model.Status), required=True)
+    reason_code = Text(longest=64, required=True, allow_none=True)
+    outcome = Choice(("unknown",), required=True, allow_none=True)
+
+
 class BulkActor(Schema):
     type = Choice(("api_key", "user", "service_account", "system"), required=True)
     id = Text(longest=255, required=True)
@@ -52,6 +59,11 @@ class BulkOperation(Schema):
         fields.Nested(ClosingRefusal),
         required=True,
         metadata={"description": "Positions whose closing order the controls have refused."},
+    )
+    waiting_for = fields.List(
+        fields.Nested(AwaitedOrder),
+        required=True,
+        metadata={"description": "Of a read: up to 20 of its orders that have not ended, and why not."},
     )
     created_at = Instant(required=True)
     updated_at = Instant(required=True)

@@ -91,9 +91,7 @@ def moment(query: Mapping[str, str], name: str) -> datetime | None:
     try:
         return None if given is None else _INSTANT.deserialize(given)
     except ValidationError:
-        raise Problem(
-            400, "bad_filter", f"{name} must be an RFC 3339 date-time, such as 2026-01-31T09:30:00Z."
-        ) from None
+        raise Problem(400, "bad_time", f"{name} must be an RFC 3339 date-time, such as 2026-01-31T09:30:00Z.") from None
 
 
 _INSTANT = Instant()

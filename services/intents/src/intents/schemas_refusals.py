@@ -1,6 +1,5 @@
 """The JSON of refusals, and the query that chooses among them."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,11 +7,13 @@ from marshmallow import Schema, fields
 
 from chassis.fields import Choice, Identifier, Instant, Text, Whole, rfc3339
 from chassis.problems import Problem
+from control_rules import RefusalCode
 from intents import model, schemas_orders
 from intents.schemas import Action
 
+_CODES = [str(code) for code in RefusalCode]
+
 _ACTOR: Any = Action().fields["actor"]
-_CODE = re.compile(r"[A-Z_]{1,64}", re.ASCII)
 
 
 class RefusalReason(Schema):
@@ -46,7 +47,7 @@ QUERY: Mapping[str, dict[str, Any]] = {
     "from": {"type": "string", "format": "date-time", "description": "Refused at this moment or later."},
     "to": {"type": "string", "format": "date-time", "description": "Refused before this moment."},
     "symbol": {"type": "string"},
-    "code": {"type": "string", "description": "A code among the reasons, such as TRADING_HALTED."},
+    "code": {"type": "string", "enum": _CODES, "description": "A code among the reasons."},
 }
 
 
@@ -56,7 +57,7 @@ def refusal_record(refused: model.RefusedCommand) -> dict[str, Any]:
 
 def refusal_filter(query: Mapping[str, str]) -> model.RefusalFilter:
     code = query.get("code")
-    if code is not None and not _CODE.fullmatch(code):
-        raise Problem(400, "bad_filter", "code must be the code of a reason, such as TRADING_HALTED.")
+    if code is not None and code not in _CODES:
+        raise Problem(400, "bad_filter", f"code must be one of {', '.join(_CODES)}.")
     since, until = schemas_orders.moment(query, "from"), schemas_orders.moment(query, "to")
     return model.RefusalFilter(since, until, schemas_orders.symbol(query), code)

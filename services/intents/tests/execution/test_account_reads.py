@@ -14,6 +14,7 @@ from intents.brokers.alpaca import Connection
 from intents.execution import store
 from intents.execution.account_reads import AccountReads
 from intents.execution.credentials import derived
+from intents.execution.model.known_orders import Holdings
 from intents.execution.model.read_schedule import ReadSchedule
 from tip_testing.commands import create
 from tip_testing.waiting import eventually
@@ -158,7 +159,8 @@ def test_a_read_requested_while_the_account_is_read_stands(desk, reads, succeeds
 
     if succeeds:
         with engine.begin() as tx:
-            store.save_holdings(tx, desk.account_id, [], Balance("USD", *3 * [Decimal(1)]), store.now(tx), 3600)
+            holdings = Holdings([], Balance("USD", *3 * [Decimal(1)]), store.now(tx), 0, {}, ())
+            store.save_holdings(tx, desk.account_id, holdings, 3600)
     else:
         reader.postpone(desk.account_id, 3600)
 

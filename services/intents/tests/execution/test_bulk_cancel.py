@@ -3,6 +3,7 @@
 import signal
 from collections import Counter
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -63,3 +64,33 @@ def test_positions_are_closed_after_their_open_orders_have_ended(
     eventually(completed, 120)
     traded = {(order["side"], order["status"]): order["filled_qty"] for order in orders()}
     assert traded == {("buy", "filled"): "7", ("buy", "canceled"): "0", ("sell", "filled"): "7"}
+
+
+@pytest.mark.timeout(300)
+def test_closes_that_overlap_close_once_though_executors_are_killed(
+    desk: Any, start: Any, paper: Any, orders: Callable[[], list[Any]], reaches: Callable[..., Any]
+) -> None:
+    for earlier in start.started:
+        earlier.end()  # an executor of another test would do the work of the one that is to die
+    paper.quote("TWICE", "99", "100")
+    first = start("executor")
+    start("reconciler")
+    reaches(desk.created(create("TWICE", "7")), "FILLED", seconds=90)
+    first.end(signal.SIGKILL)
+    path = f"/v1/accounts/{desk.account_id}/positions/close"
+
+    answers = [desk.client.post(path, headers=desk.headers) for _ in range(3)]
+    doomed = start("executor", wait=False, TIP_CRASH_AT="executor.after_send")
+    for _ in range(2):
+        start("scheduler")
+    eventually(lambda: doomed.returncode() is not None, 90)
+    answers.append(desk.client.post(path, headers=desk.headers))
+    start("executor")
+
+    def completed() -> bool:
+        found = [desk.client.get(answer.headers["Location"], headers=desk.headers).json for answer in answers]
+        return {operation["status"] for operation in found} == {"COMPLETED"}
+
+    eventually(completed, 120)
+    sold = sum(Decimal(order["filled_qty"]) for order in orders() if order["side"] == "sell")
+    assert sold == 7

@@ -12,7 +12,7 @@ from intents.brokers import OrderStatus
 from intents.execution import operator, recorder
 from intents.execution.client_order_id import client_order_id
 from intents.execution.credentials import derived
-from tip_testing.commands import cancel, create
+from tip_testing.commands import cancel, create, limit
 from tip_testing.waiting import eventually
 
 from .conftest import PAPER_SECRET, give_credential
@@ -81,6 +81,20 @@ def test_what_is_filled_under_a_former_credential_is_seen(desk, paper, reaches):
     paper.quote("FORMER", "7", "8")
 
     assert reaches(intent, "FILLED", seconds=60)["filled_quantity"] == "5"
+
+
+def test_a_fill_moves_the_position_also_while_the_next_credential_is_not_in_the_vault(desk, paper, reaches, request):
+    paper.quote("STILL", "9", "10")
+    intent = desk.created(limit("STILL", "5", "8", time_in_force="GTC"))
+    reaches(intent, "ACCEPTED")
+    give_credential(desk, "another-account", status="pending")
+    desk.execute("UPDATE accounts.credential SET version = 2 WHERE account_id = :account_id")
+
+    paper.quote("STILL", "7", "8")
+    request.getfixturevalue("reconciler")
+
+    reaches(intent, "FILLED", seconds=60)
+    assert [row["quantity"] for row in desk.rows("position")] == [5]
 
 
 def test_a_credential_under_which_nothing_can_have_been_sent_binds_nothing(new_desk, paper):

@@ -12,7 +12,7 @@ from intents.brokers import Addresses, Balance, Brokers, Execution, ListingTooLo
 from intents.execution import reconciliation, recorder, store
 from intents.execution.credentials import Credentials
 from intents.execution.model.inputs import BrokerReport
-from intents.execution.model.known_orders import KnownOpenOrder, RestoredEpoch, WatchedAccount
+from intents.execution.model.known_orders import Holdings, KnownOpenOrder, RestoredEpoch, WatchedAccount
 from intents.execution.reconciler import Reconciler
 from intents.execution.watches import Watch
 from tip_testing.commands import create
@@ -63,12 +63,16 @@ class Shown:
 
 def known_open_orders(desk: Any) -> list[KnownOpenOrder]:
     with desk.deps.engine.connect() as tx:
-        return store.known_open_orders(tx, desk.account_id)
+        return list(store.begin_reading(tx, desk.account_id).orders)
 
 
 def save_holdings(desk: Any, shown: list[Position], funds: Balance) -> int | None:
+    """The broker reports these positions, with every fill that is recorded and no other."""
     with desk.deps.engine.begin() as tx:
-        return store.save_holdings(tx, desk.account_id, shown, funds, store.now(tx))
+        start = store.begin_reading(tx, desk.account_id)
+        filled = {known.key: known.filled_quantity for known in start.orders}
+        holdings = Holdings(shown, funds, start.began_at, start.sequence, filled, ())
+        return store.save_holdings(tx, desk.account_id, holdings)
 
 
 def test_reconciliation_finds_what_the_stream_missed_and_counts_nothing_twice(desk):

@@ -7,10 +7,12 @@ import pytest
 
 from intents.execution import store
 from intents.execution.model.commands import LeasedCommand
+from intents.execution.model.local_decisions import not_to_be_sent
 from intents.store.connections import Statement
 from tip_testing.commands import cancel, create
 
 from ..broker_side import accept
+from ..test_close_positions import close, hold, until_closing
 from ..test_controls import limits
 
 LEASE_SECONDS = 600.0
@@ -72,6 +74,31 @@ def test_a_cancel_needs_no_facts(desk, read):
     [command] = _claim(desk)
 
     assert command.type == "CANCEL" and read == ["execution_claim"]
+
+
+def test_an_amendment_waits_until_the_order_it_is_about_has_been_sent(desk):
+    """It makes its intent due at once, but whoever sends the order holds the intent."""
+    intent = desk.created(create())
+    [sending] = _claim(desk)
+    desk.created(cancel(intent["intent_id"]))
+
+    assert str(sending.intent_id) == intent["intent_id"]
+    assert not _claim(desk)
+
+
+@pytest.mark.parametrize(("held", "code"), [(6, None), (5, "NOT_REDUCING"), (0, "NOT_REDUCING"), (-6, "NOT_REDUCING")])
+def test_a_closing_order_is_sent_only_while_there_is_as_much_to_close(desk, held, code):
+    hold(desk, AAPL=6)
+    close(desk)
+    until_closing(desk)
+    [command] = _claim(desk)
+    desk.execute("UPDATE intents.position SET quantity = :held WHERE account_id = :account_id", held=held)
+
+    refreshed = store.refresh(desk.deps.connections.autocommit(), command)
+
+    assert refreshed
+    verdict = not_to_be_sent(refreshed)
+    assert (verdict and verdict.code) == code
 
 
 def test_orders_are_counted_where_a_limit_needs_it_and_without_the_order_itself(desk, read):

@@ -6,6 +6,7 @@
 Pure: facts and time are arguments, nothing is read here. Controls uses it to preview, intents to decide a submit.
 """
 
+from control_rules.days import end_of_day, has_begun_after, wall_day
 from control_rules.evaluation import evaluate, missing_prices
 from control_rules.facts import (
     PRICE_MAX_AGE,
@@ -29,10 +30,11 @@ from control_rules.facts import (
     Verdict,
 )
 from control_rules.limits import exposure_growth
+from control_rules.positions import reduces
 from control_rules.recording import recorded
 from control_rules.rows import facts_from_row, order_facts_from_row
 from control_rules.symbols import SYMBOL_PATTERN, normalized_symbol
-from control_rules.windows import Window, wall_day
+from control_rules.windows import Window
 
 __all__ = [
     "PRICE_MAX_AGE",
@@ -56,12 +58,15 @@ __all__ = [
     "TradingState",
     "Verdict",
     "Window",
+    "end_of_day",
     "evaluate",
     "exposure_growth",
     "facts_from_row",
+    "has_begun_after",
     "missing_prices",
     "normalized_symbol",
     "order_facts_from_row",
     "recorded",
+    "reduces",
     "wall_day",
 ]

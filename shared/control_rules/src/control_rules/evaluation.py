@@ -53,14 +53,19 @@ def evaluate(facts: Facts, command: Command, now: datetime) -> Decision:
     findings = list(_findings(facts, command, now))
     if command.type is CommandType.CANCEL:
         findings = [finding.not_applicable for finding in findings]
-    refusals = tuple(
+    refusals = [
         Refusal(finding.code, finding.control, finding.version, finding.message) for finding in findings if finding.code
-    )
+    ]
     return Decision(
         Verdict.REFUSED if refusals else Verdict.ALLOWED,
         tuple(finding.check for finding in findings),
-        refusals,
+        tuple(sorted(refusals, key=_is_for_want_of_a_price)),
     )
+
+
+def _is_for_want_of_a_price(refusal: Refusal) -> bool:
+    """Such a refusal comes last: what refuses for sure says more, and a price would not help."""
+    return refusal.code is RefusalCode.REFERENCE_PRICE_UNKNOWN
 
 
 def missing_prices(decision: Decision, command: Command) -> MissingPrices | None:
@@ -94,7 +99,7 @@ def _findings(facts: Facts, command: Command, now: datetime) -> Iterator[_Findin
 
 def _account(facts: Facts) -> Result:
     if facts.account_disabled:
-        return refused(RefusalCode.ACCOUNT_DISABLED, "The account is disabled.")
+        return refused(RefusalCode.ACCOUNT_DISABLED, "The account is disabled or is being deleted.")
     return PASSED
 
 

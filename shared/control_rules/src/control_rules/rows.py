@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
-from datetime import date
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from control_rules.days import has_begun_after
 from control_rules.facts import (
     Facts,
     Limits,
@@ -16,7 +17,6 @@ from control_rules.facts import (
     TimeControl,
     TradingState,
 )
-from control_rules.windows import wall_day
 
 ACCOUNT_COLUMNS = ("time_zone", "account_disabled", "account_version")
 """The account's own; every query must select them."""
@@ -78,7 +78,7 @@ ORDER_COLUMNS = (
     "other_exposure",
     "equity",
     "day_start_equity",
-    "equity_day",
+    "equity_day_ends_at",
     "now",
 )
 """What the caller adds; a column that is absent or NULL is a fact that is not known."""
@@ -162,9 +162,8 @@ def _price(row: Mapping[str, Any]) -> ReferencePrice | None:
 
 
 def _day_start_equity(row: Mapping[str, Any], time_zone: str) -> Decimal | None:
-    """That of `equity_day`; on a later day, of which nothing was read yet, the last one known."""
-    day: date | None = row.get("equity_day")
-    today = wall_day(row["now"], time_zone) if day else None
-    is_past = day is not None and today is not None and day < today
-    found: Decimal | None = row.get("equity" if is_past else "day_start_equity")
+    """That of the day of which the broker last reported; once the next one has begun, the last equity known."""
+    ends_at: datetime | None = row.get("equity_day_ends_at")
+    is_over = ends_at is not None and has_begun_after(ends_at, row["now"], time_zone)
+    found: Decimal | None = row.get("equity" if is_over else "day_start_equity")
     return found

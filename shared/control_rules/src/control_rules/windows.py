@@ -1,8 +1,8 @@
 """Trading windows: wall-clock times of day, half-open, possibly across midnight."""
 
 from dataclasses import dataclass
-from datetime import date, datetime, time
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from datetime import datetime, time
+from zoneinfo import ZoneInfo
 
 MIDNIGHT = time(0)
 _Span = tuple[time, time | None]
@@ -55,11 +55,3 @@ def _is_within(inner: _Span, outer: _Span) -> bool:
 def wall_clock(now: datetime, time_zone: str) -> time:
     """What a clock on the wall shows there. An hour repeated or skipped by daylight saving is repeated or skipped."""
     return now.astimezone(ZoneInfo(time_zone)).time()
-
-
-def wall_day(now: datetime, time_zone: str) -> date | None:
-    """Which day it is there; None if nobody knows the zone."""
-    try:
-        return now.astimezone(ZoneInfo(time_zone)).date()
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return None

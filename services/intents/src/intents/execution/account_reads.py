@@ -8,6 +8,8 @@ from uuid import UUID
 from sqlalchemy import Connection, Engine
 
 from intents.execution import store
+from intents.execution.credentials import CredentialChanged
+from intents.execution.model.known_orders import Holdings
 from intents.execution.model.read_schedule import Pace, ReadSchedule
 
 MOST_AT_ONCE = 200  # of one claim
@@ -47,6 +49,17 @@ class AccountReads:
             store.save_pace(tx, broker, paid)
             granted += waiting[:count]
         return granted
+
+    def save(self, account_id: UUID, reference: str, broker_account: str, holdings: Holdings) -> int | None:
+        """What was read with the credential; the new head of the log if that appended to it.
+
+        Not if the account has another credential by now, which opens another account at the broker.
+        """
+        seconds = self.seconds_until_next(holding=bool(holdings.positions))
+        with self.engine.begin() as tx:
+            if not store.hold_account(tx, account_id, reference, broker_account):
+                raise CredentialChanged
+            return store.save_holdings(tx, account_id, holdings, seconds)
 
     def seconds_until_next(self, *, holding: bool) -> float:
         return self.schedule.seconds_until_next(holding=holding, chance=_chance())

@@ -34,7 +34,7 @@ from intents.execution.credentials import (
 from intents.execution.dispatch import OPERATOR_SECONDS, Dispatch, QueryFailed
 from intents.execution.metrics import CALL_SECONDS, CIRCUIT, CIRCUITS_OF_ORGANIZATIONS
 from intents.execution.model.commands import DERIVED, LeasedCommand
-from intents.execution.model.local_decisions import decide_locally, order_to_count
+from intents.execution.model.local_decisions import OTHER_ACCOUNT, decide_locally, order_to_count
 from intents.execution.model.verdicts import (
     OPERATOR_REQUIRED,
     REFERENCE_PRICE_UNKNOWN,
@@ -93,6 +93,8 @@ class BrokerDispatcher:
     def dispatch(self, command: LeasedCommand) -> Verdict:
         """Settle the command as far as it goes now; never raises for what brokers do."""
         verdict = self._dispatch(command)
+        if verdict is OTHER_ACCOUNT:
+            self._hold_account(command)
         if isinstance(verdict, RetryLater) and verdict.code == REFERENCE_PRICE_UNKNOWN:
             self._request_prices(command)
         return verdict
@@ -188,6 +190,13 @@ class BrokerDispatcher:
             log.warning("facts_not_refreshed", action_id=str(command.action_id), error=type(error).__name__)
             return None
 
+    def _hold_account(self, command: LeasedCommand) -> None:
+        """Let the positions of the account count to which the command is to be sent, before it is decided again."""
+        try:
+            self.credentials.hold(command.account_id, command.credential or DERIVED, command.opened_account or "")
+        except (SQLAlchemyError, VaultDown) as error:
+            log.warning("account_not_held", account_id=str(command.account_id), error=type(error).__name__)
+
     def _request_prices(self, command: LeasedCommand) -> None:
         try:
             self.on_unpriced(command)
@@ -199,9 +208,12 @@ class BrokerDispatcher:
         if command.bound_credential is None and command.opened_account is None:
             self.credentials.forget_login(command.account_id, pair)
         try:
-            return self.credentials.broker_account(command.account_id, pair, broker)
+            opened = self.credentials.broker_account(command.account_id, pair, broker)
         except OutcomeUnknown as error:
             raise NotSent(error.reason) from None
+        if command.bound_credential is None and command.held_account not in (None, opened):
+            raise CredentialChanged  # it was decided by the positions of another account
+        return opened
 
     def _failed(self, breaker: Breaker, command: LeasedCommand, pair: KeyPair, error: BrokerError) -> Verdict:
         cause = error.__cause__ if isinstance(error, QueryFailed) else error

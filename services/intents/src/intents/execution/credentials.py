@@ -148,7 +148,13 @@ class Credentials:
         opened = broker.account_id()
         with self._connected() as tx:
             store.record_login(tx, account_id, pair.reference, opened)
+            store.hold_account(tx, account_id, pair.reference, opened)
         return opened
+
+    def hold(self, account_id: UUID, reference: str, broker_account: str) -> None:
+        """Let what is held in this account at the broker count, if the credential is the account's best."""
+        with self._connected() as tx:
+            store.hold_account(tx, account_id, reference, broker_account)
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:

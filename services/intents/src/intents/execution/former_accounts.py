@@ -32,8 +32,8 @@ class FormerAccounts:
             if broker is None:
                 self._report_out_of_reach(watch, there)
                 continue
-            account = AccountReconciliation(watch.account.account_id, broker, there, watch.missing)
-            found += account.differences(others=False)
+            account = AccountReconciliation(watch.account.account_id, broker, there, watch.missing, is_former=True)
+            found += account.differences()
         return found
 
     def _report_out_of_reach(self, watch: Watch, known_orders: Sequence[KnownOpenOrder]) -> None:

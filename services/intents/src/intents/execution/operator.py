@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Engine
 
+from chassis import db
 from intents.brokers import Order, OrderStatus
 from intents.execution import recorder, store
 from intents.execution.model.commands import ORDER, UNWANTED, Unresolved
@@ -36,7 +37,7 @@ class Found(NamedTuple):
 
 def unresolved(engine: Engine) -> list[Unresolved]:
     """Commands whose outcome is not known, and open orders that their intents do not ask for."""
-    with engine.connect() as tx:
+    with db.reading(engine) as tx:
         return store.unresolved_commands(tx)
 
 

@@ -8,7 +8,7 @@ what is really left, or cancels it if it may not be replaced any more.
 from threading import Event
 from uuid import UUID
 
-from chassis import logs
+from chassis import db, logs
 from intents import model
 from intents.execution.store import overordered
 from intents.usecases import Deps, submit_own
@@ -22,7 +22,7 @@ BATCH = 100
 
 def reduce_overordered(deps: Deps, stop: Event | None = None) -> int:
     """How many orders were replaced or canceled because they ask for more than their intent."""
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         found = overordered(tx, BATCH)
     reduced = 0
     for over in found:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from sqlalchemy import Engine
 
-from chassis import logs
+from chassis import db, logs
 from intents.brokers import Broker, BrokerError
 from intents.execution import store
 from intents.execution.model.commands import LeasedCommand
@@ -19,7 +19,7 @@ MOST_SYMBOLS = 200  # of one read: two requests for each hundred
 
 def read_quotes(engine: Engine, account: WatchedAccount, broker: Broker, seconds: float) -> None:
     """Read what is older than that. Prices that cannot be had hold up nothing else."""
-    with engine.connect() as tx:
+    with db.reading(engine) as tx:
         read_at = store.now(tx)
         symbols = store.stale_symbols(tx, account.account_id, seconds, MOST_SYMBOLS)
     if not symbols:

@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from chassis import logs
+from chassis import db, logs
 from chassis.worker.outage import unless_unavailable
 from intents.brokers import Broker, BrokerError, Brokers, CredentialRefused, RateLimited
 from intents.execution import reconciliation, recorder, store, streams
@@ -30,7 +30,7 @@ from intents.execution.credentials import (
 from intents.execution.former_accounts import FormerAccounts
 from intents.execution.metrics import RECONCILIATIONS
 from intents.execution.model.inputs import BrokerReport
-from intents.execution.model.known_orders import KnownOpenOrder, RestoredEpoch, WatchedAccount
+from intents.execution.model.known_orders import KnownOpenOrder, ReadingStart, RestoredEpoch, WatchedAccount
 from intents.execution.model.read_schedule import ReadSchedule
 from intents.execution.quotes import read_quotes
 from intents.execution.reconciliation import AccountReconciliation
@@ -151,7 +151,7 @@ class Reconciler:
         if now < self._deleted_at:
             return
         self._deleted_at = now + self.every_seconds
-        with self.engine.connect() as tx:
+        with db.reading(self.engine) as tx:
             orders = store.orders_of_deleted_accounts(tx)
         for order in orders:
             self.recorder.put(order)
@@ -169,7 +169,7 @@ class Reconciler:
         return self.brokers.account(account.broker, account.environment, pair.secret)
 
     def _listen(self, watch: Watch, stop: threading.Event) -> None:
-        streams.listen(watch, stop, lambda: self._broker(watch.account, self._pair(watch.account)), self.recorder.put)
+        streams.listen(watch, stop, self._pair, self._broker, self.recorder.put)
 
     def _reconcile_due(self, pool: ThreadPoolExecutor) -> bool:
         """The most overdue first, as far as threads are free for their organizations; whether somebody has to wait."""
@@ -236,51 +236,53 @@ class Reconciler:
     def _found(self, watch: Watch) -> list[BrokerReport]:
         """What is new of every order of the account, each in the account at the broker where it was sent."""
         self._tests.run(watch.account)
-        with self.engine.connect() as tx:
-            known_orders = store.known_open_orders(tx, watch.account.account_id)
+        with db.reading(self.engine) as tx:
+            start = store.begin_reading(tx, watch.account.account_id)
         try:
-            found, rest = self._in_current_account(watch, known_orders)
+            found, rest = self._in_current_account(watch, start)
         except (NoCredential, CredentialInvalid):
-            if not known_orders:
+            if not start.orders:
                 raise
-            found, rest = [], known_orders
+            found, rest = [], start.orders
         former = FormerAccounts(self.credentials, self._broker, self.recorder.put)
-        return found + former.differences(watch, rest)
+        return found + former.differences(watch, [known for known in rest if not known.in_flight])
 
     def _in_current_account(
-        self, watch: Watch, known_orders: Sequence[KnownOpenOrder]
-    ) -> tuple[list[BrokerReport], list[KnownOpenOrder]]:
+        self, watch: Watch, start: ReadingStart
+    ) -> tuple[list[BrokerReport], Sequence[KnownOpenOrder]]:
         """With the account's credential; and the orders that are in another account at the broker."""
         account_id, pair = watch.account.account_id, self._pair(watch.account)
         broker = self._broker(watch.account, pair)
         try:
             opened = self.credentials.broker_account(account_id, pair, broker)
-            here = [known for known in known_orders if known.broker_account in (None, opened)]
+            watch.end_stream_of_other(pair.reference)
+            here = [known for known in start.orders if known.broker_account in (None, opened)]
             account = AccountReconciliation(account_id, broker, here, watch.missing)
-            found, sequence = self._read(watch, account)
+            found = self._read(watch, account, start, (pair.reference, opened))
             if watch.account.is_restored and self._restored:
                 self._catch_up(watch, account, found, self._restored)
                 found = []
         except CredentialRefused:
             self.on_refused(account_id, pair)
             raise
-        if sequence is not None:
-            self.recorder.publish_head(account_id, sequence)
-        return found, [known for known in known_orders if known not in here]
+        return found, [known for known in start.orders if known not in here]
 
-    def _read(self, watch: Watch, account: AccountReconciliation) -> tuple[list[BrokerReport], int | None]:
-        """The differences to record, and the new log head if saving the holdings appended to the log."""
+    def _read(
+        self, watch: Watch, account: AccountReconciliation, start: ReadingStart, opened: tuple[str, str]
+    ) -> list[BrokerReport]:
+        """The differences to record. What the account holds is saved: of which it is, and with which credential."""
         read_quotes(self.engine, watch.account, account.broker, self.quote_seconds)
-        differences, holdings = reconciliation.read_account(self.engine, account)
-        seconds = self._reads.seconds_until_next(holding=bool(holdings.positions))
-        with self.engine.begin() as tx:
-            return differences, store.save_holdings(tx, account.account_id, *holdings, seconds)
+        differences, holdings = reconciliation.read_account(account, start)
+        sequence = self._reads.save(account.account_id, *opened, holdings)
+        if sequence is not None:
+            self.recorder.publish_head(account.account_id, sequence)
+        return differences
 
     def _catch_up(
         self, watch: Watch, account: AccountReconciliation, found: Sequence[BrokerReport], restored: RestoredEpoch
     ) -> None:
         """After a restore: also what happened at the broker since the moment to which the log was restored."""
-        with self.engine.connect() as tx:
+        with db.reading(self.engine) as tx:
             remembered = store.last_logged_before(tx, account.account_id, restored.started_at)
         since = watch.adopted_until.get(restored.epoch) or remembered or restored.started_at - FORGOTTEN
         made, reached = account.orders_since(since)

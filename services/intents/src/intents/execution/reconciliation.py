@@ -1,32 +1,28 @@
 """One account compared with its broker: where the orders there differ from what we know, the difference is recorded."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from types import MappingProxyType
 from typing import NamedTuple
 from uuid import UUID
-
-from sqlalchemy import Engine
 
 from chassis import logs
 from intents.brokers import (
     OPEN,
-    Balance,
     Broker,
     BrokerError,
     Execution,
     ListingTooLong,
     Order,
     OrderStatus,
-    Position,
     Refused,
 )
-from intents.execution import store
 from intents.execution.model.inputs import BrokerReport
-from intents.execution.model.known_orders import KnownOpenOrder
+from intents.execution.model.known_orders import Holdings, KnownOpenOrder, ReadingStart
 from intents.execution.model.locked_intent import MISSING
 
 log = logs.get(__name__)
@@ -34,6 +30,7 @@ log = logs.get(__name__)
 LIST_ABOVE = 10  # up to so many orders are queried one by one, more by a list
 CLOCKS_DIFFER = timedelta(minutes=1)
 FIRST_PAUSE_SECONDS = 1.0
+READ_TIMES = 3  # at the most, while orders are filled; then the next reading is waited for
 
 
 @dataclass
@@ -51,6 +48,16 @@ class MissingOrders:
         return True
 
 
+class ShownOrders(NamedTuple):
+    """Orders as the broker shows them: those that are open, and of those that are known whatever it has."""
+
+    shown: Sequence[Order]
+    current: Mapping[KnownOpenOrder, Order]
+
+
+NONE_SHOWN = ShownOrders((), MappingProxyType({}))
+
+
 @dataclass(frozen=True)
 class AccountReconciliation:
     """One account at the broker, and the orders of ours that are there."""
@@ -59,17 +66,33 @@ class AccountReconciliation:
     broker: Broker
     known: Sequence[KnownOpenOrder]
     missing: MissingOrders = field(default_factory=MissingOrders)
+    is_former: bool = False
+    """Whether another account at the broker is today's: of this one only our own orders are of interest."""
 
-    def differences(self, *, others: bool = True) -> list[BrokerReport]:
+    def differences(self) -> list[BrokerReport]:
+        """What has to be recorded of the orders, as they stand now."""
+        return self.differences_from(self.orders(NONE_SHOWN))
+
+    def orders(self, before: ShownOrders) -> ShownOrders:
+        """`before`: what was shown a moment ago of orders that are not queried again so soon."""
+        shown = list(self.broker.open_orders())
+        return ShownOrders(shown, {**before.current, **self._current(shown)})
+
+    def filled(self, orders: ShownOrders) -> dict[str, Decimal]:
+        """How much of each known order is filled; what the broker does not have is filled as far as is recorded."""
+        recorded = {known.key: known.filled_quantity for known in self.known}
+        return recorded | {known.key: order.filled_quantity for known, order in orders.current.items()}
+
+    def differences_from(self, orders: ShownOrders) -> list[BrokerReport]:
         """What has to be recorded: executions first, each by its id, then the orders as they stand.
 
-        `others`: also orders that are not known to be open here, among them those of other origin.
+        Of today's account also orders that are not known to be open here, among them those of other origin. What is in
+        flight is the executor's, unless it is open.
         """
-        shown = list(self.broker.open_orders())
-        current = self._current(shown)
+        current = [(known, order) for known, order in orders.current.items() if not known.in_flight]
         changed = [(known, order) for known, order in current if _has_changed(known, order)]
         matched = {order.broker_order_id for _, order in current}
-        rest = [order for order in shown if order.broker_order_id not in matched] if others else []
+        rest = [] if self.is_former else [order for order in orders.shown if order.broker_order_id not in matched]
         executions = self._executions([(known, order) for known, order in changed if _has_fills(known, order)])
         return [
             *(self._report(order, execution.occurred_at, execution) for order, execution in executions),
@@ -94,11 +117,9 @@ class AccountReconciliation:
         return found, None
 
     def _report(self, order: Order, moment: datetime, execution: Execution | None = None) -> BrokerReport:
-        return BrokerReport(
-            self.account_id, order, moment, execution, position_known=True, is_current_state=execution is None
-        )
+        return BrokerReport(self.account_id, order, moment, execution, is_current_state=execution is None)
 
-    def _current(self, shown: Sequence[Order]) -> list[tuple[KnownOpenOrder, Order]]:
+    def _current(self, shown: Sequence[Order]) -> dict[KnownOpenOrder, Order]:
         """Our orders as the broker shows them: among its open ones, or by themselves."""
         by_id = {order.broker_order_id: order for order in shown}
         by_name = {order.client_order_id: order for order in shown}
@@ -108,7 +129,7 @@ class AccountReconciliation:
             found[known] = by_id.get(known.broker_order_id) if known.broker_order_id else by_ours
         absent = [known for known, order in found.items() if order is None and self._is_due(known)]
         found |= self._ended(absent)
-        return [(known, order) for known, order in found.items() if order is not None]
+        return {known: order for known, order in found.items() if order is not None}
 
     def _is_due(self, known: KnownOpenOrder) -> bool:
         return known.status != MISSING or self.missing.due(known.client_order_id)
@@ -171,17 +192,28 @@ def _has_fills(known: KnownOpenOrder, order: Order) -> bool:
     return order.filled_quantity > known.filled_quantity
 
 
-class Holdings(NamedTuple):
-    """What the broker says that an account holds, read after `read_at`."""
+def read_account(account: AccountReconciliation, start: ReadingStart) -> tuple[list[BrokerReport], Holdings]:
+    """The differences to record, and what the account holds.
 
-    positions: list[Position]
-    balance: Balance
-    read_at: datetime
+    Positions are read between two readings of the orders, until these agree: only then is it known which fills the
+    positions contain. The first of these is what is recorded.
+    """
+    orders = NONE_SHOWN
+    for _ in range(READ_TIMES):
+        before, positions = account.filled(orders), account.broker.positions()
+        orders = account.orders(orders)
+        after = account.filled(orders)
+        if before == after:
+            break
+    filled, balance = _contained(account, before, after), account.broker.balance()
+    in_other_account = {known.key for known in start.orders} - {known.key for known in account.known}
+    holdings = Holdings(positions, balance, start.began_at, start.sequence, filled, in_other_account)
+    return account.differences_from(orders), holdings
 
 
-def read_account(engine: Engine, account: AccountReconciliation) -> tuple[list[BrokerReport], Holdings]:
-    """The differences to record, and what the account holds."""
-    with engine.connect() as tx:
-        read_at = store.now(tx)
-    differences = account.differences()
-    return differences, Holdings(account.broker.positions(), account.broker.balance(), read_at)
+def _contained(
+    account: AccountReconciliation, before: Mapping[str, Decimal], after: Mapping[str, Decimal]
+) -> dict[str, Decimal]:
+    """Without orders that were filled in between, or are shown as they were before what is recorded."""
+    recorded = account.filled(NONE_SHOWN)
+    return {key: quantity for key, quantity in after.items() if quantity == before[key] >= recorded[key]}

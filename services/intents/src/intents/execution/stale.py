@@ -3,7 +3,7 @@
 from threading import Event
 from uuid import UUID
 
-from chassis import logs
+from chassis import db, logs
 from intents import model
 from intents.execution.store import stale_orders
 from intents.usecases import Deps, submit_own
@@ -17,7 +17,7 @@ BATCH = 100
 
 def cancel_stale(deps: Deps, stop: Event | None = None) -> int:
     """How many orders were canceled because they are too old."""
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         found = stale_orders(tx, BATCH)
     canceled = 0
     for stale in found:

@@ -9,21 +9,26 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import logs
 from intents.brokers import Broker, BrokerError, OrderUpdate, UnknownBroker
-from intents.execution.credentials import CredentialInvalid, NoCredential, VaultDown
+from intents.execution.credentials import CredentialChanged, CredentialInvalid, KeyPair, NoCredential, VaultDown
 from intents.execution.metrics import STREAMS
 from intents.execution.model.inputs import BrokerReport
+from intents.execution.model.known_orders import WatchedAccount
 from intents.execution.watches import Watch
 
 log = logs.get(__name__)
 
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 10.0
-NO_KEYS = (CredentialInvalid, NoCredential, VaultDown, UnknownBroker, KeyError)
+NO_KEYS = (CredentialChanged, CredentialInvalid, NoCredential, VaultDown, UnknownBroker, KeyError)
 """Why an account cannot be opened at its broker."""
 
 
 def listen(
-    watch: Watch, stop: threading.Event, broker_of: Callable[[], Broker], record: Callable[[BrokerReport], None]
+    watch: Watch,
+    stop: threading.Event,
+    pair_of: Callable[[WatchedAccount], KeyPair],
+    broker_of: Callable[[WatchedAccount, KeyPair], Broker],
+    record: Callable[[BrokerReport], None],
 ) -> None:
     """Until `stop` is set; a line that breaks is opened again, and what was missed is reconciled."""
     account_id, pause, listening = watch.account.account_id, FIRST_PAUSE_SECONDS, False
@@ -39,7 +44,9 @@ def listen(
 
     while not stop.is_set():
         try:
-            broker_of().listen(on_ready, on_update, stop)
+            pair = pair_of(watch.account)
+            watch.credential = pair.reference
+            broker_of(watch.account, pair).listen(on_ready, on_update, stop)
         except (BrokerError, *NO_KEYS, SQLAlchemyError, TimeoutError) as error:
             log.info("stream_lost", account_id=str(account_id), error=type(error).__name__)
         except Exception as error:

@@ -25,6 +25,8 @@ class Watch:
     is_busy: bool = False
     stream: threading.Event | None = None
     """Ends its stream; None: it has none."""
+    credential: str | None = None
+    """With which its stream was opened last."""
     missing: MissingOrders = field(default_factory=MissingOrders)
     paused_until: float = 0.0
     """Until when the broker wishes not to be queried."""
@@ -47,6 +49,12 @@ class Watch:
     def is_followed(self, now: float) -> bool:
         """Whether it is reconciled again and again and listened to: while something is open, and a while longer."""
         return self.account.is_open or now - self.active_at < LINGER_SECONDS
+
+    def end_stream_of_other(self, credential: str) -> None:
+        """End a stream that another credential has opened, perhaps of another account at the broker."""
+        if self.credential not in (None, credential):
+            self.end_stream()
+            self.credential = None
 
     def end_stream(self) -> None:
         if self.stream:

@@ -212,6 +212,14 @@ def refuse_if_halted(facts: SubmitFacts) -> None:
         raise errors.ControlRejected([halt._asdict() | {"code": str(halt.code)} for halt in halts], "", facts.now)
 
 
+def refuse_unless_reducing(facts: SubmitFacts, command: Command | HoldToTotal) -> None:
+    """Raise unless the order, with the other open orders of its side, at most closes the position."""
+    if not isinstance(command, Create) or facts.controls is None:
+        return
+    if control_rules.reduces(facts.controls, _created(command)) is not True:
+        raise errors.NotReducing
+
+
 def _amend(
     facts: SubmitFacts,
     intent: Intent,

@@ -39,6 +39,30 @@ class BulkRequest(NamedTuple):
     order_side: str | None = None
 
 
+class HeldPosition(NamedTuple):
+    """A position that is to be closed."""
+
+    symbol: str
+    quantity: Decimal
+    open_quantity: Decimal
+    """Of the open orders that close it, whoever has submitted them."""
+
+    @property
+    def left(self) -> Decimal:
+        """What these orders leave, of the sign of the position."""
+        size = max(abs(self.quantity) - self.open_quantity, Decimal(0))
+        return size if self.quantity > 0 else -size
+
+
+class AwaitedOrder(NamedTuple):
+    """An order that has not ended yet, and why not, as far as it is known."""
+
+    intent_id: UUID
+    status: str
+    reason_code: str | None
+    outcome: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class BulkOperation:
     """A request and how far it has come. It concerns the intents that existed at `created_at`."""
@@ -57,6 +81,8 @@ class BulkOperation:
     closing_intents: Sequence[UUID] | None = None
     """The orders that close the positions; None until they were submitted."""
     traceparent: str | None = None
+    waiting_for: Sequence[AwaitedOrder] = ()
+    """Some of its orders that have not ended; read for whoever wants to know, and not kept."""
 
     @property
     def account_id(self) -> UUID:

@@ -7,7 +7,15 @@ from uuid import UUID
 
 import control_rules
 from intents.model.actions import Action
-from intents.model.admission import Admission, PriorResult, SubmitFacts, admit, pass_controls, tradable
+from intents.model.admission import (
+    Admission,
+    PriorResult,
+    SubmitFacts,
+    admit,
+    pass_controls,
+    refuse_unless_reducing,
+    tradable,
+)
 from intents.model.errors import ClientIdTaken, IdempotencyKeyReused, Refusal
 from intents.model.lifecycle import Status
 from intents.model.orders import Cancel, Command, Create, HoldToTotal, Replace
@@ -85,8 +93,10 @@ def _decide(facts: SubmitFacts, submission: Submission) -> Decision:
         raise ClientIdTaken(facts.client_id_holder)
     if facts.intent and is_repeated_cancel(facts, submission.command):
         return RepeatedCancel(facts.intent.id)
-    if order := _order_to_count(facts, submission.command):
+    if order := _order_to_count(facts, submission.command, submission.reduce_only):
         return order
+    if submission.reduce_only:
+        refuse_unless_reducing(facts, submission.command)
     admission = admit(facts, account, submission.actor, submission.command, submission.reason)
     if submission.dry_run:
         return DryRun(admission.action)
@@ -94,14 +104,16 @@ def _decide(facts: SubmitFacts, submission: Submission) -> Decision:
 
 
 def decide_again(
-    facts: SubmitFacts, sender: Caller | None, command: Create | Replace | HoldToTotal
+    facts: SubmitFacts, sender: Caller | None, command: Create | Replace | HoldToTotal, *, reduce_only: bool = False
 ) -> OrderFactsNeeded | Refused | None:
     """Why an accepted command may not be sent, by the rules of its submit and the facts of this moment."""
     try:
         tradable(facts.account, sender)
-        needed = _order_to_count(facts, command)
+        needed = _order_to_count(facts, command, reduce_only)
         if needed is None:
             pass_controls(facts, command)
+            if reduce_only:
+                refuse_unless_reducing(facts, command)
     except Refusal as error:
         return Refused(error)
     return needed
@@ -130,9 +142,11 @@ def is_repeated_cancel(facts: SubmitFacts, command: Command | HoldToTotal) -> bo
     return isinstance(command, Cancel) and facts.intent is not None and facts.intent.status is Status.PENDING_CANCEL
 
 
-def _order_to_count(facts: SubmitFacts, command: Command | HoldToTotal) -> OrderFactsNeeded | None:
+def _order_to_count(
+    facts: SubmitFacts, command: Command | HoldToTotal, reduce_only: bool = False
+) -> OrderFactsNeeded | None:
     """Only what may add risk is counted; a CANCEL is never refused by limits."""
-    if facts.has_order_facts or not _counts_orders(facts.controls):
+    if facts.has_order_facts or not (reduce_only or _counts_orders(facts.controls)):
         return None
     if isinstance(command, Create):
         return OrderFactsNeeded(command.symbol, command.order_side)

@@ -73,7 +73,7 @@ class InvalidReplacement(Refusal):
 
 
 class ControlRejected(Refusal):
-    """A control on the account forbids this intent."""
+    """Controls of the account forbid this; `reasons` says which and why."""
 
     def __init__(
         self,
@@ -87,6 +87,10 @@ class ControlRejected(Refusal):
         self.reasons, self.symbol, self.moment, self.order_side = list(reasons), symbol, moment, order_side
         self.missing_prices = missing_prices
         self.problem = {"reasons": self.reasons}
+
+
+class NotReducing(Refusal):
+    """The order could do more than close the position. Only the platform's own closing orders are refused so."""
 
 
 class IdempotencyKeyReused(Refusal):

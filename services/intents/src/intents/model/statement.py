@@ -55,7 +55,7 @@ def closing_line(head: SignedHead, sha256: str) -> bytes:
         "epoch": str(head.epoch),
         "sequence": head.sequence,
         "hash": head.hash.hex(),
-        "signed_at": head.signed_at.astimezone(UTC).isoformat(timespec="microseconds"),
+        "signed_at": head.signed_at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
         "key_id": head.key_id,
         "signature": head.signature.hex(),
     }

@@ -47,3 +47,5 @@ class Submission:
     reason: str | None = None
     traceparent: str | None = None
     """The trace context propagated downstream."""
+    reduce_only: bool = False
+    """Whether the order may, with the other open orders of its side, at most close the position."""

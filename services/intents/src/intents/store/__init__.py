@@ -11,6 +11,7 @@ from intents.store.append import (
 from intents.store.broker_reads import READS, request_read
 from intents.store.broker_tables import quote as _quote  # noqa: F401 - adds its tables to METADATA
 from intents.store.bulk_operations import (
+    awaited_orders,
     bulk_operation_of_key,
     claim_bulk_operations,
     closing_still_open,
@@ -45,7 +46,6 @@ from intents.store.reads import (
     latest,
     limit_statements,
     page,
-    written_at,
 )
 from intents.store.refusals import (
     accounts_with_unlogged_refusals,
@@ -66,6 +66,7 @@ from intents.store.signed_heads import (
     log_signing_keys,
     publish_signing_key,
     save_signed_heads,
+    sequence_before,
     stored_signature,
 )
 from intents.store.statistics import accounts_to_roll_up, counts, forget_old_keys, now, roll_up
@@ -95,6 +96,7 @@ __all__ = [
     "append_creates",
     "append_creates_in_rounds",
     "append_to_all",
+    "awaited_orders",
     "begin_epoch",
     "bulk_operation",
     "bulk_operation_of_key",
@@ -149,6 +151,7 @@ __all__ = [
     "save_bulk_operation",
     "save_day_equities",
     "save_signed_heads",
+    "sequence_before",
     "still_open",
     "stored_signature",
     "unfinished_bulk_operations",
@@ -156,5 +159,4 @@ __all__ = [
     "waiting_cancels",
     "with_order_facts",
     "with_order_facts_many",
-    "written_at",
 ]

@@ -2,6 +2,7 @@
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     DateTime,
@@ -54,6 +55,8 @@ broker_account = Table(
     Column("next_read_at", _MOMENT),
     Column("attempted_at", _MOMENT),
     Column("read_failures", Integer, nullable=False, server_default="0"),
+    Column("held_account", Text),
+    Column("awaits_reading", Boolean, nullable=False, server_default="false"),
     Index("broker_account_next_read_idx", "next_read_at", postgresql_where=text("next_read_at IS NOT NULL")),
 )
 broker_order = Table(

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -10,7 +9,7 @@ from sqlalchemy import ARRAY, Connection, Uuid, bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from intents import model
-from intents.model.bulk_operations import BulkOperation, BulkRequest, BulkStatus, BulkType
+from intents.model.bulk_operations import AwaitedOrder, BulkOperation, BulkRequest, BulkStatus, BulkType, HeldPosition
 from intents.store.statuses import TERMINAL_SQL
 
 _REQUEST = ("account_id", "organization_id", "type", "symbol", "order_side", "reason", "actor_type", "actor_id")
@@ -105,14 +104,29 @@ _OF_CLOSING = text(f"""
     SELECT count(*) AS still_open, clock_timestamp() AS now FROM intents.intent
     WHERE account_id = :account_id AND id = ANY(:intents) AND status NOT IN ({TERMINAL_SQL})
 """).bindparams(bindparam("intents", type_=ARRAY(Uuid)))  # noqa: S608 - only our own words
+# A fill that was reported and is not recorded yet is off the position and still counts as open: less than is held would
+# be closed.
 _HELD = text("""
-    SELECT symbol, quantity FROM intents.position
-    WHERE account_id = :account_id AND quantity <> 0 AND (CAST(:symbol AS text) IS NULL OR symbol = :symbol)
-      AND EXISTS (SELECT FROM intents.broker_account b
-                  WHERE b.account_id = :account_id AND b.reconciled_at > :closing_since)
-    UNION ALL
-    SELECT NULL, NULL FROM intents.broker_account WHERE account_id = :account_id AND reconciled_at > :closing_since
+    SELECT p.symbol, p.quantity, b.reconciled_at > :closing_since
+               AND (p.symbol IS NULL OR p.reconciled_at > :closing_since)
+               AND NOT EXISTS (
+                   SELECT FROM jsonb_each_text(p.unrecorded_fills) AS fill(key, quantity)
+                   JOIN intents.broker_order o ON o.account_id = p.account_id AND o.client_order_id = fill.key
+                   WHERE o.filled_quantity < fill.quantity::numeric) AS is_reported,
+           coalesce(CASE WHEN p.quantity > 0 THEN t.open_sell_quantity ELSE t.open_buy_quantity END, 0) AS open_quantity
+    FROM intents.broker_account b
+    LEFT JOIN intents.position p ON p.account_id = b.account_id AND p.quantity <> 0
+        AND (CAST(:symbol AS text) IS NULL OR p.symbol = :symbol)
+    LEFT JOIN intents.order_total t ON t.account_id = p.account_id AND t.symbol = p.symbol
+    WHERE b.account_id = :account_id ORDER BY p.symbol
 """)
+_WAITING_FOR = text(f"""
+    SELECT i.id AS intent_id, i.status, i.reason_code, i.outcome {_CONCERNED}
+    UNION
+    SELECT id, status, reason_code, outcome FROM intents.intent
+    WHERE account_id = :account_id AND id = ANY(:intents) AND status NOT IN ({TERMINAL_SQL})
+    ORDER BY intent_id LIMIT :most
+""").bindparams(bindparam("intents", type_=ARRAY(Uuid)))  # noqa: S608 - only our own words
 _PRUNE = text("""
     DELETE FROM intents.bulk_operation WHERE ctid IN (
         SELECT ctid FROM intents.bulk_operation
@@ -208,11 +222,20 @@ def closing_still_open(tx: Connection, operation: BulkOperation) -> tuple[int, d
     return row.still_open, row.now
 
 
-def held_at_broker(tx: Connection, operation: BulkOperation) -> dict[str, Decimal] | None:
-    """The positions to close, as the broker reported them after the last open order had ended; None until it has."""
+def held_at_broker(tx: Connection, operation: BulkOperation) -> list[HeldPosition] | None:
+    """The positions to close, if the broker has reported each after the last open order had ended, and all that it
+    reported to be filled is recorded; else None."""
     values = {"account_id": operation.account_id, "symbol": operation.request.symbol}
     rows = tx.execute(_HELD, {**values, "closing_since": operation.closing_since}).all()
-    return {row.symbol: row.quantity for row in rows if row.symbol is not None} if rows else None
+    if not rows or not all(row.is_reported for row in rows):
+        return None
+    return [HeldPosition(row.symbol, row.quantity, row.open_quantity) for row in rows if row.symbol is not None]
+
+
+def awaited_orders(tx: Connection, operation: BulkOperation, most: int) -> list[AwaitedOrder]:
+    """Orders that the operation cancels or has submitted and that have not ended, some of them."""
+    values = {**_concerned(operation), "intents": list(operation.closing_intents or ()), "most": most}
+    return [AwaitedOrder(*row) for row in tx.execute(_WAITING_FOR, values)]
 
 
 def prune_bulk_operations(tx: Connection, days: int) -> None:

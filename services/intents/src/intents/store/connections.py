@@ -1,10 +1,9 @@
 """Prepared statements on connections of their own, for the paths where every round trip counts.
 
 A thread keeps one connection in autocommit, where a statement is a transaction of one round trip, and the server keeps
-the plans of the statements. SQLAlchemy's pool would ping at every checkout and its statements would be planned anew.
+the plans of the statements. SQLAlchemy's statements would be planned anew.
 """
 
-import select
 import threading
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +18,9 @@ from sqlalchemy import Engine, exc
 from chassis import db, tenancy
 
 _NOT_PREPARED = "26000"
+PLAN_BY_KEYS = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off"
+"""Our few statements are large: planning one anew takes longer than running it. And each reaches its rows by a key: a
+plan made while the tables were still empty must not read all of them when they no longer are."""
 
 Row = Any
 """A named tuple: one attribute per column of the statement."""
@@ -137,7 +139,7 @@ class PreparedConnections:
 
     def _cursor(self) -> Any:
         cursor = getattr(self._local, "cursor", None)
-        if cursor is not None and not self._in_transaction and _was_closed_by_server(cursor.connection):
+        if cursor is not None and not self._in_transaction and db.closed_by_server(cursor.connection):
             self._drop()
             cursor = None
         return self._connect() if cursor is None or cursor.connection.closed else cursor
@@ -152,6 +154,7 @@ class PreparedConnections:
         connection.autocommit = True
         extras.register_uuid(conn_or_curs=connection)  # type: ignore[no-untyped-call]
         self._local.cursor, self._local.make_row = connection.cursor(), {}
+        self.send(PLAN_BY_KEYS)
         return self._local.cursor
 
     def _translated(self, error: psycopg2.Error) -> exc.DBAPIError:
@@ -227,15 +230,6 @@ def _row_maker(columns: tuple[str, ...]) -> Callable[[Sequence[Any]], Row]:
     row_type: Any = namedtuple("Row", columns, rename=True)  # type: ignore[misc] # columns of a statement
     make_row: Callable[[Sequence[Any]], Row] = row_type._make
     return make_row
-
-
-def _was_closed_by_server(connection: Any) -> bool:
-    """Whether the server has sent something unsolicited: that it closes. After a write it is too late to check."""
-    if connection.closed:
-        return True
-    unsolicited = select.poll()
-    unsolicited.register(connection.fileno(), select.POLLIN)
-    return bool(unsolicited.poll(0))
 
 
 def _as_unknown(error: exc.DBAPIError) -> exc.DBAPIError:

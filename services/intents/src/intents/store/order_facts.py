@@ -9,7 +9,7 @@ import control_rules
 from intents import model
 from intents.store.connections import Row, Statement, Transaction
 
-_ORDER_FACTS = Statement(
+ORDER_FACTS = Statement(
     "intents_order_facts",
     ("uuid[]", "text[]", "text[]", "uuid[]", "boolean[]", "interval"),
     """
@@ -53,7 +53,7 @@ def with_order_facts_many(
         [needs_exposure(query.facts.controls) for query in queries],
         price_max_age,
     )
-    rows = {row.place: row for row in tx.read(_ORDER_FACTS, values)}
+    rows = {row.place: row for row in tx.read(ORDER_FACTS, values)}
     return [_completed(query.facts, rows.get(place), price_max_age) for place, query in enumerate(queries, 1)]
 
 

@@ -9,7 +9,8 @@ from sqlalchemy import Connection, text
 from intents.model.quotes import Quote
 
 KEPT_DAYS = 1
-MOST_SYMBOLS = 1_000  # of one account; the same in the function `intents.request_prices`
+MOST_SYMBOLS = 1_000  # of one account
+MOST_SYMBOLS_OF_READS = 500  # the rest is for orders; the same in `intents_api.request_prices`, for previews
 
 _FIND = text("""
     SELECT :symbol AS symbol, bid, ask, last, source, quoted_at, traded_at, read_at, clock_timestamp() AS now
@@ -19,7 +20,7 @@ _UNPRICED = text("""
     SELECT * FROM intents_api.unpriced_symbols(:account_id, CAST(:symbols AS text[]), :with_exposure, :price_max_age,
                                                make_interval(secs => :read_seconds))
 """)
-_REQUEST = text("SELECT * FROM intents.request_prices(:organization_id, :account_id, CAST(:symbols AS text[]))")
+_REQUEST = text("SELECT * FROM intents.request_prices(:organization_id, :account_id, CAST(:symbols AS text[]), :most)")
 _PRUNE = text("""
     DELETE FROM intents.quote
     WHERE greatest(requested_at, read_at) < now() - make_interval(days => :days)
@@ -46,9 +47,11 @@ def unpriced_symbols(
     return list(tx.execute(_UNPRICED, values).scalars())
 
 
-def request_quotes(tx: Connection, organization_id: UUID, account_id: UUID, symbols: Sequence[str]) -> list[str]:
-    """Let these prices be read at once; without those that are more than the account may have."""
-    values = {"organization_id": organization_id, "account_id": account_id, "symbols": list(symbols)}
+def request_quotes(
+    tx: Connection, organization_id: UUID, account_id: UUID, symbols: Sequence[str], most: int = MOST_SYMBOLS
+) -> list[str]:
+    """Let these prices be read at once; without those that would be more than so many of the account."""
+    values = {"organization_id": organization_id, "account_id": account_id, "symbols": list(symbols), "most": most}
     return list(tx.execute(_REQUEST, values).scalars())
 
 

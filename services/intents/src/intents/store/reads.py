@@ -1,7 +1,6 @@
 """What is read of the log: pages by keyset, so that depth costs nothing."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from operator import attrgetter
 from typing import Any
 from uuid import UUID
@@ -69,16 +68,6 @@ _EVENTS = text("""
     SELECT e.sequence, e.id, e.previous_hash, e.hash, intents.event_content(e) AS content FROM intents.account_event e
     WHERE e.account_id = :account_id AND e.sequence > :after AND e.sequence <= :until ORDER BY e.sequence
 """)
-_WRITTEN_AT = text("""
-    SELECT coalesce((
-        SELECT created_at FROM (
-            SELECT account_id, sequence, created_at FROM intents.action
-            UNION ALL
-            SELECT account_id, sequence, created_at FROM intents.account_event
-        ) log
-        WHERE account_id = :account_id AND sequence >= :sequence ORDER BY sequence LIMIT 1
-    ), now())
-""")
 
 
 def limit_statements(tx: Connection, milliseconds: int) -> None:
@@ -134,12 +123,6 @@ def entries(tx: Connection, account_id: UUID, after: int, until: int) -> list[ch
     actions = [chain.action_entry(model.record(action)) for action in _actions(tx, _BETWEEN, **between)]
     events = [_event_entry(row) for row in tx.execute(_EVENTS, between)]
     return sorted([*actions, *events], key=attrgetter("sequence"))
-
-
-def written_at(tx: Connection, account_id: UUID, sequence: int) -> datetime:
-    """When the entry was written; where it is missing, the one after it."""
-    moment: datetime = tx.execute(_WRITTEN_AT, {"account_id": account_id, "sequence": sequence}).scalar_one()
-    return moment
 
 
 def _event_entry(row: Row) -> chain.Entry:

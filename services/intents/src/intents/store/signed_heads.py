@@ -17,7 +17,7 @@ _LINKS = """
 """
 # The continuation of what was signed: its first entry names the signed hash, its last one has the head's.
 _TO_SIGN = text(f"""
-    SELECT h.account_id, h.organization_id, h.last_sequence, h.last_hash,
+    SELECT h.account_id, h.organization_id, h.last_sequence, h.last_hash, clock_timestamp() AS read_at,
            first.previous_hash IS NOT DISTINCT FROM coalesce(s.hash, {GENESIS})
            AND last.hash IS NOT DISTINCT FROM h.last_hash AS continues
     FROM intents.account_head h
@@ -70,6 +70,24 @@ _CLOSING = text(f"""
     ) signed
     ORDER BY sequence >= :until AND signed_at >= :moment DESC, sequence LIMIT 1
 """)  # noqa: S608 - as above
+# Moments do not rise with sequences: an entry has its moment before it waits for its place in the log. But nothing that
+# a signed head covers is younger than the head, and one for every 10 000 entries is kept: the search begins there.
+_SEQUENCE_BEFORE = text("""
+    SELECT coalesce((
+        SELECT sequence - 1 FROM (
+            SELECT account_id, sequence, created_at FROM intents.action
+            UNION ALL
+            SELECT account_id, sequence, created_at FROM intents.account_event
+        ) log
+        WHERE account_id = :account_id AND created_at >= :moment AND sequence > coalesce((
+            SELECT max(sequence) FROM (
+                SELECT account_id, sequence, signed_at FROM intents.signed_head
+                UNION ALL
+                SELECT account_id, sequence, signed_at FROM intents.signed_head_history
+            ) signed WHERE account_id = :account_id AND signed_at < :moment), 0)
+        ORDER BY sequence LIMIT 1
+    ), (SELECT last_sequence FROM intents.account_head WHERE account_id = :account_id), 0)
+""")
 _KEYS = text("SELECT key_id, public_key FROM intents.log_signing_key ORDER BY created_at, key_id")
 _PUBLISH = text("""
     INSERT INTO intents.log_signing_key (key_id, public_key) VALUES (:key_id, :public_key) ON CONFLICT DO NOTHING
@@ -77,13 +95,17 @@ _PUBLISH = text("""
 
 
 class HeadToSign(NamedTuple):
-    """A head that has moved on since it was signed; `continues` says whether from what was signed."""
+    """A head that has moved on since it was signed; `continues` says whether from what was signed.
+
+    It was read at `read_at` by the database's clock, like the moments of all entries that it covers.
+    """
 
     account_id: UUID
     organization_id: UUID
     sequence: int
     hash: bytes
     continues: bool
+    read_at: datetime
 
 
 class StoredSignature(NamedTuple):
@@ -97,7 +119,9 @@ class StoredSignature(NamedTuple):
 def heads_to_sign(tx: Connection, limit: int, excluded_accounts: Sequence[UUID]) -> list[HeadToSign]:
     values = {"limit": limit, "excluded_accounts": list(excluded_accounts)}
     return [
-        HeadToSign(row.account_id, row.organization_id, row.last_sequence, bytes(row.last_hash), row.continues)
+        HeadToSign(
+            row.account_id, row.organization_id, row.last_sequence, bytes(row.last_hash), row.continues, row.read_at
+        )
         for row in tx.execute(_TO_SIGN, values)
     ]
 
@@ -125,6 +149,12 @@ def closing_head(tx: Connection, account_id: UUID, until: int, moment: datetime 
     values = {"account_id": account_id, "until": until, "moment": moment or datetime.min.replace(tzinfo=UTC)}
     row = tx.execute(_CLOSING, values).one_or_none()
     return None if row is None else _head(row)
+
+
+def sequence_before(tx: Connection, account_id: UUID, moment: datetime) -> int:
+    """The sequence before the first entry of that moment or a later one; the last of the log if there is none."""
+    found: int = tx.execute(_SEQUENCE_BEFORE, {"account_id": account_id, "moment": moment}).scalar_one()
+    return found
 
 
 def _head(row: Row[Any]) -> model.SignedHead:

@@ -138,6 +138,7 @@ position = Table(
     Column("reconciled_at", _MOMENT),
     Column("price_at", _MOMENT),
     Column("price_source", Text),
+    Column("unrecorded_fills", JSONB, nullable=False, server_default="{}"),
     CheckConstraint("price_source IN ('fill', 'broker')", name="price_source"),
 )
 Index(
@@ -165,6 +166,7 @@ day_equity = Table(
     Column("equity", Numeric, nullable=False),
     Column("balance_at", _MOMENT, nullable=False),
     Column("breached", Boolean, nullable=False, server_default="false"),
+    Column("ends_at", _MOMENT, nullable=False),
 )
 order_total = Table(
     "order_total",

@@ -1,20 +1,24 @@
 """Requesting bulk operations and reading how far they have come."""
 
+from dataclasses import replace
 from uuid import UUID, uuid4
 
 from sqlalchemy import Connection
 
-from chassis import tracing
+from chassis import db, tracing
 from intents import model, store
-from intents.model.bulk_operations import MOST_UNFINISHED, BulkOperation, BulkRequest
+from intents.model.bulk_operations import MOST_UNFINISHED, BulkOperation, BulkRequest, BulkStatus
 from intents.usecases.deps import Deps
 from intents.usecases.reads import Reader, visible
 from intents.usecases.submit import load_facts
 
+MOST_SHOWN = 20
+"""Of the orders that an operation waits for."""
+
 
 def account_of(deps: Deps, reader: Reader) -> model.Account:
     """The account, if the caller may cancel on it: which no entitlement and no control restricts."""
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         account = visible(tx, reader)
     if account.environment != reader.principal.environment:
         raise model.Forbidden
@@ -48,11 +52,14 @@ def request_bulk_operation(
 
 
 def read_bulk_operation(deps: Deps, reader: Reader, operation_id: UUID) -> BulkOperation:
-    with deps.engine.connect() as tx:
+    """The operation, with orders that it still waits for."""
+    with db.reading(deps.engine) as tx:
         found = store.find_bulk_operation(tx, visible(tx, reader).id, operation_id)
-    if found is None:
-        raise model.BulkOperationNotFound
-    return found
+        if found is None:
+            raise model.BulkOperationNotFound
+        if found.status is BulkStatus.COMPLETED:
+            return found
+        return replace(found, waiting_for=store.awaited_orders(tx, found, MOST_SHOWN))
 
 
 def _prior(tx: Connection, account_id: UUID, key: model.IdempotencyKey | None) -> BulkOperation | None:

@@ -62,7 +62,7 @@ def _step(deps: Deps, operation: BulkOperation, token: UUID, stop: Event | None)
 
 def _close(deps: Deps, operation: BulkOperation, token: UUID) -> bool:
     """Submit the closing orders once the broker has reported what is held; then wait until they have ended."""
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         held = store.held_at_broker(tx, operation) if operation.closing_intents is None else None
     after = operation if held is None else submit_closing_orders(deps, operation, held)
     with deps.engine.begin() as tx:
@@ -80,7 +80,7 @@ def _log(operation: BulkOperation) -> None:
 
 def _cancel_some(deps: Deps, operation: BulkOperation, stop: Event | None) -> int:
     """How many CANCELs were appended."""
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         found = store.intents_to_cancel(tx, operation, STEP_BATCH)
     appended, ends = 0, time.monotonic() + STEP_SECONDS
     # In any order, so that the next step does not begin with the same rows that others hold.

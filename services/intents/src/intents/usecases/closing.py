@@ -1,12 +1,12 @@
 """The orders that close an account's positions: one for each symbol, once, and under the rules of every order."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
 from intents import model
-from intents.model.bulk_operations import BulkOperation, closing_order, submitted
+from intents.model.bulk_operations import BulkOperation, HeldPosition, closing_order, submitted
 from intents.usecases.deadline import Deadline
 from intents.usecases.deps import Deps
 from intents.usecases.outcomes import PendingSubmit, Policy, Result
@@ -15,23 +15,31 @@ from intents.usecases.submit import submit
 LOCK_WAIT_SECONDS = 1.0
 
 
-def submit_closing_orders(deps: Deps, operation: BulkOperation, held: Mapping[str, Decimal]) -> BulkOperation:
-    """Submit a market order against each position. Raises an outage: then all are submitted again, and none twice."""
+def submit_closing_orders(deps: Deps, operation: BulkOperation, held: Sequence[HeldPosition]) -> BulkOperation:
+    """Submit a market order for what other orders leave of each position; what has changed meanwhile is read again.
+
+    Raises an outage: then all are submitted again, and none twice.
+    """
     intents, refusals = [], []
-    for symbol, quantity in sorted(held.items()):
-        outcome = _submitted(deps, operation, symbol, quantity)
+    for position in held:
+        outcome = _submitted(deps, operation, position)
         if isinstance(outcome, Result):
             intents.append(outcome.action.intent_id)
-        else:
+        elif not isinstance(outcome, model.NotReducing):
             refusals.append(outcome)
+        elif position.left:
+            return operation
     return submitted(operation, intents, refusals)
 
 
-def _submitted(deps: Deps, operation: BulkOperation, symbol: str, quantity: Decimal) -> Result | dict[str, Any]:
-    """The order, or why the controls refuse it."""
-    pending = [PendingSubmit(_closing(operation, symbol, quantity))]
+def _submitted(
+    deps: Deps, operation: BulkOperation, position: HeldPosition
+) -> Result | model.NotReducing | dict[str, Any]:
+    """The order, or why it is refused. Where nothing is left it is the one that this operation has submitted before."""
+    symbol = position.symbol
+    pending = [PendingSubmit(_closing(operation, symbol, position.left or position.quantity))]
     [outcome] = submit(deps, pending, Policy.EACH, Deadline.after(LOCK_WAIT_SECONDS))
-    if isinstance(outcome, Result):
+    if isinstance(outcome, (Result, model.NotReducing)):
         return outcome
     if isinstance(outcome, model.ControlRejected):
         return {"symbol": symbol, "reasons": outcome.reasons}
@@ -49,6 +57,7 @@ def _closing(operation: BulkOperation, symbol: str, quantity: Decimal) -> model.
         idempotency_key=_key(operation, symbol),
         reason=operation.request.reason,
         traceparent=operation.traceparent,
+        reduce_only=True,
     )
 
 

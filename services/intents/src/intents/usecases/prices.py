@@ -11,6 +11,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
+from chassis import db
 from chassis.polling import poll
 from control_rules import MissingPrices
 from intents import model
@@ -56,7 +57,7 @@ class PriceWait:
         self._ends = self._ends or min(time.monotonic() + self.deps.freshness.wait_seconds, self.deadline.at)
 
         def missing() -> list[str]:
-            with self.deps.engine.connect() as tx:
+            with db.reading(self.deps.engine) as tx:
                 return self._unpriced(tx, account_id, requested)
 
         return poll(missing, lambda symbols: not symbols, self._ends - time.monotonic()) if requested else []

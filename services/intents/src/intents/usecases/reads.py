@@ -8,6 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
+from chassis import db
 from chassis.principals import Principal
 from intents import model, store
 from intents.model import chain
@@ -68,7 +69,7 @@ def action_history(deps: Deps, reader: Reader, intent_id: UUID, parse_page: Pars
 
 
 def latest_action(deps: Deps, reader: Reader, intent_id: UUID) -> model.Action:
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         account = visible(tx, reader)
         action = store.latest(tx, account.id, intent_id)
     if action is None:

@@ -1,7 +1,7 @@
 """Signing the heads of the accounts' chains: what is signed, intents' own roles cannot rewrite unnoticed either."""
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from sqlalchemy import Engine
@@ -45,8 +45,7 @@ def sign_heads(deps: SigningDeps) -> int:
 
 
 def _signed(deps: SigningDeps, head: store.HeadToSign, epoch: UUID) -> model.SignedHead:
-    now = datetime.now(UTC)
     unsigned = model.SignedHead(
-        head.account_id, head.organization_id, head.sequence, head.hash, epoch, now, deps.signer.key_id, b""
+        head.account_id, head.organization_id, head.sequence, head.hash, epoch, head.read_at, deps.signer.key_id, b""
     )
     return deps.signer.sign(unsigned)

@@ -2,14 +2,12 @@
 
 import hashlib
 import time
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from functools import partial
 from uuid import UUID
 
 from sqlalchemy import Connection
 
-from chassis import tenancy
+from chassis import db, tenancy
 from intents import model, store
 from intents.model import chain
 from intents.usecases.deps import Deps
@@ -33,9 +31,8 @@ def statement(
 def _statement(tx: Connection, account_id: UUID, period: model.Period) -> model.Statement:
     """From the last entry before the period, which shows that none is missing after it, to a head that covers it."""
     last, _ = store.head(tx, account_id) or (0, chain.GENESIS)
-    log, written_at = range(1, last + 1), partial(store.written_at, tx, account_id)
-    before = bisect_left(log, period.since, key=written_at) if period.since else 0
-    until = bisect_left(log, period.to, key=written_at) if period.to else last
+    before = store.sequence_before(tx, account_id, period.since) if period.since else 0
+    until = store.sequence_before(tx, account_id, period.to) if period.to else last
     closing = store.closing_head(tx, account_id, until, period.to)
     if closing is None or closing.sequence < max(before, 1):
         raise model.StatementNotSigned
@@ -73,5 +70,5 @@ def _line(entry: chain.Entry) -> bytes:
 
 def log_signing_keys(deps: Deps) -> dict[str, bytes]:
     """The public halves of all keys that ever signed a head, by id, oldest first."""
-    with deps.engine.connect() as tx:
+    with db.reading(deps.engine) as tx:
         return store.log_signing_keys(tx)

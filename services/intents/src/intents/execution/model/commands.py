@@ -83,10 +83,16 @@ class LeasedCommand:
     opened_account: str | None
     """The account at the broker which that credential opens, or else the account's best one, if that is recorded."""
     snapshot: ClaimSnapshot
+    held_account: str | None = None
+    """The account at the broker of which the positions are, as far as that is known."""
+    awaits_reading: bool = False
+    """Whether that is another one than before, and it was not read yet."""
     holder: int | None = None
     """Under which id of `Liveness` it was claimed; None: the lease ends by the clock alone."""
     price_wait: timedelta = PRICE_WAIT
     """How long it waits for a price that a limit needs and that is too old by now."""
+    reduce_only: bool = False
+    """Whether it may only close a position: the order of an operation that closes positions."""
 
     @property
     def client_order_id(self) -> str:
@@ -95,6 +101,12 @@ class LeasedCommand:
     @property
     def owner(self) -> Owner:
         return Owner(self.organization_id, self.environment, self.entitlements)
+
+    @property
+    def is_of_other_account(self) -> bool:
+        """Whether it would be sent to another account at the broker than the one whose positions are known."""
+        is_known = self.bound_credential is None and None not in (self.opened_account, self.held_account)
+        return is_known and self.opened_account != self.held_account
 
     @property
     def is_new(self) -> bool:

@@ -7,7 +7,7 @@ order, only by reconciliation, or under two ids.
 
 from datetime import datetime
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from intents.brokers.protocol import Execution, Order
 from intents.execution.model.locked_intent import BrokerOrder
@@ -91,9 +91,11 @@ def append_trade(settlement: Settlement, known: BrokerOrder, report: Report) -> 
     payload = reports.broker_trade(settlement.intent, report) | {"broker_order_id": known.broker_order_id}
     trade = event(settlement, "BROKER_TRADE", payload, report.occurred_at) | {"execution_id": report.execution_id}
     settlement.events.insert(len(settlement.events) - 1, trade)
+    if known.in_former_account:
+        return
     quantity = report.last_quantity or _ZERO
     moved = quantity if settlement.intent.order_side == "BUY" else -quantity
-    change_position(settlement, moved=moved, stands=None, price=report.last_price, moment=report.occurred_at)
+    _change_position(settlement, known.key, moved, price=report.last_price, moment=report.occurred_at)
 
 
 def append_position(settlement: Settlement, moment: datetime, execution: Execution) -> None:
@@ -101,7 +103,7 @@ def append_position(settlement: Settlement, moment: datetime, execution: Executi
     stands = execution.position_quantity
     if stands is None:
         return
-    change_position(settlement, moved=_ZERO, stands=stands, price=execution.price, moment=moment)
+    _change_position(settlement, None, _ZERO, price=execution.price, moment=moment, stands=stands)
     payload = {
         "symbol": settlement.intent.symbol,
         "quantity": format(stands, "f"),
@@ -110,10 +112,19 @@ def append_position(settlement: Settlement, moment: datetime, execution: Executi
     settlement.events.append(event(settlement, "BROKER_POSITION", payload, moment))
 
 
-def change_position(
-    settlement: Settlement, *, moved: Decimal, stands: Decimal | None, price: Decimal | None, moment: datetime
+def _change_position(
+    settlement: Settlement,
+    key: str | None,
+    moved: Decimal,
+    *,
+    price: Decimal | None,
+    moment: datetime,
+    stands: Decimal | None = None,
 ) -> None:
     """`moment` is when the price was made, however late it comes. What is not above zero is no price."""
-    change = {"rank": settlement.rank, "symbol": settlement.intent.symbol, "moved": moved, "stands": stands}
+    symbol = settlement.intent.symbol
+    change: dict[str, Any] = {
+        "rank": settlement.rank, "symbol": symbol, "key": key, "moved": moved, "stands": stands,
+    }  # fmt: skip
     priced = {"price": price, "price_at": moment} if price and price > 0 else {"price": None, "price_at": None}
     settlement.position_changes.append(change | priced)

@@ -48,8 +48,6 @@ class BrokerReport(NamedTuple):
     occurred_at: datetime
     execution: Execution | None = None
     rejection: RejectionNotice | None = None
-    position_known: bool = False
-    """Whether the position is recorded by itself, so that a fill does not move it again."""
     is_current_state: bool = False
     """Whether the broker was queried just now for the order as it stands."""
 

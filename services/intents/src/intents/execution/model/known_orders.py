@@ -1,9 +1,12 @@
 """What the reconciler knows of an account before it queries the broker."""
 
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
+
+from intents.brokers.protocol import Balance, Position
 
 
 class WatchedAccount(NamedTuple):
@@ -35,6 +38,33 @@ class KnownOpenOrder(NamedTuple):
     """Whether its intent says that nobody can query it."""
     of_ended: bool = False
     """Whether its intent has ended."""
+    key: str = ""
+    """The client order id, with the broker's id behind it if it is of a second order."""
+    in_flight: bool = False
+    """Whether the executor is sending it, or has not found out yet what became of it."""
+
+
+class ReadingStart(NamedTuple):
+    """What was recorded of an account when a reading of it at its broker began."""
+
+    began_at: datetime
+    sequence: int
+    """The head of its log."""
+    orders: Sequence[KnownOpenOrder]
+
+
+class Holdings(NamedTuple):
+    """What the broker says that an account holds, by a reading that began then."""
+
+    positions: Sequence[Position]
+    balance: Balance
+    began_at: datetime
+    sequence: int
+    """The head of the account's log at that time."""
+    filled: Mapping[str, Decimal]
+    """How much of each order is in the positions, by its key."""
+    in_other_account: Collection[str]
+    """Keys of orders in another account at the broker."""
 
 
 class RestoredEpoch(NamedTuple):

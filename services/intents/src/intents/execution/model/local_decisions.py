@@ -9,7 +9,9 @@ from intents.execution.model.verdicts import (
     CANCELED_BEFORE_SENT,
     ENTITLEMENT_REQUIRED,
     NOT_FOUND_AT_BROKER,
+    NOT_REDUCING,
     OPERATOR_REQUIRED,
+    POSITION_UNKNOWN,
     REFERENCE_PRICE_UNKNOWN,
     REPLACE_NOT_SENT,
     Decided,
@@ -22,6 +24,7 @@ from intents.model import (
     Create,
     EntitlementRequired,
     HoldToTotal,
+    NotReducing,
     OrderFactsNeeded,
     Refusal,
     Refused,
@@ -38,9 +41,15 @@ LONGEST_WAIT_SECONDS = 2.0
 """After which a claimed command that still waits for its turn is left to the next claim."""
 GONE_SECONDS = 60.0
 PRICE_SECONDS = 1.0  # until a command that lacks a price is decided again
+OTHER_ACCOUNT_SECONDS = 0.1  # until the positions of the former account are discarded
+UNREAD_SECONDS = 0.25  # until a command that lacks positions is decided again
 
 TOO_OLD = RetryLater(0.0, "claimed_too_long_ago")
 UNCOUNTED = RetryLater(0.0, "orders_not_counted")
+OTHER_ACCOUNT = RetryLater(OTHER_ACCOUNT_SECONDS, "broker_account_changed")
+UNREAD = RetryLater(
+    UNREAD_SECONDS, "The account that the credential opens at the broker was not read yet.", POSITION_UNKNOWN
+)
 
 
 def is_fresh(command: LeasedCommand) -> bool:
@@ -63,6 +72,8 @@ def not_to_be_sent(command: LeasedCommand) -> Decided | RetryLater | None:
     if command.status is Status.PENDING_CANCEL:
         return _canceled(command)
     decision = _decided_again(command)
+    if waits := _unread(command, decision):
+        return waits
     if isinstance(decision, OrderFactsNeeded):
         return UNCOUNTED
     if decision is None:
@@ -78,8 +89,17 @@ def order_to_count(command: LeasedCommand) -> OrderFactsNeeded | None:
     return decision if isinstance(decision, OrderFactsNeeded) else None
 
 
+def _unread(command: LeasedCommand, decision: OrderFactsNeeded | Refused | None) -> Decided | RetryLater | None:
+    """Positions of another account at the broker decide nothing: those of the command's own are waited for."""
+    if command.is_of_other_account:
+        return OTHER_ACCOUNT
+    needs_positions = command.facts.has_order_facts or isinstance(decision, OrderFactsNeeded)
+    return _stale(command) or UNREAD if command.awaits_reading and needs_positions else None
+
+
 def _decided_again(command: LeasedCommand) -> OrderFactsNeeded | Refused | None:
-    return decide_again(command.facts, None if command.is_own else command.owner, _accepted(command))
+    sender = None if command.is_own else command.owner
+    return decide_again(command.facts, sender, _accepted(command), reduce_only=command.reduce_only)
 
 
 def _accepted(command: LeasedCommand) -> Create | Replace | HoldToTotal:
@@ -109,6 +129,8 @@ def _refused(command: LeasedCommand, error: Refusal) -> Decided:
     if isinstance(error, ControlRejected):
         first = error.reasons[0]
         return Decided(update, first["code"], first["message"], tuple(error.reasons))
+    if isinstance(error, NotReducing):
+        return Decided(update, NOT_REDUCING, "It would do more than close the position, which has changed.")
     if isinstance(error, EntitlementRequired):
         return Decided(update, ENTITLEMENT_REQUIRED, "The organization is no longer entitled to trade live.")
     return Decided(update, ACCOUNT_NOT_FOUND, "The account was deleted.")

@@ -33,6 +33,8 @@ class BrokerOrder:
     credential: str | None = None
     unwanted: bool = False
     """Open at the broker although the intent does not ask for it: to be canceled by the system."""
+    in_former_account: bool = False
+    """Whether it is in another account at the broker than the positions, so that its fills move none."""
 
     @property
     def is_duplicate(self) -> bool:

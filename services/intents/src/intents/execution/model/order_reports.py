@@ -70,7 +70,8 @@ def _advance(
         _accept(settlement, report.order, report.occurred_at)
     for fill in fills:
         apply_fill(settlement, known, report.occurred_at, fill)
-    if news and report.order.filled_quantity >= known.filled_quantity:  # else it is older than what we know
+    is_newest = report.order.filled_quantity >= known.filled_quantity  # else it is older than what we know
+    if news and is_newest and not known.in_former_account:
         append_position(settlement, report.occurred_at, news)
     if is_current:
         _end(settlement, report.order, report.occurred_at, report.rejection)
@@ -84,8 +85,9 @@ def _known(settlement: Settlement, order: Order) -> BrokerOrder | None:
     key = duplicate(order.client_order_id, order.broker_order_id)
     if key not in settlement.orders:
         settlement.orders[key] = BrokerOrder(
-            key, first.action_sequence, None, STARTED, set(), _ZERO, _ZERO, _ZERO, credential=first.credential
-        )
+            key, first.action_sequence, None, STARTED, set(), _ZERO, _ZERO, _ZERO, credential=first.credential,
+            in_former_account=first.in_former_account,
+        )  # fmt: skip
     return settlement.orders[key]
 
 

@@ -61,10 +61,7 @@ def apply_input(settlement: Settlement, given: ExecutionInput) -> None:
 
 
 def _apply_broker_report(settlement: Settlement, report: BrokerReport) -> None:
-    changes = len(settlement.position_changes)
     apply_order(settlement, report)
-    if report.position_known:
-        del settlement.position_changes[changes:]
     waits_for_operator = settlement.intent.reason_code == OPERATOR_REQUIRED
     if report.is_current_state and settlement.command is None and waits_for_operator:
         _change_reason(settlement, None, "The order can be queried again.")

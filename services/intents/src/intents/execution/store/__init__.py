@@ -14,13 +14,14 @@ from intents.execution.store.account_reads import (
     save_pace,
 )
 from intents.execution.store.claiming import Shares, claim, locked_at_claim, refresh
+from intents.execution.store.credentials import hold_account
 from intents.execution.store.external_orders import record_external_orders
 from intents.execution.store.holdings import save_holdings
 from intents.execution.store.leases import holders, release
 from intents.execution.store.locking import lock_intents
 from intents.execution.store.quotes import save_quotes, stale_symbols
 from intents.execution.store.reconciliation import (
-    known_open_orders,
+    begin_reading,
     last_logged_before,
     lease_accounts,
     mark_caught_up,
@@ -36,14 +37,15 @@ from intents.execution.store.writing import write
 
 __all__ = [
     "Shares",
+    "begin_reading",
     "begin_reads",
     "claim",
     "count_failure",
     "due_reads",
     "enroll_accounts",
+    "hold_account",
     "holders",
     "keep_plans",
-    "known_open_orders",
     "last_logged_before",
     "lease_accounts",
     "lock_intents",

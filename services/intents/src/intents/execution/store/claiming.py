@@ -62,7 +62,8 @@ _IS_DUE = """
 #
 # The lease is the recovery point as well: from here on the command may have been sent. What is looked up by key is a
 # subquery and not a join, because a join may be planned as a scan while the table is still small. A run that has left
-# its lease behind may have sent: what the broker did not have before that proves nothing.
+# its lease behind may have sent: what the broker did not have before that proves nothing. A CREATE with a reason is one
+# that closes a position: no caller gives one.
 _CLAIM = Statement(
     "execution_claim",
     ("integer", "uuid", "double precision", "uuid[]", "integer", "uuid[]", "integer[]", "integer", "uuid"),
@@ -103,9 +104,10 @@ _CLAIM = Statement(
     ), command AS MATERIALIZED (
         SELECT t.*, a.id AS action_id, a.sequence, a.type, a.traceparent, coalesce(a.spec, t.spec) AS wanted,
                a.created_at AS submitted_at, a.actor_type = 'system' AS is_own,
+               a.type = 'CREATE' AND a.reason IS NOT NULL AS reduce_only,
                {_STARTED_BEFORE} AS started_before, {_BEST} AS best, {_BOUND} AS bound
         FROM taken t CROSS JOIN LATERAL (
-            SELECT id, sequence, type, traceparent, spec, created_at, actor_type FROM intents.action a
+            SELECT id, sequence, type, traceparent, spec, created_at, actor_type, reason FROM intents.action a
             WHERE a.account_id = t.account_id AND a.intent_id = t.id AND a.sequence > t.done_sequence
             ORDER BY a.sequence LIMIT 1
         ) a
@@ -128,9 +130,12 @@ _CLAIM = Statement(
                FROM intents.broker_order o WHERE o.account_id = t.account_id AND o.intent_id = t.id) END AS orders,
            t.started_before, t.attempts, t.absences,
            (SELECT broker FROM accounts_api.account WHERE id = t.account_id) AS broker, t.environment,
-           t.submitted_at, t.is_own, t.best AS credential, t.bound AS bound_credential,
+           t.submitted_at, t.is_own, t.reduce_only, t.best AS credential, t.bound AS bound_credential,
            (SELECT broker_account FROM intents.broker_login l WHERE l.account_id = t.account_id
             AND l.credential = coalesce(t.bound, t.best, '{DERIVED}')) AS opened_account,
+           (SELECT held_account FROM intents.broker_account WHERE account_id = t.account_id) AS held_account,
+           coalesce((SELECT awaits_reading FROM intents.broker_account WHERE account_id = t.account_id), false)
+               AS awaits_reading,
            t.sequence, t.route_strategy, t.reason_code, t.version, t.updated_at, t.open_actions, t.done_sequence,
            t.traceparent
     FROM command t
@@ -184,8 +189,9 @@ _REFRESH = Statement(
     "execution_refresh",
     ("uuid", "uuid", "uuid"),
     """
-    SELECT now() AS now, t.status
-    FROM intents.intent t WHERE t.account_id = $1 AND t.id = $2 AND t.lease_token = $3 AND t.lease_until > now()
+    SELECT now() AS now, t.status, k.held_account, coalesce(k.awaits_reading, false) AS awaits_reading
+    FROM intents.intent t LEFT JOIN intents.broker_account k ON k.account_id = t.account_id
+    WHERE t.account_id = $1 AND t.id = $2 AND t.lease_token = $3 AND t.lease_until > now()
     """,
 )
 
@@ -201,9 +207,10 @@ def refresh(
     rows = tx.read(_REFRESH, (str(command.account_id), str(command.intent_id), str(command.lease_token)))
     if not rows:
         return None
-    [(now, status)] = rows
+    [row] = rows
     snapshot = command.snapshot._replace(at=read_at)
-    current = replace(command, now=now, status=Status(status), snapshot=snapshot, price_wait=price_wait)
+    read = row._asdict() | {"status": Status(row.status)}
+    current = replace(command, **read, snapshot=snapshot, price_wait=price_wait)
     [current] = with_facts(tx, [current])
     return with_order_facts(tx, current, price_max_age)
 

@@ -5,6 +5,9 @@ from uuid import UUID
 
 from sqlalchemy import Connection, text
 
+from intents.execution.model.commands import DERIVED
+from intents.store.account_head import LOCK_EXISTING
+
 BEST_FIRST = "status = 'active' DESC, status = 'pending' DESC, created_at DESC"
 _COLUMNS = "id, account_id, organization_id, status, vault_version, key_id, wrapped_key, ciphertext"
 _BEST = text(f"""
@@ -24,6 +27,30 @@ _RECORD_LOGIN = text("""
     INSERT INTO intents.broker_login (account_id, credential, broker_account)
     VALUES (:account_id, :reference, :broker_account) ON CONFLICT DO NOTHING
 """)
+# Once its broker has accepted it, the credential is what it will be when accounts has received that: active.
+_IS_BEST = f"""
+    :reference = coalesce((
+        SELECT concat(id, ':', vault_version) FROM accounts_api.credential WHERE account_id = :account_id
+        ORDER BY status = 'active' OR concat(id, ':', vault_version) = :reference DESC, status = 'pending' DESC,
+                 created_at DESC LIMIT 1), '{DERIVED}')
+"""  # noqa: S608 - a constant
+_HELD = text("SELECT held_account FROM intents.broker_account WHERE account_id = :account_id FOR UPDATE")
+_HOLD = text(f"""
+    INSERT INTO intents.broker_account AS k (account_id, held_account) SELECT :account_id, :held_account
+    WHERE {_IS_BEST}
+    ON CONFLICT (account_id) DO UPDATE SET held_account = excluded.held_account,
+        awaits_reading = k.held_account IS NOT NULL,
+        reconciled_at = CASE WHEN k.held_account IS NULL THEN k.reconciled_at END,
+        next_read_at = CASE WHEN k.held_account IS NULL OR k.next_read_at IS NULL THEN k.next_read_at
+                            ELSE least(k.next_read_at, now()) END
+    RETURNING awaits_reading
+""")
+_DISCARD_POSITIONS = text("""
+    UPDATE intents.position SET quantity = 0, average_entry_price = NULL, market_value = NULL,
+        unrealized_profit = NULL, unrecorded_fills = '{}', updated_at = clock_timestamp(), reconciled_at = NULL
+    WHERE account_id = :account_id AND (quantity <> 0 OR unrecorded_fills <> '{}')
+""")
+_DISCARD_BALANCE = text("DELETE FROM intents.balance WHERE account_id = :account_id")
 _RECORD_REFUSED = text("""
     INSERT INTO intents.broker_account AS existing (account_id, refused_credential) VALUES (:account_id, :reference)
     ON CONFLICT (account_id) DO UPDATE SET refused_credential = excluded.refused_credential
@@ -54,6 +81,22 @@ def recorded_login(tx: Connection, account_id: UUID, reference: str) -> str | No
 
 def record_login(tx: Connection, account_id: UUID, reference: str, broker_account: str) -> None:
     tx.execute(_RECORD_LOGIN, {"account_id": account_id, "reference": reference, "broker_account": broker_account})
+
+
+def hold_account(tx: Connection, account_id: UUID, reference: str, broker_account: str) -> bool:
+    """Whether the holdings that count are of this account at the broker, which the credential opens.
+
+    They are from here on if the credential is the account's best; what was held in another one is discarded.
+    """
+    values = {"account_id": account_id, "reference": reference, "held_account": broker_account}
+    tx.execute(LOCK_EXISTING, values)  # heads before positions, as everywhere
+    if tx.execute(_HELD, values).scalar() == broker_account:
+        return True
+    held = tx.execute(_HOLD, values).one_or_none()
+    if held is not None and held.awaits_reading:
+        tx.execute(_DISCARD_POSITIONS, values)
+        tx.execute(_DISCARD_BALANCE, values)
+    return held is not None
 
 
 def record_refused(tx: Connection, account_id: UUID, reference: str) -> bool:

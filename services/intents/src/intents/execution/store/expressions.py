@@ -1,7 +1,7 @@
 """Conditions that several statements of execution share."""
 
 from intents.brokers.protocol import ENDED, OrderStatus
-from intents.execution.model.locked_intent import MISSING
+from intents.execution.model.locked_intent import MISSING, STARTED
 from intents.store.broker_reads import SHORTEST_SECONDS
 
 MISSING_HOURS = 24  # how long what was given up is searched for: as long as an order of the day can live
@@ -15,6 +15,9 @@ UNENDED = f"""
          OR (status = '{MISSING}' AND updated_at > now() - interval '{MISSING_HOURS} hours'))
 """
 """Of a broker order: not known to have ended, or given up not long ago. What is being sent is the executor's."""
+
+IN_FLIGHT = f"(status = '{STARTED}' AND broker_order_id IS NULL)"
+"""Of a broker order: perhaps sent, and not seen at the broker yet."""
 
 UNCONFIRMED = "(reconciled_at IS NULL OR reconciled_at < updated_at)"
 """Of a position: the broker has not reported it since it moved."""

@@ -21,6 +21,9 @@ _WANTED = """
         JOIN intents.broker_order o USING (account_id, client_order_id) WHERE o.intent_id IS NOT NULL
     )
 """
+_IN_FORMER_ACCOUNT = """
+    EXISTS (SELECT FROM intents.broker_login l JOIN intents.broker_account k ON k.account_id = l.account_id
+            WHERE l.account_id = o.account_id AND l.credential = o.credential AND l.broker_account <> k.held_account)"""
 _LOCK = Statement(
     "execution_lock",
     ("jsonb", "jsonb"),
@@ -48,7 +51,7 @@ _READ = Statement(
             'broker_order_id', broker_order_id, 'status', status, 'executions', executions,
             'filled_quantity', filled_quantity::text, 'executed_quantity', executed_quantity::text,
             'filled_value', filled_value::text, 'quantity', quantity::text, 'credential', credential,
-            'unwanted', unwanted_since IS NOT NULL)) AS orders
+            'unwanted', unwanted_since IS NOT NULL, 'in_former_account', {_IN_FORMER_ACCOUNT})) AS orders
         FROM intents.broker_order o WHERE o.account_id = i.account_id AND o.intent_id = i.id
     ) o ON true
     """,  # noqa: S608 - only our own column names

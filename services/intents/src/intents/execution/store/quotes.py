@@ -25,12 +25,12 @@ _STALE = text(f"""
     WHERE read_at IS NULL OR read_at < now() - make_interval(secs => :seconds) OR {_REQUESTED}
     ORDER BY requested_at DESC NULLS LAST, read_at NULLS FIRST, symbol LIMIT :most
 """)  # noqa: S608 - a constant
-# A broker's clock may be ahead of ours, and a price of the future would never be too old.
+# A broker's clock may be ahead of ours, and a price of the future would never be too old: it is of its reading at most.
 _SAVE = text("""
     INSERT INTO intents.quote AS q (account_id, symbol, bid, ask, last, source, quoted_at, traded_at, read_at)
     SELECT :account_id, wanted.symbol, bid, ask, last, CASE WHEN given.symbol IS NOT NULL THEN :source END,
-           CASE WHEN quoted_at IS NOT NULL THEN least(quoted_at, now()) END,
-           CASE WHEN traded_at IS NOT NULL THEN least(traded_at, now()) END, :read_at
+           CASE WHEN quoted_at IS NOT NULL THEN least(quoted_at, CAST(:read_at AS timestamptz)) END,
+           CASE WHEN traded_at IS NOT NULL THEN least(traded_at, CAST(:read_at AS timestamptz)) END, :read_at
     FROM unnest(CAST(:symbols AS text[])) AS wanted(symbol)
     LEFT JOIN jsonb_to_recordset(CAST(:quotes AS jsonb)) AS given(symbol text, bid numeric, ask numeric, last numeric,
         quoted_at timestamptz, traded_at timestamptz) USING (symbol)

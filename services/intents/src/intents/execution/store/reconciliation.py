@@ -8,9 +8,9 @@ from sqlalchemy import Connection, text
 
 from intents.execution.client_order_id import of_key_sql
 from intents.execution.model.inputs import OutOfReach
-from intents.execution.model.known_orders import KnownOpenOrder, RestoredEpoch, WatchedAccount
+from intents.execution.model.known_orders import KnownOpenOrder, ReadingStart, RestoredEpoch, WatchedAccount
 from intents.execution.model.verdicts import OPERATOR_REQUIRED
-from intents.execution.store.expressions import UNCONFIRMED, UNENDED
+from intents.execution.store.expressions import IN_FLIGHT, UNCONFIRMED, UNENDED
 from intents.store.epochs import current_epoch
 from intents.store.statuses import TERMINAL_SQL
 
@@ -57,8 +57,9 @@ _KNOWN_OPEN = text(f"""
            EXISTS (SELECT FROM intents.intent i WHERE i.account_id = o.account_id AND i.id = o.intent_id
                    AND i.reason_code = '{OPERATOR_REQUIRED}' AND i.open_actions = 0) AS needs_operator,
            EXISTS (SELECT FROM intents.intent i WHERE i.account_id = o.account_id AND i.id = o.intent_id
-                   AND i.status IN ({TERMINAL_SQL})) AS of_ended
-    FROM intents.broker_order o WHERE account_id = :account_id AND {UNENDED}
+                   AND i.status IN ({TERMINAL_SQL})) AS of_ended,
+           client_order_id AS key, {IN_FLIGHT} AS in_flight
+    FROM intents.broker_order o WHERE account_id = :account_id AND (({UNENDED}) OR {IN_FLIGHT})
 """)  # noqa: S608 - a constant
 _OF_DELETED_ACCOUNTS = text(f"""
     SELECT o.account_id, {_CLIENT_ORDER_ID} AS client_order_id
@@ -80,6 +81,10 @@ _LAST_LOGGED_BEFORE = text("""
 """)
 _CAUGHT_UP = text("UPDATE intents.broker_account SET epoch = :epoch WHERE account_id = :account_id")
 _NOW = text("SELECT clock_timestamp()")
+_BEGIN = text("""
+    SELECT clock_timestamp() AS began_at,
+           coalesce((SELECT last_sequence FROM intents.account_head WHERE account_id = :account_id), 0) AS sequence
+""")
 
 
 def lease_accounts(
@@ -94,8 +99,11 @@ def release_accounts(tx: Connection, token: UUID) -> None:
     tx.execute(_RELEASE, {"token": token})
 
 
-def known_open_orders(tx: Connection, account_id: UUID) -> list[KnownOpenOrder]:
-    return [KnownOpenOrder(**row) for row in tx.execute(_KNOWN_OPEN, {"account_id": account_id}).mappings()]
+def begin_reading(tx: Connection, account_id: UUID) -> ReadingStart:
+    """The orders that may be at the broker. What is not among them is recorded behind the sequence, if at all."""
+    began = tx.execute(_BEGIN, {"account_id": account_id}).one()
+    orders = [KnownOpenOrder(**row) for row in tx.execute(_KNOWN_OPEN, {"account_id": account_id}).mappings()]
+    return ReadingStart(began.began_at, began.sequence, orders)
 
 
 def orders_of_deleted_accounts(tx: Connection) -> list[OutOfReach]:

@@ -8,6 +8,8 @@ from uuid import UUID
 
 from intents.execution.model.locked_intent import BrokerOrder
 from intents.execution.model.settlement import Settlement
+from intents.execution.store.expressions import ENDED_SQL
+from intents.execution.store.positions import MOVED
 from intents.execution.store.rows import PROGRESS_COLUMNS, as_json
 from intents.store.account_head import take_sequences
 from intents.store.connections import Statement, Transaction
@@ -23,6 +25,7 @@ _OPEN_CHANGES = """
 """
 # An older price, of a fill that comes late, replaces no newer one.
 _IS_NEWER = "excluded.price_at >= coalesce(held.price_at, '-infinity')"
+# An order that has ended keeps the moment at which that was recorded: a report read after it contains all of its fills.
 _WRITE = Statement(
     "execution_write",
     ("jsonb", "jsonb", "jsonb", "jsonb", "jsonb"),
@@ -67,7 +70,8 @@ _WRITE = Statement(
         JOIN changed ON changed.place = given.of
         ON CONFLICT (account_id, client_order_id) DO UPDATE SET broker_order_id = excluded.broker_order_id,
             status = excluded.status, executions = excluded.executions, filled_quantity = excluded.filled_quantity,
-            executed_quantity = excluded.executed_quantity, filled_value = excluded.filled_value, updated_at = now(),
+            executed_quantity = excluded.executed_quantity, filled_value = excluded.filled_value,
+            updated_at = CASE WHEN o.status IN ({ENDED_SQL}) THEN o.updated_at ELSE now() END,
             quantity = excluded.quantity, unwanted_since = coalesce(o.unwanted_since, excluded.unwanted_since)
     ), unsent AS (
         DELETE FROM intents.broker_order o
@@ -77,21 +81,22 @@ _WRITE = Statement(
     ), positions AS (
         INSERT INTO intents.position AS held (account_id, symbol, quantity, last_price, updated_at, reconciled_at,
             price_at, price_source)
-        SELECT account_id, symbol, coalesce(stands, 0) + moved, price, now(),
-               CASE WHEN stands IS NOT NULL AND moved = 0 THEN now() END,
+        SELECT account_id, symbol, moved, price, now(), CASE WHEN stands = moved THEN now() END,
                CASE WHEN price IS NOT NULL THEN least(price_at, now()) END, CASE WHEN price IS NOT NULL THEN 'fill' END
         FROM jsonb_to_recordset($3) AS given(account_id uuid, symbol text, moved numeric, stands numeric, price numeric,
             price_at timestamptz)
         ORDER BY account_id, symbol
         ON CONFLICT (account_id, symbol) DO UPDATE SET updated_at = now(),
-            reconciled_at = coalesce(excluded.reconciled_at, held.reconciled_at),
             last_price = CASE WHEN {_IS_NEWER} THEN excluded.last_price ELSE held.last_price END,
             price_at = CASE WHEN {_IS_NEWER} THEN excluded.price_at ELSE held.price_at END,
             price_source = CASE WHEN {_IS_NEWER} THEN excluded.price_source ELSE held.price_source END,
             average_entry_price = NULL, market_value = NULL, unrealized_profit = NULL,
-            quantity = (SELECT coalesce(g.stands, held.quantity) + g.moved
-                        FROM jsonb_to_recordset($3) AS g(account_id uuid, symbol text, moved numeric, stands numeric)
-                        WHERE g.account_id = held.account_id AND g.symbol = held.symbol)
+            (quantity, reconciled_at) = (
+                SELECT held.quantity + fills.moved,
+                       CASE WHEN given.stands = held.quantity + fills.moved THEN now() ELSE held.reconciled_at END
+                FROM jsonb_to_recordset($3) AS given(account_id uuid, symbol text, stands numeric, fills jsonb)
+                CROSS JOIN LATERAL ({MOVED}) fills
+                WHERE given.account_id = held.account_id AND given.symbol = held.symbol)
     ), event AS (
         SELECT given.*, changed.account_id, changed.id AS intent_id, changed.created_at AS intent_created_at
         FROM jsonb_to_recordset($4) AS given(
@@ -189,26 +194,36 @@ def _order(order: BrokerOrder, place: int) -> dict[str, Any]:
 
 
 def _positions(settlements: Sequence[Settlement]) -> list[dict[str, Any]]:
-    """One line for each position: Postgres changes a row only once in a statement."""
+    """One line for each position: Postgres changes a row only once in a statement.
+
+    `stands` is what the broker says that the position is after all of it.
+    """
     rows: dict[tuple[UUID, str], dict[str, Any]] = {}
     changes = (
-        {**change, "account_id": settlement.locked.account_id}
+        {**change, "account_id": settlement.locked.account_id, "before": _filled_before(settlement, change["key"])}
         for settlement in settlements
         for change in settlement.position_changes
     )
-    for moved in sorted(changes, key=_rank):
-        key = (moved["account_id"], moved["symbol"])
-        before = rows.get(key, {"moved": Decimal(0), "stands": None, "price": None})
-        stands = moved["stands"] is not None
-        rows[key] = (
-            moved
-            | _newer_price(before, moved)
-            | {
-                "moved": Decimal(0) if stands else before["moved"] + moved["moved"],
-                "stands": moved["stands"] if stands else before["stands"],
-            }
-        )
-    return list(rows.values())
+    for change in sorted(changes, key=_rank):
+        key = (change["account_id"], change["symbol"])
+        before = rows.get(key, {"moved": Decimal(0), "price": None, "fills": {}})
+        total = before["moved"] + change["moved"]
+        rows[key] = change | _newer_price(before, change) | {"moved": total, "fills": _fills(before["fills"], change)}
+    return [row | {"fills": list(row["fills"].values())} for row in rows.values()]
+
+
+def _filled_before(settlement: Settlement, key: str | None) -> Decimal:
+    order = settlement.locked.orders.get(key) if key else None
+    return order.filled_quantity if order else Decimal(0)
+
+
+def _fills(before: dict[str, dict[str, Any]], change: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """By order: what was filled of it before, and by how much it moves the position now."""
+    key = change["key"]
+    if key is None:
+        return before
+    moved = change["moved"] + (before[key]["moved"] if key in before else 0)
+    return before | {key: {"key": key, "before": change["before"], "moved": moved}}
 
 
 def _newer_price(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
