@@ -9,7 +9,6 @@ with nothing else going on, then during the attack.
 """
 
 import argparse
-import json
 import statistics
 import time
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from typing import NamedTuple
 import requests
 
 from bench.harness import keep, machine
-from bench.recovery import Platform, platform
+from bench.local_platform import Platform, platform
 from tip_testing.commands import batch, create
 
 ATTACKER, OTHER = "acme", "globex"
@@ -83,7 +82,7 @@ class Found(NamedTuple):
 
 
 def trader(running: Platform, organization: str) -> Trader:
-    local = json.loads(running.home.local_file.read_text())
+    local = running.local
     of = local["organizations"][organization]
     return Trader(local["base_url"], of["api_keys"]["paper"], of["accounts"]["paper"])
 

@@ -8,30 +8,21 @@ turn with the others, so that whoever is killed has been healthy for a while, as
 """
 
 import argparse
-import json
 import os
-import shutil
 import signal
 import statistics
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import requests
 
 from bench.harness import keep, machine
-from tip_local.home import Home
-from tip_local.processes import free_port
+from bench.local_platform import Platform, platform
 from tip_testing.commands import create
 
 PER_SECOND = 20
@@ -44,7 +35,6 @@ CALM_SECONDS = 0.3
 HEALTHY_SECONDS = 3.0
 """and every process has had this long to start: where two serve one port, either answers for both."""
 ACCEPTED = {"ACCEPTED", "PARTIALLY_FILLED", "FILLED"}
-PORTS = ("TIP_PORT", "TIP_STREAM_PORT", "TIP_EVENTS_PORT", "TIP_PAPER_BROKER_PORT")
 
 
 class Kind(NamedTuple):
@@ -131,51 +121,27 @@ class Load:
         return time.monotonic() - since
 
 
-@dataclass(frozen=True)
-class Platform:
-    home: Home
-    environment: dict[str, str]
+def load_on(running: Platform) -> Load:
+    local = running.local
+    acme = local["organizations"]["acme"]
+    return Load(local["base_url"], acme["accounts"]["paper"], acme["api_keys"]["paper"])
 
-    def tip(self, command: str) -> None:
-        tip = str(Path(sys.executable).parent / "tip")
-        subprocess.run([tip, command], env=self.environment, check=True, stdout=subprocess.DEVNULL)
 
-    def load(self) -> Load:
-        local = json.loads(self.home.local_file.read_text())
-        acme = local["organizations"]["acme"]
-        return Load(local["base_url"], acme["accounts"]["paper"], acme["api_keys"]["paper"])
-
-    def processes(self) -> dict[str, dict[str, Any]]:
-        return {process["name"]: process for process in self.home.state().get("processes", [])}
-
-    def is_whole(self) -> bool:
-        return all(
-            process["state"] == "ready" and _age(process["since"]) > HEALTHY_SECONDS
-            for process in self.processes().values()
-        )
+def is_whole(running: Platform) -> bool:
+    return all(
+        process["state"] == "ready" and _age(process["since"]) > HEALTHY_SECONDS
+        for process in running.processes().values()
+    )
 
 
 def _age(since: str) -> float:
     return (datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds()
 
 
-@contextmanager
-def platform() -> Iterator[Platform]:
-    home = Path(tempfile.mkdtemp(prefix="tip-recovery-"))
-    ports = {name: str(free_port()) for name in PORTS}
-    made = Platform(Home(home), {**os.environ, **ports, "TIP_HOME": str(home), "RATE_LIMIT_PER_MINUTE": "1000000"})
-    made.tip("start")
-    try:
-        yield made
-    finally:
-        made.tip("stop")
-        shutil.rmtree(home, ignore_errors=True)
-
-
 def calm(running: Platform, load: Load) -> None:
     """Wait until everything runs and an intent takes no longer than ever."""
     deadline = time.monotonic() + 2 * LONGEST_SECONDS
-    while not (running.is_whole() and load.seconds_to_accepted(time.monotonic()) < CALM_SECONDS):
+    while not (is_whole(running) and load.seconds_to_accepted(time.monotonic()) < CALM_SECONDS):
         if time.monotonic() > deadline:
             raise SystemExit("bench: the platform does not come to rest; is something else running here?")
         time.sleep(0.1)
@@ -193,7 +159,7 @@ def measure(kinds: list[Kind], kills: int) -> dict[str, list[float]]:
     outages: dict[str, list[float]] = {kind.name: [] for kind in kinds}
     stop = threading.Event()
     with platform() as running:
-        load = running.load()
+        load = load_on(running)
         submitting = threading.Thread(target=load.run, args=(stop,))
         submitting.start()
         try:
