@@ -18,6 +18,9 @@ _TABLES = """
 """
 
 
+# An order that its broker has taken and not opened yet will still change, however long nothing happens before.
+_MOVING = "SELECT EXISTS (SELECT FROM intents.broker_order o WHERE status IN ('STARTED', 'PENDING') AND o::text ~ %s)"
+
 SETTLE_S, LOOK_S, QUIET_LOOKS = 120.0, 0.8, 5
 
 
@@ -53,7 +56,7 @@ def holdings(admin_url: str, tenant: Tenant) -> dict[str, Holding]:
 def settled(admin_url: str, tenants: tuple[Tenant, ...]) -> dict[str, dict[str, Holding]]:
     """What they hold, by tenant, once the workers have nothing more to do about it."""
     deadline, equal, found = time.monotonic() + SETTLE_S, 0, dict[str, dict[str, Holding]]()
-    while equal < QUIET_LOOKS:
+    while equal < QUIET_LOOKS or any(_is_moving(admin_url, tenant) for tenant in tenants):
         before, found = found, {tenant.name: holdings(admin_url, tenant) for tenant in tenants}
         equal = equal + 1 if found == before else 0
         if time.monotonic() > deadline:
@@ -61,6 +64,15 @@ def settled(admin_url: str, tenants: tuple[Tenant, ...]) -> dict[str, dict[str, 
             raise RuntimeError(f"rows do not come to rest: {restless}")
         time.sleep(LOOK_S)
     return found
+
+
+def _is_moving(admin_url: str, tenant: Tenant) -> bool:
+    connection = psycopg2.connect(admin_url)
+    with connection, connection.cursor() as cursor:
+        cursor.execute(_MOVING, ("|".join(tenant.marks),))
+        [is_moving] = cursor.fetchone()
+    connection.close()
+    return bool(is_moving)
 
 
 def changes(before: dict[str, Holding], after: dict[str, Holding]) -> list[str]:
