@@ -58,4 +58,4 @@ def fill(
     now = at or datetime.now(UTC)
     shown = replace(order, status=status, filled_quantity=filled, average_price=Decimal(price), updated_at=now)
     execution = Execution(execution_id, order.broker_order_id, Decimal(quantity), Decimal(price), now)
-    return recorder.record(desk.deps.connections, [BrokerReport(desk.account_id, shown, now, execution)])
+    return recorder.record(desk.deps.connections, [BrokerReport(desk.account_id, shown, now, execution)]).heads

@@ -12,6 +12,10 @@ _TOUCH = Statement(
     "test_touch", ("uuid",), "UPDATE intents.intent SET version = 7 WHERE account_id = $1 RETURNING version"
 )
 
+_VERSION = Statement("test_version", ("uuid",), "SELECT version FROM intents.intent WHERE account_id = $1")
+_MOMENT = Statement("test_moment", ("integer",), "SELECT now() AS moment FROM generate_series(1, $1)")
+_BACKEND = Statement("test_backend", ("integer",), "SELECT pg_backend_pid() AS pid FROM generate_series(1, $1)")
+
 
 @pytest.fixture
 def connections(desk: Desk) -> PreparedConnections:
@@ -56,3 +60,36 @@ def test_a_statement_outside_a_transaction_commits_by_itself(desk: Desk, connect
     connections.autocommit().write(_TOUCH, (str(desk.account_id),))
 
     assert [row["version"] for row in desk.rows("intent")] == [7]
+
+
+def test_a_transaction_begins_with_its_first_statement(connections: PreparedConnections) -> None:
+    with connections.begin():
+        pass
+
+    with connections.begin() as tx:
+        [first] = tx.read(_MOMENT, (1,))
+        [second] = tx.read(_MOMENT, (1,))
+    [later] = connections.autocommit().read(_MOMENT, (1,))
+
+    assert first.moment == second.moment < later.moment
+
+
+def test_a_connection_that_was_lost_before_a_transaction_is_replaced(
+    desk: Desk, connections: PreparedConnections
+) -> None:
+    [row] = connections.autocommit().read(_BACKEND, (1,))
+    with connections.begin() as tx:
+        with desk.platform.admin() as admin:
+            admin.exec_driver_sql(f"SELECT pg_terminate_backend({row.pid}, 5000)")
+        [other] = tx.read(_BACKEND, (1,))
+
+    assert other.pid != row.pid
+
+
+def test_a_statement_may_run_after_another_in_one_round_trip(desk: Desk, connections: PreparedConnections) -> None:
+    desk.created(create())
+
+    with connections.begin() as tx:
+        [row] = tx.write(_VERSION, (str(desk.account_id),), after=_TOUCH)
+
+    assert row.version == 7

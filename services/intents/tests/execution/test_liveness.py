@@ -97,6 +97,19 @@ def dispatcher(desk: Any, scripted: Scripted, liveness: Liveness) -> BrokerDispa
     return BrokerDispatcher(brokers, Credentials(desk.deps.engine, "for-tests-only"), is_current=liveness.is_current)
 
 
+def test_one_of_the_executors_that_live_is_the_first_until_it_dies(desk, liveness):
+    other = Liveness(desk.deps.engine, PreparedConnections(desk.deps.engine))
+    liveness.holder(), other.holder()
+    for each in (liveness, other):
+        each.check()
+    first, second = (liveness, other) if liveness.is_first else (other, liveness)
+    assert (first.is_first, second.is_first) == (True, False)
+
+    first.close()
+    eventually(lambda: (second.check(), second.is_first)[1])
+    second.close()
+
+
 def terminate_session(desk: Any, holder: int) -> None:
     of_holder = "FROM pg_locks WHERE locktype = 'advisory' AND objid = :holder"
     desk.execute(f"SELECT pg_terminate_backend(pid) {of_holder}", holder=holder)

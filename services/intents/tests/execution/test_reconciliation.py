@@ -182,6 +182,22 @@ def test_orders_made_since_a_restore_that_are_too_many_for_one_listing_are_adopt
     assert {row["client_order_id"] for row in desk.rows("broker_order")} == {order.client_order_id for order in made}
 
 
+def test_a_lease_of_an_account_is_written_again_only_when_half_of_it_is_over(desk):
+    accept(desk, desk.created(create("SIM.OPEN"))["intent_id"], "b1")
+    token = uuid4()
+
+    def leased(seconds: float) -> Any:
+        with desk.deps.engine.begin() as tx:
+            watched = store.lease_accounts(tx, token, [], seconds, None)
+        assert desk.account_id in [account.account_id for account in watched]
+        of_account = "FROM intents.broker_account WHERE account_id = :account_id"
+        return desk.execute(f"SELECT CAST(xmin AS text) {of_account}").scalar_one()
+
+    first = leased(600.0)
+    assert leased(600.0) == first
+    assert leased(6000.0) != first
+
+
 def test_an_account_is_watched_until_the_broker_has_reported_how_its_last_fill_left_it(desk):
     """Its last order was filled, and whoever watched it died before reconciling."""
     order = accept(desk, desk.created(create("ABC", "5"))["intent_id"], "b1")

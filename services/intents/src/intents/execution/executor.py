@@ -19,6 +19,7 @@ from chassis.outbox.notify import NotifyListener
 from chassis.worker.outage import unless_unavailable
 from intents.execution import store
 from intents.execution.account_limiter import AccountConcurrencyLimiter
+from intents.execution.alarm import Alarm
 from intents.execution.broker_dispatcher import BrokerDispatcher
 from intents.execution.in_flight import ClaimBudget, InFlight
 from intents.execution.liveness import Liveness
@@ -38,6 +39,8 @@ WATCHFUL_SECONDS = 10.0
 NEWCOMER_SECONDS = 0.1  # how often a busy executor claims for organizations of which it has nothing in flight
 MOST_IN_FLIGHT = 1_000
 RECORDERS = 4  # some prepare what they write while what others wrote is being committed
+QUEUE_SECONDS = 0.1  # what the queue announces a NOTIFY has announced before, unless that was lost
+SECOND_SECONDS = 0.25  # how long an executor leaves new work to the first of those that live
 BACKLOG_SECONDS = 0.05  # how long a command in flight may have to wait for a thread
 QUEUE = queues.name("intents", "executor")
 
@@ -57,7 +60,7 @@ class Executor:
     liveness: Liveness | None = None
     """Without one its leases end by the clock alone."""
     _todo: "queue.SimpleQueue[LeasedCommand | None]" = field(default_factory=queue.SimpleQueue, init=False)
-    _wake: threading.Event = field(default_factory=threading.Event, init=False)
+    _alarm: Alarm = field(default_factory=Alarm, init=False)
     _in_flight: InFlight = field(default_factory=InFlight, init=False)
     _watchful_until: float = field(default=0.0, init=False)
     _busy_until: float = field(default=0.0, init=False)
@@ -67,7 +70,9 @@ class Executor:
     _call_seconds: float = field(default=BACKLOG_SECONDS, init=False)
 
     def __post_init__(self) -> None:
-        self.recorder = Recorder(self.connections, self._recorded, self.query_policy, self.publish_head, RECORDERS)
+        self.recorder = Recorder(
+            self.connections, self._recorded, self.query_policy, self.publish_head, RECORDERS, self._continue
+        )
         self.limiter = AccountConcurrencyLimiter(self.threads, self.account_calls)
 
     def run(self, stop: threading.Event) -> None:
@@ -80,8 +85,7 @@ class Executor:
         threading.Thread(target=self._follow_replacements, args=(stop,), name="replaced", daemon=True).start()
         while not stop.is_set():
             if not self._take():
-                self._wake.wait(self._pause())
-                self._wake.clear()
+                self._alarm.wait(self._pause())
         self._ending = True
         for _ in threads:
             self._todo.put(None)
@@ -110,9 +114,23 @@ class Executor:
             except Exception as error:
                 log.error("replacements_not_followed", exc_info=error)
 
-    def wake(self, *_anything: object) -> None:
+    def wake(self) -> None:
         """Claim now."""
-        self._wake.set()
+        self._alarm.set()
+
+    def wake_for_new_work(self) -> None:
+        """Claim now, or soon if another executor comes first: all are notified, and one statement takes it all."""
+        is_first = self.liveness is None or self.liveness.is_first
+        self._alarm.set(0.0 if is_first else SECOND_SECONDS)
+
+    def wake_soon(self) -> None:
+        """Claim soon, unless a claim begins before."""
+        self._alarm.set(QUEUE_SECONDS)
+
+    def _continue(self) -> None:
+        """An intent of which something was recorded has another command."""
+        if not self.limiter.blocked():  # else the claim would only go through what it must not take
+            self.wake()
 
     def _pause(self) -> float:
         now = time.monotonic()
@@ -201,8 +219,8 @@ class Executor:
         if any(type_ == "REPLACE" for type_, _ in verdicts):
             self._replaced.set()
         self._in_flight.remove(result.command for result in batch if isinstance(result, DispatchResult))
-        if self._more or not self.limiter.blocked():  # else the claim would only go through what it must not take
-            self._wake.set()
+        if self._more:
+            self.wake()
 
 
 def listen(
@@ -212,12 +230,13 @@ def listen(
 
     def wake_on_notify() -> None:
         while not stop.is_set():
-            listener.wait(SWEEP_SECONDS)
-            executor.wake()
+            if listener.wait(SWEEP_SECONDS):
+                executor.wake_for_new_work()
 
+    queue = (queue_url, QUEUE, executor.wake_soon, stop)
     threads = [
         threading.Thread(target=wake_on_notify, name="notify", daemon=True),
-        threading.Thread(target=queues.listen, args=(queue_url, QUEUE, executor.wake, stop), name="queue", daemon=True),
+        threading.Thread(target=queues.listen, args=queue, name="queue", daemon=True),
     ]
     for thread in threads:
         thread.start()

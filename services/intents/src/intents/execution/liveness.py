@@ -40,6 +40,8 @@ class Liveness:
         self._lock = threading.Lock()
         self._confirmed_at = 0.0
         self._missed_at: dict[int, float] = {}
+        self.is_first = True
+        """Whether no other executor that lives has a lower id: the first takes what is new, the others what is left."""
         self.session: HolderSession | None = None
 
     def holder(self) -> int:
@@ -85,6 +87,7 @@ class Liveness:
         alive, missed = store.holders(self._connections.autocommit())
         if session:
             self._confirm(session, session.holder in alive, read_at)
+            self.is_first = session.holder <= min(alive, default=session.holder)
         self._missed_at = {holder: self._missed_at.get(holder, self.clock()) for holder in missed}
         gone = [holder for holder, since in self._missed_at.items() if self.clock() - since >= GONE_SECONDS]
         if not gone:

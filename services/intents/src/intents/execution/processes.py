@@ -29,6 +29,7 @@ from intents.store.connections import PreparedConnections
 from intents.usecases import Deps
 
 NOTIFY_SECONDS = 1.0
+LINGER_SECONDS = 0.003  # a broker reports an order and its fill one right after the other
 
 
 def prepare_executor(config: ExecutionConfig, name: str) -> Prepared:
@@ -126,7 +127,12 @@ def build_reconciler(config: ExecutionConfig, engine: Engine) -> Reconciler:
         engine,
         Brokers(config.addresses),
         credentials_of(config, engine),
-        Recorder(deps.connections, policy=config.query_policy, publish_head=deps.hints.publish),
+        Recorder(
+            deps.connections,
+            policy=config.query_policy,
+            publish_head=deps.hints.publish,
+            linger_seconds=LINGER_SECONDS,
+        ),
         config.reconcile_seconds,
         config.streams,
         partial(report_refused, deps.outbox),

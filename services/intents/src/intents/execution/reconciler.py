@@ -1,6 +1,5 @@
 """The reconciler: receives the updates of brokers, and compares what they may have missed. Any number may run."""
 
-import math
 import threading
 import time
 from collections import Counter
@@ -36,7 +35,7 @@ from intents.execution.quotes import read_quotes
 from intents.execution.reconciliation import AccountReconciliation
 from intents.execution.recorder import Recorder
 from intents.execution.streams import NO_KEYS
-from intents.execution.watches import Watch, by_organization, may_take, share_streams
+from intents.execution.watches import NEVER, Watch, by_organization, may_take, share_streams
 
 log = logs.get(__name__)
 
@@ -46,7 +45,6 @@ CALM_SECONDS, SOON_SECONDS = 0.05, 0.01  # until the next check of which account
 RECONCILE_THREADS = 8  # of which no organization takes all: see `fair_share`
 FORGOTTEN = timedelta(days=30)  # how far back orders are adopted of an account of which a restored log knows nothing
 NO_KEYS_SECONDS = 30.0
-NEVER = -math.inf
 
 
 @dataclass
@@ -123,17 +121,8 @@ class Reconciler:
             self._watches.pop(account_id).end_stream()
         for account in mine.values():
             watch = self._watches.setdefault(account.account_id, Watch(account, active_at=NEVER))
-            self._follow(watch, account, is_due=account.account_id in due, now=now)
+            watch.follow(account, self.every_seconds, is_due=account.account_id in due, now=now)
         self._open_streams()
-
-    def _follow(self, watch: Watch, account: WatchedAccount, *, is_due: bool, now: float) -> None:
-        if account.is_open and (watch.active_at == NEVER or not watch.account.is_open):
-            watch.active_at, watch.due_at = now, min(watch.due_at, now)
-        watch.account = account
-        if is_due:
-            watch.claimed_at = time.monotonic()
-        if (is_due or account.is_urgent) and now >= watch.paused_until:
-            watch.due_at = 0.0
 
     def _lease_accounts(self, keep: Sequence[UUID]) -> list[WatchedAccount]:
         with self.engine.begin() as tx:
@@ -179,7 +168,7 @@ class Reconciler:
         begun = 0
         for watch in sorted(due, key=lambda watch: watch.due_at):
             if may_take(watch, held, RECONCILE_THREADS):
-                watch.is_busy, watch.due_at = True, now + self.every_seconds if watch.is_followed(now) else math.inf
+                watch.begin_comparison(now, self.every_seconds)
                 held[watch.account.organization_id] += 1
                 begun += 1
                 pool.submit(self._reconcile, watch)
@@ -204,6 +193,7 @@ class Reconciler:
 
     def _record_differences(self, watch: Watch) -> None:
         found = self._found(watch)
+        watch.end_comparison(self.every_seconds, agrees=not found)
         for report in found:
             self.recorder.put(report)
         RECONCILIATIONS.labels("different" if found else "same").inc()
@@ -286,7 +276,7 @@ class Reconciler:
             remembered = store.last_logged_before(tx, account.account_id, restored.started_at)
         since = watch.adopted_until.get(restored.epoch) or remembered or restored.started_at - FORGOTTEN
         made, reached = account.orders_since(since)
-        ends = recorder.record(self.recorder.connections, [*found, *made])
+        ends = recorder.record(self.recorder.connections, [*found, *made]).heads
         if reached:
             watch.adopted_until[restored.epoch] = reached
         else:

@@ -6,7 +6,8 @@ While a transaction is under way the next batch gathers: a single input is recor
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -27,38 +28,56 @@ RETRY_SECONDS = 0.2
 TURN_SECONDS = 1.0
 
 
+class Recorded(NamedTuple):
+    heads: dict[UUID, int]
+    """The new head of each account's log."""
+    has_next: bool
+    """Whether an intent has another command."""
+
+    @classmethod
+    def of(cls, written: Sequence[tuple[Settlement, int | None]]) -> "Recorded":
+        heads = {settlement.locked.account_id: head for settlement, head in written if head is not None}
+        return cls(heads, any(settlement.progress.open_actions for settlement, _ in written))
+
+    def __or__(self, later: "Recorded") -> "Recorded":
+        return Recorded(self.heads | later.heads, self.has_next or later.has_next)
+
+
+NOTHING = Recorded({}, has_next=False)
+
+
 def record(
     connections: PreparedConnections, inputs: Sequence[ExecutionInput], policy: QueryPolicy = DEFAULT_POLICY
-) -> dict[UUID, int]:
-    """Write what the inputs make of their intents; the new head of each account's log.
+) -> Recorded:
+    """Write what the inputs make of their intents.
 
     What nobody else has touched since the claim is written by one statement, without being read again; the rest, and
     whatever turns out to have been touched, is locked first.
     """
-    left, heads = _record_unlocked(connections.autocommit(), inputs, policy)  # one statement, so one commit
+    left, recorded = _record_unlocked(connections.autocommit(), inputs, policy)  # one statement, so one commit
     if left:
         with connections.begin() as tx:
-            heads |= _record_locked(tx, left, policy)
+            recorded |= _record_locked(tx, left, policy)
     crashpoints.reach("executor.after_commit")
-    return heads
+    return recorded
 
 
 def _record_unlocked(
     tx: Transaction, inputs: Sequence[ExecutionInput], policy: QueryPolicy
-) -> tuple[Sequence[ExecutionInput], dict[UUID, int]]:
-    """Record the results of new intents; what is left to be recorded, and the new heads."""
+) -> tuple[Sequence[ExecutionInput], Recorded]:
+    """Record the results of new intents; and what is left to be recorded."""
     settled = [
         (result, settle(store.locked_at_claim(result.command), [(0, result)], policy))
         for result in _results_of_new_intents(inputs)
     ]
     fresh = [(result, settlement) for result, settlement in settled if not settlement.position_changes]
     if not fresh:
-        return inputs, {}
+        return inputs, NOTHING
     crashpoints.reach("executor.before_commit")
     written = store.write(tx, [settlement for _, settlement in fresh])
     as_expected = {id(settlement) for settlement, _ in written}
     done = {id(result) for result, settlement in fresh if id(settlement) in as_expected}
-    return [given for given in inputs if id(given) not in done], _heads(written)
+    return [given for given in inputs if id(given) not in done], Recorded.of(written)
 
 
 def _results_of_new_intents(inputs: Sequence[ExecutionInput]) -> Iterator[DispatchResult]:
@@ -69,11 +88,7 @@ def _results_of_new_intents(inputs: Sequence[ExecutionInput]) -> Iterator[Dispat
             yield given
 
 
-def _heads(written: Iterable[tuple[Settlement, int | None]]) -> dict[UUID, int]:
-    return {settlement.locked.account_id: head for settlement, head in written if head is not None}
-
-
-def _record_locked(tx: OpenTransaction, inputs: Sequence[ExecutionInput], policy: QueryPolicy) -> dict[UUID, int]:
+def _record_locked(tx: OpenTransaction, inputs: Sequence[ExecutionInput], policy: QueryPolicy) -> Recorded:
     locked = store.lock_intents(
         tx,
         {(given.account_id, given.intent_id) for given in inputs if isinstance(given, (DispatchResult, Resolution))},
@@ -84,10 +99,10 @@ def _record_locked(tx: OpenTransaction, inputs: Sequence[ExecutionInput], policy
         },
     )
     settlements, external = _settle_all(locked, inputs, policy)
-    heads = _heads(store.write(tx, settlements))
-    heads |= store.record_external_orders(tx, external)
+    recorded = Recorded.of(store.write(tx, settlements))
+    recorded.heads.update(store.record_external_orders(tx, external))
     crashpoints.reach("executor.before_commit")
-    return heads
+    return recorded
 
 
 def _settle_all(
@@ -120,7 +135,8 @@ class Recorder:
     """Records in `threads`. `put` never waits; `recorded` is called after each batch with it.
 
     What several threads record may change places: only answers, of which an intent has one at a time, may be theirs.
-    `publish_head` is called after a commit with the new head of an account's log.
+    `publish_head` is called after a commit with the new head of an account's log, `on_next` if an intent has another
+    command. What comes within `linger_seconds` is recorded together.
     """
 
     def __init__(
@@ -130,7 +146,10 @@ class Recorder:
         policy: QueryPolicy = DEFAULT_POLICY,
         publish_head: Callable[[UUID, int], None] = lambda _account_id, _sequence: None,
         threads: int = 1,
+        on_next: Callable[[], object] = lambda: None,
+        linger_seconds: float = 0.0,
     ) -> None:
+        self._on_next, self._linger_seconds = on_next, linger_seconds
         self.connections, self._recorded, self._policy, self.publish_head = connections, recorded, policy, publish_head
         self._beat: Callable[[], object] = lambda: None
         self._queue: queue.SimpleQueue[ExecutionInput | None] = queue.SimpleQueue()
@@ -168,6 +187,7 @@ class Recorder:
             return [], False
         if first is None:
             return [], True
+        time.sleep(self._linger_seconds)
         batch = [first]
         while len(batch) < BATCH:
             try:
@@ -184,10 +204,12 @@ class Recorder:
         while True:
             self._beat()
             try:
-                heads = record(self.connections, batch, self._policy)
+                recorded = record(self.connections, batch, self._policy)
                 RECORDED.inc(len(batch))
-                for account_id, sequence in heads.items():
+                for account_id, sequence in recorded.heads.items():
                     self.publish_head(account_id, sequence)
+                if recorded.has_next:
+                    self._on_next()
                 return
             except SQLAlchemyError as error:
                 if db.is_unavailable(error):

@@ -35,11 +35,12 @@ def listen(
 
     def on_ready() -> None:
         nonlocal pause, listening
-        pause, listening, watch.due_at = FIRST_PAUSE_SECONDS, True, 0.0
+        pause, listening = FIRST_PAUSE_SECONDS, True
+        watch.begin_listening()
         STREAMS.inc()
 
     def on_update(update: OrderUpdate) -> None:
-        watch.active_at = time.monotonic()
+        watch.active_at = watch.updated_at = time.monotonic()
         record(BrokerReport(account_id, update.order, update.occurred_at, update.execution, update.rejection))
 
     while not stop.is_set():
@@ -51,8 +52,10 @@ def listen(
             log.info("stream_lost", account_id=str(account_id), error=type(error).__name__)
         except Exception as error:
             log.error("stream_lost", account_id=str(account_id), exc_info=error)
+        spread = random.uniform(0.5, 1.5)  # noqa: S311 - spreads them, guards nothing # nosec B311
         if listening:
             listening = False
+            watch.end_listening(time.monotonic() + spread)
             STREAMS.dec()
-        stop.wait(pause * random.uniform(0.5, 1.5))  # noqa: S311 - spreads them, guards nothing # nosec B311
+        stop.wait(pause * spread)
         pause = min(LONGEST_PAUSE_SECONDS, pause * 2)

@@ -1,5 +1,6 @@
 """The accounts that a reconciler watches, and how their organizations share its streams and threads."""
 
+import math
 import threading
 import time
 from collections import Counter
@@ -12,7 +13,10 @@ from intents.execution.fair_share import may_take_another, who_gives_way
 from intents.execution.model.known_orders import WatchedAccount
 from intents.execution.reconciliation import MissingOrders
 
+NEVER = -math.inf
 LINGER_SECONDS = 600.0  # how long an account is listened to after its last order has ended
+ON_ITS_WAY_SECONDS = 1.0
+MOST_TRUST = 12  # so many times rarer is an account compared whose stream has reported everything
 
 
 @dataclass
@@ -34,6 +38,16 @@ class Watch:
     """By epoch: until when orders made since a restore are recorded, while they are too many for one listing."""
     claimed_at: float | None = None
     """Since when it is due to be read, until it was."""
+    is_listening: bool = False
+    """Whether its stream is open at the broker."""
+    updated_at: float = 0.0
+    """When its stream last reported something."""
+    compared_at: float = 0.0
+    """When the last comparison began,"""
+    _next_at: float = 0.0
+    """and when the next was due then."""
+    agreements: int = 0
+    """How many comparisons in a row found nothing that its stream had not reported."""
 
     @property
     def is_claimed(self) -> bool:
@@ -49,6 +63,45 @@ class Watch:
     def is_followed(self, now: float) -> bool:
         """Whether it is reconciled again and again and listened to: while something is open, and a while longer."""
         return self.account.is_open or now - self.active_at < LINGER_SECONDS
+
+    def follow(self, account: WatchedAccount, every: float, *, is_due: bool, now: float) -> None:
+        """Take what is known of the account now, and compare it sooner if that gives reason to."""
+        if account.is_open and (self.active_at == NEVER or not self.account.is_open):
+            self.active_at = now
+            self.due_at = self.due_at if self.is_listening else min(self.due_at, now)
+        self.account = account
+        if is_due:
+            self.claimed_at = time.monotonic()
+        if now < self.paused_until:
+            return
+        if account.is_unconfirmed and not account.is_restored:
+            self.due_at = min(self.due_at, self.compared_at + every)
+        if is_due or account.is_urgent:
+            self.due_at = 0.0
+
+    def begin_listening(self) -> None:
+        """Compare at once: what happened before is not reported by the stream."""
+        self.is_listening, self.agreements, self.due_at = True, 0, 0.0
+
+    def end_listening(self, next_comparison: float) -> None:
+        self.is_listening, self.agreements = False, 0
+        self.due_at = min(self.due_at, max(next_comparison, self.paused_until))
+
+    def begin_comparison(self, now: float, every: float) -> None:
+        self.is_busy, self.compared_at = True, now
+        self.due_at = self._next_at = now + every if self.is_followed(now) else math.inf
+
+    def end_comparison(self, every: float, *, agrees: bool) -> None:
+        """What differs while the stream reports is on its way here, and does not speak against the stream.
+
+        The next comparison comes twice as late after each agreement, unless something is in doubt, or has made it due
+        again meanwhile.
+        """
+        is_reporting = self.updated_at >= self.compared_at - ON_ITS_WAY_SECONDS
+        self.agreements = self.agreements + 1 if self.is_listening and (agrees or is_reporting) else 0
+        is_certain = not (self.account.is_restored or self.account.is_unconfirmed)
+        if is_certain and self.due_at == self._next_at < math.inf:
+            self.due_at = self.compared_at + every * min(MOST_TRUST, 2**self.agreements)
 
     def end_stream_of_other(self, credential: str) -> None:
         """End a stream that another credential has opened, perhaps of another account at the broker."""

@@ -76,7 +76,7 @@ class PreparedConnections:
     def begin(self, lock_wait_s: float | None = None) -> Iterator["OpenTransaction"]:
         """BEGIN … COMMIT; any exception rolls back. CommitOutcomeUnknown if the COMMIT is not answered."""
         self.require_no_open_transaction()
-        self.send("; ".join(["BEGIN", *_settings(lock_wait_s)]))
+        self._local.opening = ["BEGIN", *_settings(lock_wait_s)]  # sent with the first statement, in its round trip
         self._local.in_transaction = True
         try:
             yield OpenTransaction(self)
@@ -85,7 +85,7 @@ class PreparedConnections:
             self._roll_back()
             raise
         finally:
-            self._local.in_transaction = False
+            self._local.in_transaction, self._local.opening = False, []
 
     def require_no_open_transaction(self) -> None:
         """Whoever has begun a transaction passes it on: a statement beside it would commit at another time."""
@@ -96,21 +96,38 @@ class PreparedConnections:
         """Run a command that has no result."""
         cursor = self._cursor()
         try:
-            cursor.execute(command)
+            cursor.execute("; ".join([*self._take_opening(), command]))
         except psycopg2.Error as error:
             raise self._translated(error) from error
 
-    def _execute(self, statement: Statement, values: Sequence[Any], settings: Sequence[str] = ()) -> list[Row]:
-        """Run the statement; the settings are sent before it in the same round trip."""
+    def _execute(
+        self, statement: Statement, values: Sequence[Any], settings: Sequence[str] = (), after: Statement | None = None
+    ) -> list[Row]:
+        """Run the statement; in the same round trip, before it, the settings and `after` with the same values."""
         cursor = self._cursor()
+        statements = [statement] if after is None else [after, statement]
         try:
-            if statement.name not in self._local.make_row:
-                cursor.execute(statement.prepare)
-                self._local.make_row[statement.name] = None
-            cursor.execute("; ".join([*settings, statement.execute]), values)
+            for each in statements:
+                self._prepare(cursor, each)
+            commands = [*self._take_opening(), *settings, *(each.execute for each in statements)]
+            cursor.execute("; ".join(commands), [*values] * len(statements))
             return self._named(statement, cursor)
         except psycopg2.Error as error:
             raise self._translated(error) from error
+
+    def _prepare(self, cursor: Any, statement: Statement) -> None:
+        if statement.name not in self._local.make_row:
+            cursor.execute(statement.prepare)
+            self._local.make_row[statement.name] = None
+
+    def _take_opening(self) -> list[str]:
+        """What begins the transaction, if nothing was sent in it yet."""
+        opening, self._local.opening = self._opening, []
+        return opening
+
+    @property
+    def _opening(self) -> list[str]:
+        return getattr(self._local, "opening", [])
 
     def _named(self, statement: Statement, cursor: Any) -> list[Row]:
         make_row = self._local.make_row[statement.name]
@@ -124,6 +141,8 @@ class PreparedConnections:
         return bool(getattr(self._local, "in_transaction", False))
 
     def _commit(self) -> None:
+        if self._opening:
+            return
         try:
             self.send("COMMIT")
         except exc.DBAPIError as error:
@@ -131,7 +150,7 @@ class PreparedConnections:
 
     def _roll_back(self) -> None:
         cursor = getattr(self._local, "cursor", None)
-        if cursor is not None:
+        if cursor is not None and not self._opening:
             try:
                 cursor.execute("ROLLBACK")
             except psycopg2.Error:
@@ -139,7 +158,8 @@ class PreparedConnections:
 
     def _cursor(self) -> Any:
         cursor = getattr(self._local, "cursor", None)
-        if cursor is not None and not self._in_transaction and db.closed_by_server(cursor.connection):
+        is_idle = not self._in_transaction or self._opening
+        if cursor is not None and is_idle and db.closed_by_server(cursor.connection):
             self._drop()
             cursor = None
         return self._connect() if cursor is None or cursor.connection.closed else cursor
@@ -154,7 +174,10 @@ class PreparedConnections:
         connection.autocommit = True
         extras.register_uuid(conn_or_curs=connection)  # type: ignore[no-untyped-call]
         self._local.cursor, self._local.make_row = connection.cursor(), {}
-        self.send(PLAN_BY_KEYS)
+        try:
+            self._local.cursor.execute(PLAN_BY_KEYS)
+        except psycopg2.Error as error:
+            raise self._translated(error) from error
         return self._local.cursor
 
     def _translated(self, error: psycopg2.Error) -> exc.DBAPIError:
@@ -207,8 +230,9 @@ class OpenTransaction:
     def read(self, statement: Statement, values: Sequence[Any]) -> list[Row]:
         return self._connections._execute(statement, values)
 
-    def write(self, statement: Statement, values: Sequence[Any]) -> list[Row]:
-        return self._connections._execute(statement, values)
+    def write(self, statement: Statement, values: Sequence[Any], *, after: Statement | None = None) -> list[Row]:
+        """`after` is run before it, with the same values, in the same round trip; nobody reads its result."""
+        return self._connections._execute(statement, values, after=after)
 
     def limit_lock_wait(self, seconds: float) -> None:
         """Until the transaction ends, wait so long for each lock instead of the role's own limit."""

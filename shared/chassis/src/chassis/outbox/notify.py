@@ -69,23 +69,27 @@ class NotifyListener:
         self._engine, self._channel = engine, channel(schema, topic)
         self._driver: Any = None
 
-    def wait(self, seconds: float) -> None:
+    def wait(self, seconds: float) -> bool:
+        """Whether there is reason to poll before the time is up: a NOTIFY, or one that may have been missed."""
         try:
-            self._wait(seconds)
+            return self._wait(seconds)
         except (SQLAlchemyError, psycopg2.Error, OSError, ValueError) as error:
             log.info("outbox_listen_lost", error=type(error).__name__)
             self._driver = None
             time.sleep(min(seconds, 1.0))
+            return True
 
-    def _wait(self, seconds: float) -> None:
+    def _wait(self, seconds: float) -> bool:
         if self._driver is None:
             self._driver = self._listen()
-            return  # something may have been written before we listened: poll first
+            return True  # something may have been written before we listened: poll first
         if not self._driver.notifies:
             readable, _, _ = select.select([self._driver], [], [], seconds)
             if readable:
                 self._driver.poll()
+        notified = bool(self._driver.notifies)
         self._driver.notifies.clear()
+        return notified
 
     def _listen(self) -> Any:
         driver = _own_connection(self._engine)

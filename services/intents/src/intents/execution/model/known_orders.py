@@ -20,6 +20,8 @@ class WatchedAccount(NamedTuple):
     """Whether the log was restored to an earlier state since the account was last compared with its broker."""
     is_open: bool = True
     """Whether something of it is open or unconfirmed; else it is only read from time to time."""
+    is_unconfirmed: bool = False
+    """Whether more than its broker's updates must show what became of an order or how a position stands."""
 
 
 class KnownOpenOrder(NamedTuple):

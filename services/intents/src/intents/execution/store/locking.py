@@ -32,7 +32,7 @@ _LOCK = Statement(
     ORDER BY i.account_id, i.id FOR UPDATE OF i
     """,  # noqa: S608 - only our own words
 )
-# After the lock and not with it: a statement that waited for a lock still reads other tables as they were before.
+# A statement of its own: one that waited for a lock still reads other tables as they were before.
 _READ = Statement(
     "execution_read",
     ("jsonb", "jsonb"),
@@ -66,8 +66,7 @@ def lock_intents(
     """The intents, and those of the orders, under lock until the transaction ends."""
     given = as_json({"account_id": account_id, "intent_id": intent_id} for account_id, intent_id in intents)
     reported = as_json({"account_id": account_id, "client_order_id": order_id} for account_id, order_id in orders)
-    tx.write(_LOCK, (given, reported))
-    return [_locked(row) for row in tx.write(_READ, (given, reported))]
+    return [_locked(row) for row in tx.write(_READ, (given, reported), after=_LOCK)]
 
 
 def _locked(row: Row) -> LockedIntent:

@@ -31,20 +31,31 @@ _LEASE = text(f"""
         SELECT account_id FROM open UNION
         SELECT account_id FROM intents.bulk_operation WHERE status = 'CLOSING' AND closing_intents IS NULL
         UNION SELECT unnest(CAST(:mine AS uuid[]))
+    ), leased AS MATERIALIZED (
+        SELECT account_id, k.epoch, k.lease_token = :token AS is_mine,
+               k.lease_until > now() + make_interval(secs => :renew_seconds) AS is_long
+        FROM wanted JOIN intents.broker_account k USING (account_id) WHERE k.lease_until > now()
     ), taken AS (
         INSERT INTO intents.broker_account AS existing (account_id, lease_token, lease_until)
-        SELECT account_id, :token, now() + make_interval(secs => :seconds) FROM wanted ORDER BY account_id
+        SELECT account_id, :token, now() + make_interval(secs => :seconds)
+        FROM wanted LEFT JOIN leased USING (account_id) WHERE leased.account_id IS NULL OR (is_mine AND NOT is_long)
+        ORDER BY account_id
         ON CONFLICT (account_id) DO UPDATE
         SET lease_token = excluded.lease_token, lease_until = excluded.lease_until
         WHERE existing.lease_until IS NULL OR existing.lease_until < now()
             OR existing.lease_token = excluded.lease_token
         RETURNING account_id, epoch
+    ), mine AS (
+        SELECT account_id, epoch FROM taken UNION ALL SELECT account_id, epoch FROM leased WHERE is_mine AND is_long
     )
     SELECT account.id AS account_id, account.organization_id, account.broker, account.environment, EXISTS (
-        SELECT FROM intents.broker_order o WHERE o.account_id = taken.account_id AND o.unwanted_since IS NOT NULL
-        AND {UNENDED}) AS is_urgent, CAST(:epoch AS uuid) IS NOT NULL AND taken.epoch IS DISTINCT FROM :epoch
-        AS is_restored, taken.account_id IN (SELECT account_id FROM open) AS is_open
-    FROM taken JOIN accounts_api.account account ON account.id = taken.account_id
+        SELECT FROM intents.broker_order o WHERE o.account_id = mine.account_id AND o.unwanted_since IS NOT NULL
+        AND {UNENDED}) AS is_urgent, CAST(:epoch AS uuid) IS NOT NULL AND mine.epoch IS DISTINCT FROM :epoch
+        AS is_restored, mine.account_id IN (SELECT account_id FROM open) AS is_open,
+        EXISTS (SELECT FROM intents.position p WHERE p.account_id = mine.account_id AND {UNCONFIRMED})
+        OR EXISTS (SELECT FROM intents.broker_order o WHERE o.account_id = mine.account_id
+                   AND o.broker_order_id IS NULL AND {UNENDED}) AS is_unconfirmed
+    FROM mine JOIN accounts_api.account account ON account.id = mine.account_id
 """)  # noqa: S608 - a constant
 _RELEASE = text("UPDATE intents.broker_account SET lease_until = NULL WHERE lease_token = :token")
 _CLIENT_ORDER_ID = of_key_sql("o.client_order_id")
@@ -90,8 +101,12 @@ _BEGIN = text("""
 def lease_accounts(
     tx: Connection, token: UUID, mine: Sequence[UUID], seconds: float, epoch: UUID | None
 ) -> list[WatchedAccount]:
-    """Take what is open or was restored and is unwatched, and keep what is mine; everything that is mine now."""
-    rows = tx.execute(_LEASE, {"token": token, "mine": list(mine), "seconds": seconds, "epoch": epoch})
+    """Take what is open or was restored and is unwatched, and keep what is mine; everything that is mine now.
+
+    A lease is renewed when half of it is over: most of the time nothing is written.
+    """
+    values = {"token": token, "mine": list(mine), "seconds": seconds, "renew_seconds": seconds / 2, "epoch": epoch}
+    rows = tx.execute(_LEASE, values)
     return [WatchedAccount(**row) for row in rows.mappings()]
 
 

@@ -1,0 +1,121 @@
+"""How often an account is compared with its broker: rarely while its stream reports everything, at once in doubt."""
+
+import math
+from uuid import uuid4
+
+import pytest
+
+from intents.execution.model.known_orders import WatchedAccount
+from intents.execution.watches import MOST_TRUST, Watch
+
+EVERY = 5.0
+ACCOUNT = WatchedAccount(uuid4(), uuid4(), "paper", "paper", is_urgent=False, is_restored=False)
+
+
+@pytest.fixture
+def watch() -> Watch:
+    return Watch(ACCOUNT)
+
+
+def compare(watch: Watch, now: float, *, agrees: bool = True, reported_at: float = 0.0) -> float:
+    """A comparison of that moment; seconds until the next."""
+    watch.updated_at = reported_at
+    watch.begin_comparison(now, EVERY)
+    watch.end_comparison(EVERY, agrees=agrees)
+    return watch.due_at - now
+
+
+def test_without_a_stream_an_account_is_compared_as_often_as_ever(watch: Watch) -> None:
+    assert [compare(watch, 1000.0) for _ in range(4)] == [EVERY] * 4
+
+
+def test_each_agreement_with_the_stream_makes_the_next_comparison_rarer_up_to_a_limit(watch: Watch) -> None:
+    watch.begin_listening()
+
+    assert [compare(watch, 1000.0) / EVERY for _ in range(6)] == [2, 4, 8, MOST_TRUST, MOST_TRUST, MOST_TRUST]
+
+
+def test_what_the_stream_has_not_reported_ends_all_trust(watch: Watch) -> None:
+    watch.begin_listening()
+    for _ in range(4):
+        compare(watch, 1000.0)
+
+    assert compare(watch, 1000.0, agrees=False) == EVERY
+
+
+def test_a_difference_that_the_stream_is_just_reporting_does_not_speak_against_it(watch: Watch) -> None:
+    watch.begin_listening()
+
+    assert compare(watch, 1000.0, agrees=False, reported_at=999.5) == 2 * EVERY
+
+
+def test_a_comparison_that_fails_is_tried_again_as_soon_as_ever(watch: Watch) -> None:
+    watch.begin_listening()
+    for _ in range(4):
+        compare(watch, 1000.0)
+
+    watch.begin_comparison(2000.0, EVERY)
+
+    assert watch.due_at == 2000.0 + EVERY
+
+
+def test_what_became_due_during_a_comparison_stays_due(watch: Watch) -> None:
+    watch.begin_listening()
+    watch.begin_comparison(1000.0, EVERY)
+    watch.due_at = 0.0
+    watch.end_comparison(EVERY, agrees=True)
+
+    assert watch.due_at == 0.0
+
+
+@pytest.mark.parametrize("doubt", ["is_unconfirmed", "is_restored"])
+def test_an_account_in_doubt_is_compared_as_often_as_ever(watch: Watch, doubt: str) -> None:
+    watch.begin_listening()
+    watch.account = ACCOUNT._replace(**{doubt: True})
+
+    assert [compare(watch, 1000.0) for _ in range(4)] == [EVERY] * 4
+
+
+def test_doubt_brings_the_next_comparison_forward(watch: Watch) -> None:
+    watch.begin_listening()
+    for _ in range(4):
+        compare(watch, 1000.0)
+
+    watch.follow(ACCOUNT._replace(is_unconfirmed=True), EVERY, is_due=False, now=1001.0)
+
+    assert watch.due_at == 1000.0 + EVERY
+
+
+def test_a_stream_that_is_lost_is_replaced_by_comparisons(watch: Watch) -> None:
+    watch.begin_listening()
+    for _ in range(4):
+        compare(watch, 1000.0)
+
+    watch.end_listening(1001.0)
+
+    assert watch.due_at == 1001.0
+    assert compare(watch, 1001.0) == EVERY
+
+
+def test_a_lost_stream_does_not_shorten_the_pause_that_a_broker_wishes(watch: Watch) -> None:
+    watch.begin_listening()
+    watch.due_at = watch.paused_until = 1600.0
+
+    watch.end_listening(1001.0)
+
+    assert watch.due_at == 1600.0
+
+
+def test_an_order_of_an_account_that_is_listened_to_makes_no_comparison_due(watch: Watch) -> None:
+    watch.begin_listening()
+    watch.account, watch.due_at = ACCOUNT._replace(is_open=False), 1060.0
+
+    watch.follow(ACCOUNT, EVERY, is_due=False, now=1001.0)
+
+    assert watch.due_at == 1060.0
+
+
+def test_an_account_that_is_only_read_is_not_compared_again(watch: Watch) -> None:
+    watch.account, watch.active_at = ACCOUNT._replace(is_open=False), -math.inf
+
+    assert compare(watch, 1000.0) == math.inf
