@@ -37,6 +37,19 @@ def test_an_account_without_intents_has_empty_statistics_of_the_full_shape(desk:
     assert answer["from"].endswith("Z") and answer["to"].endswith("Z")
 
 
+def test_few_new_entries_of_a_log_are_counted_and_not_rolled_up_yet(desk: Desk) -> None:
+    for _ in range(3):
+        desk.created(create())
+
+    usecases.run_maintenance(desk.deps, roll_up_from=4)
+    assert (desk.rows("statistic"), stats(desk, "last_day")["total_actions"]) == ([], 3)
+
+    desk.created(create())
+    usecases.run_maintenance(desk.deps, roll_up_from=4)
+    assert desk.rows("statistic")
+    assert stats(desk, "last_day")["total_actions"] == 4
+
+
 def test_the_statistics_follow_the_log_and_stay_the_same_when_it_is_rolled_up(desk: Desk) -> None:
     disable(desk, "MSFT")
     desk.submit(create(symbol="MSFT"))

@@ -17,6 +17,7 @@ from chassis.outbox.relay import Relay
 from chassis.queues import Outage, Publisher
 from tip_testing.outbox import append, every_event, make_due, rows, statuses
 from tip_testing.servers_plugin import ValkeyServer
+from tip_testing.waiting import eventually
 
 
 def received(url: str, queue: str) -> list[str]:
@@ -195,3 +196,20 @@ def _until_completed(outbox: Outbox) -> None:
     while statuses(outbox).keys() != {"completed"}:
         assert time.monotonic() < deadline, "nobody was woken"
         time.sleep(0.01)
+
+
+def test_a_steady_trickle_of_rows_is_delivered_in_few_batches(outbox: Outbox, publisher: Publisher, queue: str) -> None:
+    relay, stop = Relay(outbox, publisher, every_event(queue), pace_s=1.0), threading.Event()
+    thread = threading.Thread(target=relay.run, args=(stop,))
+    thread.start()
+    append(outbox, "a.created")
+    eventually(lambda: statuses(outbox) == {"completed": 1})
+    for _ in range(5):
+        append(outbox, "a.created")
+        time.sleep(0.02)
+
+    eventually(lambda: statuses(outbox) == {"completed": 6})
+    stop.set()
+    thread.join()
+
+    assert len({row.settled_at for row in rows(outbox)}) == 2

@@ -36,11 +36,16 @@ OWN_COMMANDS_EVERY_S = 1.0
 """How often the platform finds orders that it cancels or reduces by itself."""
 
 REFUSALS_EVERY_S = 1.0
+ROLL_UP_FROM = 200
+"""Fewer entries of a log are counted whenever its statistics are read, and not added to them yet."""
+RELAY_PACE_S = 0.2
+"""Executors are notified besides, so that submits may gather in the outbox."""
 
 
 def relay(config: Config, name: str) -> Prepared:
     outbox = dependencies(config, name).outbox
-    return Prepared(Relay(outbox, Publisher(config.queues), ROUTES, keep_days=config.outbox_keep_days).run)
+    publisher = Publisher(config.queues)
+    return Prepared(Relay(outbox, publisher, ROUTES, keep_days=config.outbox_keep_days, pace_s=RELAY_PACE_S).run)
 
 
 def consumer(config: Config, name: str) -> Prepared:
@@ -60,7 +65,7 @@ def scheduler(config: Config, name: str) -> Prepared:
 
 
 def tasks(config: Config, deps: usecases.Deps, stop: Event) -> tuple[PeriodicTask, ...]:
-    maintain = partial(usecases.run_maintenance, deps, config.refusals_kept_days, stop)
+    maintain = partial(usecases.run_maintenance, deps, config.refusals_kept_days, stop, roll_up_from=ROLL_UP_FROM)
     return (
         PeriodicTask("run_maintenance", config.statistics_every_seconds, maintain),
         PeriodicTask("run_bulk_operations", BULK_OPERATIONS_EVERY_S, partial(usecases.run_bulk_operations, deps, stop)),

@@ -25,7 +25,7 @@ _COUNTED = text("SELECT last_sequence FROM intents.statistic_head WHERE account_
 _TO_ROLL_UP = text("""
     SELECT head.account_id FROM intents.account_head head
     LEFT JOIN intents.statistic_head done ON done.account_id = head.account_id
-    WHERE head.last_sequence > coalesce(done.last_sequence, 0) LIMIT :limit
+    WHERE head.last_sequence >= coalesce(done.last_sequence, 0) + :least LIMIT :limit
 """)
 _BEGIN = text(
     "INSERT INTO intents.statistic_head (account_id, last_sequence) VALUES (:account_id, 0) ON CONFLICT DO NOTHING"
@@ -72,9 +72,9 @@ def counts(tx: Connection, account_id: UUID, width: str, since: datetime | None)
     return [model.Count(row.kind, row.key, row.amount) for row in tx.execute(_COUNTS, values)]
 
 
-def accounts_to_roll_up(tx: Connection, limit: int = 500) -> list[UUID]:
-    """Accounts with something in the log that the buckets do not have yet."""
-    return list(tx.execute(_TO_ROLL_UP, {"limit": limit}).scalars())
+def accounts_to_roll_up(tx: Connection, least: int, limit: int = 500) -> list[UUID]:
+    """Accounts with so many entries in the log that the buckets do not have yet."""
+    return list(tx.execute(_TO_ROLL_UP, {"least": least, "limit": limit}).scalars())
 
 
 def roll_up(tx: Connection, account_id: UUID) -> int:

@@ -48,6 +48,8 @@ class Relay:
     """What a row's failure means, by event type; called with its payload in the transaction that fails the row."""
     keep_days: int = 7
     batch: int = BATCH
+    pace_s: float = 0.0
+    """How long rows gather after a batch that was not full: so a steady trickle costs few transactions."""
     _abandoned_at: float = field(default=0.0, init=False)
     _prune_at: float = field(default=0.0, init=False)
     _count_at: float = field(default=0.0, init=False)
@@ -66,6 +68,8 @@ class Relay:
                 self._maintain()
             if not drained:
                 listener.wait(POLL_S)
+            elif drained < self.batch:
+                stop.wait(self.pace_s)
 
     def drain_once(self) -> int:
         """Claim a batch, do its work, publish it, settle it; the number of rows claimed."""
