@@ -24,9 +24,9 @@ def read(desk: Any) -> Iterator[list[str]]:
     connections, sent = desk.deps.connections, list[str]()
     execute = connections._execute
 
-    def noted(statement: Statement, *arguments: Any) -> Any:
+    def noted(statement: Statement, *arguments: Any, **named: Any) -> Any:
         sent.append(statement.name)
-        return execute(statement, *arguments)
+        return execute(statement, *arguments, **named)
 
     connections._execute = noted
     yield sent
@@ -37,7 +37,7 @@ def _claim(desk: Any) -> list[LeasedCommand]:
     return store.claim(desk.deps.connections.autocommit(), 1000, LEASE_SECONDS)
 
 
-def test_the_facts_of_all_that_is_claimed_are_one_read(new_desk: Callable[..., Any], desk, read):
+def test_what_is_claimed_comes_with_its_facts_in_one_statement(new_desk: Callable[..., Any], desk, read):
     desks = [desk, new_desk(), new_desk()]
     for each in desks:
         for _ in range(3):
@@ -45,7 +45,7 @@ def test_the_facts_of_all_that_is_claimed_are_one_read(new_desk: Callable[..., A
 
     claimed = _claim(desk)
 
-    assert len(claimed) == 9 and read == ["execution_claim", "intents_facts"]
+    assert len(claimed) == 9 and read == ["execution_claim"]
     assert {(command.account_id, command.intent_id) for command in claimed} == {
         (command.facts.account.id, command.facts.intent.id)
         for command in claimed
@@ -53,16 +53,25 @@ def test_the_facts_of_all_that_is_claimed_are_one_read(new_desk: Callable[..., A
     }
 
 
-def test_entitlements_are_read_once_where_an_account_is_live(new_desk: Callable[..., Any], desk, read):
+def test_entitlements_are_read_where_an_account_is_live(new_desk: Callable[..., Any], desk, read):
     live = [new_desk("live") for _ in range(2)]
     for each in (desk, *live):
         each.created(create())
 
     entitlements = {command.account_id: command.entitlements for command in _claim(desk)}
 
-    assert read == ["execution_claim", "intents_facts", "execution_entitlements"]
+    assert read == ["execution_claim"]
     assert entitlements[desk.account_id] == frozenset()
     assert {entitlements[each.account_id] for each in live} == {frozenset({"trading_live"})}
+
+
+def test_what_is_claimed_of_a_deleted_account_has_no_account(desk):
+    desk.created(create())
+    desk.execute("DELETE FROM accounts.account WHERE id = :account_id")
+
+    [command] = _claim(desk)
+
+    assert (command.facts.account, command.broker) == (None, None)
 
 
 def test_a_cancel_needs_no_facts(desk, read):

@@ -25,7 +25,7 @@ from paper_broker.usecases import Broker
 
 LARGEST_BODY = 65_536
 SHUTDOWN_SECONDS = 0.5
-TRICKLE_SECONDS = 0.005
+TRICKLE_SECONDS, NO_TRICKLE_SECONDS = 0.005, 0.1
 # Orders live for the life of the process: looking through them for cycles every few hundred requests buys nothing.
 GC_THRESHOLDS = (50_000, 20, 50)
 JOURNAL = web.AppKey("journal", Journal)
@@ -88,7 +88,7 @@ async def tick_forever(broker: Broker, seconds: float) -> None:
 
 async def trickle_forever(broker: Broker) -> None:
     while True:
-        await asyncio.sleep(TRICKLE_SECONDS)
+        await asyncio.sleep(TRICKLE_SECONDS if broker.is_trickling else NO_TRICKLE_SECONDS)
         await broker.trickle()
 
 

@@ -174,8 +174,12 @@ class Broker:
             self.exchange.tick(self.now())
         await self._commit()
 
+    @property
+    def is_trickling(self) -> bool:
+        return bool(self.exchange.engine.trickling)
+
     async def trickle(self) -> None:
-        if self.exchange.engine.trickling:
+        if self.is_trickling:
             self.exchange.engine.trickle(self.now())
             await self._commit()
 

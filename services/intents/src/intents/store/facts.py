@@ -63,7 +63,27 @@ _key_values = values_of("key", KeyRow._fields)
 _prior_values = values_of("prior", _PRIOR_COLUMNS[1:])
 _intent_values = values_of("intent", INTENT_COLUMNS)
 
-# OFFSET 0 keeps the subquery apart: it runs once for each query, by index, however many queries there are.
+
+def facts_of(query: str) -> str:
+    """Selects the facts of one row with the columns prefix, account_id, symbol, intent_id, key and client_id.
+
+    OFFSET 0 keeps the subquery apart: it runs once for each row, by index, however many there are.
+    """
+    return f"""
+        SELECT {_COLUMNS}
+        FROM (SELECT) one
+        LEFT JOIN identity_api.usable_api_key k ON k.prefix = {query}.prefix
+        LEFT JOIN accounts_api.account a ON a.id = {query}.account_id
+        LEFT JOIN intents.intent i ON i.account_id = a.id AND i.id = {query}.intent_id
+        LEFT JOIN intents.idempotency d ON d.account_id = a.id AND d.key = {query}.key
+             AND d.created_at > now() - interval '{KEPT_HOURS} hours'
+        LEFT JOIN intents.intent holder ON holder.account_id = a.id AND holder.client_id = {query}.client_id
+        LEFT JOIN LATERAL controls_api.rules(a.organization_id, a.id, coalesce(i.symbol, {query}.symbol)) r
+             ON a.id IS NOT NULL
+        OFFSET 0
+    """  # noqa: S608 - only our own column names
+
+
 _FACTS = Statement(
     "intents_facts",
     ("text[]", "uuid[]", "text[]", "uuid[]", "text[]", "text[]"),
@@ -71,19 +91,7 @@ _FACTS = Statement(
     SELECT query.place, found.*
     FROM unnest($1, $2, $3, $4, $5, $6) WITH ORDINALITY
          query (prefix, account_id, symbol, intent_id, key, client_id, place)
-    CROSS JOIN LATERAL (
-        SELECT {_COLUMNS}
-        FROM (SELECT) one
-        LEFT JOIN identity_api.usable_api_key k ON k.prefix = query.prefix
-        LEFT JOIN accounts_api.account a ON a.id = query.account_id
-        LEFT JOIN intents.intent i ON i.account_id = a.id AND i.id = query.intent_id
-        LEFT JOIN intents.idempotency d ON d.account_id = a.id AND d.key = query.key
-             AND d.created_at > now() - interval '{KEPT_HOURS} hours'
-        LEFT JOIN intents.intent holder ON holder.account_id = a.id AND holder.client_id = query.client_id
-        LEFT JOIN LATERAL controls_api.rules(a.organization_id, a.id, coalesce(i.symbol, query.symbol)) r
-             ON a.id IS NOT NULL
-        OFFSET 0
-    ) found
+    CROSS JOIN LATERAL ({facts_of("query")}) found
     """,  # noqa: S608 - only our own column names
 )
 
@@ -137,15 +145,16 @@ def load_facts_many(tx: Transaction, queries: Sequence[FactsQuery]) -> list[Load
 
 
 def _loaded(rows: Sequence[Row]) -> LoadedFacts:
-    return LoadedFacts(_facts(rows[0]), [KeyRow(*_key_values(row)) for row in rows if row.key_id is not None])
+    return LoadedFacts(facts_from(rows[0]), [KeyRow(*_key_values(row)) for row in rows if row.key_id is not None])
 
 
 def _text(value: UUID | None) -> str | None:
     return None if value is None else str(value)
 
 
-def _facts(row: Row) -> model.SubmitFacts:
-    if row.account_id is None:
+def facts_from(row: Row) -> model.SubmitFacts:
+    """The facts in a row with the columns of `facts_of`."""
+    if row.account_organization_id is None:
         return model.SubmitFacts(row.now, None)
     return model.SubmitFacts(
         row.now,

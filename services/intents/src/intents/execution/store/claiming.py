@@ -1,9 +1,10 @@
 """What is due is claimed: a lease and a recovery point, in one statement for many intents."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
@@ -17,6 +18,7 @@ from intents.execution.store.expressions import ENDED_SQL
 from intents.execution.store.sending_facts import with_facts, with_order_facts
 from intents.model import Intent, Spec, Status, SubmitFacts
 from intents.store.connections import Row, Statement, Transaction
+from intents.store.facts import facts_from, facts_of
 
 _BEST = f"""
     (SELECT CASE WHEN status = 'active' THEN id || ':' || vault_version ELSE id || ' is ' || status END
@@ -137,10 +139,23 @@ _CLAIM = Statement(
            coalesce((SELECT awaits_reading FROM intents.broker_account WHERE account_id = t.account_id), false)
                AS awaits_reading,
            t.sequence, t.route_strategy, t.reason_code, t.version, t.updated_at, t.open_actions, t.done_sequence,
-           t.traceparent
+           t.traceparent, CASE WHEN t.environment = 'live' THEN (
+               SELECT entitlements FROM identity_api.organization WHERE id = t.organization_id) END AS entitlements,
+           facts.*
     FROM command t
+    CROSS JOIN LATERAL (
+        SELECT NULL::text AS prefix, t.account_id, t.symbol, t.id AS intent_id, NULL::text AS key,
+               NULL::text AS client_id
+    ) query
+    CROSS JOIN LATERAL ({facts_of("query")}) facts
     """,  # noqa: S608 - a constant
 )
+
+
+_COMMAND_COLUMNS = {field.name for field in fields(LeasedCommand)} - {
+    "lease_token", "lease_ends", "holder", "facts", "snapshot", "price_wait",
+}  # fmt: skip
+_snapshot_values = attrgetter(*ClaimSnapshot._fields[1:])
 
 
 class Shares(NamedTuple):
@@ -169,16 +184,18 @@ def claim(
     by_turns = (organizations, list(shares.allowances.values()), shares.of_others, str(shares.after))
     rows = tx.write(_CLAIM, (limit, str(token), lease_seconds, parked_accounts, holder, *by_turns))
     lease = {"lease_token": token, "lease_ends": read_at + lease_seconds, "holder": holder}
-    return with_facts(tx, [_leased(row, read_at, lease) for row in rows])
+    return [_leased(row, read_at, lease) for row in rows]
 
 
 def _leased(row: Row, read_at: float, lease: Mapping[str, Any]) -> LeasedCommand:
     """What was read is as old as the query: its result may come late, or be picked up late."""
-    columns = row._asdict() | lease | {"facts": SubmitFacts(row.now, None), "entitlements": frozenset()}
-    snapshot = ClaimSnapshot(read_at, **{name: columns.pop(name) for name in ClaimSnapshot._fields[1:]})
+    columns: dict[str, Any] = {**{name: getattr(row, name) for name in _COMMAND_COLUMNS}, **lease}
+    snapshot = ClaimSnapshot(read_at, *_snapshot_values(row))
     columns["spec"], columns["status"] = Spec.from_json(columns["spec"]), Status(columns["status"])
     columns["orders"] = tuple(_known_order(known) for known in columns["orders"] or ())
-    return LeasedCommand(**columns, snapshot=snapshot)
+    columns["entitlements"] = frozenset(columns["entitlements"] or ())
+    facts = SubmitFacts(row.now, None) if row.type == "CANCEL" else facts_from(row)
+    return LeasedCommand(**columns, facts=facts, snapshot=snapshot)
 
 
 def _known_order(columns: Mapping[str, Any]) -> KnownOrder:
@@ -211,7 +228,7 @@ def refresh(
     snapshot = command.snapshot._replace(at=read_at)
     read = row._asdict() | {"status": Status(row.status)}
     current = replace(command, **read, snapshot=snapshot, price_wait=price_wait)
-    [current] = with_facts(tx, [current])
+    current = with_facts(tx, current)
     return with_order_facts(tx, current, price_max_age)
 
 
