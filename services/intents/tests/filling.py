@@ -62,12 +62,12 @@ def filled_before_every_write(desk: Desk, order: Order, by: Deps | None = None) 
     filling, connections = Filling(desk, order), (by or desk.app.extensions["deps"]).connections
     execute = connections._execute
 
-    def after_a_fill(statement: Statement, *arguments: Any) -> Any:
+    def after_a_fill(statement: Statement, *arguments: Any, **named: Any) -> Any:
         if statement.name == "intents_amend":
             with desk.platform.admin() as connection:
                 done = fills.submit(filling.once)
                 eventually(lambda: done.done() or waiters(connection) > 0)
-        return execute(statement, *arguments)
+        return execute(statement, *arguments, **named)
 
     with ThreadPoolExecutor(1) as fills:
         connections._execute = after_a_fill  # type: ignore[method-assign]

@@ -90,6 +90,6 @@ def test_a_statement_may_run_after_another_in_one_round_trip(desk: Desk, connect
     desk.created(create())
 
     with connections.begin() as tx:
-        [row] = tx.write(_VERSION, (str(desk.account_id),), after=_TOUCH)
+        [row] = tx.write_after(_TOUCH, _VERSION, (str(desk.account_id),))
 
     assert row.version == 7

@@ -47,7 +47,13 @@ account = Table(
     Column("closing_at", _MOMENT),
     Column("closing_operation_id", Uuid),
     CheckConstraint("environment IN ('paper', 'live')", name="environment"),
-    Index(None, "organization_id", "created_at", "id", postgresql_where=text("deleted_at IS NULL")),
+    Index(
+        None,
+        "organization_id",
+        "created_at",
+        "id",
+        postgresql_where=text("deleted_at IS NULL AND organization_id IS NOT NULL"),
+    ),
 )
 Index(
     "account_closing_at_idx",

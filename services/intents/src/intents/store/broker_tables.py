@@ -78,7 +78,7 @@ broker_order = Table(
     Column("created_at", _MOMENT, nullable=False, server_default=func.now()),
     Column("updated_at", _MOMENT, nullable=False, server_default=func.now()),
     CheckConstraint("filled_quantity >= 0 AND filled_quantity <> 'NaN'", name="filled_quantity"),
-    Index("broker_order_intent_idx", "account_id", "intent_id"),
+    Index("broker_order_intent_idx", "intent_id", postgresql_where=text("intent_id IS NOT NULL")),
 )
 Index(
     "broker_order_unended_idx",

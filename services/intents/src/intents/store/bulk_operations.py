@@ -95,7 +95,7 @@ _SAVE = text(f"""
 # A cancel that the broker rejected is not repeated at once: the order is left alone for a minute.
 _TO_CANCEL = text(f"""
     SELECT i.id {_CONCERNED} AND i.status <> 'PENDING_CANCEL' AND NOT EXISTS (
-        SELECT FROM intents.action a WHERE a.account_id = i.account_id AND a.intent_id = i.id
+        SELECT FROM intents.action a WHERE a.intent_id = i.id
            AND a.type = 'CANCEL' AND a.created_at > now() - interval '1 minute')
     ORDER BY i.created_at LIMIT :most
 """)  # noqa: S608 - only our own words

@@ -18,7 +18,10 @@ from sqlalchemy import Engine, exc
 from chassis import db, tenancy
 
 _NOT_PREPARED = "26000"
-PLAN_BY_KEYS = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off"
+PLAN_BY_KEYS = "; ".join(
+    ["SET plan_cache_mode = force_generic_plan"]
+    + [f"SET enable_{way} = off" for way in ("seqscan", "bitmapscan", "hashjoin", "mergejoin")]
+)
 """Our few statements are large: planning one anew takes longer than running it. And each reaches its rows by a key: a
 plan made while the tables were still empty must not read all of them when they no longer are."""
 
@@ -230,9 +233,12 @@ class OpenTransaction:
     def read(self, statement: Statement, values: Sequence[Any]) -> list[Row]:
         return self._connections._execute(statement, values)
 
-    def write(self, statement: Statement, values: Sequence[Any], *, after: Statement | None = None) -> list[Row]:
-        """`after` is run before it, with the same values, in the same round trip; nobody reads its result."""
-        return self._connections._execute(statement, values, after=after)
+    def write(self, statement: Statement, values: Sequence[Any]) -> list[Row]:
+        return self._connections._execute(statement, values)
+
+    def write_after(self, first: Statement, statement: Statement, values: Sequence[Any]) -> list[Row]:
+        """Run both with the same values in one round trip; the rows of the second."""
+        return self._connections._execute(statement, values, after=first)
 
     def limit_lock_wait(self, seconds: float) -> None:
         """Until the transaction ends, wait so long for each lock instead of the role's own limit."""

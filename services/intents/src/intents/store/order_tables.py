@@ -11,7 +11,14 @@ Index(
     unique=True,
     postgresql_where=text("client_id IS NOT NULL"),
 )
-Index("intent_status_order_idx", intent.c.account_id, intent.c.status, intent.c.created_at, intent.c.id)
+Index(
+    "intent_status_order_idx",
+    intent.c.account_id,
+    intent.c.status,
+    intent.c.created_at,
+    intent.c.id,
+    postgresql_where=text("status IS NOT NULL"),
+)
 Index(
     "intent_symbol_order_idx",
     intent.c.account_id,
@@ -19,6 +26,7 @@ Index(
     intent.c.status,
     intent.c.created_at,
     intent.c.id,
+    postgresql_where=text("symbol IS NOT NULL"),
 )
 intent_tag = Table(
     "intent_tag",

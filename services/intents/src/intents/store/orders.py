@@ -41,7 +41,7 @@ _ORDERS = """
     FROM unnest(CAST(:ids AS uuid[])) AS wanted (id)
     CROSS JOIN LATERAL (SELECT * FROM intents.intent WHERE account_id = :account_id AND id = wanted.id OFFSET 0) AS i
     CROSS JOIN LATERAL (
-        SELECT * FROM intents.action WHERE account_id = i.account_id AND intent_id = i.id ORDER BY sequence DESC LIMIT 1
+        SELECT * FROM intents.action WHERE intent_id = i.id ORDER BY sequence DESC LIMIT 1
     ) AS a
     WHERE i.status = ANY(CAST(:statuses AS text[])) AND i.symbol = coalesce(:symbol, i.symbol)
       AND (:tag IS NULL OR :tag = ANY(i.tags))

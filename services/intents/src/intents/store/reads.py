@@ -41,24 +41,27 @@ INTENT_COLUMNS = (
     "outcome",
     "updated_at",
 )
-_SHOWN = f"""
-SELECT {", ".join([*(f"a.{name}" for name in ACTION_COLUMNS), *(f"i.{name}" for name in INTENT_COLUMNS)])}
-FROM intents.action a JOIN intents.intent i ON i.account_id = a.account_id AND i.id = a.intent_id
+_COLUMNS = ", ".join([*(f"a.{name}" for name in ACTION_COLUMNS), *(f"i.{name}" for name in INTENT_COLUMNS)])
+_ACTION = f"""
+SELECT {_COLUMNS} FROM intents.action a JOIN intents.intent i ON i.account_id = a.account_id AND i.id = a.intent_id
+WHERE a.account_id = :account_id
 """  # noqa: S608 - only our own column names
-_ACTION = f"{_SHOWN} WHERE a.account_id = :account_id"
+# The actions of an intent are found by its id alone: by their account, all of its log would be read.
+_OF_INTENT = f"SELECT {_COLUMNS} FROM intents.intent i JOIN intents.action a ON a.intent_id = i.id"  # noqa: S608
 _PAGE = text(f"{_ACTION} AND a.sequence > :after ORDER BY a.sequence LIMIT :limit")
 _BETWEEN = text(f"{_ACTION} AND a.sequence > :after AND a.sequence <= :until ORDER BY a.sequence")
-_HISTORY = text(f"{_ACTION} AND a.intent_id = :intent_id AND a.sequence > :after ORDER BY a.sequence LIMIT :limit")
-_LATEST = text(f"{_ACTION} AND a.intent_id = :intent_id ORDER BY a.sequence DESC LIMIT 1")
+_HISTORY = text(f"""{_OF_INTENT} WHERE i.account_id = :account_id AND i.id = :intent_id AND a.sequence > :after
+    ORDER BY a.sequence LIMIT :limit""")
+_LATEST = text(f"{_OF_INTENT} WHERE i.account_id = :account_id AND i.id = :intent_id ORDER BY a.sequence DESC LIMIT 1")
 _LAST_CANCEL = Statement(
     "intents_last_cancel",
     ("uuid", "uuid"),
-    f"{_SHOWN} WHERE a.account_id = $1 AND a.intent_id = $2 AND a.type = 'CANCEL' ORDER BY a.sequence DESC LIMIT 1",
+    f"{_OF_INTENT} WHERE i.account_id = $1 AND i.id = $2 AND a.type = 'CANCEL' ORDER BY a.sequence DESC LIMIT 1",
 )
 _BY_ID = Statement(
     "intents_by_id",
     ("uuid", "uuid", "uuid"),
-    f"{_SHOWN} WHERE a.account_id = $1 AND a.intent_id = $2 AND a.id = $3",
+    f"{_OF_INTENT} WHERE i.account_id = $1 AND i.id = $2 AND a.id = $3",
 )
 _STATEMENT_TIMEOUT = text("SELECT set_config('statement_timeout', :milliseconds, true)")
 _ACCOUNT = text("SELECT id, organization_id, environment FROM accounts_api.account WHERE id = :account_id")

@@ -73,7 +73,7 @@ action = Table(
     CheckConstraint("type IN ('CREATE', 'REPLACE', 'CANCEL')", name="type"),
     CheckConstraint("order_side IN ('BUY', 'SELL')", name="order_side"),
     CheckConstraint("sequence > 0", name="sequence"),
-    Index("action_intent_idx", "account_id", "intent_id", "sequence"),
+    Index("action_intent_idx", "intent_id", "sequence"),
     Index("action_created_at_idx", "account_id", "created_at"),
     Index("action_symbol_idx", "account_id", "symbol", "created_at"),
 )
@@ -202,7 +202,7 @@ account_event = Table(
         "type IN ('BROKER_ORDER', 'BROKER_TRADE', 'BROKER_POSITION', 'CONTROL', 'ACCOUNT', 'REFUSAL')", name="type"
     ),
     CheckConstraint("sequence > 0", name="sequence"),
-    Index("account_event_intent_idx", "account_id", "intent_id", "sequence"),
+    Index("account_event_intent_idx", "intent_id", "sequence", postgresql_where=text("intent_id IS NOT NULL")),
 )
 idempotency = Table(
     "idempotency",

@@ -43,7 +43,7 @@ _BOUND = f"""
              WHERE o.account_id = t.account_id AND o.client_order_id = {of_action_sql("a.id")}
                AND {_WAS_USED})
          ELSE (SELECT credential FROM intents.broker_order o
-               WHERE o.account_id = t.account_id AND o.intent_id = t.id AND o.broker_order_id = t.broker_order_id
+               WHERE o.intent_id = t.id AND o.broker_order_id = t.broker_order_id
                LIMIT 1) END"""  # noqa: S608
 
 # An order that was seen before its intent had claimed it, as after a restore, is its intent's from here on.
@@ -110,7 +110,7 @@ _CLAIM = Statement(
                {_STARTED_BEFORE} AS started_before, {_BEST} AS best, {_BOUND} AS bound
         FROM taken t CROSS JOIN LATERAL (
             SELECT id, sequence, type, traceparent, spec, created_at, actor_type, reason FROM intents.action a
-            WHERE a.account_id = t.account_id AND a.intent_id = t.id AND a.sequence > t.done_sequence
+            WHERE a.intent_id = t.id AND a.sequence > t.done_sequence
             ORDER BY a.sequence LIMIT 1
         ) a
     ), started AS (
@@ -119,8 +119,8 @@ _CLAIM = Statement(
         SELECT account_id, {of_action_sql("action_id")}, id, sequence, 'STARTED',
                coalesce(bound, best, '{DERIVED}')
         FROM command t WHERE type <> 'CANCEL' AND (started_before IS NULL OR NOT EXISTS (
-            SELECT FROM intents.broker_order o WHERE o.account_id = t.account_id AND o.intent_id IS NOT NULL
-            AND o.client_order_id = {of_action_sql("action_id")} AND {_WAS_USED}))
+            SELECT FROM intents.broker_order o WHERE o.account_id = t.account_id
+            AND o.client_order_id = {of_action_sql("action_id")} AND o.intent_id = t.id AND {_WAS_USED}))
         ON CONFLICT (account_id, client_order_id) DO UPDATE SET credential = excluded.credential, {_TAKE_OVER}
     )
     SELECT t.account_id, t.organization_id, t.id AS intent_id, now() AS now, t.action_id, t.type, t.created_at,
@@ -129,7 +129,7 @@ _CLAIM = Statement(
                SELECT jsonb_agg(jsonb_build_object('client_order_id', o.client_order_id,
                    'broker_order_id', o.broker_order_id, 'ended', o.status IN ({ENDED_SQL}),
                    'filled_quantity', o.filled_quantity::text))
-               FROM intents.broker_order o WHERE o.account_id = t.account_id AND o.intent_id = t.id) END AS orders,
+               FROM intents.broker_order o WHERE o.intent_id = t.id) END AS orders,
            t.started_before, t.attempts, t.absences,
            (SELECT broker FROM accounts_api.account WHERE id = t.account_id) AS broker, t.environment,
            t.submitted_at, t.is_own, t.reduce_only, t.best AS credential, t.bound AS bound_credential,

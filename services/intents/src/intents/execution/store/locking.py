@@ -16,9 +16,11 @@ _WANTED = """
     WITH wanted AS (
         SELECT account_id, intent_id FROM jsonb_to_recordset($1) AS given(account_id uuid, intent_id uuid)
         UNION
-        SELECT o.account_id, o.intent_id
-        FROM jsonb_to_recordset($2) AS reported(account_id uuid, client_order_id text)
-        JOIN intents.broker_order o USING (account_id, client_order_id) WHERE o.intent_id IS NOT NULL
+        SELECT account_id, intent_id FROM (
+            SELECT o.account_id, o.intent_id
+            FROM jsonb_to_recordset($2) AS reported(account_id uuid, client_order_id text)
+            JOIN intents.broker_order o USING (account_id, client_order_id) OFFSET 0
+        ) reported WHERE intent_id IS NOT NULL
     )
 """
 _IN_FORMER_ACCOUNT = """
@@ -43,7 +45,7 @@ _READ = Statement(
     FROM intents.intent i JOIN wanted w ON i.account_id = w.account_id AND i.id = w.intent_id
     LEFT JOIN LATERAL (
         SELECT id, sequence, type, spec, traceparent FROM intents.action a
-        WHERE a.account_id = i.account_id AND a.intent_id = i.id AND a.sequence > i.done_sequence
+        WHERE a.intent_id = i.id AND a.sequence > i.done_sequence
         ORDER BY a.sequence LIMIT 1
     ) c ON i.open_actions > 0
     LEFT JOIN LATERAL (
@@ -52,7 +54,7 @@ _READ = Statement(
             'filled_quantity', filled_quantity::text, 'executed_quantity', executed_quantity::text,
             'filled_value', filled_value::text, 'quantity', quantity::text, 'credential', credential,
             'unwanted', unwanted_since IS NOT NULL, 'in_former_account', {_IN_FORMER_ACCOUNT})) AS orders
-        FROM intents.broker_order o WHERE o.account_id = i.account_id AND o.intent_id = i.id
+        FROM intents.broker_order o WHERE o.intent_id = i.id
     ) o ON true
     """,  # noqa: S608 - only our own column names
 )
@@ -66,7 +68,7 @@ def lock_intents(
     """The intents, and those of the orders, under lock until the transaction ends."""
     given = as_json({"account_id": account_id, "intent_id": intent_id} for account_id, intent_id in intents)
     reported = as_json({"account_id": account_id, "client_order_id": order_id} for account_id, order_id in orders)
-    return [_locked(row) for row in tx.write(_READ, (given, reported), after=_LOCK)]
+    return [_locked(row) for row in tx.write_after(_LOCK, _READ, (given, reported))]
 
 
 def _locked(row: Row) -> LockedIntent:

@@ -20,10 +20,8 @@ MOVED = f"""
     FROM jsonb_to_recordset(given.fills) AS fill(key text, before numeric, moved numeric)
     CROSS JOIN LATERAL (
         SELECT coalesce((held.unrecorded_fills ->> fill.key)::numeric, 0) AS quantity) contained
-    WHERE NOT EXISTS (
-        SELECT FROM intents.broker_order o
-        WHERE o.account_id = given.account_id AND o.client_order_id = fill.key
-          AND o.status IN ({ENDED_SQL}) AND o.updated_at <= held.reconciled_at)
+    WHERE (SELECT o.status IN ({ENDED_SQL}) AND o.updated_at <= held.reconciled_at FROM intents.broker_order o
+           WHERE o.account_id = given.account_id AND o.client_order_id = fill.key) IS NOT TRUE
 """  # noqa: S608 - a constant
 
 # Of each order that the report may contain: what is recorded, and what the report contains; NULL if that is not known.

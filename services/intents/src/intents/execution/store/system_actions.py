@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 
 _NOT_CANCELED_LATELY = """
     NOT EXISTS (
-        SELECT FROM intents.action a WHERE a.account_id = i.account_id AND a.intent_id = i.id
+        SELECT FROM intents.action a WHERE a.intent_id = i.id
            AND a.type = 'CANCEL' AND a.actor_type = 'system' AND a.created_at > now() - interval '1 minute')"""
 _STALE = text(f"""
     SELECT i.account_id, i.id AS intent_id
@@ -25,7 +25,7 @@ _STALE = text(f"""
 _OVERORDERED = text(f"""
     SELECT i.account_id, i.id AS intent_id, (
         SELECT count(*) FROM intents.action a
-        WHERE a.account_id = i.account_id AND a.intent_id = i.id AND a.type = 'REPLACE' AND a.actor_type = 'system'
+        WHERE a.intent_id = i.id AND a.type = 'REPLACE' AND a.actor_type = 'system'
     ) AS replacements
     FROM intents.intent i
     JOIN accounts_api.account ON account.id = i.account_id

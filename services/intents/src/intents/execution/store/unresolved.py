@@ -16,11 +16,11 @@ _UNRESOLVED = f"""
     FROM intents.intent i
     LEFT JOIN LATERAL (
         SELECT {of_action_sql("id")} AS name, type, spec FROM intents.action a
-        WHERE a.account_id = i.account_id AND a.intent_id = i.id AND a.sequence > i.done_sequence
+        WHERE a.intent_id = i.id AND a.sequence > i.done_sequence
         ORDER BY a.sequence LIMIT 1) a ON i.open_actions > 0
     LEFT JOIN LATERAL (
         SELECT client_order_id, credential FROM intents.broker_order o
-        WHERE o.account_id = i.account_id AND o.intent_id = i.id
+        WHERE o.intent_id = i.id
           AND (o.broker_order_id = i.broker_order_id OR o.client_order_id = a.name)
         ORDER BY coalesce(o.client_order_id = a.name, false) DESC LIMIT 1) o ON true
     LEFT JOIN intents.broker_login l ON l.account_id = i.account_id AND l.credential = o.credential

@@ -73,11 +73,13 @@ _WRITE = Statement(
             executed_quantity = excluded.executed_quantity, filled_value = excluded.filled_value,
             updated_at = CASE WHEN o.status IN ({ENDED_SQL}) THEN o.updated_at ELSE now() END,
             quantity = excluded.quantity, unwanted_since = coalesce(o.unwanted_since, excluded.unwanted_since)
-    ), unsent AS (
-        DELETE FROM intents.broker_order o
-        USING jsonb_to_recordset($5) AS given(of integer, client_order_id text), changed
-        WHERE changed.place = given.of AND o.account_id = changed.account_id
-          AND o.client_order_id = given.client_order_id AND o.broker_order_id IS NULL
+    ), unsent AS MATERIALIZED (
+        SELECT changed.account_id, client_order_id
+        FROM jsonb_to_recordset($5) AS given(of integer, client_order_id text) JOIN changed ON changed.place = given.of
+    ), deleted AS (
+        DELETE FROM intents.broker_order o USING unsent
+        WHERE o.account_id = unsent.account_id AND o.client_order_id = unsent.client_order_id
+          AND o.broker_order_id IS NULL
     ), positions AS (
         INSERT INTO intents.position AS held (account_id, symbol, quantity, last_price, updated_at, reconciled_at,
             price_at, price_source)
