@@ -83,6 +83,11 @@ REFUSALS: dict[str, tuple[model.SubmitFacts, Submission, type[model.Refusal]]] =
     "a key that made no intent": (facts(prior=PRIOR, client_id_holder=uuid4()), submission(idempotency_key=KEY),
                                   model.ClientIdTaken),
     "a control": (facts(controls=controls(symbol_manual=DISABLED)), submission(), model.ControlRejected),
+    "a backlog": (facts(backlog="account"), submission(), model.Overloaded),
+    "a backlog, for a dry run": (facts(backlog="broker"), submission(dry_run=True), model.Overloaded),
+    "a backlog, whatever is to be counted": (facts(backlog="account", controls=controls(account_limits=LIMITED)),
+                                             submission(), model.Overloaded),
+    "a backlog, for a replacement": (facts(backlog="account", intent=intent()), submission(REPLACE), model.Overloaded),
     "held to its total while it is replaced": (facts(intent=intent(Status.PENDING_REPLACE)), submission(HOLD),
                                                model.IntentBusy),
 }  # fmt: skip
@@ -148,6 +153,16 @@ def test_an_order_for_too_much_is_replaced_or_else_canceled(
     assert isinstance(decision, Append) and decision.pending.action.type == type_
 
 
+def test_an_earlier_answer_stands_whatever_waits() -> None:
+    assert decide(facts(prior=PRIOR, backlog="account"), submission(idempotency_key=KEY)) == Replay(PRIOR)
+
+
+def test_a_command_that_was_accepted_is_sent_whatever_waits() -> None:
+    owner = model.Owner(ORGANIZATION, "paper", frozenset())
+
+    assert model.decide_again(facts(backlog="account"), owner, CREATE) is None
+
+
 COMMANDS = st.sampled_from([CREATE, REPLACE, CANCEL, HOLD])
 CONTROLS = st.sampled_from([controls(), controls(symbol_manual=DISABLED), controls(account_limits=LIMITED)])
 INTENTS = st.none() | st.sampled_from(Status).map(intent)
@@ -166,3 +181,23 @@ def test_every_submission_is_decided_and_only_an_admitted_one_is_written(
         assert not dry_run and decision.pending.idempotency_key == key
         assert decision.pending.is_create is (command is CREATE)
         assert known is None or command is CREATE or known.status not in model.TERMINAL
+
+
+CALLERS, BACKLOGS = st.sampled_from([None, Key()]), st.sampled_from(["account", "broker"])
+
+
+@given(COMMANDS, INTENTS, CONTROLS, st.booleans(), CALLERS, BACKLOGS)
+def test_a_backlog_refuses_orders_of_callers_and_changes_nothing_else(
+    command: Any, known: model.Intent | None, rules: control_rules.Facts, dry_run: bool, caller: Any, backlog: str
+) -> None:
+    calm = facts(intent=known, controls=rules)
+    given_submission = submission(command, dry_run=dry_run, caller=caller)
+
+    behind = decide(replace(calm, backlog=backlog), given_submission)
+
+    if caller and command in (CREATE, REPLACE):
+        assert isinstance(behind, Refused) and isinstance(behind.error, model.Overloaded)
+        assert behind.error.problem == {"backlog": backlog}
+    else:
+        assert type(behind) is type(decide(calm, given_submission))
+        assert not (isinstance(behind, Refused) and isinstance(behind.error, model.Overloaded))

@@ -47,10 +47,18 @@ def refused_by_control(desk: Desk) -> list[TestResponse]:
     return both(desk, create())
 
 
-def overloaded(desk: Desk) -> list[TestResponse]:
+def kept_waiting(desk: Desk) -> list[TestResponse]:
     desk.created(create())
     with locked(desk, "SELECT 1 FROM intents.account_head WHERE account_id = %(account_id)s FOR UPDATE"):
         return both(desk, create())
+
+
+def overloaded(desk: Desk) -> list[TestResponse]:
+    desk.execute(
+        "INSERT INTO intents.backlog VALUES (:id, CAST(:account_id AS text), now() + interval '1 minute')",
+        id=desk.organization.id,
+    )
+    return both(desk, create())
 
 
 def too_many(desk: Desk) -> list[TestResponse]:
@@ -79,7 +87,8 @@ REFUSALS: dict[str, tuple[int, str, Callable[[Desk], list[TestResponse]]]] = {
     "not entitled": (403, "entitlement_required", not_entitled),
     "control": (422, "control_rejected", refused_by_control),
     "too many": (429, "rate_limited", too_many),
-    "overloaded": (503, "unavailable", overloaded),
+    "kept waiting": (503, "unavailable", kept_waiting),
+    "overloaded": (503, "overloaded", overloaded),
 }
 
 

@@ -23,7 +23,7 @@ from .serving import send_at_once
 # With a column of its own, and with something in it after `both`.
 TABLES = (
     *("account_event", "account_head", "action", "bulk_operation", "idempotency", "intent", "intent_tag"),
-    *("order_total", "position", "refusal", "statistic"),
+    *("backlog", "order_total", "position", "refusal", "statistic"),
 )
 
 
@@ -44,6 +44,7 @@ def both(new_desk: Callable[..., Desk]) -> tuple[Desk, Desk]:
                      "'api_key', 'x', '[]', now())", **values)  # fmt: skip
         desk.execute("INSERT INTO intents.intent_tag (account_id, organization_id, tag, created_at, intent_id) "
                      "VALUES (:account_id, :organization_id, 'x', now(), :id)", **values)  # fmt: skip
+        desk.execute("INSERT INTO intents.backlog VALUES (:organization_id, 'x', now())", **values)
         desk.execute("INSERT INTO intents.statistic (account_id, width, bucket, kind, key, amount) "
                      "VALUES (:account_id, 'day', now(), 'type', 'CREATE', 1)")  # fmt: skip
     return desks

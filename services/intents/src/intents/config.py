@@ -22,8 +22,16 @@ class Config(ServiceConfig):
         "QUOTE_WAIT_SECONDS", "how long an answer waits for prices that are being read", default=2.0
     )
 
+    backlog_max_age_seconds: float = setting(
+        "BACKLOG_MAX_AGE_SECONDS",
+        "how long commands may be due before orders are refused as `overloaded`; 0: they never are",
+        default=10.0,
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not 0 <= self.backlog_max_age_seconds < float("inf"):
+            raise BadConfiguration("BACKLOG_MAX_AGE_SECONDS: must be 0 or more")
         if self.refusals_kept_days < 1:
             raise BadConfiguration("REFUSALS_KEEP_DAYS: must be at least 1")
         if self.reference_price_max_age_seconds < 1:

@@ -35,6 +35,7 @@ STATUSES: dict[type[Exception], int] = {
     model.ControlRejected: 422,
     model.BatchRejected: 422,
     model.OutcomeUnknown: 503,
+    model.Overloaded: 503,
 }
 READERS = (user(*ANY_ROLE), api_key("intent:read"), service_account("intent:read"))
 PAGE: dict[str, dict[str, Any]] = {

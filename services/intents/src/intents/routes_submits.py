@@ -23,6 +23,10 @@ from intents.usecases import PendingSubmit, Policy
 bp = routes.bp
 SUBMITTERS = (api_key("intent:edit"),)
 _LIVE = "On a live account CREATE and REPLACE need the `trading_live` entitlement of the organization."
+_NOTE = (
+    f"{_LIVE} While commands wait too long to be sent, CREATE and REPLACE are 503 `overloaded` with `Retry-After`; "
+    "CANCEL passes."
+)
 _ONCE = {"Idempotency-Key": "1 to 255 printable characters; the same key and body are done once within 24 hours."}
 
 
@@ -51,7 +55,7 @@ def _facts_and_keys(key: str, account_id: UUID | BadId) -> Sequence[KeyRow]:
     errors=(404, 409, 413, 415, 422),
     query={"dry_run": {"type": "boolean", "default": False}},
     headers=_ONCE,
-    note=_LIVE,
+    note=_NOTE,
     schemas=schemas_commands.SCHEMAS,
 )
 def submit_intent(account_id: UUID) -> ResponseReturnValue:
@@ -119,7 +123,7 @@ def _dry_run() -> bool:
     errors=(404, 409, 413, 415, 422),
     query={"dry_run": {"type": "boolean", "default": False}},
     headers=_ONCE,
-    note=_LIVE,
+    note=_NOTE,
     schemas=schemas_commands.SCHEMAS,
     heavy=True,
 )
@@ -135,6 +139,8 @@ def submit_batch(account_id: UUID) -> ResponseReturnValue:
     pending = [_pending(account_id, attempt, own_key, dry_run=dry_run) for attempt, own_key in attempts]
     policy = Policy.ATOMIC if batch.atomic and not dry_run else Policy.EACH
     outcomes = usecases.submit(deps(), pending, policy, _deadline())
+    if batch.atomic:
+        _raise_overload(outcomes)
     return _answer_batch([_outcome(place, outcome) for place, outcome in enumerate(outcomes)], atomic=batch.atomic)
 
 
@@ -164,6 +170,13 @@ def _in_batch(place: int, problem: dict[str, Any]) -> dict[str, Any]:
     at = f"/commands/{place}"
     errors = [error | {"pointer": at + error["pointer"].removeprefix("/command")} for error in problem["errors"]]
     return problem | {"errors": errors}
+
+
+def _raise_overload(outcomes: Sequence[usecases.Outcome]) -> None:
+    """Nothing is wrong with any command of the batch: it may be sent again as it is."""
+    for outcome in outcomes:
+        if isinstance(outcome, model.Overloaded):
+            raise outcome
 
 
 def _answer_batch(results: list[dict[str, Any]], *, atomic: bool) -> ResponseReturnValue:

@@ -15,6 +15,7 @@ from intents import usecases
 from intents.app import dependencies
 from intents.config import Config, SignerConfig
 from intents.execution import executor, processes
+from intents.execution.backlog import BacklogMonitor
 from intents.execution.config import ExecutionConfig
 from intents.execution.overfill import reduce_overordered
 from intents.execution.stale import cancel_stale
@@ -36,6 +37,7 @@ OWN_COMMANDS_EVERY_S = 1.0
 """How often the platform finds orders that it cancels or reduces by itself."""
 
 REFUSALS_EVERY_S = 1.0
+BACKLOG_EVERY_S = 1.0
 ROLL_UP_FROM = 200
 """Fewer entries of a log are counted whenever its statistics are read, and not added to them yet."""
 RELAY_PACE_S = 0.2
@@ -72,6 +74,7 @@ def tasks(config: Config, deps: usecases.Deps, stop: Event) -> tuple[PeriodicTas
         PeriodicTask("judge_daily_losses", OWN_COMMANDS_EVERY_S, partial(usecases.judge_daily_losses, deps)),
         PeriodicTask("cancel_stale", OWN_COMMANDS_EVERY_S, partial(cancel_stale, deps, stop)),
         PeriodicTask("log_refusals", REFUSALS_EVERY_S, partial(log_refusals, deps, stop)),
+        PeriodicTask("measure_backlog", BACKLOG_EVERY_S, BacklogMonitor(deps, config.backlog_max_age_seconds).measure),
         PeriodicTask("reduce_overordered", OWN_COMMANDS_EVERY_S, partial(reduce_overordered, deps, stop)),
     )
 

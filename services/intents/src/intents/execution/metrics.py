@@ -26,4 +26,20 @@ CIRCUITS_OF_ORGANIZATIONS = Gauge(
     multiprocess_mode="mostrecent",
 )
 STREAMS = Gauge("tip_broker_streams", "Accounts whose updates are received.", multiprocess_mode="livesum")
+BACKLOG_SECONDS = Gauge(
+    "tip_backlog_seconds",
+    "For how long the oldest command that no executor has taken has been due.",
+    multiprocess_mode="mostrecent",
+)
+BROKER_BACKLOG_SECONDS = Gauge(
+    "tip_broker_backlog_seconds",
+    "The same of each broker.",
+    ["broker", "environment"],
+    multiprocess_mode="mostrecent",
+)
+OVERLOADS = Gauge(
+    "tip_overloads",
+    "Accounts, and organizations at a broker, whose orders are refused because others wait too long.",
+    multiprocess_mode="mostrecent",
+)
 RECONCILIATIONS = Counter("tip_reconciliations_total", "Accounts compared with their broker.", ["result"])

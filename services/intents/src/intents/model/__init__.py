@@ -41,6 +41,7 @@ from intents.model.errors import (
     LimitReached,
     NotReducing,
     OutcomeUnknown,
+    Overloaded,
     Refusal,
     StatementNotSigned,
 )
@@ -119,6 +120,7 @@ __all__ = [
     "OrderFilter",
     "OrderKey",
     "OutcomeUnknown",
+    "Overloaded",
     "Owner",
     "PendingAction",
     "Period",

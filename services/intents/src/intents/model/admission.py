@@ -55,6 +55,8 @@ class SubmitFacts:
     """Where the account's log ended when that was read; None if there is no log yet."""
     client_id_holder: UUID | None = None
     """The intent of the account that has the command's client_id."""
+    backlog: str | None = None
+    """Whose commands wait too long to be sent: the account's, or the organization's at the broker."""
 
 
 class Admission(NamedTuple):
@@ -210,6 +212,12 @@ def refuse_if_halted(facts: SubmitFacts) -> None:
     halts = [refusal for refusal in decision.refusals if refusal.code is control_rules.RefusalCode.TRADING_HALTED]
     if halts:
         raise errors.ControlRejected([halt._asdict() | {"code": str(halt.code)} for halt in halts], "", facts.now)
+
+
+def refuse_if_overloaded(facts: SubmitFacts, command: Command | HoldToTotal) -> None:
+    """Raise for an order that would join a backlog that is too old. A CANCEL passes: it only reduces risk."""
+    if facts.backlog and isinstance(command, (Create, Replace)):
+        raise errors.Overloaded(facts.backlog)
 
 
 def refuse_unless_reducing(facts: SubmitFacts, command: Command | HoldToTotal) -> None:

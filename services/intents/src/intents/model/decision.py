@@ -13,6 +13,7 @@ from intents.model.admission import (
     SubmitFacts,
     admit,
     pass_controls,
+    refuse_if_overloaded,
     refuse_unless_reducing,
     tradable,
 )
@@ -93,6 +94,8 @@ def _decide(facts: SubmitFacts, submission: Submission) -> Decision:
         raise ClientIdTaken(facts.client_id_holder)
     if facts.intent and is_repeated_cancel(facts, submission.command):
         return RepeatedCancel(facts.intent.id)
+    if submission.caller:
+        refuse_if_overloaded(facts, submission.command)
     if order := _order_to_count(facts, submission.command, submission.reduce_only):
         return order
     if submission.reduce_only:

@@ -89,6 +89,17 @@ class ControlRejected(Refusal):
         self.problem = {"reasons": self.reasons}
 
 
+class Overloaded(Refusal):
+    """Commands wait too long to be sent, so that no CREATE or REPLACE is accepted for now; nothing was written.
+
+    `backlog` is whose they are: "account", or "broker" for those of the organization's accounts at the broker.
+    """
+
+    def __init__(self, backlog: str) -> None:
+        super().__init__()
+        self.problem = {"backlog": backlog}
+
+
 class NotReducing(Refusal):
     """The order could do more than close the position. Only the platform's own closing orders are refused so."""
 

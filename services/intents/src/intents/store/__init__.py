@@ -8,6 +8,7 @@ from intents.store.append import (
     confirm_written,
     remember,
 )
+from intents.store.backlog import save_overloads
 from intents.store.broker_reads import READS, request_read
 from intents.store.broker_tables import quote as _quote  # noqa: F401 - adds its tables to METADATA
 from intents.store.bulk_operations import (
@@ -150,6 +151,7 @@ __all__ = [
     "roll_up",
     "save_bulk_operation",
     "save_day_equities",
+    "save_overloads",
     "save_signed_heads",
     "sequence_before",
     "still_open",

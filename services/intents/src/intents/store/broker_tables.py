@@ -1,4 +1,7 @@
-"""Tables of what is at the brokers: accounts, orders, prices, how fast they are read. The rest is in `tables`."""
+"""Tables of what is at the brokers: accounts, orders, prices, how fast they are read, and how far we are behind there.
+
+The rest is in `tables`.
+"""
 
 from sqlalchemy import (
     BigInteger,
@@ -26,6 +29,13 @@ broker_pace = Table(
     METADATA,
     Column("broker", Text, primary_key=True),
     Column("paid_until", _MOMENT, nullable=False),
+)
+backlog = Table(
+    "backlog",
+    METADATA,
+    Column("organization_id", Uuid, primary_key=True),
+    Column("scope", Text, primary_key=True),
+    Column("expires_at", _MOMENT, nullable=False),
 )
 quote = Table(
     "quote",

@@ -11,6 +11,7 @@ from chassis import keys, tenancy
 from chassis.authentication import KeyRow
 from control_rules.rows import RULES_COLUMNS
 from intents import model
+from intents.store.backlog import BACKLOG
 from intents.store.connections import Row, Statement, Transaction
 
 KEPT_HOURS = 24  # how long an idempotency key is remembered
@@ -56,6 +57,7 @@ _COLUMNS = ", ".join(
         *(f"r.{column}" for column in RULES_COLUMNS),
         aliased("i", "intent", INTENT_COLUMNS),
         "holder.id AS client_id_holder",
+        f"{BACKLOG} AS backlog",
     ]
 )
 _account_values = values_of("account", model.Account._fields)
@@ -163,6 +165,7 @@ def facts_from(row: Row) -> model.SubmitFacts:
         model.PriorResult(bytes(row.prior_request_hash), *_prior_values(row)) if row.prior_request_hash else None,
         control_rules.facts_from_row(row._asdict()),
         client_id_holder=row.client_id_holder,
+        backlog=row.backlog,
     )
 
 

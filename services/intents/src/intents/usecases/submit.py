@@ -7,6 +7,7 @@ is deferred to its own thread.
 
 from collections.abc import Sequence
 
+from prometheus_client import Counter
 from sqlalchemy import exc
 
 from chassis import db
@@ -22,6 +23,7 @@ from intents.usecases.prices import PriceWait
 
 ATTEMPTS = 5  # how often another request may be faster with the same idempotency key
 OWN_LOCK_WAIT_S = 1.0
+OVERLOADED = Counter("tip_overloaded_total", "Commands refused because others wait too long, by whose.", ["backlog"])
 
 
 def submit(
@@ -29,9 +31,14 @@ def submit(
 ) -> list[Outcome]:
     """Decide and write; one outcome per submission, at its place. Raises only what concerns the whole batch."""
     if policy is Policy.COALESCED:
-        return submit_coalesced(deps, pending)
-    submit_all = _atomic if policy is Policy.ATOMIC else _each
-    return submit_all(deps, pending, deadline or Deadline.of_request())
+        outcomes = submit_coalesced(deps, pending)
+    else:
+        submit_all = _atomic if policy is Policy.ATOMIC else _each
+        outcomes = submit_all(deps, pending, deadline or Deadline.of_request())
+    for outcome in outcomes:
+        if isinstance(outcome, model.Overloaded):
+            OVERLOADED.labels(outcome.problem["backlog"]).inc()
+    return outcomes
 
 
 def submit_own(deps: Deps, submission: Submission, lock_wait_s: float = OWN_LOCK_WAIT_S) -> model.Action | None:

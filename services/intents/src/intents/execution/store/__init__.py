@@ -13,6 +13,7 @@ from intents.execution.store.account_reads import (
     release_account,
     save_pace,
 )
+from intents.execution.store.backlog import waiting_accounts
 from intents.execution.store.claiming import Shares, claim, locked_at_claim, refresh
 from intents.execution.store.credentials import hold_account
 from intents.execution.store.external_orders import record_external_orders
@@ -68,5 +69,6 @@ __all__ = [
     "stale_orders",
     "stale_symbols",
     "unresolved_commands",
+    "waiting_accounts",
     "write",
 ]

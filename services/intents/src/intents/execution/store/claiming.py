@@ -14,7 +14,7 @@ from intents.execution.clock import elapsed
 from intents.execution.model.commands import DERIVED, PRICE_WAIT, ClaimSnapshot, KnownOrder, LeasedCommand
 from intents.execution.model.locked_intent import STARTED, BrokerOrder, Command, LockedIntent, Progress
 from intents.execution.store.credentials import BEST_FIRST
-from intents.execution.store.expressions import ENDED_SQL
+from intents.execution.store.expressions import ENDED_SQL, IS_DUE, ORGANIZATIONS_WITH_WORK
 from intents.execution.store.sending_facts import with_facts, with_order_facts
 from intents.model import Intent, Spec, Status, SubmitFacts
 from intents.store.connections import Row, Statement, Transaction
@@ -54,13 +54,10 @@ _TAKE_OVER = """
             filled_quantity = CASE WHEN o.intent_id IS NULL THEN 0 ELSE o.filled_quantity END,
             filled_value = CASE WHEN o.intent_id IS NULL THEN 0 ELSE o.filled_value END"""
 
-_IS_DUE = """
-    i.open_actions > 0 AND i.next_attempt_at <= now() AND (i.lease_until IS NULL OR i.lease_until <= now())
-    AND i.account_id <> ALL ($4)"""
+_MAY_BE_TAKEN = f"{IS_DUE} AND i.account_id <> ALL ($4)"
 
 # Organizations take turns: of those that have something due each gives the same number, the first is the one after $9.
-# Which they are is found by leaps through the index, so a backlog of one costs the others nothing; only what is due in
-# accounts that are left out ($4) is gone through.
+# Of what is due only that in accounts that are left out ($4) is gone through.
 #
 # The lease is the recovery point as well: from here on the command may have been sent. What is looked up by key is a
 # subquery and not a join, because a join may be planned as a scan while the table is still small. A run that has left
@@ -70,12 +67,7 @@ _CLAIM = Statement(
     "execution_claim",
     ("integer", "uuid", "double precision", "uuid[]", "integer", "uuid[]", "integer[]", "integer", "uuid"),
     f"""
-    WITH RECURSIVE restored AS MATERIALIZED ({_RESTORED_AT}), organization AS (
-        (SELECT organization_id AS id FROM intents.intent WHERE open_actions > 0 ORDER BY organization_id LIMIT 1)
-        UNION ALL
-        SELECT (SELECT i.organization_id FROM intents.intent i
-                WHERE i.open_actions > 0 AND i.organization_id > organization.id ORDER BY i.organization_id LIMIT 1)
-        FROM organization WHERE organization.id IS NOT NULL
+    WITH RECURSIVE restored AS MATERIALIZED ({_RESTORED_AT}), organization AS ({ORGANIZATIONS_WITH_WORK}
     ), allowed AS MATERIALIZED (
         SELECT organization.id, coalesce(held.allowance, $8) AS allowance
         FROM organization LEFT JOIN unnest($6, $7) AS held(id, allowance) ON held.id = organization.id
@@ -83,12 +75,12 @@ _CLAIM = Statement(
     ), waiting AS MATERIALIZED (
         SELECT id, allowance FROM allowed
         WHERE allowance > 0
-          AND (SELECT true FROM intents.intent i WHERE i.organization_id = allowed.id AND {_IS_DUE} LIMIT 1)
+          AND (SELECT true FROM intents.intent i WHERE i.organization_id = allowed.id AND {_MAY_BE_TAKEN} LIMIT 1)
     ), due AS MATERIALIZED (
         SELECT due.* FROM (SELECT id, allowance FROM waiting ORDER BY id <= $9, id) AS turn
         CROSS JOIN LATERAL (
             SELECT i.account_id, i.id, i.submit_started_at FROM intents.intent i
-            WHERE i.organization_id = turn.id AND {_IS_DUE}
+            WHERE i.organization_id = turn.id AND {_MAY_BE_TAKEN}
             ORDER BY i.next_attempt_at
             LIMIT least(turn.allowance, (SELECT ($1 + count(*) - 1) / greatest(count(*), 1) FROM waiting))
             FOR UPDATE SKIP LOCKED

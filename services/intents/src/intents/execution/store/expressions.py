@@ -6,6 +6,19 @@ from intents.store.broker_reads import SHORTEST_SECONDS
 
 MISSING_HOURS = 24  # how long what was given up is searched for: as long as an order of the day can live
 
+IS_DUE = """
+    i.open_actions > 0 AND i.next_attempt_at <= now() AND (i.lease_until IS NULL OR i.lease_until <= now())"""
+"""Of an intent `i`: its next command is to be carried out, and no executor has it."""
+
+ORGANIZATIONS_WITH_WORK = """
+        (SELECT organization_id AS id FROM intents.intent WHERE open_actions > 0 ORDER BY organization_id LIMIT 1)
+        UNION ALL
+        SELECT (SELECT i.organization_id FROM intents.intent i
+                WHERE i.open_actions > 0 AND i.organization_id > organization.id ORDER BY i.organization_id LIMIT 1)
+        FROM organization WHERE organization.id IS NOT NULL"""
+"""A recursive query `organization`, by leaps through the index: a backlog of one costs the others nothing. Its last row
+is null."""
+
 ENDED_SQL = ", ".join(f"'{status}'" for status in OrderStatus if status in ENDED)
 """The statuses of broker orders of which nothing more can be filled."""
 
