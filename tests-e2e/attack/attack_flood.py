@@ -19,6 +19,8 @@ Counts = Counter[tuple[int, str]]
 """By tenth of a second of the monotonic clock, which processes share, and status; of a refusal with its code."""
 TENTHS = 10
 _CODE = re.compile(rb'"code": ?"([a-z_]+)"')
+_PUSHED_BACK = re.compile(rb'"code": ?"(overloaded)"')
+"""Of a command in a batch, which is answered 200 all the same."""
 
 
 def flood(address: tuple[str, int], requests: list[bytes], connections: int, streams: bool) -> list[Counts]:
@@ -45,7 +47,7 @@ def _whole(http: HttpConnection, request: bytes) -> str:
     except NoAnswer:
         http.close()
         return NO_ANSWER
-    code = _CODE.search(answer.body) if answer.status >= 400 else None
+    code = (_CODE if answer.status >= 400 else _PUSHED_BACK).search(answer.body)
     return f"{answer.status} {code[1].decode()}" if code else str(answer.status)
 
 

@@ -4,6 +4,7 @@ import json
 import pickle
 import subprocess
 import sys
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,9 +23,12 @@ LONG_LOG = 15
 KEYS = 20
 """Of a loud tenant: no quota of one key ends the attack."""
 STOP_S = 20.0
-WORKED_ON = frozenset({"200", "429 too_many_requests"})
-"""The latter waited in vain for its tenant's share of the threads, which others of the same attack held. Who is refused
-by a quota takes nothing, and is not among them."""
+PUSHED_BACK_S, RETRY_AFTER_S = 60.0, 2.0
+"""So long a platform that is behind may refuse what an attack prepares, and so long the next try waits."""
+WORKED_ON = frozenset({"200", "200 overloaded", "429 too_many_requests"})
+"""The last waited in vain for its tenant's share of the threads, which others of the same attack held. A batch that is
+pushed back was decided, command by command, and the backlog that the attack has made is still worked off. Who is
+refused by a quota takes nothing, and is not among them."""
 SERVED = 0.5
 """Of the requests that were answered while others were measured, at least so many must have been worked on."""
 
@@ -95,10 +99,16 @@ def verifications(platform: Platform, builder: Builder) -> Attack:
 
 def accepted_batch(builder: Builder, account: str, key: str, command: dict[str, Any]) -> None:
     """A hundred of the command, every one of them accepted: else what they prepare would be missing."""
-    body = {"commands": [command] * BATCH}
-    made = builder.call("POST", f"/v1/accounts/{account}/intents/batch", keyed(key), body)
-    if refused := [result for result in made["results"] if result["status"] != 201]:
-        raise RuntimeError(f"{len(refused)} of {BATCH} commands were refused: {refused[0]}")
+    left, deadline = BATCH, time.monotonic() + PUSHED_BACK_S
+    while left:
+        body = {"commands": [command] * left}
+        made = builder.call("POST", f"/v1/accounts/{account}/intents/batch", keyed(key), body)
+        refused = [result for result in made["results"] if result["status"] != 201]
+        is_behind = all(result["problem"]["code"] == "overloaded" for result in refused)
+        if not is_behind or (refused and time.monotonic() > deadline):
+            raise RuntimeError(f"{len(refused)} of {BATCH} commands were refused: {refused[0]}")
+        left = len(refused)
+        time.sleep(RETRY_AFTER_S if left else 0)
 
 
 def invented_keys(platform: Platform) -> Attack:

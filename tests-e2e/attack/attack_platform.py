@@ -19,7 +19,8 @@ from tip_local.settings import Settings
 from tip_local.stack import Stack, running_stack
 
 PORTS = ("TIP_PORT", "TIP_STREAM_PORT", "TIP_EVENTS_PORT", "TIP_PAPER_BROKER_PORT")
-# Quotas would answer instead of what is attacked. Fairness and streams are attacked with the settings as shipped.
+# Quotas would answer instead of what is attacked, and so would a platform that is behind, with a 503 that would have to
+# be excused. Fairness and streams are attacked with the settings as shipped.
 UNLIMITED = dict.fromkeys(
     (
         "RATE_LIMIT_PER_MINUTE",
@@ -30,6 +31,7 @@ UNLIMITED = dict.fromkeys(
         "SERVICE_ACCOUNTS_LIMIT",
         "ACCOUNTS_PER_ORGANIZATION",
         "CREDENTIALS_PER_ACCOUNT",
+        "BACKLOG_MAX_AGE_SECONDS",
     ),
     "1000000000",
 )

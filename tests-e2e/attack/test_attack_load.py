@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+import attack_flood
+import attack_load
 import attack_streams
 from attack_crowd import Stream, Subscriber
 from attack_fairness import judge_attack
@@ -63,6 +65,33 @@ def test_an_attack_counts_what_it_was_answered(refusing: tuple[str, int]):
 
     assert findings.counts["answers to verify while measuring"]["429"] > 0
     assert findings.rules() == ["too few of the attack's requests were accepted while measuring"]
+
+
+def test_a_batch_that_is_pushed_back_is_told_from_one_that_is_accepted():
+    def answered(body: bytes) -> str:
+        http: Any = SimpleNamespace(exchange=lambda _: Answer(200, (), body))
+        return attack_flood._whole(http, b"")
+
+    pushed_back = b'{"results": [{"status": 503, "problem": {"code": "overloaded"}}]}'
+
+    assert answered(pushed_back) == "200 overloaded" and answered(b'{"results": [{"status": 201}]}') == "200"
+
+
+def test_what_an_attack_prepares_is_repeated_while_it_is_pushed_back(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(attack_load, "RETRY_AFTER_S", 0)
+    made, sent, codes = builder(), list[int](), iter(["overloaded", "overloaded", None, "control_rejected"])
+
+    def call(_method: str, _path: str, _headers: Any, body: Any) -> Any:
+        sent.append(len(body["commands"]))
+        refused = {"status": 503, "problem": {"code": code}} if (code := next(codes)) else {"status": 201}
+        return {"results": [refused, *[{"status": 201}] * (len(body["commands"]) - 1)]}
+
+    made.call = call
+    attack_load.accepted_batch(made, "account", "key", {})
+
+    assert sent == [attack_load.BATCH, 1, 1]
+    with pytest.raises(RuntimeError, match="control_rejected"):
+        attack_load.accepted_batch(made, "account", "key", {})
 
 
 class Refuser:

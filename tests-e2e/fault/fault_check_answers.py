@@ -94,7 +94,7 @@ def _check_unanswered(evidence: Evidence, log: AccountLog, answers: list[Json], 
     attempt whose answer was lost may still have been done.
     """
     answered = {answer.get("action") for answer in answers}
-    lost = {name for answer in answers if answer["status"] in (0, 503) for name in _stored_keys(answer)}
+    lost = {name for answer in answers if may_be_done(answer) for name in _stored_keys(answer)}
     keys = evidence.rows("SELECT action_id, key FROM intents.idempotency WHERE account_id = %s", log.account)
     answered |= {str(row["action_id"]) for row in keys if row["key"] in lost}
     for entry in log.entries:
@@ -102,6 +102,11 @@ def _check_unanswered(evidence: Evidence, log: AccountLog, answers: list[Json], 
             continue
         if entry.payload["id"] not in answered:
             findings.about(log.account, entry.payload["intent_id"]).add("in the log, but never answered", entry)
+
+
+def may_be_done(answer: Json) -> bool:
+    """Whether it was not answered what became of the attempt; an overloaded platform says that nothing was written."""
+    return answer["status"] == 0 or (answer["status"] == 503 and answer.get("code") != "overloaded")
 
 
 def _stored_keys(answer: Json) -> list[str]:
@@ -127,6 +132,8 @@ def _check_status(evidence: Evidence, log: AccountLog, answer: Json, periods: Pe
         good = answer["type"] == "REPLACE" and story is not None and _was_busy(story, answer)
     elif code == "control_rejected":
         good = _was_refused(answer, periods)
+    elif code == "overloaded":
+        good = status == 503 and answer["type"] != "CANCEL"
     elif code == "too_many_requests":
         good = answer["answered"] - answer["sent"] >= WAITED_SECONDS
     elif code == "invalid":

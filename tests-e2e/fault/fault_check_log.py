@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from fault_check_answers import may_be_done
 from fault_evidence import Evidence, doubled
 from fault_findings import Findings, Lazily
 from fault_records import AccountLog, Entry, Json, Story
@@ -179,7 +180,7 @@ def _refusals(evidence: Evidence, account: str) -> tuple[Counter[str], Counter[s
     most: Counter[str] = Counter()
     unsure = 0
     for answer in evidence.answers[account]:
-        unsure += answer["status"] in (0, 503) or answer["type"] == "DRY_RUN" or "batch" in answer
+        unsure += may_be_done(answer) or answer["type"] == "DRY_RUN" or "batch" in answer
         if answer.get("code") == "control_rejected" and answer["type"] != "DRY_RUN" and "batch" not in answer:
             least.update(set(answer["reasons"]))  # the account's switch and the organization's may both say the same
             most.update(answer["reasons"])

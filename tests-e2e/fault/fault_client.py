@@ -13,7 +13,7 @@ import urllib3
 from fault_journal import Journals, digest, now, sealed
 
 Json = dict[str, Any]
-AGAIN = frozenset({"unavailable", "outcome_unknown", "idempotent_request_in_flight"})
+AGAIN = frozenset({"unavailable", "outcome_unknown", "idempotent_request_in_flight", "overloaded"})
 PATIENCE_SECONDS = 180.0
 CALL_SECONDS = 12.0
 
@@ -105,13 +105,16 @@ class Client:
         body = {"commands": [{"type": kind, "payload": payload} for kind, payload in commands], "atomic": atomic}
         path, key = f"/v1/accounts/{account_id}/intents/batch", uuid4().hex
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() < deadline:
+        for attempt in itertools.count():
+            if time.monotonic() > deadline:
+                break
             answer, sent = self._sent(path, account_id, "BATCH", body, key)
             results = answer.body.get("results", [])
             for place, result in enumerate(results):
                 self._note_place(result, account_id, commands[place], f"{key}/{place}", sent, atomic)
             if not any(result["status"] in (503, 409) and _again(result) for result in results):
                 return [result["action"] for result in results if "action" in result]
+            self._rest(attempt)
         raise GaveUp(f"a batch of {account_id} was not answered")
 
     def dry_run(self, account_id: str, kind: str, payload: Json) -> Answer:

@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 sys.path.insert(0, str(Path(__file__).parent))
-from fault_check_answers import Periods, _check_obeyed, _check_status
+from fault_check_answers import Periods, _check_obeyed, _check_status, _check_unanswered
 from fault_check_controls import check_sent
 from fault_check_log import _check_chain, _check_signed_head
 from fault_check_streams import _check_event, check_outboxes
@@ -171,6 +171,32 @@ def test_a_conflict_must_have_been_one(kind, code, good):
     _check_status(evidence(), log, answer | {"account": ACCOUNT}, Periods([]), findings)
 
     assert (findings.found == []) is good
+
+
+@pytest.mark.parametrize(
+    ("kind", "good"), [("CREATE", True), ("REPLACE", True), ("BATCH", True), ("CANCEL", False), ("READ", False)]
+)
+def test_an_overloaded_platform_may_refuse_orders_and_nothing_else(kind, good):
+    answer = {"account": ACCOUNT, "type": kind, "status": 503, "code": "overloaded", "sent": 0.0, "answered": 0.1}
+    findings = Findings()
+
+    _check_status(evidence(), AccountLog(ACCOUNT, False, 0, [], {}), answer | {"found": False}, Periods([]), findings)
+
+    assert (findings.found == []) is good
+
+
+@pytest.mark.parametrize(("code", "excused"), [("overloaded", False), ("outcome_unknown", True)])
+def test_what_was_refused_as_overloaded_and_done_all_the_same_is_found(code, excused):
+    builder = filled()
+    action = builder.entries[0].payload
+    answer = {"account": ACCOUNT, "type": "CREATE", "status": 503, "code": code, "key": "k"}
+    findings = Findings()
+
+    kept = [{"action_id": action["id"], "key": "k"}]
+    log = AccountLog(ACCOUNT, False, 0, builder.entries[:1], {})
+    _check_unanswered(evidence(rows=lambda *_: kept), log, [answer], findings)
+
+    assert (findings.found == []) is excused
 
 
 @pytest.mark.parametrize(("waited", "good"), [(4.9, False), (5.1, True)])
