@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from werkzeug.test import TestResponse
+from werkzeug.test import EnvironBuilder, TestResponse
 
 from intents.store.backlog import BACKLOG
 from intents.store.connections import PLAN_BY_KEYS
@@ -12,6 +12,7 @@ from tip_testing.commands import cancel, create, limit, replace
 
 from .broker_side import accepted
 from .conftest import Desk
+from .serving import send_at_once
 from .test_batch import submit as submit_batch
 from .test_close_positions import close, hold, until_closing
 from .test_submit_fast_path import FLASK
@@ -94,6 +95,20 @@ def test_an_organization_that_is_behind_at_a_broker_refuses_on_all_accounts_ther
     assert_overloaded(own_desk.submit(create()), "broker")
     assert_overloaded(beside.submit(create()), "broker")
     assert live.submit(create()).status_code == elsewhere.submit(create()).status_code == 201
+
+
+def test_orders_that_share_a_transaction_are_refused_each_by_its_own_organization(
+    new_desk: Callable[..., Desk], own_desk: Desk
+) -> None:
+    """There row-level security shows the rows of both."""
+    elsewhere = new_desk()
+    behind(own_desk, PAPER)
+    orders = [EnvironBuilder(desk.path, method="POST", json=create(), headers=desk.headers)
+              for desk in (own_desk, elsewhere) * 4]  # fmt: skip
+
+    answers = send_at_once(own_desk.app, orders)
+
+    assert [answer.status_code for answer in answers] == [503, 201] * 4
 
 
 def test_a_measurement_that_is_old_refuses_nobody(desk: Desk) -> None:
