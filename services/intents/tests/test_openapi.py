@@ -53,7 +53,16 @@ def api(app: Flask) -> Any:
 def test_the_page_shows_what_can_be_submitted_and_what_it_needs(app: Flask) -> None:
     page = app.test_client().get("/docs").text
 
-    for word in ("REPLACE", "ref_intent_id", "StopLimit", "stop_price", "route_strategy", "last_month", "trading_live"):
+    for word in (
+        "REPLACE",
+        "ref_intent_id",
+        "StopLimit",
+        "stop_price",
+        "route_strategy",
+        "last_month",
+        "trading_live",
+        "overloaded",
+    ):
         assert word in page
 
 

@@ -5,6 +5,8 @@ from collections.abc import Callable
 import pytest
 from werkzeug.test import EnvironBuilder, TestResponse
 
+from chassis.config import BadConfiguration
+from intents.config import Config
 from intents.store.backlog import BACKLOG
 from intents.store.connections import PLAN_BY_KEYS
 from intents.usecases.submit import OVERLOADED
@@ -167,6 +169,12 @@ def test_refusals_are_counted_by_whose_backlog_it_is(desk: Desk, own_desk: Desk)
     submit_batch(desk, create(), create())
 
     assert (counted("account") - before[0], counted("broker") - before[1]) == (2, 1)
+
+
+@pytest.mark.parametrize("value", ["-1", "nan", "inf"])
+def test_a_limit_that_means_nothing_is_refused_at_start(desk: Desk, value: str) -> None:
+    with pytest.raises(BadConfiguration, match="BACKLOG_MAX_AGE_SECONDS"):
+        Config.from_env(desk.platform.environment("intents", BACKLOG_MAX_AGE_SECONDS=value))
 
 
 def test_a_submit_is_still_one_read_and_one_write(desk: Desk, statements: list[str]) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import text
+from structlog.testing import capture_logs
 
 from chassis import db
 from intents.execution import store
@@ -149,7 +150,10 @@ def test_the_monitor_keeps_who_is_behind_and_forgets_who_has_recovered(
     for each in (desk, beside):
         due_for(each, 20)
 
-    monitor.measure()
+    with capture_logs() as lines:
+        for _ in range(2):
+            monitor.measure()
+    assert [line["event"] for line in lines] == ["overload_began"]
     assert kept(desk) == {str(desk.account_id), str(beside.account_id), "paper paper"}
     assert [each.submit(create()).status_code for each in (desk, beside, elsewhere)] == [503, 503, 201]
 

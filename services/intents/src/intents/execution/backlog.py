@@ -21,7 +21,7 @@ class BacklogMonitor:
     def __init__(self, deps: Deps, max_age_seconds: float) -> None:
         self._deps, self._max_age_seconds = deps, max_age_seconds
         self._shown: set[tuple[str, str]] = set()
-        self._is_kept = True  # perhaps by the process before this one
+        self._refuses: bool | None = None  # perhaps the process before this one has left something
 
     def measure(self) -> None:
         """One read; and one write while somebody is refused, and when that ends."""
@@ -29,14 +29,18 @@ class BacklogMonitor:
             waiting = waiting_accounts(tx)
         found = overloads(waiting, self._max_age_seconds) if self._max_age_seconds else []
         self._show(waiting, found)
-        if found or self._is_kept:
+        if found or self._refuses is not False:
             self._keep(found)
 
     def _keep(self, found: Sequence[Overload]) -> None:
-        self._is_kept = True  # also if the write fails
+        refused_before, self._refuses = self._refuses, True  # also if the write fails
         with self._deps.engine.begin() as tx:
             save_overloads(tx, found, KEPT_SECONDS)
-        self._is_kept = bool(found)
+        self._refuses = bool(found)
+        if found and not refused_before:
+            log.warning("overload_began", scopes=len(found))
+        if refused_before and not found:
+            log.info("overload_ended")
 
     def _show(self, waiting: Sequence[WaitingAccount], found: Sequence[Overload]) -> None:
         ages = dict.fromkeys(self._shown, 0.0)
