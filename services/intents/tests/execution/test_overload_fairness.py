@@ -9,8 +9,8 @@ from tip_testing.commands import create
 from ..conftest import Desk
 from .conftest import Start
 
-MAX_AGE_SECONDS = "2"
-SECONDS = 8.0
+MAX_AGE_SECONDS = "4"
+SECONDS = 10.0
 SLOW, HANGS, QUICK = create(symbol="SIM.SLOW"), create(symbol="SIM.TIMEOUT_AFTER_ACCEPT"), create(symbol="SIM.OPEN")
 
 

@@ -90,7 +90,7 @@ class ControlRejected(Refusal):
 
 
 class Overloaded(Refusal):
-    """Commands wait too long to be sent, so that no CREATE or REPLACE is accepted for now; nothing was written.
+    """Commands wait too long to be sent, so no CREATE or REPLACE is accepted for now. Nothing was written: try again.
 
     `backlog` is whose they are: "account", or "broker" for those of the organization's accounts at the broker.
     """

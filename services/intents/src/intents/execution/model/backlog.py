@@ -44,7 +44,7 @@ def _of_brokers(waiting: Iterable[WaitingAccount], max_age_seconds: float) -> It
     ages: defaultdict[Overload, list[float]] = defaultdict(list)
     for account in waiting:
         if not account.in_flight:
-            scope = f"{account.broker} {account.environment}"
+            scope = f"{account.broker} {account.environment}"  # the same in `intents.store.backlog`
             ages[Overload(account.organization_id, scope)].append(account.age_seconds)
     return (
         overload
