@@ -24,6 +24,7 @@ ENTERED_BY = {
     "action_created_at_idx": {"account_id", "created_at"},
     "action_symbol_idx": {"account_id", "symbol", "created_at"},
     "api_key_prefix_idx": {"prefix"},
+    "backlog_pkey": {"organization_id", "scope"},
     "balance_pkey": {"account_id"},
     "broker_account_pkey": {"account_id"},
     "broker_login_pkey": {"account_id", "credential"},

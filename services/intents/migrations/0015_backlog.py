@@ -5,8 +5,8 @@ from alembic import op
 from chassis import tenancy
 from chassis.migrations import role
 
-revision = "0014"
-down_revision = "0013"
+revision = "0015"
+down_revision = "0014"
 
 # A scope is the id of an account, or a broker and an environment: then it is about all accounts of the organization
 # there. A row that is not renewed ends by itself.
