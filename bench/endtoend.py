@@ -62,6 +62,7 @@ class Phase:
     seconds: float
     subscribed: bool = True
     limited: bool = False
+    """Every limit is set from here on."""
 
 
 @dataclass(frozen=True)
@@ -104,9 +105,9 @@ class Bench:
         answer.raise_for_status()
         return answer.json() if answer.content else {}
 
-    def limit(self, *, limited: bool) -> None:
+    def limit(self) -> None:
         for account in self.orders.accounts:
-            self.call("PUT", f"/v1/controls/accounts/{account}/limits", LIMITS if limited else {})
+            self.call("PUT", f"/v1/controls/accounts/{account}/limits", LIMITS)
         self.orders.paced(ACCOUNTS, 3)  # the prices that limits need, and whatever else is read once
 
     def waiting(self) -> int:
@@ -216,11 +217,9 @@ def measure(chosen: Sequence[Phase], idle_seconds: float) -> list[Found]:
         found.append(bench.idle(idle_seconds))
         for phase in chosen:
             if phase.limited:
-                bench.limit(limited=True)
+                bench.limit()
             found.append(bench.measure(phase))
             print(report(found[-1:], None), flush=True)
-            if phase.limited:
-                bench.limit(limited=False)
     return found
 
 
