@@ -51,12 +51,12 @@ KINDS = (
     Kind("paper broker", ("paper-broker",), 3.0, 5.0),
     Kind("Postgres", ("postgres",), 3.0, 6.0),
     Kind("web", ("web", "web-2"), 1.0, 2.0),
-    Kind("relay", ("intents-relay", "identity-relay", "accounts-relay", "controls-relay"), 0.5, 1.0),
+    Kind("workers", ("intents-workers", "identity-workers", "controls-workers"), 0.5, 1.0),
+    Kind("relay", ("accounts-relay",), 0.5, 1.0),
     Kind("reconciler", ("intents-reconciler",), 0.5, 1.0),
     Kind("stream gateway", ("stream-gateway",), 0.5, 1.0),
     Kind("Valkey", ("valkey",), 0.5, 1.0),
-    Kind("scheduler", ("identity-scheduler", "intents-scheduler"), 0.5, 1.0),
-    Kind("consumer", ("accounts-consumer", "controls-consumer", "intents-consumer"), 0.5, 1.0),
+    Kind("consumer", ("accounts-consumer",), 0.5, 1.0),
 )
 
 

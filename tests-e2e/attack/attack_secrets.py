@@ -179,7 +179,7 @@ def _holders(name: str, known: Collection[str]) -> tuple[str, ...]:
     return ()
 
 
-JOBS = ("relay", "consumer", "scheduler", "executor", "executor-2", "reconciler")
+JOBS = ("workers", "relay", "consumer", "executor", "executor-2", "reconciler")
 
 
 def _misused(platform: Platform, tenant: Tenant, planted: dict[str, str]) -> Iterator[tuple[str, bytes]]:

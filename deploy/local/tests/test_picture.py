@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[3]
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
 NAMES = {re.sub(r"-\d+$", "", spec.name) for spec in PROCESSES}  # the second of a kind is in the picture once
 WORKERS: dict[str, Any] = {service: import_module(f"{service}.worker") for service in WEB_SERVICES}
+JOBS = {f"{service}-{job}" for service, worker in WORKERS.items() for job in worker.JOBS}
 CONSUMERS = {service: worker for service, worker in WORKERS.items() if "consumer" in worker.JOBS}
 
 
@@ -56,7 +57,7 @@ def test_whoever_is_woken_exists_and_reads_what_woke_it() -> None:
         (executor.QUEUE, "intents.intent"),
         *((worker.QUEUE, f"{source}_api.feed") for worker in CONSUMERS.values() for source in worker.SOURCES),
     }
-    assert {row.wakes for row in wake_ups()} <= NAMES
+    assert {row.wakes for row in wake_ups()} <= JOBS
     assert all(row.queue == queues.name(*row.wakes.split("-")) for row in wake_ups())
 
 

@@ -2,6 +2,7 @@ import json
 import os
 import signal
 import socket
+import time
 from contextlib import ExitStack, closing, suppress
 
 import psycopg2
@@ -79,7 +80,8 @@ def test_ctrl_c_while_starting_stops_everything(platform):
     assert platform.home.state() == {}
 
 
-def test_a_stop_in_the_middle_of_a_step_is_a_stop_whatever_the_step_made_of_it(folder):
+def test_a_stop_in_the_middle_of_a_step_is_a_stop_whatever_the_step_made_of_it(folder, monkeypatch):
+    monkeypatch.setattr("tip_local.apart.CAN_COPY", False)
     supervisor = Supervisor(LogBook(folder / "logs", None))
 
     def seeding(_stack):
@@ -90,6 +92,30 @@ def test_a_stop_in_the_middle_of_a_step_is_a_stop_whatever_the_step_made_of_it(f
 
     with pytest.raises(StopRequested):
         run_step(Step("seeding", "json", seeding), None, supervisor)
+
+
+@pytest.fixture
+def own_signals():
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
+def test_a_stop_does_not_wait_for_a_step_that_takes_long(folder, own_signals):
+    supervisor = Supervisor(LogBook(folder / "logs", None))
+    supervisor.handle_signals()
+    stopped = os.getpid()
+
+    def seeding(_stack):
+        os.kill(stopped, signal.SIGTERM)
+        time.sleep(60)
+
+    began = time.monotonic()
+    with pytest.raises(StopRequested):
+        run_step(Step("seeding", "json", seeding), None, supervisor)
+    assert time.monotonic() - began < 30
 
 
 def test_a_killed_postgres_is_restarted_with_its_data_and_it_says_so(platform):

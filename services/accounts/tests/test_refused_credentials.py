@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from accounts import usecases, worker
-from chassis import db, queues
+from chassis import db, rest
 from chassis.config import ServiceConfig
 from chassis.feed import Feed
 from chassis.outbox import Event, Outbox
@@ -101,7 +101,7 @@ def test_a_credential_that_the_broker_refuses_is_invalid_until_it_is_rotated(
 def test_a_refused_credential_wakes_the_consumer(
     admin: Caller, account_id: str, relay: Relay, platform: Platform, intents: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queues, "POLL_S", 600.0)
+    monkeypatch.setattr(rest, "FIRST_S", 600.0)
     queue_url = f"{platform.redis_url.rpartition('/')[0]}/7"  # where no other test leaves messages
     config = ServiceConfig.from_env(platform.environment("accounts", QUEUE_URL=queue_url))
     intents_relay = Relay(intents, Publisher(queue_url), intents_worker.ROUTES)

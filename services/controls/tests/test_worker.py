@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from accounts import worker as accounts_worker
-from chassis import db, queues
+from chassis import db, rest
 from chassis.feed import Feed
 from chassis.outbox import Event, Outbox
 from chassis.outbox.relay import Relay
@@ -161,7 +161,7 @@ def start(platform: Any) -> Any:
 def test_a_deleted_account_wakes_the_consumer(
     setting: Any, organization: Any, accounts: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queues, "POLL_S", 600.0)
+    monkeypatch.setattr(rest, "FIRST_S", 600.0)
     queue_url = f"{setting.platform.redis_url.rpartition('/')[0]}/7"  # where no other test leaves messages
     config = Config.from_env(setting.platform.environment("controls", QUEUE_URL=queue_url))
     relay = Relay(accounts.outbox, Publisher(queue_url), accounts_worker.ROUTES)

@@ -10,7 +10,7 @@ import pytest
 import redis
 from sqlalchemy import Connection, Engine, text
 
-from chassis import db, feed, queues
+from chassis import db, feed, queues, rest
 from chassis.feed import Feed, FeedEvent
 from chassis.outbox import Outbox
 from tip_testing.outbox import append
@@ -58,6 +58,21 @@ def test_no_event_is_in_the_feed_before_its_relay_has_completed_it(outbox: Outbo
     append(outbox, "a.created")
 
     assert consumer.drain(note) == 0
+
+
+def test_a_consumer_with_nothing_to_consume_finds_out_without_a_lock(outbox: Outbox, consumer: Feed) -> None:
+    def news() -> bool:
+        return feed.has_news(outbox.engine, "consumer", ["identity"])
+
+    assert not news()
+    append(outbox, "a.created")
+    assert not news()
+    settle_all(outbox)
+    with outbox.engine.begin() as another:
+        consumer._locked_position(another)
+        assert news()
+    consumer.drain(note)
+    assert not news()
 
 
 def test_an_effect_that_fails_is_applied_again_and_not_twice(outbox: Outbox, consumer: Feed) -> None:
@@ -151,7 +166,7 @@ def publish(url: str, queue: str) -> None:
 
 
 def test_without_a_message_the_consumer_polls(valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queues, "POLL_S", 0.01)
+    monkeypatch.setattr(rest, "FIRST_S", 0.01)
     calls = Calls()
 
     with listening(valkey_server.url, calls):
@@ -162,7 +177,7 @@ def test_without_a_message_the_consumer_polls(valkey_server: ValkeyServer, monke
 def test_a_message_wakes_the_consumer_without_waiting_for_the_poll(
     valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch, follow_up: tuple[float, ...]
 ) -> None:
-    monkeypatch.setattr(queues, "POLL_S", 600.0)
+    monkeypatch.setattr(rest, "FIRST_S", 600.0)
     calls = Calls()
 
     with listening(valkey_server.url, calls, follow_up) as queue:
@@ -173,7 +188,7 @@ def test_a_message_wakes_the_consumer_without_waiting_for_the_poll(
 
 
 def test_a_consumer_polls_on_while_the_queue_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queues, "POLL_S", 0.01)
+    monkeypatch.setattr(queues, "OUTAGE_POLL_S", 0.01)
     stop, calls = threading.Event(), []
 
     def work() -> None:

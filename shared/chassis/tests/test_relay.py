@@ -174,7 +174,7 @@ def test_a_queue_gets_the_events_routed_to_it_and_no_empty_message(
 def test_a_committed_event_is_delivered_without_waiting_for_the_poll(
     outbox: Outbox, publisher: Publisher, queue: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chassis.outbox.relay.POLL_S", 600.0)
+    monkeypatch.setattr("chassis.rest.FIRST_S", 600.0)
     stop = threading.Event()
     relay = threading.Thread(target=Relay(outbox, publisher, every_event(queue)).run, args=(stop,))
     relay.start()
@@ -213,3 +213,35 @@ def test_a_steady_trickle_of_rows_is_delivered_in_few_batches(outbox: Outbox, pu
     thread.join()
 
     assert len({row.settled_at for row in rows(outbox)}) == 2
+
+
+def polls_within(relay: Relay, seconds: float, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often a relay that nobody wakes polls in this time, if it may rest for long."""
+    monkeypatch.setattr("chassis.rest.FIRST_S", 0.05)
+    monkeypatch.setattr("chassis.rest.LONGEST_S", 600.0)
+    polls, stop = [], threading.Event()
+    drain_once = relay.drain_once
+    monkeypatch.setattr(relay, "drain_once", lambda: polls.append(1) or drain_once())
+    running = threading.Thread(target=relay.run, args=(stop,))
+    running.start()
+    time.sleep(seconds)
+    stop.set()
+    running.join()
+    return len(polls)
+
+
+def test_a_relay_without_an_open_row_polls_more_and_more_rarely(
+    outbox: Outbox, publisher: Publisher, queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert polls_within(Relay(outbox, publisher, every_event(queue)), 2.0, monkeypatch) <= 8
+
+
+def test_a_relay_polls_on_while_a_row_is_in_the_hands_of_another(
+    outbox: Outbox, publisher: Publisher, queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with outbox.begin() as tx:
+        outbox.append(tx, Event("a.created", {}))
+    with outbox.engine.begin() as tx:
+        outbox.claim(tx)
+
+    assert polls_within(Relay(outbox, publisher, every_event(queue)), 2.0, monkeypatch) > 15

@@ -1,4 +1,4 @@
-"""Every worker process starts the same way: `python -m <service>.worker <job>`."""
+"""Every worker process starts the same way: `python -m <service>.worker <job> ...`."""
 
 import sys
 from dataclasses import dataclass
@@ -49,7 +49,15 @@ def test_a_process_is_named_after_its_service_and_its_job(monkeypatch: pytest.Mo
     assert started == [(("shop-scheduler", loop), {"log_format": "json", "level": "debug", "ready": None})]
 
 
-@pytest.mark.parametrize("words", [(), ("listen",), ("relay", "relay")], ids=["none", "unknown", "two"])
+def test_jobs_that_share_a_process_are_prepared_under_their_own_names(
+    monkeypatch: pytest.MonkeyPatch, started: list[Any]
+) -> None:
+    assert start(monkeypatch, "relay", "scheduler") == [("blue", "shop-relay"), ("blue", "shop-scheduler")]
+    [((name, _), _)] = started
+    assert name == "shop-workers"
+
+
+@pytest.mark.parametrize("words", [(), ("listen",), ("relay", "relay")], ids=["none", "unknown", "one twice"])
 def test_an_unknown_job_ends_with_2_and_the_list_of_jobs(
     monkeypatch: pytest.MonkeyPatch, started: list[Any], capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
 ) -> None:
@@ -57,4 +65,4 @@ def test_an_unknown_job_ends_with_2_and_the_list_of_jobs(
         start(monkeypatch, *words)
 
     assert (ended.value.code, started) == (2, [])
-    assert capsys.readouterr().err == "usage: python -m shop.worker {relay|scheduler}\n"
+    assert capsys.readouterr().err == "usage: python -m shop.worker {relay|scheduler} ...\n"

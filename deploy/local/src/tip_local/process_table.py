@@ -24,6 +24,8 @@ class ProcessSpec:
     after: tuple[str, ...] = ()
     port_variables: tuple[str, ...] = ()
     """The settings that hold the ports it listens on."""
+    copied: bool = False
+    """Whether it is a copy of the nursery, which has imported what it imports (`tip_local.nursery`)."""
     shares_front: bool = False
     """Whether it serves the API's port together with others, on the socket that the supervisor keeps open for them."""
 
@@ -83,6 +85,7 @@ def web(name: str) -> ProcessSpec:
         env=lambda stack: {**web_env(stack), "WEB_NAME": name},
         ready=lambda stack: answers(stack.settings.port, "/health/ready"),
         port_variables=("TIP_PORT",),
+        copied=True,
         shares_front=True,
     )
 
@@ -96,6 +99,18 @@ def worker(
         needs=(f"{service}.worker",),
         command=python(f"{service}.worker", job),
         env=lambda stack: {**stack.service_env(service), **env(stack)},
+        copied=True,
+    )
+
+
+def workers(service: str, *jobs: str) -> ProcessSpec:
+    """Jobs of a service that hold the same secrets, in one process: what it imports is in memory once."""
+    return ProcessSpec(
+        name=f"{service}-workers",
+        needs=(f"{service}.worker",),
+        command=python(f"{service}.worker", *jobs),
+        env=service_env(service),
+        copied=True,
     )
 
 
@@ -111,7 +126,7 @@ def execution_env(stack: Stack) -> dict[str, str]:
 def signer_env(stack: Stack) -> dict[str, str]:
     """Its own key and its own way into the database, and nothing of what the others have."""
     secrets = {"LOG_SIGNING_KEY": stack.secrets["log_signing_key"]}
-    return {**secrets, "DATABASE_URL": stack.database_url("intents_signer")}
+    return {**secrets, **stack.metrics_env(), "DATABASE_URL": stack.database_url("intents_signer")}
 
 
 def gateway_env(stack: Stack) -> dict[str, str]:
@@ -136,6 +151,7 @@ PROCESSES: tuple[ProcessSpec, ...] = (
         env=broker_env,
         ready=lambda stack: answers(stack.settings.paper_broker_port, "/health/live"),
         port_variables=("TIP_PAPER_BROKER_PORT",),
+        copied=True,
     ),
     web("web"),
     web("web-2"),
@@ -146,21 +162,19 @@ PROCESSES: tuple[ProcessSpec, ...] = (
         env=gateway_env,
         ready=lambda stack: listens(stack.settings.stream_port),
         port_variables=("TIP_STREAM_PORT", "TIP_EVENTS_PORT"),
+        copied=True,
     ),
-    worker("identity", "relay"),
-    worker("identity", "scheduler"),
-    worker("accounts", "relay", env=vault_keys),
+    workers("identity", "relay", "scheduler"),
+    worker("accounts", "relay", env=vault_keys),  # apart: the consumer opens no secret, so it never holds the key
     worker("accounts", "consumer"),
-    worker("controls", "relay"),
-    worker("controls", "consumer"),
-    worker("intents", "relay"),
-    worker("intents", "consumer"),
-    worker("intents", "scheduler"),
+    workers("controls", "relay", "consumer"),
+    workers("intents", "relay", "consumer", "scheduler"),
     ProcessSpec(
         name="intents-signer",
         needs=("intents.worker",),
         command=python("intents.worker", "signer"),
         env=signer_env,
+        copied=True,
     ),
     worker("intents", "executor", env=execution_env),
     worker("intents", "executor", env=execution_env, suffix="-2"),

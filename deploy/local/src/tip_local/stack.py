@@ -3,11 +3,10 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from chassis.services import ROLES
+from chassis.services import ROLES, role, web_name
 from tip_local.errors import Fault
 from tip_local.home import BROKER_OPERATOR, KEYS, SIGNING_KEY, VAULT_KEY, Home
 from tip_local.postgres import EmbeddedPostgres
@@ -56,21 +55,23 @@ class Stack:
 
     def database_url(self, name: str) -> str:
         """The same database as the administrator's, entered as the role of this name."""
-        role = import_module("chassis.migrations").role(name)
         address = urlsplit(self.admin_url)
         host = address.netloc.rpartition("@")[2]
-        return urlunsplit(address._replace(netloc=f"{role}:{quote(self.secrets[name], safe='')}@{host}"))
+        return urlunsplit(address._replace(netloc=f"{role(name)}:{quote(self.secrets[name], safe='')}@{host}"))
 
     def web_database_url(self, service: str) -> str:
-        return self.database_url(import_module("chassis.migrations").web_name(service))
+        return self.database_url(web_name(service))
 
     def common_env(self) -> dict[str, str]:
         return {
             "REDIS_URL": self.redis_url,
             "CURSOR_KEY": self.secrets["cursor_key"],
-            # One directory for all, so that /metrics of the front port covers every process.
-            "PROMETHEUS_MULTIPROC_DIR": str(self.home.metrics),
+            **self.metrics_env(),
         }
+
+    def metrics_env(self) -> dict[str, str]:
+        """One directory for all, so that /metrics of the front port covers every process."""
+        return {"PROMETHEUS_MULTIPROC_DIR": str(self.home.metrics)}
 
     def service_env(self, service: str) -> dict[str, str]:
         return {**self.common_env(), "DATABASE_URL": self.database_url(service)}

@@ -18,6 +18,7 @@ from enum import StrEnum
 from functools import partial
 from types import FrameType
 
+from tip_local.copies import Copy, Nursery
 from tip_local.errors import Fault
 from tip_local.logbook import LogBook
 from tip_local.processes import with_parent_death_signal
@@ -30,6 +31,8 @@ SETTLED_SECONDS = 10.0
 """A process that has been ready for this long is restarted at once again when it dies."""
 UNPROBED_READY_SECONDS = 2.5
 """A process without a readiness check counts as ready when it has lived this long: a second or two is imports."""
+COPIED_READY_SECONDS = 1.0
+"""A copy has imported everything when it begins."""
 UNPROBED_STARTUP_SECONDS = 15.0
 READY_SECONDS = 60.0
 START_ATTEMPTS = 5
@@ -64,13 +67,15 @@ class Process:
     identity: str = "same"
     descriptors: tuple[int, ...] = ()
     """Open files that it shares with the supervisor, under the same numbers."""
+    copied: tuple[str, ...] = ()
+    """A module and its arguments, if the process is made as a copy of the nursery instead of by `argv`."""
 
 
 @dataclass
 class Child:
     process: Process
     state: State = State.WAITING
-    popen: subprocess.Popen[bytes] | None = None
+    popen: subprocess.Popen[bytes] | Copy | None = None
     since: datetime | None = None
     started: float = 0.0
     ready_from: float | None = None
@@ -92,6 +97,7 @@ class Supervisor:
     on_change: Callable[[list[Child]], None] = lambda _: None
     children: dict[str, Child] = field(default_factory=dict)
     stop_requested: bool = False
+    nursery: Nursery | None = None
     _interruptible: bool = False
     _probes: ThreadPoolExecutor = field(default_factory=partial(ThreadPoolExecutor, 16, "probe"))
 
@@ -143,8 +149,8 @@ class Supervisor:
                 self.on_change(list(self.children.values()))
 
     def _step(self, child: Child) -> None:
-        if child.popen and child.popen.poll() is not None:
-            self._note_death(child, child.popen.returncode)
+        if child.popen and (code := child.popen.poll()) is not None:
+            self._note_death(child, code)
         elif child.state is State.STARTING and self._is_ready(child):
             child.state, child.was_ready, child.ready_from = State.READY, True, time.monotonic()
         elif child.state is State.WAITING and self._may_start(child):
@@ -156,7 +162,8 @@ class Supervisor:
     def _is_ready(self, child: Child) -> bool:
         """Asked in a thread: one that answers slowly must not hold up the restart of another."""
         if child.process.ready is None:
-            return time.monotonic() - child.started >= UNPROBED_READY_SECONDS
+            seconds = COPIED_READY_SECONDS if self.nursery and child.process.copied else UNPROBED_READY_SECONDS
+            return time.monotonic() - child.started >= seconds
         if child.probe and child.probe.done():
             ready, child.probe = child.probe.result(), None
             return ready
@@ -172,24 +179,30 @@ class Supervisor:
         process = child.process
         try:
             extra = process.before() if process.before else {}
+            child.popen = self._started(process, {**process.env, **extra})
         except Fault as fault:
             if not child.was_ready:
                 raise
             self._back_off(child, str(fault))
             return
-        child.popen = subprocess.Popen(
+        if child.popen.stdout:
+            self.log.follow(process.name, child.popen.stdout)
+        child.state, child.since, child.started = State.STARTING, datetime.now(UTC), time.monotonic()
+        child.ready_from, child.probe = None, None
+
+    def _started(self, process: Process, env: Mapping[str, str]) -> subprocess.Popen[bytes] | Copy:
+        if self.nursery and process.copied:
+            options = (process.death_signal, process.descriptors)
+            return Copy(self.nursery, process.name, process.copied, env, *options)
+        return subprocess.Popen(
             with_parent_death_signal(list(process.argv), process.death_signal, process.identity),
-            env={**process.env, **extra},
+            env=env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # Ctrl-C in the terminal is for the supervisor alone
             pass_fds=process.descriptors,
         )
-        if child.popen.stdout:
-            self.log.follow(process.name, child.popen.stdout)
-        child.state, child.since, child.started = State.STARTING, datetime.now(UTC), time.monotonic()
-        child.ready_from, child.probe = None, None
 
     def _note_death(self, child: Child, code: int) -> None:
         end_group(child, signal.SIGKILL)

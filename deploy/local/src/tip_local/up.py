@@ -1,5 +1,6 @@
 """`tip up`: the datastores, the schema, the demo data, then every process; until it is stopped."""
 
+import fcntl
 import json
 import os
 import socket
@@ -14,7 +15,9 @@ from signal import Signals
 from typing import Any, TextIO
 
 from tip_local import probes
+from tip_local.apart import apart
 from tip_local.banner import banner
+from tip_local.copies import CAN_COPY, Nursery
 from tip_local.datastore import SYSTEM_ENVIRONMENT, Datastore, write_private
 from tip_local.errors import Fault
 from tip_local.home import Home
@@ -28,6 +31,8 @@ from tip_local.supervisor import Child, Process, StopRequested, Supervisor
 
 LEFTOVER_PORT_SECONDS = 5.0
 FRONT_BACKLOG = 2048
+FRONT_DESCRIPTOR = 200
+"""Or higher: a number that those who share it have not given to anything else."""
 
 
 @dataclass
@@ -107,6 +112,11 @@ def up(
         record.write()
         supervisor = Supervisor(LogBook(home.logs, console), record.update)
         supervisor.handle_signals()
+        if CAN_COPY and any(spec.copied for spec in installed):
+            # The directory counts when the library is imported, which is in the nursery.
+            metrics = {"PROMETHEUS_MULTIPROC_DIR": str(home.metrics)}
+            supervisor.nursery = Nursery({**inherited_environment(), **metrics})
+            supervisor.nursery.open()  # it imports while the datastores start
         front: socket.socket | None = None
         try:
             stack = start_datastores(settings, home, supervisor)
@@ -128,6 +138,8 @@ def up(
             if front:
                 front.close()
             supervisor.stop()
+            if supervisor.nursery:
+                supervisor.nursery.close()
             supervisor.log.close()
             home.forget_state()
 
@@ -141,13 +153,15 @@ def supervised(stack: Stack, spec: ProcessSpec) -> Process:
         ready=spec.ready(stack) if spec.ready else None,
         after=("postgres", "valkey", *spec.after),
         descriptors=(stack.front,) if spec.shares_front and stack.front is not None else (),
+        copied=spec.command(stack)[2:] if spec.copied else (),
     )
 
 
 def open_front(port: int) -> socket.socket:
     """Kept open here, so that whoever calls while one of those that serve it is restarted is not turned away."""
     try:
-        return socket.create_server(("127.0.0.1", port), backlog=FRONT_BACKLOG)
+        with socket.create_server(("127.0.0.1", port), backlog=FRONT_BACKLOG) as front:
+            return socket.socket(fileno=fcntl.fcntl(front, fcntl.F_DUPFD_CLOEXEC, FRONT_DESCRIPTOR))
     except OSError as error:
         raise Fault(f"port {port} cannot be listened on: {error.strerror}; choose another with TIP_PORT") from error
 
@@ -158,7 +172,7 @@ def run_step(step: Step, stack: Stack, supervisor: Supervisor) -> dict[str, Any]
         return {}
     try:
         with supervisor.interruptible():
-            return step.run(stack)
+            return apart(step.run, stack)
     except (Fault, StopRequested):
         raise
     except Exception as error:

@@ -9,7 +9,7 @@ from accounts.app import dependencies
 from accounts.config import Config
 from chassis import db, queues
 from chassis.config import ServiceConfig
-from chassis.feed import Feed, Handle
+from chassis.feed import Feed, Handle, has_news
 from chassis.outbox import Outbox, Row
 from chassis.outbox.relay import Failure, Handler, Relay, Routes
 from chassis.queues import Outage, Publisher
@@ -49,8 +49,9 @@ def consumer(config: ServiceConfig, name: str) -> Prepared:
     engine = db.engine(config.database_url, pool_size=config.database_pool_size, name=name)
     outbox = Outbox(engine, store.SCHEMA, event_types=model.EVENT_TYPES, attempt_limit=config.outbox_attempt_limit)
     feeds = [partial(Feed(engine, store.SCHEMA, source).drain, handle) for source, handle in SOURCES.items()]
-    drains = [*feeds, partial(usecases.finish_deletions, outbox)]
-    return Prepared(partial(FeedConsumer(name, QUEUE, drains).run, config.queues))
+    news = partial(has_news, engine, store.SCHEMA, SOURCES)
+    consumer = FeedConsumer(name, QUEUE, feeds, news, [partial(usecases.finish_deletions, outbox)])
+    return Prepared(partial(consumer.run, config.queues))
 
 
 JOBS = {"relay": Job(Config, relay), "consumer": Job(ServiceConfig, consumer)}

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from threading import Event
 
 from chassis import queues
-from chassis.feed import Feed, Handle
+from chassis.feed import Feed, Handle, has_news
 from chassis.outbox import Outbox
 from chassis.outbox.relay import Relay, Routes
 from chassis.queues import Publisher
@@ -28,13 +29,19 @@ def relay(config: Config, name: str) -> Prepared:
     return Prepared(Relay(outbox, Publisher(config.queues), ROUTES, keep_days=config.outbox_keep_days).run)
 
 
+def _drain(deps: usecases.Deps, source: str, stop: Event) -> int:
+    """What is consumed may have appended an event of ours: then our relay need not find it by polling."""
+    consumed = Feed(deps.engine, store.SCHEMA, source).drain(SOURCES[source](deps.outbox), stop)
+    if consumed:
+        deps.outbox.notifier.notify()
+    return consumed
+
+
 def consumer(config: Config, name: str) -> Prepared:
     deps = dependencies(config, name)
-    drains = [
-        partial(Feed(deps.engine, store.SCHEMA, source).drain, handle(deps.outbox))
-        for source, handle in SOURCES.items()
-    ]
-    return Prepared(partial(FeedConsumer(name, QUEUE, drains).run, config.queues))
+    drains = [partial(_drain, deps, source) for source in SOURCES]
+    news = partial(has_news, deps.engine, store.SCHEMA, SOURCES)
+    return Prepared(partial(FeedConsumer(name, QUEUE, drains, news).run, config.queues))
 
 
 JOBS = {"relay": Job(Config, relay), "consumer": Job(Config, consumer)}

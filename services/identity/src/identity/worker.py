@@ -17,7 +17,7 @@ from identity.model import EVENT_TYPES
 
 # Nobody consumes identity's feed: callers are read at every request (docs/decisions/0003).
 ROUTES: Routes = {}
-DELETIONS_EVERY_S = 1.0
+DELETIONS_EVERY_S = 10.0
 KEY_USES_EVERY_S = 10.0
 RETIREMENT_EVERY_S = 60.0
 

@@ -47,8 +47,18 @@ def test_a_later_moment_prolongs_no_wait(alarm: Alarm) -> None:
     assert 0.2 <= seconds_of_waiting(alarm, 0.2) < 5.0
 
 
-def test_it_rings_once(alarm: Alarm) -> None:
+def test_it_rings_until_it_is_cleared(alarm: Alarm) -> None:
     alarm.set()
-    alarm.wait(1.0)
+    assert alarm.wait(1.0)
+    assert alarm.wait(1.0)
 
-    assert alarm.seconds == float("inf")
+    alarm.clear()
+
+    assert not alarm.wait(0.01)
+
+
+def test_a_wait_that_ends_before_it_rings_leaves_it_set(alarm: Alarm) -> None:
+    alarm.set(0.2)
+
+    assert not alarm.wait(0.01)
+    assert alarm.wait(5.0)

@@ -1,6 +1,7 @@
 """What a dead executor held is taken over at once, what a live one holds is not; one without its lock sends nothing."""
 
 import signal
+import threading
 from typing import Any
 
 import pytest
@@ -163,6 +164,63 @@ def test_leases_of_a_holder_that_is_gone_are_released_and_those_of_a_live_one_ar
 
     assert sorted([holder_of(desk, intent) for intent in intents], key=str) == sorted([mine, None], key=str)
     desk.execute("DELETE FROM intents.intent WHERE account_id = :account_id")
+
+
+@pytest.fixture
+def nothing_open(desk: Any) -> Any:
+    """No command of anybody."""
+    desk.execute("UPDATE intents.intent SET open_actions = 0")
+    yield
+    desk.execute("DELETE FROM intents.intent WHERE account_id = :account_id")
+
+
+def test_executors_rest_only_while_no_command_is_open(desk, liveness, nothing_open):
+    liveness.check()
+    assert liveness.is_idle
+
+    desk.created(create("SIM.OPEN", "1"))
+    liveness.check()
+    assert not liveness.is_idle
+
+
+def test_a_wake_up_ends_the_rest_even_while_a_check_is_under_way(desk, liveness, nothing_open, monkeypatch):
+    read = store.holders
+
+    def woken_meanwhile(tx: Any) -> Any:
+        found = read(tx)
+        liveness.attend()
+        return found
+
+    monkeypatch.setattr(store, "holders", woken_meanwhile)
+    liveness.check()
+    assert not liveness.is_idle
+
+    monkeypatch.undo()
+    liveness.check()
+    assert liveness.is_idle
+
+
+def test_after_a_rest_what_is_claimed_may_be_sent_at_once(liveness, nothing_open):
+    holder = liveness.holder()
+    now = elapsed()
+    liveness.clock = lambda: now + 60
+
+    assert liveness.holder() == holder and liveness.is_current(holder)
+
+
+def test_a_command_that_no_wake_up_has_announced_ends_the_rest(desk, liveness, nothing_open, monkeypatch):
+    monkeypatch.setattr("intents.execution.liveness.CHECK_SECONDS", 0.01)
+    monkeypatch.setattr("intents.execution.liveness.REST_SECONDS", 0.1)
+    stop, woken = threading.Event(), threading.Event()
+    checking = threading.Thread(target=liveness.run, args=(stop, lambda: None, woken.set))
+    checking.start()
+    try:
+        eventually(lambda: liveness.is_idle)
+        desk.created(create("SIM.OPEN", "1"))
+        assert woken.wait(10)
+    finally:
+        stop.set()
+        checking.join()
 
 
 @pytest.mark.parametrize(("lease_until", "absences"), [("NULL", 3), ("now()", 0)], ids=["answered", "left behind"])

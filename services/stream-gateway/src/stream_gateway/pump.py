@@ -14,6 +14,7 @@ from stream_gateway.streams import Streams
 log = logs.get(__name__)
 
 _RETRY_S = 0.25
+_REST_S = 4.0  # between two polls without an open stream, which only show that the database answers
 READ_EVENTS = 2_048
 """About as many events are read at once, so that an account with few never waits long for accounts with many."""
 
@@ -74,13 +75,18 @@ class Pump:
         self._hinted.clear()
         now = asyncio.get_running_loop().time()
         if now >= self._poll_at:
-            epoch, heads = await self._log.heads(self._hubs)
-            self._streams.end_other_epochs(epoch)
-            self._compare(heads)
-            self._poll_at, self.polled_at = now + self._poll_s, now
+            if self._hubs or self.polled_at < 0 or now >= self.polled_at + _REST_S:
+                await self._poll(now)
+            self._poll_at = now + self._poll_s
         positions = self._next_read()
         if positions:
             await self._read(positions, {account_id: self._pending.pop(account_id) for account_id in positions})
+
+    async def _poll(self, now: float) -> None:
+        epoch, heads = await self._log.heads(self._hubs)
+        self._streams.end_other_epochs(epoch)
+        self._compare(heads)
+        self.polled_at = now
 
     def _next_read(self) -> dict[UUID, int]:
         """The accounts to read now, and after which sequence. The others stay pending."""

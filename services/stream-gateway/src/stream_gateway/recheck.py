@@ -24,6 +24,7 @@ log = logs.get(__name__)
 FEWEST, MOST = 20, 500
 """Verified by one read: at most some milliseconds of the database, and of the threads that open streams meanwhile."""
 _PAUSE_S = 0.05
+_REST_S = 0.5  # while there is nothing to verify; what is new was verified when it was admitted
 _RETRY_S = 0.25
 
 
@@ -133,7 +134,7 @@ class Rechecks:
         while True:
             began = loop.time()
             await self.turn()
-            await asyncio.sleep(_PAUSE_S)
+            await asyncio.sleep(_PAUSE_S if any(self._queues.values()) else _REST_S)
             self._turn_s = loop.time() - began
 
     async def turn(self) -> None:

@@ -5,7 +5,7 @@ gap-free position) after the position saved here, and the new position is saved 
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -51,6 +51,20 @@ class FeedEvent:
 
 
 Handle = Callable[[Connection, FeedEvent], None]
+
+
+def has_news(engine: Engine, schema: str, sources: Collection[str]) -> bool:
+    """Whether a feed holds an event that was not consumed yet; one transaction for all, which locks nothing."""
+    with engine.begin() as tx:
+        return any(_has_unread(tx, schema, source) for source in sources)
+
+
+def _has_unread(tx: Connection, schema: str, source: str) -> bool:
+    statement = text(
+        f"SELECT EXISTS (SELECT FROM {source}_api.feed WHERE position > coalesce("  # noqa: S608
+        f"(SELECT position FROM {schema}.feed_position WHERE source = :source), 0))"
+    )
+    return bool(tx.execute(statement, {"source": source}).scalar_one())
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ log = logs.get(__name__)
 EXCHANGE = Exchange("tip-hints", type="fanout", durable=False)
 _EVERY_S = 0.004
 _RETRY_S = 1.0
-_POLL_S = 0.2  # how soon a listener notices that it should stop
+_POLL_S = 1.0  # how soon a listener notices that it should stop
 _SILENCE_S = 5.0
 _connections = itertools.count(1)
 

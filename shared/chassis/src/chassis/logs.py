@@ -8,6 +8,7 @@ import logging
 import re
 import sys
 from collections.abc import MutableMapping
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, TextIO, cast
 
@@ -24,6 +25,8 @@ _SECRET_VALUES = re.compile(
 )
 _SIGNS = ("tip_", "eyJ", "://")  # without one of which the expression above finds nothing
 HIDDEN = "[hidden]"
+
+_job: ContextVar[str] = ContextVar("job")
 
 
 def hide(text: str) -> str:
@@ -55,7 +58,7 @@ def _add_trace(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> M
 
 def _naming(process: str) -> Any:
     def add_process(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-        event.setdefault("process", process)
+        event.setdefault("process", _job.get(process))
         return event
 
     return add_process
@@ -126,6 +129,11 @@ def configure(process: str, *, log_format: str = "auto", level: str = "info") ->
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level.upper())
+
+
+def name_thread(job: str) -> None:
+    """Name the lines of this thread after a job that shares its process with others."""
+    _job.set(job)
 
 
 def get(name: str) -> Any:

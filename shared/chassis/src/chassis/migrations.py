@@ -17,7 +17,19 @@ from alembic.config import Config
 from sqlalchemy import Connection, Engine, create_engine, text
 
 from chassis import db, logs, tenancy
-from chassis.services import ROLES
+from chassis.services import role, web_name, web_names
+
+__all__ = [
+    "downgrade",
+    "migrate",
+    "publish",
+    "publish_function",
+    "role",
+    "scripts",
+    "services",
+    "web_name",
+    "web_names",
+]
 
 log = logs.get(__name__)
 
@@ -28,23 +40,6 @@ def services() -> list[str]:
     return sorted(found.name for found in entry_points(group="tip.services"))
 
 
-_WEB = "_web"
-
-
-def role(name: str) -> str:
-    return f"tip_{name}"
-
-
-def web_name(service: str) -> str:
-    """As whom the service's web process connects."""
-    return f"{service}{_WEB}" if f"{service}{_WEB}" in ROLES else service
-
-
-def web_names() -> list[str]:
-    """All of them that see rows by organization."""
-    return [name for name in ROLES if name.endswith(_WEB)]
-
-
 def migrate(admin_url: str, role_passwords: Mapping[str, str]) -> None:
     """Bring every service's schema to its newest version. Safe to run by several processes at once."""
     with _locked(admin_url) as engine:
@@ -53,7 +48,7 @@ def migrate(admin_url: str, role_passwords: Mapping[str, str]) -> None:
                 _ensure_group(tx, group)
             for name, password in role_passwords.items():
                 _ensure_role(tx, role(name), password)
-                group = tenancy.WEB if name.endswith(_WEB) else tenancy.WORKER
+                group = tenancy.WEB if name in web_names() else tenancy.WORKER
                 _execute(tx, "GRANT %I TO %I", group, role(name))
                 for setting, milliseconds in db.TIME_LIMITS_MS.items():
                     _execute(tx, "ALTER ROLE %I SET %I = %L", role(name), setting, str(milliseconds))

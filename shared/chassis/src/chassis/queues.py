@@ -12,10 +12,11 @@ from kombu.transport import pyamqp
 from redis.exceptions import RedisError
 
 from chassis import logs
+from chassis.rest import Rest
 
 log = logs.get(__name__)
 
-POLL_S = 1.0
+OUTAGE_POLL_S = 1.0
 LONGEST_QUEUE = 1_000  # wake-ups that wait for their consumer; beyond that they only fill memory
 CHECK_EVERY = 50
 _LISTENING = {
@@ -100,26 +101,33 @@ class Publisher:
 
 
 def listen(
-    url: str, queue: str, work: Callable[[], object], stop: threading.Event, *, follow_up: Sequence[float] = ()
+    url: str,
+    queue: str,
+    work: Callable[[], object],
+    stop: threading.Event,
+    *,
+    follow_up: Sequence[float] = (),
+    rest: Rest | None = None,
 ) -> None:
-    """Call `work` after every message, and without one every `POLL_S`; acknowledge after it has returned.
+    """Call `work` after every message, and without one after each `rest`; acknowledge after it has returned.
 
-    `work` finds what to do in Postgres, so nobody reads the messages, and without a broker it only polls. After a
-    message it is called again after each pause of `follow_up`.
+    `work` finds what to do in Postgres, so nobody reads the messages, and without a broker it only polls. It says
+    whether to poll again soon. After a message it is called again after each pause of `follow_up`.
     """
+    rest = rest or Rest()
     while not stop.is_set():
         try:
             with connection(url) as opened:
                 opened.ensure_connection(max_retries=1, interval_start=0.1, timeout=2)
-                _consume(opened, queue, work, stop, follow_up)
+                _consume(opened, queue, work, stop, follow_up, rest)
         except UNREACHABLE as error:
             log.warning("queue_unreachable", queue=queue, error=type(error).__name__)
             work()
-            stop.wait(POLL_S)
+            stop.wait(OUTAGE_POLL_S)
 
 
 def _consume(
-    opened: Any, queue: str, work: Callable[[], object], stop: threading.Event, follow_up: Sequence[float]
+    opened: Any, queue: str, work: Callable[[], object], stop: threading.Event, follow_up: Sequence[float], rest: Rest
 ) -> None:
     received: list[Message] = []
     pauses: deque[float] = deque()
@@ -127,13 +135,21 @@ def _consume(
     def on_message(_body: Any, message: Message) -> None:
         received.append(message)
 
+    def woken(seconds: float) -> bool:
+        with suppress(TimeoutError):
+            opened.drain_events(timeout=seconds)
+        return bool(received)
+
     with Consumer(opened, [Queue(queue, durable=True)], callbacks=[on_message], accept=["json"], prefetch_count=1):
         while not stop.is_set():
-            work()
+            if work():
+                rest.begin_anew()
             while received:
                 received.pop().ack()
-            with suppress(TimeoutError):
-                opened.drain_events(timeout=pauses.popleft() if pauses else POLL_S)
+            if pauses:
+                woken(pauses.popleft())
+            else:
+                rest.wait(woken, stop)
             if received:
                 pauses = deque(follow_up)
 

@@ -20,12 +20,17 @@ class Alarm:
                 self._at = at
                 self._earlier.notify()
 
-    def wait(self, at_most: float) -> None:
-        """Until it rings, or for so many seconds; then whatever was set is off."""
-        self.set(at_most)
+    def wait(self, at_most: float) -> bool:
+        """Until it rings, or for so many seconds; whether it has rung."""
+        ends = time.monotonic() + at_most
         with self._earlier:
-            while (left := self.seconds) > 0:
+            while (left := min(self._at, ends) - time.monotonic()) > 0:
                 self._earlier.wait(left)
+        return self.seconds <= 0
+
+    def clear(self) -> None:
+        """Whatever was set is off: what it was set for is done next."""
+        with self._earlier:
             self._at = math.inf
 
     @property

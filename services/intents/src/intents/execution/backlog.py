@@ -22,6 +22,8 @@ class BacklogMonitor:
         self._deps, self._max_age_seconds = deps, max_age_seconds
         self._shown: set[tuple[str, str]] = set()
         self._refuses: bool | None = None  # perhaps the process before this one has left something
+        self.is_clear = False
+        """Whether nothing waited at the last measurement, and nobody is refused."""
 
     def measure(self) -> None:
         """One read; and one write while somebody is refused, and when that ends."""
@@ -31,6 +33,7 @@ class BacklogMonitor:
         self._show(waiting, found)
         if found or self._refuses is not False:
             self._keep(found)
+        self.is_clear = not waiting and not self._refuses
 
     def _keep(self, found: Sequence[Overload]) -> None:
         refused_before, self._refuses = self._refuses, True  # also if the write fails

@@ -4,18 +4,21 @@ Crash-only: start-up is recovery. What a dead one held is taken over within seco
 queries the broker before sending anything.
 """
 
+import math
 import queue
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from uuid import UUID
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import crashpoints, logs, queues
 from chassis.outbox.notify import NotifyListener
+from chassis.rest import Rest
 from chassis.worker.outage import unless_unavailable
 from intents.execution import store
 from intents.execution.account_limiter import AccountConcurrencyLimiter
@@ -34,6 +37,7 @@ from intents.store.connections import PreparedConnections
 log = logs.get(__name__)
 
 SWEEP_SECONDS = 1.0
+IDLE_SECONDS = 20.0  # while no command is open: what no wake-up announces, `liveness` finds
 SOON_SECONDS = 0.25  # while something waits to be polled again
 WATCHFUL_SECONDS = 10.0
 NEWCOMER_SECONDS = 0.1  # how often a busy executor claims for organizations of which it has nothing in flight
@@ -85,7 +89,7 @@ class Executor:
         threading.Thread(target=self._follow_replacements, args=(stop,), name="replaced", daemon=True).start()
         while not stop.is_set():
             if not self._take():
-                self._alarm.wait(self._pause())
+                self._rest(stop)
         self._ending = True
         for _ in threads:
             self._todo.put(None)
@@ -116,27 +120,42 @@ class Executor:
 
     def wake(self) -> None:
         """Claim now."""
-        self._alarm.set()
+        self._wake_in(0.0)
 
     def wake_for_new_work(self) -> None:
         """Claim now, or soon if another executor comes first: all are notified, and one statement takes it all."""
         is_first = self.liveness is None or self.liveness.is_first
-        self._alarm.set(0.0 if is_first else SECOND_SECONDS)
+        self._wake_in(0.0 if is_first else SECOND_SECONDS)
 
     def wake_soon(self) -> None:
         """Claim soon, unless a claim begins before."""
-        self._alarm.set(QUEUE_SECONDS)
+        self._wake_in(QUEUE_SECONDS)
+
+    def _wake_in(self, seconds: float) -> None:
+        if self.liveness:
+            self.liveness.attend()
+        self._alarm.set(seconds)
 
     def _continue(self) -> None:
         """An intent of which something was recorded has another command."""
         if not self.limiter.blocked():  # else the claim would only go through what it must not take
             self.wake()
 
+    def _rest(self, stop: threading.Event) -> None:
+        """Until it is time to claim, or until woken."""
+        ends = time.monotonic() + self._pause()
+        while (left := ends - time.monotonic()) > 0 and not stop.is_set():
+            if self._alarm.wait(min(left, SWEEP_SECONDS)):
+                break
+        self._alarm.clear()
+
     def _pause(self) -> float:
         now = time.monotonic()
         if now < self._busy_until:
             return self._busy_until - now
-        return SOON_SECONDS if now < self._watchful_until else SWEEP_SECONDS
+        if now < self._watchful_until:
+            return SOON_SECONDS
+        return IDLE_SECONDS if self.liveness and self.liveness.is_idle else SWEEP_SECONDS
 
     def _take(self) -> bool:
         """Claim as much as there is room for; whether there may be more that can be claimed at once."""
@@ -233,10 +252,11 @@ def listen(
             if listener.wait(SWEEP_SECONDS):
                 executor.wake_for_new_work()
 
-    queue = (queue_url, QUEUE, executor.wake_soon, stop)
+    until_woken = Rest(math.inf)  # the executor polls by itself
+    wake_on_message = partial(queues.listen, queue_url, QUEUE, executor.wake_soon, stop, rest=until_woken)
     threads = [
         threading.Thread(target=wake_on_notify, name="notify", daemon=True),
-        threading.Thread(target=queues.listen, args=queue, name="queue", daemon=True),
+        threading.Thread(target=wake_on_message, name="queue", daemon=True),
     ]
     for thread in threads:
         thread.start()

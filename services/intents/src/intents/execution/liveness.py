@@ -7,6 +7,9 @@ suspended keeps its session: its leases run out by the clock.
 An executor that lives and has lost its session must know before it sends, because others may have its work already:
 it sees at once that its server ended the session, and reads in pg_locks what only the server may know. What it
 claimed under the old id it does not send.
+
+While no command is open anywhere there is nothing to release, and executors rest: the same check then only finds what
+no wake-up has announced.
 """
 
 import threading
@@ -25,6 +28,7 @@ from intents.store.connections import PreparedConnections
 log = logs.get(__name__)
 
 CHECK_SECONDS = 0.5
+REST_SECONDS = 5.0  # between two checks while no command is open; how long a lost wake-up costs then
 # By the clock of whoever is gone the last send is CONFIRMED_SECONDS after its lock was seen for the last time, by the
 # successor's the release is GONE_SECONDS after the lock was first missed. The difference is within the second by which
 # the quiet period before a second send is longer than a call.
@@ -39,6 +43,10 @@ class Liveness:
         self._engine, self._connections, self.clock = engine, connections, clock
         self._lock = threading.Lock()
         self._confirmed_at = 0.0
+        self._checked_at = 0.0
+        self._is_attentive = True
+        self.is_idle = False
+        """Whether no command was open at the last check, and nobody was woken since."""
         self._missed_at: dict[int, float] = {}
         self.is_first = True
         """Whether no other executor that lives has a lower id: the first takes what is new, the others what is left."""
@@ -46,6 +54,8 @@ class Liveness:
 
     def holder(self) -> int:
         """The id under which to claim; a new one after the session was lost. Raises when the database is away."""
+        if self.session and self.clock() - self._checked_at > 2 * CHECK_SECONDS:
+            self.check()  # after a rest: what is claimed now is sent only under a lock that was confirmed
         with self._lock:
             if self.session and self.session.is_open():
                 return self.session.holder
@@ -53,7 +63,7 @@ class Liveness:
         read_at = self.clock()
         session = HolderSession(self._engine)
         with self._lock:
-            self.session, self._confirmed_at = session, read_at
+            self.session, self._confirmed_at, self._checked_at = session, read_at, read_at
         return session.holder
 
     def is_current(self, holder: int | None) -> bool:
@@ -69,11 +79,15 @@ class Liveness:
             )
 
     def run(self, stop: threading.Event, beat: Callable[[], object], released: Callable[[], None]) -> None:
-        """Check until `stop` is set. `beat` is called at every turn, `released` after leases were released."""
+        """Check until `stop` is set. `beat` is called at every turn, `released` when there may be something to claim:
+        leases were released, or a command is open after a rest."""
         while not stop.wait(CHECK_SECONDS):
             beat()
+            was_idle = self.is_idle
+            if was_idle and self.clock() - self._checked_at < REST_SECONDS:
+                continue
             try:
-                if self.check():
+                if self.check() or (was_idle and not self.is_idle):
                     released()
             except SQLAlchemyError as error:
                 log.warning("liveness_check_failed", error=type(error).__name__)
@@ -81,10 +95,17 @@ class Liveness:
                 log.error("liveness_check_failed", exc_info=error)
         self.close()
 
+    def attend(self) -> None:
+        """Somebody was woken: rest no more until a check that begins after this finds nothing open."""
+        with self._lock:
+            self._is_attentive, self.is_idle = True, False
+
     def check(self) -> int:
         """Confirm that the lock is held, and release the leases of those whose lock is gone; how many."""
-        read_at, session = self.clock(), self.session
-        alive, missed = store.holders(self._connections.autocommit())
+        read_at, session, self._is_attentive = self.clock(), self.session, False
+        alive, missed, any_open = store.holders(self._connections.autocommit())
+        with self._lock:
+            self._checked_at, self.is_idle = read_at, not (any_open or missed or self._is_attentive)
         if session:
             self._confirm(session, session.holder in alive, read_at)
             self.is_first = session.holder <= min(alive, default=session.holder)

@@ -30,6 +30,7 @@ from intents.usecases import Deps
 
 NOTIFY_SECONDS = 1.0
 LINGER_SECONDS = 0.003  # a broker reports an order and its fill one right after the other
+OUTBOX = "outbox"  # whose topic says that something was submitted
 
 
 def prepare_executor(config: ExecutionConfig, name: str) -> Prepared:
@@ -108,7 +109,7 @@ def prepare_reconciler(config: ExecutionConfig, name: str) -> Prepared:
     running = build_reconciler(config, engine)
 
     def loop(stop: threading.Event) -> None:
-        listener = NotifyListener(engine, SCHEMA, topic=READS)
+        listener = NotifyListener(engine, SCHEMA, READS, OUTBOX)
         threading.Thread(target=_wake_on_notify, args=(running, listener, stop), name="notify", daemon=True).start()
         running.run(stop)
 
@@ -117,8 +118,11 @@ def prepare_reconciler(config: ExecutionConfig, name: str) -> Prepared:
 
 def _wake_on_notify(reconciler: Reconciler, listener: NotifyListener, stop: threading.Event) -> None:
     while not stop.is_set():
-        listener.wait(NOTIFY_SECONDS)
-        reconciler.wake()
+        topics = listener.wait(NOTIFY_SECONDS)
+        if READS in topics:
+            reconciler.wake()
+        elif topics:
+            reconciler.attend()
 
 
 def build_reconciler(config: ExecutionConfig, engine: Engine) -> Reconciler:

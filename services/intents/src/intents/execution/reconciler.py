@@ -41,6 +41,7 @@ log = logs.get(__name__)
 
 LEASE_SECONDS = 6.0
 RENEW_SECONDS, SHORTEST_RENEW_SECONDS = 1.0, 0.1
+REST_SECONDS, REST_TURN_SECONDS = 5.0, 0.25  # between two renewals while there is no account to follow or to read
 CALM_SECONDS, SOON_SECONDS = 0.05, 0.01  # until the next check of which accounts are due
 RECONCILE_THREADS = 8  # of which no organization takes all: see `fair_share`
 FORGOTTEN = timedelta(days=30)  # how far back orders are adopted of an account of which a restored log knows nothing
@@ -69,6 +70,7 @@ class Reconciler:
     _enrolled_at: float = field(default=0.0, init=False)
     """When accounts are enrolled next."""
     _wake: threading.Event = field(default_factory=threading.Event, init=False)
+    _is_attentive: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self._reads = AccountReads(self.engine, self._token, self.schedule)
@@ -78,11 +80,16 @@ class Reconciler:
         """Claim what is due at once."""
         self._wake.set()
 
+    def attend(self) -> None:
+        """Something was submitted, which may give it an account to follow: rest no longer than a second."""
+        self._is_attentive = True
+
     def run(self, stop: threading.Event) -> None:
         self.recorder.start(stop.is_set)
         with ThreadPoolExecutor(RECONCILE_THREADS, thread_name_prefix="reconcile") as pool:
             while not stop.is_set():
                 self._wake.clear()
+                self._is_attentive = False
                 self._carefully(self._enroll)
                 self._carefully(self._renew)
                 self._carefully(self._follow_deleted_accounts)
@@ -93,14 +100,15 @@ class Reconciler:
         self.recorder.close()
 
     def _reconcile_until_renewal(self, pool: ThreadPoolExecutor, stop: threading.Event) -> None:
-        """For a second, or until woken; wake-ups that come close together are one."""
-        began = time.monotonic()
-        while not stop.is_set() and (passed := time.monotonic() - began) < RENEW_SECONDS:
+        """For a second, longer at rest, or until woken; wake-ups that come close together are one."""
+        began, passed = time.monotonic(), 0.0
+        while not stop.is_set() and passed < (RENEW_SECONDS if self._watches or self._is_attentive else REST_SECONDS):
             is_early = passed < SHORTEST_RENEW_SECONDS
             if self._wake.is_set() and not is_early:
                 return
-            seconds = SOON_SECONDS if self._reconcile_due(pool) else CALM_SECONDS
-            (time.sleep if is_early else self._wake.wait)(seconds)
+            calm = CALM_SECONDS if self._watches or is_early else REST_TURN_SECONDS
+            (time.sleep if is_early else self._wake.wait)(SOON_SECONDS if self._reconcile_due(pool) else calm)
+            passed = time.monotonic() - began
 
     def _carefully(self, step: Callable[[], object]) -> None:
         unless_unavailable("intents-reconciler", step, None)
@@ -127,8 +135,7 @@ class Reconciler:
     def _lease_accounts(self, keep: Sequence[UUID]) -> list[WatchedAccount]:
         with self.engine.begin() as tx:
             self._restored = store.restored_epoch(tx)
-        epoch = self._restored.epoch if self._restored else None
-        with self.engine.begin() as tx:
+            epoch = self._restored.epoch if self._restored else None
             return store.lease_accounts(tx, self._token, keep, LEASE_SECONDS, epoch)
 
     def _release(self) -> None:

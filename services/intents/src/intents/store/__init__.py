@@ -12,11 +12,13 @@ from intents.store.backlog import save_overloads
 from intents.store.broker_reads import READS, request_read
 from intents.store.broker_tables import quote as _quote  # noqa: F401 - adds its tables to METADATA
 from intents.store.bulk_operations import (
+    BULK_OPERATIONS,
     awaited_orders,
     bulk_operation_of_key,
     claim_bulk_operations,
     closing_still_open,
     find_bulk_operation,
+    has_unfinished_bulk_operation,
     held_at_broker,
     insert_bulk_operation,
     insert_cancels_of_all,
@@ -75,6 +77,7 @@ from intents.store.tables import METADATA, SCHEMA
 from intents.store.tables_bulk import bulk_operation
 
 __all__ = [
+    "BULK_OPERATIONS",
     "METADATA",
     "READS",
     "SCHEMA",
@@ -113,6 +116,7 @@ __all__ = [
     "feed_position",
     "find_bulk_operation",
     "forget_old_keys",
+    "has_unfinished_bulk_operation",
     "head",
     "heads_to_sign",
     "held_at_broker",

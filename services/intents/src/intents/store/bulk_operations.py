@@ -8,10 +8,14 @@ from uuid import UUID
 from sqlalchemy import ARRAY, Connection, Uuid, bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 
+from chassis.outbox.notify import channel
 from intents import model
 from intents.model.bulk_operations import AwaitedOrder, BulkOperation, BulkRequest, BulkStatus, BulkType, HeldPosition
 from intents.store.statuses import TERMINAL_SQL
 
+BULK_OPERATIONS = "bulk_operations"
+"""The topic of the NOTIFY that wakes the schedulers."""
+_CHANNEL = channel("intents", BULK_OPERATIONS)
 _REQUEST = ("account_id", "organization_id", "type", "symbol", "order_side", "reason", "actor_type", "actor_id")
 _PROGRESS = (
     "id",
@@ -58,6 +62,8 @@ _INSERT_FOR_ALL = text(f"""
     FROM unnest(:account_ids) AS given (account_id) ORDER BY given.account_id
     ON CONFLICT DO NOTHING
 """).bindparams(bindparam("account_ids", type_=ARRAY(Uuid)))  # noqa: S608 - only our own words
+_NOTIFY = text(f"NOTIFY {_CHANNEL}")
+_ANY_UNFINISHED = text("SELECT EXISTS (SELECT FROM intents.bulk_operation WHERE status <> 'COMPLETED')")
 _FIND = text(f"SELECT {_COLUMNS} FROM intents.bulk_operation WHERE {_OWN}")  # noqa: S608
 _FIND_BY_KEY = text(f"""
     SELECT {_COLUMNS}, request_hash FROM intents.bulk_operation
@@ -146,6 +152,7 @@ def insert_bulk_operation(
     once = {"idempotency_key": key and key.key, "request_hash": key and key.request_hash}
     values = {**_request_values(request), **once, "id": operation_id, "traceparent": traceparent}
     row = tx.execute(_INSERT, values).mappings().one_or_none()
+    tx.execute(_NOTIFY)
     return _operation(row) if row else None
 
 
@@ -162,6 +169,7 @@ def insert_cancels_of_all(
     values = {"id": operation_id, "organization_id": organization_id, "account_ids": list(account_ids)}
     by = {"actor_type": actor.type, "actor_id": actor.id, "reason": reason, "traceparent": traceparent}
     tx.execute(_INSERT_FOR_ALL, values | by | {"type": BulkType.CANCEL_ORDERS})
+    tx.execute(_NOTIFY)
 
 
 def find_bulk_operation(tx: Connection, account_id: UUID, operation_id: UUID) -> BulkOperation | None:
@@ -178,6 +186,10 @@ def bulk_operation_of_key(tx: Connection, account_id: UUID, key: str) -> tuple[B
 def unfinished_bulk_operations(tx: Connection, organization_id: UUID, account_id: UUID) -> int:
     found = tx.execute(_UNFINISHED, {"organization_id": organization_id, "account_id": account_id})
     return int(found.scalar_one())
+
+
+def has_unfinished_bulk_operation(tx: Connection) -> bool:
+    return bool(tx.execute(_ANY_UNFINISHED).scalar_one())
 
 
 def claim_bulk_operations(tx: Connection, token: UUID, most: int, lease_seconds: float) -> list[BulkOperation]:

@@ -2,7 +2,7 @@
 
 A NOTIFY inside the transaction costs 16 to 40 % of the submit rate, because commits with notifications queue up behind
 one lock. So a thread of the web process sends at most one NOTIFY every few milliseconds, after the commits. A lost
-NOTIFY costs at most one poll interval of the relay.
+NOTIFY costs at most one rest of the relay (`chassis.rest`).
 """
 
 import select
@@ -65,34 +65,36 @@ def _own_connection(engine: Engine) -> Any:
 class NotifyListener:
     """The relay's side: waits for a NOTIFY, or for the time-out. Other work of a service has topics of its own."""
 
-    def __init__(self, engine: Engine, schema: str, *, topic: str = "outbox") -> None:
-        self._engine, self._channel = engine, channel(schema, topic)
+    def __init__(self, engine: Engine, schema: str, *topics: str) -> None:
+        self._engine = engine
+        self._topics = {channel(schema, topic): topic for topic in topics or ("outbox",)}
         self._driver: Any = None
 
-    def wait(self, seconds: float) -> bool:
-        """Whether there is reason to poll before the time is up: a NOTIFY, or one that may have been missed."""
+    def wait(self, seconds: float) -> frozenset[str]:
+        """The topics that there may be news of; all of them when the connection had to be made anew."""
         try:
             return self._wait(seconds)
         except (SQLAlchemyError, psycopg2.Error, OSError, ValueError) as error:
             log.info("outbox_listen_lost", error=type(error).__name__)
             self._driver = None
             time.sleep(min(seconds, 1.0))
-            return True
+            return frozenset(self._topics.values())
 
-    def _wait(self, seconds: float) -> bool:
+    def _wait(self, seconds: float) -> frozenset[str]:
         if self._driver is None:
             self._driver = self._listen()
-            return True  # something may have been written before we listened: poll first
+            return frozenset(self._topics.values())  # something may have been written before we listened: poll first
         if not self._driver.notifies:
             readable, _, _ = select.select([self._driver], [], [], seconds)
             if readable:
                 self._driver.poll()
-        notified = bool(self._driver.notifies)
+        received = frozenset(self._topics[notify.channel] for notify in self._driver.notifies)
         self._driver.notifies.clear()
-        return notified
+        return received
 
     def _listen(self) -> Any:
         driver = _own_connection(self._engine)
         with driver.cursor() as cursor:
-            cursor.execute(sql.SQL("LISTEN {}").format(sql.Identifier(self._channel)))
+            for name in self._topics:
+                cursor.execute(sql.SQL("LISTEN {}").format(sql.Identifier(name)))
         return driver

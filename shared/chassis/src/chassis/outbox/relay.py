@@ -17,18 +17,18 @@ from chassis import crashpoints, db, logs, metrics, tracing
 from chassis.outbox.notify import NotifyListener
 from chassis.outbox.store import BATCH, Claim, Outbox, Row
 from chassis.queues import Outage, Publisher
+from chassis.rest import Rest
 from chassis.worker.outage import unless_unavailable
 
 log = logs.get(__name__)
 
-POLL_S = 1.0  # how long a lost NOTIFY can go unnoticed
 WORK_BUDGET_S = 3.0  # a claim is taken back after five seconds: give back in time what could not be done
 OUTAGE_DELAY_S = 1.0
 ABANDONED_EVERY_S = 1.0
 PRUNE_EVERY_S = 60.0
 PRUNE_BATCH = 1_000
 COUNT_EVERY_S = 1.0
-MEASURE_EVERY_S = 15.0
+MEASURE_EVERY_S, IDLE_MEASURE_EVERY_S = 15.0, 60.0
 
 Handler = Callable[[Row], None]
 Failure = Callable[[Connection, Mapping[str, Any]], None]
@@ -50,6 +50,8 @@ class Relay:
     batch: int = BATCH
     pace_s: float = 0.0
     """How long rows gather after a batch that was not full: so a steady trickle costs few transactions."""
+    _is_idle: bool = field(default=False, init=False)
+    """Whether the last claim found no open row at all."""
     _abandoned_at: float = field(default=0.0, init=False)
     _prune_at: float = field(default=0.0, init=False)
     _count_at: float = field(default=0.0, init=False)
@@ -60,14 +62,16 @@ class Relay:
         return self.outbox.engine
 
     def run(self, stop: threading.Event) -> None:
-        """Drain until `stop` is set; wait when there is nothing."""
-        listener = NotifyListener(self._engine, self.outbox.schema)
+        """Drain until `stop` is set; wait when there is nothing, and longer when no row is open."""
+        listener, rest = NotifyListener(self._engine, self.outbox.schema), Rest()
         while not stop.is_set():
             drained = unless_unavailable(f"{self.outbox.schema}-relay", self.drain_once, None)
             if drained is not None:
                 self._maintain()
+            if not self._is_idle:
+                rest.begin_anew()
             if not drained:
-                listener.wait(POLL_S)
+                rest.wait(listener.wait, stop)
             elif drained < self.batch:
                 stop.wait(self.pace_s)
 
@@ -87,7 +91,9 @@ class Relay:
         with self._engine.begin() as tx:
             if time.monotonic() >= self._abandoned_at:
                 self._fail_abandoned(tx)
-            return self.outbox.claim(tx, self.batch)
+            claim = self.outbox.claim(tx, self.batch)
+            self._is_idle = not claim.rows and not self.outbox.has_open_rows(tx)
+            return claim
 
     def _fail_abandoned(self, tx: Connection) -> None:
         for row in self.outbox.fail_abandoned(tx):
@@ -201,7 +207,7 @@ class Relay:
         log.warning("outbox_rows_released", rows=len(rows), error=error)
 
     def _maintain(self) -> None:
-        """Between batches, a little at a time: prune what is old, count a backlog, measure.
+        """Between batches, a little at a time: prune what is old, count a backlog if there is one, measure.
 
         Each is due again before it is tried, and its failure is its own: delivery goes on.
         """
@@ -209,11 +215,11 @@ class Relay:
         if now >= self._prune_at:
             self._prune_at = now + PRUNE_EVERY_S
             self._attempt(self._prune)
-        if now >= self._count_at:
+        if now >= self._count_at and not self._is_idle:
             self._count_at = now + COUNT_EVERY_S
             self._attempt(self.outbox.roll_up)
         if now >= self._measure_at:
-            self._measure_at = now + MEASURE_EVERY_S
+            self._measure_at = now + (IDLE_MEASURE_EVERY_S if self._is_idle else MEASURE_EVERY_S)
             self._attempt(self._measure)
 
     def _attempt(self, work: Callable[[Connection], object]) -> None:

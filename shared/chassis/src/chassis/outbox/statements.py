@@ -213,6 +213,11 @@ FROM completed c CROSS JOIN LATERAL (
 ORDER BY 1, 2
 """
 
+HAS_OPEN = """
+SELECT EXISTS (SELECT FROM {schema}.outbox WHERE status = 'pending')
+    OR EXISTS (SELECT FROM {schema}.outbox WHERE status = 'processing')
+"""
+
 # In order, so that it is read from the index: a planner who hopes to find enough soon would read the whole table.
 UNCOUNTED = """
 SELECT count(*) FROM (

@@ -120,6 +120,10 @@ class Outbox:
         rows = tx.execute(self._sql(sql.CLAIM, group=sql.ORDERING_GROUP.format(schema=self.schema)), values).all()
         return Claim(token, tuple(sorted((Row(*row) for row in rows), key=lambda row: row.id)))
 
+    def has_open_rows(self, tx: Connection) -> bool:
+        """Whether a row is being processed, by whomever, or waits, be it for its time."""
+        return bool(tx.execute(self._sql(sql.HAS_OPEN)).scalar_one())
+
     def fail_abandoned(self, tx: Connection) -> list[AbandonedRow]:
         """Fail the rows whose worker died during their last attempt."""
         return [AbandonedRow(*row) for row in tx.execute(self._sql(sql.FAIL_ABANDONED), self._limits())]

@@ -28,20 +28,33 @@ class _Turn(Event):
 
 @dataclass(frozen=True)
 class FeedConsumer:
-    """Woken by its queue; without a message it polls every second."""
+    """Woken by its queue; without a message it polls after each rest (`chassis.rest`)."""
 
     process: str
     queue: str
     drains: Sequence[Callable[[Event], int]]
     """Each applies what one feed has that was not applied yet."""
+    has_news: Callable[[], bool] = lambda: True
+    """Whether any of the feeds has something: what it costs to find out nothing is paid once for all."""
+    beside: Sequence[Callable[[Event], int]] = ()
+    """Other work, found by polling alone."""
 
     def run(self, queue_url: str, stop: Event) -> None:
         queues.listen(queue_url, self.queue, partial(self.drain, stop), stop, follow_up=FOLLOW_UP_S)
 
-    def drain(self, stop: Event) -> None:
-        """Feeds take turns until none has anything left: one that is filled all the time holds up no other."""
-        while sum(self._take_turn(drain, stop) for drain in self.drains) and not stop.is_set():
-            pass
+    def drain(self, stop: Event) -> bool:
+        """Feeds take turns until none has anything left: one that is filled all the time holds up no other.
 
-    def _take_turn(self, drain: Callable[[Event], int], stop: Event) -> int:
-        return unless_unavailable(self.process, partial(drain, _Turn(stop)), 0)
+        Whether to poll again soon: something was there, or the database was not.
+        """
+        is_busy = False
+        while not stop.is_set():
+            drains = self.drains if unless_unavailable(self.process, self.has_news, True) else ()
+            turns = [self._take_turn(drain, stop) for drain in (*drains, *self.beside)]
+            is_busy = is_busy or turns != [0] * len(turns)
+            if not any(turns):
+                break
+        return is_busy
+
+    def _take_turn(self, drain: Callable[[Event], int], stop: Event) -> int | None:
+        return unless_unavailable(self.process, partial(drain, _Turn(stop)), None)

@@ -12,6 +12,8 @@ from chassis.worker.outage import unless_unavailable
 log = logs.get(__name__)
 
 LAST_TURN_S = 5.0
+NOT_DUE_S = 0.25
+"""Until it is checked again whether a task is due."""
 _UNAVAILABLE = object()
 
 
@@ -23,6 +25,8 @@ class PeriodicTask:
     every_s: float
     run_once: Callable[[], object]
     """True: it stopped at its batch limit and runs again at once."""
+    is_due: Callable[[], bool] = lambda: True
+    """Whether it has anything to do; else it is not run this time (`chassis.worker.due`)."""
 
 
 def run_tasks(process: str, tasks: Sequence[PeriodicTask], stop: threading.Event) -> None:
@@ -42,8 +46,11 @@ def run_tasks(process: str, tasks: Sequence[PeriodicTask], stop: threading.Event
 
 
 def _repeat(process: str, task: PeriodicTask, stop: threading.Event) -> None:
+    logs.name_thread(process)
     while not stop.is_set():
-        if not run_task(process, task):
+        if not task.is_due():
+            stop.wait(min(task.every_s, NOT_DUE_S))
+        elif not run_task(process, task):
             stop.wait(task.every_s)
 
 

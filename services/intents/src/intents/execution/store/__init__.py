@@ -13,7 +13,7 @@ from intents.execution.store.account_reads import (
     release_account,
     save_pace,
 )
-from intents.execution.store.backlog import waiting_accounts
+from intents.execution.store.backlog import anything_waits, waiting_accounts
 from intents.execution.store.claiming import Shares, claim, locked_at_claim, refresh
 from intents.execution.store.credentials import hold_account
 from intents.execution.store.external_orders import record_external_orders
@@ -38,6 +38,7 @@ from intents.execution.store.writing import write
 
 __all__ = [
     "Shares",
+    "anything_waits",
     "begin_reading",
     "begin_reads",
     "claim",

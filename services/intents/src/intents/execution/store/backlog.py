@@ -24,7 +24,14 @@ _WAITING = text(f"""
     FROM waiting JOIN accounts_api.account a ON a.id = waiting.account_id
 """)  # noqa: S608 - only our own words
 
+_ANYTHING = text("SELECT EXISTS (SELECT FROM intents.intent WHERE open_actions > 0)")
+
 
 def waiting_accounts(tx: Connection) -> list[WaitingAccount]:
     """The accounts with something waiting, each with the age of the oldest."""
     return [WaitingAccount(*row) for row in tx.execute(_WAITING, {"most": MOST_OF_AN_ORGANIZATION})]
+
+
+def anything_waits(tx: Connection) -> bool:
+    """Whether a command is open at all."""
+    return bool(tx.execute(_ANYTHING).scalar_one())

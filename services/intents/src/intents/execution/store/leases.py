@@ -3,7 +3,7 @@
 import random
 import select
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg2
 from sqlalchemy import Engine, exc
@@ -26,6 +26,8 @@ _HOLDERS = Statement(
     UNION ALL
     SELECT DISTINCT lease_holder, false FROM intents.intent
     WHERE lease_until IS NOT NULL AND lease_holder IS NOT NULL AND lease_holder NOT IN (SELECT holder FROM alive)
+    UNION ALL
+    SELECT NULL, true WHERE EXISTS (SELECT FROM intents.intent WHERE open_actions > 0)
     """,
 )
 # Until now the holder may have sent: the quiet period before a second send counts from here. What is locked is being
@@ -76,10 +78,19 @@ def _own_connection(engine: Engine) -> Any:
     return connection
 
 
-def holders(tx: Transaction) -> tuple[set[int], set[int]]:
-    """The holders that live, and those that hold leases and do not."""
+class Holders(NamedTuple):
+    alive: set[int]
+    missed: set[int]
+    """Those that hold leases and do not live."""
+    any_open: bool
+    """Whether any command is open, leased or not."""
+
+
+def holders(tx: Transaction) -> Holders:
     rows = tx.read(_HOLDERS, (_LOCK_CLASS,))
-    return {row.holder for row in rows if row.is_alive}, {row.holder for row in rows if not row.is_alive}
+    found = [row for row in rows if row.holder is not None]
+    alive = {row.holder for row in found if row.is_alive}
+    return Holders(alive, {row.holder for row in found if not row.is_alive}, any_open=len(found) < len(rows))
 
 
 def release(tx: Transaction, gone: Collection[int]) -> int:
