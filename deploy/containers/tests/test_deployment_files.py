@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from fnmatch import fnmatch
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -87,10 +88,10 @@ def test_a_callers_requests_are_counted_against_the_same_limit_wherever_they_go(
 
 def test_every_process_of_the_embedded_runtime_has_a_container() -> None:
     commands = {name: " ".join(found.get("command", [])) for name, found in COMPOSE["services"].items()}
-    names = {re.sub(r"-\d+$", "", spec.name) for spec in PROCESSES}  # the second of a kind is the same container
-    wanted = [name.split("-", 1) for name in names if name.split("-")[0] in WEB_SERVICES]
+    workers = [spec for spec in PROCESSES if spec.needs[0].endswith(".worker")]
+    wanted = {(spec.needs[0].removesuffix(".worker"), job) for spec in workers for job in spec.command(None)[3:]}
 
-    assert wanted
+    assert wanted == {(owner, job) for owner in WEB_SERVICES for job in import_module(f"{owner}.worker").JOBS}
     for owner, job in wanted:
         assert commands[f"{owner}-{job}"] == f"python -m {owner}.worker {job}"
     for name in WEB_SERVICES:
