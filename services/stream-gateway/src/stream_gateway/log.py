@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Engine
 
-from chassis import logs
+from chassis import db, logs
 from stream_gateway import meters, schemas, store
 from stream_gateway.fairness import FairThreads
 from stream_gateway.hub import BATCH, Hub
@@ -82,7 +82,8 @@ class Log:
 
     def _entries_after(self, positions: Mapping[UUID, int]) -> tuple[str, dict[UUID, list[Entry]]]:
         """Encoded here, in the reading thread: once for all subscribers."""
-        epoch, events = self._read(lambda tx: store.after(tx, positions, BATCH))
+        with db.reading(self._engine) as tx:
+            epoch, events = store.after(tx, positions, BATCH)
         return epoch, _by_account(events, epoch)
 
     def _entries_between(self, account_id: UUID, start: int, until: int) -> tuple[str, list[Entry]]:

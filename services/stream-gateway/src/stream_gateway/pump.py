@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from uuid import UUID
 
 from chassis import logs
@@ -14,6 +15,8 @@ from stream_gateway.streams import Streams
 log = logs.get(__name__)
 
 _RETRY_S = 0.25
+_LINGER_S = 0.004
+"""How long hints gather before they are read: what became of an order comes in two or three steps, close together."""
 _REST_S = 4.0  # between two polls without an open stream, which only show that the database answers
 READ_EVENTS = 2_048
 """About as many events are read at once, so that an account with few never waits long for accounts with many."""
@@ -65,10 +68,9 @@ class Pump:
             return
         left = self._poll_at - asyncio.get_running_loop().time()
         if left > 0:
-            try:
+            with suppress(TimeoutError):
                 await asyncio.wait_for(self._hinted.wait(), left)
-            except TimeoutError:
-                return
+                await asyncio.sleep(_LINGER_S)
 
     async def turn(self) -> None:
         """Poll the heads if it is time to, then read once for the accounts that have grown."""

@@ -12,14 +12,18 @@ from stream_gateway.model import Account, Event
 _COLUMNS = (
     "e.account_id, e.sequence, e.event_id, e.type, e.occurred_at, e.traceparent, e.payload, e.previous_hash, e.hash"
 )
+# In one statement with the epoch, so that both are of one moment; a row without an event has the epoch alone.
 _AFTER = text(f"""
-    SELECT {_COLUMNS}
-    FROM unnest(:accounts, :positions) AS wanted (account_id, position)
-    CROSS JOIN LATERAL (
-        SELECT * FROM intents_api.event_log
-        WHERE account_id = wanted.account_id AND sequence > wanted.position
-        ORDER BY sequence LIMIT :limit
-    ) e
+    WITH current AS MATERIALIZED (SELECT CAST(intents_api.current_log_epoch() AS text) AS epoch)
+    SELECT current.epoch, {_COLUMNS}
+    FROM current LEFT JOIN (
+        unnest(:accounts, :positions) AS wanted (account_id, position)
+        CROSS JOIN LATERAL (
+            SELECT * FROM intents_api.event_log
+            WHERE account_id = wanted.account_id AND sequence > wanted.position
+            ORDER BY sequence LIMIT :limit
+        ) e
+    ) ON true
     ORDER BY e.account_id, e.sequence
 """).bindparams(  # noqa: S608 - only our own column names
     bindparam("accounts", type_=ARRAY(Uuid)), bindparam("positions", type_=ARRAY(BigInteger))
@@ -88,10 +92,11 @@ def heads(tx: Connection, ids: Iterable[UUID]) -> dict[UUID, int]:
     return {row[0]: row[1] for row in tx.execute(_HEADS, {"ids": list(ids)})}
 
 
-def after(tx: Connection, positions: Mapping[UUID, int], limit: int) -> list[Event]:
-    """What each account's log has after its position, in order, up to `limit` for each."""
+def after(tx: Connection, positions: Mapping[UUID, int], limit: int) -> tuple[str, list[Event]]:
+    """The epoch, and what each account's log has after its position, in order, up to `limit` for each."""
     values = {"accounts": list(positions), "positions": list(positions.values()), "limit": limit}
-    return [Event(*row) for row in tx.execute(_AFTER, values)]
+    rows = tx.execute(_AFTER, values).all()
+    return rows[0].epoch, [Event(*row[1:]) for row in rows if row.account_id is not None]
 
 
 def between(tx: Connection, account_id: UUID, after: int, until: int) -> list[Event]:
