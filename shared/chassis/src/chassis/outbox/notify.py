@@ -21,7 +21,7 @@ from chassis.worker.after_commit import AfterCommitSender, Send
 
 log = logs.get(__name__)
 
-_EVERY_S = 0.02
+_EVERY_S = 0.005
 
 
 def channel(schema: str, topic: str = "outbox") -> str:
