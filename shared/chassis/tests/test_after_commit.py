@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from chassis.worker import after_commit
 from chassis.worker.after_commit import AfterCommitSender, Send
+from tip_testing.waiting import eventually
 
 Message = dict[str, int]
 
@@ -33,13 +35,14 @@ class Receiver:
         yield self.take
 
     def take(self, message: Mapping[str, int]) -> None:
-        self.received.append(dict(message))
         self.tried.release()
+        if not self.is_open:
+            raise OSError("lost")
+        self.received.append(dict(message))
 
-    def sender(self) -> AfterCommitSender:
-        return AfterCommitSender(
-            "test", self.connect, (OSError,), every_s=0.001, retry_s=0.001, failed_event="test_send_failed"
-        )
+    def sender(self, **more: Any) -> AfterCommitSender:
+        times = {"every_s": 0.001, "retry_s": 0.001}
+        return AfterCommitSender("test", self.connect, (OSError,), **times, failed_event="test_send_failed", **more)
 
 
 @pytest.fixture
@@ -92,6 +95,20 @@ def test_an_unreachable_receiver_costs_the_signal_and_not_the_caller(receiver: R
     assert receiver.tried.acquire(timeout=10)
 
     assert receiver.received == [{"sent": 2}]
+
+
+def test_a_signal_that_is_kept_is_sent_on_the_next_connection(receiver: Receiver) -> None:
+    sender = receiver.sender(keeps=True)
+    sender.signal("first", 1)
+    eventually(lambda: receiver.received == [{"first": 1}])
+
+    receiver.is_open = False
+    sender.signal("kept", 2)
+    for _ in range(3):
+        assert receiver.tried.acquire(timeout=10)
+    receiver.is_open = True
+
+    eventually(lambda: receiver.received == [{"first": 1}, {"kept": 2}])
 
 
 def _until_taken(sender: AfterCommitSender) -> None:

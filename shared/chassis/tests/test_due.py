@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 
 from chassis.worker import due
-from chassis.worker.due import DueTasks
+from chassis.worker.due import DueTasks, Find
 
 
 @pytest.fixture
@@ -48,7 +48,8 @@ def test_what_was_found_does_not_count_after_a_wake_up(engine: Engine, clock: li
     assert tasks.includes("task")
 
 
-def test_where_it_cannot_be_found_out_every_task_is_due(engine: Engine) -> None:
-    tasks = DueTasks(engine, {"broken": lambda tx: tx.execute(text("SELECT nothing")), "other": lambda _: []})
+@pytest.mark.parametrize("broken", [lambda tx: tx.execute(text("SELECT nothing")), lambda _: 1 / 0])
+def test_where_it_cannot_be_found_out_every_task_is_due(engine: Engine, broken: Find) -> None:
+    tasks = DueTasks(engine, {"broken": broken, "other": lambda _: []})
 
     assert tasks.includes("broken") and tasks.includes("other")

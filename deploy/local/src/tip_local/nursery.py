@@ -72,7 +72,10 @@ def serve(channel: socket.socket) -> tuple[dict[str, Any], list[int]]:
 
 
 def _exit_code(pid: int) -> int | None:
-    found, status = os.waitpid(pid, os.WNOHANG)
+    try:
+        found, status = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:  # a copy of the nursery before this one: it was killed with that
+        return -signal.SIGKILL
     return os.waitstatus_to_exitcode(status) if found else None
 
 

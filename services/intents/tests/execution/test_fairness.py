@@ -15,6 +15,8 @@ from intents.execution.client_order_id import client_order_id
 from intents.execution.credentials import Credentials
 from intents.execution.executor import Executor
 from intents.execution.model.commands import LeasedCommand
+from intents.execution.model.inputs import DispatchResult
+from intents.execution.model.verdicts import RetryLater
 from tip_testing.commands import create
 from tip_testing.ports import reserved_port
 from tip_testing.waiting import eventually
@@ -111,6 +113,23 @@ def test_who_has_more_waiting_is_claimed_as_soon_as_a_call_ends_although_another
     executor._recorded([])
 
     assert (executor._alarm.seconds <= 0) == is_claimed_again
+
+
+def test_what_was_left_out_of_a_claim_is_claimed_as_soon_as_its_account_has_a_call_free(nothing_due, new_desk):
+    busy = new_desk()
+    dispatcher = BrokerDispatcher(Brokers(Addresses()), Credentials(busy.deps.engine, "for-tests-only"))
+    executor = Executor(busy.deps.connections, dispatcher, threads=32, lease_seconds=LEASE_SECONDS)
+    fill_up(busy, executor.account_calls + 1)
+    executor._take()
+    assert list(executor.limiter.blocked()) == [busy.account_id]
+    fill_up(busy, 2)
+    executor._take()
+
+    begun = executor._todo.get()
+    executor.limiter.leave(begun)
+    executor._recorded([DispatchResult(begun, RetryLater(60.0, "for this test"))])
+
+    assert list(executor.limiter.blocked()) == [] and executor._alarm.seconds <= 0
 
 
 def test_orders_of_one_organization_that_time_out_do_not_delay_those_of_others(new_desk, start, paper):

@@ -17,11 +17,10 @@ def watch() -> Watch:
     return Watch(ACCOUNT)
 
 
-def compare(watch: Watch, now: float, *, agrees: bool = True, reported_at: float = 0.0) -> float:
-    """A comparison of that moment; seconds until the next."""
-    watch.updated_at = reported_at
+def compare(watch: Watch, now: float, *differing: str) -> float:
+    """A comparison of that moment that finds these orders changed; seconds until the next."""
     watch.begin_comparison(now, EVERY)
-    watch.end_comparison(EVERY, agrees=agrees)
+    watch.end_comparison(EVERY, differing)
     return watch.due_at - now
 
 
@@ -40,13 +39,21 @@ def test_what_the_stream_has_not_reported_ends_all_trust(watch: Watch) -> None:
     for _ in range(4):
         compare(watch, 1000.0)
 
-    assert compare(watch, 1000.0, agrees=False) == EVERY
+    assert compare(watch, 1000.0, "b1") == EVERY
 
 
 def test_a_difference_that_the_stream_is_just_reporting_does_not_speak_against_it(watch: Watch) -> None:
     watch.begin_listening()
+    watch.reported["b1"] = 999.5
 
-    assert compare(watch, 1000.0, agrees=False, reported_at=999.5) == 2 * EVERY
+    assert compare(watch, 1000.0, "b1") == 2 * EVERY
+
+
+def test_what_the_stream_reports_of_other_orders_does_not_speak_for_it(watch: Watch) -> None:
+    watch.begin_listening()
+    watch.reported |= {"b1": 999.5, "b2": 900.0}
+
+    assert compare(watch, 1000.0, "b1", "b2") == EVERY
 
 
 def test_a_comparison_that_fails_is_tried_again_as_soon_as_ever(watch: Watch) -> None:
@@ -63,7 +70,7 @@ def test_what_became_due_during_a_comparison_stays_due(watch: Watch) -> None:
     watch.begin_listening()
     watch.begin_comparison(1000.0, EVERY)
     watch.due_at = 0.0
-    watch.end_comparison(EVERY, agrees=True)
+    watch.end_comparison(EVERY, ())
 
     assert watch.due_at == 0.0
 
@@ -113,6 +120,15 @@ def test_an_order_of_an_account_that_is_listened_to_makes_no_comparison_due(watc
     watch.follow(ACCOUNT, EVERY, is_due=False, now=1001.0)
 
     assert watch.due_at == 1060.0
+
+
+def test_an_account_that_was_only_read_is_compared_again_when_it_has_an_order(watch: Watch) -> None:
+    watch.begin_listening()
+    watch.account, watch.due_at = ACCOUNT._replace(is_open=False), math.inf
+
+    watch.follow(ACCOUNT, EVERY, is_due=False, now=1001.0)
+
+    assert watch.due_at == 1001.0 + EVERY
 
 
 def test_an_account_that_is_only_read_is_not_compared_again(watch: Watch) -> None:

@@ -69,13 +69,15 @@ class Executor:
     _watchful_until: float = field(default=0.0, init=False)
     _busy_until: float = field(default=0.0, init=False)
     _more: bool = field(default=True, init=False)
+    _left_out: bool = field(default=False, init=False)
+    """Whether the last claim took nothing of accounts that had as many calls as they may."""
     _ending: bool = field(default=False, init=False)
     _last_turn: UUID = field(default=UUID(int=0), init=False)
     _call_seconds: float = field(default=BACKLOG_SECONDS, init=False)
 
     def __post_init__(self) -> None:
         self.recorder = Recorder(
-            self.connections, self._recorded, self.query_policy, self.publish_head, RECORDERS, self._continue
+            self.connections, self._recorded, self.query_policy, self.publish_head, RECORDERS, self.wake
         )
         self.limiter = AccountConcurrencyLimiter(self.threads, self.account_calls)
 
@@ -136,11 +138,6 @@ class Executor:
             self.liveness.attend()
         self._alarm.set(seconds)
 
-    def _continue(self) -> None:
-        """An intent of which something was recorded has another command."""
-        if not self.limiter.blocked():  # else the claim would only go through what it must not take
-            self.wake()
-
     def _rest(self, stop: threading.Event) -> None:
         """Until it is time to claim, or until woken."""
         ends = time.monotonic() + self._pause()
@@ -171,10 +168,10 @@ class Executor:
         if claimed is None:
             self._watchful_until = time.monotonic() + WATCHFUL_SECONDS
             return False
-        self._begin(claimed)
         taken = Counter(command.organization_id for command in claimed)
         at_once = len(claimed) == budget.total or len(taken) > 1  # each of several may have been cut short
-        self._more = at_once or budget.cuts_short(taken)
+        self._more, self._left_out = at_once or budget.cuts_short(taken), bool(blocked)
+        self._begin(claimed)
         return at_once
 
     def _claim(self, budget: ClaimBudget, parked_accounts: Sequence[UUID]) -> list[LeasedCommand]:
@@ -238,7 +235,7 @@ class Executor:
         if any(type_ == "REPLACE" for type_, _ in verdicts):
             self._replaced.set()
         self._in_flight.remove(result.command for result in batch if isinstance(result, DispatchResult))
-        if self._more:
+        if self._more or (self._left_out and not self.limiter.blocked()):
             self.wake()
 
 

@@ -44,7 +44,7 @@ class Liveness:
         self._lock = threading.Lock()
         self._confirmed_at = 0.0
         self._checked_at = 0.0
-        self._is_attentive = True
+        self._wake_ups = 0
         self.is_idle = False
         """Whether no command was open at the last check, and nobody was woken since."""
         self._missed_at: dict[int, float] = {}
@@ -98,14 +98,14 @@ class Liveness:
     def attend(self) -> None:
         """Somebody was woken: rest no more until a check that begins after this finds nothing open."""
         with self._lock:
-            self._is_attentive, self.is_idle = True, False
+            self._wake_ups, self.is_idle = self._wake_ups + 1, False
 
     def check(self) -> int:
         """Confirm that the lock is held, and release the leases of those whose lock is gone; how many."""
-        read_at, session, self._is_attentive = self.clock(), self.session, False
+        read_at, session, wake_ups = self.clock(), self.session, self._wake_ups
         alive, missed, any_open = store.holders(self._connections.autocommit())
         with self._lock:
-            self._checked_at, self.is_idle = read_at, not (any_open or missed or self._is_attentive)
+            self._checked_at, self.is_idle = read_at, not (any_open or missed or self._wake_ups != wake_ups)
         if session:
             self._confirm(session, session.holder in alive, read_at)
             self.is_first = session.holder <= min(alive, default=session.holder)

@@ -200,7 +200,7 @@ class Reconciler:
 
     def _record_differences(self, watch: Watch) -> None:
         found = self._found(watch)
-        watch.end_comparison(self.every_seconds, agrees=not found)
+        watch.end_comparison(self.every_seconds, (report.order.broker_order_id for report in found))
         for report in found:
             self.recorder.put(report)
         RECONCILIATIONS.labels("different" if found else "same").inc()

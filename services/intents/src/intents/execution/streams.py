@@ -40,7 +40,7 @@ def listen(
         STREAMS.inc()
 
     def on_update(update: OrderUpdate) -> None:
-        watch.active_at = watch.updated_at = time.monotonic()
+        watch.note_update(update.order.broker_order_id)
         record(BrokerReport(account_id, update.order, update.occurred_at, update.execution, update.rejection))
 
     while not stop.is_set():

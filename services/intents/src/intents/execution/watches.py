@@ -15,7 +15,7 @@ from intents.execution.reconciliation import MissingOrders
 
 NEVER = -math.inf
 LINGER_SECONDS = 600.0  # how long an account is listened to after its last order has ended
-ON_ITS_WAY_SECONDS = 1.0
+ON_ITS_WAY_SECONDS = 5.0
 MOST_TRUST = 12  # so many times rarer is an account compared whose stream has reported everything
 
 
@@ -40,8 +40,8 @@ class Watch:
     """Since when it is due to be read, until it was."""
     is_listening: bool = False
     """Whether its stream is open at the broker."""
-    updated_at: float = 0.0
-    """When its stream last reported something."""
+    reported: dict[str, float] = field(default_factory=dict)
+    """When its stream last reported something of an order, by the broker's id; the last seconds."""
     compared_at: float = 0.0
     """When the last comparison began,"""
     _next_at: float = 0.0
@@ -68,7 +68,8 @@ class Watch:
         """Take what is known of the account now, and compare it sooner if that gives reason to."""
         if account.is_open and (self.active_at == NEVER or not self.account.is_open):
             self.active_at = now
-            self.due_at = self.due_at if self.is_listening else min(self.due_at, now)
+            soonest = now + every if self.due_at == math.inf else self.due_at
+            self.due_at = soonest if self.is_listening else min(self.due_at, now)
         self.account = account
         if is_due:
             self.claimed_at = time.monotonic()
@@ -87,18 +88,23 @@ class Watch:
         self.is_listening, self.agreements = False, 0
         self.due_at = min(self.due_at, max(next_comparison, self.paused_until))
 
+    def note_update(self, broker_order_id: str) -> None:
+        self.active_at = self.reported[broker_order_id] = time.monotonic()
+
     def begin_comparison(self, now: float, every: float) -> None:
         self.is_busy, self.compared_at = True, now
         self.due_at = self._next_at = now + every if self.is_followed(now) else math.inf
+        recent = now - ON_ITS_WAY_SECONDS
+        self.reported = {name: moment for name, moment in list(self.reported.items()) if moment >= recent}
 
-    def end_comparison(self, every: float, *, agrees: bool) -> None:
-        """What differs while the stream reports is on its way here, and does not speak against the stream.
+    def end_comparison(self, every: float, differing: Iterable[str]) -> None:
+        """With the broker's ids of orders that differed. What the stream has just reported is on its way here.
 
         The next comparison comes twice as late after each agreement, unless something is in doubt, or has made it due
         again meanwhile.
         """
-        is_reporting = self.updated_at >= self.compared_at - ON_ITS_WAY_SECONDS
-        self.agreements = self.agreements + 1 if self.is_listening and (agrees or is_reporting) else 0
+        agrees = self.reported.keys() >= set(differing)
+        self.agreements = self.agreements + 1 if self.is_listening and agrees else 0
         is_certain = not (self.account.is_restored or self.account.is_unconfirmed)
         if is_certain and self.due_at == self._next_at < math.inf:
             self.due_at = self.compared_at + every * min(MOST_TRUST, 2**self.agreements)

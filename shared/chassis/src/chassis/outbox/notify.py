@@ -21,7 +21,7 @@ from chassis.worker.after_commit import AfterCommitSender, Send
 
 log = logs.get(__name__)
 
-_EVERY_S = 0.005
+_EVERY_S, _RETRY_S = 0.005, 0.25
 
 
 def channel(schema: str, topic: str = "outbox") -> str:
@@ -38,8 +38,9 @@ class Notifier:
             self._connect,
             (SQLAlchemyError, psycopg2.Error),
             every_s=_EVERY_S,
-            retry_s=_EVERY_S,
+            retry_s=_RETRY_S,
             failed_event="outbox_notify_failed",
+            keeps=True,  # after a restart of the database the first one finds its connection dead
         )
 
     def notify(self) -> None:

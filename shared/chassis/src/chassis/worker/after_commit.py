@@ -31,7 +31,10 @@ class AfterCommitSender:
         every_s: float,
         retry_s: float,
         failed_event: str,
+        keeps: bool = False,
     ) -> None:
+        """`keeps`: what could not be sent is sent on the next connection, and not dropped."""
+        self._keeps = keeps
         self._name, self._connect, self._unreachable = name, connect, unreachable
         self._every_s, self._retry_s, self._failed_event = every_s, retry_s, failed_event
         self._pending: dict[str, int] = {}
@@ -43,9 +46,13 @@ class AfterCommitSender:
         """Return at once. New keys beyond `MOST_PENDING` are dropped."""
         if self._thread_of != os.getpid():
             self._start()
+        self._put({key: position})
+
+    def _put(self, signals: Mapping[str, int]) -> None:
         with self._lock:
-            if key in self._pending or len(self._pending) < MOST_PENDING:
-                self._pending[key] = max(position, self._pending.get(key, 0))
+            for key, position in signals.items():
+                if key in self._pending or len(self._pending) < MOST_PENDING:
+                    self._pending[key] = max(position, self._pending.get(key, 0))
         self._signaled.set()
 
     def _start(self) -> None:
@@ -63,13 +70,19 @@ class AfterCommitSender:
                     self._send_until_it_fails(send)
             except self._unreachable as error:
                 log.info(self._failed_event, error=type(error).__name__)
-                self._take()  # dropped: receivers poll, and the next signal says more
+                if not self._keeps:
+                    self._take()  # dropped: receivers poll, and the next signal says more
                 time.sleep(self._retry_s)
 
     def _send_until_it_fails(self, send: Send) -> None:
         while True:
             self._signaled.wait()
-            send(self._take())
+            taken = self._take()
+            try:
+                send(taken)
+            except self._unreachable:
+                self._put(taken)
+                raise
             time.sleep(self._every_s)
 
     def _take(self) -> Mapping[str, int]:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Mapping
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import logs
 
@@ -41,6 +40,6 @@ class DueTasks:
         try:
             with self._engine.begin() as tx:
                 return frozenset(task for task, find in self._finders.items() if find(tx))
-        except SQLAlchemyError as error:  # each task meets it by itself, and none waits for another's
+        except Exception as error:  # noqa: BLE001 - each task meets it by itself, and none waits for another's
             log.warning("due_tasks_unknown", error=type(error).__name__)
             return frozenset(self._finders)
