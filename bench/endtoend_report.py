@@ -41,9 +41,7 @@ def _costs(loads: Sequence["Found"], idle: "Found | None") -> Iterator[str]:
     for each in loads:
         database = each.used.database
         at_rest = idle.used.database["xact_commit"] / idle.seconds * each.seconds if idle else 0
-        written = ", ".join(
-            f"{database[f'tup_{verb}'] / each.answered:.1f}" for verb in ("inserted", "updated", "deleted")
-        )
+        written = ", ".join(f"{database[f'tup_{verb}'] / each.answered:.1f}" for verb in VERBS)
         yield (
             f"| {each.phase.name} | {each.answered / each.seconds:,.0f} | {each.filled / each.seconds:,.0f} "
             f"| {each.waiting:,} | {each.pushed_back:,} "

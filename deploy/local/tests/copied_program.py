@@ -1,4 +1,4 @@
-"""What a test has the nursery copy: shows what it was given and what its memory holds, and ends as it is told."""
+"""What a test has the nursery copy: shows what it was given and what its memory holds, and ends as its caller says."""
 
 import json
 import os

@@ -15,7 +15,7 @@ from tip_local.errors import Fault
 from tip_local.processes import POLL_SECONDS, with_parent_death_signal
 
 CAN_COPY = sys.platform == "linux"
-"""Elsewhere a process that only forks is not safe, or not known to be."""
+"""On other systems a process that only forks is not safe, or not known to be."""
 
 
 class Nursery:

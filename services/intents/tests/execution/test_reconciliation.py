@@ -190,11 +190,9 @@ def test_a_lease_of_an_account_is_written_again_only_when_half_of_it_is_over(des
         with desk.deps.engine.begin() as tx:
             watched = store.lease_accounts(tx, token, [], seconds, None)
         assert desk.account_id in [account.account_id for account in watched]
-        of_account = "FROM intents.broker_account WHERE account_id = :account_id"
-        return desk.execute(f"SELECT CAST(xmin AS text) {of_account}").scalar_one()
+        return desk.execute("SELECT xmin::text FROM intents.broker_account WHERE account_id = :account_id").scalar_one()
 
-    first = leased(600.0)
-    assert leased(600.0) == first
+    assert leased(600.0) == (first := leased(600.0))
     assert leased(6000.0) != first
 
 

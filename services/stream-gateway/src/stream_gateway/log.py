@@ -82,7 +82,7 @@ class Log:
 
     def _entries_after(self, positions: Mapping[UUID, int]) -> tuple[str, dict[UUID, list[Entry]]]:
         """Encoded here, in the reading thread: once for all subscribers."""
-        with db.reading(self._engine) as tx:
+        with db.reading(self._engine) as tx:  # one statement, which also commits an epoch that it begins
             epoch, events = store.after(tx, positions, BATCH)
         return epoch, _by_account(events, epoch)
 
