@@ -54,7 +54,20 @@ def test_a_fill_is_logged_as_order_trade_and_position(desk, paper, events, reach
     position = eventually(lambda: [event["payload"] for event in events() if event["type"] == "BROKER_POSITION"])[-1]
     assert (position["symbol"], position["quantity"]) == ("FILLS", "3")
     assert [row["quantity"] for row in desk.rows("position")] == [3]
-    assert [event["broker_execution_id"] is not None for event in events() if event["type"] == "BROKER_TRADE"] == [True]
+
+
+def test_a_fill_that_the_stream_reports_first_bears_the_brokers_execution_id(desk, paper, orders, events, reaches):
+    paper.quote("FILLS", "9.99", "10.01")
+
+    def named_trades() -> list[str]:
+        """Of one order more: a reading of the account, which names no execution, may report any fill first."""
+        reaches(desk.created(create("FILLS")), "FILLED")
+        named = [event["broker_execution_id"] for event in events() if event["type"] == "BROKER_TRADE"]
+        return [execution_id for execution_id in named if execution_id is not None]
+
+    executions = eventually(named_trades)
+
+    assert set(executions) <= {execution["id"] for order in orders() for execution in order["executions"]}
 
 
 def test_sequences_of_actions_and_events_have_no_gap(desk, events, reaches):
