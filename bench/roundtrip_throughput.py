@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -20,7 +21,6 @@ from bench.harness import Ratio, pairs
 from bench.submit_stage import Stage
 from chassis import process
 from chassis.outbox.notify import NotifyListener, channel
-from intents.brokers import Brokers, ClientIds, NewOrder, Order, OrderStatus
 from intents.execution import executor as executing
 from intents.execution.broker_dispatcher import BrokerDispatcher
 from intents.execution.config import ExecutionConfig
@@ -29,6 +29,8 @@ from intents.execution.liveness import Liveness
 from intents.execution.processes import credentials_of, engine_of
 from intents.store import SCHEMA
 from intents.store.connections import PreparedConnections
+from tip_broker_alpaca import PAPER
+from tip_brokers import Brokers, ClientIds, NewOrder, Order, OrderStatus
 
 QUICK = bool(os.environ.get("BENCH_QUICK"))
 PAIRS = 1 if QUICK else 5
@@ -97,7 +99,8 @@ def run_executor() -> None:
     """The executor as it is, but for the broker."""
     config = ExecutionConfig.from_env()
     engine = engine_of(config, "bench-executor")
-    brokers = Brokers(config.addresses, {("paper", "live"): lambda _where: Instant()})  # type: ignore[dict-item, return-value]
+    instant = replace(PAPER, connect=lambda _environment, _settings: Instant())
+    brokers = Brokers(config.broker_settings, {PAPER.name: instant})
     connections = PreparedConnections(engine)
     liveness = Liveness(engine, connections)
     dispatcher = BrokerDispatcher(brokers, credentials_of(config, engine), is_current=liveness.is_current)

@@ -18,6 +18,7 @@ import requests
 from tip_testing.ports import reserved_port
 from tip_testing.servers_plugin import new_directory
 
+sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "attack"))
 from attack_platform import PORTS, UNLIMITED
 

@@ -141,6 +141,7 @@ ACCOUNTS = (
     _accounts("POST", "/v1/accounts", 201, writes=True, objects="environment",
               body=lambda own: {"name": own.canary, "broker": "paper"}),
     _accounts("GET", "/v1/accounts"),
+    _accounts("GET", "/v1/brokers"),
     _accounts("GET", ACCOUNT, objects="account"),
     _accounts("PATCH", ACCOUNT, writes=True, objects="account", spare=True,
               body=lambda own: {"name": f"{own.canary} {unknown_id()[:6]}"}),

@@ -8,10 +8,10 @@ import click
 from sqlalchemy import Engine, NullPool, create_engine
 
 from chassis import db
-from intents.brokers import OrderStatus
 from intents.execution import operator
 from intents.execution.model.commands import UNWANTED
 from intents.execution.model.verdicts import OPERATOR_REQUIRED
+from tip_brokers import OrderStatus
 from tip_local.errors import Fault
 from tip_local.schema import database
 from tip_local.settings import Settings

@@ -39,6 +39,7 @@ NEW_CREDENTIAL = {"label": "x", "secret": SECRET}
 ENDPOINTS = (
     Endpoint("POST", "/v1/accounts", "account:edit", "account:write", 201, NEW_ACCOUNT),
     Endpoint("GET", "/v1/accounts", "account:read", "account:read", 200),
+    Endpoint("GET", "/v1/brokers", "account:read", "account:read", 200),
     Endpoint("GET", ACCOUNT, "account:read", "account:read", 200),
     Endpoint("PATCH", ACCOUNT, "account:edit", "account:write", 200, {"name": "y"}),
     Endpoint("POST", f"{ACCOUNT}/disable", "account:edit", "account:write", 200, {}),

@@ -6,13 +6,13 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from intents.brokers import Execution, Order, OrderStatus
 from intents.execution import recorder, store
 from intents.execution.model.inputs import BrokerReport, DispatchResult
 from intents.execution.model.settlement import Settlement, apply_report
 from intents.execution.model.verdicts import OrderFound, Requested
 from intents.model import Update
 from intents.model.reports import Report
+from tip_brokers import Execution, Order, OrderStatus
 
 from .conftest import Desk
 

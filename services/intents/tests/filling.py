@@ -12,9 +12,9 @@ from uuid import UUID
 
 from sqlalchemy import Connection, text
 
-from intents.brokers import Order
 from intents.store.connections import Statement
 from intents.usecases import Deps
+from tip_brokers import Order
 from tip_testing.commands import limit
 from tip_testing.waiting import eventually
 

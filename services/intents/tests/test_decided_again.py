@@ -14,9 +14,12 @@ import control_rules
 from control_rules import OrderCounts, TradingState
 from intents import model
 from intents.model import OrderFactsNeeded, Refused, Status, decide, decide_again, without_itself
+from tip_broker_alpaca import PAPER
+from tip_brokers import Capabilities, ClientIds, Replacement
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
 ORGANIZATION, ACCOUNT_ID, INTENT_ID = uuid4(), uuid4(), uuid4()
+SMALL = Capabilities(ClientIds.ECHO, kinds={"Limit": ("DAY",)}, replacement=Replacement.NONE)
 ACTOR = model.Actor("api_key", "x")
 
 amounts = st.integers(1, 20).map(Decimal)
@@ -90,7 +93,8 @@ def cases(draw: st.DrawFn) -> tuple[model.SubmitFacts, model.Owner, Any]:
     )
     entitlements = draw(st.sampled_from([frozenset(), frozenset({"trading_live"})]))
     owner = model.Owner(ORGANIZATION, environment, entitlements)
-    account = draw(st.sampled_from([model.Account(ACCOUNT_ID, ORGANIZATION, environment), None]))
+    known = [model.Account(ACCOUNT_ID, ORGANIZATION, environment, "any", can) for can in (PAPER.capabilities, SMALL)]
+    account = draw(st.sampled_from([*known, None]))
     facts = model.SubmitFacts(
         NOW, account, controls=draw(rules) if account else None, has_order_facts=draw(st.booleans())
     )
@@ -125,7 +129,7 @@ def test_submit_and_sending_decide_alike_by_equal_facts(case: tuple[model.Submit
 
 
 def _facts(**controls: Any) -> model.SubmitFacts:
-    account = model.Account(ACCOUNT_ID, ORGANIZATION, "paper")
+    account = model.Account(ACCOUNT_ID, ORGANIZATION, "paper", "paper", PAPER.capabilities)
     found = control_rules.Facts("UTC", account_disabled=False, account_version=1, **controls)
     return model.SubmitFacts(NOW, account, controls=found, has_order_facts=True)
 

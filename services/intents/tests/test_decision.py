@@ -13,11 +13,15 @@ from hypothesis import strategies as st
 import control_rules
 from intents import model
 from intents.model import Append, DryRun, OrderFactsNeeded, Refused, RepeatedCancel, Replay, Status, Submission, decide
+from tip_broker_alpaca import PAPER
+from tip_brokers import Capabilities, ClientIds, Replacement
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
 ORGANIZATION, ACCOUNT_ID, INTENT_ID = uuid4(), uuid4(), uuid4()
-ACCOUNT = model.Account(ACCOUNT_ID, ORGANIZATION, "paper")
+ACCOUNT = model.Account(ACCOUNT_ID, ORGANIZATION, "paper", "paper", PAPER.capabilities)
 LIVE = ACCOUNT._replace(environment="live")
+SMALL = ACCOUNT._replace(broker="small", can=Capabilities(ClientIds.UNIQUE, replacement=Replacement.NONE))
+GONE = ACCOUNT._replace(broker="gone", can=None)
 KEY = model.IdempotencyKey("k", b"hash")
 PRIOR = model.PriorResult(b"hash", INTENT_ID, uuid4(), {}, created=True)
 LIMITED = control_rules.Limits(1, max_orders_per_minute=1)
@@ -82,6 +86,12 @@ REFUSALS: dict[str, tuple[model.SubmitFacts, Submission, type[model.Refusal]]] =
     "a client_id that is taken": (facts(client_id_holder=INTENT_ID), submission(), model.ClientIdTaken),
     "a key that made no intent": (facts(prior=PRIOR, client_id_holder=uuid4()), submission(idempotency_key=KEY),
                                   model.ClientIdTaken),
+    "a broker that is not installed": (facts(account=GONE), submission(), model.BrokerCannot),
+    "what the broker cannot do": (facts(account=SMALL), submission(model.Create({}, "AAPL", "BUY", "DIRECT", spec())),
+                                  model.BrokerCannot),
+    "what the broker cannot replace": (facts(account=SMALL, intent=intent()), submission(REPLACE), model.BrokerCannot),
+    "what the broker cannot do, whatever controls say": (
+        facts(account=GONE, controls=controls(symbol_manual=DISABLED)), submission(), model.BrokerCannot),
     "a control": (facts(controls=controls(symbol_manual=DISABLED)), submission(), model.ControlRejected),
     "a backlog": (facts(backlog="account"), submission(), model.Overloaded),
     "a backlog, for a dry run": (facts(backlog="broker"), submission(dry_run=True), model.Overloaded),
@@ -151,6 +161,23 @@ def test_an_order_for_too_much_is_replaced_or_else_canceled(
     decision = decide(known, submission(model.HoldToTotal(INTENT_ID, replacements), caller=None))
 
     assert isinstance(decision, Append) and decision.pending.action.type == type_
+
+
+def test_an_order_for_too_much_is_canceled_where_the_broker_replaces_nothing() -> None:
+    decision = decide(facts(account=SMALL, intent=intent(filled="4")), submission(HOLD, caller=None))
+
+    assert isinstance(decision, Append) and decision.pending.action.type == "CANCEL"
+
+
+@pytest.mark.parametrize("account", [SMALL, GONE], ids=["it replaces nothing", "it is not installed"])
+def test_a_cancel_is_possible_at_every_broker(account: model.Account) -> None:
+    assert isinstance(decide(facts(account=account, intent=intent()), submission(CANCEL)), Append)
+
+
+def test_what_waits_for_a_broker_that_is_gone_is_kept() -> None:
+    owner = model.Owner(ORGANIZATION, "paper", frozenset())
+
+    assert model.decide_again(facts(account=GONE), owner, CREATE) is None
 
 
 def test_an_earlier_answer_stands_whatever_waits() -> None:

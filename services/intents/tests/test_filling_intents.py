@@ -16,11 +16,11 @@ from sqlalchemy import text
 from werkzeug.test import TestResponse
 
 from chassis.fair_queue import Slot
-from intents.brokers import Execution, Order
 from intents.execution import recorder
 from intents.execution.model.inputs import BrokerReport
 from intents.store.connections import OpenTransaction
 from intents.usecases import deadline
+from tip_brokers import Execution, Order
 from tip_testing.commands import cancel, limit, replace
 from tip_testing.waiting import eventually
 

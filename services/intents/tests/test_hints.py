@@ -10,12 +10,12 @@ from kombu import Consumer, Queue
 
 from chassis import queues
 from chassis.hints import EXCHANGE
-from intents.brokers.protocol import Order, OrderStatus
 from intents.execution.model.inputs import BrokerReport, DispatchResult
 from intents.execution.model.verdicts import Rejected
 from intents.execution.recorder import Recorder
 from intents.execution.stale import cancel_stale
 from intents.execution.store import claim
+from tip_brokers.protocol import Order, OrderStatus
 from tip_testing.commands import create, limit
 from tip_testing.waiting import eventually
 

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chassis.fields import rfc3339
-from intents.brokers.alpaca.reading import read_position
-from intents.brokers.protocol import Order, Quote
 from intents.execution import store
+from tip_broker_alpaca.reading import read_position
+from tip_brokers.protocol import Order, Quote
 from tip_testing.commands import create
 
 from .broker_side import accept, fill

@@ -5,8 +5,8 @@ from threading import Event
 import pytest
 from sqlalchemy import Connection, text
 
-from intents.brokers import Order
 from intents.execution import stale
+from tip_brokers import Order
 from tip_testing.commands import create
 
 from .broker_side import accept

@@ -23,7 +23,7 @@ ROUTES: tuple[tuple[str, str], ...] = (
         "intents",
     ),
     (r"/\.well-known/log-jwks\.json", "intents"),
-    (r"/v1/accounts(/.*)?", "accounts"),
+    (r"/v1/(accounts|brokers)(/.*)?", "accounts"),
     (r"/v1/controls(/.*)?", "controls"),
     (r"/(api/v1|v1|oauth|\.well-known)/.*", "identity"),
 )

@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 ENVIRONMENTS = ("paper", "live")
-BROKERS = ("paper", "alpaca")
 CREDENTIAL_STATUSES = ("pending", "active", "invalid", "revoked")
 
 ACCOUNT_CREATED = "account.created"
@@ -213,8 +212,8 @@ def check_version(expected: int | None, actual: int) -> None:
         raise PreconditionFailed
 
 
-def check_rehearsal(new: NewAccount, *, allowed: bool) -> None:
-    if new.broker == "paper" and new.environment == "live" and not allowed:
+def check_rehearsal(new: NewAccount, *, simulated: bool, allowed: bool) -> None:
+    if simulated and new.environment == "live" and not allowed:
         raise RehearsalOff
 
 

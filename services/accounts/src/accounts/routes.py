@@ -8,6 +8,7 @@ from uuid import UUID
 from flask import Blueprint, current_app, g, jsonify, request, url_for
 from flask.typing import ResponseReturnValue
 
+import tip_brokers
 from accounts import model, schemas, store, usecases
 from chassis import cursors, web
 from chassis.access import allow, page_size
@@ -26,6 +27,7 @@ STATUSES: dict[type[Exception], int] = {
     model.OpenIntents: 409,
     model.AccountClosing: 409,
     model.RehearsalOff: 422,
+    tip_brokers.UnknownBroker: 409,
     model.QueueUnreadable: 500,
 }
 
@@ -52,6 +54,13 @@ def deps() -> usecases.Deps:
 @describe("Report the health of the outbox", answers={200: schemas.OutboxHealthResponse}, errors=(500,))
 def outbox_health() -> ResponseReturnValue:
     return jsonify(schemas.OutboxHealthResponse().dump(usecases.outbox_health(deps(), g.principal)))
+
+
+@bp.get("/v1/brokers")
+@allow(*READ_ACCOUNTS)
+@describe("List the brokers that are installed, and what they can do", answers={200: schemas.BrokerList})
+def list_brokers() -> ResponseReturnValue:
+    return jsonify(schemas.BrokerList().dump({"data": tip_brokers.installed().values()}))
 
 
 @bp.post("/v1/accounts")
@@ -166,7 +175,7 @@ def _cancel_open() -> bool:
 )
 def add_credential(account_id: UUID) -> ResponseReturnValue:
     account = usecases.read_account(deps(), g.principal, account_id)
-    new = schemas.NEW_CREDENTIALS[account.broker]().load(request.get_json())
+    new = schemas.of_broker(schemas.NewCredential, account.broker).load(request.get_json())
     credential = usecases.add_credential(deps(), g.principal, account_id, new["label"], new["secret"])
     location = url_for("accounts.read_credential", account_id=account_id, credential_id=credential.id)
     return _credential(credential, 201, location)
@@ -195,12 +204,12 @@ def read_credential(account_id: UUID, credential_id: UUID) -> ResponseReturnValu
     "Rotate a broker credential's secret",
     body=schemas.NewSecret,
     answers={200: schemas.Credential},
-    errors=WRITE_ERRORS,
+    errors=(*WRITE_ERRORS, 409),
     headers=IF_MATCH,
 )
 def rotate_secret(account_id: UUID, credential_id: UUID) -> ResponseReturnValue:
     broker = usecases.read_credential(deps(), g.principal, account_id, credential_id).broker
-    secret = schemas.NEW_SECRETS[broker]().load(request.get_json())["secret"]
+    secret = schemas.of_broker(schemas.NewSecret, broker).load(request.get_json())["secret"]
     return _credential(
         usecases.rotate_secret(deps(), g.principal, account_id, credential_id, secret, web.expected_version())
     )

@@ -1,20 +1,22 @@
 """accounts' JSON, in and out."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 from zoneinfo import available_timezones
 
-from marshmallow import Schema, fields, post_load, validates_schema
+from marshmallow import Schema, ValidationError, fields, post_load, validates_schema
 
 from accounts import model
 from chassis.fields import Choice, Flag, Identifier, Instant, Text, Whole, refuse
 from credential_vault import Secret
+from tip_brokers import ClientIds, CredentialField, Replacement, find, installed
 
 _NAME: dict[str, Any] = {"longest": 120}
 _BROKER_ACCOUNT: dict[str, Any] = {"longest": 64, "pattern": r"[!-~]+"}
 _REASON: dict[str, Any] = {"longest": 500}
 _COUNT: dict[str, Any] = {"least": 0, "most": 2**63 - 1}
+_INSTALLED = "must be the name of an installed broker: GET /v1/brokers lists them"
 _NOT_ZONES = {"localtime", "Factory", "posixrules"}
 
 
@@ -38,10 +40,17 @@ class TimeZone(Text):
 
 class NewAccount(Schema):
     name = Text(required=True, **_NAME)
-    broker = Choice(model.BROKERS, required=True)
+    broker = Choice(tuple(installed()), required=True, rule=_INSTALLED)
     environment = Choice(model.ENVIRONMENTS, required=True)
     broker_account_id = Text(allow_none=True, load_default=None, **_BROKER_ACCOUNT)
     time_zone = TimeZone(load_default="UTC")
+
+    @validates_schema(skip_on_field_errors=True)
+    def _at_the_broker(self, data: dict[str, Any], **_: Any) -> None:
+        environments = find(data["broker"]).environments
+        if data["environment"] not in environments:
+            problem = refuse("choice", f"must be {' or '.join(environments)} at this broker")
+            raise ValidationError({"environment": problem.messages})
 
     @post_load
     def _as_model(self, data: dict[str, Any], **_: Any) -> model.NewAccount:
@@ -71,7 +80,7 @@ class Account(Schema):
     id = Identifier(required=True)
     organization_id = Identifier(required=True)
     name = Text(required=True, **_NAME)
-    broker = Choice(model.BROKERS, required=True)
+    broker = Text(required=True, longest=65)
     environment = Choice(model.ENVIRONMENTS, required=True)
     broker_account_id = Text(required=True, allow_none=True, **_BROKER_ACCOUNT)
     time_zone = TimeZone(required=True)
@@ -90,17 +99,37 @@ class AccountList(Schema):
     next_cursor = fields.String(required=True, allow_none=True)
 
 
-class KeyPair(Schema):
-    """What the `paper` and `alpaca` brokers need for a login."""
+def _secret_shapes() -> list[dict[str, Any]]:
+    """For the document: what a secret is made of, by the brokers that want just that."""
+    shapes: dict[tuple[CredentialField, ...], list[str]] = {}
+    for broker in installed().values():
+        shapes.setdefault(tuple(broker.credential), []).append(broker.title)
+    return [_secret_shape(parts, titles) for parts, titles in shapes.items()]
 
-    key_id = Text(required=True, longest=255, pattern=r"[!-~]+")
-    secret_key = Text(required=True, longest=255, pattern=r"[!-~]+")
+
+def _secret_shape(parts: Sequence[CredentialField], titles: Sequence[str]) -> dict[str, Any]:
+    return {
+        "title": ", ".join(titles),
+        "type": "object",
+        "properties": {
+            part.name: {
+                "type": "string",
+                "title": part.title,
+                "minLength": 1,
+                "maxLength": part.longest,
+                "pattern": f"^{part.pattern}$",
+            }
+            for part in parts
+        },
+        "required": [part.name for part in parts if part.required],
+        "additionalProperties": False,
+    }
 
 
 class NewSecret(Schema):
-    """A body with a secret; once loaded it is hidden."""
+    """A body with a secret; once loaded it is hidden. What it is made of depends on the broker: see `of_broker`."""
 
-    secret = fields.Nested(KeyPair, required=True)
+    secret = fields.Dict(required=True, metadata={"anyOf": _secret_shapes()})
 
     @post_load
     def _hidden(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
@@ -111,16 +140,23 @@ class NewCredential(NewSecret):
     label = Text(required=True, **_NAME)
 
 
-# The bodies by broker: one that needs something else gets schemas of its own here.
-NEW_SECRETS: Mapping[str, type[Schema]] = {"paper": NewSecret, "alpaca": NewSecret}
-NEW_CREDENTIALS: Mapping[str, type[Schema]] = {"paper": NewCredential, "alpaca": NewCredential}
+@cache
+def of_broker(body: type[NewSecret], broker: str) -> Schema:
+    """The body with a secret as this broker describes it."""
+    parts: dict[str, fields.Field[Any]] = {
+        part.name: Text(required=part.required, longest=part.longest, pattern=part.pattern)
+        for part in find(broker).credential
+    }
+    secret = fields.Nested(Schema.from_dict(parts, name="BrokerSecret"), required=True)
+    made: type[Schema] = type(body.__name__, (body,), {"secret": secret})
+    return made()
 
 
 class Credential(Schema):
     id = Identifier(required=True)
     account_id = Identifier(required=True)
     organization_id = Identifier(required=True)
-    broker = Choice(model.BROKERS, required=True)
+    broker = Text(required=True, longest=65)
     label = Text(required=True, **_NAME)
     status = Choice(model.CREDENTIAL_STATUSES, required=True)
     fingerprint = Text(required=True, longest=64)
@@ -132,6 +168,49 @@ class Credential(Schema):
 class CredentialList(Schema):
     data = fields.List(fields.Nested(Credential), required=True)
     next_cursor = fields.String(required=True, allow_none=True)
+
+
+class BrokerSecretPart(Schema):
+    name = Text(required=True, longest=64)
+    title = Text(required=True, longest=64)
+    required = Flag(required=True)
+    secret = Flag(required=True, metadata={"description": "Hide it while it is typed."})
+    longest = Whole(required=True, least=1, most=2**16)
+    pattern = Text(required=True, longest=255)
+
+
+class BrokerCapabilities(Schema):
+    """What can be requested there; anything else is refused when it is submitted (422 `broker_cannot`)."""
+
+    kinds = fields.Dict(
+        keys=fields.String(),
+        values=fields.List(fields.String()),
+        required=True,
+        metadata={"description": "The order kinds, each with its times in force."},
+    )
+    replacement = Choice(tuple(Replacement), required=True)
+    client_ids = Choice(tuple(ClientIds), required=True)
+    streams = Flag(required=True)
+    quotes = Flag(required=True)
+    fractions = Flag(required=True, metadata={"description": "Whether a quantity may have decimals."})
+    routing = Flag(required=True, metadata={"description": "Whether an order may be routed DIRECT."})
+    symbol_pattern = Text(required=True, longest=255, attribute="symbols.pattern")
+    symbol_example = Text(required=True, longest=255, attribute="symbols.example")
+    calls_per_minute = Whole(required=True, least=1, most=2**31 - 1, allow_none=True)
+
+
+class Broker(Schema):
+    name = Text(required=True, longest=65)
+    title = Text(required=True, longest=120)
+    environments = fields.List(Choice(model.ENVIRONMENTS), required=True)
+    needs_credential = Flag(required=True)
+    is_simulated = Flag(required=True, metadata={"description": "Nothing is traded there, in no environment."})
+    credential = fields.List(fields.Nested(BrokerSecretPart), required=True)
+    capabilities = fields.Nested(BrokerCapabilities, required=True)
+
+
+class BrokerList(Schema):
+    data = fields.List(fields.Nested(Broker), required=True)
 
 
 class OutboxHealthEntry(Schema):

@@ -32,6 +32,7 @@ STATUSES: dict[type[Exception], int] = {
     model.IdempotentRequestInFlight: 409,
     model.IdempotencyKeyReused: 422,
     model.InvalidReplacement: 422,
+    model.BrokerCannot: 422,
     model.ControlRejected: 422,
     model.BatchRejected: 422,
     model.OutcomeUnknown: 503,

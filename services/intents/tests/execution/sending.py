@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 import control_rules
 from intents.execution.model.commands import ClaimSnapshot, LeasedCommand
 from intents.model import Account, Intent, Spec, Status, SubmitFacts
+from tip_broker_alpaca import PAPER
 
 NOW = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 ORGANIZATION = uuid4()
@@ -27,7 +28,7 @@ def an_intent(status: Status = Status.PENDING, spec: Spec = LIMIT, filled: int =
 def sending_facts(
     organization_id: UUID = ORGANIZATION, environment: str = "paper", intent: Intent | None = None, **controls: Any
 ) -> SubmitFacts:
-    account = Account(uuid4(), organization_id, environment)
+    account = Account(uuid4(), organization_id, environment, "paper", PAPER.capabilities)
     rules = control_rules.Facts("UTC", account_disabled=False, account_version=1)
     return SubmitFacts(NOW, account, intent or an_intent(), controls=replace(rules, **controls))
 

@@ -7,7 +7,6 @@ from uuid import uuid4
 
 from hypothesis import strategies as st
 
-from intents.brokers import Execution, Order, OrderStatus, RejectionNotice
 from intents.execution.client_order_id import client_order_id
 from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.inputs import BrokerReport, ExecutionInput
@@ -15,6 +14,7 @@ from intents.execution.model.locked_intent import BrokerOrder, Command, LockedIn
 from intents.execution.model.settlement import Settlement
 from intents.execution.model.settling import apply_input
 from intents.model import Intent, Spec, Status
+from tip_brokers import Execution, Order, OrderStatus, RejectionNotice
 
 from .sending import NOW, leased_command
 

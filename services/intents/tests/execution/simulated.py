@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from intents.brokers import (
+from tip_brokers import (
     OPEN,
     Change,
     ClientIds,

@@ -7,11 +7,11 @@ from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
-from intents.brokers import Balance, Order, OrderStatus, Position
 from intents.execution import recorder, store
 from intents.execution.model.inputs import BrokerReport
 from intents.execution.model.known_orders import Holdings, KnownOpenOrder, ReadingStart
 from intents.execution.reconciliation import READ_TIMES, AccountReconciliation, read_account
+from tip_brokers import Balance, Order, OrderStatus, Position
 from tip_testing.commands import create
 
 from ..broker_side import accept, fill

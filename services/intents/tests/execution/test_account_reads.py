@@ -9,13 +9,13 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from intents.brokers import Balance, NewOrder
-from intents.brokers.alpaca import Connection
 from intents.execution import store
 from intents.execution.account_reads import AccountReads
 from intents.execution.credentials import derived
 from intents.execution.model.known_orders import Holdings
 from intents.execution.model.read_schedule import ReadSchedule
+from tip_broker_alpaca.account import Connection
+from tip_brokers import Balance, NewOrder
 from tip_testing.commands import create
 from tip_testing.waiting import eventually
 

@@ -7,7 +7,11 @@ from decimal import Decimal
 import pytest
 from websockets.sync.server import ServerConnection, serve
 
-from intents.brokers import (
+from intents.execution import recorder, store
+from intents.execution.model.inputs import DispatchResult
+from intents.execution.model.verdicts import Rejected
+from tip_broker_alpaca.account import Alpaca, Connection
+from tip_brokers import (
     BrokerError,
     CredentialRefused,
     DuplicateClientOrderId,
@@ -20,10 +24,6 @@ from intents.brokers import (
     Refused,
     Unreachable,
 )
-from intents.brokers.alpaca import Alpaca, Connection
-from intents.execution import recorder, store
-from intents.execution.model.inputs import DispatchResult
-from intents.execution.model.verdicts import Rejected
 from tip_testing.broker_conformance.bounds import ends
 from tip_testing.commands import create
 from tip_testing.ports import reserved_port

@@ -12,8 +12,6 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from intents.brokers import ENDED, OPEN, NotSent, Order, OrderStatus, OutcomeUnknown
-from intents.brokers.protocol import BrokerError
 from intents.execution.client_order_id import DUPLICATE, client_order_id
 from intents.execution.clock import elapsed
 from intents.execution.dispatch import Dispatch
@@ -27,6 +25,8 @@ from intents.execution.model.settling import settle
 from intents.execution.model.verdicts import RetryLater, Unknown, Verdict
 from intents.execution.reconciliation import AccountReconciliation, MissingOrders
 from intents.model import TERMINAL, Intent, Spec, Status, SubmitFacts, Update, follow
+from tip_brokers import ENDED, OPEN, NotSent, Order, OrderStatus, OutcomeUnknown
+from tip_brokers.protocol import BrokerError
 
 from .sending import HALTED, sending_facts
 from .simulated import START, Simulated, is_ours

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from intents.brokers.breaker import (
+from intents.execution.breaker import (
     CLOSED,
     FAILURES,
     FORGET_SECONDS,

@@ -7,7 +7,7 @@ import os
 import random
 from uuid import UUID
 
-from intents.brokers.breaker import (
+from intents.execution.breaker import (
     CLOSED,
     LONGEST_TRY_SECONDS,
     TURN_SECONDS,

@@ -12,18 +12,19 @@ from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
 
 import credential_vault
-from intents.brokers import Addresses, Brokers
-from intents.brokers.breaker import FAILURES, RETRIES_PER_SECOND
+from intents.execution.breaker import FAILURES, RETRIES_PER_SECOND
 from intents.execution.broker_dispatcher import BrokerDispatcher
 from intents.execution.clock import elapsed
 from intents.execution.credentials import Credentials
 from intents.execution.model.commands import ClaimSnapshot, LeasedCommand
 from intents.execution.model.verdicts import Decided, RetryLater, Unknown
 from intents.model import Spec, Status
+from tip_brokers import Brokers
 from tip_testing.broker_conformance.hostile import BROKEN, Hostile
 from tip_testing.ports import reserved_port
 
 from .conftest import give_credential
+from .paper_connections import at
 from .scripted import Scripted
 from .sending import NOW, leased_command
 
@@ -46,7 +47,7 @@ def command(desk: Any) -> Callable[..., LeasedCommand]:
 
 @pytest.fixture
 def dispatcher(desk: Any, scripted: Scripted) -> BrokerDispatcher:
-    addresses = Addresses(paper=scripted.url, connect_seconds=5, read_seconds=10)
+    addresses = at(scripted.url, connect_seconds=5, read_seconds=10)
     return BrokerDispatcher(Brokers(addresses), Credentials(desk.deps.engine, "for-tests-only"))
 
 
@@ -80,7 +81,7 @@ def test_the_pair_of_an_account_without_a_credential_is_tried_again_after_a_refu
 
 
 def test_a_command_that_could_not_be_sent_for_long_is_tried_again_as_soon_as_any_other(desk, command):
-    nobody = Brokers(Addresses(paper=f"http://127.0.0.1:{reserved_port()}"))
+    nobody = Brokers(at(f"http://127.0.0.1:{reserved_port()}"))
     dispatcher = BrokerDispatcher(nobody, Credentials(desk.deps.engine, "for-tests-only"))
 
     verdict = dispatcher.dispatch(command(attempts=9))
@@ -130,9 +131,7 @@ def test_a_broken_answer_leaves_the_outcome_unknown_and_never_rejects(answer, de
     with Hostile(BROKEN[answer]) as hostile:
         credentials = Credentials(desk.deps.engine, "for-tests-only")
         remember_login(desk, credentials)
-        dispatcher = BrokerDispatcher(
-            Brokers(Addresses(paper=hostile.address, connect_seconds=5, read_seconds=2)), credentials
-        )
+        dispatcher = BrokerDispatcher(Brokers(at(hostile.address, connect_seconds=5, read_seconds=2)), credentials)
 
         verdict = dispatcher.dispatch(command(opened_account="the account"))
 
@@ -173,7 +172,7 @@ def test_failures_of_one_organization_shut_the_way_to_the_broker_for_nobody_else
 
 
 def test_a_broker_that_cannot_be_reached_is_out_of_reach_for_all(desk, command):
-    nobody = Brokers(Addresses(paper=f"http://127.0.0.1:{reserved_port()}"))
+    nobody = Brokers(at(f"http://127.0.0.1:{reserved_port()}"))
     dispatcher = BrokerDispatcher(nobody, Credentials(desk.deps.engine, "for-tests-only"))
     for _ in range(FAILURES):
         dispatcher.dispatch(command(organization_id=uuid4()))

@@ -8,10 +8,10 @@ from uuid import UUID, uuid5
 import pytest
 import requests
 
-from intents.brokers import OrderStatus
 from intents.execution import operator, recorder
 from intents.execution.client_order_id import client_order_id
 from intents.execution.credentials import derived
+from tip_brokers import OrderStatus
 from tip_testing.commands import cancel, create, limit
 from tip_testing.waiting import eventually
 

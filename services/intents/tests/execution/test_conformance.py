@@ -9,9 +9,9 @@ from uuid import uuid4
 
 import pytest
 
-from intents.brokers import Broker
-from intents.brokers.alpaca import Connection, account
-from intents.brokers.alpaca.account import ACTIVITY_PAGE, PAGE
+from tip_broker_alpaca import account
+from tip_broker_alpaca.account import ACTIVITY_PAGE, PAGE, Connection
+from tip_brokers import Broker
 from tip_testing.broker_conformance import Conformance
 
 from .scripted import SHOWN

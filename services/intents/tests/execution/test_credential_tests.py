@@ -5,14 +5,15 @@ from typing import Any
 import pytest
 
 from credential_vault import Keyring
-from intents.brokers import Addresses, Brokers, Unreachable
 from intents.execution import recorder
 from intents.execution.credentials import CredentialPending, Credentials, report_accepted, report_refused
 from intents.execution.model.known_orders import WatchedAccount
 from intents.execution.reconciler import Reconciler
 from intents.execution.watches import Watch
+from tip_brokers import Brokers, Unreachable
 
 from .conftest import PAPER_SECRET, give_credential
+from .paper_connections import at
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def reconcile(desk: Any) -> Any:
         deps = desk.deps
         credentials = Credentials(deps.engine, PAPER_SECRET, Keyring.from_text(desk.platform.vault_key))
         records = recorder.Recorder(deps.connections)
-        made = Reconciler(deps.engine, Brokers(Addresses(url)), credentials, records, 5.0, streams=0)
+        made = Reconciler(deps.engine, Brokers(at(url)), credentials, records, 5.0, streams=0)
         made.on_accepted = lambda account_id, pair: report_accepted(deps.outbox, account_id, pair)
         made.on_refused = lambda account_id, pair: report_refused(deps.outbox, account_id, pair)
         made.__post_init__()

@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 
-from intents.brokers import (
+from intents.execution.clock import elapsed
+from intents.execution.dispatch import ABSENCES_TO_GIVE_UP, Dispatch, QueryFailed
+from intents.execution.model.commands import ClaimSnapshot, KnownOrder, LeasedCommand
+from intents.execution.model.verdicts import Decided, OrderFound, Rejected, RetryLater, Unknown
+from intents.model import Spec, Status
+from tip_brokers import (
     Change,
     ClientIds,
     DuplicateClientOrderId,
@@ -21,11 +26,6 @@ from intents.brokers import (
     RateLimited,
     Refused,
 )
-from intents.execution.clock import elapsed
-from intents.execution.dispatch import ABSENCES_TO_GIVE_UP, Dispatch, QueryFailed
-from intents.execution.model.commands import ClaimSnapshot, KnownOrder, LeasedCommand
-from intents.execution.model.verdicts import Decided, OrderFound, Rejected, RetryLater, Unknown
-from intents.model import Spec, Status
 
 from .sending import HALTED, NOW, leased_command, sending_facts
 

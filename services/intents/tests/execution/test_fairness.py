@@ -8,7 +8,6 @@ from uuid import UUID
 import pytest
 import requests
 
-from intents.brokers import Addresses, Brokers
 from intents.execution import store
 from intents.execution.broker_dispatcher import BrokerDispatcher
 from intents.execution.client_order_id import client_order_id
@@ -17,6 +16,7 @@ from intents.execution.executor import Executor
 from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.inputs import DispatchResult
 from intents.execution.model.verdicts import RetryLater
+from tip_brokers import Brokers, BrokerSettings
 from tip_testing.commands import create
 from tip_testing.ports import reserved_port
 from tip_testing.waiting import eventually
@@ -101,7 +101,7 @@ def test_who_has_more_waiting_is_claimed_as_soon_as_a_call_ends_although_another
     waiting, is_claimed_again, nothing_due, new_desk
 ):
     blocked, prompt = new_desk(), new_desk()
-    dispatcher = BrokerDispatcher(Brokers(Addresses()), Credentials(blocked.deps.engine, "for-tests-only"))
+    dispatcher = BrokerDispatcher(Brokers(BrokerSettings()), Credentials(blocked.deps.engine, "for-tests-only"))
     executor = Executor(blocked.deps.connections, dispatcher, threads=32, lease_seconds=LEASE_SECONDS)
     fill_up(blocked, 2 * executor.account_calls)
     executor._take()
@@ -117,7 +117,7 @@ def test_who_has_more_waiting_is_claimed_as_soon_as_a_call_ends_although_another
 
 def test_what_was_left_out_of_a_claim_is_claimed_as_soon_as_its_account_has_a_call_free(nothing_due, new_desk):
     busy = new_desk()
-    dispatcher = BrokerDispatcher(Brokers(Addresses()), Credentials(busy.deps.engine, "for-tests-only"))
+    dispatcher = BrokerDispatcher(Brokers(BrokerSettings()), Credentials(busy.deps.engine, "for-tests-only"))
     executor = Executor(busy.deps.connections, dispatcher, threads=32, lease_seconds=LEASE_SECONDS)
     fill_up(busy, executor.account_calls + 1)
     executor._take()

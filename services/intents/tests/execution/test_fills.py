@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from intents.brokers import Execution, OrderStatus
 from intents.execution.model.inputs import DispatchResult
 from intents.execution.model.settlement import Settlement
 from intents.execution.model.verdicts import Decided, OrderFound
 from intents.model import Status, Update
+from tip_brokers import Execution, OrderStatus
 
 from .settlements import NOW, TOTAL, begun, execution, leased, order, reported, settle, stories, traded
 

@@ -7,9 +7,9 @@ from contextlib import closing
 
 import pytest
 
-from intents.brokers.alpaca.http_client import HttpClient
-from intents.brokers.checked_http import ANSWER_BYTES
-from intents.brokers.protocol import NotSent, OutcomeUnknown
+from tip_brokers.checked_http import ANSWER_BYTES
+from tip_brokers.http_client import HttpClient
+from tip_brokers.protocol import NotSent, OutcomeUnknown
 
 ORDER = b'{"qty":"1"}'
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from intents.brokers import Addresses, Brokers
 from intents.execution import store
 from intents.execution.broker_dispatcher import BrokerDispatcher
 from intents.execution.clock import elapsed
@@ -14,10 +13,12 @@ from intents.execution.credentials import Credentials
 from intents.execution.liveness import Liveness
 from intents.execution.model.verdicts import RetryLater
 from intents.store.connections import PreparedConnections
+from tip_brokers import Brokers
 from tip_testing.commands import create
 from tip_testing.processes import Running
 from tip_testing.waiting import eventually
 
+from .paper_connections import at
 from .scripted import Scripted
 
 LONG_LEASE = {"EXECUTOR_LEASE_SECONDS": "600"}
@@ -94,7 +95,7 @@ def liveness(desk: Any) -> Any:
 
 @pytest.fixture
 def dispatcher(desk: Any, scripted: Scripted, liveness: Liveness) -> BrokerDispatcher:
-    brokers = Brokers(Addresses(paper=scripted.url, connect_seconds=5, read_seconds=10))
+    brokers = Brokers(at(scripted.url, connect_seconds=5, read_seconds=10))
     return BrokerDispatcher(brokers, Credentials(desk.deps.engine, "for-tests-only"), is_current=liveness.is_current)
 
 

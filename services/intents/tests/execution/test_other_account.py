@@ -10,7 +10,6 @@ from uuid import uuid4, uuid5
 import pytest
 from sqlalchemy import create_engine
 
-from intents.brokers import Addresses, Brokers
 from intents.execution import store
 from intents.execution.credentials import Credentials, KeyPair
 from intents.execution.model.known_orders import WatchedAccount
@@ -18,11 +17,13 @@ from intents.execution.reconciler import Reconciler
 from intents.execution.recorder import Recorder
 from intents.execution.watches import Watch
 from intents.store.connections import PreparedConnections
+from tip_brokers import Brokers, BrokerSettings
 from tip_testing.commands import create
 from tip_testing.waiting import eventually
 
 from ..test_controls import switch
 from .conftest import give_credential
+from .paper_connections import connecting_to
 
 
 @pytest.fixture
@@ -132,7 +133,7 @@ class Streams:
 
 def test_the_stream_of_a_former_credential_ends():
     nowhere, streams, account_id = create_engine("postgresql+psycopg2://nobody@127.0.0.1/none"), Streams(), uuid4()
-    brokers = Brokers(Addresses(), {("paper", "paper"): lambda _addresses: streams})
+    brokers = Brokers(BrokerSettings(), connecting_to(streams))
     made = Reconciler(
         nowhere, brokers, Credentials(nowhere, "for-tests-only"), Recorder(PreparedConnections(nowhere)), 5.0, streams=1
     )

@@ -1,8 +1,8 @@
 """Orders and commands that no credential can query: the intent says so, and an operator settles them."""
 
-from intents.brokers import OrderStatus
 from intents.execution.model.inputs import BrokerReport, OutOfReach, Resolution
 from intents.model import Status
+from tip_brokers import OrderStatus
 
 from .settlements import (
     ACCOUNT,

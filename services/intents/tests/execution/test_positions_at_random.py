@@ -14,12 +14,12 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from intents.brokers import ENDED, Balance, Execution, Order, OrderStatus, Position
 from intents.execution import recorder, store
 from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.inputs import BrokerReport, DispatchResult
 from intents.execution.model.verdicts import OrderFound
 from intents.execution.reconciliation import AccountReconciliation, read_account
+from tip_brokers import ENDED, Balance, Execution, Order, OrderStatus, Position
 from tip_testing.commands import create
 
 from ..broker_side import LEASE_SECONDS

@@ -8,13 +8,13 @@ from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
-from intents.brokers import Addresses, Balance, Brokers, Execution, ListingTooLong, Order, OrderStatus, Position
 from intents.execution import reconciliation, recorder, store
 from intents.execution.credentials import Credentials
 from intents.execution.model.inputs import BrokerReport
 from intents.execution.model.known_orders import Holdings, KnownOpenOrder, RestoredEpoch, WatchedAccount
 from intents.execution.reconciler import Reconciler
 from intents.execution.watches import Watch
+from tip_brokers import Balance, Brokers, BrokerSettings, Execution, ListingTooLong, Order, OrderStatus, Position
 from tip_testing.commands import create
 from tip_testing.waiting import eventually
 
@@ -169,7 +169,7 @@ def test_orders_made_since_a_restore_that_are_too_many_for_one_listing_are_adopt
     made, engine = ended_orders(5), desk.deps.engine
     desk.execute("INSERT INTO intents.broker_account (account_id) VALUES (:account_id)")
     credentials, records = Credentials(engine, "for-tests-only"), recorder.Recorder(desk.deps.connections)
-    reconciler = Reconciler(engine, Brokers(Addresses()), credentials, records, 5.0, streams=0)
+    reconciler = Reconciler(engine, Brokers(BrokerSettings()), credentials, records, 5.0, streams=0)
     watch = Watch(WatchedAccount(desk.account_id, desk.organization.id, "paper", "paper", False, True))
     restored = RestoredEpoch(uuid4(), datetime.now(UTC))
 

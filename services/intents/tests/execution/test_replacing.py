@@ -7,13 +7,13 @@ from uuid import uuid4
 
 import pytest
 
-from intents.brokers import Order, OrderStatus
 from intents.execution.client_order_id import client_order_id
 from intents.execution.model.inputs import DispatchResult
 from intents.execution.model.locked_intent import BrokerOrder, Command
 from intents.execution.model.settlement import Settlement
 from intents.execution.model.verdicts import OrderFound, Rejected
 from intents.model import Status
+from tip_brokers import Order, OrderStatus
 
 from .settlements import CHANGE, NOW, SECOND, begun, execution, leased, order, replacing, reported, settle, spec, traded
 

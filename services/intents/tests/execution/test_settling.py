@@ -8,7 +8,6 @@ from uuid import uuid4
 import pytest
 from hypothesis import given, settings
 
-from intents.brokers import OrderStatus
 from intents.execution.model import settling
 from intents.execution.model.inputs import DispatchResult
 from intents.execution.model.locked_intent import Command
@@ -16,6 +15,7 @@ from intents.execution.model.settlement import apply_report
 from intents.execution.model.verdicts import Decided, OrderFound, Rejected, RetryLater, Unknown
 from intents.model import Status, Update
 from intents.model.reports import Report
+from tip_brokers import OrderStatus
 
 from .settlements import (
     CHANGE,

@@ -9,7 +9,6 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import create_engine
 
-from intents.brokers import Addresses, Brokers
 from intents.execution.credentials import Credentials, KeyPair
 from intents.execution.model.commands import DERIVED
 from intents.execution.model.known_orders import WatchedAccount
@@ -17,7 +16,10 @@ from intents.execution.reconciler import Reconciler
 from intents.execution.recorder import Recorder
 from intents.execution.watches import Watch
 from intents.store.connections import PreparedConnections
+from tip_brokers import Brokers, BrokerSettings
 from tip_testing.waiting import eventually
+
+from .paper_connections import connecting_to
 
 A, B, C = (UUID(int=number) for number in range(1, 4))
 STREAMS = 8
@@ -52,7 +54,7 @@ def quiet() -> Quiet:
 @pytest.fixture
 def reconciler(quiet: Quiet) -> Iterator[Reconciler]:
     nowhere = create_engine("postgresql+psycopg2://nobody@127.0.0.1/none")
-    brokers = Brokers(Addresses(), {("paper", "paper"): lambda _addresses: quiet})
+    brokers = Brokers(BrokerSettings(), connecting_to(quiet))
     credentials, recorder = Credentials(nowhere, "for-tests-only"), Recorder(PreparedConnections(nowhere))
     made = Reconciler(nowhere, brokers, credentials, recorder, every_seconds=5.0, streams=STREAMS)
     yield made

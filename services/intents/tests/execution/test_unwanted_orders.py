@@ -7,11 +7,11 @@ from uuid import uuid4
 
 import pytest
 
-from intents.brokers import OrderStatus
 from intents.execution.model.inputs import DispatchResult
 from intents.execution.model.settlement import Settlement
 from intents.execution.model.verdicts import Decided, Rejected
 from intents.model import Status, Update
+from tip_brokers import OrderStatus
 
 from .settlements import FIRST, NOW, SECOND, begun, execution, leased, notes, order, replacing, reported, settle, traded
 

@@ -68,7 +68,7 @@ class EnvironmentConfig:
         source = os.environ if environment is None else environment
         values: dict[str, Any] = {}
         problems: list[str] = []
-        for field in dataclasses.fields(cls):
+        for field in _settings(cls):
             try:
                 values |= _read(field, source)
             except ValueError as problem:
@@ -81,10 +81,14 @@ class EnvironmentConfig:
     def documentation(cls) -> list[tuple[str, str, str]]:
         """(variable, default, meaning) of every setting, for the README tables."""
         rows = []
-        for field in dataclasses.fields(cls):
+        for field in _settings(cls):
             default = "required" if field.default is dataclasses.MISSING else str(field.default)
             rows.append((field.metadata["variable"], default, field.metadata["meaning"]))
         return rows
+
+
+def _settings(config: type[EnvironmentConfig]) -> list[dataclasses.Field[Any]]:
+    return [field for field in dataclasses.fields(config) if "variable" in field.metadata]
 
 
 def _read(field: dataclasses.Field[Any], source: Mapping[str, str]) -> dict[str, Any]:

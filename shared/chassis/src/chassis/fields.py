@@ -49,15 +49,16 @@ class Text(fields.Field[str]):
 
 
 class Choice(fields.Field[str]):
-    """One of a few words."""
+    """One of a few words. Where they are many, `rule` says what to send instead of them all."""
 
-    def __init__(self, words: tuple[str, ...], **options: Any) -> None:
+    def __init__(self, words: tuple[str, ...], *, rule: str | None = None, **options: Any) -> None:
         super().__init__(**options)
         self.words = words
+        self.rule = rule or f"must be one of {', '.join(words)}"
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         if type(value) is not str or value not in self.words:
-            raise refuse("choice", f"must be one of {', '.join(self.words)}")
+            raise refuse("choice", self.rule)
         return value
 
 

@@ -6,6 +6,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import Connection
 
+import tip_brokers
 from accounts import model, store
 from accounts.usecases.deps import Deps
 from chassis import db
@@ -15,7 +16,8 @@ from chassis.principals import Principal
 
 def create_account(deps: Deps, principal: Principal, new: model.NewAccount) -> model.Account:
     model.check_environment(principal.environment, new.environment)
-    model.check_rehearsal(new, allowed=deps.live_rehearsal)
+    simulated = tip_brokers.find(new.broker).is_simulated
+    model.check_rehearsal(new, simulated=simulated, allowed=deps.live_rehearsal)
     with deps.outbox.begin() as tx:
         organization_id = organization_of(principal)
         store.lock_organization(tx, organization_id)

@@ -10,18 +10,7 @@ from prometheus_client import Histogram
 from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import logs
-from intents.brokers import (
-    Broker,
-    BrokerError,
-    Brokers,
-    CredentialRefused,
-    NotSent,
-    OutcomeUnknown,
-    RateLimited,
-    UnknownBroker,
-    Unreachable,
-)
-from intents.brokers.breaker import Breaker
+from intents.execution.breaker import Breaker
 from intents.execution.credentials import (
     CredentialChanged,
     CredentialInvalid,
@@ -42,6 +31,17 @@ from intents.execution.model.verdicts import (
     RetryLater,
     Unknown,
     Verdict,
+)
+from tip_brokers import (
+    Broker,
+    BrokerError,
+    Brokers,
+    CredentialRefused,
+    NotSent,
+    OutcomeUnknown,
+    RateLimited,
+    UnknownBroker,
+    Unreachable,
 )
 
 log = logs.get(__name__)

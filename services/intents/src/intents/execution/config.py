@@ -1,27 +1,22 @@
 """What the executor and the reconciler read from their environment, beside what every process of intents reads."""
 
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Self
 
 from chassis.config import BadConfiguration, setting
 from credential_vault import Hashicorp, Keyring, Vault
-from intents.brokers import Addresses
 from intents.config import Config
 from intents.execution.model.read_schedule import ReadSchedule
 from intents.execution.model.settlement import QueryPolicy
+from tip_brokers import BrokerSettings, installed
 
 
 @dataclass(frozen=True)
 class ExecutionConfig(Config):
-    paper_broker_url: str = setting(
-        "PAPER_BROKER_URL", "the platform's own paper broker", default="http://127.0.0.1:8081"
-    )
-    alpaca_paper_url: str = setting(
-        "ALPACA_PAPER_URL", "Alpaca for paper accounts", default="https://paper-api.alpaca.markets"
-    )
-    alpaca_live_url: str = setting("ALPACA_LIVE_URL", "Alpaca for live accounts", default="https://api.alpaca.markets")
-    alpaca_data_url: str = setting("ALPACA_DATA_URL", "Alpaca's market data", default="https://data.alpaca.markets")
     broker_connect_seconds: float = setting(
         "BROKER_CONNECT_SECONDS", "how long a broker may take to connect", default=1.0
     )
@@ -76,6 +71,15 @@ class ExecutionConfig(Config):
     vault_token_file: str = setting("VAULT_TOKEN_FILE", "as in accounts", default="")
     vault_mount: str = setting("VAULT_MOUNT", "as in accounts", default="secret")
     vault_prefix: str = setting("VAULT_PREFIX", "as in accounts", default="tip/credentials")
+    broker_values: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What the environment says of the settings that the installed brokers have of their own."""
+
+    @classmethod
+    def from_env(cls, environment: Mapping[str, str] | None = None) -> Self:
+        source = os.environ if environment is None else environment
+        variables = {setting.variable for broker in installed().values() for setting in broker.settings}
+        values = {variable: source[variable] for variable in variables if variable in source}
+        return replace(super().from_env(environment), broker_values=values)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -104,15 +108,8 @@ class ExecutionConfig(Config):
         return ReadSchedule(self.holding_read_seconds, self.idle_read_seconds, self.reads_per_second)
 
     @property
-    def addresses(self) -> Addresses:
-        return Addresses(
-            self.paper_broker_url,
-            self.alpaca_paper_url,
-            self.alpaca_live_url,
-            self.alpaca_data_url,
-            self.broker_connect_seconds,
-            self.broker_read_seconds,
-        )
+    def broker_settings(self) -> BrokerSettings:
+        return BrokerSettings(self.broker_values, self.broker_connect_seconds, self.broker_read_seconds)
 
     def keyring(self) -> Keyring:
         key = self.key_encryption_key

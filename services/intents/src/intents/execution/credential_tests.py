@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from chassis import logs
-from intents.brokers import Broker, CredentialRefused
 from intents.execution.credentials import Credentials, KeyPair
 from intents.execution.model.known_orders import WatchedAccount
+from tip_brokers import Broker, CredentialRefused
 
 log = logs.get(__name__)
 

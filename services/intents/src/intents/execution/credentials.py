@@ -17,15 +17,15 @@ from uuid import UUID
 from sqlalchemy import Connection, Engine
 
 import credential_vault
+import tip_brokers
 from chassis.outbox import Event, Outbox
 from chassis.worker.outage import outage_as
-from intents.brokers import Broker
 from intents.execution.model.commands import DERIVED, LeasedCommand
 from intents.execution.store import credentials as store
 from intents.model.events import CREDENTIAL_INVALID, CREDENTIAL_VALID
+from tip_brokers import Broker
 
 CACHE_SECONDS = 2.0
-PAPER = "paper"
 
 
 class NoCredential(Exception):
@@ -164,7 +164,7 @@ class Credentials:
     def _find(self, account_id: UUID, broker: str) -> KeyPair:
         with self._connected() as tx:
             row = store.best_credential(tx, account_id)
-        if row is None and broker == PAPER:
+        if row is None and not _needs_credential(broker):
             return self._derived(account_id)
         return self._pair_of(row)
 
@@ -200,6 +200,11 @@ class Credentials:
             raise VaultDown from None
         except credential_vault.Refused:
             raise NoCredential from None
+
+
+def _needs_credential(broker: str) -> bool:
+    described = tip_brokers.installed().get(broker)
+    return described is None or described.needs_credential
 
 
 def report_refused(outbox: Outbox, account_id: UUID, pair: KeyPair) -> None:

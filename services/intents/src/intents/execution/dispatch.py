@@ -10,7 +10,19 @@ from decimal import Decimal
 from typing import TypeVar
 
 from chassis import crashpoints
-from intents.brokers import (
+from intents.execution.clock import elapsed
+from intents.execution.model.commands import LeasedCommand
+from intents.execution.model.local_decisions import FRESH_SECONDS, TOO_OLD, is_fresh, not_to_be_sent
+from intents.execution.model.verdicts import (
+    OPERATOR_REQUIRED,
+    OrderFound,
+    Rejected,
+    Requested,
+    RetryLater,
+    Unknown,
+    Verdict,
+)
+from tip_brokers import (
     OPEN,
     Broker,
     BrokerError,
@@ -23,18 +35,6 @@ from intents.brokers import (
     OrderStatus,
     OutcomeUnknown,
     Refused,
-)
-from intents.execution.clock import elapsed
-from intents.execution.model.commands import LeasedCommand
-from intents.execution.model.local_decisions import FRESH_SECONDS, TOO_OLD, is_fresh, not_to_be_sent
-from intents.execution.model.verdicts import (
-    OPERATOR_REQUIRED,
-    OrderFound,
-    Rejected,
-    Requested,
-    RetryLater,
-    Unknown,
-    Verdict,
 )
 
 QUIET_MARGIN_SECONDS = 1.0

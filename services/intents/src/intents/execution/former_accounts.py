@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from chassis import logs
-from intents.brokers import Broker
 from intents.execution.credentials import CredentialPending, Credentials, KeyPair
 from intents.execution.model.inputs import BrokerReport, OutOfReach
 from intents.execution.model.known_orders import KnownOpenOrder, WatchedAccount
 from intents.execution.reconciliation import AccountReconciliation
 from intents.execution.watches import Watch
+from tip_brokers import Broker
 
 log = logs.get(__name__)
 

@@ -7,11 +7,11 @@ from typing import NamedTuple
 from sqlalchemy import Engine
 
 from chassis import db
-from intents.brokers import Order, OrderStatus
 from intents.execution import recorder, store
 from intents.execution.model.commands import ORDER, UNWANTED, Unresolved
 from intents.execution.model.inputs import BrokerReport, Resolution
 from intents.store.connections import PreparedConnections
+from tip_brokers import Order, OrderStatus
 
 
 class NotUnresolved(Exception):

@@ -11,7 +11,6 @@ from chassis.hints import LogHeadHints
 from chassis.outbox import Outbox
 from chassis.outbox.notify import NotifyListener
 from chassis.worker.main import Prepared
-from intents.brokers import Brokers
 from intents.execution import executor as executing
 from intents.execution import store
 from intents.execution.broker_dispatcher import BrokerDispatcher
@@ -27,6 +26,7 @@ from intents.model.events import EVENT_TYPES
 from intents.store import READS, SCHEMA
 from intents.store.connections import PreparedConnections
 from intents.usecases import Deps
+from tip_brokers import Brokers
 
 NOTIFY_SECONDS = 1.0
 LINGER_SECONDS = 0.003  # a broker reports an order and its fill one right after the other
@@ -89,7 +89,7 @@ def dispatcher_of(config: ExecutionConfig, deps: Deps, liveness: Liveness) -> Br
     refresh = partial(store.refresh, tx, price_max_age=deps.price_max_age, price_wait=config.price_wait)
     on_unpriced = partial(request_prices, deps.engine, deps.price_max_age, config.quote_seconds)
     return BrokerDispatcher(
-        Brokers(config.addresses),
+        Brokers(config.broker_settings),
         credentials_of(config, deps.engine),
         on_refused,
         refresh,
@@ -129,7 +129,7 @@ def build_reconciler(config: ExecutionConfig, engine: Engine) -> Reconciler:
     deps = deps_of(config, engine)
     return Reconciler(
         engine,
-        Brokers(config.addresses),
+        Brokers(config.broker_settings),
         credentials_of(config, engine),
         Recorder(
             deps.connections,

@@ -5,12 +5,12 @@ from datetime import timedelta
 from sqlalchemy import Engine
 
 from chassis import db, logs
-from intents.brokers import Broker, BrokerError
 from intents.execution import store
 from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.known_orders import WatchedAccount
 from intents.store.order_facts import needs_exposure
 from intents.store.quotes import request_quotes, unpriced_symbols
+from tip_brokers import Broker, BrokerError
 
 log = logs.get(__name__)
 

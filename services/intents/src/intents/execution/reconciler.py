@@ -15,7 +15,6 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import db, logs
 from chassis.worker.outage import unless_unavailable
-from intents.brokers import Broker, BrokerError, Brokers, CredentialRefused, RateLimited
 from intents.execution import reconciliation, recorder, store, streams
 from intents.execution.account_reads import ENROLL_SECONDS, AccountReads
 from intents.execution.credential_tests import CredentialTests
@@ -36,6 +35,7 @@ from intents.execution.reconciliation import AccountReconciliation
 from intents.execution.recorder import Recorder
 from intents.execution.streams import NO_KEYS
 from intents.execution.watches import NEVER, Watch, by_organization, may_take, share_streams
+from tip_brokers import Broker, BrokerError, Brokers, CredentialRefused, RateLimited
 
 log = logs.get(__name__)
 
@@ -154,9 +154,17 @@ class Reconciler:
 
     def _open_streams(self) -> None:
         now = time.monotonic()
-        followed = [watch for watch in self._watches.values() if watch.is_followed(now)]
+        followed = [watch for watch in self._watches.values() if watch.is_followed(now) and self._streams(watch)]
         for watch, stop in share_streams(followed, self.streams):
             threading.Thread(target=self._listen, args=(watch, stop), name="stream", daemon=True).start()
+
+    def _streams(self, watch: Watch) -> bool:
+        can = self.brokers.capabilities(watch.account.broker)
+        return can is not None and can.streams
+
+    def _quotes(self, watch: Watch) -> bool:
+        can = self.brokers.capabilities(watch.account.broker)
+        return can is not None and can.quotes
 
     def _pair(self, account: WatchedAccount) -> KeyPair:
         return self.credentials.pair(account.account_id, account.broker)
@@ -268,7 +276,8 @@ class Reconciler:
         self, watch: Watch, account: AccountReconciliation, start: ReadingStart, opened: tuple[str, str]
     ) -> list[BrokerReport]:
         """The differences to record. What the account holds is saved: of which it is, and with which credential."""
-        read_quotes(self.engine, watch.account, account.broker, self.quote_seconds)
+        if self._quotes(watch):
+            read_quotes(self.engine, watch.account, account.broker, self.quote_seconds)
         differences, holdings = reconciliation.read_account(account, start)
         sequence = self._reads.save(account.account_id, *opened, holdings)
         if sequence is not None:

@@ -11,7 +11,10 @@ from typing import NamedTuple
 from uuid import UUID
 
 from chassis import logs
-from intents.brokers import (
+from intents.execution.model.inputs import BrokerReport
+from intents.execution.model.known_orders import Holdings, KnownOpenOrder, ReadingStart
+from intents.execution.model.locked_intent import MISSING
+from tip_brokers import (
     OPEN,
     Broker,
     BrokerError,
@@ -21,9 +24,6 @@ from intents.brokers import (
     OrderStatus,
     Refused,
 )
-from intents.execution.model.inputs import BrokerReport
-from intents.execution.model.known_orders import Holdings, KnownOpenOrder, ReadingStart
-from intents.execution.model.locked_intent import MISSING
 
 log = logs.get(__name__)
 

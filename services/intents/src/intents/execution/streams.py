@@ -8,12 +8,12 @@ from collections.abc import Callable
 from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import logs
-from intents.brokers import Broker, BrokerError, OrderUpdate, UnknownBroker
 from intents.execution.credentials import CredentialChanged, CredentialInvalid, KeyPair, NoCredential, VaultDown
 from intents.execution.metrics import STREAMS
 from intents.execution.model.inputs import BrokerReport
 from intents.execution.model.known_orders import WatchedAccount
 from intents.execution.watches import Watch
+from tip_brokers import Broker, BrokerError, OrderUpdate, UnknownBroker
 
 log = logs.get(__name__)
 

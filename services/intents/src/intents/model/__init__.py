@@ -27,6 +27,7 @@ from intents.model.decision import (
 from intents.model.errors import (
     AccountNotFound,
     BatchRejected,
+    BrokerCannot,
     BulkOperationNotFound,
     ClientIdTaken,
     ControlRejected,
@@ -90,6 +91,7 @@ __all__ = [
     "Append",
     "BatchRejected",
     "BatchTotals",
+    "BrokerCannot",
     "BulkOperationNotFound",
     "Caller",
     "Cancel",

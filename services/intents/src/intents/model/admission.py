@@ -13,6 +13,7 @@ from intents.model.actions import Action, Actor, Change, Intent, State, leaves
 from intents.model.lifecycle import TERMINAL, Status, Update, follow
 from intents.model.orders import Cancel, Command, Create, HoldToTotal, Replace, Spec
 from intents.model.submission import Caller
+from tip_brokers.capabilities import Capabilities, Replacement, Requested, inability
 
 TRADING_LIVE = "trading_live"
 MOST_REPLACEMENTS = 5  # of one intent by the platform; then the rest is canceled
@@ -24,9 +25,13 @@ _ANY_CREATE = control_rules.Command(
 
 
 class Account(NamedTuple):
+    """`can` is what its broker can do; None if no broker of that name is installed."""
+
     id: UUID
     organization_id: UUID
     environment: str
+    broker: str = ""
+    can: Capabilities | None = None
 
 
 class PriorResult(NamedTuple):
@@ -98,6 +103,23 @@ def admit(
     return _cancel(facts, facts.intent, account, actor, command, reason)
 
 
+def refuse_what_broker_cannot(account: Account, command: Create | Replace) -> None:
+    """Raise for what would only come back from the broker as its refusal."""
+    if account.can is None:
+        raise errors.BrokerCannot(
+            "/command", "is not installed here: GET /v1/brokers lists those that are", account.broker
+        )
+    requested = Requested(
+        command.spec.kind,
+        command.spec.time_in_force,
+        command.spec.quantity,
+        command.symbol,
+        command.route_strategy if isinstance(command, Create) else None,
+    )
+    if found := inability(account.can, requested):
+        raise errors.BrokerCannot(f"/command/payload{found.pointer}", found.detail, account.broker)
+
+
 def pass_controls(facts: SubmitFacts, command: Create | Replace | HoldToTotal) -> None:
     """Raise what the controls say against sending an accepted command, by the rules of its submit."""
     if isinstance(command, Create):
@@ -134,6 +156,7 @@ def _replaced(intent: Intent, spec: Spec) -> control_rules.Command:
 
 
 def _create(facts: SubmitFacts, account: Account, actor: Actor, command: Create, reason: str | None) -> Admission:
+    refuse_what_broker_cannot(account, command)
     quantity = command.spec.quantity
     action = Action(
         id=uuid4(),
@@ -169,6 +192,7 @@ def _replace(
         raise errors.InvalidReplacement(pointer, "filled", "must be more than what is filled already")
     if intent.status in (Status.PENDING_REPLACE, Status.PENDING_CANCEL):
         raise errors.IntentBusy
+    refuse_what_broker_cannot(account, command)
     passed = _passed(facts, _replaced(intent, command.spec))
     return _amend(facts, intent, account, actor, command, passed, reason)
 
@@ -192,7 +216,8 @@ def _hold_to_total(
         return _cancel(facts, intent, account, actor, cancel, reason)
     if intent.status in (Status.PENDING_REPLACE, Status.PENDING_CANCEL):
         raise errors.IntentBusy
-    if _is_halted(facts) or intent.quantity <= intent.filled_quantity:
+    replaces = account.can is None or account.can.replacement is not Replacement.NONE
+    if not replaces or _is_halted(facts) or intent.quantity <= intent.filled_quantity:
         return _cancel(facts, intent, account, actor, cancel, reason)
     payload = {"ref_intent_id": str(intent.id), "spec": intent.spec.as_json}
     passed = _passed(facts, control_rules.Command(control_rules.CommandType.CANCEL))

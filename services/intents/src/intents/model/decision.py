@@ -15,6 +15,7 @@ from intents.model.admission import (
     pass_controls,
     refuse_if_overloaded,
     refuse_unless_reducing,
+    refuse_what_broker_cannot,
     tradable,
 )
 from intents.model.errors import ClientIdTaken, IdempotencyKeyReused, Refusal
@@ -114,12 +115,19 @@ def decide_again(
         tradable(facts.account, sender)
         needed = _order_to_count(facts, command, reduce_only)
         if needed is None:
+            _refuse_what_broker_cannot(facts, command)
             pass_controls(facts, command)
             if reduce_only:
                 refuse_unless_reducing(facts, command)
     except Refusal as error:
         return Refused(error)
     return needed
+
+
+def _refuse_what_broker_cannot(facts: SubmitFacts, command: Create | Replace | HoldToTotal) -> None:
+    """A broker that is gone may come back: what waits for it is kept."""
+    if facts.account and facts.account.can and not isinstance(command, HoldToTotal):
+        refuse_what_broker_cannot(facts.account, command)
 
 
 def without_itself(facts: SubmitFacts, submitted_at: datetime) -> SubmitFacts:

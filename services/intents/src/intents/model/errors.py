@@ -72,6 +72,14 @@ class InvalidReplacement(Refusal):
         self.problem = {"errors": [{"pointer": pointer, "code": code, "message": message}]}
 
 
+class BrokerCannot(Refusal):
+    """The account's broker cannot do this; `errors` says what, and GET /v1/brokers what it can."""
+
+    def __init__(self, pointer: str, message: str, broker: str) -> None:
+        super().__init__()
+        self.problem = {"errors": [{"pointer": pointer, "code": "broker_cannot", "message": f"{broker} {message}"}]}
+
+
 class ControlRejected(Refusal):
     """Controls of the account forbid this; `reasons` says which and why."""
 

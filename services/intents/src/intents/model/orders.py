@@ -10,6 +10,7 @@ from uuid import UUID
 ORDER_SIDES = ("BUY", "SELL")
 ROUTE_STRATEGIES = ("AUTO", "DIRECT")
 TIMES_IN_FORCE = ("DAY", "GTC", "IOC", "FOK")
+DEFAULT_TIME_IN_FORCE = "DAY"
 CLIENT_ID_LONGEST = 64
 TAG_LONGEST = 32
 MOST_TAGS = 10
@@ -47,6 +48,10 @@ class Spec:
     def quantity(self) -> Decimal:
         return Decimal(self.terms["quantity"])
 
+    @property
+    def time_in_force(self) -> str:
+        return self.terms.get("time_in_force", DEFAULT_TIME_IN_FORCE)
+
     def price(self, name: str) -> Decimal | None:
         text = self.terms.get(name)
         return None if text is None else Decimal(text)
@@ -54,7 +59,7 @@ class Spec:
     @property
     def as_json(self) -> dict[str, Any]:
         """With the time in force that holds when none was sent."""
-        return {self.kind: {"time_in_force": "DAY", **self.terms}}
+        return {self.kind: {"time_in_force": DEFAULT_TIME_IN_FORCE, **self.terms}}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Mapping[str, str]]) -> "Spec":

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 from uuid import UUID
 
 import control_rules
+import tip_brokers
 from chassis import keys, tenancy
 from chassis.authentication import KeyRow
 from control_rules.rows import RULES_COLUMNS
@@ -33,7 +34,7 @@ INTENT_COLUMNS = (
     "created_at",
     "updated_at",
 )
-_ACCOUNT_COLUMNS = ("id", "organization_id", "environment", "disabled", "version")
+_ACCOUNT_COLUMNS = ("id", "organization_id", "environment", "broker", "disabled", "version")
 _PRIOR_COLUMNS = ("request_hash", "intent_id", "action_id", "state", "created")
 
 
@@ -60,7 +61,7 @@ _COLUMNS = ", ".join(
         f"{BACKLOG} AS backlog",
     ]
 )
-_account_values = values_of("account", model.Account._fields)
+_account_values = values_of("account", ("id", "organization_id", "environment", "broker"))
 _key_values = values_of("key", KeyRow._fields)
 _prior_values = values_of("prior", _PRIOR_COLUMNS[1:])
 _intent_values = values_of("intent", INTENT_COLUMNS)
@@ -160,13 +161,18 @@ def facts_from(row: Row) -> model.SubmitFacts:
         return model.SubmitFacts(row.now, None)
     return model.SubmitFacts(
         row.now,
-        model.Account(*_account_values(row)),
+        _account(row),
         intent_from(row) if row.intent_id is not None else None,
         model.PriorResult(bytes(row.prior_request_hash), *_prior_values(row)) if row.prior_request_hash else None,
         control_rules.facts_from_row(row._asdict()),
         client_id_holder=row.client_id_holder,
         backlog=row.backlog,
     )
+
+
+def _account(row: Row) -> model.Account:
+    described = tip_brokers.installed().get(row.account_broker)
+    return model.Account(*_account_values(row))._replace(can=described.capabilities if described else None)
 
 
 def intent_from(row: Row) -> model.Intent:

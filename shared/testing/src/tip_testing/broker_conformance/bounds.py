@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from intents.brokers.protocol import Broker, ListingTooLong, OutcomeUnknown
+from tip_brokers.protocol import Broker, ListingTooLong, OutcomeUnknown
 from tip_testing.broker_conformance.hostile import BROKEN, Hostile, huge_when_decompressed, whole
 from tip_testing.broker_conformance.market import SOON_SECONDS, Market, order
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from intents.brokers.protocol import (
+from tip_brokers.client_ids import ClientIds
+from tip_brokers.protocol import (
     OPEN,
     Broker,
     Change,
-    ClientIds,
     CredentialRefused,
     NotWritten,
     Order,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
 
-from intents.brokers.protocol import (
+from tip_brokers.protocol import (
     OPEN,
     Change,
     NewOrder,

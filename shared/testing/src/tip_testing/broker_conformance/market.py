@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Protocol
 from uuid import uuid4
 
-from intents.brokers.protocol import (
+from tip_brokers.protocol import (
     Broker,
     BrokerError,
     NewOrder,

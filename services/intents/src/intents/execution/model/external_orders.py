@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from intents.brokers.protocol import Order
 from intents.execution.client_order_id import is_ours
 from intents.execution.model.inputs import BrokerReport
+from tip_brokers.protocol import Order
 
 _STATUS = {"PENDING": "ACCEPTED", "WORKING": "ACCEPTED", "REPLACED": "CANCELED"}
 

@@ -9,12 +9,12 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from intents.brokers.protocol import Execution, Order
 from intents.execution.model.locked_intent import BrokerOrder
 from intents.execution.model.settlement import Settlement, apply_report, event
 from intents.execution.model.verdicts import OVERFILLED
 from intents.model import TERMINAL, Update, reports
 from intents.model.reports import Report
+from tip_brokers.protocol import Execution, Order
 
 _ZERO = Decimal(0)
 

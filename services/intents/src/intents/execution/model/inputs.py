@@ -4,9 +4,9 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from intents.brokers.protocol import Execution, Order, RejectionNotice
 from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.verdicts import Verdict
+from tip_brokers.protocol import Execution, Order, RejectionNotice
 
 
 class DispatchResult(NamedTuple):

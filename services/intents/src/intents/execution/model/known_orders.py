@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
 
-from intents.brokers.protocol import Balance, Position
+from tip_brokers.protocol import Balance, Position
 
 
 class WatchedAccount(NamedTuple):

@@ -6,6 +6,7 @@ from intents.execution.clock import elapsed
 from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.verdicts import (
     ACCOUNT_NOT_FOUND,
+    BROKER_CANNOT,
     CANCELED_BEFORE_SENT,
     ENTITLEMENT_REQUIRED,
     NOT_FOUND_AT_BROKER,
@@ -20,6 +21,7 @@ from intents.execution.model.verdicts import (
     Verdict,
 )
 from intents.model import (
+    BrokerCannot,
     ControlRejected,
     Create,
     EntitlementRequired,
@@ -129,6 +131,8 @@ def _refused(command: LeasedCommand, error: Refusal) -> Decided:
     if isinstance(error, ControlRejected):
         first = error.reasons[0]
         return Decided(update, first["code"], first["message"], tuple(error.reasons))
+    if isinstance(error, BrokerCannot):
+        return Decided(update, BROKER_CANNOT, error.problem["errors"][0]["message"])
     if isinstance(error, NotReducing):
         return Decided(update, NOT_REDUCING, "It would do more than close the position, which has changed.")
     if isinstance(error, EntitlementRequired):

@@ -6,9 +6,9 @@ from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
-from intents.brokers.protocol import OPEN
 from intents.execution.client_order_id import is_duplicate
 from intents.model import Intent, Spec
+from tip_brokers.protocol import OPEN
 
 STARTED = "STARTED"
 """The status of an order from before it is sent until the broker has shown it."""

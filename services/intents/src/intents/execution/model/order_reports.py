@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
-from intents.brokers.protocol import ENDED, OPEN, Execution, Order, OrderStatus, RejectionNotice
 from intents.execution.client_order_id import duplicate
 from intents.execution.model.fills import Fill, append_position, apply_fill, new_fills, overfill_code
 from intents.execution.model.inputs import BrokerReport
@@ -24,6 +23,7 @@ from intents.execution.model.verdicts import (
 )
 from intents.model import TERMINAL, Update
 from intents.model.reports import Report
+from tip_brokers.protocol import ENDED, OPEN, Execution, Order, OrderStatus, RejectionNotice
 
 _ZERO = Decimal(0)
 _CAME_TO_NOTHING = (MISSING, OrderStatus.REJECTED)

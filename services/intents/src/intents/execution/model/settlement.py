@@ -4,10 +4,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from intents.brokers.protocol import ENDED
 from intents.execution.model.locked_intent import MISSING, STARTED, BrokerOrder, Command, LockedIntent, Progress
 from intents.model import TERMINAL, Intent, Status, reports
 from intents.model.reports import Report
+from tip_brokers.protocol import ENDED
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 
-from intents.brokers.protocol import Order, OrderStatus
 from intents.execution.client_order_id import client_order_id
 from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.inputs import BrokerReport, DispatchResult, ExecutionInput, OutOfReach, Resolution
@@ -31,6 +30,7 @@ from intents.execution.model.verdicts import (
 )
 from intents.model import TERMINAL, Status, Update
 from intents.model.reports import Report
+from tip_brokers.protocol import Order, OrderStatus
 
 _REJECTED = {"CREATE": Update.REJECTED, "REPLACE": Update.REPLACE_REJECTED, "CANCEL": Update.CANCEL_REJECTED}
 _RESOLVED = _REJECTED | {"CREATE": Update.FAILED}

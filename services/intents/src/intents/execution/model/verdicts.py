@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from intents.brokers.protocol import Order
 from intents.model import Update
+from tip_brokers.protocol import Order
 
 OPERATOR_REQUIRED = "OPERATOR_REQUIRED"
 """Only a person can find out what became of it."""
 RESOLVED_BY_OPERATOR = "RESOLVED_BY_OPERATOR"
 CANCELED_BEFORE_SENT = "CANCELED_BEFORE_SENT"
+BROKER_CANNOT = "BROKER_CANNOT"
 ENTITLEMENT_REQUIRED = "ENTITLEMENT_REQUIRED"
 ACCOUNT_NOT_FOUND = "ACCOUNT_NOT_FOUND"
 REPLACE_NOT_SENT = "REPLACE_NOT_SENT"

@@ -1,8 +1,8 @@
 """Conditions that several statements of execution share."""
 
-from intents.brokers.protocol import ENDED, OrderStatus
 from intents.execution.model.locked_intent import MISSING, STARTED
 from intents.store.broker_reads import SHORTEST_SECONDS
+from tip_brokers.protocol import ENDED, OrderStatus
 
 MISSING_HOURS = 24  # how long what was given up is searched for: as long as an order of the day can live
 

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from sqlalchemy import Connection, text
 
-from intents.brokers.protocol import Quote
 from intents.store.statuses import TERMINAL_SQL
+from tip_brokers.protocol import Quote
 
 _REQUESTED = "requested_at IS NOT NULL AND (read_at IS NULL OR read_at < requested_at)"
 _STALE = text(f"""

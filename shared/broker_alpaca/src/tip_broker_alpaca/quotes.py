@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from intents.brokers.alpaca.reading import parse_moment, parse_price, understood
-from intents.brokers.protocol import Quote
+from tip_brokers.answers import parse_moment, parse_price, understood
+from tip_brokers.protocol import Quote
 
 SYMBOLS_AT_ONCE = 100  # so that a request line stays below what servers take
 

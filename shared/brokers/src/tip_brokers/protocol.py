@@ -2,8 +2,8 @@
 
 An adapter bounds what it reads, in bytes, time and pages, by its own limits: an answer beyond them is a broken one.
 
-A new broker is one file that speaks these words, a line in `brokers.CONNECTORS`, and a pass of
-`tip_testing.broker_conformance`.
+A new broker is a package whose adapter speaks these words, with an entry point that describes it (`registry`), and a
+pass of `tip_testing.broker_conformance`.
 """
 
 import threading
@@ -14,24 +14,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-
-class ClientIds(StrEnum):
-    """What the broker does with a client order id that it has seen before, and so what we can promise.
-
-    UNIQUE refuses it: an order is never doubled. HEADER answers the first order again, for a time: the same within that
-    time. ECHO only repeats it in its answers, NONE not even that: after an unknown outcome nothing is sent again
-    without a definite "there is no such order", and with NONE a person has to find out.
-    """
-
-    UNIQUE = "unique"
-    HEADER = "header"
-    ECHO = "echo"
-    NONE = "none"
-
-    @property
-    def may_resend(self) -> bool:
-        """Whether sending the same id again after an unknown outcome cannot make a second order."""
-        return self in (ClientIds.UNIQUE, ClientIds.HEADER)
+from tip_brokers.client_ids import ClientIds
 
 
 class OrderStatus(StrEnum):

@@ -9,12 +9,9 @@ from typing import Any
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
-from intents.brokers.alpaca.http_client import Answer, HttpClient
-from intents.brokers.alpaca.quotes import batches, read_quotes
-from intents.brokers.alpaca.reading import (
+from tip_broker_alpaca.quotes import batches, read_quotes
+from tip_broker_alpaca.reading import (
     KINDS,
-    parse,
-    plain,
     read_account_id,
     read_balance,
     read_execution,
@@ -22,15 +19,14 @@ from intents.brokers.alpaca.reading import (
     read_order,
     read_position,
     read_update,
-    reason,
-    timestamp,
-    understood,
 )
-from intents.brokers.protocol import (
+from tip_brokers.answers import parse, plain, reason, timestamp, understood
+from tip_brokers.client_ids import ClientIds
+from tip_brokers.http_client import Answer, HttpClient
+from tip_brokers.protocol import (
     Balance,
     Change,
     Check,
-    ClientIds,
     CredentialRefused,
     DuplicateClientOrderId,
     Execution,

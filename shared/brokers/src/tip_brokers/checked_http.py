@@ -20,7 +20,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
-from intents.brokers.protocol import Check, no_check
+from tip_brokers.protocol import Check, no_check
 
 ANSWER_BYTES = 8 * 2**20
 """Of one answer: on the line, and once more after decompression."""

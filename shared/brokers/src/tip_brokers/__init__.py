@@ -1,0 +1,82 @@
+"""Brokers as plug-ins: what one is described by, what its adapter speaks, and which are installed.
+
+`tip_testing.broker_conformance` proves an adapter.
+"""
+
+from tip_brokers.capabilities import Capabilities, Inability, Replacement, Requested, SymbolForm, inability
+from tip_brokers.client_ids import ClientIds
+from tip_brokers.connections import Brokers
+from tip_brokers.description import BrokerDescription, BrokerSettings, Connector, CredentialField, Setting
+from tip_brokers.protocol import (
+    ENDED,
+    OPEN,
+    Balance,
+    Broker,
+    BrokerError,
+    Change,
+    Check,
+    CredentialRefused,
+    DuplicateClientOrderId,
+    Execution,
+    ListingTooLong,
+    NewOrder,
+    NotSent,
+    NotWritten,
+    Order,
+    OrderStatus,
+    OrderUpdate,
+    OutcomeUnknown,
+    Position,
+    Quote,
+    RateLimited,
+    Refused,
+    RejectionNotice,
+    Unreachable,
+    no_check,
+)
+from tip_brokers.registry import BadPlugin, UnknownBroker, find, installed
+
+__all__ = [
+    "ENDED",
+    "OPEN",
+    "BadPlugin",
+    "Balance",
+    "Broker",
+    "BrokerDescription",
+    "BrokerError",
+    "BrokerSettings",
+    "Brokers",
+    "Capabilities",
+    "Change",
+    "Check",
+    "ClientIds",
+    "Connector",
+    "CredentialField",
+    "CredentialRefused",
+    "DuplicateClientOrderId",
+    "Execution",
+    "Inability",
+    "ListingTooLong",
+    "NewOrder",
+    "NotSent",
+    "NotWritten",
+    "Order",
+    "OrderStatus",
+    "OrderUpdate",
+    "OutcomeUnknown",
+    "Position",
+    "Quote",
+    "RateLimited",
+    "Refused",
+    "RejectionNotice",
+    "Replacement",
+    "Requested",
+    "Setting",
+    "SymbolForm",
+    "UnknownBroker",
+    "Unreachable",
+    "find",
+    "inability",
+    "installed",
+    "no_check",
+]

@@ -1,0 +1,102 @@
+"""What a broker can do, as data, and what of a command it cannot. Pure; standard library only."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from typing import NamedTuple
+
+from tip_brokers.client_ids import ClientIds
+
+DAY, GTC, IOC, FOK = "DAY", "GTC", "IOC", "FOK"
+ALL_TIMES = (DAY, GTC, IOC, FOK)
+ALL_KINDS: Mapping[str, tuple[str, ...]] = {
+    "Market": ALL_TIMES,
+    "Limit": ALL_TIMES,
+    "Stop": (DAY, GTC),
+    "StopLimit": (DAY, GTC),
+}
+
+
+class Replacement(StrEnum):
+    """How an order becomes another one: by the broker at once, by a cancel and a new order, or not at all."""
+
+    NATIVE = "native"
+    CANCEL_AND_NEW = "cancel_and_new"
+    NONE = "none"
+
+
+class SymbolForm(NamedTuple):
+    """How the broker writes what it trades. `pattern` covers a whole symbol."""
+
+    pattern: str = r".+"
+    example: str = "AAPL"
+
+
+ANY_SYMBOL = SymbolForm()
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    client_ids: ClientIds
+    kinds: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: ALL_KINDS)
+    """The order kinds, each with its times in force."""
+    replacement: Replacement = Replacement.NATIVE
+    streams: bool = False
+    """Whether it sends updates by itself. Otherwise its orders are read from time to time."""
+    quotes: bool = False
+    fractions: bool = False
+    """Whether a quantity may have decimals."""
+    routing: bool = False
+    """Whether the caller may choose where an order goes (DIRECT)."""
+    symbols: SymbolForm = ANY_SYMBOL
+    calls_per_minute: int | None = None
+    """Of one account, as far as the broker says; it may answer "later" to more."""
+
+
+class Requested(NamedTuple):
+    """What a command asks of the broker. A replacement keeps its order's symbol and route: both are None."""
+
+    kind: str
+    time_in_force: str
+    quantity: Decimal
+    symbol: str | None = None
+    route_strategy: str | None = None
+
+    @property
+    def is_replacement(self) -> bool:
+        return self.symbol is None
+
+
+class Inability(NamedTuple):
+    """What the broker cannot do, and where in the command's payload that stands."""
+
+    pointer: str
+    detail: str
+
+
+def inability(can: Capabilities, requested: Requested) -> Inability | None:
+    """The first thing about the command that the broker cannot do."""
+    if requested.is_replacement and can.replacement is Replacement.NONE:
+        return Inability("", "replaces no orders: cancel it and create another one")
+    if requested.symbol is not None and not re.fullmatch(can.symbols.pattern, requested.symbol):
+        return Inability("/symbol", f"writes symbols like {can.symbols.example}")
+    if requested.route_strategy == "DIRECT" and not can.routing:
+        return Inability("/route_strategy", "routes orders itself: only AUTO is possible")
+    return _of_spec(can, requested)
+
+
+def _of_spec(can: Capabilities, requested: Requested) -> Inability | None:
+    kind = requested.kind
+    if kind not in can.kinds:
+        return Inability("/spec", f"has no order of the kind {kind}, only {_listed(can.kinds)}")
+    if requested.time_in_force not in can.kinds[kind]:
+        return Inability(f"/spec/{kind}/time_in_force", f"takes a {kind} order only as {_listed(can.kinds[kind])}")
+    if not can.fractions and requested.quantity != requested.quantity.to_integral_value():
+        return Inability(f"/spec/{kind}/quantity", "takes whole quantities only")
+    return None
+
+
+def _listed(words: Mapping[str, object] | tuple[str, ...]) -> str:
+    return ", ".join(words)

@@ -1,0 +1,77 @@
+"""docs/brokers.md, made from the descriptions: `python -m tip_brokers.document > docs/brokers.md`."""
+
+import sys
+from collections.abc import Iterable, Sequence
+
+from tip_brokers.capabilities import Capabilities
+from tip_brokers.description import BrokerDescription
+from tip_brokers.registry import installed
+
+HEAD = """# Brokers
+
+Made by `python -m tip_brokers.document` from the brokers' own descriptions; a test fails when this file and they differ. `GET /v1/brokers` answers the same of a running
+platform, with whatever else is installed there. How to add one: [shared/brokers](../shared/brokers/README.md).
+
+What a broker cannot do is refused when it is submitted: 422 `broker_cannot`, with a pointer to the field.
+"""
+CLIENT_IDS = """
+What becomes of an order whose answer was lost follows from what the broker does with a client order id that it has seen before (`client ids`):
+
+| client ids | the broker | after an unknown outcome |
+|---|---|---|
+| `unique` | refuses it for good | queried, and sent again if the broker does not have it: never twice |
+| `header` | answers the first order again, for a time | the same, within that time |
+| `echo` | only shows it | queried; sent again only after a definite "there is no such order" |
+| `none` | does not know it | waits for an operator (`tip orders`) |
+"""
+
+
+def document(brokers: Iterable[BrokerDescription]) -> str:
+    described = list(brokers)
+    return "\n".join([HEAD, *_capabilities(described), CLIENT_IDS, *_credentials(described), "", *_settings(described)])
+
+
+def _capabilities(brokers: Sequence[BrokerDescription]) -> list[str]:
+    rows = [(f"**{broker.title}**", f"`{broker.name}`", *_cells(broker, broker.capabilities)) for broker in brokers]
+    names = "broker,name,environments,order kinds,replacement,client ids,stream,quotes,fractions,DIRECT,symbols,calls"
+    return _table(names.split(","), rows)
+
+
+def _cells(broker: BrokerDescription, can: Capabilities) -> tuple[str, ...]:
+    kinds = "; ".join(f"{kind} ({', '.join(times)})" for kind, times in can.kinds.items())
+    calls = f"{can.calls_per_minute} a minute" if can.calls_per_minute else "-"
+    flags = (_yes(flag) for flag in (can.streams, can.quotes, can.fractions, can.routing))
+    environments = ", ".join(broker.environments)
+    return environments, kinds, f"`{can.replacement}`", f"`{can.client_ids}`", *flags, can.symbols.example, calls
+
+
+def _credentials(brokers: Sequence[BrokerDescription]) -> list[str]:
+    rows = [(broker.title, _secret(broker)) for broker in brokers]
+    return ["## Credentials", "", *_table(("broker", "secret"), rows)]
+
+
+def _secret(broker: BrokerDescription) -> str:
+    parts = ", ".join(f"`{part.name}`" + ("" if part.required else " (optional)") for part in broker.credential)
+    return parts if broker.needs_credential else f"{parts}; an account without one trades all the same"
+
+
+def _settings(brokers: Sequence[BrokerDescription]) -> list[str]:
+    rows = [
+        (f"`{setting.variable}`", f"`{setting.default}`" if setting.default else "-", setting.meaning)
+        for broker in brokers
+        for setting in broker.settings
+    ]
+    return ["## Settings of the executor and the reconciler", "", *_table(("variable", "default", "meaning"), rows), ""]
+
+
+def _table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [names, ["---"] * len(names), *rows]
+    return [f"| {' | '.join(cells)} |".replace("| --- ", "|---").replace("--- |", "---|") for cells in lines]
+
+
+def _yes(flag: bool) -> str:
+    return "yes" if flag else "no"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(document(installed().values()))
