@@ -12,8 +12,8 @@ from chassis.asgi import Bridge
 from chassis.fair_queue import SWITCH_S
 from chassis.http_connection import Connection
 
-_STILL_OPEN_S = 0.5  # how long after its last request a stopping worker waits for one more on an open connection
 _SHUTDOWN_POLL_S = 0.05
+_QUIET_POLLS = 10  # after its last request a stopping worker waits so many polls for one more on an open connection
 
 
 class Worker(ASGIWorker):  # type: ignore[misc]
@@ -58,12 +58,19 @@ class Worker(ASGIWorker):  # type: ignore[misc]
         )
         self.asgi: Bridge = front.start(self.cfg.threads)
 
-    async def _shutdown(self) -> None:
+    async def _stop_accepting(self, loop: asyncio.AbstractEventLoop) -> None:
+        """What is accepted becomes a connection a few turns of the loop later, unless its server is closed by then."""
+        for server in self.servers:
+            for listener in server.sockets:
+                loop.remove_reader(listener)
+        await asyncio.sleep(_SHUTDOWN_POLL_S)
         for server in self.servers:
             server.close()
+
+    async def _shutdown(self) -> None:
         loop = asyncio.get_running_loop()
-        ends, last = loop.time() + self.cfg.graceful_timeout - 1, loop.time()
-        while self.nr_conns and not self._quick_shutdown and loop.time() < min(ends, last + _STILL_OPEN_S):
+        await self._stop_accepting(loop)
+        ends, quiet_polls = loop.time() + self.cfg.graceful_timeout - 1, 0
+        while self.nr_conns and not self._quick_shutdown and quiet_polls < _QUIET_POLLS and loop.time() < ends:
             await asyncio.sleep(_SHUTDOWN_POLL_S)
-            if self.asgi.in_flight or self.unsent:
-                last = loop.time()
+            quiet_polls = 0 if self.asgi.in_flight or self.unsent else quiet_polls + 1

@@ -41,6 +41,7 @@ class AfterCommitSender:
         self._signaled = threading.Event()
         self._lock = threading.Lock()
         self._thread_of: int | None = None
+        self._has_failed = False
 
     def signal(self, key: str = "", position: int = 0) -> None:
         """Return at once. New keys beyond `MOST_PENDING` are dropped."""
@@ -69,10 +70,16 @@ class AfterCommitSender:
                 with self._connect() as send:
                     self._send_until_it_fails(send)
             except self._unreachable as error:
-                log.info(self._failed_event, error=type(error).__name__)
+                self._log_once(error)
                 if not self._keeps:
                     self._take()  # dropped: receivers poll, and the next signal says more
                 time.sleep(self._retry_s)
+
+    def _log_once(self, error: Exception) -> None:
+        """For each outage."""
+        if not self._has_failed:
+            log.info(self._failed_event, error=type(error).__name__)
+        self._has_failed = True
 
     def _send_until_it_fails(self, send: Send) -> None:
         while True:
@@ -83,6 +90,7 @@ class AfterCommitSender:
             except self._unreachable:
                 self._put(taken)
                 raise
+            self._has_failed = False
             time.sleep(self._every_s)
 
     def _take(self) -> Mapping[str, int]:
