@@ -117,14 +117,18 @@ class EmbeddedPostgres(Datastore):
             end_leftover(pid, lambda command: f"-D {self.data}" in command, self.stop_signal)
             self._stale_pid = pid
         # A session busy computing does not notice that its server was killed, and would block the next one for as long.
-        for pid in pids_working_in(self.data):
+        self._end_processes_in(self.data)
+
+    def _end_processes_in(self, directory: Path) -> None:
+        for pid in pids_working_in(directory):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: not pids_working_in(self.data), ORPHANS_SECONDS)
+        wait_until(lambda: not pids_working_in(directory), ORPHANS_SECONDS)
 
     def _create_cluster(self) -> None:
         """In a draft directory, renamed when complete: an interrupted one is never mistaken for a cluster."""
         for draft in self.directory.glob("data.new-*"):
+            self._end_processes_in(draft)  # a killed initdb leaves a server behind that is still writing
             shutil.rmtree(draft, ignore_errors=True)
         draft = self.directory / f"data.new-{secrets.token_hex(4)}"
         with self._password_file() as password_file:
