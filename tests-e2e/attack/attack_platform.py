@@ -72,8 +72,16 @@ class Platform:
         """What the service needs to run here in this process, whatever the platform's own processes are given of it."""
         secrets = self.stack.secrets
         keys = {name.upper(): secrets[name] for name in secrets if name.endswith("key_encryption_key")}
-        limits = {name: self.environment[name] for name in UNLIMITED if name in self.environment}
-        return {**self.stack.service_env(service), **keys, **limits}
+        return {**self.stack.service_env(service), **keys, **self._limits}
+
+    @property
+    def signing_environment(self) -> dict[str, str]:
+        """What identity's own use cases need here, where tenants are made: thousands in a long run."""
+        return {**self.stack.signing_env, **self._limits}
+
+    @property
+    def _limits(self) -> dict[str, str]:
+        return {name: self.environment[name] for name in UNLIMITED if name in self.environment}
 
     def command(self, *words: str) -> None:
         done = subprocess.run(["tip", *words], env=self.environment, capture_output=True, text=True, check=False)

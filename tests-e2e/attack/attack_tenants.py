@@ -75,8 +75,8 @@ class Builder:
 
     def __init__(self, platform: Platform) -> None:
         self.platform = platform
-        self.identity = IdentityFixtures(platform.stack.signing_env, token_lifetime_s=TOKEN_SECONDS)
-        self.short = IdentityFixtures(platform.stack.signing_env, token_lifetime_s=-120)
+        self.identity = IdentityFixtures(platform.signing_environment, token_lifetime_s=TOKEN_SECONDS)
+        self.short = IdentityFixtures(platform.signing_environment, token_lifetime_s=-120)
         self.operator: ServiceAccount = self.identity.service_account()
 
     def close(self) -> None:
