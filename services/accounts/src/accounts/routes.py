@@ -172,6 +172,7 @@ def _cancel_open() -> bool:
     body=schemas.NewCredential,
     answers={201: schemas.Credential},
     errors=(404, 409, 413, 415, 422),
+    schemas=schemas.SECRETS,
 )
 def add_credential(account_id: UUID) -> ResponseReturnValue:
     account = usecases.read_account(deps(), g.principal, account_id)
@@ -205,6 +206,7 @@ def read_credential(account_id: UUID, credential_id: UUID) -> ResponseReturnValu
     body=schemas.NewSecret,
     answers={200: schemas.Credential},
     errors=(*WRITE_ERRORS, 409),
+    schemas=schemas.SECRETS,
     headers=IF_MATCH,
 )
 def rotate_secret(account_id: UUID, credential_id: UUID) -> ResponseReturnValue:

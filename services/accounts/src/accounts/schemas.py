@@ -1,6 +1,6 @@
 """accounts' JSON, in and out."""
 
-from collections.abc import Sequence
+import re
 from functools import cache
 from typing import Any
 from zoneinfo import available_timezones
@@ -10,7 +10,7 @@ from marshmallow import Schema, ValidationError, fields, post_load, validates_sc
 from accounts import model
 from chassis.fields import Choice, Flag, Identifier, Instant, Text, Whole, refuse
 from credential_vault import Secret
-from tip_brokers import ClientIds, CredentialField, Replacement, find, installed
+from tip_brokers import BrokerDescription, ClientIds, Replacement, find, installed
 
 _NAME: dict[str, Any] = {"longest": 120}
 _BROKER_ACCOUNT: dict[str, Any] = {"longest": 64, "pattern": r"[!-~]+"}
@@ -99,17 +99,13 @@ class AccountList(Schema):
     next_cursor = fields.String(required=True, allow_none=True)
 
 
-def _secret_shapes() -> list[dict[str, Any]]:
-    """For the document: what a secret is made of, by the brokers that want just that."""
-    shapes: dict[tuple[CredentialField, ...], list[str]] = {}
-    for broker in installed().values():
-        shapes.setdefault(tuple(broker.credential), []).append(broker.title)
-    return [_secret_shape(parts, titles) for parts, titles in shapes.items()]
+def _secret_name(broker: str) -> str:
+    return "".join(word.capitalize() for word in re.split(r"\W", broker)) + "Secret"
 
 
-def _secret_shape(parts: Sequence[CredentialField], titles: Sequence[str]) -> dict[str, Any]:
+def _secret(broker: BrokerDescription) -> dict[str, Any]:
+    """For the document: what a secret of this broker is made of."""
     return {
-        "title": ", ".join(titles),
         "type": "object",
         "properties": {
             part.name: {
@@ -119,17 +115,22 @@ def _secret_shape(parts: Sequence[CredentialField], titles: Sequence[str]) -> di
                 "maxLength": part.longest,
                 "pattern": f"^{part.pattern}$",
             }
-            for part in parts
+            for part in broker.credential
         },
-        "required": [part.name for part in parts if part.required],
+        "required": [part.name for part in broker.credential if part.required],
         "additionalProperties": False,
     }
+
+
+SECRETS = {_secret_name(name): _secret(broker) for name, broker in installed().items()}
 
 
 class NewSecret(Schema):
     """A body with a secret; once loaded it is hidden. What it is made of depends on the broker: see `of_broker`."""
 
-    secret = fields.Dict(required=True, metadata={"anyOf": _secret_shapes()})
+    secret = fields.Dict(
+        required=True, metadata={"anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in SECRETS]}
+    )
 
     @post_load
     def _hidden(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:

@@ -51,7 +51,7 @@ ALPACA = BrokerDescription(
         streams=True,
         quotes=True,
         fractions=True,
-        symbols=SymbolForm(r"[A-Z0-9.]+(/[A-Z0-9]+)?", "AAPL or BTC/USD"),
+        symbols=SymbolForm(r"[A-Z0-9._]+(/[A-Z0-9]+)?", "AAPL or BTC/USD"),
         calls_per_minute=200,
     ),
     connect=_connect_alpaca,

@@ -9,13 +9,15 @@ from tip_brokers.registry import installed
 
 HEAD = """# Brokers
 
-Made by `python -m tip_brokers.document` from the brokers' own descriptions; a test fails when this file and they differ. `GET /v1/brokers` answers the same of a running
-platform, with whatever else is installed there. How to add one: [shared/brokers](../shared/brokers/README.md).
+Made by `python -m tip_brokers.document` from the brokers' own descriptions; a test fails when this file and they
+differ. `GET /v1/brokers` answers the same of a running platform, with whatever else is installed there. How to add one:
+[shared/brokers](../shared/brokers/README.md).
 
 What a broker cannot do is refused when it is submitted: 422 `broker_cannot`, with a pointer to the field.
 """
 CLIENT_IDS = """
-What becomes of an order whose answer was lost follows from what the broker does with a client order id that it has seen before (`client ids`):
+What becomes of an order whose answer was lost follows from what the broker does with a client order id that it has
+seen before (`client ids`):
 
 | client ids | the broker | after an unknown outcome |
 |---|---|---|
