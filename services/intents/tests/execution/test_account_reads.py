@@ -178,11 +178,13 @@ def test_a_read_that_was_never_finished_is_due_again(desk, reads):
 def test_reconcilers_together_keep_to_the_pace_of_a_broker(new_desk, desk, reads):
     accounts = [new_desk(organization=desk.organization).account_id for _ in range(8)]
     due(desk, *accounts)
-    many = [reads(rate=2.0) for _ in range(4)]
+    many, began = [reads(rate=2.0) for _ in range(4)], time.monotonic()
 
     claimed = [account_id for reconciler in many for account_id in reconciler.claim(60)]
 
-    assert len(claimed) == len(set(claimed)) == 2
+    earned = int(2.0 * (time.monotonic() - began))  # meanwhile, beside the two of the second before
+    assert len(claimed) == len(set(claimed))
+    assert 2 <= len(claimed) <= 2 + earned
 
 
 def test_organizations_take_turns(new_desk, desk, reads):
