@@ -7,10 +7,12 @@ CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11
 PYTHON ?= $(firstword $(foreach name,$(CANDIDATES),$(shell $(name) -c '$(SUPPORTED)' 2>/dev/null && echo $(name))) python3)
 
 BIN := .venv/bin
-PROJECTS := $(filter-out shared/testing/%,$(wildcard shared/*/pyproject.toml services/*/pyproject.toml proto/pyproject.toml \
+# Brokers that are not everybody's, installed on request: make install EXTRAS=ccxt
+OPTIONAL := shared/broker_ccxt
+PROJECTS := $(filter-out shared/testing/% $(addsuffix /%,$(OPTIONAL)),$(wildcard shared/*/pyproject.toml services/*/pyproject.toml proto/pyproject.toml \
                                                      deploy/local/pyproject.toml clients/pyproject.toml))
 PACKAGES := $(patsubst %/pyproject.toml,%,$(PROJECTS))
-SOURCES := $(wildcard $(addsuffix /src,$(PACKAGES) shared/testing) shared/brokers/example)
+SOURCES := $(wildcard $(addsuffix /src,$(PACKAGES) $(OPTIONAL) shared/testing) shared/brokers/example)
 # Those that take longest come first, so that at the end no worker waits for another. No folder contains another: pytest would drop it.
 LONGEST := tests-e2e services/stream-gateway services/intents shared deploy
 TESTED := $(LONGEST) $(filter-out $(LONGEST),$(wildcard services/*) proto clients)
@@ -26,7 +28,12 @@ unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE PIP_USER PIP_
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
-install: .venv/.installed ## Make the virtual environment and install the pinned dependencies
+install: .venv/.installed $(if $(EXTRAS),extras) ## Make the virtual environment and install the pinned dependencies [EXTRAS=ccxt]
+
+.PHONY: extras
+extras: .venv/.installed
+	@$(PIP) install --require-hashes -r requirements-extras.lock
+	@$(PIP) install --no-deps --no-build-isolation $(addprefix -e shared/broker_,$(EXTRAS))
 
 install-dev: .venv/.installed-dev ## The same, with what the tests and checks need
 
@@ -44,10 +51,10 @@ install-dev: .venv/.installed-dev ## The same, with what the tests and checks ne
 	@$(PIP) install --no-deps --no-build-isolation $(addprefix -e ,$(PACKAGES))
 	@touch $@
 
-.venv/.installed-dev: .venv/.installed requirements-dev.lock shared/testing/pyproject.toml
+.venv/.installed-dev: .venv/.installed requirements-dev.lock shared/testing/pyproject.toml $(addsuffix /pyproject.toml,$(OPTIONAL))
 	@echo "Installing what tests and checks need"
 	@$(PIP) install --require-hashes -r requirements-dev.lock
-	@$(PIP) install --no-deps --no-build-isolation -e shared/testing
+	@$(PIP) install --no-deps --no-build-isolation -e shared/testing $(addprefix -e ,$(OPTIONAL))
 	@touch $@
 
 up: install ## Run the whole platform here, until Ctrl-C

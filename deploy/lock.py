@@ -11,11 +11,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def packages() -> set[str]:
+OPTIONAL = {"broker_ccxt"}
+"""Packages that are installed on request only: `make install EXTRAS=ccxt`."""
+
+
+def packages(*, optional: bool) -> set[str]:
     """What the packages of this repository need, our own packages aside."""
     wanted: set[str] = set()
     for file in [path for depth in ("*", "*/*", "*/*/*") for path in ROOT.glob(f"{depth}/pyproject.toml")]:
-        wanted.update(tomllib.loads(file.read_text())["project"]["dependencies"])
+        if optional or file.parent.name not in OPTIONAL:
+            wanted.update(tomllib.loads(file.read_text())["project"]["dependencies"])
     return {requirement for requirement in wanted if not requirement.startswith("tip-")}
 
 
@@ -30,9 +35,10 @@ def lock(target: str, *wanted: set[str], constraint: str | None = None) -> None:
     subprocess.run(command, input="\n".join(sorted(set().union(*wanted))), text=True, check=True)
 
 
-# The widest first: the narrower ones take its versions, so that one environment can hold all three.
-build, dev = group("build"), group("dev")
-lock("requirements-bench.lock", packages(), build, dev, group("bench"))
-lock("requirements-dev.lock", packages(), build, dev, constraint="requirements-bench.lock")
-lock("requirements.lock", packages(), build, constraint="requirements-bench.lock")
+# The widest first: the narrower ones take its versions, so that one environment can hold all of them.
+build, dev, everything = group("build"), group("dev"), packages(optional=True)
+lock("requirements-bench.lock", everything, build, dev, group("bench"))
+lock("requirements-dev.lock", everything, build, dev, constraint="requirements-bench.lock")
+lock("requirements-extras.lock", everything, build, constraint="requirements-bench.lock")
+lock("requirements.lock", packages(optional=False), build, constraint="requirements-bench.lock")
 lock("requirements-security.lock", group("security"))

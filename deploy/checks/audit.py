@@ -91,6 +91,4 @@ def _lines(found: Report | None, service: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(
-        main([ROOT / name for name in ("requirements.lock", "requirements-dev.lock", "requirements-security.lock")])
-    )
+    sys.exit(main([ROOT / f"requirements{kind}.lock" for kind in ("", "-extras", "-dev", "-security")]))

@@ -99,12 +99,14 @@ class AccountList(Schema):
     next_cursor = fields.String(required=True, allow_none=True)
 
 
-def _secret_name(broker: str) -> str:
-    return "".join(word.capitalize() for word in re.split(r"\W", broker)) + "Secret"
+def _secret_name(broker: BrokerDescription) -> str:
+    """Brokers that want the same share a schema: `SecretOfKeyIdAndSecretKey`."""
+    words = (re.findall(r"[A-Z]?[a-z]+", part.name) for part in broker.credential)
+    return "SecretOf" + "And".join("".join(map(str.capitalize, part)) for part in words)
 
 
 def _secret(broker: BrokerDescription) -> dict[str, Any]:
-    """For the document: what a secret of this broker is made of."""
+    """For the document: what a secret of such a broker is made of."""
     return {
         "type": "object",
         "properties": {
@@ -122,7 +124,7 @@ def _secret(broker: BrokerDescription) -> dict[str, Any]:
     }
 
 
-SECRETS = {_secret_name(name): _secret(broker) for name, broker in installed().items()}
+SECRETS = {_secret_name(broker): _secret(broker) for broker in installed().values()}
 
 
 class NewSecret(Schema):
@@ -193,6 +195,7 @@ class BrokerCapabilities(Schema):
     client_ids = Choice(tuple(ClientIds), required=True)
     streams = Flag(required=True)
     quotes = Flag(required=True)
+    executions = Flag(required=True, metadata={"description": "Whether it lists its fills, each under an id."})
     fractions = Flag(required=True, metadata={"description": "Whether a quantity may have decimals."})
     routing = Flag(required=True, metadata={"description": "Whether an order may be routed DIRECT."})
     symbol_pattern = Text(required=True, longest=255, attribute="symbols.pattern")

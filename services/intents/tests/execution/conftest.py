@@ -134,11 +134,11 @@ def start(platform: Platform, paper: Paper, tmp_path_factory: pytest.TempPathFac
         worker.end()
 
 
-def give_credential(desk: Any, key_id: str, version: int = 1, status: str = "active") -> None:
-    """As the accounts service keeps it: sealed in the vault's table."""
+def give_credential(desk: Any, key_id: str, version: int = 1, status: str = "active", **parts: str) -> None:
+    """As the accounts service keeps it: sealed in the vault's table. `parts`: of a secret that is no key pair."""
     credential_id = uuid5(desk.account_id, "credential")
     path = credential_vault.SecretPath(desk.organization.id, desk.account_id, credential_id, version)
-    secret = credential_vault.Secret({"key_id": key_id, "secret_key": "mine"})
+    secret = credential_vault.Secret(parts or {"key_id": key_id, "secret_key": "mine"})
     sealed = credential_vault.Keyring.from_text(desk.platform.vault_key).seal("vault", path, secret)
     desk.execute(
         "INSERT INTO accounts.credential (id, account_id, organization_id, label, status, fingerprint, vault_version, "

@@ -85,7 +85,7 @@ class Simulated:
 
         self._sent(f"DELETE {broker_order_id}", do)
 
-    def find(self, client_order_id: str) -> Order | None:
+    def find(self, client_order_id: str, symbol: str) -> Order | None:
         self._read()
         found = [order for order in self.orders_by_id.values() if order.client_order_id == client_order_id]
         return self._shown(found[0]) if found else None

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from tip_broker_alpaca import account
+from tip_broker_alpaca import PAPER, account
 from tip_broker_alpaca.account import ACTIVITY_PAGE, PAGE, Connection
 from tip_brokers import Broker
 from tip_testing.broker_conformance import Conformance
@@ -36,6 +36,7 @@ def _at(address: str) -> Broker:
 
 @dataclass
 class PaperMarket:
+    can = PAPER.capabilities
     broker: Broker
     stranger: Broker | None
     resting: str = "SIM.OPEN"

@@ -80,7 +80,7 @@ class Market:
         self._do("cancel", broker_order_id, check)
         self.orders[broker_order_id] = replace(self.orders[broker_order_id], status=OrderStatus.CANCELED)
 
-    def find(self, client_order_id: str) -> Order | None:
+    def find(self, client_order_id: str, symbol: str) -> Order | None:
         self._do("find", client_order_id)
         return next((order for order in self.orders.values() if order.client_order_id == client_order_id), None)
 
@@ -99,7 +99,7 @@ def test_a_resend_that_is_refused_for_another_reason_is_settled_by_what_the_brok
     there = shown("b1", name=given.client_order_id)
     market = Market(errors={"create": Refused("INSUFFICIENT_BUYING_POWER", "insufficient buying power")})
     finds = iter([None, there])
-    market.find = lambda _name: next(finds)  # type: ignore[method-assign]
+    market.find = lambda _name, _symbol: next(finds)  # type: ignore[method-assign]
 
     assert run(market, given) == OrderFound(there)
 
@@ -239,10 +239,19 @@ def test_what_may_have_been_sent_is_given_up_only_after_several_queries():
     assert isinstance(verdicts[-1], Decided) and verdicts[-1].code == "NOT_FOUND_AT_BROKER"
 
 
-@pytest.mark.parametrize("ids", [ClientIds.ECHO, ClientIds.NONE])
-def test_where_an_id_may_be_used_twice_nothing_is_sent_twice(ids):
-    market = Market(client_ids=ids)
+def test_where_an_order_cannot_be_queried_nothing_is_sent_twice():
+    market = Market(client_ids=ClientIds.NONE)
 
-    verdict = run(market, command(started_before=LONG_AGO))
+    verdict = run(market, command(started_before=LONG_AGO, absences=ABSENCES_TO_GIVE_UP))
 
     assert isinstance(verdict, Unknown) and verdict.code == "OPERATOR_REQUIRED" and market.sent == []
+
+
+@pytest.mark.parametrize("absences", range(ABSENCES_TO_GIVE_UP + 1))
+def test_where_an_id_may_be_used_twice_it_is_sent_again_only_after_it_was_absent_several_times(absences):
+    market = Market(client_ids=ClientIds.ECHO)
+
+    verdict = run(market, command(started_before=LONG_AGO, absences=absences))
+
+    assert len(market.sent) == (absences == ABSENCES_TO_GIVE_UP)
+    assert market.sent or (isinstance(verdict, RetryLater) and verdict.absent)

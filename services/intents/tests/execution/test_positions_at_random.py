@@ -76,7 +76,7 @@ class Market:
         self.before_answer()
         return next((o for o in self.orders.values() if o.broker_order_id == broker_order_id), None)
 
-    def find(self, client_order_id: str) -> Order | None:
+    def find(self, client_order_id: str, symbol: str) -> Order | None:
         self.before_answer()
         return self.orders.get(client_order_id)
 

@@ -36,7 +36,9 @@ PAPER = BrokerDescription(
     name="paper",
     title="Paper broker",
     credential=KEY_PAIR,
-    capabilities=Capabilities(ClientIds.UNIQUE, streams=True, quotes=True, fractions=True, routing=True),
+    capabilities=Capabilities(
+        ClientIds.UNIQUE, streams=True, quotes=True, executions=True, fractions=True, routing=True
+    ),
     connect=_connect_paper,
     settings=(PAPER_URL,),
     needs_credential=False,
@@ -50,6 +52,7 @@ ALPACA = BrokerDescription(
         ClientIds.UNIQUE,
         streams=True,
         quotes=True,
+        executions=True,
         fractions=True,
         symbols=SymbolForm(r"[A-Z0-9._]+(/[A-Z0-9]+)?", "AAPL or BTC/USD"),
         calls_per_minute=200,

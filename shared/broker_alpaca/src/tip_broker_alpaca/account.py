@@ -105,7 +105,7 @@ class Alpaca:
     def cancel(self, broker_order_id: str, check: Check = no_check) -> None:
         self._answered(self._connection.call("DELETE", f"/v2/orders/{broker_order_id}", self._headers, check))
 
-    def find(self, client_order_id: str) -> Order | None:
+    def find(self, client_order_id: str, symbol: str) -> Order | None:
         return self._found_order("/v2/orders:by_client_order_id", client_order_id=client_order_id)
 
     def order(self, broker_order_id: str) -> Order | None:

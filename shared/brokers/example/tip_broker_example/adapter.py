@@ -97,7 +97,7 @@ class Example:
     def cancel(self, broker_order_id: str, check: Check = no_check) -> None:
         self._call("DELETE", f"/orders/{broker_order_id}", check)
 
-    def find(self, client_order_id: str) -> Order | None:
+    def find(self, client_order_id: str, symbol: str) -> Order | None:
         found = self._orders(client_id=client_order_id)
         return found[0] if found else None
 

@@ -46,6 +46,8 @@ class Capabilities:
     streams: bool = False
     """Whether it sends updates by itself. Otherwise its orders are read from time to time."""
     quotes: bool = False
+    executions: bool = False
+    """Whether it lists its fills, each under an id of its own. Otherwise an order's total says what is filled."""
     fractions: bool = False
     """Whether a quantity may have decimals."""
     routing: bool = False

@@ -116,6 +116,31 @@ class CheckedAdapter(HTTPAdapter):
         self.poolmanager.pool_classes_by_scheme = {"http": _CheckedPool, "https": _CheckedSecurePool}
 
 
+class BoundedAdapter(CheckedAdapter):
+    """For a library that reads answers by itself: each is read whole, within the bounds, before it is handed over."""
+
+    def send(self, request: requests.PreparedRequest, *arguments: Any, **named: Any) -> requests.Response:
+        response = super().send(request, *arguments, **{**named, "stream": True})
+        try:
+            response._content = read_whole(response)
+        except AnswerTooLarge as error:
+            raise requests.exceptions.ContentDecodingError(error) from None
+        finally:
+            response.close()
+        return response
+
+
+def bounded_session() -> requests.Session:
+    """Without proxies, netrc and redirects: a password there must not replace the account's keys."""
+    session = requests.Session()
+    session.trust_env = False
+    session.max_redirects = 0
+    adapter = BoundedAdapter(pool_connections=1, pool_maxsize=1, max_retries=0)
+    session.mount("http://", adapter)
+    session.mount("https://", adapter)
+    return session
+
+
 def read_whole(response: requests.Response) -> bytes:
     """The body of a streamed response, decompressed piece by piece so that it cannot become too large unnoticed."""
     pieces, size = [], 0

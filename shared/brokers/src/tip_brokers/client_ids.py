@@ -7,16 +7,12 @@ class ClientIds(StrEnum):
     """What can be promised follows from it.
 
     UNIQUE refuses it: an order is never doubled. HEADER answers the first order again, for a time: the same within that
-    time. ECHO only repeats it in its answers, NONE not even that: after an unknown outcome nothing is sent again
-    without a definite "there is no such order", and with NONE a person has to find out.
+    time. ECHO takes it twice, but can be queried by it: after an unknown outcome the order is sent again only when
+    the broker has said several times that there is none. Its adapter makes every request expire within the time of a
+    call, so that none takes effect after such an answer. NONE cannot be queried: a person has to find out.
     """
 
     UNIQUE = "unique"
     HEADER = "header"
     ECHO = "echo"
     NONE = "none"
-
-    @property
-    def may_resend(self) -> bool:
-        """Whether sending the same id again after an unknown outcome cannot make a second order."""
-        return self in (ClientIds.UNIQUE, ClientIds.HEADER)

@@ -15,6 +15,8 @@ differ. `GET /v1/brokers` answers the same of a running platform, with whatever 
 
 What a broker cannot do is refused when it is submitted: 422 `broker_cannot`, with a pointer to the field.
 """
+COLUMNS = ("broker", "name", "environments", "order kinds", "replacement", "client ids", "stream", "quotes",
+           "fills by id", "fractions", "DIRECT", "symbols", "calls")  # fmt: skip
 CLIENT_IDS = """
 What becomes of an order whose answer was lost follows from what the broker does with a client order id that it has
 seen before (`client ids`):
@@ -23,8 +25,8 @@ seen before (`client ids`):
 |---|---|---|
 | `unique` | refuses it for good | queried, and sent again if the broker does not have it: never twice |
 | `header` | answers the first order again, for a time | the same, within that time |
-| `echo` | only shows it | queried; sent again only after a definite "there is no such order" |
-| `none` | does not know it | waits for an operator (`tip orders`) |
+| `echo` | takes it twice, and can be queried by it | sent again when it was not there several times |
+| `none` | cannot be queried by it | waits for an operator (`tip orders`) |
 """
 
 
@@ -35,14 +37,13 @@ def document(brokers: Iterable[BrokerDescription]) -> str:
 
 def _capabilities(brokers: Sequence[BrokerDescription]) -> list[str]:
     rows = [(f"**{broker.title}**", f"`{broker.name}`", *_cells(broker, broker.capabilities)) for broker in brokers]
-    names = "broker,name,environments,order kinds,replacement,client ids,stream,quotes,fractions,DIRECT,symbols,calls"
-    return _table(names.split(","), rows)
+    return _table(COLUMNS, rows)
 
 
 def _cells(broker: BrokerDescription, can: Capabilities) -> tuple[str, ...]:
     kinds = "; ".join(f"{kind} ({', '.join(times)})" for kind, times in can.kinds.items())
     calls = f"{can.calls_per_minute} a minute" if can.calls_per_minute else "-"
-    flags = (_yes(flag) for flag in (can.streams, can.quotes, can.fractions, can.routing))
+    flags = (_yes(flag) for flag in (can.streams, can.quotes, can.executions, can.fractions, can.routing))
     environments = ", ".join(broker.environments)
     return environments, kinds, f"`{can.replacement}`", f"`{can.client_ids}`", *flags, can.symbols.example, calls
 

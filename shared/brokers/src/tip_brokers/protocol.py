@@ -219,8 +219,8 @@ class Broker(Protocol):
     def cancel(self, broker_order_id: str, check: Check = no_check) -> None:
         """Request it. That the order is canceled shows in its status."""
 
-    def find(self, client_order_id: str) -> Order | None:
-        """By our id: how an unknown outcome becomes known."""
+    def find(self, client_order_id: str, symbol: str) -> Order | None:
+        """By our id: how an unknown outcome becomes known. Some brokers also want to know what it was to trade."""
 
     def order(self, broker_order_id: str) -> Order | None: ...
 

@@ -27,6 +27,7 @@ from tip_brokers import (
     Broker,
     BrokerError,
     Change,
+    ClientIds,
     DuplicateClientOrderId,
     NewOrder,
     NotSent,
@@ -101,7 +102,7 @@ def _create(dispatch: Dispatch) -> Verdict:
     try:
         made = broker.create(_new_order(command), current.check)
     except DuplicateClientOrderId:
-        found = _query(lambda: broker.find(command.client_order_id))
+        found = _query(lambda: broker.find(command.client_order_id, command.symbol))
         return OrderFound(found) if found else Unknown("duplicate_not_found")
     except Refused as refusal:
         return _refused_create(broker, command, refusal)
@@ -111,7 +112,7 @@ def _create(dispatch: Dispatch) -> Verdict:
 
 def _refused_create(broker: Broker, command: LeasedCommand, refusal: Refused) -> Verdict:
     """What was sent before may be there, and be the very reason of the refusal: it holds the buying power."""
-    found = _query(lambda: broker.find(command.client_order_id)) if command.started_before else None
+    found = _query(lambda: broker.find(command.client_order_id, command.symbol)) if command.started_before else None
     return OrderFound(found) if found else Rejected(refusal.code, refusal.message)
 
 
@@ -143,11 +144,11 @@ def _replace(dispatch: Dispatch) -> Verdict:
     try:
         made = broker.replace(target, _change(command, _remaining(command, seen)), current.check)
     except DuplicateClientOrderId:
-        found = _query(lambda: broker.find(command.client_order_id))
+        found = _query(lambda: broker.find(command.client_order_id, command.symbol))
         return OrderFound(found, _reread(broker, command)) if found else Unknown("duplicate_not_found")
     except Refused as refusal:
         # An error may still have taken effect: whether there is an order by that id is the truth.
-        found = _query(lambda: broker.find(command.client_order_id))
+        found = _query(lambda: broker.find(command.client_order_id, command.symbol))
         orders = _reread(broker, command)
         return OrderFound(found, orders) if found else Rejected(refusal.code, refusal.message, orders)
     crashpoints.reach("executor.after_send")
@@ -242,7 +243,7 @@ def _sent_before(broker: Broker, command: LeasedCommand) -> Verdict | None:
     """What the broker has of an earlier send; None if it does not have it and sending again is safe."""
     if command.started_before is None:
         return None
-    found = broker.find(command.client_order_id)
+    found = broker.find(command.client_order_id, command.symbol)
     if found:
         return OrderFound(found)
     quiet, silence = broker.call_seconds + QUIET_MARGIN_SECONDS, (command.now - command.started_before).total_seconds()
@@ -252,4 +253,13 @@ def _sent_before(broker: Broker, command: LeasedCommand) -> Verdict | None:
         # Sending again is safe, believing that nothing was sent is not: that takes more than one query.
         is_given_up = command.absences >= ABSENCES_TO_GIVE_UP or isinstance(decided, RetryLater)
         return decided if is_given_up else RetryLater(quiet, "perhaps_sent", absent=True)
-    return None if broker.client_ids.may_resend else Unknown("needs_operator", OPERATOR_REQUIRED, OPERATOR_SECONDS)
+    return _unless_safe(broker.client_ids, command, quiet)
+
+
+def _unless_safe(ids: ClientIds, command: LeasedCommand, quiet: float) -> Verdict | None:
+    """None if what the broker does not have may be sent again."""
+    if ids is ClientIds.NONE:
+        return Unknown("needs_operator", OPERATOR_REQUIRED, OPERATOR_SECONDS)
+    if ids is ClientIds.ECHO and command.absences < ABSENCES_TO_GIVE_UP:
+        return RetryLater(quiet, "perhaps_sent", absent=True)
+    return None

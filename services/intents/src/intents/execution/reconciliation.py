@@ -150,7 +150,7 @@ class AccountReconciliation:
     def _queried(self, known: KnownOpenOrder) -> Order | None:
         if known.broker_order_id:
             return self.broker.order(known.broker_order_id)
-        return self.broker.find(known.client_order_id)
+        return self.broker.find(known.client_order_id, known.symbol)
 
     def _executions(self, filled: Sequence[tuple[KnownOpenOrder, Order]]) -> Iterable[tuple[Order, Execution]]:
         """Each execution of these orders, with its order as it stood then: so each counts for what it brought."""

@@ -11,7 +11,7 @@ import pytest
 
 from tip_brokers.protocol import Broker, ListingTooLong, OutcomeUnknown
 from tip_testing.broker_conformance.hostile import BROKEN, Hostile, huge_when_decompressed, whole
-from tip_testing.broker_conformance.market import SOON_SECONDS, Market, order
+from tip_testing.broker_conformance.market import SOON_SECONDS, Market, new_client_order_id, order
 
 _MOST_MEMORY = 48 * 2**20
 _EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
@@ -56,7 +56,7 @@ class BoundedAnswers:
     @pytest.mark.parametrize("answer", list(BROKEN))
     def test_a_broken_answer_to_a_send_leaves_its_outcome_unknown(self, answer: str, market: Market) -> None:
         with Hostile(BROKEN[answer]) as hostile:
-            raised = ends(lambda: self.at(market, hostile).create(order("ABC")))
+            raised = ends(lambda: self.at(market, hostile).create(order(market.resting)))
 
         assert isinstance(raised, OutcomeUnknown), repr(raised)
         assert hostile.requests == 1, "nothing is sent twice by itself"
@@ -64,14 +64,14 @@ class BoundedAnswers:
     @pytest.mark.parametrize("answer", list(BROKEN))
     def test_a_broken_answer_to_a_query_says_nothing(self, answer: str, market: Market) -> None:
         with Hostile(BROKEN[answer]) as hostile:
-            raised = ends(lambda: self.at(market, hostile).find("tip-1"))
+            raised = ends(lambda: self.at(market, hostile).find(new_client_order_id(), market.resting))
 
         assert isinstance(raised, OutcomeUnknown), repr(raised)
 
     @pytest.mark.parametrize("answer", list(BROKEN))
     def test_a_broken_answer_about_prices_gives_none(self, answer: str, market: Market) -> None:
         with Hostile(BROKEN[answer]) as hostile:
-            raised = ends(lambda: self.at(market, hostile).quotes(["ABC"]))
+            raised = ends(lambda: self.at(market, hostile).quotes([market.filling]))
 
         assert isinstance(raised, OutcomeUnknown), repr(raised)
 

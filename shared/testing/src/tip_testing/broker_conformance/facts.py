@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tip_brokers.capabilities import Replacement
 from tip_brokers.client_ids import ClientIds
 from tip_brokers.protocol import (
     OPEN,
@@ -23,7 +24,7 @@ from tip_brokers.protocol import (
 )
 from tip_testing.broker_conformance.bounds import BoundedAnswers
 from tip_testing.broker_conformance.machine import machine
-from tip_testing.broker_conformance.market import Listener, Market, limit, new_client_order_id, order
+from tip_testing.broker_conformance.market import Listener, Market, limit, listen, new_client_order_id, order
 from tip_testing.waiting import eventually
 
 _ZERO = Decimal(0)
@@ -37,10 +38,14 @@ class Conformance(BoundedAnswers):
         return market.broker
 
     @pytest.fixture
-    def listener(self, broker: Broker) -> Any:
-        made = Listener(broker)
+    def listener(self, market: Market) -> Any:
+        made = listen(market)
         yield made
         made.close()
+
+    def needs_replacement(self, market: Market) -> None:
+        if market.can.replacement is Replacement.NONE:
+            pytest.skip("this broker claims no replacement")
 
     def ended(self, broker: Broker, made: Order, *statuses: OrderStatus) -> Order:
         def find() -> Order | None:
@@ -53,13 +58,13 @@ class Conformance(BoundedAnswers):
     def test_an_order_is_found_by_both_of_its_ids(self, market: Market, broker: Broker) -> None:
         made = broker.create(order(market.resting))
 
-        by_ours, by_theirs = broker.find(made.client_order_id), broker.order(made.broker_order_id)
+        by_ours, by_theirs = broker.find(made.client_order_id, made.symbol), broker.order(made.broker_order_id)
         assert by_ours and by_theirs
         assert by_ours.broker_order_id == made.broker_order_id == by_theirs.broker_order_id
         assert made.client_order_id in {shown.client_order_id for shown in broker.open_orders()}
 
-    def test_what_was_never_sent_is_not_there(self, broker: Broker) -> None:
-        assert broker.find(new_client_order_id()) is None
+    def test_what_was_never_sent_is_not_there(self, market: Market, broker: Broker) -> None:
+        assert broker.find(new_client_order_id(), market.resting) is None
         assert broker.order(str(uuid4())) is None
 
     def test_the_same_client_order_id_never_makes_a_second_order(self, market: Market, broker: Broker) -> None:
@@ -85,6 +90,8 @@ class Conformance(BoundedAnswers):
 
         assert filled.filled_quantity == 3 and filled.average_price is not None and filled.average_price > 0
         eventually(lambda: listener.filled(made.client_order_id) == 3)
+        if not market.can.executions:
+            return
         listed = [fill for fill in broker.executions(before) if fill.broker_order_id == made.broker_order_id]
         streamed = {update.execution.id for update in listener.of(made.client_order_id) if update.execution}
         assert {fill.id for fill in listed} == streamed, "an execution has one id, wherever it is shown"
@@ -98,6 +105,8 @@ class Conformance(BoundedAnswers):
         assert broker.balance().currency
 
     def test_prices_have_their_age_and_what_has_no_price_is_left_out(self, market: Market, broker: Broker) -> None:
+        if not market.can.quotes:
+            pytest.skip("this broker claims no prices")
         found = broker.quotes([market.filling, "NO SUCH SYMBOL"])
 
         assert [quote.symbol for quote in found] == [market.filling]
@@ -108,6 +117,8 @@ class Conformance(BoundedAnswers):
         assert broker.quotes([]) == []
 
     def test_prices_of_more_symbols_than_one_request_takes_are_read(self, market: Market, broker: Broker) -> None:
+        if not market.can.quotes:
+            pytest.skip("this broker claims no prices")
         symbols = [market.filling, *(f"CONFORM{number}" for number in range(120))]
 
         assert market.filling in {quote.symbol for quote in broker.quotes(symbols)}
@@ -138,6 +149,7 @@ class Conformance(BoundedAnswers):
         assert self.ended(broker, made, OrderStatus.FILLED)
 
     def test_a_replacement_is_a_new_order_under_its_own_id(self, market: Market, broker: Broker) -> None:
+        self.needs_replacement(market)
         old = broker.create(limit(market.resting))
         change = Change(new_client_order_id(), Decimal(7), "GTC", Decimal(2))
 
@@ -152,6 +164,7 @@ class Conformance(BoundedAnswers):
     def test_the_filled_quantity_of_a_replacement_starts_anew(
         self, market: Market, broker: Broker, listener: Listener
     ) -> None:
+        self.needs_replacement(market)
         if market.halving is None:
             pytest.skip("this broker has no symbol for it")
         old = broker.create(limit(market.halving))
@@ -171,7 +184,7 @@ class Conformance(BoundedAnswers):
 
         with pytest.raises(NotWritten):
             broker.create(wanted, stop)
-        assert broker.find(wanted.client_order_id) is None
+        assert broker.find(wanted.client_order_id, wanted.symbol) is None
 
         made = broker.create(wanted)
         with pytest.raises(NotWritten):
@@ -197,7 +210,7 @@ class Conformance(BoundedAnswers):
         with pytest.raises(Refused) as refusal:
             broker.create(wanted)
 
-        assert refusal.value.code and broker.find(wanted.client_order_id) is None
+        assert refusal.value.code and broker.find(wanted.client_order_id, wanted.symbol) is None
 
     def test_an_order_whose_answer_never_came_is_found_by_its_id(self, market: Market, broker: Broker) -> None:
         if market.silent is None:
@@ -207,7 +220,7 @@ class Conformance(BoundedAnswers):
         with pytest.raises(OutcomeUnknown):
             broker.create(wanted)
 
-        assert broker.find(wanted.client_order_id)
+        assert broker.find(wanted.client_order_id, wanted.symbol)
 
     def test_updates_sent_twice_are_one_execution(self, market: Market, broker: Broker, listener: Listener) -> None:
         if market.doubling is None:

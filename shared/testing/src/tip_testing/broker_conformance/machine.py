@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, precondition, rule
 
+from tip_brokers.capabilities import Replacement
+from tip_brokers.client_ids import ClientIds
 from tip_brokers.protocol import (
     OPEN,
     Change,
@@ -17,7 +19,7 @@ from tip_brokers.protocol import (
     Refused,
     RejectionNotice,
 )
-from tip_testing.broker_conformance.market import Listener, Market, limit, new_client_order_id, order
+from tip_testing.broker_conformance.market import Market, limit, listen, new_client_order_id, order
 from tip_testing.waiting import eventually
 
 
@@ -39,7 +41,7 @@ def machine(market: Market) -> type[RuleBasedStateMachine]:
         def __init__(self) -> None:
             super().__init__()
             self.expected: dict[str, ExpectedOrder] = {}
-            self.listener = Listener(broker)
+            self.listener = listen(market)
 
         @rule(target=made, quantity=st.integers(1, 50))
         def rest(self, quantity: int) -> Any:
@@ -54,6 +56,7 @@ def machine(market: Market) -> type[RuleBasedStateMachine]:
             self.expected[wanted.client_order_id] = ExpectedOrder(shown, may_be)
             return wanted.client_order_id
 
+        @precondition(lambda _: market.can.client_ids is ClientIds.UNIQUE)
         @rule(name=made)
         def again(self, name: str) -> None:
             """The same id once more: refused, whatever has become of the first."""
@@ -71,6 +74,7 @@ def machine(market: Market) -> type[RuleBasedStateMachine]:
             except Refused:
                 assert self._shown(name).status not in OPEN
 
+        @precondition(lambda _: market.can.replacement is not Replacement.NONE)
         @rule(target=made, name=made, quantity=st.integers(1, 50))
         def replace(self, name: str, quantity: int) -> Any:
             expected = self.expected[name]
@@ -80,14 +84,17 @@ def machine(market: Market) -> type[RuleBasedStateMachine]:
             try:
                 shown = broker.replace(expected.order.broker_order_id, change)
             except Refused:
-                assert self._shown(name).status not in OPEN and broker.find(change.client_order_id) is None
+                assert (
+                    self._shown(name).status not in OPEN
+                    and broker.find(change.client_order_id, expected.order.symbol) is None
+                )
                 return multiple()
             expected.may_be = {OrderStatus.REPLACED, OrderStatus.PENDING_REPLACE}
             self.expected[change.client_order_id] = ExpectedOrder(shown, set(OPEN))
             return change.client_order_id
 
         def _shown(self, name: str) -> Order:
-            shown = broker.find(name)
+            shown = broker.find(name, self.expected[name].order.symbol)
             assert shown is not None, "what was accepted must be found by its id"
             return shown
 

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, Protocol
 from uuid import uuid4
 
+from tip_brokers.capabilities import Capabilities
 from tip_brokers.protocol import (
     Broker,
     BrokerError,
@@ -21,6 +22,8 @@ _ZERO = Decimal(0)
 class Market(Protocol):
     """What the suite needs of a broker under test. A symbol that cannot be had is None, and its facts are left out."""
 
+    can: Capabilities
+    """What the broker claims: it is held to that, and what it does not claim is left out."""
     broker: Broker
     stranger: Broker | None
     """The same broker with a key pair that it does not know."""
@@ -42,6 +45,19 @@ class Market(Protocol):
     """The same adapter at an HTTP address of the suite's own; None if it does not speak HTTP."""
     full_pages: Mapping[str, Callable[[int], bytes]]
     """Of listings that have pages (`open_orders`, `orders`, `executions`): the body of the nth; there is another."""
+
+
+def symbols_of(market: Market) -> list[str]:
+    named = (
+        market.resting,
+        market.filling,
+        market.halving,
+        market.refusing,
+        market.silent,
+        market.doubling,
+        market.late,
+    )
+    return [symbol for symbol in named if symbol is not None]
 
 
 def new_client_order_id() -> str:
@@ -86,3 +102,24 @@ class Listener:
     def close(self) -> None:
         """The thread ends by itself a little later."""
         self.stop.set()
+
+
+@dataclass
+class Poller:
+    """In place of a listener, where a broker claims no stream: what it would have heard is read."""
+
+    market: Market
+
+    def of(self, client_order_id: str) -> list[OrderUpdate]:
+        found = (self.market.broker.find(client_order_id, symbol) for symbol in symbols_of(self.market))
+        return [OrderUpdate(order, order.updated_at) for order in found if order][:1]
+
+    def filled(self, client_order_id: str) -> Decimal:
+        return sum((update.order.filled_quantity for update in self.of(client_order_id)), _ZERO)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def listen(market: Market) -> Listener | Poller:
+    return Listener(market.broker) if market.can.streams else Poller(market)

@@ -44,6 +44,7 @@ class KnownOpenOrder(NamedTuple):
     """The client order id, with the broker's id behind it if it is of a second order."""
     in_flight: bool = False
     """Whether the executor is sending it, or has not found out yet what became of it."""
+    symbol: str = ""
 
 
 class ReadingStart(NamedTuple):

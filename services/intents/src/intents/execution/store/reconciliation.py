@@ -69,7 +69,9 @@ _KNOWN_OPEN = text(f"""
                    AND i.reason_code = '{OPERATOR_REQUIRED}' AND i.open_actions = 0) AS needs_operator,
            EXISTS (SELECT FROM intents.intent i WHERE i.account_id = o.account_id AND i.id = o.intent_id
                    AND i.status IN ({TERMINAL_SQL})) AS of_ended,
-           client_order_id AS key, {IN_FLIGHT} AS in_flight
+           client_order_id AS key, {IN_FLIGHT} AS in_flight,
+           coalesce((SELECT symbol FROM intents.intent i WHERE i.account_id = o.account_id AND i.id = o.intent_id), '')
+               AS symbol
     FROM intents.broker_order o WHERE account_id = :account_id AND (({UNENDED}) OR {IN_FLIGHT})
 """)  # noqa: S608 - a constant
 _OF_DELETED_ACCOUNTS = text(f"""

@@ -1,0 +1,192 @@
+"""One account at an exchange: its verbs in ccxt's unified words."""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Protocol
+
+from tip_broker_ccxt import reading
+from tip_broker_ccxt.exchanges import Exchange, Query
+from tip_broker_ccxt.failures import understood_by
+from tip_broker_ccxt.limits import check_limits
+from tip_brokers.answers import plain, timestamp
+from tip_brokers.checked_http import written
+from tip_brokers.client_ids import ClientIds
+from tip_brokers.protocol import (
+    Balance,
+    Change,
+    Check,
+    Execution,
+    NewOrder,
+    Order,
+    OrderUpdate,
+    OutcomeUnknown,
+    Position,
+    Quote,
+    Refused,
+    no_check,
+)
+
+PREFIX = "tip-"
+_TYPES = {"Market": "market", "Limit": "limit", "Stop": "market", "StopLimit": "limit"}
+_KEYS = {"fetch_open_orders": "open", "fetch_closed_orders": "closed"}
+
+
+class Way(Protocol):
+    """What an account needs of its connection."""
+
+    @property
+    def exchange(self) -> Exchange: ...
+
+    @property
+    def call_seconds(self) -> float: ...
+
+    def object_for(self, secret: Mapping[str, str]) -> Any: ...
+
+
+class CcxtAccount:
+    def __init__(self, connection: Way, secret: Mapping[str, str]) -> None:
+        self._connection, self._secret = connection, secret
+        self._recovery = connection.exchange.recovery
+
+    @property
+    def client_ids(self) -> ClientIds:
+        return self._recovery.client_ids
+
+    @property
+    def call_seconds(self) -> float:
+        return self._connection.call_seconds
+
+    def account_id(self) -> str:
+        """By reading the balance, which logs in."""
+        shown = self._read(lambda ccxt: ccxt.fetch_balance()).get("info")
+        uid = shown.get("uid") if isinstance(shown, dict) else None
+        return str(self._secret.get("account") or uid or self._secret["apiKey"])
+
+    def create(self, order: NewOrder, check: Check = no_check) -> Order:
+        ccxt = self._connection.object_for(self._secret)
+        with understood_by(ccxt, sends=False):
+            check_limits(ccxt, order)
+        written.start(check)
+        with understood_by(ccxt):
+            made = ccxt.create_order(
+                order.symbol,
+                _TYPES[order.kind],
+                order.order_side.lower(),
+                plain(order.quantity),
+                plain(order.limit_price),
+                self._terms(order),
+            )
+            return reading.read_created(made, order, self._ours)
+        raise AssertionError  # `understood_by` never swallows without raising; this is for the type checker
+
+    def _terms(self, order: NewOrder) -> dict[str, Any]:
+        terms: dict[str, Any] = self._expiry()
+        if self.client_ids is not ClientIds.NONE:
+            terms["clientOrderId"] = self._theirs(order.client_order_id)
+        if order.kind != "Market":
+            terms["timeInForce"] = order.time_in_force
+        if order.stop_price is not None:
+            terms["stopLossPrice"] = plain(order.stop_price)
+        return terms
+
+    def _expiry(self) -> dict[str, Any]:
+        """Until when the request may take effect: no longer than we wait for its answer."""
+        if self._recovery.expiry == "milliseconds":
+            return {"recvWindow": int(1000 * self.call_seconds)}
+        if self._recovery.expiry == "deadline":
+            return {"deadline": timestamp(datetime.now(UTC) + timedelta(seconds=max(2.0, self.call_seconds)))}
+        return {}
+
+    def replace(self, broker_order_id: str, change: Change, check: Check = no_check) -> Order:
+        raise Refused("REPLACEMENT_NOT_POSSIBLE", "Cancel the order and create another one.")
+
+    def cancel(self, broker_order_id: str, check: Check = no_check) -> None:
+        ccxt = self._connection.object_for(self._secret)
+        written.start(check)
+        with understood_by(ccxt):
+            ccxt.cancel_order(*reading.parts(broker_order_id))
+
+    def find(self, client_order_id: str, symbol: str) -> Order | None:
+        theirs = self._theirs(client_order_id)
+        if self._recovery.query is Query.ORDER:
+            return self._one(lambda ccxt: ccxt.fetch_order("", symbol, {"clientOrderId": theirs}))
+        if self._recovery.query is Query.LISTS:
+            return self._listed(symbol, theirs)
+        raise OutcomeUnknown("cannot_be_queried")
+
+    def _listed(self, symbol: str, theirs: str) -> Order | None:
+        for listing in ("fetch_open_orders", "fetch_closed_orders"):
+            rows = self._read(partial(_list, listing, symbol, theirs))
+            found = [row for row in rows if row.get("clientOrderId") == theirs]
+            if found:
+                return reading.read_order(found[0], self._ours)
+        return None
+
+    def order(self, broker_order_id: str) -> Order | None:
+        if not reading.is_ours(broker_order_id):
+            return None
+        return self._one(lambda ccxt: ccxt.fetch_order(*reading.parts(broker_order_id)))
+
+    def _one(self, read: Callable[[Any], Any]) -> Order | None:
+        try:
+            return reading.read_order(self._read(read), self._ours)
+        except Refused as refusal:
+            if refusal.code == "ORDER_NOT_FOUND":
+                return None
+            raise
+
+    def open_orders(self) -> Iterable[Order]:
+        return [reading.read_order(row, self._ours) for row in self._read(lambda ccxt: ccxt.fetch_open_orders())]
+
+    def orders(self, after: datetime) -> Iterable[Order]:
+        """Open ones: few exchanges list the others without being told what was traded."""
+        return [order for order in self.open_orders() if order.created_at >= after]
+
+    def executions(self, after: datetime) -> Iterable[Execution]:
+        return ()  # an order's own total counts
+
+    def positions(self) -> list[Position]:
+        return reading.read_positions(self._read(lambda ccxt: ccxt.fetch_balance()))
+
+    def balance(self) -> Balance:
+        return reading.read_balance(self._read(lambda ccxt: ccxt.fetch_balance()))
+
+    def quotes(self, symbols: Sequence[str]) -> list[Quote]:
+        known = [symbol for symbol in symbols if symbol in self._connection.object_for(self._secret).markets]
+        if not known:
+            return []
+        return reading.read_quotes(self._read(lambda ccxt: ccxt.fetch_tickers(known)), known)
+
+    def listen(
+        self, on_ready: Callable[[], None], on_update: Callable[[OrderUpdate], None], stop: threading.Event
+    ) -> None:
+        """Never called: the description says that there is no stream."""
+
+    def _read(self, read: Callable[[Any], Any]) -> Any:
+        ccxt = self._connection.object_for(self._secret)
+        written.start(no_check)
+        ccxt.last_json_response = None
+        with understood_by(ccxt):
+            found = read(ccxt)
+        if ccxt.last_json_response is None:  # what is no JSON is to ccxt an answer without anything in it
+            raise OutcomeUnknown("broken_answer")
+        return found
+
+    def _theirs(self, client_order_id: str) -> str:
+        return client_order_id if self._recovery.has_prefix else client_order_id.removeprefix(PREFIX)
+
+    def _ours(self, shown: str | None) -> str:
+        if shown is None or self._recovery.has_prefix:
+            return shown or ""
+        compact = shown.replace("-", "")
+        return f"{PREFIX}{compact}" if len(compact) == 32 else shown
+
+
+def _list(listing: str, symbol: str, client_order_id: str, ccxt: Any) -> Any:
+    """A listing without its list would be taken for an empty one."""
+    found = getattr(ccxt, listing)(symbol, params={"clientOrderId": client_order_id})
+    if _KEYS[listing] not in ccxt.last_json_response["result"]:
+        raise KeyError(listing)
+    return found

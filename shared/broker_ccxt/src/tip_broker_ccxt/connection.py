@@ -1,0 +1,111 @@
+"""The way to one exchange: ccxt's objects, one for each thread and secret, with markets that all of them share."""
+
+import hashlib
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import ccxt
+
+from tip_broker_ccxt.account import CcxtAccount
+from tip_broker_ccxt.exchanges import CREDENTIALS, Exchange
+from tip_broker_ccxt.failures import understood_by
+from tip_brokers.checked_http import bounded_session, written
+from tip_brokers.description import BrokerSettings
+from tip_brokers.protocol import NotSent, no_check
+
+MARKETS_SECONDS, RETRY_SECONDS, LOADING_SECONDS = 3600.0, 60.0, 0.5
+MOST_OBJECTS = 64  # in one thread
+OPTIONS = {"defaultType": "spot", "fetchMarkets": {"types": ["spot"]}, "fetchCurrencies": False, "fetchMargins": False,
+           "warnOnFetchOpenOrdersWithoutSymbol": False}  # fmt: skip
+logging.getLogger("ccxt").setLevel(logging.WARNING)  # below that it logs requests with their keys
+
+
+class Connection:
+    def __init__(self, exchange: Exchange, environment: str, settings: BrokerSettings, address: str | None) -> None:
+        self.exchange, self._environment, self._address = exchange, environment, address
+        self._settings = settings
+        self._here = threading.local()
+        self._markets: tuple[float, Any] | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def call_seconds(self) -> float:
+        return self._settings.connect_seconds + self._settings.read_seconds
+
+    def account(self, secret: Mapping[str, str]) -> CcxtAccount:
+        return CcxtAccount(self, dict(secret))
+
+    def object_for(self, secret: Mapping[str, str]) -> Any:
+        """ccxt's object for this secret, which no other thread uses, with its markets loaded."""
+        made: OrderedDict[bytes, Any] | None = getattr(self._here, "made", None)
+        if made is None:
+            made = self._here.made = OrderedDict()
+        key = hashlib.sha256(repr(sorted(secret.items())).encode()).digest()
+        if key not in made:
+            made[key] = self._make(secret)
+            if len(made) > MOST_OBJECTS:
+                made.popitem(last=False)
+        made.move_to_end(key)
+        written.start(no_check)
+        with understood_by(made[key], sends=False):
+            self._give_markets(made[key])
+        return made[key]
+
+    def _make(self, secret: Mapping[str, str]) -> Any:
+        made = getattr(ccxt, self.exchange.id)(
+            {
+                **{part: value for part, value in secret.items() if part in CREDENTIALS},
+                "timeout": int(1000 * self._settings.read_seconds),
+                "enableRateLimit": False,  # it would sleep in the executor's threads
+                "session": bounded_session(),
+                "options": OPTIONS,
+            }
+        )
+        made.enableLastJsonResponse = True
+        made.number = str  # amounts are decimals, not floats
+        if self._environment == "paper":
+            made.set_sandbox_mode(True)
+        if self._address:
+            made.urls["api"] = _moved(made.urls["api"], self._address)
+        return made
+
+    def _give_markets(self, made: Any) -> None:
+        """One thread reads them; the others use what there is, or come back: nobody waits for a slow exchange here."""
+        if not self._are_fresh() and self._lock.acquire(blocking=False):
+            try:
+                self._load_markets(made)
+            finally:
+                self._lock.release()
+        if self._markets is None:
+            raise NotSent("markets_not_loaded", LOADING_SECONDS)
+        if made.markets is not self._markets[1].markets:
+            made.set_markets_from_exchange(self._markets[1])
+
+    def _are_fresh(self) -> bool:
+        return self._markets is not None and time.monotonic() - self._markets[0] < MARKETS_SECONDS
+
+    def _load_markets(self, made: Any) -> None:
+        """Markets hardly change: what was read before is better than none."""
+        try:
+            made.load_markets(True)
+        except ccxt.BaseError:
+            if self._markets is None:
+                raise
+            self._markets = (time.monotonic() - MARKETS_SECONDS + RETRY_SECONDS, self._markets[1])
+        else:
+            self._markets = (time.monotonic(), made)
+
+
+def _moved(urls: Any, address: str) -> Any:
+    """The same paths at another address."""
+    if isinstance(urls, dict):
+        return {name: _moved(url, address) for name, url in urls.items()}
+    if not isinstance(urls, str):
+        return urls
+    there = urlsplit(address)
+    return urlunsplit((there.scheme, there.netloc, *urlsplit(urls)[2:]))

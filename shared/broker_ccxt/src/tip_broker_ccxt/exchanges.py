@@ -1,0 +1,78 @@
+"""What is known of exchanges without asking them."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tip_brokers.client_ids import ClientIds
+
+TABLE = Path(__file__).with_name("exchanges.json")
+CREDENTIALS = {
+    "apiKey": ("API key", False),
+    "secret": ("Secret", True),
+    "password": ("Passphrase", True),
+    "uid": ("User id", False),
+}
+"""The parts of a secret by ccxt's names: their titles, and whether to hide them. Who wants others is left out."""
+
+
+class Query(StrEnum):
+    """By which call an exchange finds an order under our id."""
+
+    ORDER = "fetch_order"
+    LISTS = "fetch_open_orders and fetch_closed_orders"
+
+
+class Recovery(NamedTuple):
+    """How an order is found again whose answer was lost.
+
+    An exchange that takes one id twice must also let a request expire, or one that was held up on its way might take
+    effect after the exchange has said that there is no such order.
+    """
+
+    client_ids: ClientIds
+    query: Query | None = None
+    expiry: str | None = None
+    """The parameter of a request that bounds when it may take effect: `milliseconds` or `deadline`."""
+    has_prefix: bool = True
+    """Whether an id may be any text; otherwise it is a UUID in hexadecimal."""
+
+
+# From the exchanges' own documentation: ids are unique among open orders only.
+RECOVERY: Mapping[str, Recovery] = {
+    "binance": Recovery(ClientIds.ECHO, Query.ORDER, expiry="milliseconds"),
+    "binanceus": Recovery(ClientIds.ECHO, Query.ORDER, expiry="milliseconds"),
+    "kraken": Recovery(ClientIds.ECHO, Query.LISTS, expiry="deadline", has_prefix=False),
+}
+WITH_STOPS = frozenset(RECOVERY)
+BY_OPERATOR = Recovery(ClientIds.NONE)
+
+
+@dataclass(frozen=True)
+class Exchange:
+    id: str
+    title: str
+    sandbox: bool
+    credential: tuple[str, ...]
+    market_orders: bool
+    times_in_force: tuple[str, ...]
+    calls_per_minute: int | None
+
+    @property
+    def recovery(self) -> Recovery:
+        return RECOVERY.get(self.id, BY_OPERATOR)
+
+    @property
+    def stops(self) -> bool:
+        return self.id in WITH_STOPS
+
+
+def read_exchanges() -> Iterator[Exchange]:
+    return map(_exchange, json.loads(TABLE.read_text()))
+
+
+def _exchange(row: Mapping[str, Any]) -> Exchange:
+    return Exchange(**{**row, "credential": tuple(row["credential"]), "times_in_force": tuple(row["times_in_force"])})

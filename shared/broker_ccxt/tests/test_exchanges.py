@@ -1,0 +1,37 @@
+"""What is known of exchanges is what the library says, and what may be sent again is what an exchange lets us find."""
+
+import subprocess
+import sys
+
+from tip_broker_ccxt import brokers
+from tip_broker_ccxt.exchanges import RECOVERY, TABLE, read_exchanges
+from tip_broker_ccxt.table import table
+from tip_brokers import ClientIds
+
+
+def test_the_table_is_the_librarys() -> None:
+    assert TABLE.read_text() == table(), "run: python -m tip_broker_ccxt.table > .../exchanges.json"
+
+
+def test_describing_exchanges_does_not_load_the_library() -> None:
+    probe = "import sys, tip_brokers; tip_brokers.find('ccxt:kraken'); print('ccxt' in sys.modules)"
+
+    done = subprocess.run([sys.executable, "-c", probe], check=True, capture_output=True, text=True)
+
+    assert done.stdout.strip() == "False"
+
+
+def test_an_order_may_be_sent_again_only_where_it_can_be_found_and_its_request_expires() -> None:
+    for exchange in read_exchanges():
+        if exchange.recovery.client_ids is ClientIds.ECHO:
+            assert exchange.recovery.query and exchange.recovery.expiry, exchange.id
+        else:
+            assert exchange.recovery.client_ids is ClientIds.NONE, exchange.id
+    assert RECOVERY.keys() <= {exchange.id for exchange in read_exchanges()}
+
+
+def test_every_exchange_is_a_broker_of_that_name() -> None:
+    described = {broker.name: broker for broker in brokers()}
+
+    assert {"ccxt:binance", "ccxt:kraken"} <= described.keys()
+    assert all("live" in broker.environments and broker.needs_credential for broker in described.values())

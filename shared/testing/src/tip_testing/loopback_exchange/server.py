@@ -1,0 +1,80 @@
+"""The book over HTTP, in one dialect or the other."""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlsplit
+
+from tip_testing.loopback_exchange import binance, kraken
+from tip_testing.loopback_exchange.book import SILENT_SECONDS, SLOW_SECONDS, Book
+
+Dialect = Callable[[Book, str, str, str, str, Any], tuple[int, Any]]
+MARKETS = ("/exchangeInfo", "/AssetPairs")
+NEW_ORDER = ("/order", "/AddOrder")
+DIALECTS: dict[str, Dialect] = {"binance": binance.answer, "kraken": kraken.answer}
+
+
+class LoopbackExchange:
+    """Listens until `stop`. How an order's own answer behaves is its coin's doing."""
+
+    def __init__(self, dialect: str) -> None:
+        self.book = Book()
+        self.loses_markets = False
+        """Whether what it trades cannot be read any more."""
+        self.id = dialect
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def _serve(self) -> None:
+                outer._answer(self)
+
+            do_GET = do_POST = do_DELETE = _serve  # noqa: N815
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def stop(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+    def _answer(self, request: BaseHTTPRequestHandler) -> None:
+        address = urlsplit(request.path)
+        body = request.rfile.read(int(request.headers.get("Content-Length") or 0)).decode()
+        if self.loses_markets and address.path.endswith(MARKETS):
+            request.close_connection = True
+            return
+        if self.book.lose_next and request.command == "POST" and address.path.endswith(NEW_ORDER):
+            self.book.lose_next, request.close_connection = False, True
+            return
+        before = len(self.book.orders)
+        status, answer = DIALECTS[self.id](
+            self.book, request.command, address.path, address.query, body, request.headers
+        )
+        if len(self.book.orders) > before and not self._is_answered(request, self.book.orders[-1].coin):
+            return
+        content = json.dumps(answer).encode()
+        request.send_response(status)
+        request.send_header("Content-Type", "application/json")
+        request.send_header("Content-Length", str(len(content)))
+        request.end_headers()
+        request.wfile.write(content)
+
+    def _is_answered(self, request: BaseHTTPRequestHandler, coin: str) -> bool:
+        if coin == "SLOW":
+            time.sleep(SLOW_SECONDS)
+        if coin == "SILENT":
+            time.sleep(SILENT_SECONDS)
+        if coin in ("SILENT", "CUT"):
+            request.close_connection = True
+            return False
+        return True
