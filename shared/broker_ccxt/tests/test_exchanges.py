@@ -22,12 +22,9 @@ def test_describing_exchanges_does_not_load_the_library() -> None:
 
 
 def test_an_order_may_be_sent_again_only_where_it_can_be_found_and_its_request_expires() -> None:
-    for exchange in read_exchanges():
-        if exchange.recovery.client_ids is ClientIds.ECHO:
-            assert exchange.recovery.query and exchange.recovery.expiry, exchange.id
-        else:
-            assert exchange.recovery.client_ids is ClientIds.NONE, exchange.id
-    assert RECOVERY.keys() <= {exchange.id for exchange in read_exchanges()}
+    assert {exchange.id for exchange in read_exchanges()} == RECOVERY.keys()
+    for recovery in RECOVERY.values():
+        assert recovery.client_ids is ClientIds.ECHO and recovery.query and recovery.expiry
 
 
 def test_every_exchange_is_a_broker_of_that_name() -> None:

@@ -19,7 +19,7 @@ from intents.execution.credentials import Credentials
 from intents.execution.model.commands import ClaimSnapshot, LeasedCommand
 from intents.execution.model.verdicts import Decided, RetryLater, Unknown
 from intents.model import Spec, Status
-from tip_brokers import Brokers
+from tip_brokers import Brokers, NotSent, Refused
 from tip_testing.broker_conformance.hostile import BROKEN, Hostile
 from tip_testing.ports import reserved_port
 
@@ -235,3 +235,17 @@ def test_a_try_that_never_reached_the_broker_leaves_the_circuit_open(lease_is_lo
     breaker = failing.breaker("paper", "paper")
     assert breaker.wait(desk.organization.id) == 0, "the next may try instead"
     assert breaker.wait(desk.organization.id) > 0, "and only one"
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds"),
+    [(NotSent("markets_not_loaded", 0.5), 0.5), (Refused("UNKNOWN_SYMBOL", "no"), 0.25)],
+    ids=["an adapter that asks for time", "a query that is refused"],
+)
+def test_what_says_nothing_about_the_line_opens_no_circuit(dispatcher, command, error, seconds):
+    breaker, waiting = dispatcher.breaker("paper", "paper"), command()
+
+    verdicts = [dispatcher._failed(breaker, waiting, None, error) for _ in range(20)]
+
+    assert breaker.wait(waiting.organization_id) == 0
+    assert {verdict.seconds for verdict in verdicts} == {seconds}

@@ -108,7 +108,7 @@ def test_a_refusal_is_the_exchanges_own(trader: Trader) -> None:
 
 
 @pytest.mark.parametrize(
-    ("quantity", "code"), [("0.0005", "PRECISION"), ("0.001", "BELOW_MINIMUM")], ids=["steps", "least quantity"]
+    ("quantity", "code"), [("0.0025", "PRECISION"), ("0.001", "BELOW_MINIMUM")], ids=["steps", "least quantity"]
 )
 def test_what_is_too_fine_or_too_small_is_not_sent(trader: Trader, quantity: str, code: str) -> None:
     intent = trader.desk.created(create(trader.symbol("FILL"), quantity))
@@ -150,10 +150,30 @@ def test_a_position_is_what_the_exchange_has_of_the_coin(trader: Trader) -> None
     eventually(position)
 
 
-def test_a_stop_rests_until_its_price(trader: Trader) -> None:
-    spec = {"quantity": "0.5", "stop_price": "40", "limit_price": "41", "time_in_force": "GTC"}
-    intent = trader.desk.created(create(trader.symbol("OPEN"), StopLimit=spec))
+@pytest.mark.parametrize(
+    ("kind", "prices"),
+    [("Stop", {"stop_price": "40"}), ("StopLimit", {"stop_price": "40", "limit_price": "41"})],
+    ids=["Stop", "StopLimit"],
+)
+def test_a_stop_rests_until_its_price(trader: Trader, kind: str, prices: dict[str, str]) -> None:
+    spec = {"quantity": "0.5", "time_in_force": "GTC", **prices}
+    intent = trader.desk.created(create(trader.symbol("OPEN"), **{kind: spec}))
 
     trader.reaches(intent, "ACCEPTED")
     [order] = trader.orders(intent)
-    assert (float(order.stop_price), float(order.limit_price)) == (40.0, 41.0)
+    shown = {"stop_price": order.stop_price, "limit_price": order.limit_price}
+    assert {name: str(price) for name, price in shown.items() if price is not None} == prices
+
+
+def test_an_order_that_the_exchange_refuses_in_words_that_the_library_does_not_know_is_refused(trader: Trader) -> None:
+    if trader.exchange.id != "kraken":
+        pytest.skip("Binance has a code for every refusal")
+
+    assert trader.reaches(trader.market("MANY"), "REJECTED")["reason_code"] == "BROKER_REFUSED"
+
+
+def test_no_key_is_in_the_tables(trader: Trader) -> None:
+    trader.reaches(trader.market("FILL"), "FILLED")
+
+    rows = [*trader.desk.rows("broker_login"), *trader.desk.rows("broker_account")]
+    assert rows and not [row for row in rows if KEY in str(dict(row)) or SECRET in str(dict(row))]

@@ -1,5 +1,6 @@
 """One account at an exchange: its verbs in ccxt's unified words."""
 
+import hashlib
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -8,7 +9,7 @@ from typing import Any, Protocol
 
 from tip_broker_ccxt import reading
 from tip_broker_ccxt.exchanges import Exchange, Query
-from tip_broker_ccxt.failures import understood_by
+from tip_broker_ccxt.failures import forget_answers, understood_by
 from tip_broker_ccxt.limits import check_limits
 from tip_brokers.answers import plain, timestamp
 from tip_brokers.checked_http import written
@@ -17,6 +18,7 @@ from tip_brokers.protocol import (
     Balance,
     Change,
     Check,
+    CredentialRefused,
     Execution,
     NewOrder,
     Order,
@@ -59,15 +61,20 @@ class CcxtAccount:
         return self._connection.call_seconds
 
     def account_id(self) -> str:
-        """By reading the balance, which logs in."""
-        shown = self._read(lambda ccxt: ccxt.fetch_balance()).get("info")
+        """By reading the balance, which logs in. Without another name it is a digest of the key."""
+        try:
+            shown = self._read(lambda ccxt: ccxt.fetch_balance()).get("info")
+        except Refused:
+            raise CredentialRefused from None  # it may not even read
         uid = shown.get("uid") if isinstance(shown, dict) else None
-        return str(self._secret.get("account") or uid or self._secret["apiKey"])
+        key = hashlib.sha256(self._secret["apiKey"].encode()).hexdigest()[:16]
+        return str(self._secret.get("account") or uid or f"key:{key}")
 
     def create(self, order: NewOrder, check: Check = no_check) -> Order:
         ccxt = self._connection.object_for(self._secret)
         with understood_by(ccxt, sends=False):
             check_limits(ccxt, order)
+        forget_answers(ccxt)
         written.start(check)
         with understood_by(ccxt):
             made = ccxt.create_order(
@@ -85,7 +92,7 @@ class CcxtAccount:
         terms: dict[str, Any] = self._expiry()
         if self.client_ids is not ClientIds.NONE:
             terms["clientOrderId"] = self._theirs(order.client_order_id)
-        if order.kind != "Market":
+        if order.limit_price is not None:
             terms["timeInForce"] = order.time_in_force
         if order.stop_price is not None:
             terms["stopLossPrice"] = plain(order.stop_price)
@@ -104,6 +111,7 @@ class CcxtAccount:
 
     def cancel(self, broker_order_id: str, check: Check = no_check) -> None:
         ccxt = self._connection.object_for(self._secret)
+        forget_answers(ccxt)
         written.start(check)
         with understood_by(ccxt):
             ccxt.cancel_order(*reading.parts(broker_order_id))
@@ -113,15 +121,18 @@ class CcxtAccount:
         if self._recovery.query is Query.ORDER:
             return self._one(lambda ccxt: ccxt.fetch_order("", symbol, {"clientOrderId": theirs}))
         if self._recovery.query is Query.LISTS:
-            return self._listed(symbol, theirs)
+            return self._listed(client_order_id)
         raise OutcomeUnknown("cannot_be_queried")
 
-    def _listed(self, symbol: str, theirs: str) -> Order | None:
-        for listing in ("fetch_open_orders", "fetch_closed_orders"):
-            rows = self._read(partial(_list, listing, symbol, theirs))
-            found = [row for row in rows if row.get("clientOrderId") == theirs]
+    def _listed(self, client_order_id: str) -> Order | None:
+        """By a listing of this id alone. If it lists anything else, it is not known what it leaves out."""
+        for listing in _KEYS:
+            rows = self._read(partial(_list, listing, self._theirs(client_order_id)))
+            found = [reading.read_order(row, self._ours) for row in rows]
+            if any(order.client_order_id != client_order_id for order in found):
+                raise OutcomeUnknown("listing_of_others")
             if found:
-                return reading.read_order(found[0], self._ours)
+                return found[0]
         return None
 
     def order(self, broker_order_id: str) -> Order | None:
@@ -166,8 +177,8 @@ class CcxtAccount:
 
     def _read(self, read: Callable[[Any], Any]) -> Any:
         ccxt = self._connection.object_for(self._secret)
+        forget_answers(ccxt)
         written.start(no_check)
-        ccxt.last_json_response = None
         with understood_by(ccxt):
             found = read(ccxt)
         if ccxt.last_json_response is None:  # what is no JSON is to ccxt an answer without anything in it
@@ -184,9 +195,9 @@ class CcxtAccount:
         return f"{PREFIX}{compact}" if len(compact) == 32 else shown
 
 
-def _list(listing: str, symbol: str, client_order_id: str, ccxt: Any) -> Any:
+def _list(listing: str, client_order_id: str, ccxt: Any) -> Any:
     """A listing without its list would be taken for an empty one."""
-    found = getattr(ccxt, listing)(symbol, params={"clientOrderId": client_order_id})
+    found = getattr(ccxt, listing)(params={"clientOrderId": client_order_id})
     if _KEYS[listing] not in ccxt.last_json_response["result"]:
         raise KeyError(listing)
     return found

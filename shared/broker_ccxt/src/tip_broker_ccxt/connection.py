@@ -19,7 +19,8 @@ from tip_brokers.description import BrokerSettings
 from tip_brokers.protocol import NotSent, no_check
 
 MARKETS_SECONDS, RETRY_SECONDS, LOADING_SECONDS = 3600.0, 60.0, 0.5
-MOST_OBJECTS = 64  # in one thread
+MARKETS_READ_SECONDS, MARKETS_BYTES = 10.0, 64 * 2**20
+MOST_OBJECTS = 8  # in one thread
 OPTIONS = {"defaultType": "spot", "fetchMarkets": {"types": ["spot"]}, "fetchCurrencies": False, "fetchMargins": False,
            "warnOnFetchOpenOrdersWithoutSymbol": False}  # fmt: skip
 logging.getLogger("ccxt").setLevel(logging.WARNING)  # below that it logs requests with their keys
@@ -47,22 +48,21 @@ class Connection:
             made = self._here.made = OrderedDict()
         key = hashlib.sha256(repr(sorted(secret.items())).encode()).digest()
         if key not in made:
-            made[key] = self._make(secret)
+            made[key] = self._make(secret, self._settings.read_seconds)
             if len(made) > MOST_OBJECTS:
-                made.popitem(last=False)
+                made.popitem(last=False)[1].session.close()
         made.move_to_end(key)
         written.start(no_check)
         with understood_by(made[key], sends=False):
             self._give_markets(made[key])
         return made[key]
 
-    def _make(self, secret: Mapping[str, str]) -> Any:
+    def _make(self, secret: Mapping[str, str], read_seconds: float) -> Any:
         made = getattr(ccxt, self.exchange.id)(
             {
                 **{part: value for part, value in secret.items() if part in CREDENTIALS},
-                "timeout": int(1000 * self._settings.read_seconds),
                 "enableRateLimit": False,  # it would sleep in the executor's threads
-                "session": bounded_session(),
+                "session": bounded_session(self._settings.connect_seconds, read_seconds),
                 "options": OPTIONS,
             }
         )
@@ -78,7 +78,7 @@ class Connection:
         """One thread reads them; the others use what there is, or come back: nobody waits for a slow exchange here."""
         if not self._are_fresh() and self._lock.acquire(blocking=False):
             try:
-                self._load_markets(made)
+                self._load_markets()
             finally:
                 self._lock.release()
         if self._markets is None:
@@ -89,16 +89,20 @@ class Connection:
     def _are_fresh(self) -> bool:
         return self._markets is not None and time.monotonic() - self._markets[0] < MARKETS_SECONDS
 
-    def _load_markets(self, made: Any) -> None:
-        """Markets hardly change: what was read before is better than none."""
+    def _load_markets(self) -> None:
+        """They are many, and hardly change: what was read before is better than none."""
+        loader = self._make({}, MARKETS_READ_SECONDS)
+        written.start(no_check, MARKETS_BYTES)
         try:
-            made.load_markets(True)
+            loader.load_markets(True)
         except ccxt.BaseError:
             if self._markets is None:
                 raise
             self._markets = (time.monotonic() - MARKETS_SECONDS + RETRY_SECONDS, self._markets[1])
         else:
-            self._markets = (time.monotonic(), made)
+            self._markets = (time.monotonic(), loader)
+        finally:
+            loader.session.close()
 
 
 def _moved(urls: Any, address: str) -> Any:

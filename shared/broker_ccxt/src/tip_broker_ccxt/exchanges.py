@@ -39,16 +39,22 @@ class Recovery(NamedTuple):
     """The parameter of a request that bounds when it may take effect: `milliseconds` or `deadline`."""
     has_prefix: bool = True
     """Whether an id may be any text; otherwise it is a UUID in hexadecimal."""
+    refusals: str | None = None
+    """What in an error that ccxt does not know is the exchange's definite no."""
 
 
 # From the exchanges' own documentation: ids are unique among open orders only.
 RECOVERY: Mapping[str, Recovery] = {
     "binance": Recovery(ClientIds.ECHO, Query.ORDER, expiry="milliseconds"),
     "binanceus": Recovery(ClientIds.ECHO, Query.ORDER, expiry="milliseconds"),
-    "kraken": Recovery(ClientIds.ECHO, Query.LISTS, expiry="deadline", has_prefix=False),
+    "kraken": Recovery(
+        ClientIds.ECHO,
+        Query.LISTS,
+        expiry="deadline",
+        has_prefix=False,
+        refusals=r"\b(EOrder|EAccount|EFunding|ETrade):|EGeneral:(Invalid|Permission)|EService:Deadline elapsed",
+    ),
 }
-WITH_STOPS = frozenset(RECOVERY)
-BY_OPERATOR = Recovery(ClientIds.NONE)
 
 
 @dataclass(frozen=True)
@@ -63,11 +69,7 @@ class Exchange:
 
     @property
     def recovery(self) -> Recovery:
-        return RECOVERY.get(self.id, BY_OPERATOR)
-
-    @property
-    def stops(self) -> bool:
-        return self.id in WITH_STOPS
+        return RECOVERY[self.id]
 
 
 def read_exchanges() -> Iterator[Exchange]:

@@ -1,5 +1,7 @@
 """ccxt's errors in our four words. When in doubt the outcome is unknown: then the exchange is queried."""
 
+import binascii
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -7,6 +9,7 @@ from typing import Any
 import ccxt
 from requests.exceptions import RequestException
 
+from tip_broker_ccxt.exchanges import CREDENTIALS, RECOVERY
 from tip_brokers.answers import reason, understood
 from tip_brokers.checked_http import written
 from tip_brokers.protocol import (
@@ -21,6 +24,7 @@ from tip_brokers.protocol import (
 )
 
 RETRY_SECONDS = 5.0
+_ADDRESS = re.compile(r"https?://\S*")
 NONCE_SECONDS = 0.2
 # The most special first.
 _REFUSALS: dict[type[Exception], str] = {
@@ -45,7 +49,9 @@ def understood_by(exchange: Any, *, sends: bool = True) -> Iterator[None]:
         with understood():
             yield
     except OutcomeUnknown as error:
-        raise (error if sends else NotSent(error.reason)) from None
+        if isinstance(error.__context__, binascii.Error):
+            raise CredentialRefused from None  # a secret that nothing can be signed with
+        raise (error if sends and written.begun else NotSent(error.reason)) from None
     except (ccxt.BaseError, RequestException) as error:
         raise _translated(exchange, error, sends=sends) from None
 
@@ -61,7 +67,20 @@ def _translated(exchange: Any, error: Exception, *, sends: bool) -> BrokerError:
         return CredentialRefused()
     if isinstance(error, (ccxt.RateLimitExceeded, ccxt.DDoSProtection)):
         return RateLimited("rate_limited", RETRY_SECONDS)
+    if isinstance(error, ccxt.ExchangeError) and _is_refusal(exchange, error):
+        return Refused("BROKER_REFUSED", _words(exchange, error))
     return _without_answer(error, sends=sends)
+
+
+def _is_refusal(exchange: Any, error: Exception) -> bool:
+    recovery = RECOVERY.get(exchange.id)
+    return bool(recovery and recovery.refusals and re.search(recovery.refusals, str(error)))
+
+
+def forget_answers(exchange: Any) -> None:
+    """Of earlier calls: ccxt looks at the last answer, whichever it is of."""
+    exchange.last_json_response = exchange.last_http_response = None
+    exchange.options["hasAlreadyAuthenticatedSuccessfully"] = False
 
 
 def _without_answer(error: Exception, *, sends: bool) -> BrokerError:
@@ -74,5 +93,9 @@ def _without_answer(error: Exception, *, sends: bool) -> BrokerError:
 
 
 def _words(exchange: Any, error: Exception) -> str:
-    """The exchange's own words: ccxt puts its name before them, and never a key."""
-    return reason(str(error).removeprefix(f"{exchange.id} "))
+    """The exchange's own words. ccxt may put the address before them, which some exchanges want with the key in it."""
+    words = _ADDRESS.sub("", str(error).removeprefix(f"{exchange.id} "))
+    for part in CREDENTIALS:
+        secret = getattr(exchange, part, None)
+        words = words.replace(secret, "***") if secret else words
+    return reason(words)

@@ -18,6 +18,7 @@ STATUSES = {
 }
 QUOTE_CURRENCIES = ("USDT", "USDC", "USD", "EUR")
 """In which an account is valued: the first of which it holds most."""
+LATEST = 10**14  # in the year 5138
 _ZERO = Decimal(0)
 _AT = "@"
 
@@ -83,6 +84,8 @@ def _status(row: Any, amount: Decimal | None, filled: Decimal) -> OrderStatus:
 
 
 def _moment(milliseconds: Any) -> datetime:
+    if not 0 < int(milliseconds) < LATEST:
+        raise ValueError
     return datetime.fromtimestamp(int(milliseconds) / 1000, UTC)
 
 

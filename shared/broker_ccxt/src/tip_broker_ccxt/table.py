@@ -7,18 +7,27 @@ from typing import Any
 
 import ccxt
 
-from tip_broker_ccxt.exchanges import CREDENTIALS
+from tip_broker_ccxt.exchanges import CREDENTIALS, RECOVERY
 
-NEEDED = ("createOrder", "createLimitOrder", "cancelOrder", "fetchOrder", "fetchOpenOrders", "fetchBalance", "spot")
+NEEDED = (
+    "createOrder",
+    "createLimitOrder",
+    "cancelOrder",
+    "fetchOrder",
+    "fetchOpenOrders",
+    "fetchBalance",
+    "fetchTickers",
+    "spot",
+)
 OURS = ("GTC", "IOC", "FOK")
 
 
 def rows() -> Iterator[dict[str, Any]]:
-    """Of the exchanges that have what an adapter needs, and want no secret that we do not know."""
-    for name in ccxt.exchanges:
+    """Of the exchanges of which it is known what a lost answer means, and that have what an adapter needs."""
+    for name in RECOVERY:
         exchange = getattr(ccxt, name)()
         wanted = [part for part, required in exchange.requiredCredentials.items() if required]
-        if all(exchange.has.get(call) is True for call in NEEDED) and {"apiKey"} <= set(wanted) <= CREDENTIALS.keys():
+        if all(exchange.has.get(call) is True for call in NEEDED) and set(wanted) <= CREDENTIALS.keys():
             yield _row(exchange, wanted)
 
 

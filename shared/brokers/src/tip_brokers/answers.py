@@ -6,7 +6,7 @@ reading stands inside `understood`.
 
 import json
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from tip_brokers.protocol import OutcomeUnknown
@@ -14,7 +14,7 @@ from tip_brokers.protocol import OutcomeUnknown
 LONGEST_WORD = 256  # of an id or a symbol
 LONGEST_REASON = 200
 LARGEST_EXPONENT = 30  # of a number, either way: written out, a larger one is mostly zeros
-_MISREAD = (KeyError, TypeError, ValueError, AttributeError, InvalidOperation, IndexError, RecursionError)
+_MISREAD = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError, RecursionError)
 
 
 class understood:  # noqa: N801 - reads as a word of the language
@@ -55,6 +55,8 @@ def parse_moment(text: str) -> datetime:
 
 
 def parse_word(value: object) -> str:
+    if value is None:
+        raise ValueError
     text = str(value)
     text.encode()  # fails for half of a surrogate pair
     if len(text) > LONGEST_WORD:

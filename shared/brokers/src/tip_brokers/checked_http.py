@@ -28,7 +28,7 @@ _PIECE_BYTES = 2**16
 
 
 class AnswerTooLarge(HTTPException):
-    """There is more than `ANSWER_BYTES` of it. What was read is thrown away, the rest is not read."""
+    """There is more of it than its request allows. What was read is thrown away, the rest is not read."""
 
 
 class Written(threading.local):
@@ -36,9 +36,10 @@ class Written(threading.local):
 
     check: Check = staticmethod(no_check)
     begun: bool = False
+    answer_bytes: int = ANSWER_BYTES
 
-    def start(self, check: Check) -> None:
-        self.check, self.begun = check, False
+    def start(self, check: Check, answer_bytes: int = ANSWER_BYTES) -> None:
+        self.check, self.begun, self.answer_bytes = check, False, answer_bytes
 
 
 written = Written()
@@ -50,7 +51,7 @@ class _BoundedReader(io.RawIOBase):
     def __init__(self, sock: socket.socket) -> None:
         self._sock, self._bytes = sock, sock.makefile("rb", buffering=0)
         self._ends_at = time.monotonic() + (sock.gettimeout() or 0.0)
-        self._left = ANSWER_BYTES
+        self._left = written.answer_bytes
 
     def readable(self) -> bool:
         return True
@@ -119,8 +120,11 @@ class CheckedAdapter(HTTPAdapter):
 class BoundedAdapter(CheckedAdapter):
     """For a library that reads answers by itself: each is read whole, within the bounds, before it is handed over."""
 
+    timeouts: tuple[float, float] = (1.0, 3.0)
+    """To connect, and for the whole answer."""
+
     def send(self, request: requests.PreparedRequest, *arguments: Any, **named: Any) -> requests.Response:
-        response = super().send(request, *arguments, **{**named, "stream": True})
+        response = super().send(request, *arguments, **{**named, "stream": True, "timeout": self.timeouts})
         try:
             response._content = read_whole(response)
         except AnswerTooLarge as error:
@@ -130,12 +134,13 @@ class BoundedAdapter(CheckedAdapter):
         return response
 
 
-def bounded_session() -> requests.Session:
+def bounded_session(connect_seconds: float, read_seconds: float) -> requests.Session:
     """Without proxies, netrc and redirects: a password there must not replace the account's keys."""
     session = requests.Session()
     session.trust_env = False
     session.max_redirects = 0
     adapter = BoundedAdapter(pool_connections=1, pool_maxsize=1, max_retries=0)
+    adapter.timeouts = (connect_seconds, read_seconds)
     session.mount("http://", adapter)
     session.mount("https://", adapter)
     return session
@@ -146,7 +151,7 @@ def read_whole(response: requests.Response) -> bytes:
     pieces, size = [], 0
     for piece in response.iter_content(_PIECE_BYTES):
         size += len(piece)
-        if size > ANSWER_BYTES:
+        if size > written.answer_bytes:
             raise AnswerTooLarge
         pieces.append(piece)
     return b"".join(pieces)

@@ -17,6 +17,7 @@ class Brokers:
     settings: BrokerSettings
     described: Mapping[str, BrokerDescription] = field(default_factory=installed)
     _open: dict[tuple[str, str], Connector] = field(default_factory=dict, init=False)
+    _connecting: dict[tuple[str, str], threading.Lock] = field(default_factory=dict, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def account(self, broker: str, environment: str, secret: Mapping[str, str]) -> Broker:
@@ -29,10 +30,17 @@ class Brokers:
 
     def _connector(self, broker: str, environment: str) -> Connector:
         key = (broker, environment)
+        if key not in self._open:
+            self._connect(*key)
+        return self._open[key]
+
+    def _connect(self, broker: str, environment: str) -> None:
+        """To connect may take seconds, in which whoever trades elsewhere does not wait."""
+        found = self.described.get(broker)
+        if found is None or environment not in found.environments:
+            raise UnknownBroker(broker)
         with self._lock:
-            if key not in self._open:
-                found = self.described.get(broker)
-                if found is None or environment not in found.environments:
-                    raise UnknownBroker(broker)
-                self._open[key] = found.connect(environment, self.settings)
-            return self._open[key]
+            lock = self._connecting.setdefault((broker, environment), threading.Lock())
+        with lock:
+            if (broker, environment) not in self._open:
+                self._open[broker, environment] = found.connect(environment, self.settings)

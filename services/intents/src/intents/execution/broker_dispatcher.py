@@ -40,6 +40,7 @@ from tip_brokers import (
     NotSent,
     OutcomeUnknown,
     RateLimited,
+    Refused,
     UnknownBroker,
     Unreachable,
 )
@@ -218,8 +219,11 @@ class BrokerDispatcher:
     def _failed(self, breaker: Breaker, command: LeasedCommand, pair: KeyPair, error: BrokerError) -> Verdict:
         cause = error.__cause__ if isinstance(error, QueryFailed) else error
         pause = 0.0
-        if isinstance(cause, (RateLimited, CredentialRefused)):
+        if isinstance(cause, (RateLimited, CredentialRefused, Refused)):
             breaker.succeeded(command.organization_id)
+        elif isinstance(cause, NotSent) and cause.retry_after is not None:
+            breaker.abandon_trial(command.organization_id)  # by the adapter's own wish, which says nothing of the line
+            pause = cause.retry_after
         else:
             pause = breaker.failed(command.organization_id, connected=not isinstance(cause, Unreachable))
         if isinstance(cause, RateLimited):

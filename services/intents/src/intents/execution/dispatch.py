@@ -6,6 +6,7 @@ that nothing was done.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import TypeVar
 
@@ -243,23 +244,21 @@ def _sent_before(broker: Broker, command: LeasedCommand) -> Verdict | None:
     """What the broker has of an earlier send; None if it does not have it and sending again is safe."""
     if command.started_before is None:
         return None
+    if broker.client_ids is ClientIds.NONE:
+        return Unknown("needs_operator", OPERATOR_REQUIRED, OPERATOR_SECONDS)
     found = broker.find(command.client_order_id, command.symbol)
-    if found:
-        return OrderFound(found)
-    quiet, silence = broker.call_seconds + QUIET_MARGIN_SECONDS, (command.now - command.started_before).total_seconds()
+    return OrderFound(found) if found else _absent(broker, command, command.started_before)
+
+
+def _absent(broker: Broker, command: LeasedCommand, started_before: datetime) -> Verdict | None:
+    """The same of what the broker has just said not to have."""
+    quiet, silence = broker.call_seconds + QUIET_MARGIN_SECONDS, (command.now - started_before).total_seconds()
     if silence < quiet:
         return RetryLater(quiet - silence, "quiet_period")  # the earlier request may still be on its way
     if decided := not_to_be_sent(command):
         # Sending again is safe, believing that nothing was sent is not: that takes more than one query.
         is_given_up = command.absences >= ABSENCES_TO_GIVE_UP or isinstance(decided, RetryLater)
         return decided if is_given_up else RetryLater(quiet, "perhaps_sent", absent=True)
-    return _unless_safe(broker.client_ids, command, quiet)
-
-
-def _unless_safe(ids: ClientIds, command: LeasedCommand, quiet: float) -> Verdict | None:
-    """None if what the broker does not have may be sent again."""
-    if ids is ClientIds.NONE:
-        return Unknown("needs_operator", OPERATOR_REQUIRED, OPERATOR_SECONDS)
-    if ids is ClientIds.ECHO and command.absences < ABSENCES_TO_GIVE_UP:
+    if broker.client_ids is ClientIds.ECHO and command.absences < ABSENCES_TO_GIVE_UP:
         return RetryLater(quiet, "perhaps_sent", absent=True)
     return None

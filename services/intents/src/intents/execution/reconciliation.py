@@ -18,6 +18,7 @@ from tip_brokers import (
     OPEN,
     Broker,
     BrokerError,
+    ClientIds,
     Execution,
     ListingTooLong,
     Order,
@@ -132,6 +133,8 @@ class AccountReconciliation:
         return {known: order for known, order in found.items() if order is not None}
 
     def _is_due(self, known: KnownOpenOrder) -> bool:
+        if known.broker_order_id is None and self.broker.client_ids is ClientIds.NONE:
+            return False  # only a person can find it
         return known.status != MISSING or self.missing.due(known.client_order_id)
 
     def _ended(self, absent: Sequence[KnownOpenOrder]) -> dict[KnownOpenOrder, Order | None]:

@@ -30,6 +30,8 @@ ERRORS = {
     "unknown": (400, -2011, "Unknown order sent."),
     "expired": (400, -1021, "Timestamp for this request is outside of the recvWindow."),
     "key": (401, -2015, "Invalid API-key, IP, or permissions for action."),
+    "unrequired": (400, -1106, "Parameter 'timeInForce' sent when not required."),
+    "many": (400, -2010, "Too many new orders."),
     "limit": (429, -1003, "Too many requests."),
 }
 STATUSES = {"open": "NEW", "filled": "FILLED", "canceled": "CANCELED", "expired": "EXPIRED"}
@@ -81,6 +83,8 @@ def _check(query: str, values: dict[str, str], headers: Any) -> None:
 
 
 def _created(book: Book, values: dict[str, str]) -> Any:
+    if "timeInForce" in values and values["type"] in ("MARKET", "STOP_LOSS"):
+        raise Refusal("unrequired")
     order = book.create(
         values["newClientOrderId"],
         values["symbol"].removesuffix(QUOTE),

@@ -11,9 +11,9 @@ SECRET = base64.b64encode(b"loopback secret, long enough for HMAC").decode()
 UID = 4711
 PRICE = Decimal(20)
 STEP, LEAST, LEAST_VALUE = Decimal("0.001"), Decimal("0.002"), Decimal(1)
-COINS = ("FILL", "OPEN", "HALF", "REJECT", "SILENT", "CUT", "SLOW", "LIMITED")
+COINS = ("FILL", "OPEN", "HALF", "REJECT", "SILENT", "CUT", "SLOW", "LIMITED", "MANY")
 """Fills at once; rests; fills half and rests; is refused; is done and never answered; is done and the connection cut;
-is done and answered late; is refused because of too many requests."""
+is done and answered late; is refused because of too many requests, or of too many orders."""
 SILENT_SECONDS, SLOW_SECONDS = 30.0, 0.3
 
 
@@ -60,8 +60,8 @@ class Book:
                 raise Refusal("duplicate")
             if coin == "REJECT":
                 raise Refusal("funds")
-            if coin == "LIMITED":
-                raise Refusal("limit")
+            if coin in ("LIMITED", "MANY"):
+                raise Refusal("limit" if coin == "LIMITED" else "many")
             order = Order(len(self.orders) + 1001, client_id, coin, side, kind, created=time.time(), **terms)  # type: ignore[arg-type]
             order.changed = order.created
             self.orders.append(order)

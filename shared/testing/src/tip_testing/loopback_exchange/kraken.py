@@ -17,6 +17,7 @@ ERRORS = {
     "absent": "EOrder:Unknown order",
     "expired": "EService:Deadline elapsed",
     "key": "EAPI:Invalid key",
+    "many": "EOrder:Orders limit exceeded",
     "limit": "EAPI:Rate limit exceeded",
 }
 STATUSES = {"open": "open", "filled": "closed", "canceled": "canceled", "expired": "expired"}
