@@ -19,7 +19,7 @@ from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.inputs import BrokerReport, DispatchResult
 from intents.execution.model.verdicts import OrderFound
 from intents.execution.reconciliation import AccountReconciliation, read_account
-from tip_brokers import ENDED, Balance, Execution, Order, OrderStatus, Position
+from tip_brokers import ENDED, Balance, ClientIds, Execution, Order, OrderStatus, Position
 from tip_testing.commands import create
 
 from ..broker_side import LEASE_SECONDS
@@ -33,6 +33,7 @@ SYMBOL = "ABC"
 class Market:
     """The account at its broker. Whatever may happen meanwhile happens `before_answer`."""
 
+    client_ids = ClientIds.UNIQUE
     orders: dict[str, Order] = field(default_factory=dict)
     traded_by_others: int = 0
     before_answer: Any = None
