@@ -1,6 +1,7 @@
 """Thousands of open event streams over both transports, in one event loop of a thread of its own."""
 
 import asyncio
+import os
 import resource
 import threading
 import time
@@ -45,6 +46,8 @@ class Crowd:
 
     events: tuple[str, int]
     stream_target: str
+    apart: int = 0
+    """By how much lower the priority of its process is: that of readers on machines of their own."""
     streams: list[Stream] = field(default_factory=list)
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
@@ -52,6 +55,7 @@ class Crowd:
     _turns: Any = field(default_factory=count)
 
     def __post_init__(self) -> None:
+        os.nice(self.apart)
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         threading.Thread(target=self._loop.run_forever, daemon=True).start()

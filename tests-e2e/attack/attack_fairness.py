@@ -7,6 +7,7 @@ from multiprocessing import get_context
 
 from attack_crowd import CrowdApart
 from attack_findings import Findings
+from attack_flood import APART
 from attack_http import HttpConnection, written
 from attack_latency import ACCEPTED, Latencies, Probe
 from attack_load import (
@@ -118,7 +119,7 @@ def _sent(attack: Attack) -> Iterator[Attack]:
 @contextmanager
 def _crowd(platform: Platform, builder: Builder, streams: int, findings: Findings) -> Iterator[None]:
     with CrowdApart(ctx=get_context("spawn")) as apart:
-        crowd = apart.Crowd(platform.events, platform.stream_target)
+        crowd = apart.Crowd(platform.events, platform.stream_target, APART)
         progress = Progress()
         progress.begin("streams of the crowd")
         fill(crowd, builder, streams, PART, findings, progress)

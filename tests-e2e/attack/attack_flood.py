@@ -1,9 +1,11 @@
 """The process behind a load: started as a script, so that it has little to import.
 
-It sends until it is stopped; then it prints how often each tenth of a second saw each answer, as JSON.
+It sends until it is stopped; then it prints how often each tenth of a second saw each answer, as JSON. Attackers have
+machines of their own: here they take only what the platform, and whoever measures it, leave of the processors.
 """
 
 import json
+import os
 import pickle
 import re
 import signal
@@ -14,6 +16,8 @@ from collections import Counter
 
 from attack_http import HttpConnection, NoAnswer
 
+APART = 10
+"""By how much lower the priority of an attacker's process is."""
 NO_ANSWER = "none"
 Counts = Counter[tuple[int, str]]
 """By tenth of a second of the monotonic clock, which processes share, and status; of a refusal with its code."""
@@ -62,6 +66,7 @@ def _head(http: HttpConnection, request: bytes) -> str:
 
 
 if __name__ == "__main__":
+    os.nice(APART)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     running = flood(*pickle.load(sys.stdin.buffer))

@@ -7,11 +7,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psycopg2
 from attack_http import address_of
 
 from tip_local.processes import free_port
@@ -67,6 +68,14 @@ class Platform:
     @property
     def admin_url(self) -> str:
         return self.stack.admin_url
+
+    def database_connections(self) -> tuple[int, int]:
+        """How many the processes hold, and how many the server allows. They are kept: the most there ever were."""
+        with closing(psycopg2.connect(self.admin_url)) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT count(*), current_setting('max_connections')::int FROM pg_stat_activity "
+                           "WHERE usename LIKE 'tip\\_%'")  # fmt: skip
+            held, allowed = cursor.fetchone()
+        return held, allowed
 
     def environment_of(self, service: str) -> dict[str, str]:
         """What the service needs to run here in this process, whatever the platform's own processes are given of it."""

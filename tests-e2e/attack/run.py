@@ -38,6 +38,7 @@ from attack_tenants import Builder
 AS_SHIPPED = ("streams", "fairness")
 """Parts that attack the limits themselves: where they measure, the platform has its limits as it is shipped."""
 BROKE = "the attack itself broke"
+MOST_CONNECTIONS = 0.75
 Part = Callable[[Platform, Builder, Size, int, Findings, Progress], None]
 ATTACKS: dict[str, Part] = {
     "matrix": attack_matrix.run,
@@ -105,11 +106,20 @@ class Run:
             ATTACKS[part](on, builder, self.size, self.given.seed, self.findings, self.progress)
         except Exception:  # noqa: BLE001
             self._broke(part)
+        self._judge_connections(part, on)
         seconds = time.monotonic() - started
         found = sum(finding.part == part for finding in self.findings.found)
         say(f"  {part}: {found or 'no'} finding{'' if found == 1 else 's'} after {seconds:.0f} s")
         counts = {name: value for name, value in self.findings.counts.items() if name not in before}
         self._report(part, counts, seconds)
+
+    def _judge_connections(self, part: str, on: Platform) -> None:
+        """Whoever can make the platform use up what the database allows has stopped it for everybody."""
+        held, allowed = on.database_connections()
+        self.findings.note(f"connections to the database after {part}", f"{held} of {allowed}")
+        if held > MOST_CONNECTIONS * allowed:
+            rule = "the processes hold almost all connections that the database allows"
+            self.findings.add(part, rule, None, f"{held} of {allowed}")
 
     def _broke(self, part: str) -> None:
         self.findings.add(part, BROKE, None, traceback.format_exc()[-400:])

@@ -82,9 +82,9 @@ def test_nobody_enters_without_the_password(server):
     assert server.password not in command_line(server.pid)
 
 
-def test_it_listens_on_loopback_only_with_room_for_200_connections(server):
+def test_it_listens_on_loopback_only_with_room_for_400_connections(server):
     assert query(server, "SHOW listen_addresses") == [("127.0.0.1",)]
-    assert query(server, "SHOW max_connections") == [("200",)]
+    assert query(server, "SHOW max_connections") == [("400",)]
     assert query(server, "SHOW server_version_num")[0][0].startswith("18")
 
 

@@ -1,7 +1,11 @@
 """Transactions on prepared connections: what commits, when, and what is refused."""
 
-import pytest
+from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+from sqlalchemy import exc
+
+from chassis import db
 from intents.store.connections import PreparedConnections, Statement
 from tip_testing.commands import create
 
@@ -15,6 +19,9 @@ _TOUCH = Statement(
 _VERSION = Statement("test_version", ("uuid",), "SELECT version FROM intents.intent WHERE account_id = $1")
 _MOMENT = Statement("test_moment", ("integer",), "SELECT now() AS moment FROM generate_series(1, $1)")
 _BACKEND = Statement("test_backend", ("integer",), "SELECT pg_backend_pid() AS pid FROM generate_series(1, $1)")
+_SLOW_BACKEND = Statement(
+    "test_slow_backend", ("integer",), "SELECT pg_backend_pid() AS pid FROM generate_series(1, $1), pg_sleep(0.05)"
+)
 
 
 @pytest.fixture
@@ -93,3 +100,33 @@ def test_a_statement_may_run_after_another_in_one_round_trip(desk: Desk, connect
         [row] = tx.write_after(_TOUCH, _VERSION, (str(desk.account_id),))
 
     assert row.version == 7
+
+
+def test_threads_share_a_few_connections(desk: Desk) -> None:
+    """An executor has dozens of threads, and all processes together may not hold more than the server allows."""
+    shared = PreparedConnections(desk.deps.engine, most=3)
+    pids = set()
+
+    def read(_number: int) -> None:
+        pids.add(shared.autocommit().read(_SLOW_BACKEND, (1,))[0].pid)
+        with shared.begin() as tx:
+            pids.update(row.pid for row in tx.read(_BACKEND, (1,)))
+
+    with ThreadPoolExecutor(24) as threads:
+        list(threads.map(read, range(48)))
+
+    assert len(pids) == 3
+
+
+def test_who_finds_all_connections_in_use_does_not_wait_for_ever(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(db, "POOL_TIMEOUT_S", 0.05)
+    shared = PreparedConnections(desk.deps.engine, most=1)
+
+    with ThreadPoolExecutor(1) as other, shared.begin() as tx:
+        assert tx.read(_NUMBERS, (1,))
+        waiting = other.submit(lambda: shared.autocommit().read(_NUMBERS, (1,)))
+        with pytest.raises(exc.TimeoutError) as refused:
+            waiting.result()
+
+    assert db.is_unavailable(refused.value)
+    assert shared.autocommit().read(_NUMBERS, (1,))

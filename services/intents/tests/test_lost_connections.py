@@ -32,7 +32,8 @@ def proxied(desk: Desk, proxy: CuttableProxy) -> Iterator[Desk]:
     app = create_app({**desk.platform.web_environment("intents"), "DATABASE_URL": urlunsplit(moved)})
     yield Desk(app, desk.platform, desk.organization, desk.account_id, desk.admin)
     deps = app.extensions["deps"]
-    deps.connections._drop()
+    with deps.connections._session():
+        deps.connections._drop()
     deps.engine.dispose()
 
 

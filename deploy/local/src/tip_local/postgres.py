@@ -30,7 +30,7 @@ ORPHANS_SECONDS = 15.0
 
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
-    "max_connections": "200",
+    "max_connections": "400",
     "shared_buffers": "128MB",
     "timezone": "UTC",
     "log_timezone": "UTC",

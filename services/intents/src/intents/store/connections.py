@@ -1,7 +1,7 @@
 """Prepared statements on connections of their own, for the paths where every round trip counts.
 
-A thread keeps one connection in autocommit, where a statement is a transaction of one round trip, and the server keeps
-the plans of the statements. SQLAlchemy's statements would be planned anew.
+They are in autocommit, where a statement is a transaction of one round trip, and the server keeps the plans of the
+statements. SQLAlchemy's statements would be planned anew.
 """
 
 import threading
@@ -18,6 +18,8 @@ from sqlalchemy import Engine, exc
 from chassis import db, tenancy
 
 _NOT_PREPARED = "26000"
+MOST = 12
+"""Of one process: one for each thread of a web process, its batches included; those of an executor share them."""
 PLAN_BY_KEYS = "; ".join(
     ["SET plan_cache_mode = force_generic_plan"]
     + [f"SET enable_{way} = off" for way in ("seqscan", "bitmapscan", "hashjoin", "mergejoin")]
@@ -58,14 +60,27 @@ class Transaction(Protocol):
     def write(self, statement: Statement, values: Sequence[Any]) -> list[Row]: ...
 
 
-class PreparedConnections:
-    """One connection per thread, opened when first needed and again after it was lost.
+class _Session:
+    """A connection, opened when first needed and again after it was lost, and what is prepared on it."""
 
+    __slots__ = ("cursor", "make_row")
+
+    def __init__(self) -> None:
+        self.cursor: Any = None
+        self.make_row: dict[str, Callable[[Sequence[Any]], Row] | None] = {}
+
+
+class PreparedConnections:
+    """A few connections that all threads of a process share: a thread has one for a statement, or for a transaction.
+
+    One for each thread would be too many: an executor has dozens, and what all processes may hold together is bounded.
     The thread-local holds the connection and nothing that changes what a call means.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, most: int = MOST) -> None:
         self._engine = engine
+        self._idle: list[_Session] = []  # the one that was used last is used next
+        self._free = threading.BoundedSemaphore(most)
         self._local = threading.local()
 
     def autocommit(self, lock_wait_s: float | None = None) -> Transaction:
@@ -79,16 +94,33 @@ class PreparedConnections:
     def begin(self, lock_wait_s: float | None = None) -> Iterator["OpenTransaction"]:
         """BEGIN … COMMIT; any exception rolls back. CommitOutcomeUnknown if the COMMIT is not answered."""
         self.require_no_open_transaction()
-        self._local.opening = ["BEGIN", *_settings(lock_wait_s)]  # sent with the first statement, in its round trip
-        self._local.in_transaction = True
+        with self._session():
+            self._local.opening = ["BEGIN", *_settings(lock_wait_s)]  # sent with the first statement, in its round trip
+            self._local.in_transaction = True
+            try:
+                yield OpenTransaction(self)
+                self._commit()
+            except BaseException:
+                self._roll_back()
+                raise
+            finally:
+                self._local.in_transaction, self._local.opening = False, []
+
+    @contextmanager
+    def _session(self) -> Iterator[None]:
+        """Have a connection in this thread."""
+        if not self._free.acquire(timeout=db.POOL_TIMEOUT_S):
+            raise exc.TimeoutError("all prepared connections are in use")
         try:
-            yield OpenTransaction(self)
-            self._commit()
-        except BaseException:
-            self._roll_back()
-            raise
+            self._local.session = self._idle.pop()
+        except IndexError:
+            self._local.session = _Session()
+        try:
+            yield
         finally:
-            self._local.in_transaction, self._local.opening = False, []
+            self._idle.append(self._local.session)
+            self._local.session = None
+            self._free.release()
 
     def require_no_open_transaction(self) -> None:
         """Whoever has begun a transaction passes it on: a statement beside it would commit at another time."""
@@ -119,9 +151,9 @@ class PreparedConnections:
             raise self._translated(error) from error
 
     def _prepare(self, cursor: Any, statement: Statement) -> None:
-        if statement.name not in self._local.make_row:
+        if statement.name not in self._local.session.make_row:
             cursor.execute(statement.prepare)
-            self._local.make_row[statement.name] = None
+            self._local.session.make_row[statement.name] = None
 
     def _take_opening(self) -> list[str]:
         """What begins the transaction, if nothing was sent in it yet."""
@@ -133,10 +165,11 @@ class PreparedConnections:
         return getattr(self._local, "opening", [])
 
     def _named(self, statement: Statement, cursor: Any) -> list[Row]:
-        make_row = self._local.make_row[statement.name]
+        made = self._local.session.make_row
+        make_row = made[statement.name]
         if make_row is None:
             columns = tuple(column.name for column in cursor.description)
-            make_row = self._local.make_row[statement.name] = _row_maker(columns)
+            make_row = made[statement.name] = _row_maker(columns)
         return [make_row(values) for values in cursor.fetchall()]
 
     @property
@@ -152,7 +185,7 @@ class PreparedConnections:
             raise _as_unknown(error) from error.orig
 
     def _roll_back(self) -> None:
-        cursor = getattr(self._local, "cursor", None)
+        cursor = self._local.session.cursor
         if cursor is not None and not self._opening:
             try:
                 cursor.execute("ROLLBACK")
@@ -160,7 +193,7 @@ class PreparedConnections:
                 self._drop()
 
     def _cursor(self) -> Any:
-        cursor = getattr(self._local, "cursor", None)
+        cursor = self._local.session.cursor
         is_idle = not self._in_transaction or self._opening
         if cursor is not None and is_idle and db.closed_by_server(cursor.connection):
             self._drop()
@@ -176,16 +209,17 @@ class PreparedConnections:
         pooled.detach()
         connection.autocommit = True
         extras.register_uuid(conn_or_curs=connection)  # type: ignore[no-untyped-call]
-        self._local.cursor, self._local.make_row = connection.cursor(), {}
+        session = self._local.session
+        session.cursor, session.make_row = connection.cursor(), {}
         try:
-            self._local.cursor.execute(PLAN_BY_KEYS)
+            session.cursor.execute(PLAN_BY_KEYS)
         except psycopg2.Error as error:
             raise self._translated(error) from error
-        return self._local.cursor
+        return session.cursor
 
     def _translated(self, error: psycopg2.Error) -> exc.DBAPIError:
         """The error that SQLAlchemy would raise, so that errors are answered alike everywhere; without any values."""
-        cursor = self._local.cursor
+        cursor = self._local.session.cursor
         lost = bool(cursor.connection.closed) or error.pgcode == _NOT_PREPARED
         if lost:
             self._drop()
@@ -196,7 +230,8 @@ class PreparedConnections:
         return kind("a prepared statement of intents", None, error, connection_invalidated=lost)
 
     def _drop(self) -> None:
-        cursor, self._local.cursor = getattr(self._local, "cursor", None), None
+        session = self._local.session
+        cursor, session.cursor = session.cursor, None
         if cursor is not None and not cursor.connection.closed:
             cursor.connection.close()
 
@@ -221,7 +256,8 @@ class _Autocommit:
 
     def _execute(self, statement: Statement, values: Sequence[Any]) -> list[Row]:
         self._connections.require_no_open_transaction()
-        return self._connections._execute(statement, values, _settings(self._lock_wait_s))
+        with self._connections._session():
+            return self._connections._execute(statement, values, _settings(self._lock_wait_s))
 
 
 class OpenTransaction:
