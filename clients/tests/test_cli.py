@@ -51,6 +51,21 @@ def test_it_says_so_when_nothing_runs(tip, words, code, output):
     assert done.output.startswith(output)
 
 
+def test_the_log_can_be_read_by_intent(tip, tmp_path):
+    intent, other = "93327def-0000-4000-8000-000000000001", "93327def-0000-4000-8000-000000000002"
+    lines = [
+        f"send_started intent_id={intent}",
+        f"send_started intent_id={other}",
+        f"order_reported intent_id={intent}",
+    ]
+    logs = tmp_path / "home" / "logs"
+    logs.mkdir(parents=True)
+    (logs / "all.log").write_text("\n".join(lines) + "\n")
+
+    assert tip("logs", "--intent", intent).output.splitlines() == [lines[0], lines[2]]
+    assert tip("logs", "--intent", "x").exit_code == 2
+
+
 def test_every_command_is_in_the_list_and_no_other_is_taken(tip):
     listed = tip("--help").output
 

@@ -223,6 +223,7 @@ INTENT_RULES = (
     _reads(f"{INTENTS}/verify"),
     _reads(f"{INTENTS}/{{intent_id}}", "intent"),
     _reads(f"{INTENTS}/{{intent_id}}/actions", "intent"),
+    _reads(f"{INTENTS}/{{intent_id}}/timeline", "intent"),
     _reads(f"{ACCOUNT}/orders"),
     _reads(f"{ACCOUNT}/refusals"),
     _reads(f"{ACCOUNT}/positions"),

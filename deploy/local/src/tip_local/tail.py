@@ -9,11 +9,11 @@ from pathlib import Path
 POLL_SECONDS = 0.2
 
 
-def last_lines(file: Path, count: int) -> list[str]:
+def last_lines(file: Path, count: int, containing: str = "") -> list[str]:
     if not file.exists():
         return []
     with file.open(errors="replace") as lines:
-        return [line.rstrip("\n") for line in deque(lines, maxlen=count)]
+        return [line.rstrip("\n") for line in deque((line for line in lines if containing in line), maxlen=count)]
 
 
 def follow(file: Path) -> Iterator[str]:

@@ -13,9 +13,10 @@ from flask.typing import ResponseReturnValue
 from chassis import cursors, ratelimit
 from chassis.access import allow, charge, page_size
 from chassis.openapi import describe
-from intents import model, schemas_orders, schemas_refusals, usecases
+from intents import model, schemas_orders, schemas_refusals, schemas_timeline, usecases
+from intents.model.timeline import TimelineKey
 from intents.routes import ORGANIZATION, PAGE, READERS, deps, json_response
-from intents.usecases import orders, refusals
+from intents.usecases import orders, refusals, timeline
 
 bp = Blueprint("orders", __name__)
 
@@ -35,6 +36,30 @@ def list_orders(account_id: UUID) -> ResponseReturnValue:
     page = orders.list_orders(deps(), usecases.Reader(g.principal, account_id), partial(_orders, about))
     data = [schemas_orders.order_record(order) for order in page.orders]
     return _paged(about, data, page.last)
+
+
+@bp.get("/v1/accounts/<uuid:account_id>/intents/<uuid:intent_id>/timeline")
+@allow(*READERS)
+@describe(
+    "The story of an intent",
+    answers={200: schemas_timeline.TimelinePage},
+    errors=(404,),
+    query=PAGE,
+    headers=ORGANIZATION,
+    note="Its commands with what decided them, every call to the broker, and what the broker reported, in order.",
+)
+def show_timeline(account_id: UUID, intent_id: UUID) -> ResponseReturnValue:
+    about = _about(account_id, f"timeline:{intent_id}", ())
+    reader = usecases.Reader(g.principal, account_id)
+    page = timeline.timeline(deps(), reader, intent_id, partial(_timeline_page, about))
+    following = page.last and _cursors().write(about, [page.last.at.isoformat(), *page.last[1:]])
+    data = [schemas_timeline.timeline_record(entry) for entry in page.entries]
+    return json_response({"data": data, "next_cursor": following})
+
+
+def _timeline_page(about: tuple[str, ...]) -> tuple[TimelineKey | None, int]:
+    place, limit = _cursors().read(about, request.args.get("next_cursor")), page_size(request.args.get("limit"))
+    return TimelineKey(datetime.fromisoformat(place[0]), *place[1:]) if place else None, limit
 
 
 @bp.get("/v1/accounts/<uuid:account_id>/refusals")

@@ -62,7 +62,7 @@ def submit_intent(account_id: UUID) -> ResponseReturnValue:
     model.tradable(g.facts.account, g.principal, g.attempt.command)
     dry_run, command = _dry_run(), g.attempt.loaded()
     key = schemas_submits.idempotency_key(request.headers.get("Idempotency-Key"), command)
-    submission = submission_of(account_id, g.principal, command, key, tracing.traceparent(), dry_run=dry_run)
+    submission = submission_of(account_id, g.principal, command, key, g.trace, dry_run=dry_run)
     [outcome] = usecases.submit(deps(), [PendingSubmit(submission, g.facts)], Policy.EACH, _deadline())
     if isinstance(outcome, Exception):
         raise outcome
@@ -74,12 +74,21 @@ def submission_of(
     principal: Principal,
     command: model.Command,
     key: IdempotencyKey | None,
-    traceparent: str | None,
+    trace: tracing.Trace,
     *,
     dry_run: bool = False,
 ) -> Submission:
     actor = model.Actor(principal.kind, principal.id)
-    return Submission(account_id, command, actor, principal, key, dry_run, traceparent=traceparent)
+    return Submission(
+        account_id,
+        command,
+        actor,
+        principal,
+        key,
+        dry_run,
+        traceparent=trace.traceparent,
+        request_id=trace.request_id,
+    )
 
 
 def answer_of(outcome: usecases.Outcome, match: RouteMatch, request_id: str | None) -> Answer:
@@ -148,8 +157,7 @@ def _pending(account_id: UUID, attempt: schemas_submits.Attempt, key: str | None
     if attempt.command is None:
         return PendingSubmit(attempt.error or Problem(400))
     once = None if key is None else IdempotencyKey(key, schemas_submits.request_hash(attempt.command))
-    traceparent = tracing.traceparent()
-    return PendingSubmit(submission_of(account_id, g.principal, attempt.command, once, traceparent, dry_run=dry_run))
+    return PendingSubmit(submission_of(account_id, g.principal, attempt.command, once, g.trace, dry_run=dry_run))
 
 
 def _outcome(place: int, outcome: usecases.Outcome) -> dict[str, Any]:

@@ -147,8 +147,8 @@ class SubmitFastPath(Bridge):
 
 
 def _submission(request: SubmitRequest, principal: Principal) -> model.Submission:
-    key, traceparent = request.idempotency_key, request.trace.traceparent
-    return routes_submits.submission_of(request.account_id, principal, request.command, key, traceparent)
+    key = request.idempotency_key
+    return routes_submits.submission_of(request.account_id, principal, request.command, key, request.trace)
 
 
 def _parse(

@@ -52,7 +52,7 @@ def _add_trace(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> M
     trace = tracing.current.get()
     if trace:
         event.setdefault("request_id", trace.request_id)
-        event.setdefault("trace_id", trace.traceparent.split("-")[1])
+        event.setdefault("trace_id", tracing.trace_id(trace.traceparent))
     return event
 
 

@@ -46,6 +46,11 @@ def resumed(trace: Trace) -> Iterator[None]:
         current.reset(token)
 
 
+def trace_id(traceparent: str | None) -> str | None:
+    """The id that all steps of a trace share."""
+    return traceparent.split("-")[1] if traceparent else None
+
+
 def traceparent() -> str | None:
     """The traceparent of what is being done now, to be stored with what it causes."""
     trace = current.get()

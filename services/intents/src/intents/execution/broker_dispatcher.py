@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from uuid import UUID
 
 from prometheus_client import Histogram
@@ -11,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import logs
 from intents.execution.breaker import Breaker
+from intents.execution.call_log import CallLog
 from intents.execution.credentials import (
     CredentialChanged,
     CredentialInvalid,
@@ -91,16 +93,16 @@ class BrokerDispatcher:
     _parked_until: dict[UUID, float] = field(default_factory=dict, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
-    def dispatch(self, command: LeasedCommand) -> Verdict:
+    def dispatch(self, command: LeasedCommand, calls: CallLog | None = None) -> Verdict:
         """Settle the command as far as it goes now; never raises for what brokers do."""
-        verdict = self._dispatch(command)
+        verdict = self._dispatch(command, calls or CallLog(command))
         if verdict is OTHER_ACCOUNT:
             self._hold_account(command)
         if isinstance(verdict, RetryLater) and verdict.code == REFERENCE_PRICE_UNKNOWN:
             self._request_prices(command)
         return verdict
 
-    def _dispatch(self, command: LeasedCommand) -> Verdict:
+    def _dispatch(self, command: LeasedCommand, calls: CallLog) -> Verdict:
         if order_to_count(command):
             command = self._refreshed(command) or command
         decided = decide_locally(command)
@@ -112,16 +114,16 @@ class BrokerDispatcher:
             pairs = self._pairs(command)
         except tuple(_PARKED) as reason:
             return self._park(command, _PARKED[type(reason)])
-        return self._try_all(command, pairs) if pairs else _out_of_reach(command)
+        return self._try_all(command, pairs, calls) if pairs else _out_of_reach(command)
 
-    def _try_all(self, command: LeasedCommand, pairs: Sequence[KeyPair]) -> Verdict:
+    def _try_all(self, command: LeasedCommand, pairs: Sequence[KeyPair], calls: CallLog) -> Verdict:
         breaker = self.breaker(command.broker or "", command.environment)
         if (wait := breaker.wait(command.organization_id)) > 0:
             is_cancel = command.type == "CANCEL"
             return RetryLater(breaker.retry_after(command.organization_id, wait, is_cancel=is_cancel), "circuit_open")
         try:
             for pair in pairs:
-                verdict = self._try(breaker, command, pair)
+                verdict = self._try(breaker, command, pair, calls)
                 if verdict is not None:
                     return verdict
         except Exception:
@@ -150,7 +152,7 @@ class BrokerDispatcher:
             raise CredentialChanged
         return pair
 
-    def _try(self, breaker: Breaker, command: LeasedCommand, pair: KeyPair) -> Verdict | None:
+    def _try(self, breaker: Breaker, command: LeasedCommand, pair: KeyPair, calls: CallLog) -> Verdict | None:
         """What comes of the command with this pair; None if the pair opens another account than the order's."""
         started = time.monotonic()
         try:
@@ -158,7 +160,8 @@ class BrokerDispatcher:
             opened = self._opened(command, pair, broker)
             if command.bound_credential is not None and opened != command.opened_account:
                 return None
-            verdict = Dispatch(broker, command, self._refreshed, lambda: self.is_current(command.holder)).run()
+            may_send = partial(self.is_current, command.holder)
+            verdict = Dispatch(calls.of(broker), command, self._refreshed, may_send).run()
         except tuple(_PARKED) as reason:
             breaker.abandon_trial(command.organization_id)
             return self._park(command, _PARKED[type(reason)])

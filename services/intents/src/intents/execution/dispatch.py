@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import TypeVar
 
 from chassis import crashpoints
+from intents.execution.call_log import OrderEntry
 from intents.execution.clock import elapsed
 from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.local_decisions import FRESH_SECONDS, TOO_OLD, is_fresh, not_to_be_sent
@@ -25,7 +26,6 @@ from intents.execution.model.verdicts import (
 )
 from tip_brokers import (
     OPEN,
-    Broker,
     BrokerError,
     Change,
     ClientIds,
@@ -56,7 +56,7 @@ class QueryFailed(OutcomeUnknown):
 class Dispatch:
     """One command on its way. `refresh` reads again what may stop it; None when the lease is another's by now."""
 
-    broker: Broker
+    broker: OrderEntry
     command: LeasedCommand
     refresh: Callable[[LeasedCommand], LeasedCommand | None]
     may_send: Callable[[], bool] = lambda: True
@@ -111,7 +111,7 @@ def _create(dispatch: Dispatch) -> Verdict:
     return OrderFound(made)
 
 
-def _refused_create(broker: Broker, command: LeasedCommand, refusal: Refused) -> Verdict:
+def _refused_create(broker: OrderEntry, command: LeasedCommand, refusal: Refused) -> Verdict:
     """What was sent before may be there, and be the very reason of the refusal: it holds the buying power."""
     found = _query(lambda: broker.find(command.client_order_id, command.symbol)) if command.started_before else None
     return OrderFound(found) if found else Rejected(refusal.code, refusal.message)
@@ -156,14 +156,14 @@ def _replace(dispatch: Dispatch) -> Verdict:
     return OrderFound(made, _reread(broker, command))
 
 
-def _unended(broker: Broker, command: LeasedCommand) -> Iterator[Order]:
+def _unended(broker: OrderEntry, command: LeasedCommand) -> Iterator[Order]:
     """The intent's orders that were not seen to have ended: each may have fills that we do not know."""
     for known in command.orders:
         if not known.ended and known.broker_order_id and (order := broker.order(known.broker_order_id)):
             yield order
 
 
-def _reread(broker: Broker, command: LeasedCommand) -> tuple[Order, ...]:
+def _reread(broker: OrderEntry, command: LeasedCommand) -> tuple[Order, ...]:
     """The replaced order and those before it, now that nothing more is filled of them."""
     return _query(lambda: tuple(_unended(broker, command)))
 
@@ -240,7 +240,7 @@ def _query(read: Callable[[], T]) -> T:
         raise QueryFailed(f"not_queried_{type(error).__name__}") from error
 
 
-def _sent_before(broker: Broker, command: LeasedCommand) -> Verdict | None:
+def _sent_before(broker: OrderEntry, command: LeasedCommand) -> Verdict | None:
     """What the broker has of an earlier send; None if it does not have it and sending again is safe."""
     if command.started_before is None:
         return None
@@ -250,7 +250,7 @@ def _sent_before(broker: Broker, command: LeasedCommand) -> Verdict | None:
     return OrderFound(found) if found else _absent(broker, command, command.started_before)
 
 
-def _absent(broker: Broker, command: LeasedCommand, started_before: datetime) -> Verdict | None:
+def _absent(broker: OrderEntry, command: LeasedCommand, started_before: datetime) -> Verdict | None:
     """The same of what the broker has just said not to have."""
     quiet, silence = broker.call_seconds + QUIET_MARGIN_SECONDS, (command.now - started_before).total_seconds()
     if silence < quiet:

@@ -24,6 +24,7 @@ from intents.execution import store
 from intents.execution.account_limiter import AccountConcurrencyLimiter
 from intents.execution.alarm import Alarm
 from intents.execution.broker_dispatcher import BrokerDispatcher
+from intents.execution.call_log import CallLog
 from intents.execution.in_flight import ClaimBudget, InFlight
 from intents.execution.liveness import Liveness
 from intents.execution.metrics import CLAIMED, VERDICTS
@@ -213,16 +214,16 @@ class Executor:
                     self._todo.put(other)
 
     def _do(self, command: LeasedCommand) -> None:
-        started = time.monotonic()
+        started, calls = time.monotonic(), CallLog(command)
         try:
-            verdict = self.dispatcher.dispatch(command)
+            verdict = self.dispatcher.dispatch(command, calls)
         except Exception as error:
             log.error("execution_failed", action_id=str(command.action_id), exc_info=error)
             verdict = Unknown("internal_error")
         if command.type != "CREATE" or not isinstance(verdict, OrderFound):
             self._watchful_until = time.monotonic() + WATCHFUL_SECONDS
         self._call_seconds += 0.05 * (max(0.0001, time.monotonic() - started) - self._call_seconds)
-        self.recorder.put(DispatchResult(command, verdict))
+        self.recorder.put(DispatchResult(command, verdict, tuple(calls.calls)))
 
     def _recorded(self, batch: Sequence[ExecutionInput]) -> None:
         verdicts = Counter(

@@ -6,13 +6,13 @@ While a transaction is under way the next batch gathers: a single input is recor
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from chassis import crashpoints, db, logs
+from chassis import crashpoints, db, logs, tracing
 from intents.execution import store
 from intents.execution.metrics import LEASES_LOST, RECORDED
 from intents.execution.model.inputs import BrokerReport, DispatchResult, ExecutionInput, OutOfReach, Resolution
@@ -33,14 +33,16 @@ class Recorded(NamedTuple):
     """The new head of each account's log."""
     has_next: bool
     """Whether an intent has another command."""
+    settled: tuple[Settlement, ...] = ()
 
     @classmethod
     def of(cls, written: Sequence[tuple[Settlement, int | None]]) -> "Recorded":
         heads = {settlement.locked.account_id: head for settlement, head in written if head is not None}
-        return cls(heads, any(settlement.progress.open_actions for settlement, _ in written))
+        settled = tuple(settlement for settlement, _ in written)
+        return cls(heads, any(settlement.progress.open_actions for settlement in settled), settled)
 
     def __or__(self, later: "Recorded") -> "Recorded":
-        return Recorded(self.heads | later.heads, self.has_next or later.has_next)
+        return Recorded(self.heads | later.heads, self.has_next or later.has_next, self.settled + later.settled)
 
 
 NOTHING = Recorded({}, has_next=False)
@@ -206,6 +208,7 @@ class Recorder:
             try:
                 recorded = record(self.connections, batch, self._policy)
                 RECORDED.inc(len(batch))
+                _log_events(recorded.settled)
                 for account_id, sequence in recorded.heads.items():
                     self.publish_head(account_id, sequence)
                 if recorded.has_next:
@@ -230,6 +233,27 @@ class Recorder:
             return
         for given in batch:
             self._record([given], patient=True)
+
+
+def _log_events(settled: Sequence[Settlement]) -> None:
+    for settlement in settled:
+        for event in settlement.events:
+            _log_event(settlement.locked, event)
+
+
+def _log_event(locked: LockedIntent, event: Mapping[str, Any]) -> None:
+    payload = event["payload"]
+    log.info(
+        "order_reported",
+        type=event["type"],
+        status=payload.get("status"),
+        account_id=str(locked.account_id),
+        intent_id=str(locked.intent.id),
+        broker_order_id=payload.get("broker_order_id"),
+        execution_id=payload.get("execution_id"),
+        request_id=locked.request_id,
+        trace_id=tracing.trace_id(locked.traceparent),
+    )
 
 
 def _account(given: ExecutionInput) -> UUID:

@@ -30,6 +30,7 @@ class PendingAction(NamedTuple):
     admission: Admission
     idempotency_key: IdempotencyKey | None
     traceparent: str | None
+    request_id: str | None = None
     read_sequence: int | None = None
     """Where the account's log ended when its orders were counted: it is not written if the log has grown since."""
 
@@ -104,7 +105,7 @@ def _decide(facts: SubmitFacts, submission: Submission) -> Decision:
     admission = admit(facts, account, submission.actor, submission.command, submission.reason)
     if submission.dry_run:
         return DryRun(admission.action)
-    return Append(PendingAction(admission, key, submission.traceparent))
+    return Append(PendingAction(admission, key, submission.traceparent, submission.request_id))
 
 
 def decide_again(

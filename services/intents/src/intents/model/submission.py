@@ -47,5 +47,6 @@ class Submission:
     reason: str | None = None
     traceparent: str | None = None
     """The trace context propagated downstream."""
+    request_id: str | None = None
     reduce_only: bool = False
     """Whether the order may, with the other open orders of its side, at most close the position."""

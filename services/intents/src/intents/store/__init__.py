@@ -75,12 +75,14 @@ from intents.store.signed_heads import (
 from intents.store.statistics import accounts_to_roll_up, counts, forget_old_keys, now, roll_up
 from intents.store.tables import METADATA, SCHEMA
 from intents.store.tables_bulk import bulk_operation
+from intents.store.timeline import TIMELINE_BEGINNING, timeline
 
 __all__ = [
     "BULK_OPERATIONS",
     "METADATA",
     "READS",
     "SCHEMA",
+    "TIMELINE_BEGINNING",
     "CommitOutcomeUnknown",
     "FactsChanged",
     "FactsQuery",
@@ -160,6 +162,7 @@ __all__ = [
     "sequence_before",
     "still_open",
     "stored_signature",
+    "timeline",
     "unfinished_bulk_operations",
     "unlogged_refusals",
     "waiting_cancels",

@@ -104,7 +104,7 @@ def _logged(action: model.Action, row: Row | None) -> model.Action | None:
 
 
 def _values(pending: PendingAction) -> dict[str, Any]:
-    (action, change), key, traceparent, read_sequence = pending
+    (action, change), key, traceparent, request_id, read_sequence = pending
     record = model.record(action)
     values = {
         "account_id": record["account_id"],
@@ -125,6 +125,7 @@ def _values(pending: PendingAction) -> dict[str, Any]:
         "reason": action.reason,
         "controls": action.controls,
         "traceparent": traceparent,
+        "request_id": request_id,
         "from_status": change.before,
         "to_status": change.after,
         "intent_created_at": change.intent_created_at.isoformat(),

@@ -11,9 +11,9 @@ _GIVEN = """
         account_id uuid, organization_id uuid, environment text, intent_id uuid, action_id uuid, event_id uuid,
         type text, payload json, symbol text, order_side text, spec json, route_strategy text,
         ref_intent_id uuid, actor_type text, actor_id text, reason text, controls json, traceparent text,
-        from_status text, to_status text, intent_created_at timestamptz, created_at timestamptz, quantity numeric,
-        replace_quantity numeric, version bigint, digest bytea, key text, request_hash bytea, state jsonb,
-        client_id text, tags text[], read_sequence bigint)
+        request_id text, from_status text, to_status text, intent_created_at timestamptz, created_at timestamptz,
+        quantity numeric, replace_quantity numeric, version bigint, digest bytea, key text, request_hash bytea,
+        state jsonb, client_id text, tags text[], read_sequence bigint)
 """
 # A key that was used within its time gives no row, and without a row nothing else is written.
 _UNLESS_USED = f"""
@@ -46,10 +46,10 @@ _ACTION = """
     INSERT INTO intents.action (
         account_id, sequence, id, organization_id, environment, intent_id, type, payload, symbol, order_side, spec,
         route_strategy, ref_intent_id, actor_type, actor_id, reason, controls, from_status, to_status,
-        intent_created_at, traceparent, previous_hash, hash, created_at, account_orders, symbol_orders)
+        intent_created_at, traceparent, request_id, previous_hash, hash, created_at, account_orders, symbol_orders)
     SELECT account_id, last_sequence, action_id, organization_id, environment, intent_id, type, payload, symbol,
            order_side, spec, route_strategy, ref_intent_id, actor_type, actor_id, reason, controls, from_status,
-           to_status, intent_created_at, traceparent, previous_hash, last_hash, created_at,
+           to_status, intent_created_at, traceparent, request_id, previous_hash, last_hash, created_at,
            (SELECT orders FROM counted WHERE counted.account_id = admitted.account_id AND counted.symbol = ''),
            (SELECT orders FROM counted
             WHERE counted.account_id = admitted.account_id AND counted.symbol = admitted.symbol)

@@ -9,6 +9,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     DateTime,
+    Float,
     Index,
     Integer,
     Numeric,
@@ -94,6 +95,23 @@ Index(
     "broker_order_unended_idx",
     broker_order.c.account_id,
     postgresql_where=text("status NOT IN ('FILLED', 'CANCELED', 'EXPIRED', 'REJECTED', 'REPLACED')"),
+)
+broker_call = Table(
+    "broker_call",
+    METADATA,
+    Column("account_id", Uuid, primary_key=True),
+    Column("organization_id", Uuid, nullable=False),
+    Column("intent_id", Uuid, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("action_id", Uuid, nullable=False),
+    Column("verb", Text, nullable=False),
+    Column("started_at", _MOMENT, nullable=False),
+    Column("last_started_at", _MOMENT, nullable=False),
+    Column("milliseconds", Float, nullable=False),
+    Column("times", Integer, nullable=False),
+    Column("result", Text, nullable=False),
+    Column("reason", Text),
+    CheckConstraint("verb IN ('create', 'replace', 'cancel', 'find', 'read')", name="verb"),
 )
 broker_login = Table(
     "broker_login",

@@ -63,6 +63,7 @@ action = Table(
     Column("to_status", Text, nullable=False),
     Column("intent_created_at", _MOMENT, nullable=False),
     Column("traceparent", Text),
+    Column("request_id", Text),
     Column("previous_hash", LargeBinary, nullable=False),
     Column("hash", LargeBinary, nullable=False),
     Column("created_at", _MOMENT, nullable=False),

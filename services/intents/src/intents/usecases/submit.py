@@ -17,6 +17,7 @@ from intents.store import CommitOutcomeUnknown, FactsChanged, FactsQuery
 from intents.usecases import writing
 from intents.usecases.coalesced import submit_coalesced
 from intents.usecases.deadline import Deadline
+from intents.usecases.decision_log import log_decisions
 from intents.usecases.deps import Deps
 from intents.usecases.outcomes import Outcome, PendingSubmit, Policy, Result, SiblingRefused
 from intents.usecases.prices import PriceWait
@@ -38,6 +39,7 @@ def submit(
     for outcome in outcomes:
         if isinstance(outcome, model.Overloaded):
             OVERLOADED.labels(outcome.problem["backlog"]).inc()
+    log_decisions(pending, outcomes)
     return outcomes
 
 

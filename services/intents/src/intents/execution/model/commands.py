@@ -35,6 +35,7 @@ class ClaimSnapshot(NamedTuple):
     open_actions: int
     done_sequence: int
     traceparent: str | None
+    request_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from intents.execution.model.calls import BrokerCall
 from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.verdicts import Verdict
 from tip_brokers.protocol import Execution, Order, RejectionNotice
@@ -14,6 +15,8 @@ class DispatchResult(NamedTuple):
 
     command: LeasedCommand
     verdict: Verdict
+    calls: tuple[BrokerCall, ...] = ()
+    """What was done at the broker to reach the verdict: that counts under any lease."""
 
     @property
     def account_id(self) -> UUID:

@@ -82,5 +82,6 @@ class LockedIntent:
     progress: Progress
     now: datetime
     traceparent: str | None = None
-    """Of the request that gave the unsettled command."""
+    """Of the request that gave the unsettled command, like `request_id`."""
+    request_id: str | None = None
     expected_lease: UUID | None = None

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from intents.execution.model.calls import BrokerCall
 from intents.execution.model.locked_intent import MISSING, STARTED, BrokerOrder, Command, LockedIntent, Progress
 from intents.model import TERMINAL, Intent, Status, reports
 from intents.model.reports import Report
@@ -36,6 +37,7 @@ class Settlement:
     """The place of the input that acts now: events and positions of several intents of one account keep that order."""
     events: list[dict[str, Any]] = field(default_factory=list)
     position_changes: list[dict[str, Any]] = field(default_factory=list)
+    calls: list[BrokerCall] = field(default_factory=list)
     unsent_orders: list[str] = field(default_factory=list)
     """Keys of orders that were certainly not sent."""
 
@@ -67,7 +69,7 @@ class Settlement:
     @property
     def is_changed(self) -> bool:
         same_intent = self.intent is self.locked.intent and self.progress == self.locked.progress
-        return bool(not same_intent or self.events or self.changed_orders)
+        return bool(not same_intent or self.events or self.changed_orders or self.calls)
 
     @property
     def is_overordered(self) -> bool:

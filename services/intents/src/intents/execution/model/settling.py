@@ -75,7 +75,8 @@ def _change_reason(settlement: Settlement, code: str | None, reason: str) -> Non
 
 
 def _apply_result(settlement: Settlement, result: DispatchResult) -> None:
-    leased, verdict = result
+    leased, verdict, calls = result
+    settlement.calls += calls
     if settlement.progress.lease_token != leased.lease_token:
         _apply_orders(settlement, _shown_by(verdict))  # another executor has the lease and decides
         return

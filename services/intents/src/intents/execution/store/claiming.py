@@ -96,12 +96,14 @@ _CLAIM = Statement(
                   i.route_strategy, i.reason_code, i.version, i.updated_at, i.open_actions,
                   due.submit_started_at AS sent_before
     ), command AS MATERIALIZED (
-        SELECT t.*, a.id AS action_id, a.sequence, a.type, a.traceparent, coalesce(a.spec, t.spec) AS wanted,
+        SELECT t.*, a.id AS action_id, a.sequence, a.type, a.traceparent, a.request_id,
+               coalesce(a.spec, t.spec) AS wanted,
                a.created_at AS submitted_at, a.actor_type = 'system' AS is_own,
                a.type = 'CREATE' AND a.reason IS NOT NULL AS reduce_only,
                {_STARTED_BEFORE} AS started_before, {_BEST} AS best, {_BOUND} AS bound
         FROM taken t CROSS JOIN LATERAL (
-            SELECT id, sequence, type, traceparent, spec, created_at, actor_type, reason FROM intents.action a
+            SELECT id, sequence, type, traceparent, request_id, spec, created_at, actor_type, reason
+            FROM intents.action a
             WHERE a.intent_id = t.id AND a.sequence > t.done_sequence
             ORDER BY a.sequence LIMIT 1
         ) a
@@ -131,7 +133,7 @@ _CLAIM = Statement(
            coalesce((SELECT awaits_reading FROM intents.broker_account WHERE account_id = t.account_id), false)
                AS awaits_reading,
            t.sequence, t.route_strategy, t.reason_code, t.version, t.updated_at, t.open_actions, t.done_sequence,
-           t.traceparent, CASE WHEN t.environment = 'live' THEN (
+           t.traceparent, t.request_id, CASE WHEN t.environment = 'live' THEN (
                SELECT entitlements FROM identity_api.organization WHERE id = t.organization_id) END AS entitlements,
            facts.*
     FROM command t
@@ -237,6 +239,7 @@ def locked_at_claim(command: LeasedCommand) -> LockedIntent:
         progress=_progress_at_claim(command, now),
         now=now,
         traceparent=snapshot.traceparent,
+        request_id=snapshot.request_id,
         expected_lease=command.lease_token,
     )
 

@@ -41,10 +41,11 @@ _READ = Statement(
     f"""{_WANTED}
     SELECT i.account_id, clock_timestamp() AS now, {aliased("i", "intent", INTENT_COLUMNS)},
            {", ".join(f"i.{column}" for column in PROGRESS_COLUMNS)},
-           c.id AS command_id, c.sequence, c.type, c.spec AS command_spec, c.traceparent, o.orders
+           c.id AS command_id, c.sequence, c.type, c.spec AS command_spec, c.traceparent, c.request_id,
+           o.orders
     FROM intents.intent i JOIN wanted w ON i.account_id = w.account_id AND i.id = w.intent_id
     LEFT JOIN LATERAL (
-        SELECT id, sequence, type, spec, traceparent FROM intents.action a
+        SELECT id, sequence, type, spec, traceparent, request_id FROM intents.action a
         WHERE a.intent_id = i.id AND a.sequence > i.done_sequence
         ORDER BY a.sequence LIMIT 1
     ) c ON i.open_actions > 0
@@ -81,6 +82,7 @@ def _locked(row: Row) -> LockedIntent:
         progress=Progress(**{column: getattr(row, column) for column in PROGRESS_COLUMNS}),
         now=row.now,
         traceparent=row.traceparent,
+        request_id=row.request_id,
     )
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from intents.execution.model.locked_intent import BrokerOrder
 from intents.execution.model.settlement import Settlement
+from intents.execution.store.calls import append_calls, call_rows
 from intents.execution.store.expressions import ENDED_SQL
 from intents.execution.store.positions import MOVED
 from intents.execution.store.rows import PROGRESS_COLUMNS, as_json
@@ -28,7 +29,7 @@ _IS_NEWER = "excluded.price_at >= coalesce(held.price_at, '-infinity')"
 # An order that has ended keeps the moment at which that was recorded: a report read after it contains all of its fills.
 _WRITE = Statement(
     "execution_write",
-    ("jsonb", "jsonb", "jsonb", "jsonb", "jsonb"),
+    ("jsonb", "jsonb", "jsonb", "jsonb", "jsonb", "jsonb"),
     f"""
     WITH given AS (
         SELECT * FROM jsonb_to_recordset($1) AS given(
@@ -99,6 +100,8 @@ _WRITE = Statement(
                 FROM jsonb_to_recordset($3) AS given(account_id uuid, symbol text, stands numeric, fills jsonb)
                 CROSS JOIN LATERAL ({MOVED}) fills
                 WHERE given.account_id = held.account_id AND given.symbol = held.symbol)
+    ), called AS (
+        {append_calls("changed", "$6")}
     ), event AS (
         SELECT given.*, changed.account_id, changed.id AS intent_id, changed.created_at AS intent_created_at
         FROM jsonb_to_recordset($4) AS given(
@@ -139,20 +142,22 @@ def write(tx: Transaction, settlements: Sequence[Settlement]) -> list[tuple[Sett
 
 
 def _rows(changed: Sequence[Settlement]) -> tuple[list[dict[str, Any]], ...]:
-    """Intents, orders, positions, events and orders that were not sent; `of` is the place of their intent."""
+    """Intents, orders, positions, events, orders that were not sent and calls; `of` is the place of their intent."""
     intents: list[dict[str, Any]] = []
     orders: list[dict[str, Any]] = []
     events: list[dict[str, Any]] = []
     unsent: list[dict[str, Any]] = []
+    calls: list[dict[str, Any]] = []
     for place, settlement in enumerate(changed):
         intents.append(_intent(settlement, place))
         orders += [_order(order, place) for order in settlement.changed_orders]
         events += [{**event, "of": place, "traceparent": settlement.locked.traceparent} for event in settlement.events]
         unsent += [{"of": place, "client_order_id": key} for key in settlement.deleted_orders]
+        calls += call_rows(settlement.calls, place)
     events.sort(key=_rank)
     for number, event in enumerate(events):
         event["place"] = number
-    return intents, orders, _positions(changed), events, unsent
+    return intents, orders, _positions(changed), events, unsent, calls
 
 
 def _intent(settlement: Settlement, place: int) -> dict[str, Any]:
