@@ -1,4 +1,4 @@
-"""Every type of event that the contract names has a source, and reaches whoever subscribes, here over plain HTTP."""
+"""Every type of event that the contract names has a source, and reaches whoever subscribes at the one address."""
 
 import json
 import time
@@ -28,7 +28,7 @@ def test_trading_and_administration_are_streamed_in_every_type(stack: Any) -> No
     broker's stream does not report the position, because nobody listened yet, the next reconciliation does."""
     account, symbol = stack.account("acme"), "SIM.LATE_FILL"
     admin, trader = stack.user("acme"), stack.key("acme")
-    address = f"{stack.local['events_url']}/v1/accounts/{account}/events"
+    address = f"{trader.base_url}/v1/accounts/{account}/events"
 
     def submit(kind: str, payload: dict[str, Any]) -> str:
         sent = trader("POST", f"/v1/accounts/{account}/intents", {"command": {"type": kind, "payload": payload}})

@@ -17,7 +17,6 @@ ENVIRONMENT = {
     SIGNING_KEY: random_key(),
     VAULT_KEY: random_key(),
     "CURSOR_KEY": "for-tests-only",
-    "EVENTS_URL": "http://events.example",
 }
 
 

@@ -10,10 +10,11 @@ import grpc
 from attack_callers import Caller
 from attack_http import Answer, HttpConnection, NoAnswer, written
 from attack_platform import Platform
-from attack_rules import Rule
+from attack_rules import REFLECTION, Rule
 from attack_targets import Target
 from attack_tenants import JSON, Headers, Tenant
 from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection_pb2
 
 from trading_proto import trading_pb2
 
@@ -44,6 +45,10 @@ GRPC_METHODS: dict[str, tuple[Callable[["Prepared"], Any], Any]] = {
     "trading.TradingService/SubscribeEvents": (_subscription, trading_pb2.TradingEvent),
     "grpc.health.v1.Health/Check": (lambda _: health_pb2.HealthCheckRequest(), health_pb2.HealthCheckResponse),
     "grpc.health.v1.Health/Watch": (lambda _: health_pb2.HealthCheckRequest(), health_pb2.HealthCheckResponse),
+    REFLECTION: (
+        lambda _: reflection_pb2.ServerReflectionRequest(list_services=""),
+        reflection_pb2.ServerReflectionResponse,
+    ),
 }
 
 
@@ -91,7 +96,7 @@ class Sender:
     """The connections of one thread to all listeners."""
 
     def __init__(self, platform: Platform) -> None:
-        self._web, self._events = HttpConnection(platform.web), platform.events
+        self._web, self._addresses = HttpConnection(platform.web), {"web": platform.web, "events": platform.events}
         self._pages = HttpConnection(platform.events)
         self._channel = grpc.insecure_channel(platform.stream_target)
 
@@ -111,14 +116,14 @@ class Sender:
         if request.listener == "grpc":
             return self._over_grpc(request)
         data = None if request.body is None else json.dumps(request.body).encode()
-        if request.listener == "events" and request.path.endswith("/events"):
+        if request.path.endswith("/events"):
             return self._as_stream(request)
         http = self._web if request.listener == "web" else self._pages
         return http.exchange(written(request.method, request.path, request.headers, data))
 
     def _as_stream(self, request: Prepared) -> Answer:
         """From the beginning of the log, so that all there is to see is seen."""
-        with HttpConnection(self._events, STREAM_SECONDS) as http:
+        with HttpConnection(self._addresses[request.listener], STREAM_SECONDS) as http:
             try:
                 http.send(written("GET", f"{request.path}?resume_after_sequence=0", request.headers))
                 status, headers = http.head()

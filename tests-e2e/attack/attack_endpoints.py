@@ -60,6 +60,8 @@ def routed(platform: Platform) -> Iterator[Endpoint]:
     for route in events.router.routes():
         if route.method not in _QUIET and route.resource is not None:
             yield "events", route.method, route.resource.canonical
+            if route.resource.canonical.startswith("/v1/"):  # handed on, as by the ingress
+                yield "web", route.method, route.resource.canonical
     for method in asyncio.run(_registered(platform)):
         yield "grpc", "gRPC", method
 
@@ -95,11 +97,9 @@ async def _registered(platform: Platform) -> set[str]:
 
 def documented(platform: Platform) -> Iterator[Endpoint]:
     """From the documents as they are served."""
-    events = {"events": set(operations(document(platform.events)))}
-    for method, path in operations(document(platform.web)):
-        yield ("events" if (method, path) in events["events"] else "web"), method, path
-    for method, path in events["events"]:
-        yield "events", method, path
+    for listener, address in (("web", platform.web), ("events", platform.events)):
+        for method, path in operations(document(address)):
+            yield listener, method, path
     for service in trading_pb2.DESCRIPTOR.services_by_name.values():
         for rpc in service.methods:
             yield "grpc", "gRPC", f"{service.full_name}/{rpc.name}"

@@ -65,6 +65,7 @@ def _public(method: str, path: str, *ok: int, body: Body | None = None, listener
     return Rule(method, path, public=True, ok=_both(*ok), body=body, listener=listener)
 
 
+REFLECTION = "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 PAGES = tuple(
     _public("GET", path, 200, listener=listener)
     for listener, paths in (
@@ -72,7 +73,10 @@ PAGES = tuple(
         ("events", ("/health/live", "/health/ready", "/openapi.json", "/docs")),
     )
     for path in paths
-) + tuple(_public("gRPC", f"grpc.health.v1.Health/{name}", 200, listener="grpc") for name in ("Check", "Watch"))
+) + tuple(
+    _public("gRPC", name, 200, listener="grpc")
+    for name in ("grpc.health.v1.Health/Check", "grpc.health.v1.Health/Watch", REFLECTION)
+)
 """Served and not documented."""
 
 IDENTITY = (
@@ -234,7 +238,15 @@ INTENT_RULES = (
     Rule("GET", f"{ACCOUNT}/quotes/{{symbol}}", ANY_ROLE, "intent:read", "intent:read", objects="symbol"),
     Rule("POST", f"{ACCOUNT}/refresh", ANY_ROLE, "intent:read", "intent:read", _both(202), objects="account"),
 )
-EVENTS = (_reads(f"{ACCOUNT}/events", listener="events"),)
+EVENTS = tuple(
+    rule
+    for listener in ("web", "events")
+    for rule in (
+        _reads(f"{ACCOUNT}/events", listener=listener),
+        Rule("POST", f"{ACCOUNT}/events/ticket", ANY_ROLE, "intent:read", "intent:read", _both(201), objects="account",
+             any_environment=True, listener=listener),
+    )
+)  # fmt: skip
 STREAM = (Rule("gRPC", "trading.TradingService/SubscribeEvents", ANY_ROLE, "intent:read", "intent:read",
                objects="account", any_environment=True, listener="grpc"),)  # fmt: skip
 RULES: tuple[Rule, ...] = (*PAGES, *IDENTITY, *ACCOUNTS, *CONTROLS, *INTENT_RULES, *EVENTS, *STREAM)

@@ -234,7 +234,7 @@ def test_the_document_describes_what_really_comes(
                 writer.execute(disable, prefix=keys.prefix(doomed))
 
     assert set(seen) == set(schemas["ServerSentEvent"]["properties"]["event"]["enum"])
-    assert requests.get(f"{gateway.events_url}/docs", timeout=5).text.count(ROUTE) == 1
+    assert requests.get(f"{gateway.events_url}/docs", timeout=5).text.count(f"{ROUTE}<") == 1
 
 
 def test_the_document_lists_every_refusal_and_every_parameter(
@@ -248,7 +248,33 @@ def test_the_document_lists_every_refusal_and_every_parameter(
     with opened(gateway, acme.api_keys["paper"], account_id, query, Last_Event_ID="0") as answer:
         assert answer.status_code == 200
         assert next(events(answer))["event"] == "replay_complete"
-    assert set(named) == {"account_id", "subscriptions", "resume_after_sequence", "resume_epoch", "Last-Event-ID"}
+    assert set(named) == {
+        "account_id",
+        "subscriptions",
+        "resume_after_sequence",
+        "resume_epoch",
+        "Last-Event-ID",
+        "ticket",
+    }
     assert set(operation["responses"]) == {"200", "400", "401", "403", "404", "429", "503"}
     refused = requests.get(gateway.events_url + ROUTE.format(account_id=account_id), timeout=5)
     assert set(refused.json()) == {"type", "title", "status", "detail", "instance", "code", "request_id"}
+
+
+def test_a_page_of_a_configured_origin_may_read_a_stream(
+    start_gateway: StartGateway, acme: Organization, account_id: UUID
+) -> None:
+    gateway, desk = start_gateway(CORS_ORIGINS="https://desk.example"), {"Origin": "https://desk.example"}
+    address = f"{gateway.events_url}{ROUTE.format(account_id=account_id)}"
+
+    before = requests.options(address, headers={**desk, "Access-Control-Request-Method": "GET"}, timeout=30)
+    refused = requests.get(address, headers=desk, timeout=30)
+    with requests.get(
+        address, headers={**desk, **dict(key(acme.api_keys["paper"]))}, stream=True, timeout=30
+    ) as stream:
+        allowed = [answer.headers.get("Access-Control-Allow-Origin") for answer in (before, refused, stream)]
+
+        assert (before.status_code, refused.status_code, stream.status_code) == (204, 401, 200)
+    assert allowed == ["https://desk.example"] * 3
+    other = requests.get(address, headers={"Origin": "https://evil.example"}, timeout=30)
+    assert "Access-Control-Allow-Origin" not in other.headers

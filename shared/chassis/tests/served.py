@@ -13,7 +13,9 @@ FOLDER = Path(__file__).parent
 
 
 class Server:
-    def __init__(self, *options: str, workers: int = 1, threads: int = 8, **environment: str) -> None:
+    def __init__(
+        self, *options: str, workers: int = 1, threads: int = 8, app: str = "create_app", **environment: str
+    ) -> None:
         self.port = reserved_port()
         settings = ("-c", "python:chassis.gunicorn_conf", "--pythonpath", str(FOLDER), *options)
         settings_of_web = {
@@ -21,7 +23,7 @@ class Server:
             "WEB_WORKERS": str(workers),
             "WEB_THREADS": str(threads),
         }
-        command = (str(FOLDER / "served_by_gunicorn.py"), *settings, "served_app:create_app()")
+        command = (str(FOLDER / "served_by_gunicorn.py"), *settings, f"served_app:{app}()")
         self.process = start(*command, environment={**settings_of_web, **environment})
 
     def open(self) -> socket.socket:

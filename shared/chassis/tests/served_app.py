@@ -10,7 +10,9 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from chassis import http_connection, http_rules
+from chassis.asgi import Bridge
 from chassis.callers import CredentialCheck, credential_check
+from chassis.cors import Cors
 from chassis.principals import Kind, Principal
 
 _BEGUN: list[str] = []
@@ -30,6 +32,11 @@ COMPUTED_S = 0.2
 LARGE = 32 * 1024 * 1024
 PAGE = 60_000
 STREAMED_CHUNKS = 300
+
+
+def create_front() -> Bridge:
+    """With pages of another origin that may call."""
+    return Bridge(create_app(), cors=Cors(["https://desk.example"]))
 
 
 def create_app() -> Callable[..., Iterable[bytes]]:

@@ -131,7 +131,7 @@ def signer_env(stack: Stack) -> dict[str, str]:
 
 def gateway_env(stack: Stack) -> dict[str, str]:
     ports = {"PORT": str(stack.settings.stream_port), "EVENTS_PORT": str(stack.settings.events_port)}
-    return {**stack.service_env("stream_gateway"), **ports}
+    return {"REFLECTION": "true", **stack.service_env("stream_gateway"), **ports}
 
 
 def broker_env(stack: Stack) -> dict[str, str]:

@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -13,7 +12,7 @@ from flask.typing import ResponseReturnValue
 from chassis import config, logs, metrics, openapi, web
 from chassis.asgi import Bridge, MatchRoute, Wsgi
 from chassis.services import WEB_SERVICES
-from intents.submit_fast_path import SubmitFastPath
+from tip_local.events_front import EventsFront
 from tip_local.process_table import module_exists
 
 # The first pattern that matches decides. deploy/ingress has the same table.
@@ -36,14 +35,16 @@ def service_of(path: str) -> str | None:
 
 
 def create_front(environment: Mapping[str, str] = os.environ) -> Bridge:
-    """What gunicorn serves: with the fast path for submits that intents has in front of itself."""
+    """What gunicorn serves: with the event stream, and the fast path for submits that intents has in front."""
     apps = _apps(environment)
-    app_of = _dispatcher(apps, environment)
-    return SubmitFastPath(apps["intents"], _dispatching(app_of), _matching(app_of))
+    app_of = _dispatcher(apps)
+    front = EventsFront(apps["intents"], _dispatching(app_of), _matching(app_of))
+    front.gateway = environment.get("EVENTS_URL")
+    return front
 
 
 def create_app(environment: Mapping[str, str] = os.environ) -> Wsgi:
-    return _dispatching(_dispatcher(_apps(environment), environment))
+    return _dispatching(_dispatcher(_apps(environment)))
 
 
 def _apps(environment: Mapping[str, str]) -> dict[str, Flask]:
@@ -58,9 +59,9 @@ def _apps(environment: Mapping[str, str]) -> dict[str, Flask]:
     return apps
 
 
-def _dispatcher(apps: Mapping[str, Flask], environment: Mapping[str, str]) -> Callable[[str], Flask]:
+def _dispatcher(apps: Mapping[str, Flask]) -> Callable[[str], Flask]:
     """The app that answers for a path."""
-    platform = _platform(list(apps.values()), _gateway_routes(environment.get("EVENTS_URL")))
+    platform = _platform(list(apps.values()), _gateway_routes())
     return lambda path: apps.get(service_of(path) or "", platform)
 
 
@@ -75,11 +76,11 @@ def _dispatching(app_of: Callable[[str], Flask]) -> Wsgi:
     return dispatch
 
 
-def _gateway_routes(events_url: str | None) -> list[openapi.Route]:
-    """What belongs into the document although another process answers it."""
+def _gateway_routes() -> list[openapi.Route]:
+    """What belongs into the document although it is handed on to another process."""
     if not module_exists("stream_gateway.routes.document"):
         return []
-    return [replace(import_module("stream_gateway.routes.document").ROUTE, server=events_url)]
+    return list(import_module("stream_gateway.routes.document").ROUTES)
 
 
 def _platform(apps: list[Flask], gateway_routes: list[openapi.Route]) -> Flask:

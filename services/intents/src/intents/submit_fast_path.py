@@ -66,7 +66,8 @@ class SubmitFastPath(Bridge):
     """In front of the app, or of several (`wsgi`) of which it is one."""
 
     def __init__(self, app: Flask, wsgi: asgi.Wsgi | None = None, match_route: asgi.MatchRoute | None = None) -> None:
-        super().__init__(wsgi or app.wsgi_app, app.extensions["callers"], match_route or app.extensions["match_route"])
+        known = app.extensions
+        super().__init__(wsgi or app.wsgi_app, known["callers"], match_route or known["match_route"], known["cors"])
         self._deps: usecases.Deps = app.extensions["deps"]
         self._access: Access = app.extensions["access"]
         self._heavy_paths = openapi.heavy_paths(app)

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from weakref import WeakValueDictionary
 
@@ -77,6 +77,18 @@ class Admission:
                 return await self._admit_known(digest, presented, admit)
         except TimeoutError:
             raise Unverified from None
+
+    async def redeem(
+        self, address: str | None, redeem: Callable[[], Awaitable[PresentedCredentials | None]]
+    ) -> PresentedCredentials:
+        """What stands behind a ticket; whoever shows one is a stranger until then."""
+        with self.pending(PresentedCredentials((), None, address)):
+            self._refusals.check(address)
+            found = await redeem()
+            if found is None:
+                self._refusals.count(address)
+                raise problems.unauthenticated()
+            return found
 
     def _lock(self, digest: bytes) -> asyncio.Lock:
         lock = self._locks.get(digest)

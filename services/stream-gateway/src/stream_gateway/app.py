@@ -75,7 +75,7 @@ async def _listening(gateway: Gateway, healthy: health.aio.HealthServicer) -> As
         _add_reflection(server)
     server.add_insecure_port(f"{config.host}:{config.port}")
     await server.start()
-    runner = Runner(sse.create(gateway), handler_cancellation=True)
+    runner = Runner(sse.create(gateway, config.cors_origins), handler_cancellation=True)
     await runner.setup()
     if config.events_port:
         await web.TCPSite(runner, config.host, config.events_port, reuse_address=True).start()

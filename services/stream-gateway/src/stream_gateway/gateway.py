@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
+from uuid import UUID
 
 from chassis import authentication, db
 from chassis.authentication import PresentedCredentials
@@ -18,6 +19,7 @@ from stream_gateway.quota import Limits, StreamQuota
 from stream_gateway.recheck import Rechecks
 from stream_gateway.schemas import Entry
 from stream_gateway.streams import Streams
+from stream_gateway.tickets import Ticket, Tickets
 from stream_gateway.watch import Watch
 
 Read = Callable[[], Awaitable[usecases.Request]]
@@ -44,6 +46,19 @@ class Gateway:
         self.pump = Pump(self.streams, self.log, config.poll_seconds)
         self.watch = Watch(self.streams, config)
         self._admission = Admission(quota, config.rate_limit_per_minute)
+        self._tickets = Tickets(config.redis_url, config.cursor_key)
+
+    async def issue_ticket(self, presented: PresentedCredentials, request: usecases.Request) -> Ticket:
+        """For whoever could open a stream of the account with the same credential."""
+        with self._admission.pending(presented):
+            _, account, _ = await self._admission.admit(
+                presented, partial(usecases.admit, self.deps, presented, request)
+            )
+        return await self._tickets.issue(presented, account.id)
+
+    async def redeem_ticket(self, text: str, account_id: UUID | None, address: str | None) -> PresentedCredentials:
+        """The credential that the ticket stands for; guesses are counted like any other by their address."""
+        return await self._admission.redeem(address, partial(self._tickets.redeem, text, account_id, address))
 
     async def subscribe(self, presented: PresentedCredentials, read: Read, transport: str) -> Stream:
         """Open a stream, or raise the reason why not. `read` awaits the request, which may be slow to arrive."""

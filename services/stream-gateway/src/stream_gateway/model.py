@@ -26,6 +26,10 @@ class BadAccountId(Ending):
 class BadSubscription(Ending):
     """Subscribe to at least one event type, and only to those that exist."""
 
+    def __init__(self) -> None:
+        names = ", ".join(f"EVENT_TYPE_{name}" for name in EVENT_TYPES)
+        super().__init__(f"Subscribe to at least one event type, and only to those that exist: {names}.")
+
 
 class BadPosition(Ending):
     """The sequence to resume after is not a number."""

@@ -17,6 +17,7 @@ from urllib.parse import unquote_to_bytes
 
 from chassis import http_rules, problems, tracing
 from chassis.callers import Callers, CredentialCheck, Reclassified, Trust, credential_check
+from chassis.cors import Cors
 from chassis.fair_queue import WAIT_S, FairQueue, QueueFull, Slot
 from chassis.problems import Answer, RouteMatch
 from chassis.wsgi_environ import Environ, decoded_path, environ
@@ -51,8 +52,14 @@ class Bridge:
     _threads: ThreadPoolExecutor
     _queue: FairQueue
 
-    def __init__(self, app: Wsgi, callers: Callers | None = None, match_route: MatchRoute | None = None) -> None:
-        self._app = app
+    def __init__(
+        self,
+        app: Wsgi,
+        callers: Callers | None = None,
+        match_route: MatchRoute | None = None,
+        cors: Cors | None = None,
+    ) -> None:
+        self._app, self._cors = app, cors
         self._match_route = match_route or _match_nothing
         self.callers = callers or Callers()
         self.in_flight = 0
@@ -71,15 +78,33 @@ class Bridge:
         else:
             self.in_flight += 1
             try:
-                await self._http(scope, receive, send)
+                await self._http(scope, receive, self.for_browsers(scope, send))
             finally:
                 self.in_flight -= 1
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = await read(receive)
-        if body is not None:
-            scope[http_rules.ARRIVED] = time.monotonic()
+        if body is None:
+            return
+        scope[http_rules.ARRIVED] = time.monotonic()
+        if self._cors and scope["method"] == "OPTIONS" and _header(scope, b"access-control-request-method"):
+            await respond(send, Answer(204, [], b""))
+        else:
             await self.answer(scope, body, send)
+
+    def for_browsers(self, scope: Scope, send: Send) -> Send:
+        """What sends answers, such that pages of the configured origins may read them."""
+        if not self._cors:
+            return send
+        given = self._cors.of_request(scope["method"], _header(scope, b"origin"))
+        headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in given]
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *headers]
+            await send(message)
+
+        return send_with_headers
 
     async def answer(self, scope: Scope, body: bytes, send: Send) -> None:
         """Let the app answer in a thread."""
@@ -118,8 +143,8 @@ class Bridge:
         chunk: bytes = await self.run(scope, check, next, chunks, b"", heavy=self.is_heavy(scope))
         return chunk
 
-    def _refused(self, scope: Scope, error: QueueFull, started: float) -> Answer:
-        """The answer to a request that got no thread."""
+    def _refused(self, scope: Scope, error: problems.Problem, started: float) -> Answer:
+        """The answer to a request that no app gets."""
         from chassis import web  # not above: gunicorn's arbiter loads this module before metrics have a directory
 
         trace, match = trace_of(scope), self._match_route(scope["method"], decoded_path(scope))

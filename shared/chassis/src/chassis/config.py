@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any, Self, cast
 from urllib.parse import urlsplit
 
-from chassis import sealing
+from chassis import cors, sealing
 
 EXIT_BAD_CONFIGURATION = 2
 
@@ -148,6 +148,9 @@ class ServiceConfig(EnvironmentConfig):
         "RATE_LIMIT_PER_MINUTE", "units of work a minute for each principal", default=6000
     )
     trusted_proxies: int = setting("TRUSTED_PROXIES", "proxies in front whose X-Forwarded-For is believed", default=0)
+    cors_origins: tuple[str, ...] = setting(
+        "CORS_ORIGINS", "origins of the pages that may call from browsers: `https://desk.example.com,…`", default=()
+    )
     log_format: str = setting("LOG_FORMAT", "json, text, or auto (text on a terminal)", default="auto")
     log_level: str = setting("LOG_LEVEL", "debug, info, warning or error", default="info")
     outbox_attempt_limit: int = setting("OUTBOX_ATTEMPT_LIMIT", "attempts before an outbox row is failed", default=10)
@@ -173,6 +176,8 @@ class ServiceConfig(EnvironmentConfig):
             OUTBOX_ATTEMPT_LIMIT=self.outbox_attempt_limit,
             OUTBOX_KEEP_DAYS=self.outbox_keep_days,
         )
+        if not all(map(cors.is_origin, self.cors_origins)):
+            raise BadConfiguration("CORS_ORIGINS: must be origins such as https://desk.example.com, without a path")
         if self.trusted_proxies < 0:
             raise BadConfiguration("TRUSTED_PROXIES: must not be negative")
 

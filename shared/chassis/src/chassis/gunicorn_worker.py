@@ -53,9 +53,8 @@ class Worker(ASGIWorker):  # type: ignore[misc]
         sys.setswitchinterval(SWITCH_S)
         app = self.app.wsgi()
         extensions = getattr(app, "extensions", {})
-        front = (
-            app if isinstance(app, Bridge) else Bridge(app, extensions.get("callers"), extensions.get("match_route"))
-        )
+        parts = (extensions.get(name) for name in ("callers", "match_route", "cors"))
+        front = app if isinstance(app, Bridge) else Bridge(app, *parts)
         self.asgi: Bridge = front.start(self.cfg.threads)
 
     async def _stop_accepting(self, loop: asyncio.AbstractEventLoop) -> None:

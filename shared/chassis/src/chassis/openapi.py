@@ -77,8 +77,7 @@ class Route:
     content: Mapping[str, Any]
     schemas: Mapping[str, Mapping[str, Any]]
     """What `content` refers to."""
-    server: str | None = None
-    """Its address, when it is another than the document's."""
+    method: str = "get"
 
 
 def describe(
@@ -154,7 +153,7 @@ def document(apps: Sequence[Flask], routes: Sequence[Route] = ()) -> dict[str, A
                 spec.path(path=_template(rule), operations=_operations(rule, view, app.name))
     for route in routes:
         _add_schemas(spec, route.schemas)
-        spec.path(path=route.path, operations={"get": _other_operation(route)})
+        spec.path(path=route.path, operations={route.method: _other_operation(route)})
     made = spec.to_dict()
     add_formats(made)
     return made
@@ -194,12 +193,12 @@ def _operations(rule: Rule, view: Any, tag: str) -> dict[str, Any]:
 def _other_operation(route: Route) -> dict[str, Any]:
     path = dict.fromkeys(re.findall(r"{([^{}]+)}", route.path), _ID)
     answers = _responses(None, route.description, route.alternatives)
-    answers["200"] = {"description": "Success", "content": dict(route.content)}
+    [done] = route.description.answers
+    answers[str(done)] = {"description": "Success", "content": dict(route.content)}
     return {
         **_operation(route.name, route.tag, route.description, route.alternatives),
         "parameters": _parameters(path, route.description),
         "responses": answers,
-        **({"servers": [{"url": route.server}]} if route.server else {}),
     }
 
 

@@ -17,6 +17,7 @@ from werkzeug.routing import BaseConverter, MapAdapter, Rule
 from chassis import (
     access,
     authentication,
+    cors,
     db,
     http_rules,
     logs,
@@ -93,6 +94,7 @@ def create(
     if config.trusted_proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=config.trusted_proxies)  # type: ignore[method-assign]
     app.extensions["access"] = authentication.for_service(config, engine, keys)
+    app.extensions["cors"] = cors.Cors(config.cors_origins)
     app.extensions["callers"] = Callers(
         trusted_proxies=config.trusted_proxies,
         refused_per_minute=max(_LEAST_REFUSED, config.rate_limit_per_minute // _REFUSED_PART),

@@ -10,6 +10,7 @@ from stream_gateway.callers import READERS
 from stream_gateway.model import MAX_SEQUENCE
 from stream_gateway.routes.refusals import STATUSES
 from stream_gateway.schemas import TYPES
+from stream_gateway.tickets import KEPT_SECONDS
 from trading_proto import trading_pb2
 
 PATH = "/v1/accounts/{account_id}/events"
@@ -116,6 +117,10 @@ ROUTE = Route(
                 "type": "string",
                 "description": "The epoch received with that sequence. The log was restored since: 400 `out_of_range`.",
             },
+            "ticket": {
+                "type": "string",
+                "description": "In place of a credential, for browsers: from `POST …/events/ticket`, once.",
+            },
         },
         headers={"Last-Event-ID": "The id of the last event received: it counts before both parameters."},
     ),
@@ -131,3 +136,25 @@ ROUTE = Route(
     },
     schemas=_schemas(),
 )
+TICKET_ROUTE = Route(
+    path=f"{PATH}/ticket",
+    name="issue_ticket",
+    tag="stream",
+    description=Description(
+        "A ticket that opens one stream of the account",
+        answers={201: None},
+        errors=(404,),
+        note=f"For a browser's EventSource, which sends no headers: valid once, for {KEPT_SECONDS} seconds.",
+    ),
+    alternatives=READERS,
+    content={"application/json": {"schema": {"$ref": "#/components/schemas/EventsTicket"}}},
+    schemas={
+        "EventsTicket": {
+            "type": "object",
+            "required": ["ticket", "expires_at"],
+            "properties": {"ticket": {"type": "string"}, "expires_at": {"type": "string", "format": "date-time"}},
+        }
+    },
+    method="post",
+)
+ROUTES = (ROUTE, TICKET_ROUTE)

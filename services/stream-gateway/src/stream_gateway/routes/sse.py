@@ -4,19 +4,22 @@ import asyncio
 import json
 import re
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from operator import attrgetter
 from uuid import UUID
 
 from aiohttp import web
 
-from chassis import http_rules, logs, openapi, problems, tracing
+from chassis import cors, http_rules, logs, openapi, problems, tracing
+from chassis.authentication import PresentedCredentials
+from chassis.fields import rfc3339
 from stream_gateway import gateway as gateways
 from stream_gateway.gateway import Gateway
 from stream_gateway.model import BadPosition, BadSubscription, Ending, Stuck
 from stream_gateway.routes.callers import is_account_id, presented
 from stream_gateway.routes.connections import check
-from stream_gateway.routes.document import NAMES, PATH, ROUTE
+from stream_gateway.routes.document import NAMES, PATH, ROUTE, ROUTES
 from stream_gateway.routes.refusals import Refusal, refusal
 from stream_gateway.usecases import Request
 
@@ -35,16 +38,18 @@ _HEADERS = {
 }
 
 
-def create(gateway: Gateway) -> web.Application:
-    app = web.Application(middlewares=[_answering_errors], client_max_size=0)
-    app.on_response_prepare.append(_add_common_headers)
+def create(gateway: Gateway, origins: Sequence[str] = ()) -> web.Application:
+    """`origins` are those of the pages that may read streams."""
+    allowed = cors.Cors(origins)
+    middlewares = [_answering_errors, *([_answering_browsers] if allowed else ())]
+    app = web.Application(middlewares=middlewares, client_max_size=0)
+    app.on_response_prepare.append(partial(_add_common_headers, allowed))
 
     async def events(request: web.Request) -> web.StreamResponse:
         async def read() -> Request:
             return _request(request)
 
-        shown = presented(request.headers.items(), request.remote, gateway.config.trusted_proxies)
-        stream = await gateway.subscribe(shown, read, TRANSPORT)
+        stream = await gateway.subscribe(await _presented(gateway, request), read, TRANSPORT)
         response = web.StreamResponse(headers=_HEADERS)
 
         async def start() -> None:
@@ -57,14 +62,46 @@ def create(gateway: Gateway) -> web.Application:
         finally:
             gateway.streams.release(stream)
 
+    async def ticket(request: web.Request) -> web.Response:
+        shown = presented(request.headers.items(), request.remote, gateway.config.trusted_proxies)
+        issued = await gateway.issue_ticket(shown, _ticket_request(request))
+        body = {"ticket": issued.text, "expires_at": rfc3339(issued.expires_at)}
+        return web.json_response(body, status=201, headers={"Cache-Control": "no-store"})
+
     app.router.add_get(PATH, events, allow_head=False)
+    app.router.add_post(f"{PATH}/ticket", ticket)
     _add_pages(app, gateway)
     return app
 
 
+async def _presented(gateway: Gateway, request: web.Request) -> PresentedCredentials:
+    """The caller's credential: in headers, or behind a ticket. Both are two."""
+    shown = presented(request.headers.items(), request.remote, gateway.config.trusted_proxies)
+    given = request.query.getall("ticket", [])
+    if not given:
+        return shown
+    if shown.credentials or len(given) > 1:
+        raise problems.Problem(
+            400, "two_credentials", "Send one credential: a ticket, x-api-key or Authorization, once."
+        )
+    return await gateway.redeem_ticket(given[0], _account_id(request), shown.address)
+
+
+def _account_id(request: web.Request) -> UUID | None:
+    text = request.match_info["account_id"]
+    return UUID(text) if is_account_id(text) else None
+
+
+def _ticket_request(request: web.Request) -> Request:
+    fault = (
+        problems.Problem(400, "unknown_query", "This endpoint takes no query parameters.") if request.query else None
+    )
+    return Request(_account_id(request), frozenset(NAMES.values()), fault=fault)
+
+
 def _add_pages(app: web.Application, gateway: Gateway) -> None:
     """What every service has: health, and its document."""
-    document, page = openapi.document([], [ROUTE]), openapi.page([], [ROUTE])
+    document, page = openapi.document([], ROUTES), openapi.page([], ROUTES)
 
     async def live(_request: web.Request) -> web.Response:
         return web.json_response({"status": "live"})
@@ -105,7 +142,6 @@ async def _ended(
 
 
 def _request(request: web.Request) -> Request:
-    account_id = request.match_info["account_id"]
     types, resume_after, resume_epoch, fault = frozenset[int](), None, None, None
     try:
         _check_parameters(request)
@@ -113,7 +149,7 @@ def _request(request: web.Request) -> Request:
         resume_after, resume_epoch = _position(request)
     except (Ending, problems.Problem) as problem:
         fault = problem
-    return Request(UUID(account_id) if is_account_id(account_id) else None, types, resume_after, resume_epoch, fault)
+    return Request(_account_id(request), types, resume_after, resume_epoch, fault)
 
 
 def _check_parameters(request: web.Request) -> None:
@@ -177,10 +213,20 @@ async def _answering_errors(
     return _problem(request, refused)
 
 
+@web.middleware
+async def _answering_browsers(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """A browser wants to know whether it may send a request before it does."""
+    if request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers:
+        return web.Response(status=204)
+    return await handler(request)
+
+
 def _refuse_query_of_pages(request: web.Request) -> None:
     """Only the stream takes parameters, and its own are checked after the credential."""
     resource = request.match_info.route.resource
-    if request.query and resource is not None and resource.canonical != PATH:
+    if request.query and resource is not None and not resource.canonical.startswith(PATH):
         raise problems.Problem(400, "unknown_query", "This endpoint takes no query parameters.")
 
 
@@ -194,6 +240,7 @@ def _problem(request: web.Request, refused: Refusal) -> web.Response:
     return response
 
 
-async def _add_common_headers(request: web.Request, response: web.StreamResponse) -> None:
-    for name, value in http_rules.common_headers(request.get("trace")):
+async def _add_common_headers(allowed: cors.Cors, request: web.Request, response: web.StreamResponse) -> None:
+    of_origin = allowed.of_request(request.method, request.headers.get("Origin"))
+    for name, value in (*http_rules.common_headers(request.get("trace")), *of_origin):
         response.headers.setdefault(name, value)
