@@ -149,7 +149,7 @@ def test_the_outbox_health_report_is_for_operators(stack: Any, caller: Callable[
 
     assert answer.status_code == status
     if status == 200:
-        totals = {"pending", "processing", "failed", "completed"}
+        totals = {"pending", "processing", "failed", "completed", "redriven"}
         assert set(answer.json()) == {"entries", "oldest_claim_at", "oldest_failed_at", "oldest_pending_at"} | totals
     else:
         assert answer.headers["Content-Type"].startswith("text/plain")

@@ -29,8 +29,9 @@ CAUSES = {
     "Refused": "the vault refuses this object",
 }
 LIST = """
-SELECT id, status, event_type, attempts, created_at, last_error FROM {schema}.outbox
-WHERE status = :status ORDER BY id LIMIT :limit
+SELECT id, status, event_type, attempts, created_at, last_error,
+       (SELECT max(c.id) FROM {schema}.outbox c WHERE c.redriven_from = o.id) AS redriven_as
+FROM {schema}.outbox o WHERE status = :status ORDER BY id LIMIT :limit
 """
 EXPLAIN = """
 SELECT id, event_id, event_type, ordering_key, status, attempts, created_at, available_at, claimed_at, settled_at,
@@ -61,7 +62,9 @@ def list_rows(service: str, status: str, limit: int) -> None:
     click.echo(f"{'ID':>10}  {'EVENT TYPE':<22} {'ATTEMPTS':>8}  {'QUEUED':<20} LAST ERROR")
     for row in rows:
         queued = row.created_at.strftime("%Y-%m-%dT%H:%M:%SZ")
-        click.echo(f"{row.id:>10}  {row.event_type:<22} {row.attempts:>8}  {queued:<20} {row.last_error or '-'}")
+        redriven = f" (redriven as {row.redriven_as})" if row.redriven_as else ""
+        why = f"{row.last_error or '-'}{redriven}"
+        click.echo(f"{row.id:>10}  {row.event_type:<22} {row.attempts:>8}  {queued:<20} {why}")
 
 
 @command.command()

@@ -135,7 +135,7 @@ def test_another_method_is_refused_in_plain_text(client: FlaskClient, operator: 
 def test_an_empty_queue(operator: Caller, outbox: Outbox) -> None:
     assert operator.get(PATH).json == {
         "entries": [],
-        **dict.fromkeys(TOTALS, 0),
+        **dict.fromkeys((*TOTALS, "redriven"), 0),
         "oldest_claim_at": None,
         "oldest_failed_at": None,
         "oldest_pending_at": None,
@@ -177,12 +177,24 @@ def test_one_entry_for_each_status_and_type_that_has_rows_and_totals_made_of_the
     assert report == expected_report(outbox)
 
 
-def test_the_report_holds_the_specified_fields_and_nothing_else(operator: Caller, outbox: Outbox) -> None:
+def test_a_failed_row_that_was_driven_again_is_counted_apart(operator: Caller, outbox: Outbox) -> None:
+    _in_every_state(outbox)
+    with outbox.engine.begin() as tx:
+        failed = [row["id"] for row in outbox.failed(tx)]
+        assert outbox.redrive(tx, failed[0]) and outbox.redrive(tx, failed[0], again=True)
+
+    report = operator.get(PATH).json
+
+    assert (report["failed"], report["redriven"]) == (12, 1), "it stays failed, and has an answer"
+
+
+def test_the_report_holds_the_specified_fields_and_how_many_were_driven_again(operator: Caller, outbox: Outbox) -> None:
     _in_every_state(outbox)
 
     answer = operator.get(PATH)
 
-    assert set(answer.json) == {"entries", *TOTALS, "oldest_claim_at", "oldest_failed_at", "oldest_pending_at"}
+    totals = {"entries", *TOTALS, "oldest_claim_at", "oldest_failed_at", "oldest_pending_at"}
+    assert set(answer.json) == totals | {"redriven"}
     for entry in answer.json["entries"]:
         assert set(entry) == {
             "status",

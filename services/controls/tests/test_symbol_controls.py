@@ -24,6 +24,7 @@ TIME_FIELDS = {
     "created_at",
     "updated_at",
     "version",
+    "time_zone",
 }
 
 
@@ -76,6 +77,17 @@ def test_patch_leaves_what_is_omitted_or_null_and_removes_what_clear_names(contr
     assert [cleared.json.get(name) for name in fields] == [None, "17:00:00", None, 3]
     assert set(cleared.json) == TIME_FIELDS - {"trading_start"}
     assert controls.symbol("GET", "AAPL", "/time").json == cleared.json
+
+
+def test_hours_are_shown_with_the_zone_they_are_in(setting: Any, organization: Any) -> None:
+    controls = setting.controls(organization, setting.account(organization, time_zone="America/New_York"))
+    made = controls.symbol("PATCH", "AAPL", "/time", {"trading_start": "09:30:00"})
+    controls.symbol("PUT", "MSFT", body={"manually_disabled": True})
+
+    listed = controls.call("GET", "/symbols").json["data"]
+
+    assert made.json["time_zone"] == "America/New_York"
+    assert [entry["time"] and entry["time"]["time_zone"] for entry in listed] == ["America/New_York", None]
 
 
 NO_CHANGES: list[dict[str, Any]] = [

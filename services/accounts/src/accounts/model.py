@@ -157,6 +157,7 @@ class HealthEntry:
     oldest_created_at: datetime
     max_attempts: int
     oldest_claimed_at: datetime | None
+    redriven: int = 0
 
 
 @dataclass(frozen=True)
@@ -180,6 +181,11 @@ class Health:
     @property
     def completed(self) -> int:
         return self._total("completed")
+
+    @property
+    def redriven(self) -> int:
+        """Of those that failed, how many were driven again: they need no answer any more."""
+        return sum(entry.redriven for entry in self.entries)
 
     @property
     def oldest_claim_at(self) -> datetime | None:

@@ -232,6 +232,7 @@ class OutboxHealthResponse(Schema):
     processing = Whole(required=True, **_COUNT)
     failed = Whole(required=True, **_COUNT)
     completed = Whole(required=True, **_COUNT)
+    redriven = Whole(required=True, **_COUNT)
     oldest_claim_at = Instant(allow_none=True)
     oldest_failed_at = Instant(allow_none=True)
     oldest_pending_at = Instant(allow_none=True)

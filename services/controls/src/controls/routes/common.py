@@ -1,5 +1,6 @@
 """What the routes share."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, cast
 from uuid import UUID
@@ -46,8 +47,9 @@ def body(schema: type[Schema], account_id: UUID | None) -> Any:
     return schema().load(request.get_json())
 
 
-def shown(schema: type[Schema], control: model.Control) -> ResponseReturnValue:
-    return versioned(schema().dump(control), control.version)
+def shown(schema: type[Schema], control: model.Control, **besides: Any) -> ResponseReturnValue:
+    """`besides` is what the answer has beside the control."""
+    return versioned({**schema().dump(control), **besides}, control.version)
 
 
 def switched(
@@ -67,7 +69,13 @@ def switched(
 
 
 def stored(
-    schema: type[Schema], control: model.Control, created: bool, endpoint: str, **where: Any
+    schema: type[Schema],
+    control: model.Control,
+    created: bool,
+    endpoint: str,
+    besides: Mapping[str, Any] | None = None,
+    **where: Any,
 ) -> ResponseReturnValue:
     location = url_for(endpoint, **where) if created else None
-    return versioned(schema().dump(control), control.version, 201 if created else 200, location)
+    body = {**schema().dump(control), **(besides or {})}
+    return versioned(body, control.version, 201 if created else 200, location)

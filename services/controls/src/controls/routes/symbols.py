@@ -76,7 +76,8 @@ def delete_symbol_manual(account_id: UUID, symbol: str) -> ResponseReturnValue:
 @describe("Read the time control of a symbol", answers={200: schemas.SymbolTimeControl}, errors=READ_ERRORS)
 def get_symbol_time(account_id: UUID, symbol: str) -> ResponseReturnValue:
     name = path_symbol(account_id, symbol)
-    return shown(schemas.SymbolTimeControl, usecases.get(deps(), g.principal, model.SymbolTime, account_id, name))
+    control = usecases.get(deps(), g.principal, model.SymbolTime, account_id, name)
+    return shown(schemas.SymbolTimeControl, control, **_zone(account_id))
 
 
 @bp.patch(f"{SYMBOL}/time")
@@ -92,7 +93,13 @@ def patch_symbol_time(account_id: UUID, symbol: str) -> ResponseReturnValue:
     name = path_symbol(account_id, symbol)
     patch = body(schemas.SymbolTimeControlRequest, account_id)
     control, new = usecases.patch_time(deps(), g.principal, account_id, name, patch, expected=expected_version())
-    return stored(schemas.SymbolTimeControl, control, new, ".get_symbol_time", account_id=account_id, symbol=name)
+    where = {"account_id": account_id, "symbol": name}
+    return stored(schemas.SymbolTimeControl, control, new, ".get_symbol_time", _zone(account_id), **where)
+
+
+def _zone(account_id: UUID) -> dict[str, str | None]:
+    """In which zone the hours of a time control are."""
+    return {"time_zone": usecases.time_zone(deps(), g.principal, account_id)}
 
 
 @bp.delete(f"{SYMBOL}/time")
@@ -154,7 +161,12 @@ def list_symbols(account_id: UUID) -> ResponseReturnValue:
     limit = page_size(request.args.get("limit"))
     page, more = usecases.list_symbols(deps(), g.principal, account_id, after, limit)
     cursor = pages().write(about, [page[-1].symbol]) if more else None
-    return jsonify(schemas.SymbolControlsList().dump({"data": page, "next_cursor": cursor}))
+    answer = schemas.SymbolControlsList().dump({"data": page, "next_cursor": cursor})
+    zone = _zone(account_id)
+    for controls in answer["data"]:
+        if controls["time"]:
+            controls["time"] |= zone
+    return jsonify(answer)
 
 
 def pages() -> cursors.Cursors:

@@ -103,6 +103,7 @@ class SymbolTimeControl(_About):
     trading_start = TimeOfDay()
     trading_end = TimeOfDay()
     stale_order_millis = Whole(least=1_000, most=86_400_000, required=True, allow_none=True)
+    time_zone = Text(longest=64, metadata={"description": "The account's zone, which the hours are in."})
 
     @post_dump
     def leave_out_what_is_not_set(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:

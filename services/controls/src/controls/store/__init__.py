@@ -58,6 +58,7 @@ AnyControl = TypeVar("AnyControl", bound=model.Control)
 _BLANK = {"trading_state": "ACTIVE", "manually_disabled": False}
 
 _ACCOUNT = text("SELECT id, organization_id, environment FROM accounts_api.account WHERE id = :account_id")
+_TIME_ZONE = text("SELECT time_zone FROM accounts_api.account WHERE id = :account_id")
 # By indexes: row-level security hides from the planner that few of an account's symbols are held or open.
 _FACTS = text("""
     SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
@@ -78,6 +79,12 @@ def name(kind: type[model.Control]) -> str:
 def account(tx: Connection, account_id: UUID) -> model.Account | None:
     row = tx.execute(_ACCOUNT, {"account_id": account_id}).one_or_none()
     return model.Account(row.id, row.organization_id, row.environment) if row else None
+
+
+def time_zone(tx: Connection, account_id: UUID) -> str | None:
+    """None once the account is gone."""
+    zone: str | None = tx.execute(_TIME_ZONE, {"account_id": account_id}).scalar_one_or_none()
+    return zone
 
 
 def facts(

@@ -197,16 +197,18 @@ WITH fresh AS (
 SELECT 'pending' AS status, p.event_type, p.count, oldest.created_at AS oldest_created_at,
        coalesce((SELECT max(o.attempts) FROM {schema}.outbox o
                  WHERE o.status = 'pending' AND o.attempts > 0 AND o.event_type = p.event_type), 0) AS max_attempts,
-       NULL::timestamptz AS oldest_claimed_at
+       NULL::timestamptz AS oldest_claimed_at, 0 AS redriven
 FROM pending p CROSS JOIN LATERAL (
     SELECT created_at FROM {schema}.outbox o
     WHERE o.status = 'pending' AND o.event_type = p.event_type ORDER BY created_at LIMIT 1) oldest
 UNION ALL
 SELECT status, event_type, count(*), min(created_at), max(attempts),
-       min(claimed_at) FILTER (WHERE status = 'processing')
-FROM {schema}.outbox WHERE status IN ('processing', 'failed') GROUP BY status, event_type
+       min(claimed_at) FILTER (WHERE status = 'processing'),
+       count(*) FILTER (WHERE status = 'failed' AND EXISTS (
+           SELECT FROM {schema}.outbox copy WHERE copy.redriven_from = failed.id))
+FROM {schema}.outbox failed WHERE status IN ('processing', 'failed') GROUP BY status, event_type
 UNION ALL
-SELECT 'completed', c.event_type, c.count, oldest.created_at, c.max_attempts, NULL
+SELECT 'completed', c.event_type, c.count, oldest.created_at, c.max_attempts, NULL, 0
 FROM completed c CROSS JOIN LATERAL (
     SELECT created_at FROM {schema}.outbox o
     WHERE o.status = 'completed' AND o.event_type = c.event_type ORDER BY created_at LIMIT 1) oldest

@@ -78,6 +78,8 @@ class Entry:
     oldest_created_at: datetime
     max_attempts: int
     oldest_claimed_at: datetime | None
+    redriven: int = 0
+    """How many of those that failed were driven again, as copies."""
 
 
 class Outbox:
