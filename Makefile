@@ -10,7 +10,7 @@ BIN := .venv/bin
 # Brokers that are not everybody's, installed on request: make install EXTRAS=ccxt
 OPTIONAL := shared/broker_ccxt
 PROJECTS := $(filter-out shared/testing/% $(addsuffix /%,$(OPTIONAL)),$(wildcard shared/*/pyproject.toml services/*/pyproject.toml proto/pyproject.toml \
-                                                     deploy/local/pyproject.toml clients/pyproject.toml))
+                                                     deploy/local/pyproject.toml clients/pyproject.toml clients/python/pyproject.toml))
 PACKAGES := $(patsubst %/pyproject.toml,%,$(PROJECTS))
 SOURCES := $(wildcard $(addsuffix /src,$(PACKAGES) $(OPTIONAL) shared/testing) shared/brokers/example)
 # Those that take longest come first, so that at the end no worker waits for another. No folder contains another: pytest would drop it.
@@ -23,7 +23,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev up start stop status logs lock proto fmt lint types imports security checks pytest sbom test e2e-containers chaos attack bench clean
+.PHONY: help install install-dev up start stop status logs lock proto client fmt lint types imports security checks pytest sbom test e2e-containers chaos attack bench clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -81,6 +81,10 @@ lock: install ## Resolve the dependencies anew into the lock files (needs uv)
 
 proto: install-dev ## Make the stubs of the event stream anew from proto/trading.proto
 	@$(BIN)/python proto/generate.py
+	@$(BIN)/python clients/python/generate.py
+
+client: install-dev ## Make the synchronous client and its messages anew from the asynchronous one
+	@$(BIN)/python clients/python/generate.py
 
 fmt: install-dev ## Format the code and repair what can be repaired
 	@$(BIN)/ruff format .

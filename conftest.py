@@ -21,12 +21,15 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """One worker runs all tests of a file; and one runs journeys and attack, for which a whole platform is started."""
+    """One worker runs all tests of a file; and one all for which a whole platform is started: journeys and attack, and
+    another those of the Python SDK."""
     from xdist.scheduler import LoadFileScheduling
 
     class OneWorkerPerFile(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = super()._split_scope(nodeid)
+            if file.startswith("clients/python/tests/test_live"):
+                return "sdk"
             return "journeys" if file.startswith(("tests-e2e/test_", "tests-e2e/attack/test_attack_run")) else file
 
     return OneWorkerPerFile(config, log)

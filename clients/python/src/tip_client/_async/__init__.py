@@ -1,0 +1,1 @@
+"""The asynchronous client. `tip_client._sync` is made from it: `make client`."""

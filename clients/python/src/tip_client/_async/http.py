@@ -1,0 +1,116 @@
+"""Sends requests, again and again until their deadline if need be. All decisions are `retries`'."""
+
+import asyncio
+import json
+import random
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from time import monotonic
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import httpx
+
+from tip_client.errors import ConnectionFailed, TipError, UnexpectedAnswer
+from tip_client.problems import problem_of
+from tip_client.request import Page, Request, following
+from tip_client.retries import Attempts
+from tip_client.settings import Settings
+from tip_client.version import USER_AGENT
+
+T = TypeVar("T")
+
+_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_chance = random.SystemRandom().random
+
+
+class AsyncHttp:
+    """A pool of connections to one platform."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        context = ssl.create_default_context(cafile=settings.ca) if settings.is_secure else False
+        headers = {"user-agent": USER_AGENT, "accept": "application/json"}
+        self._client = httpx.AsyncClient(timeout=settings.timeout, verify=context, headers=headers)
+        self._base = settings.url.rstrip("/")
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    async def call(self, request: Request[T]) -> T:
+        """The answer to the request; raises what is known when there is none."""
+        attempts = Attempts(request, monotonic() + self.settings.deadline, str(uuid4()))
+        while True:
+            try:
+                return request.read(await self._answer(request, attempts.request_id))
+            except UnexpectedAnswer:
+                raise
+            except TipError as failure:
+                if attempts.settles(failure):
+                    return request.read(None)
+                delay = attempts.delay_after(failure, monotonic(), _chance())
+            await asyncio.sleep(delay)
+
+    async def pages(self, request: Request[Page[T]]) -> AsyncIterator[T]:
+        """Every item of a list, page by page."""
+        wanted: Request[Page[T]] | None = request
+        while wanted is not None:
+            page = await self.call(wanted)
+            for item in page.data:
+                yield item
+            wanted = following(wanted, page)
+
+    async def _answer(self, request: Request[Any], request_id: str | None) -> Any:
+        try:
+            answer = await self._client.send(self._built(request, request_id))
+        except httpx.RequestError as error:
+            raise _failed(error, request_id) from None
+        if answer.status_code >= 300:
+            raise problem_of(answer.status_code, answer.headers, answer.content)
+        return _loaded(answer.content)
+
+    def _built(self, request: Request[Any], request_id: str | None) -> httpx.Request:
+        headers = {"x-request-id": request_id or "", **self.settings.headers()}
+        if request.idempotency_key is not None:
+            headers["idempotency-key"] = request.idempotency_key
+        if request.if_match is not None:
+            headers["if-match"] = f'"{request.if_match}"'
+        if request.form is not None:
+            return self._client.build_request(request.method, self._base + request.path, data=request.form)
+        content = None
+        if request.body is not None:
+            headers["content-type"] = "application/json"
+            content = json.dumps(request.body).encode()
+        query = request.query or None
+        return self._client.build_request(
+            request.method, self._base + request.path, params=query, content=content, headers=headers
+        )
+
+    @asynccontextmanager
+    async def streamed(
+        self, url: str, query: dict[str, str], headers: dict[str, str], silence_s: float
+    ) -> AsyncIterator[httpx.Response]:
+        """An answer that is read as it comes; `silence_s` is how long nothing may come."""
+        timeout = httpx.Timeout(self.settings.timeout, read=silence_s)
+        sent = {**headers, **self.settings.headers()}
+        try:
+            async with self._client.stream("GET", url, params=query, headers=sent, timeout=timeout) as answer:
+                if answer.status_code >= 300:
+                    raise problem_of(answer.status_code, answer.headers, await answer.aread())
+                yield answer
+        except httpx.RequestError as error:
+            raise _failed(error, None) from None
+
+
+def _failed(error: httpx.RequestError, request_id: str | None) -> ConnectionFailed:
+    """Without the address, which the caller knows, and without anything that was sent."""
+    fault = f"No answer from the platform ({type(error).__name__})."
+    return ConnectionFailed(fault, was_sent=not isinstance(error, _NEVER_SENT), request_id=request_id)
+
+
+def _loaded(content: bytes) -> Any:
+    try:
+        return json.loads(content) if content else None
+    except (ValueError, RecursionError):
+        raise UnexpectedAnswer("The answer is not JSON.") from None

@@ -1,0 +1,192 @@
+"""Organizations, their members, keys, service accounts and entitlements, and who calls."""
+
+from collections.abc import AsyncIterator, Iterable
+from datetime import datetime
+from functools import partial
+
+from tip_client._async.scope import AsyncScope
+from tip_client.models.identity import (
+    ApiKey,
+    Caller,
+    CreatedApiKey,
+    CreatedServiceAccount,
+    CurrentUser,
+    Entitlement,
+    KeyValidation,
+    Member,
+    Organization,
+    ServiceAccount,
+    Token,
+)
+from tip_client.records import parse
+from tip_client.request import Repeat, Request, at, change, create, delete, get, given, listed
+from tip_client.words import Environment, Role
+
+
+class AsyncMe(AsyncScope):
+    """Whoever calls."""
+
+    async def read(self) -> Caller:
+        """What this credential may do."""
+        return await self._http.call(get("/v1/auth/self", Caller))
+
+    async def user(self) -> CurrentUser:
+        """The user who calls, with their memberships."""
+        return await self._http.call(get("/v1/users/me", CurrentUser))
+
+    async def delete_user(self) -> None:
+        """Delete the user who calls, for ever."""
+        await self._http.call(Request("DELETE", "/v1/users/me", lambda _answer: None, repeat=Repeat.NEVER))
+
+    async def validate_key(self, key: str) -> KeyValidation:
+        """What an API key is; it needs no other credential."""
+        return await self._http.call(
+            change("POST", "/api/v1/auth/api-key/validate", KeyValidation, {"api_key": key}),
+        )
+
+    async def token(self, client_id: str, client_secret: str, *, scope: str | None = None) -> Token:
+        """A bearer token for a service account: client credentials of OAuth 2."""
+        proof = {"client_id": client_id, "client_secret": client_secret}
+        form = {"grant_type": "client_credentials", **proof, **given(scope=scope)}
+        return await self._http.call(Request("POST", "/oauth/token", partial(parse, Token), form=form))
+
+
+class AsyncOrganizations(AsyncScope):
+    """Organizations, their members and entitlements."""
+
+    async def list(self, *, page_size: int | None = None) -> AsyncIterator[Organization]:
+        async for found in self._http.pages(listed("/v1/organizations", Organization, page_size)):
+            yield found
+
+    async def read(self, organization_id: str) -> Organization:
+        return await self._http.call(get(at("/v1/organizations/{}", organization_id), Organization))
+
+    async def by_provider(self, provider: str, provider_id: str) -> Organization:
+        """An organization by its identity provider's id."""
+        path = at("/v1/organizations/by-provider/{}/{}", provider, provider_id)
+        return await self._http.call(get(path, Organization))
+
+    async def create(self, external_id: str, name: str) -> Organization:
+        body = {"external_id": external_id, "name": name}
+        return await self._http.call(create("/v1/organizations", Organization, body))
+
+    async def change(
+        self, organization_id: str, *, name: str | None = None, disabled: bool | None = None
+    ) -> Organization:
+        """Rename, disable or enable it."""
+        path = at("/v1/organizations/{}", organization_id)
+        return await self._http.call(change("PATCH", path, Organization, given(name=name, disabled=disabled)))
+
+    async def members(self, organization_id: str, *, page_size: int | None = None) -> AsyncIterator[Member]:
+        path = at("/v1/organizations/{}/memberships", organization_id)
+        async for member in self._http.pages(listed(path, Member, page_size)):
+            yield member
+
+    async def member(self, organization_id: str, subject: str) -> Member:
+        path = at("/v1/organizations/{}/memberships/{}", organization_id, subject)
+        return await self._http.call(get(path, Member))
+
+    async def put_member(self, organization_id: str, subject: str, role: Role | str) -> Member:
+        """Make somebody a member, or change their role; `subject` is the provider's id of the user."""
+        path = at("/v1/organizations/{}/memberships/{}", organization_id, subject)
+        return await self._http.call(change("PUT", path, Member, {"role": role}))
+
+    async def remove_member(self, organization_id: str, subject: str) -> None:
+        await self._http.call(delete(at("/v1/organizations/{}/memberships/{}", organization_id, subject)))
+
+    async def entitlements(self, organization_id: str, *, page_size: int | None = None) -> AsyncIterator[Entitlement]:
+        path = at("/v1/organizations/{}/entitlements", organization_id)
+        async for entitlement in self._http.pages(listed(path, Entitlement, page_size)):
+            yield entitlement
+
+    async def entitlement(self, organization_id: str, name: str) -> Entitlement:
+        path = at("/v1/organizations/{}/entitlements/{}", organization_id, name)
+        return await self._http.call(get(path, Entitlement))
+
+    async def put_entitlement(
+        self, organization_id: str, name: str, *, expires_at: datetime | None = None
+    ) -> Entitlement:
+        """Entitle an organization, for ever or until a moment."""
+        path = at("/v1/organizations/{}/entitlements/{}", organization_id, name)
+        return await self._http.call(change("PUT", path, Entitlement, given(expires_at=expires_at)))
+
+    async def remove_entitlement(self, organization_id: str, name: str) -> None:
+        await self._http.call(delete(at("/v1/organizations/{}/entitlements/{}", organization_id, name)))
+
+
+class AsyncKeys(AsyncScope):
+    """API keys of the organization."""
+
+    async def list(self, *, page_size: int | None = None) -> AsyncIterator[ApiKey]:
+        async for key in self._http.pages(listed("/v1/api-keys", ApiKey, page_size)):
+            yield key
+
+    async def create(
+        self,
+        name: str,
+        *,
+        environment: Environment | str,
+        permissions: Iterable[str],
+        expires_at: datetime | None = None,
+    ) -> CreatedApiKey:
+        """Create an API key; the answer is the only place that ever holds it."""
+        about = given(expires_at=expires_at)
+        body = {"name": name, "environment": environment, "permissions": [*permissions], **about}
+        return await self._http.call(create("/v1/api-keys", CreatedApiKey, body))
+
+    async def read(self, key_id: str) -> ApiKey:
+        return await self._http.call(get(at("/v1/api-keys/{}", key_id), ApiKey))
+
+    async def change(
+        self,
+        key_id: str,
+        *,
+        name: str | None = None,
+        permissions: Iterable[str] | None = None,
+        disabled: bool | None = None,
+        expires_at: datetime | None = None,
+    ) -> ApiKey:
+        """Rename, disable, enable, limit or extend a key."""
+        permitted = None if permissions is None else [*permissions]
+        body = given(name=name, permissions=permitted, disabled=disabled, expires_at=expires_at)
+        return await self._http.call(change("PATCH", at("/v1/api-keys/{}", key_id), ApiKey, body))
+
+    async def delete(self, key_id: str) -> None:
+        await self._http.call(delete(at("/v1/api-keys/{}", key_id)))
+
+
+class AsyncServiceAccounts(AsyncScope):
+    """Service accounts, for operators."""
+
+    async def list(self, *, page_size: int | None = None) -> AsyncIterator[ServiceAccount]:
+        async for found in self._http.pages(listed("/v1/service-accounts", ServiceAccount, page_size)):
+            yield found
+
+    async def create(self, name: str, scopes: Iterable[str]) -> CreatedServiceAccount:
+        """Create a service account; the answer is the only place that ever holds its secret."""
+        body = {"name": name, "scopes": [*scopes]}
+        return await self._http.call(create("/v1/service-accounts", CreatedServiceAccount, body))
+
+    async def read(self, client_id: str) -> ServiceAccount:
+        return await self._http.call(get(at("/v1/service-accounts/{}", client_id), ServiceAccount))
+
+    async def change(
+        self,
+        client_id: str,
+        *,
+        name: str | None = None,
+        scopes: Iterable[str] | None = None,
+        disabled: bool | None = None,
+    ) -> ServiceAccount:
+        """Rename, disable, enable it or change its scopes."""
+        granted = None if scopes is None else [*scopes]
+        body = given(name=name, scopes=granted, disabled=disabled)
+        return await self._http.call(change("PATCH", at("/v1/service-accounts/{}", client_id), ServiceAccount, body))
+
+    async def rotate_secret(self, client_id: str) -> CreatedServiceAccount:
+        """Replace the secret; the answer is the only place that ever holds the new one."""
+        path = at("/v1/service-accounts/{}/secret", client_id)
+        return await self._http.call(create(path, CreatedServiceAccount))
+
+    async def delete(self, client_id: str) -> None:
+        await self._http.call(delete(at("/v1/service-accounts/{}", client_id)))

@@ -1,0 +1,97 @@
+# Made from _async/accounts.py by generate.py; `make client` makes it anew.
+"""Trading accounts, their credentials, the brokers, and the outbox."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from tip_client._sync.scope import Scope
+from tip_client.models.accounts import Account, Broker, Brokers, Credential, OutboxHealth
+from tip_client.request import Request, at, change, create, delete, get, given, listed
+from tip_client.words import Environment
+
+
+class Accounts(Scope):
+    """Trading accounts of the organization."""
+
+    def list(self, *, page_size: int | None = None) -> Iterator[Account]:
+        """All that the caller may see, oldest first."""
+        for account in self._http.pages(listed("/v1/accounts", Account, page_size)):
+            yield account
+
+    def create(
+        self,
+        name: str,
+        *,
+        broker: str,
+        environment: Environment | str,
+        broker_account_id: str | None = None,
+        time_zone: str | None = None,
+    ) -> Account:
+        """Create a trading account at an installed broker."""
+        about = given(broker_account_id=broker_account_id, time_zone=time_zone)
+        body = {"name": name, "broker": broker, "environment": environment, **about}
+        return self._http.call(create("/v1/accounts", Account, body))
+
+    def read(self, account_id: str) -> Account:
+        return self._http.call(get(at("/v1/accounts/{}", account_id), Account))
+
+    def change(
+        self,
+        account_id: str,
+        *,
+        name: str | None = None,
+        broker_account_id: str | None = None,
+        time_zone: str | None = None,
+        if_match: int | None = None,
+    ) -> Account:
+        """Change what is given; with `if_match` only if that is still its version."""
+        body = given(name=name, broker_account_id=broker_account_id, time_zone=time_zone)
+        return self._http.call(change("PATCH", at("/v1/accounts/{}", account_id), Account, body, if_match))
+
+    def disable(self, account_id: str, *, reason: str | None = None, if_match: int | None = None) -> Account:
+        """Refuse its orders from now on."""
+        path = at("/v1/accounts/{}/disable", account_id)
+        return self._http.call(change("POST", path, Account, given(reason=reason), if_match))
+
+    def enable(self, account_id: str, *, if_match: int | None = None) -> Account:
+        path = at("/v1/accounts/{}/enable", account_id)
+        return self._http.call(change("POST", path, Account, {}, if_match))
+
+    def delete(self, account_id: str, *, cancel_open: bool = False, if_match: int | None = None) -> None:
+        """Delete it; with `cancel_open` its orders are canceled first, and it is deleted when the last has ended."""
+        request: Request[None] = delete(at("/v1/accounts/{}", account_id), if_match)
+        query = {"cancel_open": "true"} if cancel_open else {}
+        self._http.call(replace(request, query=query))
+
+    def brokers(self) -> tuple[Broker, ...]:
+        """The brokers that are installed, and what they can do."""
+        return (self._http.call(get("/v1/brokers", Brokers))).data
+
+    def outbox_health(self) -> OutboxHealth:
+        """How the outbox is doing, for operators."""
+        return self._http.call(get("/v1/accounts/outbox/health", OutboxHealth))
+
+
+class Credentials(Scope):
+    """Broker credentials of one account."""
+
+    def list(self, *, page_size: int | None = None) -> Iterator[Credential]:
+        """Oldest first, without their secrets."""
+        for credential in self._http.pages(listed(self._path("/credentials"), Credential, page_size)):
+            yield credential
+
+    def add(self, label: str, secret: Mapping[str, str]) -> Credential:
+        """Add a credential; what its secret is made of, the broker says: `accounts.brokers()`."""
+        body = {"label": label, "secret": dict(secret)}
+        return self._http.call(create(self._path("/credentials"), Credential, body))
+
+    def read(self, credential_id: str) -> Credential:
+        return self._http.call(get(self._path("/credentials/{}", credential_id), Credential))
+
+    def rotate(self, credential_id: str, secret: Mapping[str, str], *, if_match: int | None = None) -> Credential:
+        """Put another secret in place of the former."""
+        path, body = self._path("/credentials/{}/secret", credential_id), {"secret": dict(secret)}
+        return self._http.call(change("PUT", path, Credential, body, if_match))
+
+    def delete(self, credential_id: str, *, if_match: int | None = None) -> None:
+        self._http.call(delete(self._path("/credentials/{}", credential_id), if_match))

@@ -1,0 +1,189 @@
+# Made from _async/identity.py by generate.py; `make client` makes it anew.
+"""Organizations, their members, keys, service accounts and entitlements, and who calls."""
+
+from collections.abc import Iterator, Iterable
+from datetime import datetime
+from functools import partial
+
+from tip_client._sync.scope import Scope
+from tip_client.models.identity import (
+    ApiKey,
+    Caller,
+    CreatedApiKey,
+    CreatedServiceAccount,
+    CurrentUser,
+    Entitlement,
+    KeyValidation,
+    Member,
+    Organization,
+    ServiceAccount,
+    Token,
+)
+from tip_client.records import parse
+from tip_client.request import Repeat, Request, at, change, create, delete, get, given, listed
+from tip_client.words import Environment, Role
+
+
+class Me(Scope):
+    """Whoever calls."""
+
+    def read(self) -> Caller:
+        """What this credential may do."""
+        return self._http.call(get("/v1/auth/self", Caller))
+
+    def user(self) -> CurrentUser:
+        """The user who calls, with their memberships."""
+        return self._http.call(get("/v1/users/me", CurrentUser))
+
+    def delete_user(self) -> None:
+        """Delete the user who calls, for ever."""
+        self._http.call(Request("DELETE", "/v1/users/me", lambda _answer: None, repeat=Repeat.NEVER))
+
+    def validate_key(self, key: str) -> KeyValidation:
+        """What an API key is; it needs no other credential."""
+        return self._http.call(
+            change("POST", "/api/v1/auth/api-key/validate", KeyValidation, {"api_key": key}),
+        )
+
+    def token(self, client_id: str, client_secret: str, *, scope: str | None = None) -> Token:
+        """A bearer token for a service account: client credentials of OAuth 2."""
+        proof = {"client_id": client_id, "client_secret": client_secret}
+        form = {"grant_type": "client_credentials", **proof, **given(scope=scope)}
+        return self._http.call(Request("POST", "/oauth/token", partial(parse, Token), form=form))
+
+
+class Organizations(Scope):
+    """Organizations, their members and entitlements."""
+
+    def list(self, *, page_size: int | None = None) -> Iterator[Organization]:
+        for found in self._http.pages(listed("/v1/organizations", Organization, page_size)):
+            yield found
+
+    def read(self, organization_id: str) -> Organization:
+        return self._http.call(get(at("/v1/organizations/{}", organization_id), Organization))
+
+    def by_provider(self, provider: str, provider_id: str) -> Organization:
+        """An organization by its identity provider's id."""
+        path = at("/v1/organizations/by-provider/{}/{}", provider, provider_id)
+        return self._http.call(get(path, Organization))
+
+    def create(self, external_id: str, name: str) -> Organization:
+        body = {"external_id": external_id, "name": name}
+        return self._http.call(create("/v1/organizations", Organization, body))
+
+    def change(self, organization_id: str, *, name: str | None = None, disabled: bool | None = None) -> Organization:
+        """Rename, disable or enable it."""
+        path = at("/v1/organizations/{}", organization_id)
+        return self._http.call(change("PATCH", path, Organization, given(name=name, disabled=disabled)))
+
+    def members(self, organization_id: str, *, page_size: int | None = None) -> Iterator[Member]:
+        path = at("/v1/organizations/{}/memberships", organization_id)
+        for member in self._http.pages(listed(path, Member, page_size)):
+            yield member
+
+    def member(self, organization_id: str, subject: str) -> Member:
+        path = at("/v1/organizations/{}/memberships/{}", organization_id, subject)
+        return self._http.call(get(path, Member))
+
+    def put_member(self, organization_id: str, subject: str, role: Role | str) -> Member:
+        """Make somebody a member, or change their role; `subject` is the provider's id of the user."""
+        path = at("/v1/organizations/{}/memberships/{}", organization_id, subject)
+        return self._http.call(change("PUT", path, Member, {"role": role}))
+
+    def remove_member(self, organization_id: str, subject: str) -> None:
+        self._http.call(delete(at("/v1/organizations/{}/memberships/{}", organization_id, subject)))
+
+    def entitlements(self, organization_id: str, *, page_size: int | None = None) -> Iterator[Entitlement]:
+        path = at("/v1/organizations/{}/entitlements", organization_id)
+        for entitlement in self._http.pages(listed(path, Entitlement, page_size)):
+            yield entitlement
+
+    def entitlement(self, organization_id: str, name: str) -> Entitlement:
+        path = at("/v1/organizations/{}/entitlements/{}", organization_id, name)
+        return self._http.call(get(path, Entitlement))
+
+    def put_entitlement(self, organization_id: str, name: str, *, expires_at: datetime | None = None) -> Entitlement:
+        """Entitle an organization, for ever or until a moment."""
+        path = at("/v1/organizations/{}/entitlements/{}", organization_id, name)
+        return self._http.call(change("PUT", path, Entitlement, given(expires_at=expires_at)))
+
+    def remove_entitlement(self, organization_id: str, name: str) -> None:
+        self._http.call(delete(at("/v1/organizations/{}/entitlements/{}", organization_id, name)))
+
+
+class Keys(Scope):
+    """API keys of the organization."""
+
+    def list(self, *, page_size: int | None = None) -> Iterator[ApiKey]:
+        for key in self._http.pages(listed("/v1/api-keys", ApiKey, page_size)):
+            yield key
+
+    def create(
+        self,
+        name: str,
+        *,
+        environment: Environment | str,
+        permissions: Iterable[str],
+        expires_at: datetime | None = None,
+    ) -> CreatedApiKey:
+        """Create an API key; the answer is the only place that ever holds it."""
+        about = given(expires_at=expires_at)
+        body = {"name": name, "environment": environment, "permissions": [*permissions], **about}
+        return self._http.call(create("/v1/api-keys", CreatedApiKey, body))
+
+    def read(self, key_id: str) -> ApiKey:
+        return self._http.call(get(at("/v1/api-keys/{}", key_id), ApiKey))
+
+    def change(
+        self,
+        key_id: str,
+        *,
+        name: str | None = None,
+        permissions: Iterable[str] | None = None,
+        disabled: bool | None = None,
+        expires_at: datetime | None = None,
+    ) -> ApiKey:
+        """Rename, disable, enable, limit or extend a key."""
+        permitted = None if permissions is None else [*permissions]
+        body = given(name=name, permissions=permitted, disabled=disabled, expires_at=expires_at)
+        return self._http.call(change("PATCH", at("/v1/api-keys/{}", key_id), ApiKey, body))
+
+    def delete(self, key_id: str) -> None:
+        self._http.call(delete(at("/v1/api-keys/{}", key_id)))
+
+
+class ServiceAccounts(Scope):
+    """Service accounts, for operators."""
+
+    def list(self, *, page_size: int | None = None) -> Iterator[ServiceAccount]:
+        for found in self._http.pages(listed("/v1/service-accounts", ServiceAccount, page_size)):
+            yield found
+
+    def create(self, name: str, scopes: Iterable[str]) -> CreatedServiceAccount:
+        """Create a service account; the answer is the only place that ever holds its secret."""
+        body = {"name": name, "scopes": [*scopes]}
+        return self._http.call(create("/v1/service-accounts", CreatedServiceAccount, body))
+
+    def read(self, client_id: str) -> ServiceAccount:
+        return self._http.call(get(at("/v1/service-accounts/{}", client_id), ServiceAccount))
+
+    def change(
+        self,
+        client_id: str,
+        *,
+        name: str | None = None,
+        scopes: Iterable[str] | None = None,
+        disabled: bool | None = None,
+    ) -> ServiceAccount:
+        """Rename, disable, enable it or change its scopes."""
+        granted = None if scopes is None else [*scopes]
+        body = given(name=name, scopes=granted, disabled=disabled)
+        return self._http.call(change("PATCH", at("/v1/service-accounts/{}", client_id), ServiceAccount, body))
+
+    def rotate_secret(self, client_id: str) -> CreatedServiceAccount:
+        """Replace the secret; the answer is the only place that ever holds the new one."""
+        path = at("/v1/service-accounts/{}/secret", client_id)
+        return self._http.call(create(path, CreatedServiceAccount))
+
+    def delete(self, client_id: str) -> None:
+        self._http.call(delete(at("/v1/service-accounts/{}", client_id)))

@@ -1,0 +1,135 @@
+# Made from _async/order.py by generate.py; `make client` makes it anew.
+"""An order, and a bulk operation, that can be waited for and changed."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from decimal import Decimal
+from time import monotonic
+from typing import Any, Protocol, Self
+
+from tip_client.errors import OrderEnded, Timeout
+from tip_client.models.trading import Action, BulkRecord, OrderRecord
+from tip_client.orders import Number, OrderSpec
+from tip_client.waiting import next_delay, wanted_statuses
+from tip_client.words import BulkStatus, CommandType, Status, TimeInForce
+
+
+class OrderActions(Protocol):
+    """What an order needs of its client."""
+
+    def latest_action(self, intent_id: str) -> Action: ...
+
+    def replace(self, intent_id: str, spec: OrderSpec, *, idempotency_key: str | None = None) -> Action: ...
+
+    def cancel(self, intent_id: str, *, idempotency_key: str | None = None) -> Action: ...
+
+    def actions(self, intent_id: str) -> Iterator[Action]: ...
+
+    def bulk_operation(self, operation_id: str) -> "BulkOperation": ...
+
+
+@dataclass(frozen=True)
+class Order(OrderRecord):
+    """An order as it was when it was read; `refresh` reads it again."""
+
+    _client: OrderActions = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, client: OrderActions, record: OrderRecord) -> Self:
+        values: dict[str, Any] = {column.name: getattr(record, column.name) for column in fields(OrderRecord)}
+        return cls(**values, _client=client)
+
+    @property
+    def status(self) -> Status:
+        return self.state.status
+
+    @property
+    def filled_quantity(self) -> Decimal:
+        return self.state.filled_quantity
+
+    @property
+    def leaves_quantity(self) -> Decimal:
+        """How much may still be filled."""
+        return self.state.leaves_quantity
+
+    @property
+    def average_fill_price(self) -> Decimal | None:
+        return self.state.average_fill_price
+
+    @property
+    def is_open(self) -> bool:
+        return not self.status.is_terminal
+
+    def refresh(self) -> Self:
+        """The order as it is now."""
+        return self._after(self._client.latest_action(self.intent_id))
+
+    def wait(self, *statuses: Status | str, timeout: float | None = None) -> Self:
+        """The order once it has one of the statuses, or has ended if none is named.
+
+        Raises Timeout after so many seconds, and the order goes on; OrderEnded if it can no longer come to that.
+        """
+        wanted, began, order = wanted_statuses(statuses), monotonic(), self
+        while order.status not in wanted:
+            if order.status.is_terminal:
+                raise OrderEnded(f"The order ended as {order.status}: {order.state.reason_code}.", order)
+            delay = next_delay(monotonic() - began, timeout)
+            if delay is None:
+                raise Timeout(f"The order is {order.status} after {timeout} s, and goes on.")
+            time.sleep(delay)
+            order = order.refresh()
+        return order
+
+    def replace(
+        self,
+        *,
+        quantity: Number | None = None,
+        limit: Number | None = None,
+        stop: Number | None = None,
+        time_in_force: TimeInForce | str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Self:
+        """Order these in place of the former; `quantity` is the new total, fills included."""
+        spec = self.spec.changed(quantity=quantity, limit=limit, stop=stop, time_in_force=time_in_force)
+        return self._after(self._client.replace(self.intent_id, spec, idempotency_key=idempotency_key))
+
+    def cancel(self, *, idempotency_key: str | None = None) -> Self:
+        """Have it canceled at the broker; it may be filled before."""
+        return self._after(self._client.cancel(self.intent_id, idempotency_key=idempotency_key))
+
+    def history(self) -> Iterator[Action]:
+        """Every action of the order, oldest first."""
+        for action in self._client.actions(self.intent_id):
+            yield action
+
+    def _after(self, action: Action) -> Self:
+        spec = self.spec if action.spec is None or action.command.type is CommandType.CANCEL else action.spec
+        return replace(self, spec=spec, state=action.state, last_action=action)
+
+
+@dataclass(frozen=True)
+class BulkOperation(BulkRecord):
+    """A cancel of many orders, or a close of positions, as it was when it was read."""
+
+    _client: OrderActions = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, client: OrderActions, record: BulkRecord) -> Self:
+        values: dict[str, Any] = {column.name: getattr(record, column.name) for column in fields(BulkRecord)}
+        return cls(**values, _client=client)
+
+    def refresh(self) -> "BulkOperation":
+        """The operation as it is now."""
+        return self._client.bulk_operation(self.id)
+
+    def wait(self, *, timeout: float | None = None) -> "BulkOperation":
+        """The operation once it is completed; raises Timeout after so many seconds, and it goes on."""
+        began, operation = monotonic(), self.of(self._client, self)
+        while operation.status is not BulkStatus.COMPLETED:
+            delay = next_delay(monotonic() - began, timeout)
+            if delay is None:
+                raise Timeout(f"{operation.done} of {operation.total} are done after {timeout} s, and it goes on.")
+            time.sleep(delay)
+            operation = operation.refresh()
+        return operation

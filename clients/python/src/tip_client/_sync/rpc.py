@@ -1,0 +1,60 @@
+# Made from _async/rpc.py by generate.py; `make client` makes it anew.
+"""Events over gRPC. Needs the extra: `pip install tip-client[grpc]`."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import grpc
+
+from tip_client._proto.trading_pb2 import TradingEvent
+from tip_client.errors import ConnectionFailed
+from tip_client.events import LogPosition
+from tip_client.rpc_messages import METHOD, OPTIONS, failure_of, message_of, subscription
+from tip_client.settings import Settings
+
+
+class RpcSource:
+    """A call to the event stream, begun when something is to be received."""
+
+    def __init__(self, settings: Settings, account_id: str, types: tuple[str, ...]) -> None:
+        self._settings, self._account_id, self._types = settings, account_id, types
+        self._channel: grpc.Channel | None = None
+        self._call: Any = None
+
+    def receive(self, after: LogPosition | None) -> Mapping[str, Any]:
+        """The next message; the first of a call is the one after this position."""
+        try:
+            if self._call is None:
+                self._begin(after)
+            return message_of(next(self._messages))
+        except StopIteration:
+            raise ConnectionFailed("The stream ended.", was_sent=True) from None
+        except grpc.RpcError as error:
+            raise failure_of(error) from None
+
+    def close(self) -> None:
+        """End the call and its channel; the next message is received on new ones."""
+        channel, self._channel, self._call = self._channel, None, None
+        if channel is not None:
+            channel.close()
+
+    def _begin(self, after: LogPosition | None) -> None:
+        self._channel = self._opened()
+        subscribe: Any = self._channel.unary_stream(
+            METHOD,
+            request_serializer=lambda request: request.SerializeToString(),
+            response_deserializer=TradingEvent.FromString,
+        )
+        request = subscription(self._account_id, self._types, after)
+        self._call = subscribe(request, metadata=tuple(self._settings.headers().items()))
+        self._messages: Iterator[TradingEvent] = iter(self._call)
+
+    def _opened(self) -> grpc.Channel:
+        target, ca = self._settings.grpc_target, self._settings.ca
+        if not self._settings.is_secure:
+            return grpc.insecure_channel(target, options=OPTIONS)
+        roots = None
+        if ca is not None:
+            with open(ca, "rb") as file:
+                roots = file.read()
+        return grpc.secure_channel(target, grpc.ssl_channel_credentials(roots), options=OPTIONS)

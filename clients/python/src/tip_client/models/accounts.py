@@ -1,0 +1,117 @@
+"""Trading accounts, broker credentials, brokers, and the health of the outbox."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from tip_client.words import CredentialStatus, Environment
+
+
+@dataclass(frozen=True)
+class Account:
+    """A trading account."""
+
+    id: str
+    organization_id: str
+    name: str
+    broker: str
+    environment: Environment
+    broker_account_id: str | None
+    time_zone: str
+    disabled: bool
+    disabled_reason: str | None
+    created_at: datetime
+    updated_at: datetime
+    version: int
+    closing: bool
+    """It is being deleted, and refuses intents like a disabled one."""
+
+
+@dataclass(frozen=True)
+class Credential:
+    """A credential at a broker, without its secret."""
+
+    id: str
+    account_id: str
+    organization_id: str
+    broker: str
+    label: str
+    status: CredentialStatus
+    fingerprint: str
+    created_at: datetime
+    updated_at: datetime
+    version: int
+
+
+@dataclass(frozen=True)
+class SecretPart:
+    """A part of a secret as the broker wants it."""
+
+    name: str
+    title: str
+    required: bool
+    secret: bool
+    longest: int
+    pattern: str
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a broker can do; anything else is refused when it is submitted."""
+
+    kinds: Mapping[str, Any]
+    replacement: str
+    client_ids: str
+    streams: bool
+    quotes: bool
+    executions: bool
+    fractions: bool
+    routing: bool
+    symbol_pattern: str
+    symbol_example: str
+    calls_per_minute: int | None
+
+
+@dataclass(frozen=True)
+class Broker:
+    """A broker that is installed."""
+
+    name: str
+    title: str
+    environments: tuple[Environment, ...]
+    needs_credential: bool
+    is_simulated: bool
+    credential: tuple[SecretPart, ...]
+    capabilities: Capabilities
+
+
+@dataclass(frozen=True)
+class Brokers:
+    data: tuple[Broker, ...]
+
+
+@dataclass(frozen=True)
+class OutboxEntry:
+    """The rows of one status and event type."""
+
+    status: str
+    event_type: str
+    count: int
+    oldest_created_at: datetime
+    max_attempts: int
+    oldest_claimed_at: datetime | None
+
+
+@dataclass(frozen=True)
+class OutboxHealth:
+    """How the accounts outbox is doing, for operators."""
+
+    entries: tuple[OutboxEntry, ...]
+    pending: int
+    processing: int
+    failed: int
+    completed: int
+    oldest_claim_at: datetime | None
+    oldest_failed_at: datetime | None
+    oldest_pending_at: datetime | None

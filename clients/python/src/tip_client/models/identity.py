@@ -1,0 +1,135 @@
+"""Organizations, people, keys and service accounts."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from tip_client.words import Environment, Role
+
+
+@dataclass(frozen=True)
+class Organization:
+    """An organization, as the identity provider knows it and as we do."""
+
+    id: str
+    external_id: str
+    name: str
+    provider: str
+    disabled: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Member:
+    """Somebody who belongs to an organization; `subject` is the provider's id of the user."""
+
+    subject: str
+    user_id: str
+    role: Role
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Membership:
+    """An organization that the user belongs to."""
+
+    organization_id: str
+    external_id: str
+    name: str
+    role: Role
+
+
+@dataclass(frozen=True)
+class CurrentUser:
+    """The user who calls."""
+
+    id: str | None
+    provider: str
+    subject: str
+    organization_id: str | None
+    role: Role | None
+    memberships: tuple[Membership, ...]
+
+
+@dataclass(frozen=True)
+class Caller:
+    """What the credential may do."""
+
+    principal_type: str
+    id: str
+    organization_id: str | None
+    role: Role | None
+    environment: Environment | None
+    scopes: tuple[str, ...]
+    permissions: tuple[str, ...]
+    entitlements: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class KeyValidation:
+    """What a key is, to whoever holds it."""
+
+    id: str
+    organization_id: str
+    environment: Environment
+    disabled: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class ApiKey:
+    """An API key, without the key."""
+
+    id: str
+    name: str
+    environment: Environment
+    permissions: tuple[str, ...]
+    prefix: str
+    disabled: bool
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class CreatedApiKey(ApiKey):
+    """The one answer that holds the key itself."""
+
+    key: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class ServiceAccount:
+    """A service account, without its secret."""
+
+    client_id: str
+    name: str
+    scopes: tuple[str, ...]
+    disabled: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class CreatedServiceAccount(ServiceAccount):
+    """The one answer that holds the secret itself."""
+
+    client_secret: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Entitlement:
+    """What an organization has paid for."""
+
+    organization_id: str
+    name: str
+    expires_at: datetime | None
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Token:
+    """A bearer token of a service account."""
+
+    access_token: str = field(repr=False)
+    token_type: str
+    expires_in: int
+    scope: str

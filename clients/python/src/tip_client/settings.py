@@ -1,0 +1,117 @@
+"""Where the platform is and who calls: from the caller, the environment, or a profile in the user's configuration."""
+
+import os
+import stat
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from tip_client.errors import ConfigurationError
+
+LOCAL_URL = "http://127.0.0.1:8080"
+LOCAL_STREAM_PORT = 9090
+_NAMES = ("url", "key", "token", "organization", "account", "events_url", "stream_target", "ca")
+"""Each is `TIP_<NAME>` in the environment and `<name>` in a profile."""
+_ADDRESSES = {"url", "events_url", "stream_target"}
+_CREDENTIALS = {"key", "token"}
+_SECONDS = {"timeout", "deadline"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Everything that a client is made of. Credentials are never shown."""
+
+    url: str = LOCAL_URL
+    key: str | None = field(default=None, repr=False)
+    """An API key."""
+    token: str | Callable[[], str] | None = field(default=None, repr=False)
+    """A bearer token of a user or service account, or what returns the current one."""
+    organization: str | None = None
+    """For service accounts: the organization whose accounts are meant."""
+    account: str | None = None
+    """The trading account that is meant where a call names none."""
+    events_url: str | None = None
+    """Where Server-Sent Events are, if not where the API's document says."""
+    stream_target: str | None = None
+    """Where gRPC is: host and port."""
+    ca: str | None = None
+    """A file with the certificate authority of the platform, if the system does not know it."""
+    timeout: float = 15.0
+    """Seconds for one attempt."""
+    deadline: float = 30.0
+    """Seconds for a request with all its attempts."""
+
+    def __post_init__(self) -> None:
+        for url in (self.url, self.events_url or self.url):
+            parts = urlsplit(url)
+            if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
+                raise ConfigurationError("An address is http:// or https://, a host, and nothing secret.")
+        if self.key and self.token:
+            raise ConfigurationError("Give a key or a token, not both: the platform takes one credential.")
+
+    @classmethod
+    def from_env(cls, profile: str | None = None, environment: Mapping[str, str] | None = None) -> "Settings":
+        """From `TIP_URL`, `TIP_KEY`, `TIP_ACCOUNT` and so on, and what these leave open from a profile."""
+        env = os.environ if environment is None else environment
+        named = {name: env[f"TIP_{name.upper()}"] for name in _NAMES if env.get(f"TIP_{name.upper()}")}
+        found = _profile(configuration_file(env), profile or env.get("TIP_PROFILE"))
+        if named.keys() & (_ADDRESSES | _CREDENTIALS):  # the profile's credential is for the profile's address
+            found = {name: value for name, value in found.items() if name not in _CREDENTIALS}
+        return cls(**{**found, **named})
+
+    def headers(self) -> dict[str, str]:
+        """What shows the platform who calls."""
+        token = self.token() if callable(self.token) else self.token
+        shown = {"x-api-key": self.key, "authorization": f"Bearer {token}" if token else None}
+        shown["x-organization-id"] = self.organization
+        return {name: value for name, value in shown.items() if value}
+
+    @property
+    def grpc_target(self) -> str:
+        """The address of the API where that is TLS, as the ingress has all on one port; else the port of `make up`."""
+        parts = urlsplit(self.url)
+        port = (parts.port or 443) if self.is_secure else LOCAL_STREAM_PORT
+        return self.stream_target or f"{parts.hostname}:{port}"
+
+    @property
+    def is_secure(self) -> bool:
+        return urlsplit(self.url).scheme == "https"
+
+
+def configuration_file(env: Mapping[str, str]) -> Path:
+    """`tip/config.toml` in the user's configuration folder."""
+    if folder := env.get("XDG_CONFIG_HOME") or env.get("APPDATA"):
+        return Path(folder) / "tip" / "config.toml"
+    return Path(env.get("HOME") or Path.home()) / ".config" / "tip" / "config.toml"
+
+
+def _profile(file: Path, name: str | None) -> dict[str, Any]:
+    document = _document(file)
+    chosen = name or document.get("default")
+    if chosen is None:
+        return {}
+    profiles = document.get("profiles")
+    profile = profiles.get(str(chosen)) if isinstance(profiles, dict) else None
+    if not isinstance(profile, dict):
+        raise ConfigurationError(f"{file} has no profile {chosen!r}.")
+    for setting, value in profile.items():
+        if not (
+            isinstance(value, int | float) if setting in _SECONDS else setting in _NAMES and isinstance(value, str)
+        ):
+            raise ConfigurationError(f"Profile {chosen!r} in {file}: {setting!r} is no setting, or no such value.")
+    return profile
+
+
+def _document(file: Path) -> dict[str, Any]:
+    try:
+        document = tomllib.loads(file.read_text())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{file} cannot be read: {type(error).__name__}.") from None
+    if os.name == "posix" and file.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise ConfigurationError(f"{file} holds credentials and others may read it: chmod 600 it.")
+    return document
