@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 import tip_client as tip
 
 
@@ -38,3 +40,9 @@ class Platform:
 
     def account(self, organization: str = "acme", environment: str = "paper") -> str:
         return str(self.local["organizations"][organization]["accounts"][environment])
+
+    def set_price(self, symbol: str, price: int) -> None:
+        """Move the paper broker's market of a symbol."""
+        headers = {"Authorization": f"Bearer {self.local['paper_broker_operator_token']}"}
+        url, quote = f"{self.local['paper_broker_url']}/sim/quotes/{symbol}", {"bid": str(price), "ask": str(price)}
+        httpx.put(url, json=quote, headers=headers).raise_for_status()

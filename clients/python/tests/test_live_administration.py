@@ -98,7 +98,7 @@ def test_a_switch_halts_an_account_and_cancels_its_orders(platform: Platform, ow
 def test_a_preview_says_whether_an_order_would_pass(platform: Platform, own_account: str, symbol: str) -> None:
     with platform.admin() as admin:
         controls = admin.for_account(own_account).controls
-        controls.set_limits(max_notional="1000")
+        controls.set_limits(max_notional=1000)
         order = tip.Market(symbol, "BUY", 10, client_id="not-judged")
 
         refused = controls.preview(order, facts={"reference_price": Decimal(101)})

@@ -6,7 +6,7 @@ from tip_client import errors
 from tip_client.models.accounts import Account
 from tip_client.models.trading import Action
 from tip_client.problems import problem_of
-from tip_client.request import Request, change, command, create, delete, get
+from tip_client.request import Request, ask, change, command, create, delete, get
 from tip_client.retries import Attempts, backoff
 
 LOST = errors.ConnectionFailed("lost", was_sent=True)
@@ -101,11 +101,10 @@ def test_at_the_deadline_a_command_that_was_certainly_not_done_is_not_called_unk
         attempts.delay_after(problem(503, "unavailable"), 0.99, 0.5)
 
 
-def test_a_read_is_never_unknown() -> None:
-    attempts = Attempts(get("/v1/accounts", Account), deadline=0.0)
-
+@pytest.mark.parametrize("question", [get("/v1/accounts", Account), ask("/v1/preview", Account, {})], ids=str)
+def test_a_question_is_never_unknown(question: Request[Account]) -> None:
     with pytest.raises(errors.ConnectionFailed):
-        attempts.delay_after(LOST, 0.0, 0.5)
+        Attempts(question, deadline=0.0).delay_after(LOST, 0.0, 0.5)
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])

@@ -53,6 +53,7 @@ def test_a_key_of_the_profile_is_never_sent_to_another_address(home: Path) -> No
 
 def test_behind_an_ingress_everything_is_at_one_address(home: Path) -> None:
     assert of(home).grpc_target == "paper.example:443"
+    assert tip.Settings(url="https://[::1]:8443").grpc_target == "[::1]:8443"
     assert of(home, TIP_STREAM_TARGET="stream.example:1").grpc_target == "stream.example:1"
 
 
@@ -102,3 +103,8 @@ def test_a_token_may_be_renewed() -> None:
     settings = tip.Settings(token=lambda: next(tokens))
 
     assert [settings.headers()["authorization"] for _ in range(2)] == ["Bearer first", "Bearer second"]
+
+
+def test_a_certificate_authority_must_be_one(tmp_path: Path) -> None:
+    with pytest.raises(tip.ConfigurationError):
+        tip.Client(settings=tip.Settings(ca=str(tmp_path / "missing.crt")))

@@ -32,3 +32,5 @@ def good(url, authority):
     requests.Session()
     # ok: request-without-timeout
     urllib.request.urlopen(url, timeout=3)
+    # ok: request-without-timeout
+    httpx.Client(timeout=httpx.Timeout(3), verify=httpx.create_ssl_context())

@@ -19,8 +19,10 @@ T = TypeVar("T")
 class Repeat(Enum):
     """What a second arrival of the same request does."""
 
+    QUESTION = "question"
+    """Nothing, like the first: it only asks."""
     HARMLESS = "harmless"
-    """Nothing more than the first, as with GET, PUT and DELETE."""
+    """Nothing more than the first, as with PUT and DELETE."""
     BY_KEY = "by_key"
     """Nothing more than the first, because it carries an Idempotency-Key."""
     NEVER = "never"
@@ -36,7 +38,7 @@ class Request(Generic[T]):
     read: Callable[[Any], T]
     query: Mapping[str, str] = field(default_factory=dict)
     body: Mapping[str, Any] | None = None
-    repeat: Repeat = Repeat.HARMLESS
+    repeat: Repeat = Repeat.QUESTION
     idempotency_key: str | None = None
     if_match: int | None = None
     form: Mapping[str, str] | None = field(default=None, repr=False)
@@ -44,7 +46,7 @@ class Request(Generic[T]):
     @property
     def changes(self) -> bool:
         """Whether it is more than a question."""
-        return self.method != "GET"
+        return self.repeat is not Repeat.QUESTION
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,11 @@ def at(template: str, *names: str) -> str:
 
 def get(path: str, kind: type[T], **query: Any) -> Request[T]:
     return Request("GET", path, partial(parse, kind), texts(query))
+
+
+def ask(path: str, kind: type[T], body: Mapping[str, Any], **query: Any) -> Request[T]:
+    """A question that needs a body."""
+    return Request("POST", path, partial(parse, kind), texts(query), body)
 
 
 def listed(path: str, kind: type[T], page_size: int | None = None, **query: Any) -> Request[Page[T]]:

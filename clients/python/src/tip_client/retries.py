@@ -31,7 +31,10 @@ class Attempts:
         delay = backoff(self.count, failure.retry_after, chance)
         if failure.is_transient and may_repeat and now + delay <= self.deadline:
             return delay
-        raise self._verdict(failure, doubted_before) from failure
+        verdict = self._verdict(failure, doubted_before)
+        if verdict is failure:
+            raise failure
+        raise verdict from failure
 
     def settles(self, failure: TipError) -> bool:
         """Whether the failure says that an earlier attempt was done: what was to be deleted is not there any more."""

@@ -16,6 +16,10 @@ METHOD = "/trading.TradingService/SubscribeEvents"
 OPTIONS = (
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
+    (
+        "grpc.http2.max_pings_without_data",
+        0,
+    ),  # a dead peer is noticed although we send nothing
     ("grpc.use_local_subchannel_pool", 1),  # so that a new channel is a new connection
 )
 _CODES: Mapping[grpc.StatusCode, tuple[int, str]] = {

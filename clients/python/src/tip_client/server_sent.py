@@ -28,14 +28,14 @@ class ServerSentParser:
         self._rest = b""
         self._name, self._data = "", b""
 
-    def feed(self, chunk: bytes) -> list[Mapping[str, Any]]:
-        """The messages that are complete now; raises the reason when the stream says that it ends."""
+    def feed(self, chunk: bytes) -> list[Mapping[str, Any] | TipError]:
+        """The messages that are complete now; the last is the reason when the stream says that it ends."""
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         if len(self._rest) + len(self._data) > LONGEST_EVENT:
             raise UnexpectedAnswer("An event is longer than any of the platform's.")
         return [message for line in lines if (message := self._line(line.rstrip(b"\r"))) is not None]
 
-    def _line(self, line: bytes) -> Mapping[str, Any] | None:
+    def _line(self, line: bytes) -> Mapping[str, Any] | TipError | None:
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if field == b"event":
@@ -46,7 +46,7 @@ class ServerSentParser:
             return self._dispatch()
         return None
 
-    def _dispatch(self) -> Mapping[str, Any]:
+    def _dispatch(self) -> Mapping[str, Any] | TipError:
         name, data, self._name, self._data = self._name, self._data, "", b""
         try:
             message = json.loads(data)
@@ -55,7 +55,7 @@ class ServerSentParser:
         if not isinstance(message, dict):
             raise UnexpectedAnswer("An event is not JSON.")
         if name == "end":
-            raise end_of(str(message.get("code", "")), str(message.get("detail", "")))
+            return end_of(str(message.get("code", "")), str(message.get("detail", "")))
         return message
 
 

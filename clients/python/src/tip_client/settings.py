@@ -42,7 +42,7 @@ class Settings:
     timeout: float = 15.0
     """Seconds for one attempt."""
     deadline: float = 30.0
-    """Seconds for a request with all its attempts."""
+    """Seconds after which no attempt at a request begins any more."""
 
     def __post_init__(self) -> None:
         for url in (self.url, self.events_url or self.url):
@@ -73,8 +73,9 @@ class Settings:
     def grpc_target(self) -> str:
         """The address of the API where that is TLS, as the ingress has all on one port; else the port of `make up`."""
         parts = urlsplit(self.url)
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
         port = (parts.port or 443) if self.is_secure else LOCAL_STREAM_PORT
-        return self.stream_target or f"{parts.hostname}:{port}"
+        return self.stream_target or f"{host}:{port}"
 
     @property
     def is_secure(self) -> bool:

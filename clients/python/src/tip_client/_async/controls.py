@@ -2,10 +2,11 @@
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import datetime, time
-from typing import Any
+from typing import Any, Unpack
 
 from tip_client._async.scope import AsyncScope
 from tip_client.commands import create_command
+from tip_client.limits import AccountLimitValues, SymbolLimitValues, limits_body
 from tip_client.models.controls import (
     AccountLimits,
     AccountSwitch,
@@ -18,7 +19,7 @@ from tip_client.models.controls import (
     SymbolTimeControl,
 )
 from tip_client.orders import NewOrder
-from tip_client.request import at, change, delete, get, given, listed, plain
+from tip_client.request import ask, at, change, delete, get, given, listed, plain
 from tip_client.words import TradingState
 
 _ORGANIZATION = "/v1/controls/organization"
@@ -83,10 +84,12 @@ class AsyncControls(AsyncScope):
         """The limits of a symbol; raises NotFound where there are none."""
         return await self._http.call(get(self._at("/symbols/{}/limits", symbol), SymbolLimits))
 
-    async def set_symbol_limits(self, symbol: str, *, if_match: int | None = None, **limits: Any) -> SymbolLimits:
-        """Put these limits in place of all former ones; their names are those of `SymbolLimits`."""
+    async def set_symbol_limits(
+        self, symbol: str, *, if_match: int | None = None, **limits: Unpack[SymbolLimitValues]
+    ) -> SymbolLimits:
+        """Put these limits in place of all former ones."""
         path = self._at("/symbols/{}/limits", symbol)
-        return await self._http.call(change("PUT", path, SymbolLimits, given(**limits), if_match))
+        return await self._http.call(change("PUT", path, SymbolLimits, limits_body(limits), if_match))
 
     async def remove_symbol_limits(self, symbol: str, *, if_match: int | None = None) -> None:
         await self._http.call(delete(self._at("/symbols/{}/limits", symbol), if_match))
@@ -95,9 +98,9 @@ class AsyncControls(AsyncScope):
         """The limits of the account; raises NotFound where there are none."""
         return await self._http.call(get(self._at("/limits"), AccountLimits))
 
-    async def set_limits(self, *, if_match: int | None = None, **limits: Any) -> AccountLimits:
-        """Put these limits in place of all former ones; their names are those of `AccountLimits`."""
-        return await self._http.call(change("PUT", self._at("/limits"), AccountLimits, given(**limits), if_match))
+    async def set_limits(self, *, if_match: int | None = None, **limits: Unpack[AccountLimitValues]) -> AccountLimits:
+        """Put these limits in place of all former ones."""
+        return await self._http.call(change("PUT", self._at("/limits"), AccountLimits, limits_body(limits), if_match))
 
     async def remove_limits(self, *, if_match: int | None = None) -> None:
         await self._http.call(delete(self._at("/limits"), if_match))
@@ -158,7 +161,7 @@ class AsyncControls(AsyncScope):
         payload = {name: value for name, value in command["payload"].items() if name not in ("client_id", "tags")}
         judged = {name: plain(value) for name, value in facts.items()} if facts else None
         body = {"command": {**command, "payload": payload}, **given(at=at, facts=judged)}
-        return await self._http.call(change("POST", self._at("/preview"), Preview, body))
+        return await self._http.call(ask(self._at("/preview"), Preview, body))
 
     def _at(self, rest: str, *names: str) -> str:
         return at("/v1/controls/accounts/{}" + rest, self.account_id, *names)

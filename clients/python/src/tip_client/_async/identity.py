@@ -19,7 +19,7 @@ from tip_client.models.identity import (
     Token,
 )
 from tip_client.records import parse
-from tip_client.request import Repeat, Request, at, change, create, delete, get, given, listed
+from tip_client.request import Repeat, Request, ask, at, change, create, delete, get, given, listed
 from tip_client.words import Environment, Role
 
 
@@ -40,9 +40,7 @@ class AsyncMe(AsyncScope):
 
     async def validate_key(self, key: str) -> KeyValidation:
         """What an API key is; it needs no other credential."""
-        return await self._http.call(
-            change("POST", "/api/v1/auth/api-key/validate", KeyValidation, {"api_key": key}),
-        )
+        return await self._http.call(ask("/api/v1/auth/api-key/validate", KeyValidation, {"api_key": key}))
 
     async def token(self, client_id: str, client_secret: str, *, scope: str | None = None) -> Token:
         """A bearer token for a service account: client credentials of OAuth 2."""

@@ -17,7 +17,7 @@ from tip_client.words import BulkStatus, CommandType, Status, TimeInForce
 class AsyncOrderActions(Protocol):
     """What an order needs of its client."""
 
-    async def latest_action(self, intent_id: str) -> Action: ...
+    async def latest_action(self, intent_id: str, *, deadline: float | None = None) -> Action: ...
 
     async def replace(self, intent_id: str, spec: OrderSpec, *, idempotency_key: str | None = None) -> Action: ...
 
@@ -60,9 +60,9 @@ class AsyncOrder(OrderRecord):
     def is_open(self) -> bool:
         return not self.status.is_terminal
 
-    async def refresh(self) -> Self:
+    async def refresh(self, *, deadline: float | None = None) -> Self:
         """The order as it is now."""
-        return self._after(await self._client.latest_action(self.intent_id))
+        return self._after(await self._client.latest_action(self.intent_id, deadline=deadline))
 
     async def wait(self, *statuses: Status | str, timeout: float | None = None) -> Self:
         """The order once it has one of the statuses, or has ended if none is named.
@@ -77,7 +77,7 @@ class AsyncOrder(OrderRecord):
             if delay is None:
                 raise Timeout(f"The order is {order.status} after {timeout} s, and goes on.")
             await asyncio.sleep(delay)
-            order = await order.refresh()
+            order = await order.refresh(deadline=timeout)
         return order
 
     async def replace(

@@ -5,9 +5,11 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
-from tip_client._async.http import AsyncHttp
+import httpx
+
+from tip_client._async.http import AsyncHttp, failure_of
 from tip_client.discovery import API_DOCUMENT, events_url_in
-from tip_client.errors import ConnectionFailed
+from tip_client.errors import ConnectionFailed, TipError
 from tip_client.events import LogPosition
 from tip_client.request import at
 from tip_client.server_sent import ServerSentParser
@@ -23,8 +25,9 @@ class AsyncServerSentSource:
         self._http = http
         self._path = at("/v1/accounts/{}/events", account_id)
         self._types = ",".join(types)
+        self._url = http.settings.events_url
         self._connection: AsyncExitStack | None = None
-        self._received: deque[Mapping[str, Any]] = deque()
+        self._received: deque[Mapping[str, Any] | TipError] = deque()
 
     async def receive(self, after: LogPosition | None) -> Mapping[str, Any]:
         """The next message; the first of a connection is the one after this position."""
@@ -32,7 +35,10 @@ class AsyncServerSentSource:
             await self._open(after)
         while not self._received:
             self._received.extend(self._parser.feed(await self._chunk()))
-        return self._received.popleft()
+        message = self._received.popleft()
+        if isinstance(message, TipError):
+            raise message
+        return message
 
     async def aclose(self) -> None:
         """End the connection; the next message is received on a new one."""
@@ -45,7 +51,7 @@ class AsyncServerSentSource:
         resumed = {"last-event-id": str(after).removesuffix("@")} if after else {}
         headers = {"accept": "text/event-stream", "cache-control": "no-store", **resumed}
         stack = AsyncExitStack()
-        url, query = await self._address() + self._path, {"subscriptions": self._types}
+        url, query = (await self._address()).rstrip("/") + self._path, {"subscriptions": self._types}
         answer = await stack.enter_async_context(self._http.streamed(url, query, headers, SILENCE_S))
         self._connection, self._parser = stack, ServerSentParser()
         self._chunks: AsyncIterator[bytes] = answer.aiter_bytes()
@@ -55,9 +61,11 @@ class AsyncServerSentSource:
             return await anext(self._chunks)
         except StopAsyncIteration:
             raise ConnectionFailed("The stream ended.", was_sent=True) from None
+        except httpx.RequestError as error:
+            raise failure_of(error) from None
 
     async def _address(self) -> str:
-        settings = self._http.settings
-        if settings.events_url is not None:
-            return settings.events_url.rstrip("/")
-        return events_url_in(await self._http.call(API_DOCUMENT), settings).rstrip("/")
+        """Found out once."""
+        if self._url is None:
+            self._url = events_url_in(await self._http.call(API_DOCUMENT), self._http.settings)
+        return self._url

@@ -14,13 +14,14 @@ from tip_client.models.trading import (
     BatchResult,
     BatchResults,
     BulkRecord,
+    LogKeys,
     OrderRecord,
     RefusedCommand,
     Statistics,
     Verification,
 )
 from tip_client.orders import NewOrder, Number, OrderSpec, order_of
-from tip_client.request import change, command, get, given, listed
+from tip_client.request import ask, command, get, given, listed
 from tip_client.words import RouteStrategy, Side, Status, TimeInForce, TimeWindow
 
 
@@ -80,8 +81,8 @@ class AsyncTrading(AsyncScope):
 
     async def dry_run(self, order: NewOrder) -> Action:
         """What a submit would answer now; nothing is written."""
-        request = change("POST", self._path("/intents"), Action, {"command": create_command(order)})
-        return await self._http.call(dataclasses.replace(request, query={"dry_run": "true"}))
+        body = {"command": create_command(order)}
+        return await self._http.call(ask(self._path("/intents"), Action, body, dry_run=True))
 
     async def submit_batch(
         self, orders: Iterable[NewOrder], *, atomic: bool = False, idempotency_key: str | None = None
@@ -156,9 +157,9 @@ class AsyncTrading(AsyncScope):
         async for action in self._http.pages(listed(path, Action, page_size)):
             yield action
 
-    async def latest_action(self, intent_id: str) -> Action:
+    async def latest_action(self, intent_id: str, *, deadline: float | None = None) -> Action:
         """The last action of an order, with the order's state of now."""
-        return await self._http.call(get(self._path("/intents/{}", intent_id), Action))
+        return await self._http.call(get(self._path("/intents/{}", intent_id), Action), deadline)
 
     async def refusals(
         self,
@@ -197,6 +198,10 @@ class AsyncTrading(AsyncScope):
         async with self._http.streamed(url, query, {}, silence_s) as answer:
             async for chunk in answer.aiter_bytes():
                 yield chunk
+
+    async def log_keys(self) -> tuple[Mapping[str, Any], ...]:
+        """The public keys that statements are verified with, as JWKs. Save them: a key that signed once stays valid."""
+        return (await self._http.call(get("/.well-known/log-jwks.json", LogKeys))).keys
 
     async def _submit(self, sent: Mapping[str, Any], key: str | None) -> Action:
         return await self._http.call(command(self._path("/intents"), Action, {"command": sent}, key))

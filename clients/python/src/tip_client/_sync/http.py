@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import httpx
 
-from tip_client.errors import ConnectionFailed, TipError, UnexpectedAnswer
+from tip_client.errors import ConfigurationError, ConnectionFailed, TipError, UnexpectedAnswer
 from tip_client.problems import problem_of
 from tip_client.request import Page, Request, following
 from tip_client.retries import Attempts
@@ -31,17 +31,17 @@ class Http:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        context = ssl.create_default_context(cafile=settings.ca) if settings.is_secure else False
         headers = {"user-agent": USER_AGENT, "accept": "application/json"}
-        self._client = httpx.Client(timeout=settings.timeout, verify=context, headers=headers)
+        self._client = httpx.Client(timeout=settings.timeout, verify=_context(settings.ca), headers=headers)
         self._base = settings.url.rstrip("/")
 
     def close(self) -> None:
         self._client.close()
 
-    def call(self, request: Request[T]) -> T:
-        """The answer to the request; raises what is known when there is none."""
-        attempts = Attempts(request, monotonic() + self.settings.deadline, str(uuid4()))
+    def call(self, request: Request[T], deadline: float | None = None) -> T:
+        """The answer to the request; raises what is known when there is none. `deadline` may be sooner than usual."""
+        seconds = self.settings.deadline if deadline is None else min(deadline, self.settings.deadline)
+        attempts = Attempts(request, monotonic() + seconds, str(uuid4()))
         while True:
             try:
                 return request.read(self._answer(request, attempts.request_id))
@@ -66,7 +66,7 @@ class Http:
         try:
             answer = self._client.send(self._built(request, request_id))
         except httpx.RequestError as error:
-            raise _failed(error, request_id) from None
+            raise failure_of(error, request_id) from None
         if answer.status_code >= 300:
             raise problem_of(answer.status_code, answer.headers, answer.content)
         return _loaded(answer.content)
@@ -101,10 +101,20 @@ class Http:
                     raise problem_of(answer.status_code, answer.headers, answer.read())
                 yield answer
         except httpx.RequestError as error:
-            raise _failed(error, None) from None
+            raise failure_of(error) from None
 
 
-def _failed(error: httpx.RequestError, request_id: str | None) -> ConnectionFailed:
+def _context(ca: str | None) -> ssl.SSLContext:
+    context = httpx.create_ssl_context()
+    try:
+        if ca is not None:
+            context.load_verify_locations(cafile=ca)
+    except OSError:
+        raise ConfigurationError(f"{ca} is no certificate authority.") from None
+    return context
+
+
+def failure_of(error: httpx.RequestError, request_id: str | None = None) -> ConnectionFailed:
     """Without the address, which the caller knows, and without anything that was sent."""
     fault = f"No answer from the platform ({type(error).__name__})."
     return ConnectionFailed(fault, was_sent=not isinstance(error, _NEVER_SENT), request_id=request_id)

@@ -20,7 +20,7 @@ from tip_client.models.identity import (
     Token,
 )
 from tip_client.records import parse
-from tip_client.request import Repeat, Request, at, change, create, delete, get, given, listed
+from tip_client.request import Repeat, Request, ask, at, change, create, delete, get, given, listed
 from tip_client.words import Environment, Role
 
 
@@ -41,9 +41,7 @@ class Me(Scope):
 
     def validate_key(self, key: str) -> KeyValidation:
         """What an API key is; it needs no other credential."""
-        return self._http.call(
-            change("POST", "/api/v1/auth/api-key/validate", KeyValidation, {"api_key": key}),
-        )
+        return self._http.call(ask("/api/v1/auth/api-key/validate", KeyValidation, {"api_key": key}))
 
     def token(self, client_id: str, client_secret: str, *, scope: str | None = None) -> Token:
         """A bearer token for a service account: client credentials of OAuth 2."""

@@ -18,7 +18,7 @@ from tip_client.words import BulkStatus, CommandType, Status, TimeInForce
 class OrderActions(Protocol):
     """What an order needs of its client."""
 
-    def latest_action(self, intent_id: str) -> Action: ...
+    def latest_action(self, intent_id: str, *, deadline: float | None = None) -> Action: ...
 
     def replace(self, intent_id: str, spec: OrderSpec, *, idempotency_key: str | None = None) -> Action: ...
 
@@ -61,9 +61,9 @@ class Order(OrderRecord):
     def is_open(self) -> bool:
         return not self.status.is_terminal
 
-    def refresh(self) -> Self:
+    def refresh(self, *, deadline: float | None = None) -> Self:
         """The order as it is now."""
-        return self._after(self._client.latest_action(self.intent_id))
+        return self._after(self._client.latest_action(self.intent_id, deadline=deadline))
 
     def wait(self, *statuses: Status | str, timeout: float | None = None) -> Self:
         """The order once it has one of the statuses, or has ended if none is named.
@@ -78,7 +78,7 @@ class Order(OrderRecord):
             if delay is None:
                 raise Timeout(f"The order is {order.status} after {timeout} s, and goes on.")
             time.sleep(delay)
-            order = order.refresh()
+            order = order.refresh(deadline=timeout)
         return order
 
     def replace(

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any
 
-from tip_client._sync.http import Http
+import httpx
+
+from tip_client._sync.http import Http, failure_of
 from tip_client.discovery import API_DOCUMENT, events_url_in
-from tip_client.errors import ConnectionFailed
+from tip_client.errors import ConnectionFailed, TipError
 from tip_client.events import LogPosition
 from tip_client.request import at
 from tip_client.server_sent import ServerSentParser
@@ -24,8 +26,9 @@ class ServerSentSource:
         self._http = http
         self._path = at("/v1/accounts/{}/events", account_id)
         self._types = ",".join(types)
+        self._url = http.settings.events_url
         self._connection: ExitStack | None = None
-        self._received: deque[Mapping[str, Any]] = deque()
+        self._received: deque[Mapping[str, Any] | TipError] = deque()
 
     def receive(self, after: LogPosition | None) -> Mapping[str, Any]:
         """The next message; the first of a connection is the one after this position."""
@@ -33,7 +36,10 @@ class ServerSentSource:
             self._open(after)
         while not self._received:
             self._received.extend(self._parser.feed(self._chunk()))
-        return self._received.popleft()
+        message = self._received.popleft()
+        if isinstance(message, TipError):
+            raise message
+        return message
 
     def close(self) -> None:
         """End the connection; the next message is received on a new one."""
@@ -46,7 +52,7 @@ class ServerSentSource:
         resumed = {"last-event-id": str(after).removesuffix("@")} if after else {}
         headers = {"accept": "text/event-stream", "cache-control": "no-store", **resumed}
         stack = ExitStack()
-        url, query = self._address() + self._path, {"subscriptions": self._types}
+        url, query = (self._address()).rstrip("/") + self._path, {"subscriptions": self._types}
         answer = stack.enter_context(self._http.streamed(url, query, headers, SILENCE_S))
         self._connection, self._parser = stack, ServerSentParser()
         self._chunks: Iterator[bytes] = answer.iter_bytes()
@@ -56,9 +62,11 @@ class ServerSentSource:
             return next(self._chunks)
         except StopIteration:
             raise ConnectionFailed("The stream ended.", was_sent=True) from None
+        except httpx.RequestError as error:
+            raise failure_of(error) from None
 
     def _address(self) -> str:
-        settings = self._http.settings
-        if settings.events_url is not None:
-            return settings.events_url.rstrip("/")
-        return events_url_in(self._http.call(API_DOCUMENT), settings).rstrip("/")
+        """Found out once."""
+        if self._url is None:
+            self._url = events_url_in(self._http.call(API_DOCUMENT), self._http.settings)
+        return self._url

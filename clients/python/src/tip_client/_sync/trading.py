@@ -15,13 +15,14 @@ from tip_client.models.trading import (
     BatchResult,
     BatchResults,
     BulkRecord,
+    LogKeys,
     OrderRecord,
     RefusedCommand,
     Statistics,
     Verification,
 )
 from tip_client.orders import NewOrder, Number, OrderSpec, order_of
-from tip_client.request import change, command, get, given, listed
+from tip_client.request import ask, command, get, given, listed
 from tip_client.words import RouteStrategy, Side, Status, TimeInForce, TimeWindow
 
 
@@ -81,8 +82,8 @@ class Trading(Scope):
 
     def dry_run(self, order: NewOrder) -> Action:
         """What a submit would answer now; nothing is written."""
-        request = change("POST", self._path("/intents"), Action, {"command": create_command(order)})
-        return self._http.call(dataclasses.replace(request, query={"dry_run": "true"}))
+        body = {"command": create_command(order)}
+        return self._http.call(ask(self._path("/intents"), Action, body, dry_run=True))
 
     def submit_batch(
         self, orders: Iterable[NewOrder], *, atomic: bool = False, idempotency_key: str | None = None
@@ -155,9 +156,9 @@ class Trading(Scope):
         for action in self._http.pages(listed(path, Action, page_size)):
             yield action
 
-    def latest_action(self, intent_id: str) -> Action:
+    def latest_action(self, intent_id: str, *, deadline: float | None = None) -> Action:
         """The last action of an order, with the order's state of now."""
-        return self._http.call(get(self._path("/intents/{}", intent_id), Action))
+        return self._http.call(get(self._path("/intents/{}", intent_id), Action), deadline)
 
     def refusals(
         self,
@@ -196,6 +197,10 @@ class Trading(Scope):
         with self._http.streamed(url, query, {}, silence_s) as answer:
             for chunk in answer.iter_bytes():
                 yield chunk
+
+    def log_keys(self) -> tuple[Mapping[str, Any], ...]:
+        """The public keys that statements are verified with, as JWKs. Save them: a key that signed once stays valid."""
+        return (self._http.call(get("/.well-known/log-jwks.json", LogKeys))).keys
 
     def _submit(self, sent: Mapping[str, Any], key: str | None) -> Action:
         return self._http.call(command(self._path("/intents"), Action, {"command": sent}, key))

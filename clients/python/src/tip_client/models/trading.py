@@ -196,6 +196,13 @@ class Verification:
 
 
 @dataclass(frozen=True)
+class LogKeys:
+    """The public keys of signed heads, as JWKs."""
+
+    keys: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
 class SymbolCount:
     symbol: str
     total_actions: int
