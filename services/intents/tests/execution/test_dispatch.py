@@ -255,3 +255,12 @@ def test_where_an_id_may_be_used_twice_it_is_sent_again_only_after_it_was_absent
 
     assert len(market.sent) == (absences == ABSENCES_TO_GIVE_UP)
     assert market.sent or (isinstance(verdict, RetryLater) and verdict.absent)
+
+
+@pytest.mark.parametrize("strategy", ["AUTO", "DIRECT"])
+def test_the_adapter_is_told_how_an_order_is_routed(strategy):
+    market, given = Market(), command()
+
+    run(market, replace(given, snapshot=given.snapshot._replace(route_strategy=strategy)))
+
+    assert [order.route_strategy for order in market.sent] == [strategy]

@@ -80,7 +80,10 @@ class Alpaca:
         return read_account_id(self._read("/v2/account"))
 
     def create(self, order: NewOrder, check: Check = no_check) -> Order:
-        body = {
+        return read_order(self._change("POST", "/v2/orders", self.new_order(order), check))
+
+    def new_order(self, order: NewOrder) -> dict[str, Any]:
+        return {
             "symbol": order.symbol,
             "side": order.order_side.lower(),
             "type": KINDS[order.kind],
@@ -90,7 +93,6 @@ class Alpaca:
             "stop_price": plain(order.stop_price),
             "client_order_id": order.client_order_id,
         }
-        return read_order(self._change("POST", "/v2/orders", body, check))
 
     def replace(self, broker_order_id: str, change: Change, check: Check = no_check) -> Order:
         body = {

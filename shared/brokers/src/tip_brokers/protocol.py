@@ -47,6 +47,8 @@ class NewOrder:
     time_in_force: str
     limit_price: Decimal | None = None
     stop_price: Decimal | None = None
+    route_strategy: str = "AUTO"
+    """DIRECT only where the broker claims routing: then it goes where the account's credential says."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,6 +127,7 @@ def _new_order(command: LeasedCommand) -> NewOrder:
         command.spec.terms.get("time_in_force", "DAY"),
         command.spec.price("limit_price"),
         command.spec.price("stop_price"),
+        command.snapshot.route_strategy,
     )
 
 
