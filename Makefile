@@ -7,8 +7,8 @@ CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11
 PYTHON ?= $(firstword $(foreach name,$(CANDIDATES),$(shell $(name) -c '$(SUPPORTED)' 2>/dev/null && echo $(name))) python3)
 
 BIN := .venv/bin
-# Brokers that are not everybody's, installed on request: make install EXTRAS=ccxt
-OPTIONAL := shared/broker_ccxt
+# Brokers that are not everybody's, installed on request: make install EXTRAS="ccxt fix"
+OPTIONAL := shared/broker_ccxt shared/broker_fix
 PROJECTS := $(filter-out shared/testing/% $(addsuffix /%,$(OPTIONAL)),$(wildcard shared/*/pyproject.toml services/*/pyproject.toml proto/pyproject.toml \
                                                      deploy/local/pyproject.toml clients/pyproject.toml clients/python/pyproject.toml))
 PACKAGES := $(patsubst %/pyproject.toml,%,$(PROJECTS))
@@ -28,7 +28,7 @@ unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE PIP_USER PIP_
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
-install: .venv/.installed $(if $(EXTRAS),extras) ## Make the virtual environment and install the pinned dependencies [EXTRAS=ccxt]
+install: .venv/.installed $(if $(EXTRAS),extras) ## Make the virtual environment and install the pinned dependencies [EXTRAS="ccxt fix"]
 
 .PHONY: extras
 extras: .venv/.installed

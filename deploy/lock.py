@@ -11,8 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
-OPTIONAL = {"broker_ccxt"}
-"""Packages that are installed on request only: `make install EXTRAS=ccxt`."""
+OPTIONAL = {"broker_ccxt", "broker_fix"}
+"""Packages that are installed on request only: `make install EXTRAS="ccxt fix"`."""
 
 
 def packages(*, optional: bool) -> set[str]:
