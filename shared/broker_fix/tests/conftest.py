@@ -41,8 +41,10 @@ def _port(process: Running) -> str | None:
     return found and found[1]
 
 
-def broker_at(*urls: str, account: str = "ACC1", secret: str | None = None, **parts: str) -> Broker:
-    settings = BrokerSettings({"FIX_PAPER_URL": ",".join(urls)}, connect_seconds=1.0, read_seconds=2.5)
+def broker_at(
+    *urls: str, account: str = "ACC1", secret: str | None = None, seconds: float = 2.5, **parts: str
+) -> Broker:
+    settings = BrokerSettings({"FIX_PAPER_URL": ",".join(urls)}, connect_seconds=1.0, read_seconds=seconds)
     key = secret or secret_key(ACCOUNT_KEY, account)
     return find("fix").connect("paper", settings).account({"account": account, "secret_key": key, **parts})
 

@@ -35,6 +35,10 @@ def _fills(number: int) -> bytes:
     return json.dumps([views.activity(fill) for fill in fills]).encode()
 
 
+def _at(address: str) -> Broker:
+    return broker_at(address, seconds=1.0)
+
+
 @dataclass
 class FixMarket:
     broker: Broker
@@ -47,7 +51,7 @@ class FixMarket:
     silent: str | None = "SILENT"
     doubling: str | None = "DOUBLE"
     late: str | None = "LATE"
-    at: Callable[[str], Broker] | None = broker_at
+    at: Callable[[str], Broker] | None = _at
     full_pages: Mapping[str, Callable[[int], bytes]] = field(
         default_factory=lambda: {"open_orders": _orders, "orders": _orders, "executions": _fills}
     )

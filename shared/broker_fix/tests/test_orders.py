@@ -129,10 +129,12 @@ def test_a_message_about_nobodys_order_changes_nothing() -> None:
 
 
 def test_an_order_that_is_sent_again_is_marked_so() -> None:
-    known = (SENT, replace(SENT, status=orders.ABSENT))
-    first, again = (order_messages.new_order(order, NOW) for order in known)
-
-    assert (tags.POSS_RESEND, "Y") in again and again[1:] == first
+    absent = replace(SENT, status=orders.ABSENT)
+    for first, again in (
+        (order_messages.new_order(SENT, NOW), order_messages.new_order(absent, NOW)),
+        (order_messages.replacement(SENT, WORKING, NOW), order_messages.replacement(absent, WORKING, NOW)),
+    ):
+        assert again == [(tags.POSS_RESEND, "Y"), *first]
 
 
 def test_a_replacement_is_for_the_whole_chain() -> None:

@@ -15,15 +15,14 @@ Body = Sequence[Field]
 
 
 def new_order(order: Order, now: datetime) -> list[Field]:
-    """One that the broker said not to have is marked as perhaps sent before, under this ClOrdID."""
-    again = [(tags.POSS_RESEND, "Y")] if order.status == ABSENT else []
     destination = [(tags.EX_DESTINATION, order.destination)] if order.destination else []
-    return [*again, *_named(order, order.client_order_id, now), *_terms(order, order.quantity), *destination]
+    return [*_again(order), *_named(order, order.client_order_id, now), *_terms(order, order.quantity), *destination]
 
 
 def replacement(order: Order, old: Order, now: datetime) -> list[Field]:
     """OrderQty is of the whole chain, with what is filled already."""
     return [
+        *_again(order),
         (tags.ORIG_CL_ORD_ID, old.client_order_id),
         *_known(old),
         *_named(order, order.client_order_id, now),
@@ -45,6 +44,11 @@ def status(order: Order) -> list[Field]:
 
 def mass_status(name: str) -> list[Field]:
     return [(tags.MASS_STATUS_REQ_ID, name), (tags.MASS_STATUS_REQ_TYPE, ALL_ORDERS)]
+
+
+def _again(order: Order) -> list[Field]:
+    """One that the broker said not to have is marked as perhaps sent before, under this ClOrdID."""
+    return [(tags.POSS_RESEND, "Y")] if order.status == ABSENT else []
 
 
 def _named(order: Order, name: str, now: datetime) -> Sequence[Field]:

@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 
 from psycopg2.extensions import connection as Connection  # noqa: N812
 
-from tip_broker_fix.gateway import orders as rules
 from tip_broker_fix.gateway import order_messages, store, tags
+from tip_broker_fix.gateway import orders as rules
 from tip_broker_fix.gateway.codec import Message
 from tip_broker_fix.gateway.orders import ABSENT, ENDED, REFUSED, SENT, Change, Order
 from tip_broker_fix.gateway.session import FRESH_SECONDS, Sent, Session
@@ -166,18 +166,21 @@ class Amend:
     stop_price: Decimal | None
 
     def run(self, step: Step) -> Until:
-        check_unused(step, self.name)
+        status = check_unused(step, self.name)
         old = step.of_account(self.account, self.replaces)
         if old.status in ENDED:
             raise Unprocessable(f"order is already {old.status}")
-        order = replace(
-            old, client_order_id=self.name, replaces=self.replaces, quantity=self.quantity, status=SENT,
-            filled=Decimal(0), average=None, time_in_force=self.time_in_force, limit_price=self.limit_price,
-            stop_price=self.stop_price, reason=None,
-            cancels=0, rejected_cancel=0, created_at=step.now, updated_at=step.now,
-        )  # fmt: skip
-        step.put(replace(order, number=step.send(tags.REPLACE, order_messages.replacement(order, old, step.now))))
+        order = self._order(old, step.now)
+        body = order_messages.replacement(replace(order, status=status), old, step.now)
+        step.put(replace(order, number=step.send(tags.REPLACE, body)))
         return is_answered
+
+    def _order(self, old: Order, now: datetime) -> Order:
+        """Where it begins in the chain shows when the broker has replaced the old one."""
+        return Order(
+            self.name, old.account, old.symbol, old.side, old.kind, self.time_in_force, self.quantity, now, now,
+            self.limit_price, self.stop_price, old.destination, order_id=old.order_id, replaces=self.replaces,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
