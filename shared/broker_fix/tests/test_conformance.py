@@ -15,10 +15,10 @@ from tip_broker_fix.gateway.orders import Order
 from tip_broker_fix.gateway.store import Execution
 from tip_brokers import Broker, find
 from tip_testing.broker_conformance import Conformance
-from tip_testing.fix_acceptor import Acceptor
+from tip_testing.fix_acceptor import Acceptor, Gateway
 from tip_testing.waiting import eventually
 
-from .conftest import Gateway, broker_at, new_account
+from .conftest import broker_at, new_account
 
 _BEGIN = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 

@@ -27,10 +27,10 @@ from tip_brokers import (
 )
 from tip_testing.broker_conformance import limit, order
 from tip_testing.broker_conformance.market import new_client_order_id
-from tip_testing.fix_acceptor import Acceptor, FixLine
+from tip_testing.fix_acceptor import Acceptor, FixLine, Gateway
 from tip_testing.waiting import eventually
 
-from .conftest import Gateway, broker_at, new_account
+from .conftest import broker_at, new_account
 
 T = TypeVar("T")
 MESSAGES = 12

@@ -11,10 +11,11 @@ import requests
 from tip_broker_fix.gateway.credentials import secret_key
 from tip_brokers import Refused, Unreachable
 from tip_testing.broker_conformance import limit
-from tip_testing.fix_acceptor import Acceptor
+from tip_testing.fix_acceptor import Acceptor, Gateway
+from tip_testing.fix_acceptor.gateway import ACCOUNT_KEY, PASSWORD
 from tip_testing.waiting import eventually
 
-from .conftest import ACCOUNT_KEY, PASSWORD, Gateway, broker_at, new_account
+from .conftest import broker_at, new_account
 
 GOOD = {
     "client_order_id": "tip-1", "symbol": "OPEN", "side": "buy", "type": "limit", "qty": "1", "limit_price": "5",

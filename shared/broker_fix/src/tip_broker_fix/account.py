@@ -15,7 +15,7 @@ class Gateways(Connection):
     """The gateways of one session, of which one owns it. The next is tried only where nothing was done."""
 
     def __init__(self, addresses: Sequence[str], **seconds: float) -> None:
-        super().__init__(addresses[0], **seconds)
+        super().__init__(addresses[0], None, **seconds)
         self._clients = [HttpClient(address, **seconds) for address in addresses]
         self.call_seconds *= len(addresses)
 

@@ -18,7 +18,7 @@ from tip_broker_fix.gateway.session import Outgoing, Sent
 _COLUMNS = ", ".join(column.name for column in fields(Order))
 _UPDATES = ", ".join(f"{column.name} = excluded.{column.name}" for column in fields(Order))
 _LIMITS = "-c statement_timeout=4000 -c lock_timeout=1000 -c idle_in_transaction_session_timeout=5000 -c timezone=UTC"
-_KEEPALIVE: dict[str, Any] = {
+_KEEPALIVE = {
     "keepalives_idle": 10,
     "keepalives_interval": 3,
     "keepalives_count": 3,
@@ -53,7 +53,9 @@ class Execution(NamedTuple):
 
 
 def connect(url: str) -> Connection:
-    return psycopg2.connect(url, connect_timeout=3, options=_LIMITS, application_name="fix-gateway", **_KEEPALIVE)
+    options: dict[str, Any] = {"options": _LIMITS, "application_name": "fix-gateway", **_KEEPALIVE}
+    made: Connection = psycopg2.connect(url, connect_timeout=3, **options)
+    return made
 
 
 def take_lease(tx: Connection, session: str, owner: UUID, seconds: float) -> Numbers | None:
