@@ -41,6 +41,7 @@ class Chain:
 class Market:
     chains: list[Chain] = field(default_factory=list)
     executions: int = 0
+    _by_name: dict[str, Chain] = field(default_factory=dict)
 
     def answer(self, message: Mapping[int, str]) -> list[Fields]:
         """What the broker says to a message of type D, F, G, H or AF."""
@@ -48,7 +49,7 @@ class Market:
         return list(kinds[message[35]](message))
 
     def find(self, name: str) -> Chain | None:
-        return next((chain for chain in reversed(self.chains) if name in chain.names), None)
+        return self._by_name.get(name)
 
     def _create(self, message: Mapping[int, str]) -> Iterator[Fields]:
         if chain := self.find(message[11]):
@@ -72,6 +73,7 @@ class Market:
             message.get(100, ""), [message[11]],
         )  # fmt: skip
         self.chains.append(chain)
+        self._by_name[chain.name] = chain
         return chain
 
     def _fills(self, chain: Chain, message: Mapping[int, str]) -> Iterator[Fields]:
@@ -116,6 +118,7 @@ class Market:
         chain.replaced_at[chain.name] = chain.filled
         chain.name, chain.quantity = message[11], total
         chain.names.append(message[11])
+        self._by_name[message[11]] = chain
         yield {**self._report(chain, REPLACED), 41: message[41]}
 
     def _status(self, message: Mapping[int, str]) -> Iterator[Fields]:
