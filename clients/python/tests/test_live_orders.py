@@ -49,6 +49,10 @@ def test_an_open_order_is_replaced_and_canceled(client: tip.Client) -> None:
     ended = order.cancel().wait(timeout=30)
     assert ended.status is tip.Status.CANCELED
     assert [action.command.type for action in ended.history()] == ["CREATE", "REPLACE", "CANCEL"]
+    story = list(ended.timeline())
+    assert [entry.command.type for entry in story if entry.command] == ["CREATE", "REPLACE", "CANCEL"]
+    assert "create" in [entry.call.verb for entry in story if entry.call]
+    assert any(entry.report and entry.report.to_status is tip.Status.CANCELED for entry in story)
     read = client.order(order.intent_id)
     assert (read.spec, read.status, read.created_at) == (order.spec, "CANCELED", order.created_at)
 

@@ -1,4 +1,4 @@
-"""Whether a request is sent again, and what its caller is told: decided without a connection or a clock."""
+"""Whether a request is sent again, and what its caller learns: decided without a connection or a clock."""
 
 import pytest
 

@@ -140,6 +140,6 @@ def test_an_order_that_is_sent_again_is_marked_so() -> None:
 def test_a_replacement_is_for_the_whole_chain() -> None:
     old = replace(WORKING, base=Decimal(2), filled=Decimal(3))
 
-    asked = dict(order_messages.replacement(replacement("6"), old, NOW))
+    sent = dict(order_messages.replacement(replacement("6"), old, NOW))
 
-    assert (asked[tags.ORDER_QTY], asked[tags.ORIG_CL_ORD_ID], asked[tags.ORDER_ID]) == ("11", "tip-1", "B1")
+    assert (sent[tags.ORDER_QTY], sent[tags.ORIG_CL_ORD_ID], sent[tags.ORDER_ID]) == ("11", "tip-1", "B1")

@@ -136,7 +136,7 @@ def test_silence_is_tested_and_then_ends_the_line() -> None:
     side.session.tick(NOW + timedelta(seconds=37))
     assert types(side.keep()) == [tags.HEARTBEAT, tags.TEST_REQUEST]
     side.session.tick(NOW + timedelta(seconds=73))
-    assert side.session.end_reason == "nothing heard"
+    assert side.session.end_reason == "nothing received"
 
 
 def test_a_test_request_is_answered_with_its_own_words() -> None:

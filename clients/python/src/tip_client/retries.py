@@ -1,4 +1,4 @@
-"""Whether and when a request is sent again, and what its caller is told in the end. Pure: time and chance are given."""
+"""Whether and when a request is sent again, and what its caller learns in the end. Pure: time and chance are given."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -8,6 +8,7 @@ from time import monotonic
 from typing import Any, Protocol, Self
 
 from tip_client.errors import OrderEnded, Timeout
+from tip_client.models.timeline import TimelineEntry
 from tip_client.models.trading import Action, BulkRecord, OrderRecord
 from tip_client.orders import Number, OrderSpec
 from tip_client.waiting import next_delay, wanted_statuses
@@ -24,6 +25,8 @@ class AsyncOrderActions(Protocol):
     async def cancel(self, intent_id: str, *, idempotency_key: str | None = None) -> Action: ...
 
     def actions(self, intent_id: str) -> AsyncIterator[Action]: ...
+
+    def timeline(self, intent_id: str) -> AsyncIterator[TimelineEntry]: ...
 
     async def bulk_operation(self, operation_id: str) -> "AsyncBulkOperation": ...
 
@@ -101,6 +104,11 @@ class AsyncOrder(OrderRecord):
         """Every action of the order, oldest first."""
         async for action in self._client.actions(self.intent_id):
             yield action
+
+    async def timeline(self) -> AsyncIterator[TimelineEntry]:
+        """Its story: commands, calls to the broker and what it reported, in order."""
+        async for entry in self._client.timeline(self.intent_id):
+            yield entry
 
     def _after(self, action: Action) -> Self:
         spec = self.spec if action.spec is None or action.command.type is CommandType.CANCEL else action.spec

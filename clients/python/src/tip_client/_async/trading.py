@@ -9,6 +9,7 @@ from tip_client._async.order import AsyncBulkOperation, AsyncOrder
 from tip_client._async.scope import AsyncScope
 from tip_client.commands import cancel_command, create_command, record_of, replace_command
 from tip_client.errors import NotFound
+from tip_client.models.timeline import TimelineEntry
 from tip_client.models.trading import (
     Action,
     BatchResult,
@@ -156,6 +157,12 @@ class AsyncTrading(AsyncScope):
         path = self._path("/intents/{}/actions", intent_id)
         async for action in self._http.pages(listed(path, Action, page_size)):
             yield action
+
+    async def timeline(self, intent_id: str, *, page_size: int | None = None) -> AsyncIterator[TimelineEntry]:
+        """The story of an order: its commands, the calls to the broker and what it reported, in order."""
+        path = self._path("/intents/{}/timeline", intent_id)
+        async for entry in self._http.pages(listed(path, TimelineEntry, page_size)):
+            yield entry
 
     async def latest_action(self, intent_id: str, *, deadline: float | None = None) -> Action:
         """The last action of an order, with the order's state of now."""

@@ -10,6 +10,7 @@ from tip_client._sync.order import BulkOperation, Order
 from tip_client._sync.scope import Scope
 from tip_client.commands import cancel_command, create_command, record_of, replace_command
 from tip_client.errors import NotFound
+from tip_client.models.timeline import TimelineEntry
 from tip_client.models.trading import (
     Action,
     BatchResult,
@@ -155,6 +156,12 @@ class Trading(Scope):
         path = self._path("/intents/{}/actions", intent_id)
         for action in self._http.pages(listed(path, Action, page_size)):
             yield action
+
+    def timeline(self, intent_id: str, *, page_size: int | None = None) -> Iterator[TimelineEntry]:
+        """The story of an order: its commands, the calls to the broker and what it reported, in order."""
+        path = self._path("/intents/{}/timeline", intent_id)
+        for entry in self._http.pages(listed(path, TimelineEntry, page_size)):
+            yield entry
 
     def latest_action(self, intent_id: str, *, deadline: float | None = None) -> Action:
         """The last action of an order, with the order's state of now."""

@@ -112,6 +112,8 @@ class OutboxHealth:
     processing: int
     failed: int
     completed: int
+    redriven: int
+    """Of the failed, those that were driven again."""
     oldest_claim_at: datetime | None
     oldest_failed_at: datetime | None
     oldest_pending_at: datetime | None

@@ -35,6 +35,7 @@ class SymbolTimeControl:
     symbol: str
     trading_start: time | None
     trading_end: time | None
+    time_zone: str | None
     stale_order_millis: int | None
     created_at: datetime
     updated_at: datetime

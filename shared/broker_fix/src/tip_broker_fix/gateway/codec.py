@@ -14,7 +14,7 @@ Field = tuple[int, str]
 
 
 class Garbled(Exception):
-    """Not FIX 4.4, or damaged on the way. The line is cut: what was lost is asked for again on the next one."""
+    """Not FIX 4.4, or damaged on the way. The line is cut: what was lost is requested for again on the next one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,13 +36,13 @@ BROKEN = (OSError, EOFError, TimeoutError, Garbled, psycopg2.Error, store.LeaseL
 """What ends a line."""
 
 
-class Asked(NamedTuple):
+class PendingRequest(NamedTuple):
     request: Request
     until: float
     done: "asyncio.Future[Order]"
 
 
-Input = Asked | list[Message] | None
+Input = PendingRequest | list[Message] | None
 """A request, messages of the broker, or nothing but time."""
 
 
@@ -101,7 +101,7 @@ class Engine:
             raise SessionDown("no session with the broker")
         done: asyncio.Future[Order] = asyncio.get_running_loop().create_future()
         until = time.monotonic() + self.config.answer_seconds
-        self._inputs.put_nowait(Asked(request, until, done))
+        self._inputs.put_nowait(PendingRequest(request, until, done))
         try:
             return await asyncio.wait_for(done, self.config.answer_seconds)
         except TimeoutError:
@@ -140,56 +140,60 @@ class Engine:
         """Keep, then write, then answer."""
         if self.session is None or self._writer is None:
             return
-        step, refused, asked = await self._in_thread(self._transact, self.session, inputs)
+        step, refused, sent = await self._in_thread(self._transact, self.session, inputs)
         for request, error in refused:
             _settle(request.done, error)
         self._writer.write(b"".join(on_the_line(self.config.names, out) for out in self.session.outgoing))
         self.session.outgoing = []
-        for request, is_done in asked:
+        for request, is_done in sent:
             self._wait(step, request, is_done)
-        self._tell(step)
+        self._notify(step)
         await self._writer.drain()
 
     def _transact(
         self, session: Session, inputs: list[Input]
-    ) -> tuple[Step, list[tuple[Asked, Exception]], list[tuple[Asked, Until]]]:
+    ) -> tuple[Step, list[tuple[PendingRequest, Exception]], list[tuple[PendingRequest, Until]]]:
         """In the thread of the database."""
         step = Step(self._tx, self.config.session, session, utc_now())
-        refused: list[tuple[Asked, Exception]] = []
-        asked: list[tuple[Asked, Until]] = []
+        refused: list[tuple[PendingRequest, Exception]] = []
+        sent: list[tuple[PendingRequest, Until]] = []
         with self._tx:
             for given in inputs:
                 if isinstance(given, list):
                     step.receive(given)
                 elif given is not None:
-                    self._ask(step, given, refused, asked)
+                    self._begin(step, given, refused, sent)
             session.tick(step.now)
             if step.changed or session.outgoing or self._is_due():
                 step.keep(self.owner, self.config.lease_seconds)
                 self._kept_at = time.monotonic()
-        return step, refused, asked
+        return step, refused, sent
 
-    def _ask(
-        self, step: Step, asked: Asked, refused: list[tuple[Asked, Exception]], waiting: list[tuple[Asked, Until]]
+    def _begin(
+        self,
+        step: Step,
+        pending: PendingRequest,
+        refused: list[tuple[PendingRequest, Exception]],
+        waiting: list[tuple[PendingRequest, Until]],
     ) -> None:
         try:
-            if asked.until < time.monotonic():
+            if pending.until < time.monotonic():
                 raise SessionDown("the gateway was too slow")
-            waiting.append((asked, asked.request.run(step)))
+            waiting.append((pending, pending.request.run(step)))
         except Refusal as refusal:
-            refused.append((asked, refusal))
+            refused.append((pending, refusal))
 
     def _is_due(self) -> bool:
         return time.monotonic() - self._kept_at > self.config.lease_seconds / 3
 
-    def _wait(self, step: Step, asked: Asked, is_done: Until) -> None:
-        order = step.known[asked.request.name]
+    def _wait(self, step: Step, pending: PendingRequest, is_done: Until) -> None:
+        order = step.known[pending.request.name]
         if order is not None and is_done(order):
-            _settle(asked.done, order)
+            _settle(pending.done, order)
         else:
-            self._waiting.setdefault(asked.request.name, []).append(Waiting(is_done, asked.done))
+            self._waiting.setdefault(pending.request.name, []).append(Waiting(is_done, pending.done))
 
-    def _tell(self, step: Step) -> None:
+    def _notify(self, step: Step) -> None:
         """Change by change: a cancel may be taken in and overtaken by a fill at once."""
         for order in [change.order for change in step.changes]:
             waiting = self._waiting.pop(order.client_order_id, [])
@@ -220,7 +224,7 @@ class Engine:
         self._waiting = {}
         while not self._inputs.empty():
             given = self._inputs.get_nowait()
-            if isinstance(given, Asked):
+            if isinstance(given, PendingRequest):
                 _settle(given.done, SessionDown("no session with the broker"))
         self.session = None
         if self._writer is not None:

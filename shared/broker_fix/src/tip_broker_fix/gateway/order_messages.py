@@ -1,4 +1,4 @@
-"""What is asked of the broker, as FIX messages. Pure."""
+"""What is sent to the broker, as FIX messages. Pure."""
 
 from collections.abc import Sequence
 from datetime import datetime

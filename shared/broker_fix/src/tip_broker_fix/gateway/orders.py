@@ -131,7 +131,7 @@ def _reported(message: Message, order: Order, find: Find, now: datetime) -> list
 
 
 def _refused(message: Message, order: Order, at: datetime) -> list[Change]:
-    """An answer to a question counts only if that was asked after the order was last sent."""
+    """An answer to a query counts only if that was sent after the order was last sent."""
     if message.get(tags.EXEC_TYPE) == STATUS and message.get(tags.ORD_REJ_REASON) == _UNKNOWN_ORDER:
         is_of_last = message.get(tags.ORD_STATUS_REQ_ID) == str(order.number)
         return [Change(replace(order, status=ABSENT, updated_at=at), "absent", at)] if is_of_last else []
@@ -139,7 +139,7 @@ def _refused(message: Message, order: Order, at: datetime) -> list[Change]:
 
 
 def _replaced(message: Message, new: Order, find: Find, at: datetime) -> list[Change]:
-    """The old order ends where the new one begins, as far as that is told."""
+    """The old order ends where the new one begins, as far as that is known."""
     old = find(new.replaces or "")
     base, value = _reached(old) if old else (_ZERO, _ZERO)
     cumulated = _amount(message, tags.CUM_QTY)
@@ -183,7 +183,7 @@ def _changed(message: Message, order: Order, at: datetime) -> Change:
 
 
 def _is_over(message: Message, order: Order) -> bool:
-    """Whether the message, if it tells of no fill, tells of the past."""
+    """Whether the message, if it reports no fill, is about the past."""
     return order.status in ENDED or (message.is_set(tags.POSS_RESEND) and order.status not in UNSEEN)
 
 
@@ -223,7 +223,7 @@ def _not_changed(message: Message, order: Order, find: Find, now: datetime) -> l
 
 
 def _restored(message: Message, order: Order) -> Order:
-    """As it stands after all. That it has ended is told by its own report, with what was filled."""
+    """As it stands after all. That it has ended is in its own report, with what was filled."""
     status = STATUSES.get(message.get(tags.ORD_STATUS) or "", "")
     if order.status not in ("pending_cancel", "pending_replace") or not status or status in ENDED:
         return order

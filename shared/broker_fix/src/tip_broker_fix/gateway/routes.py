@@ -103,17 +103,17 @@ async def cancel_order(request: web.Request) -> web.Response:
 
 @routes.get("/v2/orders:by_client_order_id")
 async def order_by_client_id(request: web.Request) -> web.Response:
-    return await _asked(request, request.query.get("client_order_id", ""))
+    return await _queried(request, request.query.get("client_order_id", ""))
 
 
 @routes.get("/v2/orders/{order_id}")
 async def get_order(request: web.Request) -> web.Response:
-    return await _asked(request, request.match_info["order_id"])
+    return await _queried(request, request.match_info["order_id"])
 
 
-async def _asked(request: web.Request, name: str) -> web.Response:
+async def _queried(request: web.Request, name: str) -> web.Response:
     account = caller(request)
-    order = await request.app[ENGINE].request(usecases.Ask(account, schemas.order_id(name)))
+    order = await request.app[ENGINE].request(usecases.Query(account, schemas.order_id(name)))
     if order.status in UNSEEN:
         raise usecases.NotFound("order not found")
     return answer(views.order(order))

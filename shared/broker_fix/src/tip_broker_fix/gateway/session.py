@@ -2,7 +2,7 @@
 
 Whoever drives it gives it what came in and what time it is, keeps `next_in`, `next_out` and `outgoing` in one
 transaction, and only then writes `outgoing` to the line. So what the other side has seen is never forgotten here, and
-what was not kept is asked for again.
+what was not kept is requested again.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -186,7 +186,7 @@ class Session:
             return "no answer to logon" if silence > LOGON_SECONDS else None
         if self._gap_since and (now - self._gap_since).total_seconds() > longest:
             return "gap not filled"
-        return "nothing heard" if silence > longest else None
+        return "nothing received" if silence > longest else None
 
     def _beat(self, now: datetime, silence: float) -> None:
         beat = self.names.heartbeat_seconds

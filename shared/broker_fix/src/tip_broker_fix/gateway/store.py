@@ -166,7 +166,7 @@ def keep_orders(tx: Connection, session: str, changed: Iterable[Order]) -> None:
 
 
 def keep_executions(tx: Connection, session: str, changes: Iterable[Change]) -> None:
-    """Each once, however often it is told."""
+    """Each once, however often it is reported."""
     rows = [
         (session, change.order.order_id or "", change.fill.exec_id, change.order.account, change.order.client_order_id,
          change.order.symbol, change.order.side, change.fill.quantity, change.fill.price, change.at)

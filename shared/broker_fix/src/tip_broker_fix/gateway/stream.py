@@ -71,7 +71,7 @@ class Hub:
         return socket
 
     async def close(self) -> None:
-        """What is not told any more is reconciled by whoever listened."""
+        """What is not sent any more is reconciled by whoever listened."""
         for listener in list(self._listeners):
             await listener.socket.close(code=WSCloseCode.GOING_AWAY, message=b"session lost")
 

@@ -1,4 +1,4 @@
-"""What callers ask for, and one step of the session: everything that came in together, in one transaction."""
+"""What callers request, and one step of the session: everything that came in together, in one transaction."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -79,13 +79,13 @@ class Step:
         return self.session.send(kind, body, self.now)
 
     def receive(self, messages: Iterable[Message]) -> None:
-        """What the messages change; after a logon, what may have been missed is asked for."""
+        """What the messages change; after a logon, the broker is queried for what may have been missed."""
         was_active = self.session.is_active
         for message in messages:
             self.session.receive(message, self.now)
         self._take_delivered()
         if self.session.is_active and not was_active:
-            self._ask_for_missed()
+            self._query_missed()
 
     def _take_delivered(self) -> None:
         delivered, self.session.delivered = [self._named(one) for one in self.session.delivered], []
@@ -104,7 +104,7 @@ class Step:
         names = [value for tag, value in (sent.body if sent else ()) if tag == tags.CL_ORD_ID]
         return Message(message.type, {**message.values, tags.CL_ORD_ID: names[0]}) if names else message
 
-    def _ask_for_missed(self) -> None:
+    def _query_missed(self) -> None:
         self.send(tags.MASS_STATUS_REQUEST, order_messages.mass_status(uuid4().hex))
         for order in store.unanswered(self.tx, self.name):
             self.send(tags.STATUS_REQUEST, order_messages.status(order))
@@ -199,8 +199,8 @@ class Cancel:
 
 
 @dataclass(frozen=True)
-class Ask:
-    """What has become of an order: the broker is asked if it has not answered yet."""
+class Query:
+    """What has become of an order: the broker is queried if it has not answered yet."""
 
     account: str
     name: str
@@ -214,4 +214,4 @@ class Ask:
         return is_answered
 
 
-Request = Submit | Amend | Cancel | Ask
+Request = Submit | Amend | Cancel | Query

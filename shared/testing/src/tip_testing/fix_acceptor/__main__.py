@@ -53,7 +53,7 @@ class Broker(quickfix.Application):  # type: ignore[misc]
             raise quickfix.RejectLogon("wrong password")
 
     def fromApp(self, message: Any, session: Any) -> None:  # noqa: N802
-        """Done and written down first, told afterwards: it may be killed in between."""
+        """Done and written down first, reported afterwards: it may be killed in between."""
         text = message.toString()
         self._journal.write(text + "\n")
         self._journal.flush()

@@ -10,7 +10,7 @@ from decimal import Decimal
 PRICE = Decimal(20)
 SYMBOLS = ("FILL", "PARTS", "OPEN", "HALF", "REJECT", "SILENT", "DOUBLE", "LATE")
 """Is filled at once; is filled in two parts; rests, and is canceled at once; fills half and rests; is refused; is
-filled and never answered; is filled and told twice; is filled only after its cancel was taken in."""
+filled and never answered; is filled and reported twice; is filled only after its cancel was taken in."""
 NEW, PARTIAL, FILLED, CANCELED, REPLACED, PENDING_CANCEL, REJECTED, EXPIRED = "0", "1", "2", "4", "5", "6", "8", "C"
 TRADE, STATUS = "F", "I"
 UNKNOWN_ORDER, DUPLICATE_ORDER, TOO_LATE = "5", "6", "0"
@@ -123,11 +123,11 @@ class Market:
 
     def _status(self, message: Mapping[int, str]) -> Iterator[Fields]:
         chain = self.find(message[11])
-        asked = {790: message[790]} if 790 in message else {}
+        query = {790: message[790]} if 790 in message else {}
         if chain is None:
-            yield {**self._refused(message, UNKNOWN_ORDER, "unknown order"), 150: STATUS, **asked}
+            yield {**self._refused(message, UNKNOWN_ORDER, "unknown order"), 150: STATUS, **query}
             return
-        report = {**self._report(chain, STATUS), **asked}
+        report = {**self._report(chain, STATUS), **query}
         if message[11] in chain.replaced_at:
             report |= {11: message[11], 39: REPLACED, 14: f"{chain.replaced_at[message[11]]:f}"}
         yield report
