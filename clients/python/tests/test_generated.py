@@ -2,9 +2,12 @@
 
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+
+import tip_client as tip
 
 HERE = Path(__file__).parents[1]
 PACKAGE = HERE / "src" / "tip_client"
@@ -42,3 +45,7 @@ def test_no_file_is_long() -> None:
     files = [*PACKAGE.rglob("*.py")]
 
     assert [file.name for file in files if "_pb2" not in file.name and len(file.read_text().splitlines()) > 300] == []
+
+
+def test_the_client_names_its_version() -> None:
+    assert tip.__version__ == version("tip-client")
