@@ -98,6 +98,16 @@ def test_a_caller_has_one_credential() -> None:
         tip.Settings(key="k", token="t")
 
 
+@pytest.mark.parametrize("broken", ["k\n", "k\r\nx-evil: 1", "schlüssel", "\x00"], ids=repr)
+def test_what_no_header_can_hold_is_refused_before_it_is_sent(broken: str) -> None:
+    for settings in ({"key": broken}, {"token": broken}, {"organization": broken}):
+        with pytest.raises(tip.ConfigurationError) as raised:
+            tip.Settings(**settings)
+        assert broken not in str(raised.value)
+    with pytest.raises(tip.ConfigurationError), tip.Client(account="a", key="k") as client:
+        client.buy("AAPL", 1, idempotency_key=broken)
+
+
 def test_a_token_may_be_renewed() -> None:
     tokens = iter(["first", "second"])
     settings = tip.Settings(token=lambda: next(tokens))

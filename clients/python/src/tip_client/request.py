@@ -11,6 +11,7 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from tip_client.errors import ConfigurationError
+from tip_client.headers import is_header_value
 from tip_client.records import parse
 
 T = TypeVar("T")
@@ -105,6 +106,8 @@ def create(path: str, kind: type[T], body: Mapping[str, Any] | None = None) -> R
 def command(path: str, kind: type[T], body: Mapping[str, Any], key: str | None) -> Request[T]:
     """A command with an idempotency key: the caller's, or one of its own."""
     once = str(uuid4()) if key is None else key
+    if not is_header_value(once):
+        raise ConfigurationError("An idempotency key is 1 to 255 printable ASCII characters.")
     return Request("POST", path, partial(parse, kind), body=body, repeat=Repeat.BY_KEY, idempotency_key=once)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tip_client.errors import ConfigurationError
+from tip_client.headers import is_header_value
 
 LOCAL_URL = "http://127.0.0.1:8080"
 LOCAL_STREAM_PORT = 9090
@@ -51,6 +52,9 @@ class Settings:
                 raise ConfigurationError("An address is http:// or https://, a host, and nothing secret.")
         if self.key and self.token:
             raise ConfigurationError("Give a key or a token, not both: the platform takes one credential.")
+        for shown in (self.key, self.token, self.organization):
+            if isinstance(shown, str) and not is_header_value(shown):
+                raise ConfigurationError("A credential or organization has a character that no header can hold.")
 
     @classmethod
     def from_env(cls, profile: str | None = None, environment: Mapping[str, str] | None = None) -> "Settings":
