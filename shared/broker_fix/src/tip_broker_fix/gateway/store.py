@@ -17,6 +17,13 @@ from tip_broker_fix.gateway.session import Outgoing, Sent
 
 _COLUMNS = ", ".join(column.name for column in fields(Order))
 _UPDATES = ", ".join(f"{column.name} = excluded.{column.name}" for column in fields(Order))
+_SELECT = f"SELECT {_COLUMNS} FROM fix.order WHERE session = %s"  # noqa: S608 - the columns are our own words
+_BY_NAME = f"{_SELECT} AND client_order_id = ANY(%s)"
+_BY_STATUS = f"{_SELECT} AND status = %s"
+_OF_ACCOUNT = (
+    f"{_SELECT} AND account = %s AND status <> ALL(%s) AND (%s::timestamptz IS NULL OR created_at > %s) "
+    "ORDER BY created_at LIMIT %s"
+)
 _LIMITS = "-c statement_timeout=4000 -c lock_timeout=1000 -c idle_in_transaction_session_timeout=5000 -c timezone=UTC"
 _KEEPALIVE = {
     "keepalives_idle": 10,
@@ -120,8 +127,10 @@ def message(tx: Connection, session: str, number: int) -> Sent | None:
 def forget_messages(tx: Connection, now: datetime) -> int:
     """Some of those that are old; how many."""
     with tx.cursor() as cursor:
-        old = "SELECT ctid FROM fix.message WHERE sent_at < %s LIMIT %s"
-        cursor.execute(f"DELETE FROM fix.message WHERE ctid = ANY(ARRAY({old}))", (now - KEPT, FORGOTTEN))  # noqa: S608
+        cursor.execute(
+            "DELETE FROM fix.message WHERE ctid = ANY(ARRAY(SELECT ctid FROM fix.message WHERE sent_at < %s LIMIT %s))",
+            (now - KEPT, FORGOTTEN),
+        )
         return cursor.rowcount
 
 
@@ -130,26 +139,25 @@ def _body(rows: Any) -> tuple[Field, ...]:
 
 
 def orders(tx: Connection, session: str, names: Sequence[str]) -> dict[str, Order]:
-    found = _orders(tx, "session = %s AND client_order_id = ANY(%s)", (session, list(names)))
+    found = _orders(tx, _BY_NAME, (session, list(names)))
     return {order.client_order_id: order for order in found}
 
 
 def unanswered(tx: Connection, session: str) -> list[Order]:
-    return _orders(tx, "session = %s AND status = %s", (session, SENT))
+    return _orders(tx, _BY_STATUS, (session, SENT))
 
 
 def account_orders(
     tx: Connection, session: str, account: str, *, only_open: bool, after: datetime | None, limit: int
 ) -> list[Order]:
     """Oldest first."""
-    condition = "session = %s AND account = %s AND status <> ALL(%s) AND (%s::timestamptz IS NULL OR created_at > %s)"
     closed = list(_CLOSED if only_open else UNSEEN)
-    return _orders(tx, f"{condition} ORDER BY created_at LIMIT %s", (session, account, closed, after, after, limit))
+    return _orders(tx, _OF_ACCOUNT, (session, account, closed, after, after, limit))
 
 
-def _orders(tx: Connection, condition: str, parameters: Sequence[Any]) -> list[Order]:
+def _orders(tx: Connection, query: str, parameters: Sequence[Any]) -> list[Order]:
     with tx.cursor() as cursor:
-        cursor.execute(f"SELECT {_COLUMNS} FROM fix.order WHERE {condition}", parameters)  # noqa: S608 - our own words
+        cursor.execute(query, parameters)
         return [Order(*row) for row in cursor]
 
 
