@@ -101,7 +101,7 @@ def test_at_the_deadline_a_command_that_was_certainly_not_done_is_not_called_unk
         attempts.delay_after(problem(503, "unavailable"), 0.99, 0.5)
 
 
-@pytest.mark.parametrize("question", [get("/v1/accounts", Account), ask("/v1/preview", Account, {})], ids=str)
+@pytest.mark.parametrize("question", [get("/v1/accounts", Account), ask("/v1/preview", Account, {})], ids=["GET", "POST"])
 def test_a_question_is_never_unknown(question: Request[Account]) -> None:
     with pytest.raises(errors.ConnectionFailed):
         Attempts(question, deadline=0.0).delay_after(LOST, 0.0, 0.5)
