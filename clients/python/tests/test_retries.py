@@ -53,12 +53,20 @@ def test_a_command_with_a_key_is_repeated_after_every_passing_failure(failure: e
         (412, "precondition_failed", errors.PreconditionFailed),
         (422, "control_rejected", errors.ControlRejected),
         (422, "something_new", errors.InvalidRequest),
-        (500, "internal", errors.ServerError),
+        (500, "internal", errors.OutcomeUnknown),
     ],
 )
-def test_what_will_not_pass_is_raised_at_once(status: int, code: str, kind: type[errors.ApiError]) -> None:
+def test_what_will_not_pass_is_raised_at_once(status: int, code: str, kind: type[errors.TipError]) -> None:
     with pytest.raises(kind):
         Attempts(submit(), deadline=30.0).delay_after(problem(status, code), 0.0, 0.5)
+
+
+def test_an_answer_to_a_command_that_cannot_be_read_names_its_key() -> None:
+    unread = Attempts(submit(), deadline=30.0).unreadable(errors.UnexpectedAnswer("no JSON"))
+    question = Attempts(get("/v1/accounts", Account), deadline=30.0).unreadable(errors.UnexpectedAnswer("no JSON"))
+
+    assert isinstance(unread, errors.OutcomeUnknown) and unread.idempotency_key == "key-1"
+    assert isinstance(question, errors.UnexpectedAnswer)
 
 
 @pytest.mark.parametrize("failure", [LOST, problem(502, "unavailable"), problem(503, "outcome_unknown")], ids=str)
@@ -101,7 +109,9 @@ def test_at_the_deadline_a_command_that_was_certainly_not_done_is_not_called_unk
         attempts.delay_after(problem(503, "unavailable"), 0.99, 0.5)
 
 
-@pytest.mark.parametrize("question", [get("/v1/accounts", Account), ask("/v1/preview", Account, {})], ids=["GET", "POST"])
+@pytest.mark.parametrize(
+    "question", [get("/v1/accounts", Account), ask("/v1/preview", Account, {})], ids=["GET", "POST"]
+)
 def test_a_question_is_never_unknown(question: Request[Account]) -> None:
     with pytest.raises(errors.ConnectionFailed):
         Attempts(question, deadline=0.0).delay_after(LOST, 0.0, 0.5)

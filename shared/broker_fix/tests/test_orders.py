@@ -116,7 +116,18 @@ def test_a_cancel_that_is_rejected_leaves_the_order_as_it_is(kind: str) -> None:
 
 
 def test_a_message_that_the_broker_did_not_read_refuses_its_order() -> None:
-    assert after(Message("j", {35: "j", 379: "tip-1", 58: "not supported"}), SENT).status == orders.REFUSED
+    unread = {35: "j", 379: "tip-1", 58: "not supported"}
+
+    assert after(Message("j", {**unread, 372: "D"}), SENT).status == orders.REFUSED
+
+
+@pytest.mark.parametrize("unread", [{372: "H"}, {372: "AF"}, {}], ids=["query", "mass query", "unknown"])
+def test_a_query_that_the_broker_did_not_read_refuses_no_order(unread: dict[int, str]) -> None:
+    assert read(Message("j", {35: "j", 379: "tip-1", 58: "not supported", **unread}), SENT) == []
+
+
+def test_a_rejection_as_a_duplicate_proves_nothing() -> None:
+    assert read(report("8", "8", tag103="6"), SENT) == []
 
 
 @pytest.mark.parametrize("amount", ["NaN", "-1", "1e99", "much", "", "9" * 50])

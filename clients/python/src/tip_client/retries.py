@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tip_client.errors import ApiError, NotFound, OutcomeUnknown, TipError
+from tip_client.errors import ApiError, NotFound, OutcomeUnknown, TipError, UnexpectedAnswer
 from tip_client.request import Repeat, Request
 
 FIRST_DELAY_S = 0.1
@@ -36,6 +36,10 @@ class Attempts:
             raise failure
         raise verdict from failure
 
+    def unreadable(self, failure: UnexpectedAnswer) -> TipError:
+        """What to raise for an answer that is none: of a command, that nobody knows what became of it."""
+        return self._unknown(failure) if self.request.changes else failure
+
     def settles(self, failure: TipError) -> bool:
         """Whether the failure says that an earlier attempt was done: what was to be deleted is not there any more."""
         return self.in_doubt and self.request.method == "DELETE" and isinstance(failure, NotFound)
@@ -43,10 +47,13 @@ class Attempts:
     def _verdict(self, failure: TipError, doubted_before: bool) -> TipError:
         if not self.request.changes or not self.in_doubt:
             return failure
-        if isinstance(failure, ApiError) and not failure.is_transient:
+        if isinstance(failure, ApiError) and not failure.is_transient and not failure.may_have_been_done:
             settled = not doubted_before or failure.status not in _BEFORE_THE_KEY
             if settled:
                 return failure
+        return self._unknown(failure)
+
+    def _unknown(self, failure: TipError) -> OutcomeUnknown:
         message = f"It is not known whether it was done: {failure}"
         key = self.request.idempotency_key
         return OutcomeUnknown(message, idempotency_key=key, request_id=self.request_id)

@@ -2,8 +2,10 @@
 
 import asyncio
 import re
+import resource
 import time
-from typing import Any
+from contextlib import suppress
+from typing import Any, Self
 
 import aiohttp
 from yarl import URL
@@ -15,8 +17,11 @@ from intents.submit_fast_path import SubmitFastPath
 
 _EVENTS = re.compile(rb"/v1/accounts/[^/]+/events(/ticket)?")
 _OF_CONNECTION = frozenset({b"connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade"})
-"""Headers that are about one connection, and not about what is handed on."""
+_OF_PROXIES = frozenset({b"forwarded", b"x-forwarded-for", b"proxy-authorization", b"proxy-connection"})
+"""Headers that are about one connection, or about one that nobody here has made."""
 _PATIENCE = aiohttp.ClientTimeout(total=None, sock_connect=2)
+_HEAD_S = 30.0
+"""For the gateway's first word: it admits within ten seconds, or refuses."""
 _OWN_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 _AWAY = Problem(503, "unavailable", "The stream gateway does not answer. Try again.", headers={"Retry-After": "1"})
 
@@ -26,6 +31,13 @@ class EventsFront(SubmitFastPath):
 
     gateway: str | None = None
     """The gateway's address; without one the path is as unknown as any other."""
+
+    def start(self, threads: int) -> Self:
+        """With as many open files as there may be: a stream takes two. How many there are is for the gateway to say."""
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with suppress(ValueError, OSError):  # macOS allows fewer than it says
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        return super().start(threads)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self.gateway and scope["type"] == "http" and _EVENTS.fullmatch(scope["raw_path"]):
@@ -39,9 +51,10 @@ class EventsFront(SubmitFastPath):
             return
         async with aiohttp.ClientSession(auto_decompress=False, timeout=_PATIENCE) as session:
             try:
-                answer = await session.request(**_request(gateway, scope, body))
+                async with asyncio.timeout(_HEAD_S):
+                    answer = await session.request(**_request(gateway, scope, body))
             except (aiohttp.ClientError, OSError, TimeoutError):
-                await asgi.respond(send, self._refused(scope, _AWAY, started))
+                await asgi.respond(self.for_browsers(scope, send), self._refused(scope, _AWAY, started))
                 return
             async with answer:
                 await _relay(answer, receive, send)
@@ -60,7 +73,7 @@ def _request(gateway: str, scope: Scope, body: bytes) -> dict[str, Any]:
 
 
 def _handed_on(headers: Any) -> list[tuple[bytes, bytes]]:
-    return [(name.lower(), value) for name, value in headers if name.lower() not in _OF_CONNECTION]
+    return [(name.lower(), value) for name, value in headers if name.lower() not in _OF_CONNECTION | _OF_PROXIES]
 
 
 async def _relay(answer: aiohttp.ClientResponse, receive: Receive, send: Send) -> None:

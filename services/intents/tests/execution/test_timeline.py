@@ -2,12 +2,17 @@
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from intents import schemas_timeline
+from intents.execution.model.calls import BrokerCall, result_of
+from intents.execution.store.calls import call_rows
+from intents.execution.store.rows import as_json
+from tip_brokers import Refused
 from tip_testing.commands import cancel, create, limit, replace
 from tip_testing.processes import Running
 from tip_testing.waiting import eventually
@@ -152,6 +157,16 @@ def test_the_log_of_each_process_tells_the_same_story(desk, executor, reconciler
         assert (by_name[name]["request_id"], by_name[name]["trace_id"]) == ("story-1", TRACE_ID)
         assert by_name[name]["action_id"] == intent["id"]
     assert by_name["send_answered"]["result"] == "ANSWERED"
+
+
+@pytest.mark.parametrize("words", ["\0", "half a pair \ud800", "x" * 100_000], ids=["NUL", "surrogate", "long"])
+def test_no_words_of_a_broker_keep_a_call_from_being_recorded(desk, words):
+    result, why = result_of(Refused("CODE", words))
+    call = BrokerCall(uuid4(), "create", datetime.now(UTC), 1.0, result, why)
+
+    assert json.loads(as_json(call_rows([call], 0)))[0]["reason"] == why
+    assert why and len(why) <= 200
+    desk.execute("SELECT CAST(:rows AS jsonb)", rows=as_json(call_rows([call], 0)))
 
 
 @pytest.mark.parametrize("query", ["?limit=0", "?limit=x", "?next_cursor=x", "?unknown=1"])

@@ -58,6 +58,7 @@ class Gateway:
 
     async def redeem_ticket(self, text: str, account_id: UUID | None, address: str | None) -> PresentedCredentials:
         """The credential that the ticket stands for; guesses are counted like any other by their address."""
+        self.streams.check_room()  # else the ticket would be spent for nothing
         return await self._admission.redeem(address, partial(self._tickets.redeem, text, account_id, address))
 
     async def subscribe(self, presented: PresentedCredentials, read: Read, transport: str) -> Stream:

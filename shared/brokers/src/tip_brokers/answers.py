@@ -66,7 +66,7 @@ def parse_word(value: object) -> str:
 
 def reason(value: object) -> str:
     """The broker's message for people, as far as it can be stored: a refusal counts whatever its wording is."""
-    return str(value)[:LONGEST_REASON].encode(errors="replace").decode()
+    return str(value)[:LONGEST_REASON].encode(errors="replace").decode().replace("\0", "\ufffd")
 
 
 def parse_word_or_none(value: object) -> str | None:

@@ -8,6 +8,7 @@ import logging
 import re
 import sys
 from collections.abc import MutableMapping
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, TextIO, cast
@@ -90,13 +91,19 @@ def _as_json(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> str
 
 
 class _StandardError:
-    """Whatever standard error is when a line is written: it may have been replaced since logging was configured."""
+    """Whatever standard error is when a line is written: it may have been replaced since logging was configured.
+
+    A line that cannot be written, say to a full disk, is lost: what it is about goes on.
+    """
 
     def write(self, line: str) -> int:
-        return sys.stderr.write(line)
+        with suppress(OSError):
+            sys.stderr.write(line)
+        return len(line)
 
     def flush(self) -> None:
-        sys.stderr.flush()
+        with suppress(OSError):
+            sys.stderr.flush()
 
 
 def configure(process: str, *, log_format: str = "auto", level: str = "info") -> None:

@@ -44,8 +44,8 @@ class AsyncHttp:
         while True:
             try:
                 return request.read(await self._answer(request, attempts.request_id))
-            except UnexpectedAnswer:
-                raise
+            except UnexpectedAnswer as failure:
+                raise attempts.unreadable(failure) from None
             except TipError as failure:
                 if attempts.settles(failure):
                     return request.read(None)

@@ -45,8 +45,8 @@ class Http:
         while True:
             try:
                 return request.read(self._answer(request, attempts.request_id))
-            except UnexpectedAnswer:
-                raise
+            except UnexpectedAnswer as failure:
+                raise attempts.unreadable(failure) from None
             except TipError as failure:
                 if attempts.settles(failure):
                     return request.read(None)

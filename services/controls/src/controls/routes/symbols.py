@@ -92,9 +92,9 @@ def get_symbol_time(account_id: UUID, symbol: str) -> ResponseReturnValue:
 def patch_symbol_time(account_id: UUID, symbol: str) -> ResponseReturnValue:
     name = path_symbol(account_id, symbol)
     patch = body(schemas.SymbolTimeControlRequest, account_id)
+    zone, where = _zone(account_id), {"account_id": account_id, "symbol": name}
     control, new = usecases.patch_time(deps(), g.principal, account_id, name, patch, expected=expected_version())
-    where = {"account_id": account_id, "symbol": name}
-    return stored(schemas.SymbolTimeControl, control, new, ".get_symbol_time", _zone(account_id), **where)
+    return stored(schemas.SymbolTimeControl, control, new, ".get_symbol_time", zone, **where)
 
 
 def _zone(account_id: UUID) -> dict[str, str | None]:

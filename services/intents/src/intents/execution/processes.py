@@ -63,7 +63,7 @@ def engine_of(config: ExecutionConfig, name: str) -> Engine:
 
 def build_executor(config: ExecutionConfig, engine: Engine) -> Executor:
     deps = deps_of(config, engine)
-    liveness = Liveness(engine, deps.connections)
+    liveness = Liveness(engine, PreparedConnections(engine, most=2))  # which never waits for what broker threads read
     return Executor(
         deps.connections,
         dispatcher_of(config, deps, liveness),

@@ -7,7 +7,7 @@ statements. SQLAlchemy's statements would be planned anew.
 import threading
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
@@ -214,7 +214,9 @@ class PreparedConnections:
         try:
             session.cursor.execute(PLAN_BY_KEYS)
         except psycopg2.Error as error:
-            raise self._translated(error) from error
+            translated = self._translated(error)
+            self._drop()  # without these settings nobody may use it
+            raise translated from error
         return session.cursor
 
     def _translated(self, error: psycopg2.Error) -> exc.DBAPIError:
@@ -241,23 +243,27 @@ class _Autocommit:
         self._connections, self._lock_wait_s = connections, lock_wait_s
 
     def read(self, statement: Statement, values: Sequence[Any]) -> list[Row]:
-        try:
-            return self._execute(statement, values)
-        except exc.OperationalError as error:
-            if not error.connection_invalidated:
-                raise
-            return self._execute(statement, values)
+        with self._alone():
+            try:
+                return self._execute(statement, values)
+            except exc.OperationalError as error:
+                if not error.connection_invalidated:
+                    raise
+                return self._execute(statement, values)
 
     def write(self, statement: Statement, values: Sequence[Any]) -> list[Row]:
-        try:
-            return self._execute(statement, values)
-        except exc.DBAPIError as error:
-            raise _as_unknown(error) from error.orig
+        with self._alone():
+            try:
+                return self._execute(statement, values)
+            except exc.DBAPIError as error:
+                raise _as_unknown(error) from error.orig
+
+    def _alone(self) -> AbstractContextManager[None]:
+        self._connections.require_no_open_transaction()
+        return self._connections._session()
 
     def _execute(self, statement: Statement, values: Sequence[Any]) -> list[Row]:
-        self._connections.require_no_open_transaction()
-        with self._connections._session():
-            return self._connections._execute(statement, values, _settings(self._lock_wait_s))
+        return self._connections._execute(statement, values, _settings(self._lock_wait_s))
 
 
 class OpenTransaction:

@@ -19,7 +19,7 @@ def log_decisions(pending: Iterable[PendingSubmit], outcomes: Iterable[Outcome])
 
 
 def _log_decision(submission: model.Submission, outcome: Outcome) -> None:
-    event, about = _accepted(outcome) if isinstance(outcome, Result) else _refused(submission, outcome)
+    event, about = _accepted(outcome) if isinstance(outcome, Result) else _failed(submission, outcome)
     log.info(
         event,
         type=str(submission.command.type),
@@ -37,10 +37,11 @@ def _accepted(result: Result) -> tuple[str, dict[str, Any]]:
     }
 
 
-def _refused(submission: model.Submission, error: Exception) -> tuple[str, dict[str, Any]]:
+def _failed(submission: model.Submission, error: Exception) -> tuple[str, dict[str, Any]]:
+    """Only a refusal proves that nothing was written."""
     about: dict[str, Any] = {"error": type(error).__name__}
     if isinstance(error, model.ControlRejected):
         about["codes"] = [reason["code"] for reason in error.problem["reasons"]]
     if intent_id := submission.command.ref_intent_id:
         about["intent_id"] = str(intent_id)
-    return "command_refused", about
+    return "command_refused" if isinstance(error, model.Refusal) else "command_undecided", about

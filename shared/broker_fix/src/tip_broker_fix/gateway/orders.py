@@ -25,7 +25,7 @@ STATUSES = {
     "C": "expired", "D": "accepted_for_bidding", "E": "pending_replace",
 }  # fmt: skip
 REJECTED, REPLACED, PENDING_REPLACE, STATUS, TRADE = "8", "5", "E", "I", "F"
-_UNKNOWN_ORDER = "5"  # OrdRejReason
+_UNKNOWN_ORDER, _DUPLICATE_ORDER = "5", "6"  # OrdRejReason
 _CANCEL_ID = re.compile(r"\.c\d+$")
 _ZERO = Decimal(0)
 LARGEST_EXPONENT = 18
@@ -108,7 +108,10 @@ def read(message: Message, find: Find, now: datetime) -> list[Change]:
 
 
 def _unread(message: Message, order: Order, now: datetime) -> list[Change]:
-    """The broker has not even read what was sent: an order, a replacement or a cancel."""
+    """The broker has not even read what was sent: an order, a replacement or a cancel; not a query about one."""
+    kind = message.get(tags.REF_MSG_TYPE)
+    if kind in tags.QUERIES or not (kind in tags.COMMANDS or message.get(tags.CL_ORD_ID)):
+        return []
     if order.status == SENT:
         return [Change(replace(order, status=REFUSED, reason=_text(message), updated_at=now), "rejected", now)]
     if _CANCEL_ID.search(message.get(tags.CL_ORD_ID) or ""):
@@ -135,6 +138,8 @@ def _refused(message: Message, order: Order, at: datetime) -> list[Change]:
     if message.get(tags.EXEC_TYPE) == STATUS and message.get(tags.ORD_REJ_REASON) == _UNKNOWN_ORDER:
         is_of_last = message.get(tags.ORD_STATUS_REQ_ID) == str(order.number)
         return [Change(replace(order, status=ABSENT, updated_at=at), "absent", at)] if is_of_last else []
+    if message.get(tags.ORD_REJ_REASON) == _DUPLICATE_ORDER:
+        return []  # it has one by this id: a query will show it
     return [Change(replace(order, status=REFUSED, reason=_text(message), updated_at=at), "rejected", at)]
 
 

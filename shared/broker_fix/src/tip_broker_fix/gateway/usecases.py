@@ -101,7 +101,8 @@ class Step:
         if message.type not in (tags.REJECT, tags.BUSINESS_REJECT) or not re.fullmatch(r"[0-9]{1,18}", number):
             return message
         sent = store.message(self.tx, self.name, int(number))
-        names = [value for tag, value in (sent.body if sent else ()) if tag == tags.CL_ORD_ID]
+        commands = sent.body if sent and sent.type in tags.COMMANDS else ()
+        names = [value for tag, value in commands if tag == tags.CL_ORD_ID]
         return Message(message.type, {**message.values, tags.CL_ORD_ID: names[0]}) if names else message
 
     def _query_missed(self) -> None:

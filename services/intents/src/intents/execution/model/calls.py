@@ -1,10 +1,12 @@
 """Calls to a broker about one command, as the timeline of its intent shows them."""
 
+import hashlib
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
+from tip_brokers.answers import reason
 from tip_brokers.protocol import (
     BrokerError,
     CredentialRefused,
@@ -15,8 +17,8 @@ from tip_brokers.protocol import (
     Refused,
 )
 
-_LONGEST_REASON = 300
-SENDS = frozenset({"create", "replace", "cancel"})
+_ORDERS = frozenset({"create", "replace"})
+SENDS = _ORDERS | {"cancel"}
 
 
 class CallResult(StrEnum):
@@ -45,12 +47,13 @@ class BrokerCall(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Names the row of the call. What the broker may have acted on has one of its own; what is merely tried or
-        queried again and again, and comes out alike, shares one.
+        """Names the row of the call. An order that the broker may have taken has one of its own; what is merely tried
+        or queried again and again, and comes out alike, shares one. So does a cancel, which does nothing twice.
         """
-        if self.verb in SENDS and self.result in _DONE:
+        if self.verb in _ORDERS and self.result in _DONE:
             return f"{self.verb} {self.started_at.isoformat()}"
-        return f"{self.verb} {self.action_id} {self.result} {self.reason or ''}"
+        why = hashlib.sha256((self.reason or "").encode()).hexdigest()[:16]
+        return f"{self.verb} {self.action_id} {self.result} {why}"
 
 
 _RESULTS: tuple[tuple[type[Exception], CallResult], ...] = (
@@ -67,6 +70,6 @@ def result_of(error: Exception) -> tuple[CallResult, str | None]:
     """What a failed call came to, and why. What nobody foresaw proves nothing."""
     result = next((result for kind, result in _RESULTS if isinstance(error, kind)), CallResult.UNKNOWN)
     if isinstance(error, Refused):
-        return result, f"{error.code}: {error.message}"[:_LONGEST_REASON]
+        return result, reason(f"{error.code}: {error.message}")
     is_foreseen = isinstance(error, BrokerError) and str(error)
-    return result, str(error)[:_LONGEST_REASON] if is_foreseen else type(error).__name__
+    return result, reason(error) if is_foreseen else type(error).__name__

@@ -9,7 +9,8 @@ from intents.execution.model.calls import BrokerCall
 def append_calls(intents: str, calls: str) -> str:
     """A part of a statement. `intents` has the `place` of each, and `calls` is a parameter with what `call_rows` made.
 
-    Postgres changes a row only once in a statement, so that calls of one key are counted before.
+    Postgres changes a row only once in a statement, so that calls of one key are counted before. What is written again,
+    after a commit that was not answered, is not counted again.
     """
     return f"""
         INSERT INTO intents.broker_call AS known (account_id, organization_id, intent_id, key, action_id, verb,
@@ -22,6 +23,7 @@ def append_calls(intents: str, calls: str) -> str:
         JOIN {intents} i ON i.place = given.of
         ON CONFLICT (account_id, intent_id, key) DO UPDATE SET last_started_at = excluded.last_started_at,
             milliseconds = excluded.milliseconds, times = known.times + excluded.times
+        WHERE known.last_started_at < excluded.last_started_at
     """  # noqa: S608 - only our own words
 
 
