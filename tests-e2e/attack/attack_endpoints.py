@@ -88,7 +88,8 @@ class _Recorder:
 
 async def _registered(platform: Platform) -> set[str]:
     """The gRPC methods that the gateway's own start registers, whatever file describes them."""
-    config = Config.from_env({**platform.environment_of("stream_gateway"), "EVENTS_PORT": "0", "LOG_LEVEL": "error"})
+    as_in_make_up = {"REFLECTION": "true", "EVENTS_PORT": "0", "LOG_LEVEL": "error"}
+    config = Config.from_env({**platform.environment_of("stream_gateway"), **as_in_make_up})
     recorder, gateway = _Recorder(), SimpleNamespace(config=config)
     with mock.patch("grpc.aio.server", return_value=recorder):
         async with app._listening(gateway, health.aio.HealthServicer()):

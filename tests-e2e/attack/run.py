@@ -104,9 +104,9 @@ class Run:
         self.progress.begin(part)
         try:
             ATTACKS[part](on, builder, self.size, self.given.seed, self.findings, self.progress)
+            self._judge_connections(part, on)
         except Exception:  # noqa: BLE001
             self._broke(part)
-        self._judge_connections(part, on)
         seconds = time.monotonic() - started
         found = sum(finding.part == part for finding in self.findings.found)
         say(f"  {part}: {found or 'no'} finding{'' if found == 1 else 's'} after {seconds:.0f} s")

@@ -7,7 +7,7 @@ import random
 import sys
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -102,12 +102,14 @@ def test_a_part_that_breaks_takes_nothing_from_the_others(
     run = running(runner, tmp_path)
     monkeypatch.setitem(runner.ATTACKS, "matrix", lambda *given: given[4].add("matrix", "found", "1", ""))
     monkeypatch.setitem(runner.ATTACKS, "fuzz", lambda *_: {}["missing"])
-    run._play("matrix", None, None)
-    run._play("fuzz", None, None)
+    platform = SimpleNamespace(database_connections=lambda: (301, 400))
+    run._play("matrix", platform, None)
+    run._play("fuzz", platform, None)
 
     written = [(finding["part"], finding["rule"]) for finding in json.loads(run.given.findings.read_text())]
 
-    assert written == [("matrix", "found"), ("fuzz", runner.BROKE)]
+    too_many = "the processes hold almost all connections that the database allows"
+    assert written == [("matrix", "found"), ("matrix", too_many), ("fuzz", runner.BROKE)]
 
 
 def test_progress_says_how_long_the_rest_takes():

@@ -16,7 +16,7 @@ from tip_testing.identity_fixtures import IdentityFixtures, Organization
 
 from .conftest import Desk
 
-READS = ["", "/stats", "/verify", "/{intent_id}", "/{intent_id}/actions"]
+READS = ["", "/stats", "/verify", "/{intent_id}", "/{intent_id}/actions", "/{intent_id}/timeline"]
 INTENTS = "/v1/accounts/{account_id}/intents"
 HOLDINGS = [f"/v1/accounts/{{account_id}}/{name}" for name in ("positions", "balances", "orders", "refusals")]
 QUOTE = "/v1/accounts/{account_id}/quotes/{symbol}"
@@ -145,7 +145,11 @@ def test_foreign_and_unknown_accounts_and_intents_look_alike(desk: Desk, new_des
     unknown = "8f6a4a3e-0000-4000-8000-000000000000"
     paths = [
         *(f"/v1/accounts/{account}/intents{read}" for account in (foreign.account_id, unknown) for read in READS),
-        *(f"{desk.path}/{intent_id}{more}" for intent_id in (theirs, unknown) for more in ("", "/actions")),
+        *(
+            f"{desk.path}/{intent_id}{more}"
+            for intent_id in (theirs, unknown)
+            for more in ("", "/actions", "/timeline")
+        ),
     ]
 
     bodies = [desk.client.get(path.format(intent_id=theirs), headers=desk.headers).json for path in paths]
@@ -244,6 +248,7 @@ def test_the_app_checks_the_size_of_a_body_after_the_credential(desk: Desk) -> N
         "/stats?time_window=x",
         "/verify?next_cursor=x",
         "/{id}/actions?limit=0",
+        "/{id}/timeline?limit=0",
     ],
 )
 def test_a_foreign_account_is_not_found_whatever_is_requested_of_it(

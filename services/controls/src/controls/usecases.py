@@ -54,7 +54,7 @@ def get(
 def time_zone(deps: Deps, principal: Principal, account_id: UUID) -> str | None:
     """The account's zone, which the hours of its time controls are in."""
     with db.reading(deps.engine) as tx:
-        reading_scope(tx, principal, account_id)
+        _scope(tx, principal, account_id)
         return store.time_zone(tx, account_id)
 
 
