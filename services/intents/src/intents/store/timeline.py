@@ -30,24 +30,28 @@ def _after(moment: str, kind: str, name: str) -> str:
         ORDER BY {moment}, CAST({name} AS text) COLLATE "C" LIMIT :limit"""
 
 
+_PLACE = "lpad(CAST(e.sequence AS text), 19, '0')"
+_LATER_COMMANDS = _after("a.created_at", COMMAND, "a.id")
+_LATER_CALLS = _after("c.started_at", CALL, "c.key")
+_LATER_REPORTS = _after("e.created_at", REPORT, _PLACE)
 _COMMANDS = text(f"""
     SELECT a.created_at AS at, a.id AS name, a.sequence, a.id AS action_id, a.type, a.payload, a.actor_type, a.actor_id,
            a.reason, a.controls, a.from_status, a.to_status, a.request_id, a.traceparent
     FROM intents.intent i JOIN intents.action a ON a.intent_id = i.id
-    WHERE i.account_id = :account_id AND i.id = :intent_id {_after("a.created_at", COMMAND, "a.id")}
+    WHERE i.account_id = :account_id AND i.id = :intent_id {_LATER_COMMANDS}
 """)  # noqa: S608 - only our own words
 _CALLS = text(f"""
     SELECT c.started_at AS at, c.key AS name, c.action_id, c.verb, c.result, c.reason, c.milliseconds, c.times,
            c.last_started_at
     FROM intents.broker_call c
-    WHERE c.account_id = :account_id AND c.intent_id = :intent_id {_after("c.started_at", CALL, "c.key")}
+    WHERE c.account_id = :account_id AND c.intent_id = :intent_id {_LATER_CALLS}
 """)  # noqa: S608 - only our own words
 _REPORTS = text(f"""
-    SELECT e.created_at AS at, lpad(CAST(e.sequence AS text), 19, '0') AS name, e.sequence, e.type, e.occurred_at,
+    SELECT e.created_at AS at, {_PLACE} AS name, e.sequence, e.type, e.occurred_at,
            e.from_status, e.to_status, e.traceparent, e.payload
     FROM intents.intent i JOIN intents.account_event e ON e.intent_id = i.id
     WHERE i.account_id = :account_id AND i.id = :intent_id
-    {_after("e.created_at", REPORT, "lpad(CAST(e.sequence AS text), 19, '0')")}
+    {_LATER_REPORTS}
 """)  # noqa: S608 - only our own words
 
 
