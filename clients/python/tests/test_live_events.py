@@ -101,9 +101,9 @@ def test_a_revoked_key_ends_its_events_with_the_right_exception(platform: Platfo
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_position_of_another_epoch_is_out_of_range(client: tip.Client, transport: Any) -> None:
-    elsewhere = tip.LogPosition(1, "00000000-0000-4000-8000-000000000000")
+    of_another_log = tip.LogPosition(1, "00000000-0000-4000-8000-000000000000")
 
-    with pytest.raises(tip.PositionOutOfRange), client.events(after=elsewhere, transport=transport) as events:
+    with pytest.raises(tip.PositionOutOfRange), client.events(after=of_another_log, transport=transport) as events:
         next(events)
 
 

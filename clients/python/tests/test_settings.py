@@ -47,8 +47,8 @@ def test_the_environment_counts_before_the_profile(home: Path) -> None:
 
 
 def test_a_key_of_the_profile_is_never_sent_to_another_address(home: Path) -> None:
-    assert of(home, TIP_URL="https://elsewhere.example").headers() == {}
-    assert of(home, TIP_URL="https://elsewhere.example", TIP_KEY="k").headers() == {"x-api-key": "k"}
+    assert of(home, TIP_URL="https://other.example").headers() == {}
+    assert of(home, TIP_URL="https://other.example", TIP_KEY="k").headers() == {"x-api-key": "k"}
 
 
 def test_behind_an_ingress_everything_is_at_one_address(home: Path) -> None:

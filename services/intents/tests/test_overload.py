@@ -80,33 +80,33 @@ def test_a_repeated_request_is_answered_as_before(desk: Desk) -> None:
 
 
 def test_only_the_account_that_is_behind_refuses(new_desk: Callable[..., Desk], own_desk: Desk) -> None:
-    beside, elsewhere = new_desk(organization=own_desk.organization), new_desk()
+    beside, other_tenant = new_desk(organization=own_desk.organization), new_desk()
     behind(own_desk)
 
     assert_overloaded(own_desk.submit(create()))
-    assert beside.submit(create()).status_code == elsewhere.submit(create()).status_code == 201
+    assert beside.submit(create()).status_code == other_tenant.submit(create()).status_code == 201
 
 
 def test_an_organization_that_is_behind_at_a_broker_refuses_on_all_accounts_there(
     new_desk: Callable[..., Desk], own_desk: Desk
 ) -> None:
-    beside, elsewhere = new_desk(organization=own_desk.organization), new_desk()
+    beside, other_tenant = new_desk(organization=own_desk.organization), new_desk()
     live = new_desk("live", organization=own_desk.organization)
     behind(own_desk, PAPER)
 
     assert_overloaded(own_desk.submit(create()), "broker")
     assert_overloaded(beside.submit(create()), "broker")
-    assert live.submit(create()).status_code == elsewhere.submit(create()).status_code == 201
+    assert live.submit(create()).status_code == other_tenant.submit(create()).status_code == 201
 
 
 def test_orders_that_share_a_transaction_are_refused_each_by_its_own_organization(
     new_desk: Callable[..., Desk], own_desk: Desk
 ) -> None:
     """There row-level security shows the rows of both."""
-    elsewhere = new_desk()
+    other_tenant = new_desk()
     behind(own_desk, PAPER)
     orders = [EnvironBuilder(desk.path, method="POST", json=create(), headers=desk.headers)
-              for desk in (own_desk, elsewhere) * 4]  # fmt: skip
+              for desk in (own_desk, other_tenant) * 4]  # fmt: skip
 
     answers = send_at_once(own_desk.app, orders)
 

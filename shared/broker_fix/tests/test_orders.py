@@ -136,7 +136,7 @@ def test_an_amount_that_is_none_changes_no_total(amount: str) -> None:
 
 
 def test_a_message_about_nobodys_order_changes_nothing() -> None:
-    assert read(report("0", "0", name="elsewhere"), WORKING) == [] and read(Message("8", {35: "8"}), WORKING) == []
+    assert read(report("0", "0", name="another"), WORKING) == [] and read(Message("8", {35: "8"}), WORKING) == []
 
 
 def test_an_order_that_is_sent_again_is_marked_so() -> None:

@@ -230,7 +230,7 @@ def test_prices_are_missing_where_the_order_would_pass_if_it_cost_nothing(
     command: Command,
     held: Decimal,
     price: ReferencePrice | None,
-    elsewhere: Decimal | None,
+    exposure_of_others: Decimal | None,
     orders: int,
 ) -> None:
     facts = replace(
@@ -240,11 +240,11 @@ def test_prices_are_missing_where_the_order_would_pass_if_it_cost_nothing(
         account_orders=OrderCounts(0, 0, orders),
         position_quantity=held,
         reference_price=price,
-        other_exposure=elsewhere,
+        other_exposure=exposure_of_others,
     )
     decision = evaluate(facts, command, NOW)
     missing = missing_prices(decision, command)
-    others = Decimal(0) if missing is None or missing.of_others else elsewhere
+    others = Decimal(0) if missing is None or missing.of_others else exposure_of_others
 
     at_no_cost = evaluate(replace(facts, reference_price=CHEAP, other_exposure=others), command, NOW)
 

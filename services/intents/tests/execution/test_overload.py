@@ -23,7 +23,7 @@ def test_a_platform_that_falls_behind_refuses_orders_until_it_has_caught_up(
     desk: Desk, new_desk: Callable[..., Desk], start: Start, reaches: Callable[..., Any]
 ) -> None:
     start("scheduler", BACKLOG_MAX_AGE_SECONDS=MAX_AGE_SECONDS)
-    elsewhere = new_desk()
+    other_tenant = new_desk()
     taken = [desk.created(limit(symbol="SIM.OPEN"))]
 
     refused = eventually(lambda: submitted(desk, taken))
@@ -33,7 +33,7 @@ def test_a_platform_that_falls_behind_refuses_orders_until_it_has_caught_up(
     first, second, *_ = (action["intent_id"] for action in taken)
     assert desk.submit(replace(first)).json["code"] == "overloaded"
     assert desk.submit(cancel(second)).status_code == desk.get(f"/{first}").status_code + 1 == 201
-    assert elsewhere.submit(create(symbol="SIM.OPEN")).status_code == 201
+    assert other_tenant.submit(create(symbol="SIM.OPEN")).status_code == 201
 
     start("executor")
     eventually(lambda: desk.submit(create(symbol="SIM.OPEN")).status_code == 201, every=0.1)

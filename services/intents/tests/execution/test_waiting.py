@@ -143,9 +143,9 @@ def test_a_long_line_of_one_organization_hides_no_other(desk: Desk, new_desk: Ca
 def test_the_monitor_keeps_who_is_behind_and_forgets_who_has_recovered(
     desk: Desk, new_desk: Callable[..., Desk]
 ) -> None:
-    beside, elsewhere = new_desk(organization=desk.organization), new_desk()
+    beside, other_tenant = new_desk(organization=desk.organization), new_desk()
     monitor = BacklogMonitor(desk.deps, LIMIT)
-    for each in (desk, beside, elsewhere):
+    for each in (desk, beside, other_tenant):
         each.created(create())
     for each in (desk, beside):
         due_for(each, 20)
@@ -155,7 +155,7 @@ def test_the_monitor_keeps_who_is_behind_and_forgets_who_has_recovered(
             monitor.measure()
     assert [line["event"] for line in lines] == ["overload_began"]
     assert kept(desk) == {str(desk.account_id), str(beside.account_id), "paper paper"}
-    assert [each.submit(create()).status_code for each in (desk, beside, elsewhere)] == [503, 503, 201]
+    assert [each.submit(create()).status_code for each in (desk, beside, other_tenant)] == [503, 503, 201]
 
     claim(desk)
     monitor.measure()

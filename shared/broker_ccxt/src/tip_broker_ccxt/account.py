@@ -152,7 +152,7 @@ class CcxtAccount:
         return [reading.read_order(row, self._ours) for row in self._read(lambda ccxt: ccxt.fetch_open_orders())]
 
     def orders(self, after: datetime) -> Iterable[Order]:
-        """Open ones: few exchanges list the others without being told what was traded."""
+        """Open ones: few exchanges list the others without a symbol."""
         return [order for order in self.open_orders() if order.created_at >= after]
 
     def executions(self, after: datetime) -> Iterable[Execution]:

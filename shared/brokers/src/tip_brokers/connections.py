@@ -35,7 +35,7 @@ class Brokers:
         return self._open[key]
 
     def _connect(self, broker: str, environment: str) -> None:
-        """To connect may take seconds, in which whoever trades elsewhere does not wait."""
+        """To connect may take seconds; only accounts of this broker and environment wait for it."""
         found = self.described.get(broker)
         if found is None or environment not in found.environments:
             raise UnknownBroker(broker)

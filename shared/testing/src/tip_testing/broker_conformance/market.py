@@ -106,7 +106,7 @@ class Listener:
 
 @dataclass
 class Poller:
-    """In place of a listener, where a broker claims no stream: what it would have heard is read."""
+    """Polls in place of a stream, where a broker claims none."""
 
     market: Market
 
