@@ -73,11 +73,22 @@ def test_without_configured_origins_nothing_is_said_to_browsers(closed_server: S
     assert headers(closed_server, head) == (200, {}), "the app answers, as if it were any method"
 
 
-@pytest.mark.parametrize("given", ["*", "https://*.example", "desk.example", "https://desk.example/", "ftp://desk"])
-def test_an_origin_is_exact(given: str) -> None:
+NO_ORIGINS = (
+    *("*", "https://*.example", "desk.example", "https://desk.example/", "ftp://desk"),
+    *("https://Desk.example", "HTTPS://desk.example", "https://desk.example:443", "http://desk.example:80"),
+)
+
+
+@pytest.mark.parametrize("given", NO_ORIGINS)
+def test_an_origin_is_given_as_browsers_send_it(given: str) -> None:
     with pytest.raises(BadConfiguration, match="CORS_ORIGINS"):
         ServiceConfig.from_env({**REQUIRED, "CORS_ORIGINS": given})
 
-    assert (
-        ServiceConfig.from_env({**REQUIRED, "CORS_ORIGINS": f"{DESK}, http://127.0.0.1:5173"}).cors_origins[0] == DESK
-    )
+
+@pytest.mark.parametrize("port", ["", ":80", ":4430", ":5173"])
+def test_an_origin_may_have_a_port(port: str) -> None:
+    given = f"https://desk.example{port}"
+
+    config = ServiceConfig.from_env({**REQUIRED, "CORS_ORIGINS": f"{given}, http://127.0.0.1:443"})
+
+    assert config.cors_origins == (given, "http://127.0.0.1:443")

@@ -177,7 +177,8 @@ class ServiceConfig(EnvironmentConfig):
             OUTBOX_KEEP_DAYS=self.outbox_keep_days,
         )
         if not all(map(cors.is_origin, self.cors_origins)):
-            raise BadConfiguration("CORS_ORIGINS: must be origins such as https://desk.example.com, without a path")
+            wanted = "https://desk.example.com, in lower case, without a path or the default port"
+            raise BadConfiguration(f"CORS_ORIGINS: must be origins as browsers send them: {wanted}")
         if self.trusted_proxies < 0:
             raise BadConfiguration("TRUSTED_PROXIES: must not be negative")
 

@@ -7,7 +7,7 @@ origins there is nothing here, and browsers keep pages of other addresses away.
 import re
 from collections.abc import Iterable
 
-_ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?", re.ASCII)
+_ORIGIN = re.compile(r"(http://(?!.*:80$)|https://(?!.*:443$))[a-z0-9.-]+(:[0-9]{1,5})?", re.ASCII)
 METHODS = "GET, POST, PUT, PATCH, DELETE"
 REQUEST_HEADERS = (
     "authorization, content-type, idempotency-key, if-match, last-event-id, traceparent, x-api-key, x-organization-id, "
@@ -27,7 +27,7 @@ _PREFLIGHT: Headers = [
 
 
 def is_origin(text: str) -> bool:
-    """Whether it is the origin of pages, such as https://desk.example.com: no path, and no pattern."""
+    """Whether it is an origin as browsers send it: lower case, no default port, no path, and no pattern."""
     return _ORIGIN.fullmatch(text) is not None
 
 
