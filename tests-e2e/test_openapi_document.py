@@ -107,3 +107,79 @@ def test_an_operation_has_the_callers_of_the_specification(
     found = document["paths"][path][method]["security"]
 
     assert sorted(found, key=str) == sorted(security, key=str)
+
+
+def places(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every object of the document, with its address in it."""
+    if isinstance(node, dict):
+        yield path, node
+    for key, value in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
+        yield from places(value, f"{path}/{key}")
+
+
+def fields(document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, schema in document["components"]["schemas"].items():
+        yield from places(schema.get("properties", {}), name)
+
+
+def test_every_reference_leads_somewhere(document: Any) -> None:
+    for place, node in places(document):
+        if isinstance(reference := node.get("$ref"), str):
+            found = document
+            for part in reference.removeprefix("#/").split("/"):
+                assert part in found, f"{place}: {reference}"
+                found = found[part]
+
+
+def test_no_field_has_a_default_that_makes_generators_require_it(document: Any) -> None:
+    assert [place for place, node in fields(document) if not isinstance(node.get("default", {}), dict)] == []
+
+
+def test_a_default_is_said_in_words(document: Any) -> None:
+    strategy = document["components"]["schemas"]["CreatePayload"]["properties"]["route_strategy"]
+
+    assert strategy["description"] == "`AUTO` if it is left out."
+
+
+def test_every_choice_of_words_and_every_object_has_a_name(document: Any) -> None:
+    inline = [place for place, node in fields(document) if len(node.get("enum", ())) > 1]
+    # A field may be called `properties`; an object of a document has them beside its type.
+    inline += [place for place, node in fields(document) if node.get("type") == "object" and "properties" in node]
+
+    assert [place for place in inline if "contentSchema" not in place and not place.startswith("Problem/")] == []
+
+
+def test_one_choice_is_one_type(document: Any) -> None:
+    choices = [tuple(schema["enum"]) for schema in document["components"]["schemas"].values() if "enum" in schema]
+
+    assert len(choices) == len(set(choices))
+    assert document["components"]["schemas"]["OrderSide"]["enum"] == ["BUY", "SELL"]
+
+
+def test_the_terms_of_an_order_are_typed_wherever_it_is_answered(document: Any) -> None:
+    schemas = document["components"]["schemas"]
+    kinds = [{"$ref": f"#/components/schemas/{kind}Spec"} for kind in ("Market", "Limit", "Stop", "StopLimit")]
+
+    assert schemas["Order"]["properties"]["spec"] == {"oneOf": kinds}
+    for name in ("Action", "Refusal"):
+        assert schemas[name]["properties"]["spec"] == {"oneOf": [*kinds, {"type": "null"}]}
+
+
+def test_answers_say_which_headers_they_have(document: Any) -> None:
+    answers = {
+        f"{method} {path} {status}": answer.get("headers", {})
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+        for status, answer in operation["responses"].items()
+    }
+    submit, account = "post /v1/accounts/{account_id}/intents", "get /v1/accounts/{account_id}"
+
+    assert all("X-Request-Id" in headers for headers in answers.values())
+    assert {"Location", "Idempotent-Replayed"} <= answers[f"{submit} 201"].keys()
+    assert "Retry-After" in answers[f"{submit} 503"]
+    assert "ETag" in answers[f"{account} 200"]
+    assert "ETag" not in answers[f"{account} 404"]
+
+
+def test_the_api_is_at_the_address_of_its_document(document: Any) -> None:
+    assert document["servers"] == [{"url": "/"}]

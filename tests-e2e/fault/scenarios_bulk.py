@@ -124,7 +124,9 @@ def _expect_each_canceled_once(trial: Trial, count: int) -> None:
     trial.expect(statuses == {"canceled": count}, f"at the broker: {dict(statuses)}")
     cancels = Counter(action["intent_id"] for action in actions if action["command"]["type"] == "CANCEL")
     trial.expect(set(cancels.values()) == {1} and len(cancels) == count, f"CANCELs: {Counter(cancels.values())}")
-    deletions = [request for request in list(trial.proxy.requests) if request.method == "DELETE" and trial.mine(request)]
+    deletions = [
+        request for request in list(trial.proxy.requests) if request.method == "DELETE" and trial.mine(request)
+    ]
     per_order = Counter(request.path for request in deletions)
     trial.note(f"cancel requests per order: {dict(Counter(per_order.values()))}")
     trial.expect(set(per_order.values()) == {1} and len(per_order) == count, "an order was canceled twice, or never")

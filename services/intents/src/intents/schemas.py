@@ -4,6 +4,7 @@ from marshmallow import Schema, fields
 
 from chassis.fields import Choice, Flag, Identifier, Instant, Text, Whole
 from intents import model
+from intents.schemas_commands import SPEC_OR_NULL
 
 
 class ActionCommand(Schema):
@@ -51,7 +52,7 @@ class Action(Schema):
     command = fields.Nested(ActionCommand, required=True)
     symbol = Text(longest=32, required=True)
     order_side = Choice(model.ORDER_SIDES, required=True)
-    spec = fields.Dict(required=True, allow_none=True)
+    spec = fields.Raw(required=True, allow_none=True, metadata=SPEC_OR_NULL)
     route_strategy = Choice(model.ROUTE_STRATEGIES, required=True)
     ref_intent_id = Identifier(required=True, allow_none=True)
     actor = fields.Nested(Actor, required=True)
@@ -71,7 +72,7 @@ class ActionPage(Schema):
 class BatchResult(Schema):
     status = Whole(least=200, most=599, required=True)
     action = fields.Nested(Action)
-    problem = fields.Dict()
+    problem = fields.Raw(metadata={"$ref": "#/components/schemas/Problem"})
 
 
 class BatchResults(Schema):

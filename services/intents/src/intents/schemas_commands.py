@@ -32,20 +32,25 @@ def _terms(kind: str) -> dict[str, Any]:
     return _object(decimals, {"time_in_force": _words(model.KINDS[kind].times_in_force, default="DAY")})
 
 
-def _command(name: str, payload: dict[str, Any]) -> dict[str, Any]:
-    return _object({"type": _words((name,)), "payload": payload})
+def _command(name: str, payload: str) -> dict[str, Any]:
+    return _object({"type": _words((name,)), "payload": _named(payload)})
 
 
-_SPEC = {"oneOf": [_named(f"{kind}Spec") for kind in model.KINDS]}
+SPEC = {"oneOf": [_named(f"{kind}Spec") for kind in model.KINDS]}
+SPEC_OR_NULL = {"oneOf": [*SPEC["oneOf"], {"type": "null"}]}
 _CREATE = _object(
-    {"symbol": _SYMBOL, "order_side": _words(model.ORDER_SIDES), "spec": _SPEC},
+    {"symbol": _SYMBOL, "order_side": _words(model.ORDER_SIDES), "spec": SPEC},
     {"route_strategy": _words(model.ROUTE_STRATEGIES, default="AUTO"), "client_id": _CLIENT_ID, "tags": _TAGS},
 )
 COMMAND = {"oneOf": [_named("CreateCommand"), _named("ReplaceCommand"), _named("CancelCommand")]}
 SCHEMAS: Mapping[str, dict[str, Any]] = {
-    "CreateCommand": _command("CREATE", _CREATE),
-    "ReplaceCommand": _command("REPLACE", _object({"ref_intent_id": _REFERENCE, "spec": _SPEC})),
-    "CancelCommand": _command("CANCEL", _object({"ref_intent_id": _REFERENCE})),
-    **{f"{kind}Spec": _object({kind: _terms(kind)}) for kind in model.KINDS},
+    "CreateCommand": _command("CREATE", "CreatePayload"),
+    "CreatePayload": _CREATE,
+    "ReplaceCommand": _command("REPLACE", "ReplacePayload"),
+    "ReplacePayload": _object({"ref_intent_id": _REFERENCE, "spec": SPEC}),
+    "CancelCommand": _command("CANCEL", "CancelPayload"),
+    "CancelPayload": _object({"ref_intent_id": _REFERENCE}),
+    **{f"{kind}Spec": _object({kind: _named(f"{kind}Order")}) for kind in model.KINDS},
+    **{f"{kind}Order": _terms(kind) for kind in model.KINDS},
 }
-"""What `COMMAND` refers to."""
+"""What `COMMAND` and `SPEC` refer to. Whatever is an object has a name: generators invent worse ones."""

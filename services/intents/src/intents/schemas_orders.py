@@ -11,6 +11,7 @@ from chassis.fields import Choice, Identifier, Instant, Text, rfc3339
 from chassis.problems import Problem
 from intents import model
 from intents.schemas import Action
+from intents.schemas_commands import SPEC
 from intents.schemas_submits import CLIENT_ID, TAG
 
 Chosen = TypeVar("Chosen")
@@ -26,7 +27,7 @@ class Order(Schema):
     symbol = Text(longest=32, required=True)
     order_side = Choice(model.ORDER_SIDES, required=True)
     route_strategy = Choice(model.ROUTE_STRATEGIES, required=True)
-    spec = fields.Dict(required=True)
+    spec = fields.Raw(required=True, metadata=SPEC)
     state = fields.Nested(_STATE.nested, required=True)
     created_at = Instant(required=True)
     last_action = fields.Nested(Action, required=True)

@@ -10,6 +10,7 @@ from chassis.problems import Problem
 from control_rules import RefusalCode
 from intents import model, schemas_orders
 from intents.schemas import Action
+from intents.schemas_commands import SPEC_OR_NULL
 
 _CODES = [str(code) for code in RefusalCode]
 
@@ -30,7 +31,7 @@ class Refusal(Schema):
     type = Choice(tuple(map(str, model.CommandType)), required=True)
     symbol = Text(longest=32, required=True)
     order_side = Choice(model.ORDER_SIDES, required=True, allow_none=True)
-    spec = fields.Dict(required=True, allow_none=True)
+    spec = fields.Raw(required=True, allow_none=True, metadata=SPEC_OR_NULL)
     ref_intent_id = Identifier(required=True, allow_none=True)
     actor = fields.Nested(_ACTOR.nested, required=True)
     reasons = fields.List(fields.Nested(RefusalReason), required=True)

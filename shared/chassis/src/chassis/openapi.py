@@ -17,7 +17,9 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 from marshmallow import Schema
 from werkzeug.routing import Rule
 
-from chassis.openapi_types import add_formats, teach_fields
+from chassis import openapi_headers
+from chassis.openapi_choices import name_choices
+from chassis.openapi_types import PROBLEM, add_formats, describe_defaults, teach_fields
 from chassis.principals import Alternative, Kind, who_may
 
 _TEMPLATES = Environment(loader=PackageLoader("chassis"), autoescape=select_autoescape(default=True))
@@ -141,10 +143,12 @@ class _Names:
 def document(apps: Sequence[Flask], routes: Sequence[Route] = ()) -> dict[str, Any]:
     """One document for all the apps, and for what is served otherwise."""
     plugin = MarshmallowPlugin(schema_name_resolver=_Names())
-    spec = APISpec(title=_TITLE, version=_VERSION, openapi_version="3.1.0", plugins=[plugin])
+    spec = APISpec(_TITLE, _VERSION, "3.1.0", plugins=[plugin], servers=[{"url": "/"}])
     teach_fields(plugin)
+    for name, header in openapi_headers.components():
+        spec.components.header(name, header)
     _add_security(spec, apps, routes)
-    spec.components.schema("Problem", _PROBLEM)
+    spec.components.schema("Problem", PROBLEM)
     for app in apps:
         for rule in sorted(app.url_map.iter_rules(), key=lambda rule: rule.rule):
             view = app.view_functions[rule.endpoint]
@@ -156,6 +160,8 @@ def document(apps: Sequence[Flask], routes: Sequence[Route] = ()) -> dict[str, A
         spec.path(path=route.path, operations={route.method: _other_operation(route)})
     made = spec.to_dict()
     add_formats(made)
+    describe_defaults(made["components"]["schemas"])
+    name_choices(made["components"]["schemas"])
     return made
 
 
@@ -194,7 +200,7 @@ def _other_operation(route: Route) -> dict[str, Any]:
     path = dict.fromkeys(re.findall(r"{([^{}]+)}", route.path), _ID)
     answers = _responses(None, route.description, route.alternatives)
     [done] = route.description.answers
-    answers[str(done)] = {"description": "Success", "content": dict(route.content)}
+    answers[str(done)]["content"] = dict(route.content)
     return {
         **_operation(route.name, route.tag, route.description, route.alternatives),
         "parameters": _parameters(path, route.description),
@@ -237,15 +243,15 @@ def _path_schema(rule: Rule, name: str) -> dict[str, Any]:
 
 
 def _responses(view: Any, described: Description, alternatives: tuple[Alternative, ...]) -> dict[str, Any]:
+    usual = (400, 401, 403, 429, 503) if alternatives else (400, 429, 503)
+    problems = dict.fromkeys(sorted({*described.errors, *usual} - described.answers.keys()), _error_content(view))
     answers: dict[str, Any] = {}
-    for status, answer in described.answers.items():
-        answers[str(status)] = {"description": "Success" if status < 400 else "Refused"}
+    for status, answer in {**described.answers, **problems}.items():
+        headers = openapi_headers.of_answer(status, answer, described.headers, is_counted=bool(alternatives))
+        answers[str(status)] = {"description": "Success" if status < 400 else "Refused", "headers": headers}
         if answer is not None:
             content = answer if isinstance(answer, Mapping) else {"application/json": {"schema": answer}}
             answers[str(status)]["content"] = dict(content)
-    usual = (400, 401, 403, 429, 503) if alternatives else (400, 429, 503)
-    for status in sorted({*described.errors, *usual} - described.answers.keys()):
-        answers[str(status)] = {"description": "Refused", "content": _error_content(view)}
     return answers
 
 
@@ -273,26 +279,3 @@ def _scopes(apps: Sequence[Flask], routes: Sequence[Route]) -> dict[str, str]:
             if alternative.kind is Kind.SERVICE_ACCOUNT and alternative.grant:
                 found.setdefault(alternative.grant, []).append(description.summary)
     return {scope: "; ".join(sorted(found[scope])) for scope in sorted(found)}
-
-
-_PROBLEM = {
-    "type": "object",
-    "required": ["type", "title", "status", "detail", "instance", "code", "request_id"],
-    "properties": {
-        "type": {"type": "string"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string"},
-        "instance": {"type": "string"},
-        "code": {"type": "string"},
-        "request_id": {"type": ["string", "null"]},
-        "errors": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {name: {"type": "string"} for name in ("pointer", "code", "message")},
-            },
-        },
-        "reasons": {"type": "array", "items": {"type": "object"}},
-    },
-}

@@ -1,5 +1,6 @@
-"""The types of the OpenAPI document: what our fields are in it, and the format of every whole number."""
+"""The types of the OpenAPI document: what our fields are in it, the format of numbers, and defaults in words."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +9,29 @@ from apispec.ext.marshmallow import MarshmallowPlugin
 from chassis import fields
 
 _LARGEST_INT32 = 2**31 - 1
+
+
+PROBLEM = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail", "instance", "code", "request_id"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "instance": {"type": "string"},
+        "code": {"type": "string"},
+        "request_id": {"type": ["string", "null"]},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {name: {"type": "string"} for name in ("pointer", "code", "message")},
+            },
+        },
+        "reasons": {"type": "array", "items": {"type": "object"}},
+    },
+}
 
 
 def json_object(properties: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -30,6 +54,18 @@ def add_formats(node: Any) -> None:
 
 def _is_integer(kind: Any) -> bool:
     return kind == "integer" or (isinstance(kind, list) and "integer" in kind)
+
+
+def describe_defaults(node: dict[str, Any]) -> None:
+    """Say in words what a field is if it is left out: generators make a field with a `default` a required one."""
+    for inner in node.values():
+        if isinstance(inner, dict):
+            describe_defaults(inner)
+    if not isinstance(node.get("default", {}), dict):
+        default = node.pop("default")
+        if default is not None:
+            word = default if isinstance(default, str) else json.dumps(default)
+            node["description"] = f"`{word}` if it is left out."
 
 
 def teach_fields(plugin: MarshmallowPlugin) -> None:

@@ -26,6 +26,7 @@ _PAGE: dict[str, dict[str, Any]] = {
     answers={200: schemas.ControlChanges},
     errors=READ_ERRORS,
     query={"symbol": {"type": "string"}, **_PAGE},
+    schemas=schemas.CONTROL_VALUE,
 )
 def list_account_changes(account_id: UUID) -> ResponseReturnValue:
     usecases.admit(deps(), g.principal, account_id)
@@ -40,6 +41,7 @@ def list_account_changes(account_id: UUID) -> ResponseReturnValue:
     answers={200: schemas.ControlChanges},
     errors=READ_ERRORS,
     query=_PAGE,
+    schemas=schemas.CONTROL_VALUE,
 )
 def list_organization_changes() -> ResponseReturnValue:
     usecases.admit(deps(), g.principal, None)

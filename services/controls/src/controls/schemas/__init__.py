@@ -15,10 +15,11 @@ from controls.schemas.controls import (
     SymbolTimeControlRequest,
     symbol,
 )
-from controls.schemas.history import ControlChanges
+from controls.schemas.history import CONTROL_VALUE, ControlChanges
 from controls.schemas.preview import PreviewAnswer, PreviewRequest, preview_answer
 
 __all__ = [
+    "CONTROL_VALUE",
     "AccountLimits",
     "AccountLimitsRequest",
     "AccountSwitch",

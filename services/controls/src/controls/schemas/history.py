@@ -4,6 +4,9 @@ from marshmallow import Schema, fields
 
 from chassis.fields import Choice, Identifier, Instant, Text, Whole
 
+CONTROL_VALUE = {"ControlValue": {"type": "object", "additionalProperties": {}}}
+_VALUE_OR_NULL = {"oneOf": [{"$ref": "#/components/schemas/ControlValue"}, {"type": "null"}]}
+
 
 class ChangeActor(Schema):
     type = Choice(("api_key", "user", "service_account", "system"), required=True)
@@ -17,8 +20,10 @@ class ControlChange(Schema):
     account_id = Identifier(required=True, allow_none=True)
     symbol = Text(longest=32, required=True, allow_none=True)
     version = Whole(least=1, most=2**63 - 1, required=True)
-    from_ = fields.Dict(required=True, allow_none=True, data_key="from", attribute="value_before")
-    to = fields.Dict(required=True, allow_none=True, attribute="value_after")
+    from_ = fields.Raw(
+        required=True, allow_none=True, data_key="from", attribute="value_before", metadata=_VALUE_OR_NULL
+    )
+    to = fields.Raw(required=True, allow_none=True, attribute="value_after", metadata=_VALUE_OR_NULL)
     actor = fields.Nested(ChangeActor, required=True)
     request_id = Text(longest=128, required=True, allow_none=True)
     created_at = Instant(required=True)
