@@ -6,6 +6,8 @@
         @pytest.fixture
         def market(self): ...  # a `Market`: a fresh account there, and symbols that behave as named
 
+Or let `tip broker check` run it (`tip_testing.broker_check`), with a market made of the broker's simulator or sandbox.
+
 A published suite for pytest and Hypothesis: one class of plain facts, one state machine (`machine`) that does whatever
 may be done to orders in any order and checks after each step that updates, queries and listings agree. A
 hostile broker of its own (`hostile`) gives the adapter answers that no broker should give.

@@ -11,7 +11,8 @@ import pytest
 
 from tip_brokers.protocol import Broker, ListingTooLong, OutcomeUnknown
 from tip_testing.broker_conformance.hostile import BROKEN, Hostile, huge_when_decompressed, whole
-from tip_testing.broker_conformance.market import SOON_SECONDS, Market, new_client_order_id, order
+from tip_testing.broker_conformance.market import SOON_SECONDS, Market, new_client_order_id
+from tip_testing.broker_conformance.orders import BOUNDS, Orders, proves
 
 _MOST_MEMORY = 48 * 2**20
 _EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
@@ -40,7 +41,7 @@ def ends(call: Callable[[], Any]) -> Exception | None:
     return raised[0]
 
 
-class BoundedAnswers:
+class BoundedAnswers(Orders):
     """Inherited by `Conformance`."""
 
     def at(self, market: Market, hostile: Hostile) -> Broker:
@@ -53,14 +54,16 @@ class BoundedAnswers:
             pytest.skip("this adapter has no pages of it")
         return market.full_pages[listing]
 
+    @proves(BOUNDS)
     @pytest.mark.parametrize("answer", list(BROKEN))
     def test_a_broken_answer_to_a_send_leaves_its_outcome_unknown(self, answer: str, market: Market) -> None:
         with Hostile(BROKEN[answer]) as hostile:
-            raised = ends(lambda: self.at(market, hostile).create(order(market.resting)))
+            raised = ends(lambda: self.at(market, hostile).create(self.resting(market)))
 
         assert isinstance(raised, OutcomeUnknown), repr(raised)
         assert hostile.requests == 1, "nothing is sent twice by itself"
 
+    @proves(BOUNDS)
     @pytest.mark.parametrize("answer", list(BROKEN))
     def test_a_broken_answer_to_a_query_says_nothing(self, answer: str, market: Market) -> None:
         with Hostile(BROKEN[answer]) as hostile:
@@ -68,13 +71,17 @@ class BoundedAnswers:
 
         assert isinstance(raised, OutcomeUnknown), repr(raised)
 
+    @proves(BOUNDS)
     @pytest.mark.parametrize("answer", list(BROKEN))
     def test_a_broken_answer_about_prices_gives_none(self, answer: str, market: Market) -> None:
+        if not market.can.quotes:
+            pytest.skip("this broker claims no prices")
         with Hostile(BROKEN[answer]) as hostile:
             raised = ends(lambda: self.at(market, hostile).quotes([market.filling]))
 
         assert isinstance(raised, OutcomeUnknown), repr(raised)
 
+    @proves(BOUNDS)
     def test_an_answer_that_grows_when_decompressed_is_not_kept(self, market: Market) -> None:
         with Hostile(huge_when_decompressed) as hostile:
             broker = self.at(market, hostile)
@@ -87,6 +94,7 @@ class BoundedAnswers:
 
         assert isinstance(raised, OutcomeUnknown) and peak < _MOST_MEMORY, peak
 
+    @proves(BOUNDS)
     @pytest.mark.parametrize("listing", list(_LISTINGS))
     def test_a_listing_that_repeats_a_page_ends_as_broken(self, listing: str, market: Market) -> None:
         with Hostile(whole(self.pages(market, listing)(0))) as hostile:
@@ -95,6 +103,7 @@ class BoundedAnswers:
         assert isinstance(raised, OutcomeUnknown), repr(raised)
         assert hostile.requests == 2, "a page that was seen before is followed no further"
 
+    @proves(BOUNDS)
     @pytest.mark.parametrize("listing", list(_LISTINGS))
     def test_a_listing_whose_pages_never_end_is_too_long(self, listing: str, market: Market) -> None:
         page, numbers = self.pages(market, listing), count()

@@ -1,6 +1,6 @@
 """Plain facts about every broker."""
 
-from datetime import UTC, datetime, timedelta
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 from uuid import uuid4
@@ -14,23 +14,23 @@ from tip_brokers.client_ids import ClientIds
 from tip_brokers.protocol import (
     OPEN,
     Broker,
-    Change,
     CredentialRefused,
     NotWritten,
-    Order,
     OrderStatus,
     OutcomeUnknown,
     Refused,
 )
 from tip_testing.broker_conformance.bounds import BoundedAnswers
+from tip_testing.broker_conformance.claims import KeptClaims
 from tip_testing.broker_conformance.machine import machine
-from tip_testing.broker_conformance.market import Listener, Market, limit, listen, new_client_order_id, order
+from tip_testing.broker_conformance.market import Listener, Market, listen, new_client_order_id
+from tip_testing.broker_conformance.orders import proves
 from tip_testing.waiting import eventually
 
 _ZERO = Decimal(0)
 
 
-class Conformance(BoundedAnswers):
+class Conformance(KeptClaims, BoundedAnswers):
     """Plain facts. Inherit it and give it a `market`."""
 
     @pytest.fixture
@@ -47,63 +47,66 @@ class Conformance(BoundedAnswers):
         if market.can.replacement is Replacement.NONE:
             pytest.skip("this broker claims no replacement")
 
-    def ended(self, broker: Broker, made: Order, *statuses: OrderStatus) -> Order:
-        def find() -> Order | None:
-            found = broker.order(made.broker_order_id)
-            return found if found and found.status in statuses else None
+    def needs_client_ids(self, market: Market) -> None:
+        if market.can.client_ids is ClientIds.NONE:
+            pytest.skip("this broker claims no client ids")
 
-        found: Order = eventually(find)
-        return found
-
+    @proves("client_ids")
     def test_an_order_is_found_by_both_of_its_ids(self, market: Market, broker: Broker) -> None:
-        made = broker.create(order(market.resting))
+        self.needs_client_ids(market)
+        made = broker.create(self.resting(market))
 
         by_ours, by_theirs = broker.find(made.client_order_id, made.symbol), broker.order(made.broker_order_id)
         assert by_ours and by_theirs
         assert by_ours.broker_order_id == made.broker_order_id == by_theirs.broker_order_id
         assert made.client_order_id in {shown.client_order_id for shown in broker.open_orders()}
 
+    @proves("client_ids")
     def test_what_was_never_sent_is_not_there(self, market: Market, broker: Broker) -> None:
+        self.needs_client_ids(market)
         assert broker.find(new_client_order_id(), market.resting) is None
         assert broker.order(str(uuid4())) is None
 
+    @proves("client_ids")
     def test_the_same_client_order_id_never_makes_a_second_order(self, market: Market, broker: Broker) -> None:
-        wanted = order(market.resting)
+        wanted = self.resting(market)
         made = broker.create(wanted)
-        if broker.client_ids is ClientIds.UNIQUE:
+        if market.can.client_ids is ClientIds.UNIQUE:
             with pytest.raises(Refused):
                 broker.create(wanted)
-        elif broker.client_ids is ClientIds.HEADER:
+        elif market.can.client_ids is ClientIds.HEADER:
             assert broker.create(wanted).broker_order_id == made.broker_order_id
         else:
             pytest.skip("this broker does not promise it")
         same = [shown for shown in broker.open_orders() if shown.client_order_id == wanted.client_order_id]
         assert [shown.broker_order_id for shown in same] == [made.broker_order_id]
 
-    def test_a_filled_order_shows_its_quantity_price_and_executions(
+    def test_a_filled_order_shows_its_quantity_and_price(
         self, market: Market, broker: Broker, listener: Listener
     ) -> None:
-        before = datetime.now(UTC) - timedelta(minutes=1)
-        made = broker.create(order(market.filling, "3"))
+        wanted = self.filling(market)
+        made = broker.create(wanted)
 
         filled = self.ended(broker, made, OrderStatus.FILLED)
 
-        assert filled.filled_quantity == 3 and filled.average_price is not None and filled.average_price > 0
-        eventually(lambda: listener.filled(made.client_order_id) == 3)
-        if not market.can.executions:
-            return
-        listed = [fill for fill in broker.executions(before) if fill.broker_order_id == made.broker_order_id]
-        streamed = {update.execution.id for update in listener.of(made.client_order_id) if update.execution}
-        assert {fill.id for fill in listed} == streamed, "an execution has one id, wherever it is shown"
-        assert sum((fill.quantity for fill in listed), _ZERO) == 3
+        assert filled.filled_quantity == wanted.quantity
+        assert filled.average_price is not None and filled.average_price > 0
+        eventually(lambda: listener.filled(made.client_order_id) == wanted.quantity)
 
     def test_positions_follow_fills(self, market: Market, broker: Broker) -> None:
-        self.ended(broker, broker.create(order(market.filling, "3")), OrderStatus.FILLED)
+        before = self.held(market)
+        wanted = self.filling(market)
 
-        held = {position.symbol: position.quantity for position in broker.positions()}
-        assert held[market.filling] == 3
+        self.ended(broker, broker.create(wanted), OrderStatus.FILLED)
+
+        assert self.held(market) - before == wanted.quantity
         assert broker.balance().currency
 
+    def held(self, market: Market) -> Decimal:
+        held = {position.symbol: position.quantity for position in market.broker.positions()}
+        return held.get(market.filling, _ZERO)
+
+    @proves("quotes")
     def test_prices_have_their_age_and_what_has_no_price_is_left_out(self, market: Market, broker: Broker) -> None:
         if not market.can.quotes:
             pytest.skip("this broker claims no prices")
@@ -116,6 +119,7 @@ class Conformance(BoundedAnswers):
         assert all(price is None or price > 0 for price in (quote.bid, quote.ask, quote.last))
         assert broker.quotes([]) == []
 
+    @proves("quotes")
     def test_prices_of_more_symbols_than_one_request_takes_are_read(self, market: Market, broker: Broker) -> None:
         if not market.can.quotes:
             pytest.skip("this broker claims no prices")
@@ -126,14 +130,14 @@ class Conformance(BoundedAnswers):
     def test_a_partial_fill_leaves_the_order_open(self, market: Market, broker: Broker, listener: Listener) -> None:
         if market.halving is None:
             pytest.skip("this broker has no symbol for it")
-        made = broker.create(order(market.halving))
+        made = broker.create(self.market_order(market, market.halving))
 
         eventually(lambda: listener.filled(made.client_order_id) == 5)
         shown = broker.order(made.broker_order_id)
         assert shown and shown.filled_quantity == 5 and shown.status in OPEN
 
     def test_a_cancel_ends_an_open_order(self, market: Market, broker: Broker, listener: Listener) -> None:
-        made = broker.create(order(market.resting))
+        made = broker.create(self.resting(market))
 
         broker.cancel(made.broker_order_id)
 
@@ -141,17 +145,18 @@ class Conformance(BoundedAnswers):
         eventually(lambda: "CANCELED" in [update.order.status for update in listener.of(made.client_order_id)])
 
     def test_a_cancel_of_an_ended_order_is_refused_or_changes_nothing(self, market: Market, broker: Broker) -> None:
-        made = broker.create(order(market.filling))
+        made = broker.create(self.filling(market))
         self.ended(broker, made, OrderStatus.FILLED)
 
-        with pytest.raises(Refused):
+        with suppress(Refused):
             broker.cancel(made.broker_order_id)
         assert self.ended(broker, made, OrderStatus.FILLED)
 
+    @proves("replacement")
     def test_a_replacement_is_a_new_order_under_its_own_id(self, market: Market, broker: Broker) -> None:
         self.needs_replacement(market)
-        old = broker.create(limit(market.resting))
-        change = Change(new_client_order_id(), Decimal(7), "GTC", Decimal(2))
+        old = broker.create(self.resting(market))
+        change = self.change(market)
 
         new = broker.replace(old.broker_order_id, change)
 
@@ -159,25 +164,26 @@ class Conformance(BoundedAnswers):
         ended = self.ended(broker, old, OrderStatus.REPLACED)
         assert ended.replaced_by == new.broker_order_id
         shown = self.ended(broker, new, OrderStatus.WORKING)
-        assert shown.quantity == 7
+        assert shown.quantity == change.quantity
 
+    @proves("replacement")
     def test_the_filled_quantity_of_a_replacement_starts_anew(
         self, market: Market, broker: Broker, listener: Listener
     ) -> None:
         self.needs_replacement(market)
         if market.halving is None:
             pytest.skip("this broker has no symbol for it")
-        old = broker.create(limit(market.halving))
+        old = broker.create(self.of_kind(market, market.halving, "Limit", quantity="10"))
         eventually(lambda: listener.filled(old.client_order_id) == 5)
 
-        new = broker.replace(old.broker_order_id, Change(new_client_order_id(), Decimal(4), "GTC", Decimal(2)))
+        new = broker.replace(old.broker_order_id, self.change(market, "4"))
 
         assert new.quantity == 4
         replaced = self.ended(broker, old, OrderStatus.REPLACED)
         assert replaced.filled_quantity == 5
 
     def test_a_request_that_may_not_go_out_any_more_does_not(self, market: Market, broker: Broker) -> None:
-        wanted = order(market.resting)
+        wanted = self.resting(market)
 
         def stop() -> None:
             raise NotWritten
@@ -195,27 +201,29 @@ class Conformance(BoundedAnswers):
     def test_every_key_pair_opens_an_account_that_has_a_name(self, broker: Broker) -> None:
         assert broker.account_id() and broker.account_id() == broker.account_id()
 
+    @proves("replacement")
     def test_a_replacement_of_an_ended_order_is_refused(self, market: Market, broker: Broker) -> None:
-        made = broker.create(order(market.filling))
+        made = broker.create(self.filling(market))
         self.ended(broker, made, OrderStatus.FILLED)
 
         with pytest.raises(Refused):
-            broker.replace(made.broker_order_id, Change(new_client_order_id(), Decimal(7), "DAY"))
+            broker.replace(made.broker_order_id, self.change(market))
 
     def test_a_refused_order_leaves_nothing_behind(self, market: Market, broker: Broker) -> None:
         if market.refusing is None:
             pytest.skip("this broker has no symbol for it")
-        wanted = order(market.refusing)
+        wanted = self.market_order(market, market.refusing)
 
         with pytest.raises(Refused) as refusal:
             broker.create(wanted)
 
         assert refusal.value.code and broker.find(wanted.client_order_id, wanted.symbol) is None
 
+    @proves("client_ids")
     def test_an_order_whose_answer_never_came_is_found_by_its_id(self, market: Market, broker: Broker) -> None:
         if market.silent is None:
             pytest.skip("this broker has no symbol for it")
-        wanted = order(market.silent)
+        wanted = self.market_order(market, market.silent)
 
         with pytest.raises(OutcomeUnknown):
             broker.create(wanted)
@@ -225,7 +233,7 @@ class Conformance(BoundedAnswers):
     def test_updates_sent_twice_are_one_execution(self, market: Market, broker: Broker, listener: Listener) -> None:
         if market.doubling is None:
             pytest.skip("this broker has no symbol for it")
-        made = broker.create(order(market.doubling))
+        made = broker.create(self.market_order(market, market.doubling))
         self.ended(broker, made, OrderStatus.FILLED)
 
         eventually(lambda: len([update for update in listener.of(made.client_order_id) if update.execution]) >= 2)
@@ -234,7 +242,7 @@ class Conformance(BoundedAnswers):
     def test_a_fill_after_a_cancel_is_reported(self, market: Market, broker: Broker, listener: Listener) -> None:
         if market.late is None:
             pytest.skip("this broker has no symbol for it")
-        made = broker.create(order(market.late))
+        made = broker.create(self.market_order(market, market.late))
         broker.cancel(made.broker_order_id)
 
         self.ended(broker, made, OrderStatus.FILLED)
@@ -246,7 +254,7 @@ class Conformance(BoundedAnswers):
         with pytest.raises(CredentialRefused):
             market.stranger.balance()
         with pytest.raises(CredentialRefused):
-            market.stranger.create(order(market.resting))
+            market.stranger.create(self.resting(market))
 
     def test_whatever_is_done_in_any_order_updates_and_listings_agree(self, market: Market) -> None:
         run_state_machine_as_test(

@@ -1,7 +1,6 @@
 """Whatever may be done to orders, in any order."""
 
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -12,14 +11,14 @@ from tip_brokers.capabilities import Replacement
 from tip_brokers.client_ids import ClientIds
 from tip_brokers.protocol import (
     OPEN,
-    Change,
     NewOrder,
     Order,
     OrderStatus,
     Refused,
     RejectionNotice,
 )
-from tip_testing.broker_conformance.market import Market, limit, listen, new_client_order_id, order
+from tip_testing.broker_conformance.market import Market, listen
+from tip_testing.broker_conformance.orders import Orders
 from tip_testing.waiting import eventually
 
 
@@ -33,9 +32,9 @@ class ExpectedOrder:
 
 def machine(market: Market) -> type[RuleBasedStateMachine]:
     """Creates, cancels and replaces at will. Invariant: open orders, single reads and remembered facts agree."""
-    broker = market.broker
+    broker, orders = market.broker, Orders()
 
-    class Orders(RuleBasedStateMachine):
+    class OrderMachine(RuleBasedStateMachine):
         made: Any = Bundle("made")
 
         def __init__(self) -> None:
@@ -45,11 +44,11 @@ def machine(market: Market) -> type[RuleBasedStateMachine]:
 
         @rule(target=made, quantity=st.integers(1, 50))
         def rest(self, quantity: int) -> Any:
-            return self._create(limit(market.resting, "1", str(quantity)), set(OPEN))
+            return self._create(orders.resting(market, str(quantity)), set(OPEN))
 
         @rule(target=made, quantity=st.integers(1, 5))
         def fill(self, quantity: int) -> Any:
-            return self._create(order(market.filling, str(quantity)), {*OPEN, OrderStatus.FILLED})
+            return self._create(orders.filling(market, str(quantity)), {*OPEN, OrderStatus.FILLED})
 
         def _create(self, wanted: NewOrder, may_be: set[OrderStatus]) -> str:
             shown = broker.create(wanted)
@@ -61,7 +60,7 @@ def machine(market: Market) -> type[RuleBasedStateMachine]:
         def again(self, name: str) -> None:
             """The same id once more: refused, whatever has become of the first."""
             with pytest.raises(Refused):
-                broker.create(NewOrder(name, market.resting, "BUY", "Market", Decimal(1), "DAY"))
+                broker.create(replace(orders.resting(market), client_order_id=name))
 
         @rule(name=made)
         def cancel(self, name: str) -> None:
@@ -78,7 +77,7 @@ def machine(market: Market) -> type[RuleBasedStateMachine]:
         @rule(target=made, name=made, quantity=st.integers(1, 50))
         def replace(self, name: str, quantity: int) -> Any:
             expected = self.expected[name]
-            change = Change(new_client_order_id(), Decimal(quantity), "GTC", Decimal(1))
+            change = orders.change(market, str(quantity))
             if expected.order.kind != "Limit":
                 return multiple()
             try:
@@ -131,4 +130,4 @@ def machine(market: Market) -> type[RuleBasedStateMachine]:
 
             eventually(last)
 
-    return Orders
+    return OrderMachine

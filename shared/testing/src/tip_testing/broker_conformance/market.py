@@ -14,6 +14,7 @@ from tip_brokers.protocol import (
     NewOrder,
     OrderUpdate,
 )
+from tip_testing.waiting import eventually
 
 SOON_SECONDS = 30.0
 _ZERO = Decimal(0)
@@ -77,13 +78,17 @@ class Listener:
     """Listens to an account in a thread, and adds up fills as the platform does: each execution once."""
 
     broker: Broker
+    counts_executions: bool = True
+    """Otherwise an order's total says what is filled."""
     updates: list[OrderUpdate] = field(default_factory=list)
     stop: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         self._ready = threading.Event()
-        threading.Thread(target=self._listen, daemon=True).start()
-        assert self._ready.wait(SOON_SECONDS), "the stream must be ready soon"
+        thread = threading.Thread(target=self._listen, daemon=True)
+        thread.start()
+        eventually(lambda: self._ready.is_set() or not thread.is_alive(), SOON_SECONDS)
+        assert self._ready.is_set(), "the stream ended before it was ready"
 
     def _listen(self) -> None:
         try:
@@ -96,7 +101,10 @@ class Listener:
         return [update for update in self.updates if update.order.client_order_id == client_order_id]
 
     def filled(self, client_order_id: str) -> Decimal:
-        executions = [update.execution for update in self.of(client_order_id) if update.execution]
+        updates = self.of(client_order_id)
+        if not self.counts_executions:
+            return max((update.order.filled_quantity for update in updates), default=_ZERO)
+        executions = [update.execution for update in updates if update.execution]
         return sum({execution.id: execution.quantity for execution in executions}.values(), _ZERO)
 
     def close(self) -> None:
@@ -122,4 +130,4 @@ class Poller:
 
 
 def listen(market: Market) -> Listener | Poller:
-    return Listener(market.broker) if market.can.streams else Poller(market)
+    return Listener(market.broker, market.can.executions) if market.can.streams else Poller(market)

@@ -1,0 +1,80 @@
+"""The orders that the facts send, made of what the broker claims, and which claim a fact proves."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, NamedTuple, TypeVar
+
+import pytest
+
+from tip_brokers.capabilities import DAY, GTC
+from tip_brokers.protocol import Change, NewOrder
+from tip_testing.broker_conformance.market import Market, new_client_order_id
+
+PROTOCOL, BOUNDS = "protocol", "bounds"
+"""What every adapter has to keep, whatever it claims: the verbs of `tip_brokers.protocol`, and bounded answers."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def proves(claim: str) -> Callable[[F], F]:
+    """The field of `Capabilities` that a fact is about."""
+
+    def mark(fact: F) -> F:
+        fact.proves = claim  # type: ignore[attr-defined]
+        return fact
+
+    return mark
+
+
+class Scale(NamedTuple):
+    """One unit of quantity, and prices far below and far above the market."""
+
+    unit: Decimal = Decimal(1)
+    low: Decimal = Decimal(1)
+    high: Decimal = Decimal(1000)
+
+
+class Orders:
+    """Inherited by `Conformance`."""
+
+    def scale(self, market: Market) -> Scale:  # noqa: ARG002 - a sandbox has one of its own
+        return Scale()
+
+    def went_direct(self, market: Market, sent: NewOrder) -> bool | None:  # noqa: ARG002
+        """None if the broker under test does not show it."""
+        return None
+
+    def resting(self, market: Market, quantity: str = "2") -> NewOrder:
+        kind = "Limit" if "Limit" in market.can.kinds else "Market"
+        return self.of_kind(market, market.resting, kind, quantity=quantity)
+
+    def filling(self, market: Market, quantity: str = "3") -> NewOrder:
+        return self.market_order(market, market.filling, quantity)
+
+    def market_order(self, market: Market, symbol: str, quantity: str = "10") -> NewOrder:
+        if "Market" not in market.can.kinds:
+            pytest.skip("this broker claims no Market orders")
+        return self.of_kind(market, symbol, "Market", quantity=quantity)
+
+    def of_kind(
+        self, market: Market, symbol: str, kind: str, time_in_force: str | None = None, quantity: str = "2"
+    ) -> NewOrder:
+        """An order that does not fill at the market's price, unless it is a Market order."""
+        unit, low, high = self.scale(market)
+        limits = {"Limit": low, "StopLimit": high}
+        stop = high if kind in ("Stop", "StopLimit") else None
+        time = time_in_force or time_for(market, kind)
+        return NewOrder(
+            new_client_order_id(), symbol, "BUY", kind, unit * Decimal(quantity), time, limits.get(kind), stop
+        )
+
+    def change(self, market: Market, quantity: str = "7") -> Change:
+        unit, low, _ = self.scale(market)
+        return Change(new_client_order_id(), unit * Decimal(quantity), time_for(market, "Limit"), low)
+
+
+def time_for(market: Market, kind: str) -> str:
+    """A claimed time in force with which the order stays for as long as a fact takes."""
+    claimed = market.can.kinds[kind]
+    wanted = (DAY, GTC) if kind == "Market" else (GTC, DAY)
+    return next((time for time in wanted if time in claimed), claimed[0])
