@@ -20,6 +20,7 @@ from tip_testing.servers_plugin import new_directory
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "attack"))
+sys.path.append(str(Path(__file__).parents[1] / "shared" / "brokers" / "example"))
 from attack_platform import PORTS, UNLIMITED
 
 TIMEOUT_S = 30

@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 import requests
 from attack_platform import platform
-from example_broker import LOGIN, TOKEN, ExampleBroker
+from tip_broker_example.simulator import SECRET, ExampleBroker
 
 from tip_testing.commands import cancel, create, limit
 from tip_testing.commands import replace as replacing
 from tip_testing.waiting import eventually
 
 PACKAGE = Path(__file__).parents[1] / "shared" / "brokers" / "example"
-SECRET = {"login": LOGIN, "token": TOKEN}
 
 
 @dataclass(frozen=True)

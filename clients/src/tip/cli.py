@@ -12,7 +12,7 @@ SUBCOMMANDS = {
     name: f"tip.{name.replace('-', '_')}"
     for name in (
         *("up", "start", "stop", "status", "logs", "migrate"),
-        *("token", "signing-keys", "log-keys", "outbox", "orders", "vault", "epoch", "verify"),
+        *("token", "signing-keys", "log-keys", "outbox", "orders", "vault", "epoch", "verify", "broker"),
     )
 }
 """Loaded on use, so that the others start quickly."""

@@ -1,6 +1,6 @@
 """Brokers as plug-ins: what one is described by, what its adapter speaks, and which are installed.
 
-`tip_testing.broker_conformance` proves an adapter.
+`tip broker check` proves an adapter.
 """
 
 from tip_brokers.capabilities import Capabilities, Inability, Replacement, Requested, SymbolForm, inability

@@ -14,6 +14,10 @@ differ. `GET /v1/brokers` answers the same of a running platform, with whatever 
 [shared/brokers](../shared/brokers/README.md).
 
 What a broker cannot do is refused when it is submitted: 422 `broker_cannot`, with a pointer to the field.
+
+`tip broker check NAME` shows whether an adapter keeps what this table claims: at its simulator, or with `--sandbox` at
+the broker's sandbox ([how](../shared/testing/README.md#checking-a-broker)). It names every fact that it checked or
+skipped; exit code 1 if something claimed is not kept.
 """
 COLUMNS = ("broker", "name", "environments", "order kinds", "replacement", "client ids", "stream", "quotes",
            "fills by id", "fractions", "DIRECT", "symbols", "calls")  # fmt: skip

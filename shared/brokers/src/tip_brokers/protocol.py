@@ -3,7 +3,7 @@
 An adapter bounds what it reads, in bytes, time and pages, by its own limits: an answer beyond them is a broken one.
 
 A new broker is a package whose adapter speaks these words, with an entry point that describes it (`registry`), and a
-pass of `tip_testing.broker_conformance`.
+pass of `tip broker check`.
 """
 
 import threading

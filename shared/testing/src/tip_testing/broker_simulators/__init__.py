@@ -1,0 +1,1 @@
+"""Simulators of the platform's own brokers, as `tip broker check` starts them: see `tip_brokers.simulator`."""

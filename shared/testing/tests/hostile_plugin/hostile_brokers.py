@@ -1,0 +1,238 @@
+"""A family of brokers at the paper broker, each of which claims something and does not keep it."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from decimal import ROUND_DOWN, Decimal
+from typing import Any, ClassVar
+
+import requests
+
+from tip_broker_alpaca import PAPER, PAPER_URL
+from tip_broker_alpaca.account import Alpaca, Connection
+from tip_brokers import (
+    BrokerDescription,
+    BrokerSettings,
+    Capabilities,
+    ClientIds,
+    Connector,
+    DuplicateClientOrderId,
+    NewOrder,
+    Order,
+    OutcomeUnknown,
+    Refused,
+    SymbolForm,
+)
+from tip_brokers.simulator import Simulator
+from tip_testing.broker_simulators import paper
+
+CLAIMED = PAPER.capabilities
+
+
+class Honest(Alpaca):
+    """Keeps everything: what the others are compared with."""
+
+    claims: ClassVar[Capabilities] = CLAIMED
+    direct: ClassVar[set[str]] = set()
+    """Client order ids of orders that went where the account says."""
+
+    def create(self, order: NewOrder, *check: Any) -> Order:
+        if order.route_strategy == "DIRECT":
+            self.direct.add(order.client_order_id)
+        return super().create(order, *check)
+
+
+class StreamThatEnds(Honest):
+    def listen(self, *_: Any) -> None:
+        return None
+
+
+class StreamThatIsSilent(Honest):
+    def listen(self, on_ready: Callable[[], None], _on_update: Any, stop: threading.Event) -> None:
+        on_ready()
+        stop.wait()
+
+
+class TakesAnIdTwice(Honest):
+    def create(self, order: NewOrder, *check: Any) -> Order:
+        try:
+            return super().create(order, *check)
+        except DuplicateClientOrderId:
+            return super().create(replace(order, client_order_id=order.client_order_id + "-2"), *check)
+
+
+class AnswersAnIdAsAnother(TakesAnIdTwice):
+    claims = replace(CLAIMED, client_ids=ClientIds.HEADER)
+    client_ids = ClientIds.HEADER
+
+
+class SaysEchoInTheAdapter(Honest):
+    client_ids = ClientIds.ECHO
+
+
+class FindsNothing(Honest):
+    claims = replace(CLAIMED, client_ids=ClientIds.ECHO)
+    client_ids = ClientIds.ECHO
+
+    def find(self, client_order_id: str, symbol: str) -> Order | None:
+        return None
+
+
+class SendsStopsAsMarket(Honest):
+    def create(self, order: NewOrder, *check: Any) -> Order:
+        sent = replace(order, kind="Market", stop_price=None) if order.kind == "Stop" else order
+        return super().create(sent, *check)
+
+
+class DropsLimits(Honest):
+    def create(self, order: NewOrder, *check: Any) -> Order:
+        sent = replace(order, kind="Market", limit_price=None) if order.kind == "Limit" else order
+        return super().create(sent, *check)
+
+
+class SendsImmediateAsDay(Honest):
+    def create(self, order: NewOrder, *check: Any) -> Order:
+        is_immediate = order.time_in_force in ("IOC", "FOK")
+        return super().create(replace(order, time_in_force="DAY") if is_immediate else order, *check)
+
+
+class RefusesStopLimits(Honest):
+    def create(self, order: NewOrder, *check: Any) -> Order:
+        if order.kind == "StopLimit":
+            raise Refused("NO", "no such kind here")
+        return super().create(order, *check)
+
+
+class ClaimsAnUnknownKind(Honest):
+    claims = replace(CLAIMED, kinds={**CLAIMED.kinds, "Iceberg": ("DAY",)})
+
+
+class RefusesReplacements(Honest):
+    def replace(self, *_: Any) -> Order:
+        raise Refused("NO", "nothing is replaced here")
+
+
+class ReplacesNothing(Honest):
+    def replace(self, broker_order_id: str, *_: Any) -> Order:
+        found = self.order(broker_order_id)
+        assert found
+        return found
+
+
+class HasNoPrices(Honest):
+    def quotes(self, *_: Any) -> list[Any]:
+        return []
+
+
+class PricesWithoutAge(Honest):
+    def quotes(self, symbols: Any) -> list[Any]:
+        return [quote._replace(quoted_at=None, traded_at=None) for quote in super().quotes(symbols)]
+
+
+class ListsNoFills(Honest):
+    def executions(self, *_: Any) -> Iterator[Any]:
+        return iter(())
+
+
+class RenamesFills(Honest):
+    def executions(self, *given: Any) -> Iterator[Any]:
+        return (replace(fill, id=f"other-{fill.id}") for fill in super().executions(*given))
+
+
+class CutsFractions(Honest):
+    def create(self, order: NewOrder, *check: Any) -> Order:
+        whole = order.quantity.quantize(Decimal(1), ROUND_DOWN)
+        return super().create(replace(order, quantity=whole), *check)
+
+
+class RefusesDirect(Honest):
+    def create(self, order: NewOrder, *check: Any) -> Order:
+        if order.route_strategy == "DIRECT":
+            raise Refused("NO", "only AUTO")
+        return super().create(order, *check)
+
+
+class IgnoresDirect(Honest):
+    def create(self, order: NewOrder, *check: Any) -> Order:
+        return super().create(replace(order, route_strategy="AUTO"), *check)
+
+
+class OtherSymbols(Honest):
+    claims = replace(CLAIMED, symbols=SymbolForm(r"[a-z]+", "aapl"))
+
+
+class CancelsNothing(Honest):
+    def cancel(self, *_: Any) -> None:
+        return None
+
+
+class SendsWithoutCheck(Honest):
+    def create(self, order: NewOrder, *_check: Any) -> Order:
+        return super().create(order)
+
+
+class TakesBrokenForAbsent(Honest):
+    def find(self, client_order_id: str, symbol: str) -> Order | None:
+        try:
+            return super().find(client_order_id, symbol)
+        except OutcomeUnknown:
+            return None
+
+
+class Leaky(Honest):
+    """Says its credential in a refusal and in an error of its own."""
+
+    def create(self, order: NewOrder, *check: Any) -> Order:
+        raise Refused("NO", f"refused with {self._headers}")
+
+    def positions(self) -> list[Any]:
+        raise KeyError(*self._headers.values())
+
+
+class Stray(Honest):
+    """Connects to somewhere else than it was given."""
+
+    def positions(self) -> list[Any]:
+        requests.get("http://192.0.2.1/positions", timeout=5)
+        return super().positions()
+
+
+FAMILY: dict[str, type[Honest]] = {
+    cls.__name__.lower(): cls
+    for cls in (
+        Honest, StreamThatEnds, StreamThatIsSilent, TakesAnIdTwice, AnswersAnIdAsAnother, SaysEchoInTheAdapter,
+        FindsNothing, SendsStopsAsMarket, DropsLimits, SendsImmediateAsDay, RefusesStopLimits, ClaimsAnUnknownKind,
+        RefusesReplacements, ReplacesNothing, HasNoPrices, PricesWithoutAge, ListsNoFills, RenamesFills, CutsFractions,
+        RefusesDirect, IgnoresDirect, OtherSymbols, CancelsNothing, SendsWithoutCheck, TakesBrokenForAbsent, Leaky,
+        Stray,
+    )
+}  # fmt: skip
+
+
+class HostileConnection(Connection):
+    adapter: type[Honest]
+
+    def account(self, secret: Mapping[str, str]) -> Alpaca:
+        return self.adapter(self, secret["key_id"], secret["secret_key"])
+
+
+def brokers() -> Iterator[BrokerDescription]:
+    for name, adapter in FAMILY.items():
+        yield replace(PAPER, name=f"hostile:{name}", capabilities=adapter.claims, connect=_connect_with(adapter))
+
+
+def _connect_with(adapter: type[Honest]) -> Callable[[str, BrokerSettings], Connector]:
+    def connect(_environment: str, settings: BrokerSettings) -> Connector:
+        seconds = {"connect_seconds": settings.connect_seconds, "read_seconds": settings.read_seconds}
+        made = HostileConnection(settings.of(PAPER_URL), **seconds)
+        made.adapter = adapter
+        return made
+
+    return connect
+
+
+@contextmanager
+def simulator(broker: BrokerDescription) -> Iterator[Simulator]:
+    with paper.simulator(broker) as started:
+        yield replace(started, went_direct=Honest.direct.__contains__)

@@ -1,0 +1,199 @@
+"""`tip broker check` as a process: honest brokers pass, and whoever claims what it does not keep is named for it."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tip_brokers import BrokerSettings, Capabilities, find
+from tip_testing.broker_check.selection import CLAIMS, EVERY_ADAPTER, FILLING, ONLY_SIMULATED, ORDER, RESTING
+from tip_testing.broker_conformance import Conformance
+from tip_testing.broker_conformance.orders import PROTOCOL
+from tip_testing.broker_simulators.paper import SYMBOL, paper_broker
+
+TIP = Path(sys.executable).with_name("tip")
+PLUGIN = Path(__file__).with_name("hostile_plugin")
+SECRET = {"TIP_BROKER_KEY_ID": "key-of-a-sandbox", "TIP_BROKER_SECRET_KEY": "secret-of-a-sandbox"}
+pytestmark = pytest.mark.timeout(400)
+
+
+def check(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    given = {**os.environ, "PYTHONPATH": str(PLUGIN), **environment}
+    return subprocess.run([TIP, "broker", "check", *words], env=given, capture_output=True, text=True, check=False)
+
+
+def body(done: subprocess.CompletedProcess[str]) -> Any:
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout)
+
+
+def results(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
+    return {claim["claim"]: claim["result"] for claim in body(done)["claims"]}
+
+
+def test_the_paper_broker_keeps_all_that_it_claims() -> None:
+    done = check("paper")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "kept: replacement (native)\n  ok    a replacement is a new order under its own id" in done.stdout
+    assert "skip  a direct order goes where the account says: the broker does not show where" in done.stdout
+    assert "not claimed: calls_per_minute" in done.stdout
+    assert done.stdout.endswith("Claimed and not kept: nothing.\n")
+
+
+HOSTILE = [
+    ("streamthatends", "streams"),
+    ("streamthatissilent", "streams"),
+    ("takesanidtwice", "client_ids"),
+    ("answersanidasanother", "client_ids"),
+    ("saysechointheadapter", "client_ids"),
+    ("findsnothing", "client_ids"),
+    ("sendsstopsasmarket", "kinds"),
+    ("dropslimits", "kinds"),
+    ("sendsimmediateasday", "kinds"),
+    ("refusesstoplimits", "kinds"),
+    ("claimsanunknownkind", "kinds"),
+    ("refusesreplacements", "replacement"),
+    ("replacesnothing", "replacement"),
+    ("hasnoprices", "quotes"),
+    ("priceswithoutage", "quotes"),
+    ("listsnofills", "executions"),
+    ("renamesfills", "executions"),
+    ("cutsfractions", "fractions"),
+    ("refusesdirect", "routing"),
+    ("ignoresdirect", "routing"),
+    ("othersymbols", "symbols"),
+    ("cancelsnothing", "protocol"),
+    ("sendswithoutcheck", "protocol"),
+    ("takesbrokenforabsent", "bounds"),
+]
+
+
+@pytest.mark.parametrize(("name", "claim"), HOSTILE)
+def test_what_is_claimed_and_not_kept_is_named(name: str, claim: str) -> None:
+    done = check(f"hostile:{name}", "--claim", claim, "--json")
+
+    assert (done.returncode, body(done)["not_kept"]) == (1, [claim]), done.stderr
+
+
+def test_the_same_broker_keeps_it_without_the_lie() -> None:
+    claims = sorted({claim for _, claim in HOSTILE} - {"protocol", "bounds"})
+
+    done = check("hostile:honest", *(f"--claim={claim}" for claim in claims), "--json")
+
+    assert done.returncode == 0, done.stdout
+    assert results(done) == dict.fromkeys(results(done), "kept")
+
+
+def test_a_lie_about_one_claim_is_found_by_the_whole_check() -> None:
+    done = check("hostile:cutsfractions")
+
+    assert done.returncode == 1
+    assert "NOT KEPT: fractions (yes)\n  FAIL  a fraction is sent as it is: " in done.stdout
+    assert done.stdout.endswith("Claimed and not kept: fractions.\n")
+
+
+def test_a_check_at_the_simulator_connects_to_nobody_else() -> None:
+    done = check("hostile:stray", "--claim", "protocol")
+
+    assert done.returncode == 1
+    assert "offline: a connection to 192.0.2.1 is not allowed" in done.stdout
+
+
+def test_a_report_never_quotes_a_credential(sandbox: dict[str, str]) -> None:
+    done = check("hostile:leaky", "--sandbox", "--symbol", SYMBOL, "--fills", "--json", **sandbox)
+
+    assert done.returncode == 1
+    assert "refused with" in done.stdout and "***" in done.stdout
+    assert not [value for value in SECRET.values() if value in done.stdout + done.stderr]
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[dict[str, str]]:
+    """The paper broker in the part of a broker's sandbox."""
+    with paper_broker() as address:
+        yield {**SECRET, "PAPER_BROKER_URL": address}
+
+
+def test_at_a_sandbox_what_needs_a_simulator_is_skipped_with_its_reason(sandbox: dict[str, str]) -> None:
+    done = check("paper", "--sandbox", "--symbol", SYMBOL, "--json", **sandbox)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = results(done)
+    assert found["executions"] == "not checked" and found["bounds"] == "not checked"
+    assert {name for name, result in found.items() if result == "kept"} >= {
+        "streams", "client_ids", "kinds", "replacement", "quotes", "fractions", "routing", "protocol",
+    }  # fmt: skip
+    reasons = {fact["fact"]: fact["detail"] for claim in body(done)["claims"] for fact in claim["facts"]}
+    assert reasons["positions follow fills"] == "needs a market order to fill now: --fills"
+    assert reasons["a fill after a cancel is reported"] == "needs a fault that only a simulator has"
+
+
+def test_where_market_orders_fill_more_is_checked_and_nothing_stays_open(sandbox: dict[str, str], tmp_path) -> None:
+    file = tmp_path / "credentials.json"
+    file.write_text(json.dumps({"key_id": "another-sandbox-key", "secret_key": "s"}))
+    file.chmod(stat.S_IRUSR)
+    words = ("paper", "--sandbox", "--credentials", str(file), "--symbol", SYMBOL, "--fills", "--json")
+
+    done = check(*words, PAPER_BROKER_URL=sandbox["PAPER_BROKER_URL"])
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert results(done)["executions"] == "kept"
+    assert open_orders(sandbox["PAPER_BROKER_URL"], "another-sandbox-key", "s") == []
+
+
+def open_orders(address: str, key_id: str, secret_key: str) -> list[Any]:
+    account = find("paper").connect("paper", BrokerSettings({"PAPER_BROKER_URL": address}))
+    return list(account.account({"key_id": key_id, "secret_key": secret_key}).open_orders())
+
+
+FACTS = {name: getattr(Conformance, name) for name in dir(Conformance) if name.startswith("test_")}
+
+
+def test_a_sandbox_runs_only_facts_that_exist() -> None:
+    assert FACTS.keys() >= RESTING | FILLING | ONLY_SIMULATED.keys()
+
+
+def test_every_fact_proves_a_claim_that_is_reported() -> None:
+    proved = {getattr(fact, "proves", PROTOCOL) for fact in FACTS.values()}
+
+    assert proved == {*ORDER, *EVERY_ADAPTER}
+    assert {*CLAIMS} == {field.name for field in fields(Capabilities)}
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "said"),
+    [
+        (["acme"], {}, "no broker acme is installed"),
+        (["ccxt:binanceus"], {}, "ccxt:binanceus has no simulator here"),
+        (["ccxt:kraken", "--sandbox", "--symbol", "BTC/USD"], {"TIP_BROKER_APIKEY": "k", "TIP_BROKER_SECRET": "s"},
+         "ccxt:kraken has no sandbox"),
+        (["alpaca", "--sandbox", "--symbol", "AAPL"], {}, "key_id is missing; secret_key is missing"),
+        (["alpaca", "--sandbox"], SECRET, "a sandbox needs --symbol"),
+        (["alpaca", "--sandbox", "--symbol", "AAPL"], {**SECRET, "ALPACA_PAPER_URL": "https://api.alpaca.markets"},
+         "are one address: it may be a live one"),
+        (["alpaca", "--sandbox", "--symbol", "AAPL", "--credentials", __file__], {}, f"others may read {__file__}"),
+        (["paper", "--claim", "wisdom"], {}, "invalid choice: 'wisdom'"),
+        (["paper", "--quantity", "-1"], {}, "it must be above zero"),
+    ],
+)  # fmt: skip
+def test_wrong_usage_has_an_exit_code_of_its_own(words: list[str], environment: dict[str, str], said: str) -> None:
+    done = check(*words, **environment)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert not [value for value in environment.values() if value in SECRET.values() and value in done.stderr]
+
+
+def test_a_broker_that_cannot_be_reached_has_an_exit_code_of_its_own() -> None:
+    done = check("paper", "--sandbox", "--symbol", SYMBOL, **SECRET, PAPER_BROKER_URL="http://127.0.0.1:1")
+
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("tip: the broker cannot be reached: ")
