@@ -107,6 +107,13 @@ def test_a_check_at_the_simulator_connects_to_nobody_else() -> None:
     assert "offline: a connection to 192.0.2.1 is not allowed" in done.stdout
 
 
+def test_a_check_that_did_not_run_to_its_end_passes_nothing() -> None:
+    done = check("hostile:interrupts", "--claim", "fractions")
+
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "the kit did not run to its end" in done.stderr
+
+
 def test_a_report_never_quotes_a_credential(sandbox: dict[str, str]) -> None:
     done = check("hostile:leaky", "--sandbox", "--symbol", SYMBOL, "--fills", "--json", **sandbox)
 

@@ -190,6 +190,13 @@ class Leaky(Honest):
         raise KeyError(*self._headers.values())
 
 
+class Interrupts(Honest):
+    """Ends the check before its facts are run."""
+
+    def create(self, order: NewOrder, *check: Any) -> Order:
+        raise KeyboardInterrupt
+
+
 class Stray(Honest):
     """Connects to somewhere else than it was given."""
 
@@ -205,7 +212,7 @@ FAMILY: dict[str, type[Honest]] = {
         FindsNothing, SendsStopsAsMarket, DropsLimits, SendsImmediateAsDay, RefusesStopLimits, ClaimsAnUnknownKind,
         RefusesReplacements, ReplacesNothing, HasNoPrices, PricesWithoutAge, ListsNoFills, RenamesFills, CutsFractions,
         RefusesDirect, IgnoresDirect, OtherSymbols, CancelsNothing, SendsWithoutCheck, TakesBrokenForAbsent, Leaky,
-        Stray,
+        Interrupts, Stray,
     )
 }  # fmt: skip
 
