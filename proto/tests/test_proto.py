@@ -3,6 +3,7 @@
 import importlib.util
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,8 @@ def test_the_schema_breaks_no_client_of_the_released_one(tmp_path: Path) -> None
         ("EVENT_TYPE_CONTROL = 5", "EVENT_TYPE_CONTROLS = 5"),
         ("uint64 sequence = 2", "string sequence = 2"),
         ("rpc SubscribeEvents(", "rpc Subscribe("),
+        ("string reason_code = 13", "string reason_word = 13"),
+        ("returns (stream TradingEvent)", "returns (TradingEvent)"),
     ],
 )
 def test_a_breaking_change_is_noticed(tmp_path: Path, before: str, after: str) -> None:
@@ -73,6 +76,42 @@ def test_the_stubs_are_those_of_the_schema(tmp_path: Path) -> None:
     for made in sorted((tmp_path / "trading_proto").iterdir()):
         committed = PROTO / "src" / "trading_proto" / made.name
         assert committed.read_text() == made.read_text(), f"{made.name} is stale: run `make proto`"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As a user installs it."""
+    into = tmp_path_factory.mktemp("wheel")
+    words = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(into), str(PROTO)]
+    subprocess.run([sys.executable, *words], check=True, capture_output=True)
+    [made] = into.iterdir()
+    return made
+
+
+def test_the_package_holds_stubs_types_and_schema_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as content:
+        names = {name for name in content.namelist() if ".dist-info/" not in name}
+        assert content.read("trading_proto/trading.proto") == (PROTO / "trading.proto").read_bytes()
+
+    stubs = {"__init__.py", "trading_pb2.py", "trading_pb2.pyi", "trading_pb2_grpc.py"}
+    assert names == {f"trading_proto/{name}" for name in (*stubs, "py.typed", "trading.proto")}
+
+
+def test_the_package_works_without_the_platform(wheel: Path) -> None:
+    """In isolated mode no other path of this checkout counts; grpcio and protobuf are all that it imports."""
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import trading_proto.trading_pb2_grpc as made; "
+        "print(made.__file__, 'chassis' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", program, wheel], capture_output=True, text=True, check=False)
+
+    assert done.stdout.split() == [f"{wheel}/trading_proto/trading_pb2_grpc.py", "False"], done.stderr
+
+
+def test_the_changelog_knows_the_version(wheel: Path) -> None:
+    version = wheel.name.split("-")[1]
+
+    assert f"## {version}" in (PROTO / "CHANGELOG.md").read_text()
 
 
 def test_names_and_numbers_are_the_contracts() -> None:
