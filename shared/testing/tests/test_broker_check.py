@@ -100,6 +100,12 @@ def test_a_lie_about_one_claim_is_found_by_the_whole_check() -> None:
     assert done.stdout.endswith("Claimed and not kept: fractions.\n")
 
 
+def test_a_failure_says_what_became_of_the_order() -> None:
+    done = check("hostile:sendsimmediateasday", "--claim", "kinds")
+
+    assert "(Limit IOC): AssertionError: the order is WORKING, not CANCELED or EXPIRED\n" in done.stdout
+
+
 def test_a_check_at_the_simulator_connects_to_nobody_else() -> None:
     done = check("hostile:stray", "--claim", "protocol")
 

@@ -30,8 +30,11 @@ class KeptClaims(Orders):
             found = broker.order(made.broker_order_id)
             return found if found and found.status in statuses else None
 
-        found: Order = eventually(find, settle_seconds(broker))
-        return found
+        try:
+            return eventually(find, settle_seconds(broker))
+        except AssertionError:
+            shown = self.shown(broker, made).status
+            raise AssertionError(f"the order is {shown}, not {' or '.join(statuses)}") from None
 
     @proves("streams")
     def test_the_stream_reports_what_becomes_of_an_order(self, market: Market, broker: Broker) -> None:
