@@ -1,40 +1,17 @@
-"""The client's tests run against a whole platform: the one TIP_LOCAL_JSON describes, or one started for them."""
+"""The client's tests run against the whole platform that they share with those of `tip`."""
 
-import json
-import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
-
-import tip_client as tip
-from tip_testing.ports import reserved_port
-from tip_testing.servers_plugin import new_directory
-
-sys.path.insert(0, str(Path(__file__).parent))
 from sdk_platform import Platform
 
-PORTS = ("TIP_PORT", "TIP_STREAM_PORT", "TIP_EVENTS_PORT", "TIP_PAPER_BROKER_PORT")
-UNLIMITED = {"RATE_LIMIT_PER_MINUTE": "1000000000", "BACKLOG_MAX_AGE_SECONDS": "1000000000"}
+import tip_client as tip
 
 
 @pytest.fixture(scope="session")
-def platform() -> Iterator[Platform]:
-    if described := os.environ.get("TIP_LOCAL_JSON"):
-        yield Platform(json.loads(Path(described).read_text()), Path(described).parent)
-        return
-    home = new_directory("tip-sdk-")
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    ports = {name: str(reserved_port()) for name in PORTS}
-    environment = {**os.environ, **ports, **UNLIMITED, "TIP_HOME": str(home), "PATH": path}
-    subprocess.run(["tip", "start"], env=environment, check=True, stdout=subprocess.DEVNULL)
-    yield Platform(json.loads((home / "local.json").read_text()), home)
-    subprocess.run(["tip", "stop"], env=environment, check=True, stdout=subprocess.DEVNULL)
-    shutil.rmtree(home, ignore_errors=True)
+def platform(whole_platform: Platform) -> Platform:
+    return whole_platform
 
 
 @pytest.fixture

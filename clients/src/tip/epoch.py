@@ -9,7 +9,7 @@ from tip.outbox import connected
 
 @click.group()
 def command() -> None:
-    """Show the epochs of the event logs, and begin one after a restore that cannot be noticed."""
+    """Show the epochs of the event logs, and begin one after a restore."""
 
 
 @command.command("list")

@@ -1,106 +1,81 @@
 """`tip orders`"""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from decimal import Decimal, InvalidOperation
+from importlib import import_module
+from itertools import islice
+from typing import TYPE_CHECKING
 
 import click
-from sqlalchemy import Engine, NullPool, create_engine
 
-from chassis import db
-from intents.execution import operator
-from intents.execution.model.commands import UNWANTED
-from intents.execution.model.verdicts import OPERATOR_REQUIRED
-from tip_brokers import OrderStatus
-from tip_local.errors import Fault
-from tip_local.schema import database
-from tip_local.settings import Settings
+from tip.examples import with_examples
+from tip.following import follow_orders
+from tip.order_text import ORDER_NUMBERS, ORDER_TITLES, order_row
+from tip.session import Session, with_session
 
-STATUSES = {
-    "working": OrderStatus.WORKING,
-    "filled": OrderStatus.FILLED,
-    "canceled": OrderStatus.CANCELED,
-    "expired": OrderStatus.EXPIRED,
-    "rejected": OrderStatus.REJECTED,
+if TYPE_CHECKING:
+    from tip_client import Client
+
+FOR_OPERATORS = {
+    "unresolved": "List commands whose outcome is not known, and open orders that no intent wants.",
+    "resolve": "Record what an operator has found at the broker about a command that `unresolved` lists.",
 }
 
 
-@click.group()
-def command() -> None:
-    """Settle orders whose outcome the platform cannot find out by itself."""
+class OrderCommands(click.Group):
+    """Its subcommands need the platform's own packages, which a trader's list does not wait for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(FOR_OPERATORS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in FOR_OPERATORS:
+            return None
+        found: click.Command = getattr(import_module("tip.unresolved_orders"), cmd_name)
+        return with_examples(found, f"orders {cmd_name}")
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("For operators"):
+            formatter.write_dl(list(FOR_OPERATORS.items()))
 
 
-@command.command()
-def unresolved() -> None:
-    """List commands whose outcome is not known, and open orders that no intent wants."""
-    with connected() as engine:
-        found = operator.unresolved(engine)
-    if not found:
-        click.echo("tip: the outcome of every command is known, or nothing of it was sent")
-        return
-    for order in found:
-        sent = order.submit_started_at.strftime("%Y-%m-%dT%H:%M:%SZ") if order.submit_started_at else "-"
-        needed = "needs an operator" if order.reason_code == OPERATOR_REQUIRED else "is being queried"
-        waits = "is being canceled" if order.type == UNWANTED else needed
-        click.echo(f"{order.client_order_id}  {order.type:<8} {order.order_side} {order.symbol}  sent {sent}  {waits}")
-        where = order.broker_account or "unknown"
-        click.echo(f"    account {order.account_id}, intent {order.intent_id}, account at the broker {where}")
-
-
-@command.command()
-@click.argument("client_order_id")
-@click.option("--never-arrived", is_flag=True, help="The broker has no order with this client order id.")
-@click.option("--broker-order-id", help="The broker's id of the order that is there.")
-@click.option("--status", type=click.Choice(list(STATUSES)), help="What became of that order.")
-@click.option("--filled", default="0", show_default=True, help="How much of it is filled.")
-@click.option("--price", help="At which average price.")
-@click.option("--note", default="An operator has looked at the broker.", help="Kept with the event.")
-def resolve(
-    client_order_id: str,
-    never_arrived: bool,
-    broker_order_id: str | None,
-    status: str | None,
-    filled: str,
-    price: str | None,
-    note: str,
+@click.group(cls=OrderCommands, invoke_without_command=True)
+@click.option("--open", "only_open", is_flag=True, help="Only orders that have not ended.")
+@click.option("--status", help="Only orders of this status.")
+@click.option("--symbol", help="Only orders of this symbol.")
+@click.option("--tag", help="Only orders with this tag.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many, newest first.")
+@click.option("--follow", is_flag=True, help="Go on and print what happens to orders, until Ctrl-C.")
+@with_session
+def command(
+    session: Session, only_open: bool, status: str | None, symbol: str | None, tag: str | None, limit: int, follow: bool
 ) -> None:
-    """Say what an operator has found at the broker about a command that `tip orders unresolved` lists.
+    """List orders, follow them, and settle those of unknown outcome.
 
-    Either --never-arrived, or --broker-order-id and --status, with --filled and --price as far as it is filled.
+    The subcommands are for operators, on the platform's own machine.
     """
-    if never_arrived == bool(broker_order_id or status):
-        raise click.UsageError("say --never-arrived, or give --broker-order-id and --status")
-    if not never_arrived and not (broker_order_id and status):
-        raise click.UsageError("--broker-order-id and --status go together")
-    found = None if never_arrived else _found(broker_order_id or "", status or "", filled, price)
-    with connected() as engine:
-        try:
-            settled = operator.resolve(engine, client_order_id, found, note)
-        except operator.NotUnresolved:
-            raise Fault(f"no command {client_order_id} waits for its outcome; see: tip orders unresolved") from None
-        except operator.StillUnresolved:
-            raise Fault("it is recorded, but an order that is still working settles nothing here") from None
-        except operator.WasAccepted:
-            raise Fault("the broker has accepted this order: give --broker-order-id and --status") from None
-    click.echo(f"tip: {settled.type} of intent {settled.intent_id} is settled")
+    if click.get_current_context().invoked_subcommand:
+        return
+    if only_open and status:
+        raise click.UsageError("--open and --status are two choices of one thing")
+    client = session.account_client
+    after = newest_sequence(client) if follow else 0
+    if not (follow and session.out.as_json):
+        list_orders(session, "open" if only_open else status, symbol, tag, limit)
+    if follow:
+        follow_orders(session, after, symbol)
 
 
-def _found(broker_order_id: str, status: str, filled: str, price: str | None) -> operator.Found:
-    try:
-        quantity, average = Decimal(filled), None if price is None else Decimal(price)
-    except InvalidOperation:
-        raise click.UsageError("--filled and --price are numbers") from None
-    if not quantity.is_finite() or quantity < 0 or (average is not None and not (average.is_finite() and average > 0)):
-        raise click.UsageError("--filled must not be negative, and --price must be above zero")
-    if quantity > 0 and average is None:
-        raise click.UsageError("what is filled has a price: --price")
-    return operator.Found(broker_order_id, STATUSES[status], quantity, average)
+def list_orders(session: Session, status: str | None, symbol: str | None, tag: str | None, limit: int) -> None:
+    page = min(limit, 500)
+    found = session.account_client.orders(status=status, symbol=symbol, tag=tag, newest_first=True, page_size=page)
+    orders = list(islice(found, limit))
+    if session.out.as_json:
+        session.out.document({"data": orders})
+        return
+    rows = [order_row(order) for order in reversed(orders)]
+    session.out.table(ORDER_TITLES, rows, right=ORDER_NUMBERS, empty="no orders")
 
 
-@contextmanager
-def connected() -> Iterator[Engine]:
-    """The platform's database, as its administrator."""
-    with database(Settings.from_env()) as stack:
-        engine = create_engine(db.with_driver(stack.admin_url), poolclass=NullPool)
-        yield engine
-        engine.dispose()
+def newest_sequence(client: "Client") -> int:
+    """A place in the log before whatever the list shows: events after it leave no gap between list and stream."""
+    newest = next(client.orders(newest_first=True, page_size=1), None)
+    return newest.last_action.sequence if newest else 0

@@ -17,6 +17,8 @@ from intents import store
 from intents.model import chain
 from intents.usecases.reads import check_signature
 from tip import log_keys, statement
+from tip.online_verification import verify_online
+from tip.session import Session, with_caller
 from tip_local.errors import Fault
 from tip_local.schema import database
 from tip_local.settings import Settings
@@ -32,7 +34,11 @@ _SPACE = re.compile(r"\s*")
 @click.option("--account", type=click.UUID, help="Read this account's log from the database instead of a file.")
 @click.option("--public-key", help="In hexadecimal: the key that must have signed the log, whatever the database says.")
 @click.option("--keys", "published", help="The published keys that a statement is checked with: a file, or their URL.")
-def command(file: IO[bytes] | None, account: UUID | None, public_key: str | None, published: str | None) -> None:
+@click.option("--online", is_flag=True, help="Have the platform check the log of the account that the profile means.")
+@with_caller
+def command(
+    file: IO[bytes] | None, account: UUID | None, public_key: str | None, published: str | None, online: bool
+) -> None:
     """Check the chain of hashes of an account's log. Exit code 3 if a link is broken.
 
     FILE is a statement, as GET /v1/accounts/{account_id}/statement answers it, or "-" for standard input. It is checked
@@ -45,9 +51,14 @@ def command(file: IO[bytes] | None, account: UUID | None, public_key: str | None
     In the database the whole log is followed and compared with its signed head. With --public-key, which intents-signer
     logs when it starts, a log that is not signed is broken. Entries after the sequence up to which it is attested are
     the database's word alone.
+
+    With --online the platform checks its own log, for readers of intents: exit code 1 if a link is broken.
     """
+    if online:
+        verify_online(Session(click.get_current_context()))
+        return
     if (file is None) == (account is None):
-        raise click.UsageError("give a FILE or --account")
+        raise click.UsageError("give a FILE, --account or --online")
     if file:
         _verify_file(file, _key(public_key), published)
     elif account:

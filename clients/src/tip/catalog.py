@@ -1,0 +1,50 @@
+"""Every command with its one line of help, by section: `tip --help` shows this table and imports no command."""
+
+SECTIONS: dict[str, dict[str, str]] = {
+    "Trading": {
+        "buy": "Submit an order to buy.",
+        "sell": "Submit an order to sell.",
+        "orders": "List orders, follow them, and settle those of unknown outcome.",
+        "show": "Show the timeline of an order.",
+        "replace": "Change quantity or prices of an open order.",
+        "cancel": "Cancel orders.",
+        "close": "Close positions by market orders.",
+        "positions": "List positions.",
+        "balances": "Show cash, equity and buying power.",
+        "quote": "Show the latest price of symbols.",
+    },
+    "Risk": {
+        "halt": "Refuse every new order of an account or organization.",
+        "resume": "Accept orders again after a halt.",
+        "refusals": "List the commands that controls refused.",
+        "preview": "Show whether an order would pass the controls.",
+    },
+    "Administration": {
+        "profiles": "List, add and choose profiles: address, credential, account.",
+    },
+    "Records": {
+        "verify": "Check the chain of hashes of an account's log.",
+    },
+    "Platform on this machine": {
+        "up": "Run the whole platform here, until Ctrl-C.",
+        "start": "Run the whole platform in the background; returns when it is ready.",
+        "stop": "Stop the platform; returns when everything has ended.",
+        "status": "Show what is running.",
+        "logs": "Show the log of everything, or of one process.",
+        "migrate": "Bring the database schema up to date.",
+        "outbox": "Look into a service's outbox and drive failed rows again.",
+        "token": "Print a bearer token of the demo data.",
+        "signing-keys": "The keys that sign the platform's tokens.",
+        "log-keys": "The keys that sign the heads of accounts' logs.",
+        "vault": "Look after the keys that broker secrets are sealed with.",
+        "epoch": "Show the epochs of the event logs, and begin one after a restore.",
+        "broker": "Check whether a broker's adapter keeps what it claims.",
+        "completion": "Print the completion script of a shell.",
+    },
+}
+
+SUMMARIES = {name: summary for commands in SECTIONS.values() for name, summary in commands.items()}
+
+
+def module_of(name: str) -> str:
+    return f"tip.{name.replace('-', '_')}"

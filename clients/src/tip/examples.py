@@ -1,0 +1,101 @@
+"""The examples at the end of every `--help`, by the words of the command."""
+
+import click
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "buy": ("tip buy AAPL 1 --limit 180 --wait", "tip buy AAPL 0.5 --tag alpha --json"),
+    "sell": ("tip sell AAPL 1 --wait", "tip sell TSLA 5 --stop 240 --limit 239.5 --tif GTC"),
+    "orders": ("tip orders --open", "tip orders --symbol AAPL --follow", "tip orders --json | jq '.data[].state'"),
+    "orders unresolved": ("tip orders unresolved",),
+    "orders resolve": (
+        "tip orders resolve 3c9f-1 --never-arrived",
+        "tip orders resolve 3c9f-1 --broker-order-id d53d5540 --status filled --filled 1 --price 180.02",
+    ),
+    "show": ("tip show 93327def", "tip show 93327def --json"),
+    "replace": ("tip replace 93327def --limit 181", "tip replace 93327def --quantity 2 --wait"),
+    "cancel": ("tip cancel 93327def --wait", "tip cancel --all --symbol AAPL", "tip cancel --all --yes --json"),
+    "close": ("tip close AAPL --wait", "tip close --all --reason 'end of day' --yes"),
+    "positions": ("tip positions", "tip positions --refresh --json"),
+    "balances": ("tip balances",),
+    "quote": ("tip quote AAPL MSFT",),
+    "watch": ("tip watch", "tip watch --every 5", "tip watch --json --count 1"),
+    "controls": ("tip controls", "tip controls --json"),
+    "controls disable": ("tip controls disable TSLA --reason 'earnings tonight'",),
+    "controls enable": ("tip controls enable TSLA",),
+    "controls hours": ("tip controls hours TSLA --start 09:30 --end 16:00", "tip controls hours TSLA --remove"),
+    "controls history": ("tip controls history --symbol TSLA",),
+    "limits": ("tip limits", "tip limits --symbol TSLA --json"),
+    "limits set": (
+        "tip limits set --max-quantity 100 --max-daily-loss 5000",
+        "tip limits set --symbol TSLA --no-short",
+    ),
+    "limits clear": ("tip limits clear max_quantity", "tip limits clear --symbol TSLA --all"),
+    "halt": ("tip halt --reason 'loss limit'", "tip halt --cancel-open --wait --yes"),
+    "resume": ("tip resume",),
+    "refusals": ("tip refusals --since 1h", "tip refusals --code SYMBOL_DISABLED --json"),
+    "preview": ("tip preview buy AAPL 500", "tip preview sell TSLA 1 --limit 250 --json"),
+    "profiles": ("tip profiles", "tip --profile paper balances"),
+    "profiles list": ("tip profiles list --json",),
+    "profiles add": (
+        "tip profiles add paper --url https://tip.example --account 9202138f-45bd-58e2-a0ad-e3575587932f",
+        "tip profiles add ci --token < token.txt",
+    ),
+    "profiles use": ("tip profiles use paper",),
+    "profiles remove": ("tip profiles remove paper",),
+    "accounts": ("tip accounts", "tip accounts --json"),
+    "accounts add": ("tip accounts add desk --broker paper --environment paper",),
+    "accounts disable": ("tip accounts disable desk --reason audit",),
+    "accounts enable": ("tip accounts enable desk",),
+    "accounts delete": ("tip accounts delete desk --cancel-open",),
+    "credentials": ("tip credentials --account desk",),
+    "credentials add": ("tip credentials add main --account desk", "tip credentials add main < secret.json"),
+    "credentials delete": ("tip credentials delete 1a2b3c4d",),
+    "keys": ("tip keys", "tip --profile demo-admin keys"),
+    "keys add": ("tip keys add bot --environment paper --permission intent:edit --permission intent:read",),
+    "keys disable": ("tip keys disable bot",),
+    "keys enable": ("tip keys enable bot",),
+    "keys delete": ("tip keys delete bot --yes",),
+    "people": ("tip people", "tip --profile demo-admin people"),
+    "people put": ("tip people put auth0|5f7c --role member",),
+    "people remove": ("tip people remove auth0|5f7c",),
+    "statement": ("tip statement --output statement.jsonl", "tip statement --from 2026-01-01 --to 2026-02-01"),
+    "verify": (
+        "tip verify statement.jsonl --keys https://tip.example/.well-known/log-jwks.json",
+        "tip verify --online",
+        "tip verify --account 9202138f-45bd-58e2-a0ad-e3575587932f",
+    ),
+    "up": ("tip up",),
+    "start": ("tip start",),
+    "stop": ("tip stop",),
+    "status": ("tip status",),
+    "logs": ("tip logs -f", "tip logs web -n 20", "tip logs --intent 93327def-0000-4000-8000-000000000001"),
+    "doctor": ("tip doctor", "tip --profile paper doctor --json"),
+    "migrate": ("tip migrate",),
+    "outbox": ("tip outbox list accounts",),
+    "outbox health": ("tip --profile demo-admin outbox health",),
+    "outbox list": ("tip outbox list accounts", "tip outbox list intents --status pending --limit 5"),
+    "outbox explain": ("tip outbox explain accounts 17",),
+    "outbox redrive": ("tip outbox redrive accounts 17", "tip outbox redrive accounts --all"),
+    "token": ("tip token", "tip token read_only --lifetime 600"),
+    "signing-keys": ("tip signing-keys rotate",),
+    "signing-keys rotate": ("tip signing-keys rotate",),
+    "signing-keys reseal": ("tip signing-keys reseal",),
+    "log-keys": ("tip log-keys rotate",),
+    "log-keys rotate": ("tip log-keys rotate",),
+    "vault": ("tip vault rewrap",),
+    "vault rewrap": ("tip vault rewrap",),
+    "epoch": ("tip epoch list",),
+    "epoch list": ("tip epoch list",),
+    "epoch begin": ("tip epoch begin",),
+    "completion": ('eval "$(tip completion bash)"', "tip completion fish > ~/.config/fish/completions/tip.fish"),
+}
+
+
+def with_examples(command: click.Command, words: str) -> click.Command:
+    """The command and those below it, each with its examples."""
+    if found := EXAMPLES.get(words):
+        command.epilog = "\n".join(["\b", "Examples:", *(f"  {line}" for line in found)])
+    if isinstance(command, click.Group):
+        for name, below in command.commands.items():
+            with_examples(below, f"{words} {name}")
+    return command

@@ -1,0 +1,27 @@
+"""`tip verify --online`: the platform follows the chain of its own log."""
+
+from typing import TYPE_CHECKING
+
+from tip.exits import REFUSED
+from tip.session import Session
+
+if TYPE_CHECKING:
+    from tip_client.models.trading import Verification
+
+
+def verify_online(session: Session) -> None:
+    found = session.account_client.verify()
+    if session.out.as_json:
+        session.out.document(found)
+    else:
+        session.out.line(verification_line(found), mark="✓" if found.valid else "✗")
+    if not found.valid:
+        raise SystemExit(REFUSED)
+
+
+def verification_line(found: "Verification") -> str:
+    """`17 entries verified, up to sequence 17; signed up to sequence 15`."""
+    signed = f"signed up to sequence {found.signed_sequence}" if found.signed_sequence else "signed by no head yet"
+    if found.first_broken is None:
+        return f"{found.checked} entries verified, up to sequence {found.last_sequence}; {signed}"
+    return f"BROKEN at sequence {found.first_broken.sequence}: {found.first_broken.reason}; {signed}"

@@ -1,0 +1,109 @@
+"""What `buy`, `sell` and `preview` share: the options of an order, and the way from submit to outcome."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
+
+import click
+
+from tip.amounts import AMOUNT
+from tip.exits import OUTCOME_UNKNOWN, REFUSED, Failure
+from tip.order_text import outcome_line
+from tip.plain import short
+from tip.session import Session
+
+if TYPE_CHECKING:
+    from tip_client import Order
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+WAIT_S = 30.0
+
+_TERMS = (
+    click.argument("symbol"),
+    click.argument("quantity", type=AMOUNT),
+    click.option("--limit", type=AMOUNT, metavar="PRICE", help="Pay no more, or sell for no less."),
+    click.option("--stop", type=AMOUNT, metavar="PRICE", help="Order only once this price is reached."),
+    click.option("--time-in-force", "--tif", type=click.Choice(["DAY", "GTC", "IOC", "FOK"]), help="By default DAY."),
+)
+_SUBMIT = (
+    click.option("--client-id", help="Your own id of the order, unique in the account."),
+    click.option("--tag", "tags", multiple=True, help="May be given several times."),
+    click.option("--route", "route_strategy", type=click.Choice(["AUTO", "DIRECT"])),
+)
+_WAIT = (
+    click.option("--wait", is_flag=True, help="Wait until the order has ended; exit code 4 if it has not in time."),
+    click.option("--timeout", type=click.FloatRange(min=0), default=WAIT_S, show_default=True, help="Seconds to wait."),
+)
+_ONCE = (click.option("--idempotency-key", help="Repeats a command whose outcome was unknown: it is done once."),)
+
+
+def options(*groups: tuple[Callable[[F], F], ...]) -> Callable[[F], F]:
+    def decorate(function: F) -> F:
+        for option in reversed([option for group in groups for option in group]):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+terms = options(_TERMS)
+submit_options = options(_TERMS, _SUBMIT, _WAIT, _ONCE)
+wait_options = options(_WAIT)
+command_options = options(_WAIT, _ONCE)
+
+
+def once(key: str | None) -> str:
+    """The caller's key, or a new one that a message can name when the outcome is unknown."""
+    return key or str(uuid4())
+
+
+def enter(
+    session: Session, side: str, *, wait: bool, timeout: float, idempotency_key: str | None, **order: Any
+) -> None:
+    """Submit an order and print what became of it."""
+    submit = session.account_client.buy if side == "BUY" else session.account_client.sell
+    key = once(idempotency_key)
+    made = interruptible(key, lambda: submit(idempotency_key=key, **order))
+    settle(session, made, timeout if wait else None)
+
+
+def interruptible(key: str, send: Callable[[], "Order"]) -> "Order":
+    """Ctrl-C while it is being sent leaves the outcome unknown, and the message says how to find out."""
+    try:
+        return send()
+    except KeyboardInterrupt:
+        hint = f"repeat the same command with --idempotency-key {key}: it is done once"
+        raise Failure("interrupted: the order may have been submitted", OUTCOME_UNKNOWN, "interrupted", hint) from None
+
+
+def settle(session: Session, order: "Order", timeout: float | None, wanted: str = "FILLED") -> None:
+    """Print the order as it is, or once it has ended; one that ended otherwise than wanted is a failure."""
+    if timeout is None:
+        show(session, order)
+        return
+    ended = waited(session, order, timeout)
+    show(session, ended, ended.status == wanted)
+    if ended.status != wanted:
+        raise SystemExit(REFUSED)
+
+
+def waited(session: Session, order: "Order", timeout: float) -> "Order":
+    from tip_client import Timeout
+
+    try:
+        return order.wait(timeout=timeout)
+    except Timeout as error:
+        if session.out.as_json:
+            session.out.document(order.refresh())
+        hint = f"`tip show {short(order.intent_id)}` follows it up, `tip cancel {short(order.intent_id)}` ends it"
+        details = {"intent_id": order.intent_id}
+        raise Failure(str(error), OUTCOME_UNKNOWN, "timeout", hint, details=details) from None
+
+
+def show(session: Session, order: "Order", is_good: bool = True) -> None:
+    if session.out.as_json:
+        session.out.document(order)
+        return
+    trace = next((entry.trace_id for entry in order.timeline() if entry.trace_id), None)
+    session.out.line(outcome_line(order, trace), mark="✓" if is_good else "✗")

@@ -1,0 +1,84 @@
+"""Prints results: tables and colour on a terminal, plain columns in a pipe, JSON on request."""
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+from tip.plain import json_text, plain_table, printable
+
+Row = Sequence[str]
+
+_GOOD = frozenset({"FILLED", "COMPLETED", "ACTIVE", "ALLOWED", "BUY", "active", "✓"})
+_BAD = frozenset({"REJECTED", "DENIED", "FAILED", "REFUSED", "HALTED", "SELL", "invalid", "revoked", "✗"})
+_PASSING = frozenset({"PENDING", "SUBMITTED", "PENDING_REPLACE", "PENDING_CANCEL", "PARTIALLY_FILLED", "REDUCING", "!"})
+
+
+class Output:
+    """Standard output, as this caller wants it."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+        self.is_terminal = sys.stdout.isatty()
+        self.has_colour = self.is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+    def document(self, value: Any) -> None:
+        """One JSON document."""
+        click.echo(json_text(value, indent=2))
+
+    def json_line(self, value: Any) -> None:
+        """One of many, at once."""
+        click.echo(json_text(value))
+        sys.stdout.flush()
+
+    def line(self, text: str = "", mark: str = "") -> None:
+        """A line for people; `mark` is ✓, ✗ or !."""
+        shown = printable(text)
+        click.echo(f"{self.coloured(self.mark(mark))} {shown}" if mark else shown)
+
+    def table(self, titles: Row, rows: Iterable[Row], *, right: Iterable[str] = (), empty: str = "none") -> None:
+        """Columns; those that `right` names hold numbers."""
+        cells = [[printable(cell) for cell in row] for row in rows]
+        if not cells:
+            self.line(empty)
+        elif self.is_terminal:
+            _rich_console().print(rich_table(titles, cells, right))
+        else:
+            click.echo("\n".join(plain_table(titles, cells, right)))
+
+    def coloured(self, word: str) -> str:
+        colour = colour_of(word)
+        return click.style(word, fg=colour) if self.has_colour and colour else word
+
+    def mark(self, mark: str) -> str:
+        """The mark, or a letter where the terminal's encoding has none."""
+        try:
+            mark.encode(sys.stdout.encoding or "ascii")
+        except UnicodeEncodeError:
+            return {"✓": "ok", "✗": "x"}.get(mark, mark)
+        return mark
+
+
+def colour_of(word: str) -> str | None:
+    colours = {"green": _GOOD, "red": _BAD, "yellow": _PASSING}
+    return next((colour for colour, words in colours.items() if word in words), None)
+
+
+def rich_table(titles: Row, rows: Iterable[Row], right: Iterable[str] = ()) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    table, numbers = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0)), set(right)
+    for title in titles:
+        table.add_column(title, justify="right" if title in numbers else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell, style=colour_of(cell) or "") for cell in row))
+    return table
+
+
+def _rich_console() -> Any:
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False)

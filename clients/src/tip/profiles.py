@@ -1,0 +1,121 @@
+"""`tip profiles`"""
+
+import sys
+from typing import Any
+
+import click
+
+from tip import profile_file
+from tip.callers import DEMO, local_file
+from tip.exits import WRONG_USAGE, Failure
+from tip.session import Session, with_session
+from tip_client import Settings
+
+TITLES = ("", "NAME", "URL", "ACCOUNT", "CREDENTIAL")
+
+
+@click.group(invoke_without_command=True)
+@with_session
+def command(session: Session) -> None:
+    """List, add and choose profiles: address, credential, account.
+
+    They are in tip/config.toml of your configuration folder, which the SDK reads, too. While the platform on this
+    machine has demo data, `demo`, `demo-live` and `demo-admin` are there as well.
+    """
+    if not click.get_current_context().invoked_subcommand:
+        list_profiles(session)
+
+
+@command.command("list")
+@with_session
+def list_command(session: Session) -> None:
+    """List profiles; the default one has a star."""
+    list_profiles(session)
+
+
+@command.command()
+@click.argument("name")
+@click.option("--url", default="http://127.0.0.1:8080", show_default=True, help="The address of the API.")
+@click.option("--token", is_flag=True, help="The credential is a bearer token, not an API key.")
+@click.option("--organization", help="For tokens of service accounts.")
+@click.option("--ca", type=click.Path(exists=True, dir_okay=False), help="The certificate authority of the platform.")
+@with_session
+def add(session: Session, /, name: str, token: bool, **values: str | None) -> None:
+    """Add a profile, or replace the one of that name; --account is the account that it means.
+
+    The key is read from the terminal without being shown, or from standard input: not from the command line, where
+    others can read it.
+    """
+    credential = {"token" if token else "key": read_secret("Token" if token else "API key")}
+    given = {setting: value for setting, value in values.items() if value}
+    account = {"account": session.named_account} if session.named_account else {}
+    save(name, {**given, **credential, **account})
+    session.out.line(f"profile {name} is in {profile_file.path()}", mark="✓")
+
+
+@command.command()
+@click.argument("name")
+@with_session
+def use(session: Session, name: str) -> None:
+    """Make a profile the default one."""
+    require(name)
+    profile_file.use(name)
+    session.out.line(f"{name} is the default profile", mark="✓")
+
+
+@command.command()
+@click.argument("name")
+@with_session
+def remove(session: Session, name: str) -> None:
+    """Remove a profile, with its credential."""
+    require(name)
+    profile_file.remove(name)
+    session.out.line(f"profile {name} is removed", mark="✓")
+
+
+def list_profiles(session: Session) -> None:
+    """Credentials are never shown."""
+    default = profile_file.default()
+    found = [_entry(name, values, name == default) for name, values in profile_file.profiles().items()]
+    entries = [*found, *_demo_entries({entry["name"] for entry in found})]
+    if session.out.as_json:
+        session.out.document({"data": entries})
+        return
+    hint = "no profiles: `tip profiles add NAME` adds one"
+    session.out.table(TITLES, [_row(entry) for entry in entries], empty=hint)
+
+
+def _entry(name: str, values: dict[str, Any], is_default: bool) -> dict[str, Any]:
+    credential = next((kind for kind in ("key", "token") if kind in values), None)
+    shown = {setting: values.get(setting) for setting in ("url", "account", "organization")}
+    return {"name": name, **shown, "credential": credential, "default": is_default}
+
+
+def _demo_entries(taken: set[str]) -> list[dict[str, Any]]:
+    if not local_file().exists():
+        return []
+    kinds = {name: "key" if kind == "api_keys" else "token" for name, (kind, _, _) in DEMO.items()}
+    return [_entry(name, {kinds[name]: "", "url": "demo data of this machine"}, False) for name in DEMO.keys() - taken]
+
+
+def _row(entry: dict[str, Any]) -> tuple[str, ...]:
+    star, shown = "*" if entry["default"] else "", (entry["url"], entry["account"], entry["credential"])
+    return (star, entry["name"], *(value or "-" for value in shown))
+
+
+def read_secret(what: str) -> str:
+    secret: str = click.prompt(what, hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.readline()
+    if not secret.strip():
+        raise Failure(f"no {what} was given", WRONG_USAGE, hint="type it, or pipe it in")
+    return secret.strip()
+
+
+def save(name: str, values: dict[str, str]) -> None:
+    """Only what the SDK takes is written."""
+    Settings(**values)  # type: ignore[arg-type]  # it refuses what is no address or credential
+    profile_file.add(name, values)
+
+
+def require(name: str) -> None:
+    if name not in profile_file.names():
+        raise Failure(f"{profile_file.path()} has no profile {name!r}", WRONG_USAGE, hint="`tip profiles` lists them")

@@ -1,0 +1,20 @@
+"""`tip sell`"""
+
+from typing import Any
+
+import click
+
+from tip.order_entry import enter, submit_options
+from tip.session import Session, with_session
+
+
+@click.command()
+@submit_options
+@with_session
+def command(session: Session, /, **order: Any) -> None:
+    """Submit an order to sell.
+
+    At the market, or by --limit, --stop or both. Without --wait it returns once the platform has accepted the order;
+    with it, exit code 0 means FILLED, 1 that the order ended otherwise, 4 that it is still open.
+    """
+    enter(session, "SELL", **order)

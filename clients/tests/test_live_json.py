@@ -1,0 +1,48 @@
+"""What `tip --json` prints is the record that the API's document describes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import jsonschema_rs
+import pytest
+from sdk_platform import Platform
+from tip_caller import TipCaller
+
+from tip_testing.waiting import eventually
+
+Check = Callable[[str, Any], None]
+
+
+@pytest.fixture(scope="module")
+def is_a(whole_platform: Platform) -> Check:
+    """Raises where a value is not as the schema of that name says, or has fewer fields."""
+    document = httpx.get(f"{whole_platform.local['base_url']}/openapi.json").json()
+
+    def check(schema: str, value: Any) -> None:
+        described = {"$ref": f"#/components/schemas/{schema}", "components": document["components"]}
+        jsonschema_rs.validator_for(described).validate(value)
+        known = document["components"]["schemas"][schema]
+        assert set(known.get("required", ())) <= set(value) <= set(known["properties"])
+
+    return check
+
+
+def test_documents_are_those_of_the_api(tip: TipCaller, is_a: Check, symbol: str) -> None:
+    bought = tip.json("buy", symbol, "1", "--wait", "--timeout", "90")
+    is_a("Order", bought)
+    is_a("Order", tip.json("orders")["data"][0])
+    shown = eventually(lambda: found if len((found := tip.json("show", bought["intent_id"]))["timeline"]) > 3 else None)
+    is_a("Order", shown["order"])
+    for entry in shown["timeline"]:
+        is_a("TimelineRecord", entry)
+    is_a("Position", eventually(lambda: tip.json("positions")["data"])[0])
+    is_a("Balances", tip.json("balances"))
+    is_a("Quote", tip.json("quote", symbol)["data"][0])
+    is_a("BulkOperation", tip.json("cancel", "--all"))
+    is_a("AccountSwitch", tip.json("halt", "--reason", "test"))
+    assert tip("buy", symbol, "1").exit_code == 1
+    is_a("Refusal", tip.json("refusals")["data"][0])
+    is_a("Verification", tip.json("verify", "--online"))
+    is_a("AccountSwitch", tip.json("resume"))
+    is_a("PreviewAnswer", tip.json("preview", "buy", symbol, "1"))
