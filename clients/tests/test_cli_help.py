@@ -111,3 +111,7 @@ def test_completion_offers_commands_and_their_options() -> None:
     assert {"orders", "halt"} <= set(offered("tip "))
     assert offered("tip ord") == ["orders"]
     assert offered("tip buy --li") == ["--limit"]
+
+
+def test_no_example_is_of_a_command_that_there_is_not() -> None:
+    assert set(EXAMPLES) - set(COMMANDS) == set()

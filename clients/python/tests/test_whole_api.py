@@ -86,7 +86,7 @@ def received() -> list[tuple[str, str]]:
 def methods(client: tip.Client) -> list[Callable[..., Any]]:
     """Those of the client and of each group of calls on it."""
     groups = [client, *(value for name in dir(client) if isinstance(value := getattr(client, name), Scope))]
-    of_the_client = {"close", "from_env", "for_account"}
+    of_the_client = {"close", "from_env", "for_account", "platform"}
     named = [(group, name) for group in groups for name in dir(group) if name[0] != "_" and name not in of_the_client]
     return [method for group, name in named if inspect.ismethod(method := getattr(group, name))]
 

@@ -31,6 +31,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "stop": "Stop the platform; returns when everything has ended.",
         "status": "Show what is running.",
         "logs": "Show the log of everything, or of one process.",
+        "doctor": "Check configuration, connections, clock, versions and migrations.",
         "migrate": "Bring the database schema up to date.",
         "outbox": "Look into a service's outbox and drive failed rows again.",
         "token": "Print a bearer token of the demo data.",

@@ -9,7 +9,7 @@ _HINTS: tuple[tuple[type[tip.TipError], str], ...] = (
     (tip.Unauthenticated, "give a valid key: TIP_KEY, or `tip profiles add`; `tip doctor` shows who calls"),
     (tip.EntitlementRequired, "the organization needs the entitlement; its operator grants it"),
     (tip.Forbidden, "--profile chooses another credential; `tip doctor` shows what this one may do"),
-    (tip.ControlRejected, "`tip controls` and `tip limits` show what refuses; `tip preview` tries without submitting"),
+    (tip.ControlRejected, "`tip refusals` lists what was refused, `tip preview` tries without submitting"),
     (tip.BrokerCannot, "order another kind, or use an account at another broker"),
     (tip.IntentTerminal, "the order has ended: `tip show` has its timeline"),
     (tip.IntentBusy, "wait until the pending replacement or cancel is settled, then try again"),

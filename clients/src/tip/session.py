@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
+SHOWN = 5
+"""How many accounts a message names."""
 _JSON, _PROFILE, _ACCOUNT = "tip.json", "tip.profile", "tip.account"
 
 
@@ -98,9 +100,11 @@ class Session:
         return named if named and _is_uuid(named) else self._found(named).id
 
     def _found(self, name: str | None) -> "Account":
-        accounts = [account for account in self.client.accounts.list() if name is None or _is_named(account, name)]
+        seen = list(self.client.accounts.list())
+        accounts = [account for account in seen if name is None or _is_named(account, name)]
         if len(accounts) != 1:
-            raise Failure(_which_account(name, len(accounts)), WRONG_USAGE, hint="`tip accounts` lists them")
+            there = ", ".join(f"{account.name!r} {account.id}" for account in seen[:SHOWN])
+            raise Failure(_which_account(name, len(accounts)), WRONG_USAGE, hint=f"there are: {there or 'none'}")
         return accounts[0]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -14,8 +15,10 @@ from tip_client._async.server_sent import AsyncServerSentSource
 from tip_client._async.stream import AsyncEventStream, AsyncSource
 from tip_client._async.trading import AsyncTrading
 from tip_client.cursor import Cursor
+from tip_client.discovery import API_DOCUMENT, platform_info
 from tip_client.errors import ConfigurationError
 from tip_client.events import Event, LogPosition, subscriptions
+from tip_client.models.platform import PlatformInfo
 from tip_client.settings import Settings
 
 
@@ -60,6 +63,11 @@ class AsyncClient(AsyncTrading, AsyncHoldings):
     async def aclose(self) -> None:
         """Close the connections."""
         await self._http.aclose()
+
+    async def platform(self) -> PlatformInfo:
+        """Version, speed and clock of the platform, by one request that needs no credential and is not repeated."""
+        document, date, seconds = await self._http.probe(API_DOCUMENT.path)
+        return platform_info(document, date, seconds, datetime.now(UTC))
 
     @cached_property
     def accounts(self) -> AsyncAccounts:

@@ -52,6 +52,17 @@ class AsyncHttp:
                 delay = attempts.delay_after(failure, monotonic(), _chance())
             await asyncio.sleep(delay)
 
+    async def probe(self, path: str) -> tuple[Any, str | None, float]:
+        """The answer to one GET that is not repeated, the Date it has, and how many seconds it took."""
+        began = monotonic()
+        try:
+            answer = await self._client.get(self._base + path)
+        except httpx.RequestError as error:
+            raise failure_of(error) from None
+        if answer.status_code >= 300:
+            raise problem_of(answer.status_code, answer.headers, answer.content)
+        return _loaded(answer.content), answer.headers.get("date"), monotonic() - began
+
     async def pages(self, request: Request[Page[T]]) -> AsyncIterator[T]:
         """Every item of a list, page by page."""
         wanted: Request[Page[T]] | None = request

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -15,8 +16,10 @@ from tip_client._sync.server_sent import ServerSentSource
 from tip_client._sync.stream import EventStream, Source
 from tip_client._sync.trading import Trading
 from tip_client.cursor import Cursor
+from tip_client.discovery import API_DOCUMENT, platform_info
 from tip_client.errors import ConfigurationError
 from tip_client.events import Event, LogPosition, subscriptions
+from tip_client.models.platform import PlatformInfo
 from tip_client.settings import Settings
 
 
@@ -61,6 +64,11 @@ class Client(Trading, Holdings):
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
+
+    def platform(self) -> PlatformInfo:
+        """Version, speed and clock of the platform, by one request that needs no credential and is not repeated."""
+        document, date, seconds = self._http.probe(API_DOCUMENT.path)
+        return platform_info(document, date, seconds, datetime.now(UTC))
 
     @cached_property
     def accounts(self) -> Accounts:
