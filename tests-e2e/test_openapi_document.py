@@ -183,3 +183,15 @@ def test_answers_say_which_headers_they_have(document: Any) -> None:
 
 def test_the_api_is_at_the_address_of_its_document(document: Any) -> None:
     assert document["servers"] == [{"url": "/"}]
+
+
+def test_a_refusal_in_a_batch_is_a_problem(document: Any) -> None:
+    problem = document["components"]["schemas"]["BatchResult"]["properties"]["problem"]
+
+    assert problem == {"oneOf": [{"$ref": "#/components/schemas/Problem"}]}
+
+
+def test_the_page_says_what_holds_if_a_field_is_left_out() -> None:
+    page = Client(create_app(ENVIRONMENT)).get("/docs").text
+
+    assert "RouteStrategy</a>: `AUTO` if it is left out." in page

@@ -39,7 +39,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "log-keys": "The keys that sign the heads of accounts' logs.",
         "vault": "Look after the keys that broker secrets are sealed with.",
         "epoch": "Show the epochs of the event logs, and begin one after a restore.",
-        "broker": "Check whether a broker's adapter keeps what it claims.",
+        "broker": "Look at the brokers that are installed as plug-ins.",
         "completion": "Print the completion script of a shell.",
     },
 }

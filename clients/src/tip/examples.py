@@ -57,6 +57,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "epoch": ("tip epoch list",),
     "epoch list": ("tip epoch list",),
     "epoch begin": ("tip epoch begin",),
+    "broker": ("tip broker check paper",),
+    "broker check": ("tip broker check paper", "tip broker check alpaca --claim replacement --json"),
     "completion": ('eval "$(tip completion bash)"', "tip completion fish > ~/.config/fish/completions/tip.fish"),
 }
 

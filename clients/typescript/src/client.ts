@@ -8,8 +8,9 @@ import type { paths } from "./schema.js";
 export type Credential = { key: string } | { token: string; organizationId?: string };
 export type TipClient = Client<paths>;
 
+/** Redirects are errors: a credential goes nowhere but to this address. */
 export function createTipClient(url: string, credential: Credential): TipClient {
-  return createClient<paths>({ baseUrl: url, headers: headersOf(credential) });
+  return createClient<paths>({ baseUrl: url, headers: headersOf(credential), redirect: "error" });
 }
 
 export function headersOf(credential: Credential): Record<string, string> {

@@ -1,7 +1,7 @@
 /** How far a reader of events has come: every event once and in order, over any number of connections. */
 
 import { positionOf, type LogPosition } from "./position.js";
-import { TipProblem } from "./problems.js";
+import { StreamInterrupted, TipProblem } from "./problems.js";
 import type { components } from "./schema.js";
 
 type TradingEvent = components["schemas"]["TradingEvent"];
@@ -32,7 +32,7 @@ export class Cursor {
 
   /** Milliseconds to wait before connecting again; `chance` is from 0 to 1. Throws a failure that will not pass. */
   delayAfter(failure: unknown, chance: number): number {
-    if (failure instanceof TipProblem && !failure.isTransient) {
+    if (!(failure instanceof StreamInterrupted || (failure instanceof TipProblem && failure.isTransient))) {
       throw failure;
     }
     const longest = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(this.failures, 10));

@@ -20,27 +20,33 @@ export class TipProblem extends Error {
   }
 }
 
-/** A stream broke off without a reason, or was silent for too long. */
+/** A stream broke off without a reason, could not be opened, or was silent for too long. */
 export class StreamInterrupted extends Error {
   override readonly name = "StreamInterrupted";
 }
 
-/** Codes with which a stream ends that would end the next one as well, and their statuses. */
-const ENDS: Readonly<Record<string, number>> = {
-  credential_ended: 401,
-  unauthenticated: 401,
-  permission_ended: 403,
-  forbidden: 403,
-  account_not_found: 404,
-  epoch_ended: 400,
-  out_of_range: 400,
-  stuck: 429,
-  too_many_streams: 429,
+/** What the reasons with which streams end are among the problems of requests. All others pass. */
+const ENDS: Readonly<Record<string, readonly [status: number, code: string]>> = {
+  credential_ended: [401, "unauthenticated"],
+  unauthenticated: [401, "unauthenticated"],
+  permission_ended: [403, "forbidden"],
+  forbidden: [403, "forbidden"],
+  account_not_found: [404, "not_found"],
+  epoch_ended: [400, "out_of_range"],
+  out_of_range: [400, "out_of_range"],
+  stuck: [429, "stuck"],
+  too_many_streams: [429, "too_many_streams"],
 };
 
-/** The last event of a stream: what is not the caller's doing passes, and the stream is resumed. */
-export function problemOfEnd(code: string, detail: string): TipProblem {
-  return new TipProblem(ENDS[code] ?? 503, code, detail);
+/** Of the last event of a stream. */
+export function problemOfEnd(reason: string, detail: string): TipProblem {
+  const [status, code] = ENDS[reason] ?? [503, "unavailable"];
+  return new TipProblem(status, code, detail);
+}
+
+/** Of what is no answer of the platform: to ask again would bring the same. */
+export function unexpected(detail: string): TipProblem {
+  return new TipProblem(500, "unexpected_answer", detail);
 }
 
 export async function problemOfAnswer(answer: Response): Promise<TipProblem> {

@@ -1,5 +1,7 @@
 /** Server-sent events out of bytes. */
 
+import { unexpected } from "./problems.js";
+
 export interface Message {
   readonly event: string;
   readonly data: string;
@@ -13,15 +15,17 @@ export class ServerSentParser {
   #rest = "";
   #event = "";
   #data: string[] = [];
+  #length = 0;
 
   /** The messages that are complete now. */
   feed(chunk: Uint8Array): Message[] {
     const lines = (this.#rest + this.#decoder.decode(chunk, { stream: true })).split("\n");
     this.#rest = lines.pop() ?? "";
-    if (this.#rest.length > LONGEST) {
-      throw new RangeError("An event is longer than any of the platform's.");
+    const messages = lines.flatMap((line) => this.#line(line.replace(/\r$/, "")));
+    if (this.#rest.length + this.#length > LONGEST) {
+      throw unexpected("An event is longer than any of the platform's.");
     }
-    return lines.flatMap((line) => this.#line(line.replace(/\r$/, "")));
+    return messages;
   }
 
   #line(line: string): Message[] {
@@ -33,6 +37,7 @@ export class ServerSentParser {
       this.#event = value ?? "";
     } else if (field === "data") {
       this.#data.push(value ?? "");
+      this.#length += (value ?? "").length;
     }
     return [];
   }
@@ -42,6 +47,7 @@ export class ServerSentParser {
     const isEmpty = this.#data.length === 0;
     this.#event = "";
     this.#data = [];
+    this.#length = 0;
     return isEmpty ? [] : [message];
   }
 }

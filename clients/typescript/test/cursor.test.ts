@@ -37,10 +37,17 @@ test("a log of another epoch is not gone on with", () => {
 
 test("what will not pass is thrown, and what may pass is waited for a little longer each time", () => {
   const cursor = new Cursor(null);
-  assert.throws(() => cursor.delayAfter(problemOfEnd("credential_ended", ""), 0), { status: 401 });
+  assert.throws(() => cursor.delayAfter(problemOfEnd("credential_ended", ""), 0), { code: "unauthenticated" });
+  assert.throws(() => cursor.delayAfter(new TypeError("a fault of our own"), 0), TypeError);
   const delays = Array.from({ length: 8 }, () => cursor.delayAfter(new StreamInterrupted(), 1));
   assert.deepEqual(delays, [100, 200, 400, 800, 1600, 2000, 2000, 2000]);
   assert.equal(cursor.delayAfter(new TipProblem(503, "unavailable", "", null, 7000), 1), 7000);
+});
+
+test("a stream ends with the code that a request would be refused with", () => {
+  const reasons = ["credential_ended", "permission_ended", "account_not_found", "epoch_ended", "anything new"];
+  const codes = reasons.map((reason) => problemOfEnd(reason, "").code);
+  assert.deepEqual(codes, ["unauthenticated", "forbidden", "not_found", "out_of_range", "unavailable"]);
 });
 
 test("a position that is none is refused", () => {

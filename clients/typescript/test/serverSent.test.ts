@@ -20,5 +20,11 @@ test("a message that does not end is not kept without bound", () => {
   const parser = new ServerSentParser();
   const piece = new TextEncoder().encode("x".repeat(600_000));
   parser.feed(piece);
-  assert.throws(() => parser.feed(piece), RangeError);
+  assert.throws(() => parser.feed(piece), { code: "unexpected_answer" });
+});
+
+test("nor is one of many lines", () => {
+  const parser = new ServerSentParser();
+  const line = new TextEncoder().encode(`data: ${"x".repeat(100_000)}\n`);
+  assert.throws(() => Array.from({ length: 11 }, () => parser.feed(line)), { code: "unexpected_answer" });
 });

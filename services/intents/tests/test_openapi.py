@@ -128,3 +128,27 @@ def test_a_record_has_exactly_the_documented_fields(desk: Desk) -> None:
         field.data_key or name for name, field in schemas.Statistics().fields.items()
     }
     assert model.KINDS.keys() == {"Market", "Limit", "Stop", "StopLimit"}
+
+
+NAMED = ("Location", "Idempotent-Replayed", "ETag", "Retry-After", "RateLimit", "RateLimit-Policy", "X-Request-Id")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "says_replayed"),
+    [
+        ("", create(), True),
+        ("/cancel", {"symbol": "NOTHING"}, True),
+        ("/batch", {"commands": [create()["command"]]}, False),
+    ],
+    ids=["submit", "cancel", "batch"],
+)
+def test_answers_have_the_headers_that_the_document_gives_them(
+    app: Flask, desk: Desk, path: str, body: Any, says_replayed: bool
+) -> None:
+    answers = [desk.submit(body, query=path, Idempotency_Key="once") for _ in range(2)]
+    responses = openapi.document([app])["paths"][f"/v1/accounts/{{account_id}}/intents{path}"]["post"]["responses"]
+
+    for answer in answers:
+        assert {name for name in NAMED if name in answer.headers} <= set(responses[str(answer.status_code)]["headers"])
+    assert ("Idempotent-Replayed" in answers[1].headers) == says_replayed
+    assert ("Idempotent-Replayed" in responses[str(answers[1].status_code)]["headers"]) == says_replayed

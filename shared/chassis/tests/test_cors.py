@@ -75,7 +75,13 @@ def test_without_configured_origins_nothing_is_said_to_browsers(closed_server: S
 
 NO_ORIGINS = (
     *("*", "https://*.example", "desk.example", "https://desk.example/", "ftp://desk"),
-    *("https://Desk.example", "HTTPS://desk.example", "https://desk.example:443", "http://desk.example:80"),
+    *(
+        "https://Desk.example",
+        "HTTPS://desk.example",
+        "https://desk.example:443",
+        "https://desk.example:0443",
+        "http://desk.example:80",
+    ),
 )
 
 

@@ -147,6 +147,7 @@ def enable_account(account_id: UUID) -> ResponseReturnValue:
     errors=(404, 409, 412),
     query={"cancel_open": {"type": "boolean", "default": False}},
     headers=IF_MATCH,
+    answer_headers=("Location",),
     note="202: its open intents are being canceled, and it is deleted when the broker has confirmed the last one.",
 )
 def delete_account(account_id: UUID) -> ResponseReturnValue:

@@ -28,6 +28,7 @@ _ONCE = {"Idempotency-Key": "1 to 255 printable characters; the same key and bod
     answers={202: schemas_bulk.BulkOperation},
     errors=(404, 409, 413, 415, 422),
     headers=_ONCE,
+    answer_headers=("Location", "Idempotent-Replayed"),
     note="It needs no entitlement, and passes whatever the controls say.",
 )
 def cancel_intents(account_id: UUID) -> ResponseReturnValue:
@@ -47,6 +48,7 @@ def cancel_intents(account_id: UUID) -> ResponseReturnValue:
     answers={202: schemas_bulk.BulkOperation},
     errors=(404, 409, 413, 415, 422),
     headers=_ONCE,
+    answer_headers=("Location", "Idempotent-Replayed"),
     note="On a live account the organization needs the `trading_live` entitlement. Open orders of the symbols are "
     "canceled first. REDUCING lets the closing orders pass; HALTED does not: 422 `control_rejected`.",
 )

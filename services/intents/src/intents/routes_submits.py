@@ -55,6 +55,7 @@ def _facts_and_keys(key: str, account_id: UUID | BadId) -> Sequence[KeyRow]:
     errors=(404, 409, 413, 415, 422),
     query={"dry_run": {"type": "boolean", "default": False}},
     headers=_ONCE,
+    answer_headers=("Idempotent-Replayed",),
     note=_NOTE,
     schemas=schemas_commands.SCHEMAS,
 )

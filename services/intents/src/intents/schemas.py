@@ -72,7 +72,7 @@ class ActionPage(Schema):
 class BatchResult(Schema):
     status = Whole(least=200, most=599, required=True)
     action = fields.Nested(Action)
-    problem = fields.Raw(metadata={"$ref": "#/components/schemas/Problem"})
+    problem = fields.Raw(metadata={"oneOf": [{"$ref": "#/components/schemas/Problem"}]})
 
 
 class BatchResults(Schema):

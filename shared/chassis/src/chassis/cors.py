@@ -7,7 +7,7 @@ origins there is nothing here, and browsers keep pages of other addresses away.
 import re
 from collections.abc import Iterable
 
-_ORIGIN = re.compile(r"(http://(?!.*:80$)|https://(?!.*:443$))[a-z0-9.-]+(:[0-9]{1,5})?", re.ASCII)
+_ORIGIN = re.compile(r"(http://(?!.*:80$)|https://(?!.*:443$))[a-z0-9.-]+(:[1-9][0-9]{0,4})?", re.ASCII)
 METHODS = "GET, POST, PUT, PATCH, DELETE"
 REQUEST_HEADERS = (
     "authorization, content-type, idempotency-key, if-match, last-event-id, traceparent, x-api-key, x-organization-id, "

@@ -7,6 +7,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -65,6 +66,8 @@ class Description:
     """Whether a request is so much work that a tenant gets only one such at a time."""
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What the body refers to by name, beside marshmallow's schemas."""
+    answer_headers: tuple[str, ...] = ()
+    """Of answers that succeed, beside those that follow from status and schema."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,7 @@ def describe(
     note: str = "",
     heavy: bool = False,
     schemas: Mapping[str, Mapping[str, Any]] | None = None,
+    answer_headers: tuple[str, ...] = (),
 ) -> Callable[[View], View]:
     """Say what a route takes and answers; routes without it are not in the document.
 
@@ -103,7 +107,7 @@ def describe(
 
     def decorate(view: View) -> View:
         view.description = Description(  # type: ignore[attr-defined]
-            summary, body, answers, errors, query or {}, headers or {}, form, note, heavy, schemas or {}
+            summary, body, answers, errors, query or {}, headers or {}, form, note, heavy, schemas or {}, answer_headers
         )
         return view
 
@@ -167,7 +171,7 @@ def document(apps: Sequence[Flask], routes: Sequence[Route] = ()) -> dict[str, A
 
 def _add_schemas(spec: APISpec, schemas: Mapping[str, Mapping[str, Any]]) -> None:
     for name in schemas.keys() - spec.components.schemas.keys():
-        spec.components.schema(name, dict(schemas[name]))
+        spec.components.schema(name, deepcopy(dict(schemas[name])))
 
 
 def page(apps: Sequence[Flask], routes: Sequence[Route] = ()) -> str:
@@ -247,7 +251,7 @@ def _responses(view: Any, described: Description, alternatives: tuple[Alternativ
     problems = dict.fromkeys(sorted({*described.errors, *usual} - described.answers.keys()), _error_content(view))
     answers: dict[str, Any] = {}
     for status, answer in {**described.answers, **problems}.items():
-        headers = openapi_headers.of_answer(status, answer, described.headers, is_counted=bool(alternatives))
+        headers = openapi_headers.of_answer(status, answer, described.answer_headers, is_counted=bool(alternatives))
         answers[str(status)] = {"description": "Success" if status < 400 else "Refused", "headers": headers}
         if answer is not None:
             content = answer if isinstance(answer, Mapping) else {"application/json": {"schema": answer}}

@@ -56,10 +56,13 @@ def _words(node: Mapping[str, Any]) -> Words:
 
 
 def _name(places: list[_Place], taken: set[str]) -> str:
-    """By the shortest word for it; with its owner in front if that is vague or taken."""
-    field, owner = min(places, key=lambda place: (len(place.field), place))
+    """By the shortest words for it; with its owner in front if that is vague or taken."""
+    field, owner = min(places, key=lambda place: (len(place.field), len(place.owner), place))
     name = "".join(part.capitalize() for part in field.split("_"))
-    return owner + name if field in _VAGUE or name in taken else name
+    name = owner + name if field in _VAGUE or name in taken else name
+    if name in taken:
+        raise ValueError(f"two schemas would be called {name}")
+    return name
 
 
 def _referring(node: Any, names: Mapping[Words, str]) -> Any:

@@ -1,6 +1,6 @@
 """The headers of answers in the OpenAPI document: what each means, and which answer has which."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from typing import Any
 
 _MEANINGS = {
@@ -22,15 +22,13 @@ def components() -> Iterator[tuple[str, dict[str, Any]]]:
         yield name, {"description": meaning, "required": name in _ALWAYS_THERE, "schema": {"type": "string"}}
 
 
-def of_answer(
-    status: int, schema: Any, request_headers: Mapping[str, str], *, is_counted: bool
-) -> dict[str, dict[str, str]]:
-    """By name. `is_counted` says whether the request is one of somebody's quota."""
+def of_answer(status: int, schema: Any, of_success: Collection[str], *, is_counted: bool) -> dict[str, dict[str, str]]:
+    """By name. `of_success` are further ones when it succeeds; `is_counted`: the request is one of a quota."""
     given = {
         "X-Request-Id": True,
         "ETag": status < 300 and "version" in getattr(schema, "_declared_fields", ()),
-        "Location": status == 201,
-        "Idempotent-Replayed": status < 300 and "Idempotency-Key" in request_headers,
+        "Location": status < 300 and schema is not None and (status == 201 or "Location" in of_success),
+        "Idempotent-Replayed": status < 300 and "Idempotent-Replayed" in of_success,
         "Retry-After": status in _TO_WAIT_FOR,
         "WWW-Authenticate": status == 401,
         "RateLimit": is_counted,
