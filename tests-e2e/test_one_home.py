@@ -32,10 +32,13 @@ def texts(code: str) -> Iterator[str]:
     return (node.value for node in nodes(code) if isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
+OF_STATEMENTS = re.compile(r"sqlalchemy|.*\bstore\.(connections|statement)$")
+
+
 def imported(code: str) -> Iterator[str]:
     """What is imported of sqlalchemy and of the stores' connections."""
     for node in nodes(code):
-        if isinstance(node, ast.ImportFrom) and re.match(r"sqlalchemy|.*\bconnections$", node.module or ""):
+        if isinstance(node, ast.ImportFrom) and OF_STATEMENTS.match(node.module or ""):
             yield from (name.name for name in node.names)
 
 
@@ -65,7 +68,7 @@ def test_the_client_order_id_is_derived_in_one_module() -> None:
     [
         "from sqlalchemy import text",
         "from sqlalchemy.dialects.postgresql import insert",
-        "from intents.store.connections import Statement",
+        "from intents.store.statement import Statement",
         'tx.exec_driver_sql("SELECT 1")',
         'def f(tx):\n    """Read."""\n    tx.execute(f"DELETE FROM {table}")',
     ],

@@ -14,7 +14,7 @@ from werkzeug.test import TestResponse
 
 from intents.app import dependencies
 from intents.config import Config
-from intents.store.connections import Statement
+from intents.store.statement import Statement
 from intents.usecases import Deps
 from tip_local.identity_seed import add_account
 from tip_testing.identity_fixtures import IdentityFixtures, Organization

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, text
 
-from intents.store.connections import Statement
+from intents.store.statement import Statement
 from intents.usecases import Deps
 from tip_brokers import Order
 from tip_testing.commands import limit

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from intents.store.connections import Statement
+from intents.store.statement import Statement
 from tip_testing.commands import create
 
 from .conftest import Desk

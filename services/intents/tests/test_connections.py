@@ -6,7 +6,8 @@ import pytest
 from sqlalchemy import exc
 
 from chassis import db
-from intents.store.connections import PreparedConnections, Statement
+from intents.store.connections import PreparedConnections
+from intents.store.statement import Statement
 from tip_testing.commands import create
 
 from .conftest import Desk

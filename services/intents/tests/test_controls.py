@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from intents.store.connections import Statement
+from intents.store.statement import Statement
 from tip_testing.commands import cancel, create, limit, replace
 
 from .conftest import Desk

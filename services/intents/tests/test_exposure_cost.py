@@ -10,7 +10,8 @@ from sqlalchemy import Connection, text
 
 from chassis import tenancy
 from intents.store import order_facts, quotes
-from intents.store.connections import PLAN_BY_KEYS, Statement
+from intents.store.connections import PLAN_BY_KEYS
+from intents.store.statement import Statement
 
 from .conftest import Desk
 

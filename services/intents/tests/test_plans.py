@@ -10,7 +10,8 @@ import pytest
 
 import intents.execution.store
 import intents.store
-from intents.store.connections import PLAN_BY_KEYS, Statement
+from intents.store.connections import PLAN_BY_KEYS
+from intents.store.statement import Statement
 
 from .conftest import Desk
 

@@ -12,7 +12,7 @@ from sqlalchemy.exc import ProgrammingError
 from werkzeug.test import EnvironBuilder
 
 from chassis import tenancy
-from intents.store.connections import Statement
+from intents.store.statement import Statement
 from tip_testing.commands import cancel, create
 from tip_testing.forgetting import forgetting
 from tip_testing.platform_plugin import Platform

@@ -12,7 +12,7 @@ from intents.execution.credentials import derived
 from tip_testing.commands import cancel, create, limit, replace
 from tip_testing.waiting import eventually
 
-from ..test_controls import withdraw_everything
+from ..test_controls import switch, withdraw_everything
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -224,24 +224,16 @@ def test_every_update_twice_changes_nothing(desk, events, reaches):
 def test_a_halt_between_accepting_and_sending_stops_the_order(desk, hold_back, orders, reaches):
     with hold_back():
         intent = desk.created(create("SIM.OPEN"))
-        desk.execute(
-            "INSERT INTO controls.account_switch (account_id, organization_id, trading_state) "
-            "VALUES (:account_id, :organization_id, 'HALTED')",
-            organization_id=desk.organization.id,
-        )
+        switch(desk, "HALTED")
 
     assert reaches(intent, "DENIED")["reason_code"] == "TRADING_HALTED"
     assert orders() == []
 
 
 def _stale(desk: Any, millis: int, symbol: str = "SIM.OPEN") -> None:
-    desk.execute(
-        "INSERT INTO controls.symbol_time (account_id, symbol, organization_id, stale_order_millis) "
-        "VALUES (:account_id, :symbol, :organization_id, :millis)",
-        organization_id=desk.organization.id,
-        millis=millis,
-        symbol=symbol,
-    )
+    into = "INSERT INTO controls.symbol_time (account_id, symbol, organization_id, stale_order_millis) "
+    values = {"organization_id": desk.organization.id, "millis": millis, "symbol": symbol}
+    desk.execute(f"{into} VALUES (:account_id, :symbol, :organization_id, :millis)", **values)
 
 
 def test_an_intent_too_old_to_be_sent_expires(desk, hold_back, orders, reaches):
@@ -285,19 +277,17 @@ def test_external_orders_are_shown_and_not_made_into_intents(desk, paper, events
 def test_positions_and_balances_are_what_the_broker_says(desk, paper, reaches):
     paper.quote("HELD", "9", "10")
     reaches(desk.created(create("HELD", "4")), "FILLED")
-    path = f"/v1/accounts/{desk.account_id}"
+
+    def shown(what: str) -> Any:
+        return desk.client.get(f"/v1/accounts/{desk.account_id}/{what}", headers=desk.headers).json
 
     def held() -> Any:
-        [position] = desk.client.get(f"{path}/positions", headers=desk.headers).json["data"] or [{}]
+        [position] = shown("positions")["data"] or [{}]
         return position if position.get("reconciled_at") and position["average_entry_price"] else None
 
     position = eventually(held)
     assert (position["symbol"], position["quantity"], position["average_entry_price"]) == ("HELD", "4", "10")
-    balances = eventually(
-        lambda: (
-            (found := desk.client.get(f"{path}/balances", headers=desk.headers).json)["cash"] == "999999960" and found
-        )
-    )
+    balances = eventually(lambda: (found := shown("balances"))["cash"] == "999999960" and found)
     assert balances["currency"] == "USD" and balances["updated_at"].endswith("Z")
 
 

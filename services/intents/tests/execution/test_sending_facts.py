@@ -8,7 +8,7 @@ import pytest
 from intents.execution import store
 from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.local_decisions import not_to_be_sent
-from intents.store.connections import Statement
+from intents.store.statement import Statement
 from tip_testing.commands import cancel, create
 
 from ..broker_side import accept

@@ -39,13 +39,12 @@ from tip_brokers import Broker, BrokerError, Brokers, CredentialRefused, RateLim
 
 log = logs.get(__name__)
 
-LEASE_SECONDS = 6.0
+LEASE_SECONDS, NO_KEYS_SECONDS = 6.0, 30.0
 RENEW_SECONDS, SHORTEST_RENEW_SECONDS = 1.0, 0.1
 REST_SECONDS, REST_TURN_SECONDS = 5.0, 0.25  # between two renewals while there is no account to follow or to read
 CALM_SECONDS, SOON_SECONDS = 0.05, 0.01  # until the next check of which accounts are due
 RECONCILE_THREADS = 8  # of which no organization takes all: see `fair_share`
 FORGOTTEN = timedelta(days=30)  # how far back orders are adopted of an account of which a restored log knows nothing
-NO_KEYS_SECONDS = 30.0
 
 
 @dataclass
@@ -57,18 +56,16 @@ class Reconciler:
     every_seconds: float
     streams: int
     on_refused: Callable[[UUID, KeyPair], None] = lambda _account_id, _pair: None
-    """Called for a key pair that a broker refuses, at every reconciliation."""
     on_accepted: Callable[[UUID, KeyPair], None] = lambda _account_id, _pair: None
-    """Called for a key pair that was pending and that its broker accepts."""
+    """Called for a key pair that a broker refuses, at every reconciliation, and for a pending one that it accepts."""
     schedule: ReadSchedule = field(default_factory=ReadSchedule)
     quote_seconds: float = 5.0
     _watches: dict[UUID, Watch] = field(default_factory=dict, init=False)
     _token: UUID = field(default_factory=uuid4, init=False)
     _restored: RestoredEpoch | None = field(default=None, init=False)
     _deleted_at: float = field(default=0.0, init=False)
-    """When orders of deleted accounts are followed next."""
     _enrolled_at: float = field(default=0.0, init=False)
-    """When accounts are enrolled next."""
+    """When orders of deleted accounts are followed next, and when accounts are enrolled next."""
     _wake: threading.Event = field(default_factory=threading.Event, init=False)
     _is_attentive: bool = field(default=False, init=False)
 

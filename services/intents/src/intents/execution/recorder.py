@@ -19,7 +19,8 @@ from intents.execution.model.inputs import BrokerReport, DispatchResult, Executi
 from intents.execution.model.locked_intent import LockedIntent
 from intents.execution.model.settlement import DEFAULT_POLICY, QueryPolicy, Settlement
 from intents.execution.model.settling import settle
-from intents.store.connections import OpenTransaction, PreparedConnections, Transaction
+from intents.store.connections import OpenTransaction, PreparedConnections
+from intents.store.statement import Transaction
 
 log = logs.get(__name__)
 

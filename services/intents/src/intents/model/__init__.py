@@ -1,15 +1,7 @@
 """The nouns and rules of intents."""
 
 from intents.model.actions import Action, Actor, Change, Intent, State, record
-from intents.model.admission import (
-    MOST_REPLACEMENTS,
-    Account,
-    Admission,
-    PriorResult,
-    SubmitFacts,
-    refuse_if_halted,
-    tradable,
-)
+from intents.model.admission import MOST_REPLACEMENTS, Admission, refuse_if_halted, tradable
 from intents.model.batch_totals import BatchTotals
 from intents.model.decision import (
     Append,
@@ -70,6 +62,7 @@ from intents.model.signed_heads import SignedHead, check_signed_head
 from intents.model.statement import Period, Statement, closing_line, entry_line, header_line
 from intents.model.statistics import WINDOWS, Count, Statistics, start, summarize
 from intents.model.submission import Caller, IdempotencyKey, Owner, Submission
+from intents.model.submit_facts import Account, PriorResult, SubmitFacts
 
 __all__ = [
     "CLIENT_ID_LONGEST",

@@ -1,11 +1,9 @@
 """Whether a command is accepted, and what it then becomes: facts in, an action out. Nothing is read here."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import control_rules
 from intents.model import errors
@@ -13,7 +11,8 @@ from intents.model.actions import Action, Actor, Change, Intent, State, leaves
 from intents.model.lifecycle import TERMINAL, Status, Update, follow
 from intents.model.orders import Cancel, Command, Create, HoldToTotal, Replace, Spec
 from intents.model.submission import Caller
-from tip_brokers.capabilities import Capabilities, Replacement, Requested, inability
+from intents.model.submit_facts import Account, SubmitFacts
+from tip_brokers.capabilities import Replacement, Requested, inability
 
 TRADING_LIVE = "trading_live"
 MOST_REPLACEMENTS = 5  # of one intent by the platform; then the rest is canceled
@@ -22,46 +21,6 @@ MOST_REPLACEMENTS = 5  # of one intent by the platform; then the rest is cancele
 _ANY_CREATE = control_rules.Command(
     control_rules.CommandType.CREATE, "", control_rules.OrderSide.SELL, Decimal(1), limit_price=None, stop_price=None
 )
-
-
-class Account(NamedTuple):
-    """`can` is what its broker can do; None if no broker of that name is installed."""
-
-    id: UUID
-    organization_id: UUID
-    environment: str
-    broker: str = ""
-    can: Capabilities | None = None
-
-
-class PriorResult(NamedTuple):
-    """The result of an earlier request with the same idempotency key."""
-
-    request_hash: bytes
-    intent_id: UUID
-    action_id: UUID
-    state: Mapping[str, Any]
-    created: bool
-    """Whether it made the action, or was a CANCEL of what was being cancelled already."""
-
-
-@dataclass(frozen=True, slots=True)
-class SubmitFacts:
-    """Everything a decision needs, as one read found it. `now` is the database's clock."""
-
-    now: datetime
-    account: Account | None
-    intent: Intent | None = None
-    prior: PriorResult | None = None
-    controls: control_rules.Facts | None = None
-    has_order_facts: bool = False
-    """Whether `controls` has what limits and the state REDUCING count."""
-    last_sequence: int | None = None
-    """Where the account's log ended when that was read; None if there is no log yet."""
-    client_id_holder: UUID | None = None
-    """The intent of the account that has the command's client_id."""
-    backlog: str | None = None
-    """Whose commands wait too long to be sent: the account's, or the organization's at the broker."""
 
 
 class Admission(NamedTuple):

@@ -9,8 +9,6 @@ import control_rules
 from intents.model.actions import Action
 from intents.model.admission import (
     Admission,
-    PriorResult,
-    SubmitFacts,
     admit,
     pass_controls,
     refuse_if_overloaded,
@@ -22,6 +20,7 @@ from intents.model.errors import ClientIdTaken, IdempotencyKeyReused, Refusal
 from intents.model.lifecycle import Status
 from intents.model.orders import Cancel, Command, Create, HoldToTotal, Replace
 from intents.model.submission import Caller, IdempotencyKey, Submission
+from intents.model.submit_facts import PriorResult, SubmitFacts
 
 
 class PendingAction(NamedTuple):

@@ -28,7 +28,7 @@ from intents.store.bulk_operations import (
     still_open,
     unfinished_bulk_operations,
 )
-from intents.store.connections import CommitOutcomeUnknown, OpenTransaction, PreparedConnections, Transaction
+from intents.store.connections import CommitOutcomeUnknown, OpenTransaction, PreparedConnections
 from intents.store.daily_loss import new_balances, save_day_equities
 from intents.store.epochs import LogEpoch, begin_epoch, current_epoch, epochs
 from intents.store.events import append_to_all, feed_position, waiting_cancels
@@ -72,6 +72,7 @@ from intents.store.signed_heads import (
     sequence_before,
     stored_signature,
 )
+from intents.store.statement import Transaction
 from intents.store.statistics import accounts_to_roll_up, counts, forget_old_keys, now, roll_up
 from intents.store.tables import METADATA, SCHEMA
 from intents.store.tables_bulk import bulk_operation

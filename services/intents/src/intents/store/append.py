@@ -13,8 +13,8 @@ from sqlalchemy import exc
 from intents import model
 from intents.model import PendingAction, Spec, chain
 from intents.store.append_statements import AMEND, CREATE, KEYS, REMEMBER
-from intents.store.connections import Row, Statement, Transaction
 from intents.store.reads import by_id
+from intents.store.statement import Row, Statement, Transaction
 
 
 class FactsChanged(Exception):

@@ -2,9 +2,9 @@
 
 from intents.model.events import INTENT_SUBMITTED
 from intents.store.account_head import extend_chain
-from intents.store.connections import Statement
 from intents.store.facts import KEPT_HOURS
 from intents.store.order_totals import add_to_totals, open_quantity
+from intents.store.statement import Statement
 
 _GIVEN = """
     SELECT * FROM json_to_recordset($1) AS given (

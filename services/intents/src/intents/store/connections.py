@@ -9,13 +9,14 @@ from collections import namedtuple
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import psycopg2
 from psycopg2 import extras
 from sqlalchemy import Engine, exc
 
 from chassis import db, tenancy
+from intents.store.statement import Row, Statement, Transaction
 
 _NOT_PREPARED = "26000"
 MOST = 12
@@ -27,37 +28,9 @@ PLAN_BY_KEYS = "; ".join(
 """Our few statements are large: planning one anew takes longer than running it. And each reaches its rows by a key: a
 plan made while the tables were still empty must not read all of them when they no longer are."""
 
-Row = Any
-"""A named tuple: one attribute per column of the statement."""
-
-
-class Statement(NamedTuple):
-    """A statement with $1 … $n, prepared on a connection when it is first used there."""
-
-    name: str
-    types: tuple[str, ...]
-    sql: str
-
-    @property
-    def prepare(self) -> str:
-        return f"PREPARE {self.name} ({', '.join(self.types)}) AS {self.sql}"
-
-    @property
-    def execute(self) -> str:
-        # The driver writes the elements of an array without their type, so an array needs a cast.
-        values = (f"%s::{type_}" if type_.endswith("[]") else "%s" for type_ in self.types)
-        return f"EXECUTE {self.name} ({', '.join(values)})"
-
 
 class CommitOutcomeUnknown(exc.OperationalError):
     """The connection was lost during a commit: nobody knows whether it was done."""
-
-
-class Transaction(Protocol):
-    """The first argument of every store function that runs prepared statements."""
-
-    def read(self, statement: Statement, values: Sequence[Any]) -> list[Row]: ...
-    def write(self, statement: Statement, values: Sequence[Any]) -> list[Row]: ...
 
 
 class _Session:

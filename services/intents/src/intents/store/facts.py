@@ -13,7 +13,7 @@ from chassis.authentication import KeyRow
 from control_rules.rows import RULES_COLUMNS
 from intents import model
 from intents.store.backlog import BACKLOG
-from intents.store.connections import Row, Statement, Transaction
+from intents.store.statement import Row, Statement, Transaction
 
 KEPT_HOURS = 24  # how long an idempotency key is remembered
 

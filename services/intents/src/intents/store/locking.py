@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from intents.store.account_head import take_sequences
-from intents.store.connections import OpenTransaction, Statement, Transaction
+from intents.store.connections import OpenTransaction
+from intents.store.statement import Statement, Transaction
 
 _LOCK_ACCOUNT = Statement(
     "intents_lock_account",

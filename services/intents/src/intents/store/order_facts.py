@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import control_rules
 from intents import model
-from intents.store.connections import Row, Statement, Transaction
+from intents.store.statement import Row, Statement, Transaction
 
 ORDER_FACTS = Statement(
     "intents_order_facts",

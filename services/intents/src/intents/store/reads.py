@@ -10,7 +10,7 @@ from sqlalchemy import Connection, text
 from intents import model
 from intents.model import chain
 from intents.model.actions import leaves
-from intents.store.connections import Row, Statement, Transaction
+from intents.store.statement import Row, Statement, Transaction
 
 _AS_STORED = (
     "id",

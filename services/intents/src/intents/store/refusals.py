@@ -10,7 +10,7 @@ from sqlalchemy import Connection, text
 
 from chassis import tracing
 from intents import model
-from intents.store.connections import Statement, Transaction
+from intents.store.statement import Statement, Transaction
 from intents.store.statistics import KEPT
 
 _REFUSE = Statement(

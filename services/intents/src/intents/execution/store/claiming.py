@@ -17,8 +17,8 @@ from intents.execution.store.credentials import BEST_FIRST
 from intents.execution.store.expressions import ENDED_SQL, IS_DUE, ORGANIZATIONS_WITH_WORK
 from intents.execution.store.sending_facts import with_facts, with_order_facts
 from intents.model import Intent, Spec, Status, SubmitFacts
-from intents.store.connections import Row, Statement, Transaction
 from intents.store.facts import facts_from, facts_of
+from intents.store.statement import Row, Statement, Transaction
 
 _BEST = f"""
     (SELECT CASE WHEN status = 'active' THEN id || ':' || vault_version ELSE id || ' is ' || status END

@@ -8,7 +8,8 @@ from uuid import UUID, uuid4
 from intents.execution.model.external_orders import payload
 from intents.execution.model.inputs import BrokerReport
 from intents.store.account_head import take_sequences
-from intents.store.connections import OpenTransaction, Statement
+from intents.store.connections import OpenTransaction
+from intents.store.statement import Statement
 
 # The event follows only if the order is new or has moved on since it was last seen.
 _RECORD = Statement(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import psycopg2
 from sqlalchemy import Engine, exc
 
-from intents.store.connections import Statement, Transaction
+from intents.store.statement import Statement, Transaction
 
 _LOCK_CLASS = 20_410  # of our advisory locks, which all services on the database share
 _LARGEST_HOLDER = 2**31 - 1

@@ -8,8 +8,9 @@ from uuid import UUID
 from intents.execution.model.locked_intent import BrokerOrder, Command, LockedIntent, Progress
 from intents.execution.store.rows import PROGRESS_COLUMNS, as_json
 from intents.model import Spec
-from intents.store.connections import OpenTransaction, Row, Statement
+from intents.store.connections import OpenTransaction
 from intents.store.facts import INTENT_COLUMNS, aliased, intent_from
+from intents.store.statement import Row, Statement
 
 _DECIMALS = ("filled_quantity", "executed_quantity", "filled_value", "quantity")
 _WANTED = """

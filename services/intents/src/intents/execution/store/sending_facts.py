@@ -8,7 +8,7 @@ from intents.execution.model.local_decisions import order_to_count
 from intents.model import without_itself
 from intents.store import FactsQuery, load_facts
 from intents.store import with_order_facts as count_orders
-from intents.store.connections import Statement, Transaction
+from intents.store.statement import Statement, Transaction
 
 _ENTITLEMENTS = Statement(
     "execution_entitlements", ("uuid",), "SELECT entitlements FROM identity_api.organization WHERE id = $1"

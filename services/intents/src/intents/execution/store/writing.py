@@ -13,8 +13,8 @@ from intents.execution.store.expressions import ENDED_SQL
 from intents.execution.store.positions import MOVED
 from intents.execution.store.rows import PROGRESS_COLUMNS, as_json
 from intents.store.account_head import take_sequences
-from intents.store.connections import Statement, Transaction
 from intents.store.order_totals import add_to_totals, is_open, open_quantity
+from intents.store.statement import Statement, Transaction
 
 _EVENTS_OF_ACCOUNTS = (
     "SELECT account_id, NULL::uuid AS organization_id, count(*) AS sequences FROM event GROUP BY account_id"
