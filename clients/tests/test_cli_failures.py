@@ -57,7 +57,7 @@ def test_a_refusal_gives_every_reason_and_the_request() -> None:
 def test_an_unknown_outcome_says_how_to_find_out() -> None:
     failure = failure_of(tip_client.OutcomeUnknown("Unknown.", idempotency_key="key-1", request_id=None))
 
-    assert failure.hint == "repeat the same command with --idempotency-key key-1: it is done once"
+    assert failure.hint == "repeat the same command with --idempotency-key key-1 within 24 hours: it is done once"
     assert failure.document()["error"]["idempotency_key"] == "key-1"
 
 

@@ -150,9 +150,11 @@ def test_orders_are_followed_as_they_happen(
 def test_a_live_account_asks_before_it_is_closed(caller, whole_platform: Platform) -> None:
     live = caller("demo-live")
 
-    for words in (("close", "--all"), ("cancel", "--all"), ("halt",), ("halt", "--organization")):
+    asking = (("close", "--all"), ("cancel", "--all"), ("halt",), ("resume",))
+    for words in (*asking, ("halt", "--organization"), ("resume", "--organization")):
         refused = live(*words)
         assert refused.exit_code == 2 and "--yes" in refused.stderr
+        assert ("live account " in refused.stderr) == (words in asking)
 
     assert live.json("cancel", "--all", "--symbol", "NONE", "--yes")["total"] == 0
 

@@ -4,19 +4,23 @@ from typing import TYPE_CHECKING
 
 from tip.exits import REFUSED
 from tip.order_text import bulk_line
+from tip.plain import short
+from tip.sending import accepted
 from tip.session import Session
 
 if TYPE_CHECKING:
     from tip_client import BulkOperation
 
 
-def finish(session: Session, operation: "BulkOperation", timeout: float | None) -> None:
+def finish(session: Session, operation: "BulkOperation", key: str | None, timeout: float | None) -> None:
     """With a timeout, wait for it; positions whose closing was refused are a failure."""
-    done = operation if timeout is None else operation.wait(timeout=timeout)
-    if session.out.as_json:
-        session.out.document(done)
-    else:
-        show(session, done)
+    hint = "do not repeat it: `tip orders --open` shows what is left"
+    with accepted(f"operation {short(operation.id)} was accepted", hint, key, bulk_operation_id=operation.id):
+        done = operation if timeout is None else operation.wait(timeout=timeout)
+        if session.out.as_json:
+            session.out.document(done)
+        else:
+            show(session, done)
     if done.refusals:
         raise SystemExit(REFUSED)
 

@@ -31,11 +31,12 @@ def settings_of(profile: str | None) -> Settings:
 
 def _settings(profile: str | None) -> Settings:
     """The environment counts before the profile; without either it is the demo data, if there is any."""
-    chosen = profile or os.environ.get("TIP_PROFILE")
-    if chosen in DEMO and chosen not in profile_file.names():
+    chosen, is_addressed = profile or os.environ.get("TIP_PROFILE"), bool(os.environ.get("TIP_URL"))
+    if chosen in DEMO and chosen not in profile_file.names() and (profile or not is_addressed):
         return demo_settings(chosen, os.environ.get("TIP_ACCOUNT"))
     found = Settings.from_env(profile)
-    if chosen or found.key or found.token or os.environ.get("TIP_URL") or not local_file().exists():
+    has_caller = found.key or found.token or is_addressed
+    if chosen or has_caller or profile_file.default() or not local_file().exists():
         return found
     return demo_settings("demo", found.account)
 

@@ -4,8 +4,9 @@ import click
 
 from tip.bulk import finish
 from tip.confirm import confirm_live, yes_option
-from tip.order_entry import command_options, interruptible, once, settle
+from tip.order_entry import command_options, settle
 from tip.order_ids import intent_id_of
+from tip.sending import interruptible, once
 from tip.session import Session, with_session
 
 
@@ -33,13 +34,15 @@ def command(
     if intent_id is not None:
         cancel_one(session, intent_id, key, patience)
         return
-    confirm_live(session, "All open orders of a live account are canceled", yes=yes)
-    operation = session.account_client.cancel_all(symbol=symbol, side=side, reason=reason, idempotency_key=key)
-    finish(session, operation, patience)
+    chosen = " ".join(word for word in (side, symbol) if word)
+    confirm_live(session, f"All open {f'{chosen} ' if chosen else ''}orders of {{account}} are canceled", yes=yes)
+    client, terms = session.account_client, {"symbol": symbol, "side": side, "reason": reason}
+    operation = interruptible(key, lambda: client.cancel_all(**terms, idempotency_key=key))
+    finish(session, operation, key, patience)
 
 
 def cancel_one(session: Session, intent_id: str, key: str, timeout: float | None) -> None:
     client = session.account_client
     order = client.order(intent_id_of(client, intent_id))
     canceled = interruptible(key, lambda: order.cancel(idempotency_key=key))
-    settle(session, canceled, timeout, wanted="CANCELED")
+    settle(session, canceled, key, timeout, wanted="CANCELED")

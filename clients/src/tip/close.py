@@ -4,7 +4,8 @@ import click
 
 from tip.bulk import finish
 from tip.confirm import confirm_live, yes_option
-from tip.order_entry import command_options, once
+from tip.order_entry import command_options
+from tip.sending import interruptible, once
 from tip.session import Session, with_session
 
 
@@ -26,7 +27,8 @@ def command(
     """
     if (symbol is None) != everything:
         raise click.UsageError("give a SYMBOL, or --all")
-    confirm_live(session, f"{symbol or 'Every position'} of a live account is closed at the market", yes=yes)
     key = once(idempotency_key)
-    operation = session.account_client.close_positions(symbol=symbol, reason=reason, idempotency_key=key)
-    finish(session, operation, timeout if wait else None)
+    confirm_live(session, f"{symbol or 'Every position'} of {{account}} is closed at the market", yes=yes)
+    client = session.account_client
+    operation = interruptible(key, lambda: client.close_positions(symbol=symbol, reason=reason, idempotency_key=key))
+    finish(session, operation, key, timeout if wait else None)

@@ -2,7 +2,7 @@
 
 import click
 
-from tip.confirm import confirm, confirm_live, yes_option
+from tip.confirm import confirm_state, yes_option
 from tip.order_entry import wait_options
 from tip.session import Session, with_session
 from tip.trading_state import set_state, show_cancels
@@ -27,11 +27,10 @@ def command(
     """
     if reducing and cancel_open:
         raise click.UsageError("--cancel-open goes with a full halt, not with --reducing")
-    if organization and not yes:
-        confirm("Every account of the organization is halted")
-    elif not organization:
-        confirm_live(session, "A live account is halted", yes=yes)
+    if wait and (organization or not cancel_open):
+        raise click.UsageError("--wait goes with --cancel-open, and with one account")
+    confirm_state(session, "is halted", organization=organization, yes=yes)
     state = "REDUCING" if reducing else "HALTED"
     switch = set_state(session, state, organization=organization, reason=reason, cancel_open=cancel_open)
-    if wait and switch.bulk_operation_id and not organization:
+    if wait and switch.bulk_operation_id:
         show_cancels(session, switch.bulk_operation_id, timeout)

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
-from uuid import uuid4
 
 import click
 
 from tip.amounts import AMOUNT
-from tip.exits import OUTCOME_UNKNOWN, REFUSED, Failure
+from tip.exits import REFUSED
 from tip.order_text import outcome_line
 from tip.plain import short
+from tip.sending import accepted, interruptible, once
 from tip.session import Session
 
 if TYPE_CHECKING:
@@ -35,7 +35,11 @@ _WAIT = (
     click.option("--wait", is_flag=True, help="Wait until the order has ended; exit code 4 if it has not in time."),
     click.option("--timeout", type=click.FloatRange(min=0), default=WAIT_S, show_default=True, help="Seconds to wait."),
 )
-_ONCE = (click.option("--idempotency-key", help="Repeats a command whose outcome was unknown: it is done once."),)
+_ONCE = (
+    click.option(
+        "--idempotency-key", help="Repeats a command whose outcome was unknown: within 24 hours it is done once."
+    ),
+)
 
 
 def options(*groups: tuple[Callable[[F], F], ...]) -> Callable[[F], F]:
@@ -53,38 +57,24 @@ wait_options = options(_WAIT)
 command_options = options(_WAIT, _ONCE)
 
 
-def once(key: str | None) -> str:
-    """The caller's key, or a new one that a message can name when the outcome is unknown."""
-    return key or str(uuid4())
-
-
 def enter(
     session: Session, side: str, *, wait: bool, timeout: float, idempotency_key: str | None, **order: Any
 ) -> None:
     """Submit an order and print what became of it."""
-    submit = session.account_client.buy if side == "BUY" else session.account_client.sell
     key = once(idempotency_key)
+    submit = session.account_client.buy if side == "BUY" else session.account_client.sell
     made = interruptible(key, lambda: submit(idempotency_key=key, **order))
-    settle(session, made, timeout if wait else None)
+    settle(session, made, key, timeout if wait else None)
 
 
-def interruptible(key: str, send: Callable[[], "Order"]) -> "Order":
-    """Ctrl-C while it is being sent leaves the outcome unknown, and the message says how to find out."""
-    try:
-        return send()
-    except KeyboardInterrupt:
-        hint = f"repeat the same command with --idempotency-key {key}: it is done once"
-        raise Failure("interrupted: the order may have been submitted", OUTCOME_UNKNOWN, "interrupted", hint) from None
-
-
-def settle(session: Session, order: "Order", timeout: float | None, wanted: str = "FILLED") -> None:
+def settle(session: Session, order: "Order", key: str, timeout: float | None, wanted: str = "FILLED") -> None:
     """Print the order as it is, or once it has ended; one that ended otherwise than wanted is a failure."""
-    if timeout is None:
-        show(session, order)
-        return
-    ended = waited(session, order, timeout)
-    show(session, ended, ended.status == wanted)
-    if ended.status != wanted:
+    known = short(order.intent_id)
+    hint = f"do not repeat it: `tip show {known}` follows it up, `tip cancel {known}` ends it"
+    with accepted(f"the command about intent {known} was accepted", hint, key, intent_id=order.intent_id):
+        ended = order if timeout is None else waited(session, order, timeout)
+        show(session, ended, timeout is None or ended.status == wanted)
+    if timeout is not None and ended.status != wanted:
         raise SystemExit(REFUSED)
 
 
@@ -93,17 +83,24 @@ def waited(session: Session, order: "Order", timeout: float) -> "Order":
 
     try:
         return order.wait(timeout=timeout)
-    except Timeout as error:
+    except Timeout:
         if session.out.as_json:
             session.out.document(order.refresh())
-        hint = f"`tip show {short(order.intent_id)}` follows it up, `tip cancel {short(order.intent_id)}` ends it"
-        details = {"intent_id": order.intent_id}
-        raise Failure(str(error), OUTCOME_UNKNOWN, "timeout", hint, details=details) from None
+        raise
 
 
 def show(session: Session, order: "Order", is_good: bool = True) -> None:
     if session.out.as_json:
         session.out.document(order)
         return
-    trace = next((entry.trace_id for entry in order.timeline() if entry.trace_id), None)
-    session.out.line(outcome_line(order, trace), mark="✓" if is_good else "✗")
+    session.out.line(outcome_line(order, trace_of(order)), mark="✓" if is_good else "✗")
+
+
+def trace_of(order: "Order") -> str | None:
+    """None if there is none, or the caller may not read it: a key may submit and not read."""
+    from tip_client import TipError
+
+    try:
+        return next((entry.trace_id for entry in order.timeline() if entry.trace_id), None)
+    except TipError:
+        return None

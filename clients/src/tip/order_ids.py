@@ -1,5 +1,6 @@
 """Orders by the beginning of their id."""
 
+import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 NEWEST = 1000
 _WHOLE = 36
 _PAGE = 500
+_PREFIX = re.compile(r"[0-9a-f-]{4,35}", re.ASCII)
 
 
 def intent_id_of(client: "Client", text: str) -> str:
@@ -18,6 +20,8 @@ def intent_id_of(client: "Client", text: str) -> str:
     prefix = text.lower()
     if len(prefix) >= _WHOLE:
         return prefix
+    if not _PREFIX.fullmatch(prefix):
+        raise Failure(f"{text!r} is no id of an order", WRONG_USAGE, hint="give at least its first four characters")
     newest = islice(client.orders(newest_first=True, page_size=_PAGE), NEWEST)
     return chosen(prefix, [order.intent_id for order in newest if order.intent_id.startswith(prefix)])
 

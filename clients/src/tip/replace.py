@@ -5,8 +5,9 @@ from typing import Any
 import click
 
 from tip.amounts import AMOUNT
-from tip.order_entry import command_options, interruptible, once, settle
+from tip.order_entry import command_options, settle
 from tip.order_ids import intent_id_of
+from tip.sending import interruptible, once
 from tip.session import Session, with_session
 
 
@@ -30,4 +31,4 @@ def command(
     client, key = session.account_client, once(idempotency_key)
     order = client.order(intent_id_of(client, intent_id))
     replaced = interruptible(key, lambda: order.replace(**changes, idempotency_key=key))
-    settle(session, replaced, timeout if wait else None)
+    settle(session, replaced, key, timeout if wait else None)

@@ -49,7 +49,7 @@ def _sentence(error: tip.ApiError) -> str:
 
 def _outcome_unknown(error: tip.OutcomeUnknown) -> Failure:
     key = error.idempotency_key
-    repeat = f"repeat the same command with --idempotency-key {key}: it is done once" if key else None
+    repeat = f"repeat the same command with --idempotency-key {key} within 24 hours: it is done once" if key else None
     hint = repeat or "look whether it was done before you repeat it"
     details = {"idempotency_key": key}
     return Failure(str(error), OUTCOME_UNKNOWN, "outcome_unknown", hint, error.request_id, details)

@@ -26,6 +26,8 @@ def _remember(key: str) -> Callable[[click.Context, click.Parameter, Any], None]
     """Before and after the name of the command they mean the same."""
 
     def remember(ctx: click.Context, _option: click.Parameter, value: Any) -> None:
+        if value == "":
+            raise click.BadParameter("is empty", ctx, _option)
         if value:
             ctx.meta[key] = value
 
@@ -55,14 +57,14 @@ def shown_as_json(ctx: click.Context) -> bool:
 def has_json(command: click.Command) -> bool:
     """Whether the command, or one below it, prints JSON."""
     below = command.commands.values() if isinstance(command, click.Group) else ()
-    return any(option.name == "json" for option in command.params) or any(map(has_json, below))
+    return any("--json" in option.opts for option in command.params) or any(map(has_json, below))
 
 
 class Session:
     """Connects when the first call is made."""
 
-    def __init__(self, ctx: click.Context) -> None:
-        self._ctx = ctx
+    def __init__(self, ctx: click.Context, account: str | None = None) -> None:
+        self._ctx, self._account = ctx, account
         self.out = Output(as_json=shown_as_json(ctx))
 
     @property
@@ -72,7 +74,7 @@ class Session:
     @property
     def named_account(self) -> str | None:
         """What --account says."""
-        return self._ctx.meta.get(_ACCOUNT)
+        return self._account or self._ctx.meta.get(_ACCOUNT)
 
     @cached_property
     def settings(self) -> "Settings":

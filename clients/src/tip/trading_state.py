@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from tip.bulk import show as show_operation
 from tip.plain import json_of, short
+from tip.sending import accepted, interruptible
 from tip.session import Session
 
 if TYPE_CHECKING:
@@ -18,13 +19,17 @@ def set_state(
     session: Session, state: str, *, organization: bool, reason: str | None, cancel_open: bool = False
 ) -> "AccountSwitch | OrganizationSwitch":
     """Set it and print it."""
-    switch: AccountSwitch | OrganizationSwitch
-    if organization:
-        switch = session.client.controls.set_organization_state(state, reason=reason, cancel_open=cancel_open)
-    else:
-        switch = session.account_client.controls.set_trading_state(state, reason=reason, cancel_open=cancel_open)
+    switch = interruptible(None, lambda: _set(session, state, organization, reason, cancel_open))
     show(session, switch)
     return switch
+
+
+def _set(
+    session: Session, state: str, organization: bool, reason: str | None, cancel_open: bool
+) -> "AccountSwitch | OrganizationSwitch":
+    if organization:
+        return session.client.controls.set_organization_state(state, reason=reason, cancel_open=cancel_open)
+    return session.account_client.controls.set_trading_state(state, reason=reason, cancel_open=cancel_open)
 
 
 def show(session: Session, switch: "AccountSwitch | OrganizationSwitch") -> None:
@@ -49,10 +54,12 @@ def switch_line(switch: "AccountSwitch | OrganizationSwitch") -> str:
 def show_cancels(session: Session, operation_id: str, timeout: float) -> None:
     """Wait until every order has ended."""
     deadline = monotonic() + timeout
-    operation = _begun(session.account_client, operation_id, deadline)
-    done = operation.wait(timeout=max(0.0, deadline - monotonic()))
-    if not session.out.as_json:
-        show_operation(session, done)
+    hint = "the account is halted; `tip orders --open` shows what is left"
+    with accepted(f"operation {short(operation_id)} was accepted", hint, None, bulk_operation_id=operation_id):
+        operation = _begun(session.account_client, operation_id, deadline)
+        done = operation.wait(timeout=max(0.0, deadline - monotonic()))
+        if not session.out.as_json:
+            show_operation(session, done)
 
 
 def _begun(client: "Client", operation_id: str, deadline: float) -> "BulkOperation":

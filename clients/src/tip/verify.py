@@ -31,7 +31,7 @@ _SPACE = re.compile(r"\s*")
 
 @click.command()
 @click.argument("file", type=click.File("rb"), required=False)
-@click.option("--account", type=click.UUID, help="Read this account's log from the database instead of a file.")
+@click.option("--account", type=click.UUID, help="This account's log: from the database, or with --online.")
 @click.option("--public-key", help="In hexadecimal: the key that must have signed the log, whatever the database says.")
 @click.option("--keys", "published", help="The published keys that a statement is checked with: a file, or their URL.")
 @click.option("--online", is_flag=True, help="Have the platform check the log of the account that the profile means.")
@@ -55,7 +55,9 @@ def command(
     With --online the platform checks its own log, for readers of intents: exit code 1 if a link is broken.
     """
     if online:
-        verify_online(Session(click.get_current_context()))
+        if file or public_key or published:
+            raise click.UsageError("with --online the platform checks with its own keys: leave FILE and keys out")
+        verify_online(Session(click.get_current_context(), str(account) if account else None))
         return
     if (file is None) == (account is None):
         raise click.UsageError("give a FILE, --account or --online")
