@@ -34,7 +34,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "doctor": "Check configuration, connections, clock, versions and migrations.",
         "migrate": "Bring the database schema up to date.",
         "outbox": "Look into a service's outbox and drive failed rows again.",
-        "token": "Print a bearer token of the demo data.",
+        "token": "Print a bearer token of the demo data.",  # no password - a line of help # nosec B105
         "signing-keys": "The keys that sign the platform's tokens.",
         "log-keys": "The keys that sign the heads of accounts' logs.",
         "vault": "Look after the keys that broker secrets are sealed with.",

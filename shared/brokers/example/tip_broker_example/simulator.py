@@ -32,7 +32,7 @@ def simulator(broker: BrokerDescription) -> Iterator[Simulator]:
         yield Simulator(
             settings={ADDRESS.variable: server.url},
             secret=SECRET,
-            unknown_secret=SECRET | {"token": "unknown"},
+            unknown_secret=SECRET | {"token": "unknown"},  # no password - it opens nothing # nosec B105
             resting="REST",
             filling="FILL",
             halving=HALVING,
