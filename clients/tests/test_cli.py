@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from tip import cli
+from tip.exits import Failure
 from tip_local.errors import Fault
 
 
@@ -88,6 +89,21 @@ def test_a_stack_trace_is_never_the_last_word(tip, subcommand):
 
     assert done.exit_code == 1
     assert done.output.splitlines()[-1] == "tip: unexpected KeyError: 'surprise'"
+
+
+HOSTILE = "\x1b]0;title\x07 \x9b31m \u202e\nroot# "
+"""A terminal's title, a colour of the C1 set, text from right to left, a line of one's own."""
+
+
+@pytest.mark.parametrize(
+    "error", [Fault(HOSTILE), Failure("m", hint=HOSTILE, request_id=HOSTILE), ValueError(HOSTILE)], ids=repr
+)
+def test_a_terminal_obeys_nothing_that_an_error_says(tip, subcommand, error):
+    subcommand(raising(error))
+
+    shown = tip("broken").stderr
+
+    assert shown.replace("\n", "").isprintable() and "\nroot# " not in shown
 
 
 def test_a_bad_setting_names_its_variable(tip, monkeypatch):

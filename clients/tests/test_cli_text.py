@@ -55,6 +55,12 @@ def test_an_outcome_is_one_line():
     assert outcome_line(resting) == "ACCEPTED 1 AAPL   intent 93327def"
 
 
+def test_json_holds_nothing_that_a_terminal_obeys():
+    shown = json_text({"reason": "\x1b \x9b31m \u202e é"})
+
+    assert shown.isprintable() and shown.isascii() and json.loads(shown) == {"reason": "\x1b \x9b31m \u202e é"}
+
+
 def test_an_order_is_described_by_its_prices():
     assert described("BUY", LIMIT, "AAPL") == "BUY 1.50 AAPL limit 180"
     stop = OrderSpec(tip_client.OrderKind.STOP_LIMIT, Decimal(5), Decimal("239.5"), Decimal(240))

@@ -10,6 +10,7 @@ from click.shell_completion import CompletionItem
 from tip import catalog
 from tip.examples import with_examples
 from tip.exits import REFUSED, Failure
+from tip.plain import printable
 from tip.session import common_options, has_json, shown_as_json
 from tip_local.errors import Fault
 
@@ -74,7 +75,8 @@ def _sdk_failure(error: Exception) -> Failure | None:
 
 
 def _unexpected(error: Exception) -> Failure:
-    click.echo("".join(traceback.format_exception(error)), err=True)
+    for line in "".join(traceback.format_exception(error)).split("\n"):
+        _complain(f"     {line}")
     return Failure(f"unexpected {type(error).__name__}: {error}", REFUSED)
 
 
@@ -84,7 +86,12 @@ def report(failure: Failure, *, as_json: bool) -> None:
         click.echo(import_module("json").dumps(failure.document()), err=True)
         return
     for line in failure.lines():
-        click.echo(line, err=True)
+        _complain(line)
+
+
+def _complain(line: str) -> None:
+    """An error may hold other people's words: each line is one line, and no terminal obeys it."""
+    click.echo(printable(line), err=True)
 
 
 @click.group(

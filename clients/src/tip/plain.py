@@ -14,7 +14,8 @@ SHORT = 8
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    return json.dumps(json_of(value), indent=indent, ensure_ascii=False)
+    """In ASCII, so that it holds nothing that a terminal obeys."""
+    return json.dumps(json_of(value), indent=indent)
 
 
 def json_of(value: Any) -> Any:
