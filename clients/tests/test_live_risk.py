@@ -1,6 +1,11 @@
 """Halting, previewing and verifying by `tip`, on a whole platform."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from email.message import Message
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 from sdk_platform import Platform
 from tip_caller import TipCaller
@@ -69,6 +74,26 @@ def test_who_may_not_is_exit_code_1_and_learns_what_to_do(whole_platform: Platfo
 
 
 def test_a_key_of_the_demo_data_goes_to_no_other_address(tip: TipCaller) -> None:
-    answer = tip("balances", TIP_PROFILE="", TIP_URL="http://127.0.0.1:9", TIP_KEY="")
+    with other_server() as (url, requests):
+        own = tip("balances", TIP_PROFILE="", TIP_URL=url, TIP_KEY="of the caller")
+        demo = tip("balances", TIP_PROFILE="", TIP_URL=url)
 
-    assert answer.exit_code == 3
+    assert own.exit_code == demo.exit_code == 1
+    keys, tokens = ([request.get(name) for request in requests] for name in ("x-api-key", "authorization"))
+    assert (keys, tokens) == (["of the caller", None], [None, None])
+
+
+@contextmanager
+def other_server() -> Iterator[tuple[str, list[Message]]]:
+    """A server that is not the platform, and the headers of the requests that it got."""
+    requests: list[Message] = []
+
+    class NotHere(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            requests.append(self.headers)
+            self.send_error(404)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), NotHere) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", requests
+        server.shutdown()
