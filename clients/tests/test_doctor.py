@@ -1,13 +1,17 @@
 """`tip doctor` finds what is wrong and says what to do."""
 
+import json
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from sdk_platform import Platform
 from tip_caller import TipCaller
 
 from tip.doctor_checks import clock_check, versions_check
-from tip.doctor_local import migrations_check, processes_check
+from tip.doctor_local import database_checks, migrations_check, processes_check
+from tip_client import Client
 from tip_client.models.platform import PlatformInfo
 
 
@@ -22,7 +26,8 @@ def test_versions_that_do_not_belong_together_are_a_warning() -> None:
     info = PlatformInfo("0.2.3", 0, 0)
 
     assert versions_check(info, "0.2.0", "0.2.9").state == "ok"
-    assert versions_check(info, "0.2.0", "0.1.9").state == versions_check(info, "1.2.0", "0.2.0").state == "warning"
+    assert versions_check(info, "0.2.0", "1.4.0").state == "ok"  # the SDK has versions of its own
+    assert versions_check(info, "1.2.0", "0.2.0").state == "warning"
 
 
 def test_a_missing_migration_and_a_process_that_is_not_ready_fail() -> None:
@@ -31,6 +36,43 @@ def test_a_missing_migration_and_a_process_that_is_not_ready_fail() -> None:
     assert (behind.text, behind.advice) == ("migrations are missing in intents, controls", "tip migrate")
     assert processes_check({"web": "ready"}).state == "ok"
     assert processes_check({"web": "ready", "relay": "restarting"}).advice == "tip logs relay"
+
+
+def test_a_database_that_is_down_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    nowhere = SimpleNamespace(admin_url="postgresql://u:secret@127.0.0.1:9/tip")
+    monkeypatch.setattr("tip_local.schema.database", lambda _: nullcontext(nowhere))
+
+    [check] = database_checks()
+
+    assert (check.name, check.state) == ("database", "failed")
+    assert "refused" in check.text and "secret" not in check.text and "\n" not in check.text
+
+
+def test_a_platform_is_asked_once(monkeypatch: pytest.MonkeyPatch, tip: TipCaller) -> None:
+    """A second answer may be missing, and would be about another moment."""
+    platform, asked = Client.platform, []
+    monkeypatch.setattr(Client, "platform", lambda self: asked.append(1) or platform(self))
+
+    assert tip.json("doctor")["data"] and asked == [1]
+
+
+def test_a_wrong_configuration_is_the_only_line(tip: TipCaller) -> None:
+    """Also where the platform runs on this machine."""
+    for wrong in ({"TIP_PROFILE": "none"}, {"TIP_PORT": "eighty"}):
+        answer = tip("doctor", "--json", **wrong)
+
+        [check] = json.loads(answer.stdout)["data"]
+        assert (answer.exit_code, check["name"], check["state"]) == (1, "configuration", "failed")
+
+
+def test_a_wrong_setting_of_this_machine_is_a_line(tip: TipCaller, whole_platform: Platform) -> None:
+    key = whole_platform.local["organizations"]["acme"]["api_keys"]["paper"]
+    called = {"TIP_PROFILE": "", "TIP_URL": whole_platform.local["base_url"], "TIP_KEY": key}
+
+    answer = tip("doctor", "--json", TIP_PORT="eighty", **called)
+
+    last = json.loads(answer.stdout)["data"][-1]
+    assert (answer.exit_code, last["name"], last["state"]) == (1, "processes", "failed")
 
 
 def test_a_good_platform_has_nothing_to_do(tip: TipCaller) -> None:

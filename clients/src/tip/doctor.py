@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import click
 
-from tip.doctor_checks import Check, connection_checks
+from tip.doctor_checks import Check, attempt, configuration, connection_checks
 from tip.doctor_local import local_checks
 from tip.exits import REFUSED, UNREACHABLE
 from tip.session import Session, with_session
@@ -33,8 +33,12 @@ def command(session: Session) -> None:
 
 
 def all_checks(session: Session) -> Iterator[Check]:
-    yield from connection_checks(session)
-    yield from local_checks(session)
+    """Where the configuration is wrong, nobody knows which platform the rest would be about."""
+    configured = attempt("configuration", lambda: configuration(session))
+    yield configured
+    if configured.state != "failed":
+        yield from connection_checks(session)
+        yield from local_checks(session.settings.url)
 
 
 def show(session: Session, check: Check) -> None:

@@ -1,19 +1,22 @@
-"""What `tip doctor` checks from anywhere: configuration, platform, clock, versions, credential, account, events."""
+"""What `tip doctor` checks from anywhere: configuration, platform, clock, versions, credential, account."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from tip.exits import Failure
 from tip.moments import age
 from tip.plain import short
 from tip.session import Session
+from tip_local.errors import Fault
 
 if TYPE_CHECKING:
     from tip_client.models.accounts import Account
     from tip_client.models.identity import Caller
     from tip_client.models.platform import PlatformInfo
+
+T = TypeVar("T")
 
 CLOCK_TOLERANCE_S = 2.0
 
@@ -28,31 +31,29 @@ class Check:
     advice: str | None = None
 
 
-def attempt(name: str, check: Callable[[], Check]) -> Check:
-    """The check, or that it failed and what to do."""
+def attempt(name: str, call: Callable[[], T]) -> T | Check:
+    """What the call returns, or a check that says how it failed and what to do."""
     from tip.sdk_failures import failure_of
     from tip_client import TipError
 
     try:
-        return check()
+        return call()
     except TipError as error:
         failure = failure_of(error)
     except Failure as raised:
         failure = raised
+    except Fault as fault:
+        failure = Failure(str(fault))
     return Check(name, "failed", f"{name}: {failure.message}", failure.hint)
 
 
 def connection_checks(session: Session) -> Iterator[Check]:
     """Without a platform that answers, the rest would only say so again."""
-    configured = attempt("configuration", lambda: configuration(session))
-    yield configured
-    if configured.state == "failed":
+    info = attempt("platform", lambda: session.client.platform())  # noqa: PLW0108 - a client may not come about
+    if isinstance(info, Check):
+        yield info
         return
-    reached = attempt("platform", lambda: platform_check(session.client.platform()))
-    yield reached
-    if reached.state == "failed":
-        return
-    info = session.client.platform()
+    yield platform_check(info)
     yield clock_check(info)
     yield versions_check(info, version("tip-cli"), version("tip-client"))
     yield attempt("credential", lambda: credential_check(session.client.me.read()))
@@ -85,10 +86,11 @@ def clock_check(info: "PlatformInfo") -> Check:
 
 
 def versions_check(info: "PlatformInfo", tip: str, sdk: str) -> Check:
+    """`tip` is released with the platform; the SDK has versions of its own, and is only named."""
     text = f"tip {tip}, SDK {sdk}, platform {info.version}"
-    if tip.split(".")[:2] == info.version.split(".")[:2] == sdk.split(".")[:2]:
+    if tip.split(".")[:2] == info.version.split(".")[:2]:
         return Check("versions", "ok", text)
-    return Check("versions", "warning", text, "install the versions that belong together")
+    return Check("versions", "warning", text, "install the tip of the platform's version")
 
 
 def credential_check(caller: "Caller") -> Check:

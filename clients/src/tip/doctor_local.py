@@ -4,23 +4,33 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
-from tip.doctor_checks import Check
-from tip.session import Session
+from tip.doctor_checks import Check, attempt
 from tip_local import control
 from tip_local.errors import Fault
 from tip_local.settings import Settings as LocalSettings
 
 
-def local_checks(session: Session) -> Iterator[Check]:
+def local_checks(url: str) -> Iterator[Check]:
     """Nothing if the platform that is called is not the one of this machine."""
-    status = control.status(LocalSettings.from_env())
-    if status is None or status.local.get("base_url") != session.settings.url:
+    status = attempt("processes", lambda: control.status(LocalSettings.from_env()))
+    if isinstance(status, Check):
+        yield status
+        return
+    if status is None or status.local.get("base_url") != url:
         return
     yield processes_check({process.name: process.state for process in status.processes})
+    yield from database_checks()
+
+
+def database_checks() -> Iterator[Check]:
+    from tip_local.probes import one_line
+
+    no_database = import_module("sqlalchemy.exc").SQLAlchemyError
     try:
         server, applied = database_facts()
-    except Fault as fault:
-        yield Check("database", "failed", "the database cannot be read", str(fault))
+    except (Fault, no_database) as error:
+        why = one_line(getattr(error, "orig", None) or error)  # what the driver says, without SQLAlchemy's notes
+        yield Check("database", "failed", f"the database cannot be read: {why}", "tip logs")
         return
     yield Check("database", "ok", f"Postgres {server}")
     yield migrations_check(applied, newest_migrations())
