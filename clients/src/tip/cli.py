@@ -10,6 +10,7 @@ from click.shell_completion import CompletionItem
 from tip import catalog
 from tip.examples import with_examples
 from tip.exits import REFUSED, Failure
+from tip.output import replace_what_cannot_be_encoded
 from tip.plain import printable
 from tip.session import common_options, has_json, shown_as_json
 from tip_local.errors import Fault
@@ -47,6 +48,7 @@ class Subcommands(click.Group):
         return commands + click.Command.shell_complete(self, ctx, incomplete)
 
     def invoke(self, ctx: click.Context) -> object:
+        replace_what_cannot_be_encoded()
         try:
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError, KeyboardInterrupt):

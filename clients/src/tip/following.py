@@ -39,3 +39,5 @@ def follow_orders(session: Session, after: int, symbol: str | None) -> None:
         for event in events:
             if symbol is None or getattr(event, "symbol", None) == symbol:
                 show_event(session, event)
+            if session.out.is_closed:
+                return

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from io import TextIOWrapper
 from typing import Any
 
 import click
@@ -21,22 +22,23 @@ class Output:
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
-        self.is_terminal = sys.stdout.isatty()
+        self.is_closed = sys.stdout is None
+        """Nobody reads any more, or nobody ever did: what is done is done all the same."""
+        self.is_terminal = bool(sys.stdout and sys.stdout.isatty())
         self.has_colour = self.is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
     def document(self, value: Any) -> None:
         """One JSON document."""
-        click.echo(json_text(value, indent=2))
+        self._print(json_text(value, indent=2))
 
     def json_line(self, value: Any) -> None:
         """One of many, at once."""
-        click.echo(json_text(value))
-        sys.stdout.flush()
+        self._print(json_text(value))
 
     def line(self, text: str = "", mark: str = "") -> None:
         """A line for people; `mark` is ✓, ✗ or !."""
         shown = printable(text)
-        click.echo(f"{self.coloured(self.mark(mark))} {shown}" if mark else shown)
+        self._print(f"{self.coloured(self.mark(mark))} {shown}" if mark else shown)
 
     def table(self, titles: Row, rows: Iterable[Row], *, right: Iterable[str] = (), empty: str = "none") -> None:
         """Columns; those that `right` names hold numbers."""
@@ -46,7 +48,15 @@ class Output:
         elif self.is_terminal:
             _rich_console().print(rich_table(titles, cells, right))
         else:
-            click.echo("\n".join(plain_table(titles, cells, right)))
+            self._print("\n".join(plain_table(titles, cells, right)))
+
+    def _print(self, text: str) -> None:
+        """A reader that has gone changes nothing about what was done, so the exit code stays that of the command."""
+        try:
+            click.echo(text)
+        except BrokenPipeError:
+            self.is_closed = True
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at the end
 
     def coloured(self, word: str) -> str:
         colour = colour_of(word)
@@ -55,10 +65,16 @@ class Output:
     def mark(self, mark: str) -> str:
         """The mark, or a letter where the terminal's encoding has none."""
         try:
-            mark.encode(sys.stdout.encoding or "ascii")
+            mark.encode(sys.stdout.encoding if sys.stdout else "ascii")
         except UnicodeEncodeError:
             return {"✓": "ok", "✗": "x"}.get(mark, mark)
         return mark
+
+
+def replace_what_cannot_be_encoded() -> None:
+    """A name that the terminal's encoding does not have is no reason to fail after the order was sent."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 def colour_of(word: str) -> str | None:
