@@ -51,6 +51,18 @@ def test_a_key_of_the_profile_is_never_sent_to_another_address(home: Path) -> No
     assert of(home, TIP_URL="https://other.example", TIP_KEY="k").headers() == {"x-api-key": "k"}
 
 
+def test_a_key_of_the_environment_is_never_sent_to_the_profile_s_addresses(home: Path) -> None:
+    places = 'events_url = "https://events.example"\nstream_target = "stream.example:1"\nca = "/own/ca.crt"\n'
+    (home / "tip" / "config.toml").write_text(f'[profiles.other]\nurl = "https://paper.example"\n{places}')
+
+    other = of(home, "other", TIP_URL="https://other.example", TIP_KEY="k")
+    named = of(home, "other", TIP_URL="https://other.example", TIP_EVENTS_URL="https://e.example", TIP_CA="/ca.crt")
+
+    assert (other.events_url, other.grpc_target, other.ca) == (None, "other.example:443", None)
+    assert (named.events_url, named.ca) == ("https://e.example", "/ca.crt")
+    assert of(home, "other").events_url == "https://events.example"
+
+
 def test_behind_an_ingress_everything_is_at_one_address(home: Path) -> None:
     assert of(home).grpc_target == "paper.example:443"
     assert tip.Settings(url="https://[::1]:8443").grpc_target == "[::1]:8443"

@@ -3,7 +3,7 @@
 import os
 import stat
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,9 +62,7 @@ class Settings:
         env = os.environ if environment is None else environment
         named = {name: env[f"TIP_{name.upper()}"] for name in _NAMES if env.get(f"TIP_{name.upper()}")}
         found = _profile(configuration_file(env), profile or env.get("TIP_PROFILE"))
-        if named.keys() & (_ADDRESSES | _CREDENTIALS):  # the profile's credential is for the profile's address
-            found = {name: value for name, value in found.items() if name not in _CREDENTIALS}
-        return cls(**{**found, **named})
+        return cls(**{**_left_open(found, named.keys()), **named})
 
     def headers(self) -> dict[str, str]:
         """What shows the platform who calls."""
@@ -108,6 +106,14 @@ def _profile(file: Path, name: str | None) -> dict[str, Any]:
         ):
             raise ConfigurationError(f"Profile {chosen!r} in {file}: {setting!r} is no setting, or no such value.")
     return profile
+
+
+def _left_open(profile: Mapping[str, Any], named: Set[str]) -> dict[str, Any]:
+    """The profile's credential is for the profile's addresses, and these and their authority belong together."""
+    closed = _CREDENTIALS if named & (_ADDRESSES | _CREDENTIALS) else set()
+    if "url" in named:
+        closed = closed | _ADDRESSES | {"ca"}
+    return {name: value for name, value in profile.items() if name not in closed}
 
 
 def _document(file: Path) -> dict[str, Any]:
