@@ -34,6 +34,37 @@ def test_a_profile_that_is_added_is_the_sdk_s(tip: TipCaller, tmp_path: Path, fi
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+def test_a_new_key_goes_where_the_former_one_went(tip: TipCaller, tmp_path: Path, file: Path) -> None:
+    tip.done("profiles", "add", "paper", "--url", "https://tip.example", stdin="old\n")
+    file.write_text(file.read_text() + 'events_url = "https://events.example"\n')
+    tip.done("profiles", "add", "paper", stdin="new\n")
+
+    kept = settings(tmp_path)
+    tip.done("profiles", "add", "paper", "--url", "https://other.example", stdin="newer\n")
+    moved = settings(tmp_path)
+
+    assert (kept.url, kept.events_url, kept.key) == ("https://tip.example", "https://events.example", "new")
+    assert (moved.url, moved.events_url, moved.key) == ("https://other.example", None, "newer")
+
+
+def test_an_authority_is_found_from_every_folder(
+    tip: TipCaller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ca.crt").touch()
+    monkeypatch.chdir(tmp_path)
+
+    tip.done("profiles", "add", "paper", "--ca", "ca.crt", stdin="k\n")
+
+    assert settings(tmp_path).ca == str(tmp_path / "ca.crt")
+
+
+def test_profiles_of_the_demo_data_are_listed_in_order(tip: TipCaller, tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    (tmp_path / "none" / "local.json").touch()
+
+    assert [entry["name"] for entry in tip.json("profiles")["data"]] == ["demo", "demo-admin", "demo-live"]
+
+
 def test_the_default_is_chosen_and_removed(tip: TipCaller, tmp_path: Path) -> None:
     tip.done("profiles", "add", "paper", stdin="a\n")
     tip.done("profiles", "add", "robot", "--token", "--organization", "acme", stdin="t\n")
@@ -70,6 +101,7 @@ def test_a_credential_is_never_shown(tip: TipCaller) -> None:
         (["use", "none"], None),
         (["remove", "none"], None),
         (["add", "x"], ""),
+        (["add", "x", "--account", "name"], "k\n"),
         (["add", "x", "--url", "ftp://x"], "k\n"),
         (["add", "x"], "k\x01y\n"),
     ],

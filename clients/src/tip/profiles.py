@@ -1,17 +1,26 @@
 """`tip profiles`"""
 
+import os
 import sys
 from typing import Any
+from uuid import UUID
 
 import click
 
 from tip import profile_file
 from tip.callers import DEMO, local_file
 from tip.exits import WRONG_USAGE, Failure
-from tip.session import Session, with_session
+from tip.session import Session, with_caller, with_session
 from tip_client import Settings
+from tip_client.settings import LOCAL_URL
 
+PLACES = ("url", "events_url", "stream_target", "ca")
 TITLES = ("", "NAME", "URL", "ACCOUNT", "CREDENTIAL")
+
+
+def _absolute(_ctx: click.Context, _option: click.Parameter, path: str | None) -> str | None:
+    """Commands are called from other folders than the one where the profile was added."""
+    return os.path.abspath(path) if path else None
 
 
 @click.group(invoke_without_command=True)
@@ -35,21 +44,29 @@ def list_command(session: Session) -> None:
 
 @command.command()
 @click.argument("name")
-@click.option("--url", default="http://127.0.0.1:8080", show_default=True, help="The address of the API.")
+@click.option("--url", help=f"The address of the API: the profile's former one if not given, else {LOCAL_URL}.")
 @click.option("--token", is_flag=True, help="The credential is a bearer token, not an API key.")
 @click.option("--organization", help="For tokens of service accounts.")
-@click.option("--ca", type=click.Path(exists=True, dir_okay=False), help="The certificate authority of the platform.")
-@with_session
-def add(session: Session, /, name: str, token: bool, **values: str | None) -> None:
-    """Add a profile, or replace the one of that name; --account is the account that it means.
+@click.option(
+    "--ca",
+    type=click.Path(exists=True, dir_okay=False),
+    callback=_absolute,
+    help="The certificate authority of the platform.",
+)
+@click.option("--account", metavar="ID", type=click.UUID, help="The id of the account that it means.")
+@with_caller
+def add(name: str, token: bool, account: UUID | None, **values: str | None) -> None:
+    """Add a profile, or replace the one of that name.
 
     The key is read from the terminal without being shown, or from standard input: not from the command line, where
     others can read it.
     """
+    session = Session(click.get_current_context())
     credential = {"token" if token else "key": read_secret("Token" if token else "API key")}
     given = {setting: value for setting, value in values.items() if value}
-    account = {"account": session.named_account} if session.named_account else {}
-    save(name, {**given, **credential, **account})
+    meant = account or session.named_account
+    chosen = {"account": str(meant)} if meant else {}
+    save(name, {**places(name, given.get("url")), **given, **credential, **chosen})
     session.out.line(f"profile {name} is in {profile_file.path()}", mark="✓")
 
 
@@ -95,7 +112,8 @@ def _demo_entries(taken: set[str]) -> list[dict[str, Any]]:
     if not local_file().exists():
         return []
     kinds = {name: "key" if kind == "api_keys" else "token" for name, (kind, _, _) in DEMO.items()}
-    return [_entry(name, {kinds[name]: "", "url": "demo data of this machine"}, False) for name in DEMO.keys() - taken]
+    names = sorted(DEMO.keys() - taken)
+    return [_entry(name, {kinds[name]: "", "url": "demo data of this machine"}, False) for name in names]
 
 
 def _row(entry: dict[str, Any]) -> tuple[str, ...]:
@@ -108,6 +126,12 @@ def read_secret(what: str) -> str:
     if not secret.strip():
         raise Failure(f"no {what} was given", WRONG_USAGE, hint="type it, or pipe it in")
     return secret.strip()
+
+
+def places(name: str, url: str | None) -> dict[str, str]:
+    """Where a new credential goes: to the former addresses of its profile, never to others that nobody named."""
+    former = {} if url else profile_file.profiles().get(name, {})
+    return {"url": url or LOCAL_URL, **{setting: former[setting] for setting in PLACES if setting in former}}
 
 
 def save(name: str, values: dict[str, str]) -> None:
