@@ -86,6 +86,8 @@ def test_a_platform_that_is_not_there_is_exit_code_3(tmp_path) -> None:
     "words",
     [
         ["buy", "AAPL", "none"], ["buy", "AAPL"], ["sell", "AAPL", "-1"], ["orders", "--open", "--status", "FILLED"],
+        ["orders", "--follow", "--open"], ["orders", "--follow", "--status", "FILLED"],
+        ["orders", "--follow", "--tag", "alpha"],
         ["cancel"], ["cancel", "x", "--all"], ["cancel", "x", "--symbol", "AAPL"], ["close"], ["close", "A", "--all"],
         ["replace", "93327def"], ["refusals", "--since", "soon"], ["halt", "--reducing", "--cancel-open"],
         ["preview", "hold", "AAPL", "1"], ["--profile", "none", "balances"],

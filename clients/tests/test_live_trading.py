@@ -4,7 +4,9 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from select import select
 
 import pytest
 from sdk_platform import Platform
@@ -124,13 +126,20 @@ def test_a_position_is_listed_and_closed(tip: TipCaller, symbol: str) -> None:
     eventually(lambda: all(held["quantity"] == "0" for held in tip.json("positions", "--refresh")["data"]))
 
 
-def test_orders_are_followed_as_they_happen(
-    whole_platform: Platform, own_account: str, tip: TipCaller, symbol: str, tmp_path: Path
-) -> None:
-    before = tip.json("buy", symbol, "1", *WAIT)["intent_id"]
+Follow = Callable[[], subprocess.Popen[str]]
+
+
+@pytest.fixture
+def follow(whole_platform: Platform, own_account: str, tmp_path: Path) -> Follow:
+    """`tip orders --follow --json` in a process of its own."""
     environment = {"TIP_HOME": str(whole_platform.home), "XDG_CONFIG_HOME": str(tmp_path), "TIP_ACCOUNT": own_account}
     words = [sys.executable, "-m", "tip.cli", "--profile", "demo", "orders", "--follow", "--json"]
-    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as following:
+    return lambda: subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+def test_orders_are_followed_as_they_happen(follow: Follow, tip: TipCaller, symbol: str) -> None:
+    before = tip.json("buy", symbol, "1", *WAIT)["intent_id"]
+    with follow() as following:
         assert following.stdout is not None
         lines = iter(following.stdout)
         seen = [json.loads(next(lines))]  # of the order before: the follower is there
@@ -142,6 +151,26 @@ def test_orders_are_followed_as_they_happen(
     assert following.returncode == 0
     assert {event["intent_id"] for event in seen} == {before, made}
     assert next(event for event in seen if event["intent_id"] == made)["event"] == "INTENT_ACTION"
+
+
+def test_an_account_without_orders_is_followed_from_now_until_nobody_reads(
+    follow: Follow, tip: TipCaller, symbol: str
+) -> None:
+    tip.done("halt")
+    assert tip("buy", symbol, "1").exit_code == 1
+    tip.done("resume")
+
+    with follow() as following:
+        assert following.stdout is not None
+        stdout = following.stdout
+        eventually(
+            lambda: tip.done("buy", symbol, "1") and select([stdout], [], [], 0.5)[0]
+        )  # it says not when it is there
+        first = json.loads(stdout.readline())
+        stdout.close()
+        eventually(lambda: tip.done("buy", symbol, "1") and following.poll() is not None)
+
+    assert first["event"] != "REFUSAL" and following.returncode == 0
 
 
 def test_a_live_account_asks_before_it_is_closed(caller, whole_platform: Platform) -> None:

@@ -31,7 +31,7 @@ def event_document(event: "Event") -> dict[str, object]:
     return {"event": name, **json_of(event)}
 
 
-def follow_orders(session: Session, after: int, symbol: str | None) -> None:
+def follow_orders(session: Session, after: int | None, symbol: str | None) -> None:
     import tip_client as tip
 
     kinds = (tip.ActionAppended, tip.OrderUpdate, tip.Refusal)

@@ -42,8 +42,12 @@ class OrderCommands(click.Group):
 @click.option("--status", help="Only orders of this status.")
 @click.option("--symbol", help="Only orders of this symbol.")
 @click.option("--tag", help="Only orders with this tag.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many, newest first.")
-@click.option("--follow", is_flag=True, help="Go on and print what happens to orders, until Ctrl-C.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="How many of the newest.")
+@click.option(
+    "--follow",
+    is_flag=True,
+    help="Go on and print what happens to orders, until Ctrl-C; not with --open, --status, --tag.",
+)
 @with_session
 def command(
     session: Session, only_open: bool, status: str | None, symbol: str | None, tag: str | None, limit: int, follow: bool
@@ -56,8 +60,9 @@ def command(
         return
     if only_open and status:
         raise click.UsageError("--open and --status are two choices of one thing")
-    client = session.account_client
-    after = newest_sequence(client) if follow else 0
+    if follow and (only_open or status or tag):
+        raise click.UsageError("--follow shows whatever happens: of --open, --status and --tag it takes none")
+    after = newest_sequence(session.account_client) if follow else None
     if not (follow and session.out.as_json):
         list_orders(session, "open" if only_open else status, symbol, tag, limit)
     if follow:
@@ -75,7 +80,10 @@ def list_orders(session: Session, status: str | None, symbol: str | None, tag: s
     session.out.table(ORDER_TITLES, rows, right=ORDER_NUMBERS, empty="no orders")
 
 
-def newest_sequence(client: "Client") -> int:
-    """A place in the log before whatever the list shows: events after it leave no gap between list and stream."""
+def newest_sequence(client: "Client") -> int | None:
+    """A place in the log before whatever the list shows: events after it leave no gap between list and stream.
+
+    None, the end of the log, if there is no order: what the log holds then are refusals of the past.
+    """
     newest = next(client.orders(newest_first=True, page_size=1), None)
-    return newest.last_action.sequence if newest else 0
+    return newest.last_action.sequence if newest else None
