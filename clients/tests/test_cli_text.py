@@ -51,6 +51,8 @@ def test_an_outcome_is_one_line():
     )
     refused = order(status="REJECTED", filled_quantity="0", average_fill_price=None, reason_code="NO_FUNDS")
     assert outcome_line(refused) == "REJECTED 1 AAPL (NO_FUNDS)   80 ms   intent 93327def"
+    partly = order(status="CANCELED", filled_quantity="0.4", leaves_quantity="0")
+    assert outcome_line(partly) == "CANCELED 0.4 of 1 AAPL @ 179.98   80 ms   intent 93327def"
     resting = order(status="ACCEPTED", filled_quantity="0", average_fill_price=None)
     assert outcome_line(resting) == "ACCEPTED 1 AAPL   intent 93327def"
 
@@ -130,7 +132,9 @@ def test_an_age_has_the_unit_that_fits(seconds, shown):
     assert age(seconds) == shown
 
 
-@pytest.mark.parametrize("wrong", ["x", "0", "-1", "NaN", "Infinity", ""])
+@pytest.mark.parametrize(
+    "wrong", ["x", "0", "-1", "NaN", "Infinity", "", "1_0", "\N{ARABIC-INDIC DIGIT ONE}", "\N{FULLWIDTH DIGIT ONE}"]
+)
 def test_an_amount_is_a_number_above_zero(wrong):
     with pytest.raises(Exception, match="no number above zero"):
         AMOUNT.convert(wrong, None, None)

@@ -10,13 +10,18 @@ class Amount(click.ParamType[Decimal]):
     name = "amount"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Decimal:
-        try:
-            found = Decimal(str(value))
-        except InvalidOperation:
-            found = Decimal(0)
+        found = _decimal(str(value))
         if not found.is_finite() or found <= 0:
             self.fail(f"{value!r} is no number above zero", param, ctx)
         return found
+
+
+def _decimal(text: str) -> Decimal:
+    """Zero of what is none. `1_0` and digits of other scripts are one to Python, but more likely a slip of the hand."""
+    try:
+        return Decimal(text) if text.isascii() and "_" not in text else Decimal(0)
+    except InvalidOperation:
+        return Decimal(0)
 
 
 AMOUNT = Amount()

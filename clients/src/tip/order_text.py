@@ -38,11 +38,16 @@ def outcome_line(order: "Order", trace_id: str | None = None) -> str:
     """`FILLED 1 AAPL @ 179.98   80 ms   intent 93327def   trace 1744368c`."""
     state = order.state
     filled = f" @ {amount(state.average_fill_price)}" if state.average_fill_price is not None else ""
-    quantity = state.filled_quantity if state.filled_quantity else order.spec.quantity
-    what = f"{state.status} {amount(quantity)} {order.symbol}{filled}{_reason(state)}"
+    what = f"{state.status} {_quantity(order)} {order.symbol}{filled}{_reason(state)}"
     took = age((state.updated_at - order.created_at).total_seconds()) if state.status.is_terminal else None
     parts = (what, took, f"intent {short(order.intent_id)}", f"trace {short(trace_id)}" if trace_id else None)
     return "   ".join(part for part in parts if part)
+
+
+def _quantity(order: "Order") -> str:
+    """`1`, or `0.4 of 1` where that much is filled."""
+    ordered, filled = order.spec.quantity, order.state.filled_quantity
+    return f"{amount(filled)} of {amount(ordered)}" if filled and filled != ordered else amount(ordered)
 
 
 def _reason(state: "OrderState") -> str:

@@ -30,7 +30,7 @@ seen before (`client ids`):
 | `unique` | refuses it for good | queried, and sent again if the broker does not have it: never twice |
 | `header` | answers the first order again, for a time | the same, within that time |
 | `echo` | takes it twice, and can be queried by it | sent again when it was not there several times |
-| `none` | cannot be queried by it | waits for an operator (`tip orders`) |
+| `none` | cannot be queried by it | waits for an operator (`tip orders unresolved`, `tip orders resolve`) |
 """
 
 
