@@ -62,11 +62,11 @@ def database_facts() -> tuple[str, dict[str, str | None]]:
 
 
 def _revision(tx: Any, service: str) -> str | None:
-    text = import_module("sqlalchemy").text
-    table = f"{service}.schema_version"
-    if tx.execute(text("SELECT to_regclass(:name)"), {"name": table}).scalar_one() is None:
+    sql = import_module("sqlalchemy")
+    if tx.execute(sql.text("SELECT to_regclass(:name)"), {"name": f"{service}.schema_version"}).scalar_one() is None:
         return None
-    found: str | None = tx.execute(text(f"SELECT max(version_num) FROM {table}")).scalar_one()  # noqa: S608
+    versions = sql.table("schema_version", sql.column("version_num"), schema=service)
+    found: str | None = tx.execute(sql.select(sql.func.max(versions.c.version_num))).scalar_one()
     return found
 
 
