@@ -1,8 +1,9 @@
 """`tip broker`"""
 
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -42,7 +43,17 @@ def check(context: click.Context, /, name: str, sandbox: bool, fills: bool, as_j
         context.exit(WRONG_USAGE)
     flags = {"--sandbox": sandbox, "--fills": fills, "--json": as_json}
     words = [*(word for word, is_set in flags.items() if is_set), *_words(options)]
-    context.exit(subprocess.run([sys.executable, "-m", KIT, *words, "--", name], check=False).returncode)
+    context.exit(_run([*words, "--", name]))
+
+
+def _run(words: Sequence[str]) -> int:
+    """Ctrl-C is for the kit, which then cancels what it has open: it is waited for, however long that takes."""
+    with subprocess.Popen([sys.executable, "-P", "-m", KIT, *words]) as kit:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # not earlier: the kit would inherit it
+        try:
+            return kit.wait()
+        finally:
+            signal.signal(signal.SIGINT, before)
 
 
 def _words(options: Mapping[str, object]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from tip_testing.broker_check.selection import CLAIMS, EVERY_ADAPTER, FILLING, O
 from tip_testing.broker_conformance import Conformance
 from tip_testing.broker_conformance.orders import PROTOCOL
 from tip_testing.broker_simulators.paper import SYMBOL, paper_broker
+from tip_testing.waiting import eventually
 
 TIP = Path(sys.executable).with_name("tip")
 PLUGIN = Path(__file__).with_name("hostile_plugin")
@@ -24,9 +26,10 @@ SECRET = {"TIP_BROKER_KEY_ID": "key-of-a-sandbox", "TIP_BROKER_SECRET_KEY": "sec
 pytestmark = pytest.mark.timeout(400)
 
 
-def check(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def check(*words: str, folder: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
     given = {**os.environ, "PYTHONPATH": str(PLUGIN), **environment}
-    return subprocess.run([TIP, "broker", "check", *words], env=given, capture_output=True, text=True, check=False)
+    command = [TIP, "broker", "check", *words]
+    return subprocess.run(command, env=given, cwd=folder, capture_output=True, text=True, check=False)
 
 
 def body(done: subprocess.CompletedProcess[str]) -> Any:
@@ -167,6 +170,29 @@ def open_orders(address: str, key_id: str, secret_key: str) -> list[Any]:
     return list(account.account({"key_id": key_id, "secret_key": secret_key}).open_orders())
 
 
+def test_what_is_open_is_canceled_when_a_check_is_interrupted(sandbox: dict[str, str]) -> None:
+    given = {**os.environ, "PYTHONPATH": str(PLUGIN), **sandbox, "TIP_BROKER_KEY_ID": "key-of-who-interrupts"}
+    words = [TIP, "broker", "check", "hostile:takesitstime", "--sandbox", "--symbol", SYMBOL]
+    pipe = subprocess.PIPE
+
+    def shown() -> list[Any]:
+        return open_orders(sandbox["PAPER_BROKER_URL"], "key-of-who-interrupts", SECRET["TIP_BROKER_SECRET_KEY"])
+
+    with subprocess.Popen(words, env=given, start_new_session=True, stdout=pipe, stderr=pipe, text=True) as process:
+        eventually(shown)
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate()
+
+    assert process.returncode == 3 and "the kit did not run to its end" in said, said
+    assert shown() == []
+
+
+def test_only_the_kit_and_no_module_of_the_current_folder_is_run(tmp_path: Path) -> None:
+    (tmp_path / "argparse.py").write_text("raise SystemExit('a module of the current folder')")
+
+    assert "no broker acme is installed" in check("acme", folder=tmp_path).stderr
+
+
 FACTS = {name: getattr(Conformance, name) for name in dir(Conformance) if name.startswith("test_")}
 
 
@@ -192,7 +218,7 @@ def test_every_fact_proves_a_claim_that_is_reported() -> None:
         (["alpaca", "--sandbox"], SECRET, "a sandbox needs --symbol"),
         (["alpaca", "--sandbox", "--symbol", "AAPL"], {**SECRET, "ALPACA_PAPER_URL": "https://api.alpaca.markets"},
          "are one address: it may be a live one"),
-        (["alpaca", "--sandbox", "--symbol", "AAPL", "--credentials", __file__], {}, f"others may read {__file__}"),
+        (["paper", "--sandbox", "--symbol", SYMBOL, "--price", "0"], SECRET, "it must be above zero"),
         (["paper", "--claim", "wisdom"], {}, "invalid choice: 'wisdom'"),
         (["paper", "--quantity", "-1"], {}, "it must be above zero"),
     ],
@@ -203,6 +229,16 @@ def test_wrong_usage_has_an_exit_code_of_its_own(words: list[str], environment: 
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert not [value for value in environment.values() if value in SECRET.values() and value in done.stderr]
+
+
+def test_a_credential_that_others_may_read_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "credentials.json"
+    file.write_text("{}")
+    file.chmod(0o644)
+
+    done = check("alpaca", "--sandbox", "--symbol", "AAPL", "--credentials", str(file))
+
+    assert done.returncode == 2 and f"others may read {file}" in done.stderr
 
 
 def test_a_broker_that_cannot_be_reached_has_an_exit_code_of_its_own() -> None:

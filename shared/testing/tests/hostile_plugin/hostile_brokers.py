@@ -1,6 +1,7 @@
 """A family of brokers at the paper broker, each of which claims something and does not keep it."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,9 +23,11 @@ from tip_brokers import (
     Order,
     OutcomeUnknown,
     Refused,
+    Replacement,
     SymbolForm,
 )
 from tip_brokers.simulator import Simulator
+from tip_testing.broker_check.plugin import LONGEST_DETAIL
 from tip_testing.broker_simulators import paper
 
 CLAIMED = PAPER.capabilities
@@ -190,6 +193,80 @@ class Leaky(Honest):
         raise KeyError(*self._headers.values())
 
 
+class LeakyAtLogin(Honest):
+    """Says its credential before a fact is run."""
+
+    def account_id(self) -> str:
+        raise OutcomeUnknown(f"no account for {self._headers}")
+
+
+class LeakyAtLength(Honest):
+    """What it says ends, where a report cuts it, in the middle of its credential."""
+
+    def positions(self) -> list[Any]:
+        secret = self._headers["APCA-API-SECRET-KEY"]
+        raise KeyError("x" * (LONGEST_DETAIL - len("KeyError: '") - len(secret) // 2) + secret)
+
+
+class TakesItsTime(Honest):
+    """A cancel takes longer than a process that was interrupted is given by its parent."""
+
+    def cancel(self, *given: Any) -> None:
+        time.sleep(1.5)
+        super().cancel(*given)
+
+
+class FailsAtTheEnd(Honest):
+    """Its listing of open orders fails by an error of its own."""
+
+    def open_orders(self) -> Iterator[Order]:
+        raise KeyError("orders")
+
+
+class TakesFractionsForTheDay(Honest):
+    """As Alpaca does."""
+
+    def create(self, order: NewOrder, *check: Any) -> Order:
+        if order.quantity % 1 and order.time_in_force != "DAY":
+            raise Refused("NO", "fractional orders must be DAY orders")
+        return super().create(order, *check)
+
+
+class ShowsPositionsLate(Honest):
+    """A position follows its fill only when it is read once more."""
+
+    late: ClassVar[list[Any]] = []
+
+    def positions(self) -> list[Any]:
+        now = super().positions()
+        before = self.late[:] or now
+        self.late[:] = now
+        return before
+
+
+class ReplacesAndFindsNothing(Honest):
+    """Claims neither replacements nor client ids, nor a stream."""
+
+    claims = replace(CLAIMED, client_ids=ClientIds.NONE, replacement=Replacement.NONE, streams=False)
+    client_ids = ClientIds.NONE
+
+    def replace(self, *_: Any) -> Order:
+        raise NotImplementedError
+
+    def find(self, client_order_id: str, symbol: str) -> Order | None:
+        return None
+
+
+class OnlyMarketOrders(Honest):
+    claims = replace(CLAIMED, kinds={"Market": ("DAY",)})
+
+
+class WithoutPrices(Honest):
+    """Claims none, so that nobody knows what is far above the market."""
+
+    claims = replace(CLAIMED, quotes=False)
+
+
 class Interrupts(Honest):
     """Ends the check before its facts are run."""
 
@@ -212,7 +289,8 @@ FAMILY: dict[str, type[Honest]] = {
         FindsNothing, SendsStopsAsMarket, DropsLimits, SendsImmediateAsDay, RefusesStopLimits, ClaimsAnUnknownKind,
         RefusesReplacements, ReplacesNothing, HasNoPrices, PricesWithoutAge, ListsNoFills, RenamesFills, CutsFractions,
         RefusesDirect, IgnoresDirect, OtherSymbols, CancelsNothing, SendsWithoutCheck, TakesBrokenForAbsent, Leaky,
-        Interrupts, Stray,
+        LeakyAtLogin, LeakyAtLength, TakesItsTime, FailsAtTheEnd, TakesFractionsForTheDay, ShowsPositionsLate,
+        ReplacesAndFindsNothing, OnlyMarketOrders, WithoutPrices, Interrupts, Stray,
     )
 }  # fmt: skip
 
