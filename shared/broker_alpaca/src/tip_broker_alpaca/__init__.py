@@ -9,8 +9,8 @@ from tip_brokers.client_ids import ClientIds
 from tip_brokers.description import BrokerDescription, BrokerSettings, Connector, CredentialField, Setting
 
 PAPER_URL = Setting("PAPER_BROKER_URL", "the platform's own paper broker", "http://127.0.0.1:8081")
-ALPACA_PAPER_URL = Setting("ALPACA_PAPER_URL", "Alpaca for paper accounts", "https://paper-api.alpaca.markets")
-ALPACA_LIVE_URL = Setting("ALPACA_LIVE_URL", "Alpaca for live accounts", "https://api.alpaca.markets")
+ALPACA_PAPER_URL = Setting("ALPACA_PAPER_URL", "Alpaca for paper accounts", "https://paper-api.alpaca.markets", "paper")
+ALPACA_LIVE_URL = Setting("ALPACA_LIVE_URL", "Alpaca for live accounts", "https://api.alpaca.markets", "live")
 ALPACA_DATA_URL = Setting("ALPACA_DATA_URL", "Alpaca's market data", "https://data.alpaca.markets")
 KEY_PAIR = (CredentialField("key_id", "Key id", secret=False), CredentialField("secret_key", "Secret key"))
 

@@ -8,8 +8,8 @@ from tip_brokers.capabilities import Capabilities, SymbolForm
 from tip_brokers.client_ids import ClientIds
 from tip_brokers.description import BrokerDescription, BrokerSettings, Connector, CredentialField, Setting
 
-PAPER_URL = Setting("FIX_PAPER_URL", "the gateways of paper accounts, by commas", "http://127.0.0.1:8083")
-LIVE_URL = Setting("FIX_LIVE_URL", "the gateways of live accounts, by commas", "http://127.0.0.1:8084")
+PAPER_URL = Setting("FIX_PAPER_URL", "the gateways of paper accounts, by commas", "http://127.0.0.1:8083", "paper")
+LIVE_URL = Setting("FIX_LIVE_URL", "the gateways of live accounts, by commas", "http://127.0.0.1:8084", "live")
 
 
 def _connect(environment: str, settings: BrokerSettings) -> Connector:

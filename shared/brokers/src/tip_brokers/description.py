@@ -29,6 +29,8 @@ class Setting(NamedTuple):
     variable: str
     meaning: str
     default: str = ""
+    environment: str = ""
+    """The only one that it is for. Without it a check at a sandbox takes no value of it: live accounts may use it."""
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,14 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
-from urllib.parse import urlsplit
 
 from tip_brokers import Broker, BrokerDescription, BrokerError, BrokerSettings, Capabilities, CredentialRefused
 from tip_brokers.simulator import NoSimulator, Simulator, find_simulator
+from tip_testing.broker_check.addresses import SANDBOX, sandbox_settings
 from tip_testing.broker_check.errors import BrokerUnreachable, CannotCheck
 from tip_testing.broker_check.paced import Paced
 from tip_testing.broker_conformance.orders import Scale
 
-SANDBOX = "paper"
 _SAME = ("resting", "filling", "halving", "refusing", "silent", "doubling", "late", "at", "full_pages", "went_direct")
 SANDBOX_SECONDS = {"connect_seconds": 5.0, "read_seconds": 10.0}
 
@@ -114,20 +113,6 @@ def _clear(broker: Paced) -> None:
         left = ["perhaps all, their listing failed"]
     if left:
         sys.stderr.write(f"tip: orders that are left open at the sandbox: {', '.join(left)}\n")
-
-
-def sandbox_settings(broker: BrokerDescription, environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Never those of a live environment: neither by name nor by an address that two of them share."""
-    if SANDBOX not in broker.environments:
-        raise CannotCheck(f"{broker.name} has no sandbox: its only environment is {', '.join(broker.environments)}")
-    given = BrokerSettings({setting.variable: environment.get(setting.variable, "") for setting in broker.settings})
-    places: dict[str, str] = {}
-    for setting in broker.settings:
-        place = urlsplit(given.of(setting)).netloc
-        if place and place in places:
-            raise CannotCheck(f"{setting.variable} and {places[place]} are one address: it may be a live one")
-        places[place] = setting.variable
-    return given.values
 
 
 def _reach(broker: Any) -> None:

@@ -1,0 +1,45 @@
+"""Parts of `tip broker check` that need no process: where it connects, what it hides, what it forbids."""
+
+import pytest
+
+from tip_brokers import find
+from tip_testing.broker_check.addresses import sandbox_settings
+from tip_testing.broker_check.errors import CannotCheck
+
+LIVE = "https://api.alpaca.markets"
+
+
+@pytest.mark.parametrize(
+    ("name", "environment"),
+    [
+        ("ccxt:binance", {"CCXT_ADDRESSES": "binance=https://api.binance.com"}),
+        ("alpaca", {"ALPACA_PAPER_URL": LIVE}),
+        ("alpaca", {"ALPACA_PAPER_URL": f"{LIVE}:443"}),
+        ("alpaca", {"ALPACA_PAPER_URL": "http://API.alpaca.markets./v2"}),
+        ("alpaca", {"ALPACA_PAPER_URL": "https://name@api.alpaca.markets"}),
+        ("alpaca", {"ALPACA_PAPER_URL": LIVE, "ALPACA_LIVE_URL": "https://gateway.example"}),
+        ("alpaca", {"ALPACA_PAPER_URL": "https://gateway.example", "ALPACA_LIVE_URL": "https://gateway.example"}),
+        ("alpaca", {"ALPACA_DATA_URL": "https://gateway.example"}),
+        ("alpaca", {"ALPACA_PAPER_URL": "https://gateway.example:port"}),
+        ("fix", {"FIX_PAPER_URL": "http://g:1,http://127.0.0.1:8084"}),
+        ("fix", {"FIX_PAPER_URL": "http://localhost:8084"}),
+        ("fix", {"FIX_PAPER_URL": "http://[::1]:8084"}),
+    ],
+)
+def test_what_may_be_live_is_refused(name: str, environment: dict[str, str]) -> None:
+    with pytest.raises(CannotCheck):
+        sandbox_settings(find(name), environment)
+
+
+@pytest.mark.parametrize(
+    ("name", "environment"),
+    [
+        ("ccxt:binance", {}),
+        ("alpaca", {"ALPACA_PAPER_URL": "https://gateway.example"}),
+        ("alpaca", {"ALPACA_DATA_URL": "https://data.alpaca.markets"}),
+        ("fix", {"FIX_PAPER_URL": "http://g:1,http://g:2", "FIX_LIVE_URL": "http://g:3"}),
+        ("paper", {"PAPER_BROKER_URL": "http://127.0.0.1:8084"}),
+    ],
+)
+def test_other_addresses_of_a_sandbox_are_taken(name: str, environment: dict[str, str]) -> None:
+    assert sandbox_settings(find(name), environment).items() >= environment.items()
