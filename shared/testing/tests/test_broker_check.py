@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import tip_testing
 from tip_brokers import BrokerSettings, Capabilities, find
 from tip_testing.broker_check.selection import CLAIMS, EVERY_ADAPTER, FILLING, ONLY_SIMULATED, ORDER, RESTING
 from tip_testing.broker_conformance import Conformance
@@ -131,6 +132,23 @@ def test_a_report_never_quotes_a_credential(sandbox: dict[str, str]) -> None:
     assert not [value for value in SECRET.values() if value in done.stdout + done.stderr]
 
 
+def test_nor_what_is_said_before_a_fact_is_run(sandbox: dict[str, str]) -> None:
+    done = check("hostile:leakyatlogin", "--sandbox", "--symbol", SYMBOL, **sandbox)
+
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("tip: the broker cannot be reached: no account for ") and "***" in done.stderr
+    assert not [value for value in SECRET.values() if value in done.stderr]
+
+
+def test_nor_a_part_of_one_where_a_message_is_cut(sandbox: dict[str, str]) -> None:
+    words = ("hostile:leakyatlength", "--sandbox", "--symbol", SYMBOL, "--fills", "--claim", "protocol")
+
+    done = check(*words, **sandbox)
+
+    assert done.returncode == 1 and "xxx" in done.stdout
+    assert SECRET["TIP_BROKER_SECRET_KEY"][:5] not in done.stdout.partition("xxx")[2]
+
+
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[dict[str, str]]:
     """The paper broker in the part of a broker's sandbox."""
@@ -191,6 +209,17 @@ def test_only_the_kit_and_no_module_of_the_current_folder_is_run(tmp_path: Path)
     (tmp_path / "argparse.py").write_text("raise SystemExit('a module of the current folder')")
 
     assert "no broker acme is installed" in check("acme", folder=tmp_path).stderr
+
+
+def test_no_plug_in_of_the_callers_tests_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text("raise SystemExit('a conftest above the kit')")
+    (tmp_path / "of_the_caller.py").write_text("raise SystemExit('a plug-in of the caller')")
+    (tmp_path / "tip_testing").symlink_to(Path(tip_testing.__file__).parent)
+    path = f"{tmp_path}:{PLUGIN}"
+
+    done = check("hostile:honest", "--claim", "fractions", PYTHONPATH=path, PYTEST_PLUGINS="of_the_caller")
+
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 FACTS = {name: getattr(Conformance, name) for name in dir(Conformance) if name.startswith("test_")}

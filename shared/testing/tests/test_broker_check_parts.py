@@ -4,6 +4,7 @@ import pytest
 
 from tip_brokers import find
 from tip_testing.broker_check.addresses import sandbox_settings
+from tip_testing.broker_check.credentials import without_secrets
 from tip_testing.broker_check.errors import CannotCheck
 
 LIVE = "https://api.alpaca.markets"
@@ -43,3 +44,24 @@ def test_what_may_be_live_is_refused(name: str, environment: dict[str, str]) -> 
 )
 def test_other_addresses_of_a_sandbox_are_taken(name: str, environment: dict[str, str]) -> None:
     assert sandbox_settings(find(name), environment).items() >= environment.items()
+
+
+PEM = "-----BEGIN KEY-----\nfirst-line-of-it\nsecond-line-of-it\n-----END KEY-----\n"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        PEM,
+        repr(PEM),
+        " ".join(PEM.split()),
+        f"about {PEM.splitlines()[1]}",
+        repr({"key": PEM}),
+        PEM.replace("\n", "\r\n"),
+    ],
+)
+def test_a_value_with_line_breaks_is_hidden_in_every_form(said: str) -> None:
+    shown = without_secrets(f"before {said} after", {"secret": PEM, "empty": ""})
+
+    assert "line-of-it" not in shown
+    assert shown.startswith("before ") and shown.endswith(" after")

@@ -2,15 +2,17 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from tip_brokers import BrokerDescription, CredentialField
 from tip_testing.broker_check.errors import CannotCheck
 
 PREFIX = "TIP_BROKER_"
 HIDDEN = "***"
+SHORTEST_LINE = 4
 
 
 def variable(field: CredentialField) -> str:
@@ -56,8 +58,21 @@ def _how(broker: BrokerDescription) -> str:
     return f"a JSON file by --credentials, or the variables {', '.join(map(variable, broker.credential))}"
 
 
+def secrets_in(environment: Mapping[str, str]) -> Mapping[str, str]:
+    return {name: value for name, value in environment.items() if name.startswith(PREFIX)}
+
+
 def without_secrets(text: str, secret: Mapping[str, str]) -> str:
-    """Whatever an adapter says, a report never quotes a part of the credential."""
-    for value in sorted(secret.values(), key=len, reverse=True):
-        text = text.replace(value, HIDDEN) if value else text
+    """Whatever an adapter says, a report never quotes a part of the credential. Before anything is cut off `text`."""
+    forms = {form for value in secret.values() for form in _forms(value)}
+    for form in sorted(forms, key=len, reverse=True):
+        text = text.replace(form, HIDDEN)
     return text
+
+
+def _forms(value: str) -> Iterator[str]:
+    """As it is, as code and JSON quote it, in an address, and the lines of it one by one."""
+    forms = (value, repr(value)[1:-1], json.dumps(value)[1:-1], quote(value, safe=""), " ".join(value.split()))
+    yield from filter(None, (*forms, value.strip()))
+    lines = [line.strip() for line in value.splitlines()]
+    yield from (line for line in lines if len(line) >= SHORTEST_LINE)

@@ -10,6 +10,7 @@ from typing import Any
 from tip_brokers import Broker, BrokerDescription, BrokerError, BrokerSettings, Capabilities, CredentialRefused
 from tip_brokers.simulator import NoSimulator, Simulator, find_simulator
 from tip_testing.broker_check.addresses import SANDBOX, sandbox_settings
+from tip_testing.broker_check.credentials import without_secrets
 from tip_testing.broker_check.errors import BrokerUnreachable, CannotCheck
 from tip_testing.broker_check.paced import Paced
 from tip_testing.broker_conformance.orders import Scale
@@ -54,7 +55,7 @@ def at_simulator(broker: BrokerDescription) -> Iterator[CheckedMarket]:
     with _started(broker) as simulator:
         connection = _connection(broker, simulator)
         market = _simulated(broker, simulator, connection)
-        _reach(market.broker)
+        _reach(market.broker, market.secret)
         yield market
 
 
@@ -66,7 +67,7 @@ def _started(broker: BrokerDescription) -> Iterator[Simulator]:
     except NoSimulator as problem:
         raise CannotCheck(f"{broker.name} has no simulator here: {problem}") from None
     except Exception as problem:
-        raise BrokerUnreachable(f"the simulator of {broker.name} did not start: {_line(problem)}") from problem
+        raise BrokerUnreachable(f"the simulator of {broker.name} did not start: {_line(problem, {})}") from problem
     try:
         yield simulator
     finally:
@@ -98,7 +99,7 @@ def at_sandbox(
     settings = sandbox_settings(broker, environment)
     account = broker.connect(SANDBOX, BrokerSettings(settings, **SANDBOX_SECONDS)).account(secret)
     paced = Paced(account, broker.capabilities.calls_per_minute)
-    _reach(paced)
+    _reach(paced, secret)
     scale = _scale(broker.capabilities, paced, trade)
     try:
         yield CheckedMarket(broker.capabilities, paced, secret, trade.symbol, trade.symbol, scale)
@@ -115,13 +116,13 @@ def _clear(broker: Paced) -> None:
         sys.stderr.write(f"tip: orders that are left open at the sandbox: {', '.join(left)}\n")
 
 
-def _reach(broker: Any) -> None:
+def _reach(broker: Any, secret: Mapping[str, str]) -> None:
     try:
         broker.account_id()
     except CredentialRefused:
         raise CannotCheck("the broker refuses this credential") from None
     except BrokerError as problem:
-        raise BrokerUnreachable(f"the broker cannot be reached: {_line(problem)}") from None
+        raise BrokerUnreachable(f"the broker cannot be reached: {_line(problem, secret)}") from None
 
 
 def _scale(can: Capabilities, broker: Any, trade: SandboxTrade) -> Scale:
@@ -137,5 +138,5 @@ def _half_price(can: Capabilities, broker: Any, symbol: str) -> Decimal:
     return Decimal(f"{price / 2:.1e}")  # two digits are a multiple of every broker's step
 
 
-def _line(problem: BaseException) -> str:
-    return (str(problem).strip() or type(problem).__name__).splitlines()[0]
+def _line(problem: BaseException, secret: Mapping[str, str]) -> str:
+    return (without_secrets(str(problem), secret).strip() or type(problem).__name__).splitlines()[0]

@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import pytest
 
+from tip_testing.broker_check.credentials import without_secrets
 from tip_testing.broker_check.errors import KitFailed
 from tip_testing.broker_check.markets import CheckedMarket
 from tip_testing.broker_check.selection import ORDER
@@ -61,7 +62,11 @@ class CheckPlugin:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call" or report.outcome != PASSED:
             claim = self._claim_of[report.nodeid]
-            self.results[report.nodeid] = FactResult(_title(report), claim, report.outcome, _detail(report))
+            self.results[report.nodeid] = FactResult(_title(report), claim, report.outcome, self._shown(report))
+
+    def _shown(self, report: pytest.TestReport) -> str:
+        """Secrets are hidden first: of what is cut or joined, no part would be recognized."""
+        return " ".join(without_secrets(_detail(report), self._market.secret).split())[:LONGEST_DETAIL]
 
 
 def _claim(item: Any) -> str:
@@ -86,18 +91,18 @@ def _detail(report: pytest.TestReport) -> str:
     if not report.failed:
         return ""
     crash = getattr(report.longrepr, "reprcrash", None)
-    text = crash.message if crash else str(report.longrepr)
-    return " ".join(text.split())[:LONGEST_DETAIL]
+    return crash.message if crash else str(report.longrepr)
 
 
 def run_kit(plugin: CheckPlugin) -> list[FactResult]:
-    """In a folder of its own: no configuration of the caller's counts, and nothing is left behind."""
+    """In a folder of its own: no configuration and no plug-in of the caller's counts, and nothing is left behind."""
     with tempfile.TemporaryDirectory(prefix="tip-check-") as folder:
         settings = Path(folder, "pytest.ini")
         settings.write_text(f"[pytest]\ntimeout = {FACT_SECONDS}\nfilterwarnings = ignore\n")
-        given = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "HYPOTHESIS_STORAGE_DIRECTORY": folder, "PYTEST_ADDOPTS": ""}
+        given = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "HYPOTHESIS_STORAGE_DIRECTORY": folder}
+        given |= {"PYTEST_ADDOPTS": "", "PYTEST_PLUGINS": ""}
         words = ["-c", str(settings), "--rootdir", folder, "--import-mode=importlib"]
-        words += ["-p", "no:terminal", "-p", "no:cacheprovider", "-p", "pytest_timeout"]
+        words += ["-p", "no:terminal", "-p", "no:cacheprovider", "-p", "pytest_timeout", "--noconftest"]
         with patch.dict(os.environ, given):
             code = pytest.main([*words, str(Path(__file__).with_name("suite.py"))], plugins=[plugin])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or not plugin.results:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tip_brokers import BrokerDescription, Capabilities
-from tip_testing.broker_check.credentials import without_secrets
 from tip_testing.broker_check.plugin import FAILED, PASSED, SKIPPED, FactResult
 from tip_testing.broker_check.selection import CLAIMS, EVERY_ADAPTER
 
@@ -51,17 +50,12 @@ def make_report(
     broker: BrokerDescription,
     place: str,
     facts: Iterable[FactResult],
-    secret: Mapping[str, str],
     chosen: Sequence[str] = (),
 ) -> Report:
-    shown = [_hidden(fact, secret) for fact in facts]
+    shown = list(facts)
     names = [name for name in (*CLAIMS, *EVERY_ADAPTER) if not chosen or name in chosen]
     claims = [_claim(name, broker.capabilities, [fact for fact in shown if fact.claim == name]) for name in names]
     return Report(broker.name, broker.title, place, claims)
-
-
-def _hidden(fact: FactResult, secret: Mapping[str, str]) -> FactResult:
-    return fact._replace(detail=without_secrets(fact.detail, secret))
 
 
 def _claim(name: str, can: Capabilities, facts: list[FactResult]) -> ClaimResult:
