@@ -222,6 +222,25 @@ def test_no_plug_in_of_the_callers_tests_is_loaded(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "claim"),
+    [("takesfractionsfortheday", "fractions"), ("showspositionslate", "protocol"), ("onlymarketorders", "replacement")],
+)
+def test_what_a_broker_may_do_is_not_held_against_it(name: str, claim: str) -> None:
+    done = check(f"hostile:{name}", "--claim", claim)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_needs_a_claim_is_left_out_without_it() -> None:
+    claims = ("replacement", "client_ids", "protocol")
+
+    done = check("hostile:replacesandfindsnothing", *(f"--claim={claim}" for claim in claims), "--json")
+
+    assert done.returncode == 0, done.stdout
+    assert results(done) == {"replacement": "not claimed", "client_ids": "not claimed", "protocol": "kept"}
+
+
 FACTS = {name: getattr(Conformance, name) for name in dir(Conformance) if name.startswith("test_")}
 
 

@@ -77,9 +77,9 @@ def machine(market: Market) -> type[RuleBasedStateMachine]:
         @rule(target=made, name=made, quantity=st.integers(1, 50))
         def replace(self, name: str, quantity: int) -> Any:
             expected = self.expected[name]
-            change = orders.change(market, str(quantity))
             if expected.order.kind != "Limit":
                 return multiple()
+            change = orders.change(market, "Limit", str(quantity))
             try:
                 shown = broker.replace(expected.order.broker_order_id, change)
             except Refused:
