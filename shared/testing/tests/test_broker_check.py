@@ -205,6 +205,16 @@ def test_what_is_open_is_canceled_when_a_check_is_interrupted(sandbox: dict[str,
     assert shown() == []
 
 
+def test_a_report_is_kept_when_what_is_open_cannot_be_canceled(sandbox: dict[str, str]) -> None:
+    words = ("hostile:failsattheend", "--sandbox", "--symbol", SYMBOL, "--claim", "fractions")
+
+    done = check(*words, **sandbox | {"TIP_BROKER_KEY_ID": "key-of-who-fails"})
+
+    assert done.returncode == 0 and "kept: fractions" in done.stdout, done.stderr
+    left = open_orders(sandbox["PAPER_BROKER_URL"], "key-of-who-fails", SECRET["TIP_BROKER_SECRET_KEY"])
+    assert len(left) == 1 and left[0].client_order_id in done.stderr
+
+
 def test_only_the_kit_and_no_module_of_the_current_folder_is_run(tmp_path: Path) -> None:
     (tmp_path / "argparse.py").write_text("raise SystemExit('a module of the current folder')")
 
@@ -239,6 +249,20 @@ def test_what_needs_a_claim_is_left_out_without_it() -> None:
 
     assert done.returncode == 0, done.stdout
     assert results(done) == {"replacement": "not claimed", "client_ids": "not claimed", "protocol": "kept"}
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("onlymarketorders", ()), ("withoutprices", ("--price", "1")), ("honest", ("--price", "1"))],
+)
+def test_without_fills_nothing_is_bought(name: str, words: tuple[str, ...], sandbox: dict[str, str]) -> None:
+    key_id = f"key-of-{name}"
+
+    done = check(f"hostile:{name}", "--sandbox", "--symbol", SYMBOL, *words, **sandbox | {"TIP_BROKER_KEY_ID": key_id})
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    account = find("paper").connect("paper", BrokerSettings(sandbox))
+    assert account.account({"key_id": key_id, "secret_key": SECRET["TIP_BROKER_SECRET_KEY"]}).positions() == []
 
 
 FACTS = {name: getattr(Conformance, name) for name in dir(Conformance) if name.startswith("test_")}
@@ -287,6 +311,12 @@ def test_a_credential_that_others_may_read_is_refused(tmp_path: Path) -> None:
     done = check("alpaca", "--sandbox", "--symbol", "AAPL", "--credentials", str(file))
 
     assert done.returncode == 2 and f"others may read {file}" in done.stderr
+
+
+def test_a_price_above_the_market_is_refused(sandbox: dict[str, str]) -> None:
+    done = check("paper", "--sandbox", "--symbol", SYMBOL, "--price", "10", **sandbox)
+
+    assert done.returncode == 2 and "--price is not below the market" in done.stderr
 
 
 def test_a_broker_that_cannot_be_reached_has_an_exit_code_of_its_own() -> None:

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from tip_brokers import BadPlugin, BrokerDescription, UnknownBroker, find, installed
+from tip_brokers import BadPlugin, BrokerDescription, Capabilities, UnknownBroker, find, installed
 from tip_testing.broker_check.credentials import read_secret, secrets_in, without_secrets
 from tip_testing.broker_check.errors import KEPT, NOT_KEPT, UNREACHABLE, CannotCheck
 from tip_testing.broker_check.markets import CheckedMarket, SandboxTrade, at_sandbox, at_simulator
@@ -46,7 +46,7 @@ def check(given: argparse.Namespace) -> tuple[Report, bool]:
     """The report, and whether the broker can still be reached."""
     broker = _described(given.name)
     with _market(broker, given) as market:
-        plugin = CheckPlugin(market, _reason_to_skip(given), given.claim)
+        plugin = CheckPlugin(market, _reason_to_skip(given, market.can), given.claim)
         facts = run_kit(plugin)
         place = "sandbox" if given.sandbox else "simulator"
         return make_report(broker, place, facts, given.claim), _answers(market)
@@ -71,10 +71,10 @@ def _market(broker: BrokerDescription, given: argparse.Namespace) -> AbstractCon
     return at_sandbox(broker, read_secret(broker, given.credentials, os.environ), trade, os.environ)
 
 
-def _reason_to_skip(given: argparse.Namespace) -> ReasonToSkip:
+def _reason_to_skip(given: argparse.Namespace, can: Capabilities) -> ReasonToSkip:
     if not given.sandbox:
         return lambda _fact, _claim, _kind: None
-    return lambda fact, claim, kind: reason_to_skip_at_sandbox(fact, claim, kind, given.fills)
+    return lambda fact, claim, kind: reason_to_skip_at_sandbox(fact, claim, kind, can, given.fills)
 
 
 def _answers(market: CheckedMarket) -> bool:

@@ -1,5 +1,6 @@
 """The broker under check, as the kit needs it: at its simulator, or at its sandbox."""
 
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -16,6 +17,7 @@ from tip_testing.broker_check.paced import Paced
 from tip_testing.broker_conformance.orders import Scale
 
 _SAME = ("resting", "filling", "halving", "refusing", "silent", "doubling", "late", "at", "full_pages", "went_direct")
+_ZERO = Decimal(0)
 SANDBOX_SECONDS = {"connect_seconds": 5.0, "read_seconds": 10.0}
 
 
@@ -104,16 +106,20 @@ def at_sandbox(
     try:
         yield CheckedMarket(broker.capabilities, paced, secret, trade.symbol, trade.symbol, scale)
     finally:
-        _clear(paced)
+        _clear(paced, secret)
 
 
-def _clear(broker: Paced) -> None:
+def _clear(broker: Paced, secret: Mapping[str, str]) -> None:
+    """Whatever happens here, what was found out before is reported. A second Ctrl-C does not end it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         left = broker.cancel_all_sent()
-    except BrokerError:
-        left = ["perhaps all, their listing failed"]
-    if left:
-        sys.stderr.write(f"tip: orders that are left open at the sandbox: {', '.join(left)}\n")
+        said = f"orders that are left open at the sandbox: {', '.join(left)}" if left else ""
+    except Exception as problem:  # noqa: BLE001 - an adapter may raise anything
+        sent = ", ".join(sorted(broker.sent))
+        said = f"what is open could not be listed ({type(problem).__name__}); of these some may be: {sent}"
+    if said:
+        sys.stderr.write(f"tip: {without_secrets(said, secret)}\n")
 
 
 def _reach(broker: Any, secret: Mapping[str, str]) -> None:
@@ -126,16 +132,23 @@ def _reach(broker: Any, secret: Mapping[str, str]) -> None:
 
 
 def _scale(can: Capabilities, broker: Any, trade: SandboxTrade) -> Scale:
-    low = trade.price or _half_price(can, broker, trade.symbol)
-    return Scale(trade.quantity, low, 4 * low)
+    """What is far above the market is known from its price alone: --price says only what is below."""
+    price = _latest_price(can, broker, trade.symbol)
+    if price is None and trade.price is None:
+        raise CannotCheck(f"there is no price of {trade.symbol}: give one far below the market by --price")
+    if price and trade.price and trade.price >= price:
+        raise CannotCheck(f"--price is not below the market, which is at {price}: it would buy")
+    half = _rounded(price / 2) if price else None
+    return Scale(trade.quantity, trade.price or half or _ZERO, 4 * half if half else None)
 
 
-def _half_price(can: Capabilities, broker: Any, symbol: str) -> Decimal:
+def _latest_price(can: Capabilities, broker: Any, symbol: str) -> Decimal | None:
     quotes = broker.quotes([symbol]) if can.quotes else []
-    price = next((quote.bid or quote.last or quote.ask for quote in quotes), None)
-    if price is None:
-        raise CannotCheck(f"there is no price of {symbol}: give one far below the market by --price")
-    return Decimal(f"{price / 2:.1e}")  # two digits are a multiple of every broker's step
+    return next((quote.bid or quote.last or quote.ask for quote in quotes), None)
+
+
+def _rounded(price: Decimal) -> Decimal:
+    return Decimal(f"{price:.1e}")  # two digits are a multiple of every broker's step
 
 
 def _line(problem: BaseException, secret: Mapping[str, str]) -> str:

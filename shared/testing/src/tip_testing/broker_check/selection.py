@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from tip_brokers import Capabilities
 from tip_testing.broker_conformance.orders import BOUNDS, PROTOCOL
 
 RESTING = frozenset({
@@ -22,6 +23,15 @@ RESTING = frozenset({
     "test_every_key_pair_opens_an_account_that_has_a_name",
 })  # fmt: skip
 """Facts that need nothing of a sandbox but that it takes an order which rests."""
+SENDING_NOTHING = frozenset({
+    "test_the_adapter_treats_client_ids_as_its_description_says",
+    "test_the_symbols_that_it_trades_have_the_claimed_form",
+    "test_every_claimed_kind_and_time_in_force_is_one_of_the_platform",
+    "test_what_was_never_sent_is_not_there",
+    "test_prices_have_their_age_and_what_has_no_price_is_left_out",
+    "test_every_key_pair_opens_an_account_that_has_a_name",
+})  # fmt: skip
+"""Of these, facts that send no order at all."""
 FILLING = frozenset({
     "test_fills_are_listed_each_under_one_id",
     "test_a_filled_order_shows_its_quantity_and_price",
@@ -41,13 +51,18 @@ FAULT = "needs a fault that only a simulator has"
 NO_FILLS = "needs a market order to fill now: --fills"
 
 
-def reason_to_skip_at_sandbox(fact: str, claim: str, kind: str | None, fills: bool) -> str | None:
+def reason_to_skip_at_sandbox(fact: str, claim: str, kind: str | None, can: Capabilities, fills: bool) -> str | None:
     """A fact that is not listed above is not run at a sandbox."""
-    if fact in FILLING or (fact in RESTING and kind == "Market"):
+    if fact in FILLING or (fact in RESTING and _may_fill(fact, kind, can)):
         return None if fills else NO_FILLS
     if fact in RESTING:
         return None
     return ONLY_SIMULATED.get(fact, HOSTILE if claim == BOUNDS else FAULT)
+
+
+def _may_fill(fact: str, kind: str | None, can: Capabilities) -> bool:
+    """Without Limit orders, what should rest is a Market order."""
+    return kind == "Market" or (kind is None and "Limit" not in can.kinds and fact not in SENDING_NOTHING)
 
 
 ORDER = ("streams", "client_ids", "kinds", "replacement", "quotes", "executions", "fractions", "routing", "symbols")
