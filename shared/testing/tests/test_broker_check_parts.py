@@ -1,5 +1,8 @@
 """Parts of `tip broker check` that need no process: where it connects, what it hides, what it forbids."""
 
+import subprocess
+import sys
+
 import pytest
 
 from tip_brokers import find
@@ -65,3 +68,28 @@ def test_a_value_with_line_breaks_is_hidden_in_every_form(said: str) -> None:
 
     assert "line-of-it" not in shown
     assert shown.startswith("before ") and shown.endswith(" after")
+
+
+SENDS = {
+    "connect": "socket.socket().connect(('192.0.2.1', 9))",
+    "sendto": "socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ('192.0.2.1', 9))",
+    "sendmsg": "socket.socket(type=socket.SOCK_DGRAM).sendmsg([b'x'], [], 0, ('192.0.2.1', 9))",
+    "getaddrinfo": "socket.getaddrinfo('a-secret.example', 80)",
+}
+
+
+@pytest.mark.parametrize("way", SENDS)
+def test_offline_no_socket_of_pythons_reaches_another_machine(way: str) -> None:
+    assert "OSError: offline: " in _after_forbidding(SENDS[way])
+
+
+def test_offline_this_machine_is_reached() -> None:
+    there = "one, two = socket.socketpair(); one.sendmsg([b'x']); socket.getaddrinfo('localhost', 80)"
+
+    assert _after_forbidding(f"{there}; socket.getaddrinfo(None, 80); socket.getaddrinfo(b'127.0.0.1', 80)") == ""
+
+
+def _after_forbidding(code: str) -> str:
+    forbid = "from tip_testing.broker_check.offline import forbid_connections_beyond_loopback as forbid; forbid()"
+    command = [sys.executable, "-c", f"import socket; {forbid}; {code}"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stderr

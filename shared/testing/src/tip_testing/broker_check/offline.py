@@ -1,10 +1,14 @@
-"""No connection leaves this machine while a simulator is checked, whatever address an adapter uses."""
+"""No socket of Python's own leaves this machine while a simulator is checked, whatever address an adapter uses.
+
+A library that opens sockets by itself, in C, is not seen, nor is another process.
+"""
 
 import ipaddress
 import sys
 from typing import Any
 
-_EVENTS = ("socket.connect", "socket.sendto")
+_TO_AN_ADDRESS = ("socket.connect", "socket.sendto", "socket.sendmsg")
+_BY_NAME = "socket.getaddrinfo"
 
 
 def forbid_connections_beyond_loopback() -> None:
@@ -13,14 +17,20 @@ def forbid_connections_beyond_loopback() -> None:
 
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
-    if event in _EVENTS and not _is_here(arguments[1]):
-        raise OSError(f"offline: a connection to {arguments[1][0]} is not allowed")
+    if event in _TO_AN_ADDRESS and isinstance(arguments[1], tuple):  # otherwise it is a Unix socket, or connected
+        _refuse_beyond_loopback(arguments[1][0])
+    elif event == _BY_NAME and arguments[0] is not None:
+        _refuse_beyond_loopback(arguments[0])
 
 
-def _is_here(address: Any) -> bool:
-    if not isinstance(address, tuple):
-        return True  # a Unix socket
+def _refuse_beyond_loopback(host: str | bytes) -> None:
+    name = host.decode(errors="replace") if isinstance(host, bytes) else host
+    if not _is_here(name):
+        raise OSError(f"offline: a connection to {name} is not allowed")
+
+
+def _is_here(name: str) -> bool:
     try:
-        return address[0] == "localhost" or ipaddress.ip_address(address[0]).is_loopback
+        return name == "localhost" or ipaddress.ip_address(name).is_loopback
     except ValueError:
         return False
