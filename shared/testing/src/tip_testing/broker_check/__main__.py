@@ -12,7 +12,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from tip_brokers import BadPlugin, BrokerDescription, Capabilities, UnknownBroker, find, installed
-from tip_testing.broker_check.credentials import read_secret, secrets_in, without_secrets
+from tip_testing.broker_check.credentials import read_secret
 from tip_testing.broker_check.errors import KEPT, NOT_KEPT, UNREACHABLE, CannotCheck
 from tip_testing.broker_check.markets import CheckedMarket, SandboxTrade, at_sandbox, at_simulator
 from tip_testing.broker_check.offline import forbid_connections_beyond_loopback
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         report, is_reachable = check(given)
     except CannotCheck as problem:
-        sys.stderr.write(f"tip: {without_secrets(str(problem), secrets_in(os.environ))}\n")
+        sys.stderr.write(f"tip: {problem}\n")
         return problem.code
     except Exception as problem:  # noqa: BLE001 - an adapter may raise anything, with a secret in its message
         sys.stderr.write(f"tip: the adapter failed before a fact was checked: {type(problem).__name__}\n")

@@ -1,5 +1,6 @@
 """The broker under check, as the kit needs it: at its simulator, or at its sandbox."""
 
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +12,7 @@ from typing import Any
 from tip_brokers import Broker, BrokerDescription, BrokerError, BrokerSettings, Capabilities, CredentialRefused
 from tip_brokers.simulator import NoSimulator, Simulator, find_simulator
 from tip_testing.broker_check.addresses import SANDBOX, sandbox_settings
-from tip_testing.broker_check.credentials import without_secrets
+from tip_testing.broker_check.credentials import secrets_in, without_secrets
 from tip_testing.broker_check.errors import BrokerUnreachable, CannotCheck
 from tip_testing.broker_check.paced import Paced
 from tip_testing.broker_conformance.orders import Scale
@@ -69,7 +70,9 @@ def _started(broker: BrokerDescription) -> Iterator[Simulator]:
     except NoSimulator as problem:
         raise CannotCheck(f"{broker.name} has no simulator here: {problem}") from None
     except Exception as problem:
-        raise BrokerUnreachable(f"the simulator of {broker.name} did not start: {_line(problem, {})}") from problem
+        raise BrokerUnreachable(
+            f"the simulator of {broker.name} did not start: {_line(problem, secrets_in(os.environ))}"
+        ) from problem
     try:
         yield simulator
     finally:
