@@ -1,46 +1,20 @@
 """`tip broker check` as a process: honest brokers pass, and whoever claims what it does not keep is named for it."""
 
-import json
-import os
-import signal
-import stat
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import tip_testing
-from tip_brokers import BrokerSettings, Capabilities, find
+from tip_brokers import Capabilities
 from tip_testing.broker_check.selection import CLAIMS, EVERY_ADAPTER, FILLING, ONLY_SIMULATED, ORDER, RESTING
 from tip_testing.broker_conformance import Conformance
 from tip_testing.broker_conformance.orders import PROTOCOL
-from tip_testing.broker_simulators.paper import SYMBOL, paper_broker
-from tip_testing.waiting import eventually
+from tip_testing.broker_simulators.paper import SYMBOL
 
-TIP = Path(sys.executable).with_name("tip")
-PLUGIN = Path(__file__).with_name("hostile_plugin")
-SECRET = {"TIP_BROKER_KEY_ID": "key-of-a-sandbox", "TIP_BROKER_SECRET_KEY": "secret-of-a-sandbox"}
+from .checking import PLUGIN, SECRET, body, check, results
+
 pytestmark = pytest.mark.timeout(400)
-
-
-def check(*words: str, folder: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-    given = {**os.environ, "PYTHONPATH": str(PLUGIN), **environment}
-    command = [TIP, "broker", "check", *words]
-    return subprocess.run(command, env=given, cwd=folder, capture_output=True, text=True, check=False)
-
-
-def body(done: subprocess.CompletedProcess[str]) -> Any:
-    assert done.stdout, done.stderr
-    return json.loads(done.stdout)
-
-
-def results(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
-    return {claim["claim"]: claim["result"] for claim in body(done)["claims"]}
 
 
 def test_the_paper_broker_keeps_all_that_it_claims() -> None:
@@ -125,104 +99,6 @@ def test_a_check_that_did_not_run_to_its_end_passes_nothing() -> None:
     assert "the kit did not run to its end" in done.stderr
 
 
-def test_a_report_never_quotes_a_credential(sandbox: dict[str, str]) -> None:
-    done = check("hostile:leaky", "--sandbox", "--symbol", SYMBOL, "--fills", "--json", **sandbox)
-
-    assert done.returncode == 1
-    assert "refused with" in done.stdout and "***" in done.stdout
-    assert not [value for value in SECRET.values() if value in done.stdout + done.stderr]
-
-
-def test_nor_what_is_said_before_a_fact_is_run(sandbox: dict[str, str]) -> None:
-    done = check("hostile:leakyatlogin", "--sandbox", "--symbol", SYMBOL, **sandbox)
-
-    assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr.startswith("tip: the broker cannot be reached: no account for ") and "***" in done.stderr
-    assert not [value for value in SECRET.values() if value in done.stderr]
-
-
-def test_nor_a_part_of_one_where_a_message_is_cut(sandbox: dict[str, str]) -> None:
-    words = ("hostile:leakyatlength", "--sandbox", "--symbol", SYMBOL, "--fills", "--claim", "protocol")
-
-    done = check(*words, **sandbox)
-
-    assert done.returncode == 1 and "xxx" in done.stdout
-    assert SECRET["TIP_BROKER_SECRET_KEY"][:5] not in done.stdout.partition("xxx")[2]
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[dict[str, str]]:
-    """The paper broker in the part of a broker's sandbox."""
-    with paper_broker() as address:
-        yield {**SECRET, "PAPER_BROKER_URL": address}
-
-
-def test_at_a_sandbox_what_needs_a_simulator_is_skipped_with_its_reason(sandbox: dict[str, str]) -> None:
-    done = check("paper", "--sandbox", "--symbol", SYMBOL, "--json", **sandbox)
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = results(done)
-    assert found["executions"] == "not checked" and found["bounds"] == "not checked"
-    assert {name for name, result in found.items() if result == "kept"} >= {
-        "streams", "client_ids", "kinds", "replacement", "quotes", "fractions", "routing", "protocol",
-    }  # fmt: skip
-    reasons = {fact["fact"]: fact["detail"] for claim in body(done)["claims"] for fact in claim["facts"]}
-    assert reasons["positions follow fills"] == "needs a market order to fill now: --fills"
-    assert reasons["a fill after a cancel is reported"] == "needs a fault that only a simulator has"
-
-
-def test_where_market_orders_fill_more_is_checked_and_nothing_stays_open(sandbox: dict[str, str], tmp_path) -> None:
-    file = tmp_path / "credentials.json"
-    file.write_text(json.dumps({"key_id": "another-sandbox-key", "secret_key": "s"}))
-    file.chmod(stat.S_IRUSR)
-    words = ("paper", "--sandbox", "--credentials", str(file), "--symbol", SYMBOL, "--fills", "--json")
-
-    done = check(*words, PAPER_BROKER_URL=sandbox["PAPER_BROKER_URL"])
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert results(done)["executions"] == "kept"
-    assert open_orders(sandbox["PAPER_BROKER_URL"], "another-sandbox-key", "s") == []
-
-
-def open_orders(address: str, key_id: str, secret_key: str) -> list[Any]:
-    account = find("paper").connect("paper", BrokerSettings({"PAPER_BROKER_URL": address}))
-    return list(account.account({"key_id": key_id, "secret_key": secret_key}).open_orders())
-
-
-def interrupted(process: "subprocess.Popen[str]") -> str:
-    """What it says at the end. Like a person, press Ctrl-C again where once was not enough."""
-    while True:
-        os.killpg(process.pid, signal.SIGINT)
-        with suppress(subprocess.TimeoutExpired):
-            return process.communicate(timeout=15)[1]
-
-
-def test_what_is_open_is_canceled_when_a_check_is_interrupted(sandbox: dict[str, str]) -> None:
-    given = {**os.environ, "PYTHONPATH": str(PLUGIN), **sandbox, "TIP_BROKER_KEY_ID": "key-of-who-interrupts"}
-    words = [TIP, "broker", "check", "hostile:takesitstime", "--sandbox", "--symbol", SYMBOL]
-    pipe = subprocess.PIPE
-
-    def shown() -> list[Any]:
-        return open_orders(sandbox["PAPER_BROKER_URL"], "key-of-who-interrupts", SECRET["TIP_BROKER_SECRET_KEY"])
-
-    with subprocess.Popen(words, env=given, start_new_session=True, stdout=pipe, stderr=pipe, text=True) as process:
-        eventually(shown)
-        said = interrupted(process)
-
-    assert process.returncode == 3 and "the kit did not run to its end" in said, said
-    assert shown() == []
-
-
-def test_a_report_is_kept_when_what_is_open_cannot_be_canceled(sandbox: dict[str, str]) -> None:
-    words = ("hostile:failsattheend", "--sandbox", "--symbol", SYMBOL, "--claim", "fractions")
-
-    done = check(*words, **sandbox | {"TIP_BROKER_KEY_ID": "key-of-who-fails"})
-
-    assert done.returncode == 0 and "kept: fractions" in done.stdout, done.stderr
-    left = open_orders(sandbox["PAPER_BROKER_URL"], "key-of-who-fails", SECRET["TIP_BROKER_SECRET_KEY"])
-    assert len(left) == 1 and left[0].client_order_id in done.stderr
-
-
 def test_only_the_kit_and_no_module_of_the_current_folder_is_run(tmp_path: Path) -> None:
     (tmp_path / "argparse.py").write_text("raise SystemExit('a module of the current folder')")
 
@@ -257,20 +133,6 @@ def test_what_needs_a_claim_is_left_out_without_it() -> None:
 
     assert done.returncode == 0, done.stdout
     assert results(done) == {"replacement": "not claimed", "client_ids": "not claimed", "protocol": "kept"}
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [("onlymarketorders", ()), ("withoutprices", ("--price", "1")), ("honest", ("--price", "1"))],
-)
-def test_without_fills_nothing_is_bought(name: str, words: tuple[str, ...], sandbox: dict[str, str]) -> None:
-    key_id = f"key-of-{name}"
-
-    done = check(f"hostile:{name}", "--sandbox", "--symbol", SYMBOL, *words, **sandbox | {"TIP_BROKER_KEY_ID": key_id})
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    account = find("paper").connect("paper", BrokerSettings(sandbox))
-    assert account.account({"key_id": key_id, "secret_key": SECRET["TIP_BROKER_SECRET_KEY"]}).positions() == []
 
 
 FACTS = {name: getattr(Conformance, name) for name in dir(Conformance) if name.startswith("test_")}
@@ -319,12 +181,6 @@ def test_a_credential_that_others_may_read_is_refused(tmp_path: Path) -> None:
     done = check("alpaca", "--sandbox", "--symbol", "AAPL", "--credentials", str(file))
 
     assert done.returncode == 2 and f"others may read {file}" in done.stderr
-
-
-def test_a_price_above_the_market_is_refused(sandbox: dict[str, str]) -> None:
-    done = check("paper", "--sandbox", "--symbol", SYMBOL, "--price", "10", **sandbox)
-
-    assert done.returncode == 2 and "--price is not below the market" in done.stderr
 
 
 def test_a_broker_that_cannot_be_reached_has_an_exit_code_of_its_own() -> None:
