@@ -48,12 +48,12 @@ def test_a_database_that_is_down_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "refused" in check.text and "secret" not in check.text and "\n" not in check.text
 
 
-def test_a_platform_is_asked_once(monkeypatch: pytest.MonkeyPatch, tip: TipCaller) -> None:
+def test_a_platform_is_read_once(monkeypatch: pytest.MonkeyPatch, tip: TipCaller) -> None:
     """A second answer may be missing, and would be about another moment."""
-    platform, asked = Client.platform, []
-    monkeypatch.setattr(Client, "platform", lambda self: asked.append(1) or platform(self))
+    platform, reads = Client.platform, []
+    monkeypatch.setattr(Client, "platform", lambda self: reads.append(1) or platform(self))
 
-    assert tip.json("doctor")["data"] and asked == [1]
+    assert tip.json("doctor")["data"] and reads == [1]
 
 
 def test_a_wrong_configuration_is_the_only_line(tip: TipCaller) -> None:

@@ -202,7 +202,7 @@ def test_a_silent_line_is_given_up_and_the_session_goes_on(place: Place) -> None
 def test_a_frozen_gateway_sends_nothing_once_another_owns_the_session(place: Place) -> None:
     owner = place.active()
     owner.process.freeze()
-    desk = Desk(broker_at(*(one.url for one in place.gateways if one is not owner), account=new_account()))
+    desk = Desk(broker_at(*(gateway.url for gateway in place.gateways if gateway is not owner), account=new_account()))
 
     desk.trade()
     owner.process.thaw()

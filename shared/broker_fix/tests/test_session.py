@@ -88,8 +88,8 @@ def test_whatever_is_cut_nothing_is_lost_or_doubled(lines: list[tuple[int, int, 
         else:
             converse(ours, theirs, wire)
         for side, count in ((ours, mine), (theirs, yours)):
-            for one in range(count if side.session.is_active else 0):
-                side.send(f"{side.names.sender} {number} {one}")
+            for place in range(count if side.session.is_active else 0):
+                side.send(f"{side.names.sender} {number} {place}")
         converse(ours, theirs, wire, steps)
 
     assert converse(ours, theirs, connect(ours, theirs)) == 0

@@ -1,4 +1,7 @@
-"""A family of brokers at the paper broker, each of which claims something and does not keep it."""
+"""A family of brokers at the paper broker, each of which claims something and does not keep it.
+
+It is long because it is a table: one class of a few lines for each lie, and the entry points that list them.
+"""
 
 import threading
 import time

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID, uuid4
 
@@ -196,11 +197,11 @@ class Engine:
     def _notify(self, step: Step) -> None:
         """Change by change: a cancel may be taken in and overtaken by a fill at once."""
         for order in [change.order for change in step.changes]:
-            waiting = self._waiting.pop(order.client_order_id, [])
-            for one in waiting:
-                if one.is_done(order):
-                    _settle(one.done, order)
-            if rest := [one for one in waiting if not one.done.done()]:
+            callers = self._waiting.pop(order.client_order_id, [])
+            for caller in callers:
+                if caller.is_done(order):
+                    _settle(caller.done, order)
+            if rest := [caller for caller in callers if not caller.done.done()]:
                 self._waiting[order.client_order_id] = rest
         self.publish(step.changes)
 
@@ -219,8 +220,8 @@ class Engine:
 
     async def _hang_up(self) -> None:
         """Whoever waits learns nothing more on this line."""
-        for waiting in [one for many in self._waiting.values() for one in many]:
-            _settle(waiting.done, NoAnswer())
+        for caller in chain.from_iterable(self._waiting.values()):
+            _settle(caller.done, NoAnswer())
         self._waiting = {}
         while not self._inputs.empty():
             given = self._inputs.get_nowait()
@@ -266,7 +267,7 @@ class _running:  # noqa: N801 - reads as a word of the language
 
     async def __aenter__(self) -> None:
         await self._group.__aenter__()
-        self._tasks = [self._group.create_task(one) for one in self._work]
+        self._tasks = [self._group.create_task(work) for work in self._work]
 
     async def __aexit__(self, *raised: Any) -> None:
         for task in self._tasks:

@@ -47,7 +47,7 @@ class Hub:
     def publish(self, changes: list[Change]) -> None:
         """To whoever listens to the order's account; without orders that never were."""
         for change in changes:
-            listening = [one for one in self._listeners if one.listens and one.account == change.order.account]
+            listening = [each for each in self._listeners if each.listens and each.account == change.order.account]
             if listening and change.order.status not in UNSEEN:
                 message = json.dumps(views.trade_update(change))
                 for listener in listening:

@@ -88,7 +88,7 @@ class Step:
             self._query_missed()
 
     def _take_delivered(self) -> None:
-        delivered, self.session.delivered = [self._named(one) for one in self.session.delivered], []
+        delivered, self.session.delivered = [self._named(message) for message in self.session.delivered], []
         self.load(name for message in delivered for name in rules.concerned(message))
         for message in delivered:
             for change in rules.read(message, self.find, self.now):
