@@ -1,5 +1,6 @@
 """Accounts, credentials, controls, organizations and keys through the client, on a whole platform."""
 
+import json
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from uuid import uuid4
@@ -158,6 +159,11 @@ def test_organizations_and_people_are_run_by_operators(platform: Platform) -> No
         assert admin.organizations.member(own, subject).subject == subject
         assert subject in {member.subject for member in admin.organizations.members(own)}
         admin.organizations.remove_member(own, subject)
+        removed, made_member = admin.organizations.audit_entries(own, target=subject, page_size=1)
+        assert (removed.type, removed.from_, removed.to) == ("membership.deleted", {"role": "read_only"}, None)
+        assert removed.actor.type == "user" and removed.sequence > made_member.sequence
+        exported = b"".join(admin.organizations.export_audit_entries(own, from_=made_member.created_at))
+        assert [json.loads(line)["target"] for line in exported.splitlines()].count(subject) == 2
         assert admin.me.user().role is tip.Role.ADMIN
 
 

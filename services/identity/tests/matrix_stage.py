@@ -73,6 +73,8 @@ ENDPOINTS: dict[str, Callable[[Stage, str], Request]] = {
     "get_member": lambda s, w: ("GET", f"{s.at(w)}/memberships/{s.new_member(w)}", None),
     "put_member": lambda s, w: ("PUT", f"{s.at(w)}/memberships/{uuid4().hex}", {"role": "member"}),
     "remove_member": lambda s, w: ("DELETE", f"{s.at(w)}/memberships/{s.new_member(w)}", None),
+    "list_audit_entries": lambda s, w: ("GET", f"{s.at(w)}/audit-entries", None),
+    "export_audit_entries": lambda s, w: ("GET", f"{s.at(w)}/audit-entries/export", None),
     "create_key": lambda s, w: (
         "POST",
         "/v1/api-keys",
@@ -111,6 +113,8 @@ SCOPES = {  # of the look-up by provider: the one that might be thought of, and 
     "get_organization": "organization:read",
     "list_members": "organization:read",
     "get_member": "organization:read",
+    "list_audit_entries": "organization:read",
+    "export_audit_entries": "organization:read",
     "create_key": "api-key:write",
     "list_keys": "api-key:write",
     "get_key": "api-key:write",

@@ -65,6 +65,10 @@ put_member              own    401 201 403 403 403     403 403   403 403  403   
 put_member              other  401 404 403 403 403     403 403   403 403  403    401  403    401   401    401 401
 remove_member           own    401 204 403 403 403     403 403   403 403  403    401  403    401   401    401 401
 remove_member           other  401 404 403 403 403     403 403   403 403  403    401  403    401   401    401 401
+list_audit_entries      own    401 200 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+list_audit_entries      other  401 404 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+export_audit_entries    own    401 200 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+export_audit_entries    other  401 404 403 403 403     200 403   403 403  403    401  403    401   401    401 401
 create_key              own    401 201 403 403 403     201 403   403 403  403    401  403    401   401    401 401
 list_keys               own    401 200 403 403 403     200 403   403 403  403    401  403    401   401    401 401
 get_key                 own    401 200 403 403 403     200 403   403 403  403    401  403    401   401    401 401
@@ -225,6 +229,7 @@ def test_what_is_foreign_looks_exactly_like_what_does_not_exist(client: FlaskCli
     pairs = [
         (f"/v1/organizations/{stage.other.id}", f"/v1/organizations/{uuid4()}"),
         (f"/v1/organizations/{stage.other.id}/memberships", f"/v1/organizations/{uuid4()}/memberships"),
+        (f"/v1/organizations/{stage.other.id}/audit-entries", f"/v1/organizations/{uuid4()}/audit-entries"),
         (
             f"/v1/organizations/{stage.other.id}/memberships/{stage.new_member('other')}",
             f"/v1/organizations/{stage.own.id}/memberships/there-is-none",

@@ -82,7 +82,7 @@ def test_a_user_who_is_becoming_a_member_is_no_member_once_deleted(identity: Ide
 
     def delete() -> bool:
         with identity.deps.engine.begin() as tx:
-            return people.mark_deleted(tx, user.id)
+            return people.mark_deleted(tx, user.id) and bool(people.end_memberships(tx, user.id))
 
     with ThreadPoolExecutor(1) as threads:
         with identity.deps.engine.begin() as tx:

@@ -61,7 +61,7 @@ def test_nobody_may_empty_a_table_or_change_what_hangs_on_it() -> None:
 
 
 def test_the_log_is_appended_to_and_never_changed() -> None:
-    logs = ("intents.action: ", "intents.account_event: ", "intents.log_epoch: ")
+    logs = ("intents.action: ", "intents.account_event: ", "intents.log_epoch: ", "identity.audit_entry: ")
     lines = [line for line in LIST.read_text().splitlines() if any(log in line for log in logs)]
 
     assert lines
@@ -70,7 +70,8 @@ def test_the_log_is_appended_to_and_never_changed() -> None:
 
 def test_a_relay_makes_no_credential() -> None:
     lines = [line for line in LIST.read_text().splitlines() if line.startswith("tip_identity: identity.")]
-    beyond_outbox = [line for line in lines if not line.startswith("tip_identity: identity.outbox")]
+    appended_to = ("tip_identity: identity.outbox", "tip_identity: identity.audit_entry: INSERT")
+    beyond_outbox = [line for line in lines if not line.startswith(appended_to)]
 
     assert beyond_outbox
     assert [line for line in beyond_outbox if re.search(r"INSERT|DELETE|UPDATE(?! \()", line)] == []

@@ -7,6 +7,7 @@ from functools import partial
 from tip_client._async.scope import AsyncScope
 from tip_client.models.identity import (
     ApiKey,
+    AuditEntry,
     Caller,
     CreatedApiKey,
     CreatedServiceAccount,
@@ -110,6 +111,34 @@ class AsyncOrganizations(AsyncScope):
 
     async def remove_entitlement(self, organization_id: str, name: str) -> None:
         await self._http.call(delete(at("/v1/organizations/{}/entitlements/{}", organization_id, name)))
+
+    async def audit_entries(
+        self,
+        organization_id: str,
+        *,
+        type_: str | None = None,
+        target: str | None = None,
+        actor: str | None = None,
+        from_: datetime | None = None,
+        to: datetime | None = None,
+        page_size: int | None = None,
+    ) -> AsyncIterator[AuditEntry]:
+        """Who changed what about the organization, its people, keys and entitlements, newest first."""
+        path = at("/v1/organizations/{}/audit-entries", organization_id)
+        wanted = given(type_=type_, target=target, actor=actor, from_=from_, to=to)
+        async for entry in self._http.pages(listed(path, AuditEntry, page_size, **wanted)):
+            yield entry
+
+    async def export_audit_entries(
+        self, organization_id: str, *, from_: datetime | None = None, to: datetime | None = None
+    ) -> AsyncIterator[bytes]:
+        """The audit log as JSON lines, oldest first, in pieces to be written one after the other."""
+        path = at("/v1/organizations/{}/audit-entries/export", organization_id)
+        query = {name: str(value) for name, value in given(from_=from_, to=to).items()}
+        settings = self._http.settings
+        async with self._http.streamed(settings.url.rstrip("/") + path, query, {}, settings.timeout) as answer:
+            async for chunk in answer.aiter_bytes():
+                yield chunk
 
 
 class AsyncKeys(AsyncScope):

@@ -8,6 +8,7 @@ from functools import partial
 from tip_client._sync.scope import Scope
 from tip_client.models.identity import (
     ApiKey,
+    AuditEntry,
     Caller,
     CreatedApiKey,
     CreatedServiceAccount,
@@ -107,6 +108,34 @@ class Organizations(Scope):
 
     def remove_entitlement(self, organization_id: str, name: str) -> None:
         self._http.call(delete(at("/v1/organizations/{}/entitlements/{}", organization_id, name)))
+
+    def audit_entries(
+        self,
+        organization_id: str,
+        *,
+        type_: str | None = None,
+        target: str | None = None,
+        actor: str | None = None,
+        from_: datetime | None = None,
+        to: datetime | None = None,
+        page_size: int | None = None,
+    ) -> Iterator[AuditEntry]:
+        """Who changed what about the organization, its people, keys and entitlements, newest first."""
+        path = at("/v1/organizations/{}/audit-entries", organization_id)
+        wanted = given(type_=type_, target=target, actor=actor, from_=from_, to=to)
+        for entry in self._http.pages(listed(path, AuditEntry, page_size, **wanted)):
+            yield entry
+
+    def export_audit_entries(
+        self, organization_id: str, *, from_: datetime | None = None, to: datetime | None = None
+    ) -> Iterator[bytes]:
+        """The audit log as JSON lines, oldest first, in pieces to be written one after the other."""
+        path = at("/v1/organizations/{}/audit-entries/export", organization_id)
+        query = {name: str(value) for name, value in given(from_=from_, to=to).items()}
+        settings = self._http.settings
+        with self._http.streamed(settings.url.rstrip("/") + path, query, {}, settings.timeout) as answer:
+            for chunk in answer.iter_bytes():
+                yield chunk
 
 
 class Keys(Scope):

@@ -1,8 +1,12 @@
 """Organizations, people, keys and service accounts."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
+from tip_client.models.trading import Actor
+from tip_client.records import KEY
 from tip_client.words import Environment, Role
 
 
@@ -122,6 +126,21 @@ class Entitlement:
     organization_id: str
     name: str
     expires_at: datetime | None
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class AuditEntry:
+    """A change of an organization, its people, keys or entitlements; `from_` or `to` is None where nothing was."""
+
+    organization_id: str
+    sequence: int
+    type: str
+    target: str
+    from_: Mapping[str, Any] | None = field(metadata={KEY: "from"})
+    to: Mapping[str, Any] | None
+    actor: Actor
+    request_id: str | None
     created_at: datetime
 
 

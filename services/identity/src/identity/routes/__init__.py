@@ -3,6 +3,7 @@
 from identity import model
 from identity.routes import (
     api_keys,
+    audit_entries,
     callers,
     discovery,
     entitlements,
@@ -19,6 +20,7 @@ BLUEPRINTS = (
     memberships.bp,
     entitlements.bp,
     users.bp,
+    audit_entries.bp,
     api_keys.bp,
     service_accounts.bp,
     tokens.bp,

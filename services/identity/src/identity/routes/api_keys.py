@@ -67,5 +67,5 @@ def change_key(key_id: UUID) -> ResponseReturnValue:
 @allow(*MANAGERS)
 @describe("Delete an API key", answers={204: None}, errors=(404,))
 def delete_key(key_id: UUID) -> ResponseReturnValue:
-    usecases.delete_key(deps(), own_organization(), key_id)
+    usecases.delete_key(deps(), caller(), own_organization(), key_id)
     return "", 204

@@ -10,7 +10,7 @@ from chassis.openapi import describe
 from chassis.principals import service_account
 from chassis.web import created
 from identity import schemas, usecases
-from identity.routes.common import PAGE_QUERY, deps, page
+from identity.routes.common import PAGE_QUERY, caller, deps, page
 
 bp = Blueprint("entitlements", __name__)
 WRITE = "entitlement:write"
@@ -48,7 +48,7 @@ def get_entitlement(organization_id: UUID, name: str) -> ResponseReturnValue:
 )
 def put_entitlement(organization_id: UUID, name: str) -> ResponseReturnValue:
     body = schemas.EntitlementRequest().load(request.get_json())
-    held, is_new = usecases.put_entitlement(deps(), organization_id, name, body["expires_at"])
+    held, is_new = usecases.put_entitlement(deps(), organization_id, name, body["expires_at"], caller())
     shown = schemas.Entitlement().dump(held)
     if is_new:
         return created(shown, ".get_entitlement", organization_id=organization_id, name=name)
@@ -59,5 +59,5 @@ def put_entitlement(organization_id: UUID, name: str) -> ResponseReturnValue:
 @allow(service_account(WRITE, organization=False))
 @describe("End an entitlement", answers={204: None}, errors=(404,))
 def remove_entitlement(organization_id: UUID, name: str) -> ResponseReturnValue:
-    usecases.remove_entitlement(deps(), organization_id, name)
+    usecases.remove_entitlement(deps(), organization_id, name, caller())
     return "", 204

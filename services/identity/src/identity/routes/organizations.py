@@ -34,7 +34,7 @@ def get_organization_by_provider(provider: str, provider_id: str) -> ResponseRet
 )
 def create_organization() -> ResponseReturnValue:
     body = schemas.OrganizationRequest().load(request.get_json())
-    made = usecases.create_organization(deps(), deps().provider.name, body["external_id"], body["name"])
+    made = usecases.create_organization(deps(), deps().provider.name, body["external_id"], body["name"], caller())
     return created(schemas.Organization().dump(made), ".get_organization", organization_id=made.id)
 
 
@@ -68,4 +68,5 @@ def get_organization(organization_id: UUID) -> ResponseReturnValue:
 )
 def change_organization(organization_id: UUID) -> ResponseReturnValue:
     changes = schemas.OrganizationChanges().load(request.get_json())
-    return jsonify(schemas.Organization().dump(usecases.change_organization(deps(), organization_id, changes)))
+    changed = usecases.change_organization(deps(), organization_id, changes, caller())
+    return jsonify(schemas.Organization().dump(changed))

@@ -80,5 +80,5 @@ def rotate_secret(client_id: str) -> ResponseReturnValue:
 @allow(OPERATOR)
 @describe("Delete a service account", answers={204: None}, errors=(404,))
 def delete_service_account(client_id: str) -> ResponseReturnValue:
-    usecases.delete_service_account(deps(), name_in_path(client_id))
+    usecases.delete_service_account(deps(), caller(), name_in_path(client_id))
     return "", 204

@@ -83,8 +83,9 @@ def change(tx: Connection, organization_id: UUID, key_id: UUID, values: Mapping[
     return _api_key(row) if row else None
 
 
-def remove(tx: Connection, organization_id: UUID, key_id: UUID) -> bool:
-    return tx.execute(delete(api_key).where(_own(organization_id, key_id))).rowcount == 1
+def remove(tx: Connection, organization_id: UUID, key_id: UUID) -> model.ApiKey | None:
+    row = tx.execute(delete(api_key).where(_own(organization_id, key_id)).returning(*_SHOWN)).one_or_none()
+    return _api_key(row) if row else None
 
 
 def record_uses(tx: Connection, uses: Mapping[UUID, datetime]) -> None:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Select, delete, insert, select, tuple_, update
+from sqlalchemy import Connection, Select, delete, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from identity import model
@@ -70,21 +70,15 @@ def entitlement_named(tx: Connection, organization_id: UUID, name: str) -> model
     return _entitlement(row) if row else None
 
 
-def put_entitlement(
-    tx: Connection, organization_id: UUID, name: str, expires_at: datetime | None
-) -> tuple[model.Entitlement, bool]:
-    """The entitlement as it is now, and whether it is new."""
-    changed = (
-        update(entitlement).where(_own(organization_id, name)).values(expires_at=expires_at).returning(entitlement)
-    )
-    if row := tx.execute(changed).one_or_none():
-        return _entitlement(row), False
-    new = insert(entitlement).values(organization_id=organization_id, name=name, expires_at=expires_at)
-    return _entitlement(tx.execute(new.returning(entitlement)).one()), True
+def put_entitlement(tx: Connection, organization_id: UUID, name: str, expires_at: datetime | None) -> model.Entitlement:
+    new = upsert(entitlement).values(organization_id=organization_id, name=name, expires_at=expires_at)
+    put = new.on_conflict_do_update(index_elements=["organization_id", "name"], set_={"expires_at": expires_at})
+    return _entitlement(tx.execute(put.returning(entitlement)).one())
 
 
-def drop_entitlement(tx: Connection, organization_id: UUID, name: str) -> bool:
-    return tx.execute(delete(entitlement).where(_own(organization_id, name))).rowcount == 1
+def drop_entitlement(tx: Connection, organization_id: UUID, name: str) -> model.Entitlement | None:
+    row = tx.execute(delete(entitlement).where(_own(organization_id, name)).returning(entitlement)).one_or_none()
+    return _entitlement(row) if row else None
 
 
 def _own(organization_id: UUID, name: str) -> Any:

@@ -1,6 +1,7 @@
 """Users, their memberships, and their deletion."""
 
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
@@ -75,14 +76,11 @@ def memberships_of(tx: Connection, user_id: UUID) -> list[model.Membership]:
     return [model.Membership(row.id, row.external_id, row.name, row.role) for row in tx.execute(found)]
 
 
-def put_member(tx: Connection, organization_id: UUID, user_id: UUID, role: str) -> bool:
-    """Whether the user was not a member before."""
-    own = (membership.c.organization_id == organization_id) & (membership.c.user_id == user_id)
-    before = tx.execute(select(membership.c.user_id).where(own, membership.c.removed_at.is_(None))).first()
+def put_member(tx: Connection, organization_id: UUID, user_id: UUID, role: str) -> None:
+    """Also who was removed."""
     new = upsert(membership).values(organization_id=organization_id, user_id=user_id, role=role)
     again = {"role": role, "removed_at": None}
     tx.execute(new.on_conflict_do_update(index_elements=["organization_id", "user_id"], set_=again))
-    return before is None
 
 
 def remove_member(tx: Connection, organization_id: UUID, user_id: UUID) -> None:
@@ -136,13 +134,15 @@ def take_unfinished_deletion(tx: Connection, abandoned_after: timedelta) -> mode
 def mark_deleted(tx: Connection, user_id: UUID) -> bool:
     """Whether this call marked the user: of many calls only one did."""
     alive = (app_user.c.id == user_id) & app_user.c.deleted_at.is_(None)
-    marked = tx.execute(update(app_user).where(alive).values(deleted_at=func.now())).rowcount == 1
-    tx.execute(
-        update(membership)
-        .where(membership.c.user_id == user_id, membership.c.removed_at.is_(None))
-        .values(removed_at=func.now())
-    )
-    return marked
+    return tx.execute(update(app_user).where(alive).values(deleted_at=func.now())).rowcount == 1
+
+
+def end_memberships(tx: Connection, user_id: UUID) -> list[tuple[UUID, model.Standing]]:
+    """Where the user belonged until now, and as what; in the order of the ids."""
+    current = (membership.c.user_id == user_id) & membership.c.removed_at.is_(None)
+    ended = update(membership).where(current).values(removed_at=func.now())
+    rows = tx.execute(ended.returning(membership.c.organization_id, membership.c.role))
+    return sorted(((row.organization_id, model.Standing(row.role)) for row in rows), key=itemgetter(0))
 
 
 def _user(row: Any) -> model.User:

@@ -47,8 +47,10 @@ def change(tx: Connection, client_id: str, values: Mapping[str, Any]) -> model.S
     return _service_account(tx.execute(changed.returning(service_account)).one())
 
 
-def remove(tx: Connection, client_id: str) -> bool:
-    return tx.execute(delete(service_account).where(service_account.c.client_id == client_id)).rowcount == 1
+def remove(tx: Connection, client_id: str) -> model.ServiceAccount | None:
+    removed = delete(service_account).where(service_account.c.client_id == client_id)
+    row = tx.execute(removed.returning(service_account)).one_or_none()
+    return _service_account(row) if row else None
 
 
 def _service_account(row: Any) -> model.ServiceAccount:

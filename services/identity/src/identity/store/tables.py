@@ -1,6 +1,8 @@
 """identity's tables."""
 
 from sqlalchemy import (
+    JSON,
+    BigInteger,
     Boolean,
     CheckConstraint,
     Column,
@@ -113,5 +115,22 @@ signing_key = Table(
     _created(),
     Column("needed_until", _MOMENT),
     Column("retired_at", _MOMENT),
+)
+audit_entry = Table(
+    "audit_entry",
+    METADATA,
+    Column("organization_id", Uuid, ForeignKey(organization.c.id), primary_key=True),
+    Column("sequence", BigInteger, primary_key=True),
+    Column("type", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("value_before", JSON(none_as_null=True)),
+    Column("value_after", JSON(none_as_null=True)),
+    Column("actor_type", Text, nullable=False),
+    Column("actor_id", Text, nullable=False),
+    Column("request_id", Text),
+    Column("created_at", _MOMENT, nullable=False, server_default=func.clock_timestamp()),
+    Index("audit_entry_type_idx", "organization_id", "type", "sequence"),
+    Index("audit_entry_target_idx", "organization_id", "target", "sequence"),
+    Index("audit_entry_actor_idx", "organization_id", "actor_id", "sequence"),
 )
 ddl.tables(METADATA)

@@ -9,6 +9,7 @@ from identity.usecases.api_keys import (
     record_key_uses,
     validate_key,
 )
+from identity.usecases.audit_log import export_audit_entries, list_audit_entries
 from identity.usecases.deletion import delete_user, finish_deletions
 from identity.usecases.deps import Deps
 from identity.usecases.organizations import (
@@ -60,6 +61,7 @@ __all__ = [
     "delete_key",
     "delete_service_account",
     "delete_user",
+    "export_audit_entries",
     "finish_deletions",
     "get_entitlement",
     "get_key",
@@ -69,6 +71,7 @@ __all__ = [
     "get_service_account",
     "grant_token",
     "issue_token",
+    "list_audit_entries",
     "list_entitlements",
     "list_keys",
     "list_members",

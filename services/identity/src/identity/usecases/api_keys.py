@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 from chassis import db, keys, tenancy
 from chassis.principals import Kind, Principal
 from identity import model
+from identity.audit import Change
 from identity.store import api_keys as store
 from identity.store import organizations
 from identity.usecases.deps import Deps
@@ -38,7 +39,8 @@ def create_key(
         organizations.lock(tx, organization_id)
         record = store.add(tx, uuid4(), organization_id, new, keys.prefix(key), keys.digest(key))
         model.check_limit(store.count(tx, organization_id), deps.limits.api_keys)
-        deps.append_event(tx, "api_key.created", record.id, organization_id=organization_id, api_key_id=record.id)
+        change = Change("api_key.created", organization_id, str(record.id), None, record)
+        deps.record_change(tx, principal, change, api_key_id=record.id)
     return record, key
 
 
@@ -59,15 +61,16 @@ def change_key(
         before = _found(store.lock(tx, organization_id, key_id))
         _check_grant(principal, model.permissions_given(before, changes))
         changed = _found(store.change(tx, organization_id, key_id, changes))
-        deps.append_event(tx, "api_key.updated", key_id, organization_id=organization_id, api_key_id=key_id)
+        change = Change("api_key.updated", organization_id, str(key_id), before, changed)
+        deps.record_change(tx, principal, change, api_key_id=key_id)
     return changed
 
 
-def delete_key(deps: Deps, organization_id: UUID, key_id: UUID) -> None:
+def delete_key(deps: Deps, principal: Principal, organization_id: UUID, key_id: UUID) -> None:
     with deps.outbox.begin() as tx:
-        if not store.remove(tx, organization_id, key_id):
-            raise model.NotFound
-        deps.append_event(tx, "api_key.deleted", key_id, organization_id=organization_id, api_key_id=key_id)
+        before = _found(store.remove(tx, organization_id, key_id))
+        change = Change("api_key.deleted", organization_id, str(key_id), before)
+        deps.record_change(tx, principal, change, api_key_id=key_id)
 
 
 def record_key_uses(deps: Deps, uses: Mapping[UUID, datetime]) -> None:

@@ -14,6 +14,7 @@ from chassis import crashpoints, logs, tenancy
 from chassis.principals import Principal
 from chassis.worker.outage import outage_as
 from identity import model
+from identity.audit import Change
 from identity.providers import NotDeleted, Unconfirmed
 from identity.store import people as store
 from identity.usecases.deps import Deps
@@ -83,6 +84,5 @@ def _finish(deps: Deps, user: model.User) -> None:
     """Mark and publish in one transaction; published once, however many finish it."""
     with tenancy.serving_all(), deps.outbox.begin() as tx:
         if store.mark_deleted(tx, user.id):
-            deps.append_event(
-                tx, "user.deleted", user.id, user_id=user.id, provider=user.provider, subject=user.subject
-            )
+            ended = store.end_memberships(tx, user.id)
+            deps.record_deletion(tx, user, [Change("user.deleted", where, user.subject, was) for where, was in ended])

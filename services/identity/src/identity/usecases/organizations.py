@@ -10,19 +10,26 @@ from sqlalchemy import Connection
 from chassis import db, tenancy
 from chassis.principals import Kind, Principal
 from identity import model
+from identity.audit import Change
 from identity.store import organizations as store
 from identity.usecases.deps import Deps, see_organization
 
 
 def create_organization(
-    deps: Deps, provider: str, external_id: str, name: str, *, organization_id: UUID | None = None
+    deps: Deps,
+    provider: str,
+    external_id: str,
+    name: str,
+    principal: Principal | None = None,
+    *,
+    organization_id: UUID | None = None,
 ) -> model.Organization:
     """A new organization. Its id is given only where it must be known beforehand, as that of the demo data."""
     with deps.outbox.begin() as tx:
         made = store.add(tx, organization_id or uuid4(), provider, external_id, name)
         if made is None:
             raise model.OrganizationExists
-        deps.append_event(tx, "organization.created", made.id, organization_id=made.id)
+        deps.record_change(tx, principal, Change("organization.created", made.id, str(made.id), None, made))
     return made
 
 
@@ -52,10 +59,14 @@ def list_organizations(deps: Deps, after: tuple[datetime, UUID] | None, limit: i
         return store.page(tx, after, limit)
 
 
-def change_organization(deps: Deps, organization_id: UUID, changes: Mapping[str, Any]) -> model.Organization:
+def change_organization(
+    deps: Deps, organization_id: UUID, changes: Mapping[str, Any], principal: Principal | None = None
+) -> model.Organization:
     with deps.outbox.begin() as tx:
+        before = _locked(tx, organization_id)
         changed = _found(store.change(tx, organization_id, changes))
-        deps.append_event(tx, "organization.updated", organization_id, organization_id=organization_id)
+        change = Change("organization.updated", organization_id, str(organization_id), before, changed)
+        deps.record_change(tx, principal, change)
     return changed
 
 
@@ -77,23 +88,31 @@ def get_entitlement(deps: Deps, organization_id: UUID, name: str) -> model.Entit
 
 
 def put_entitlement(
-    deps: Deps, organization_id: UUID, name: str, expires_at: datetime | None = None
+    deps: Deps,
+    organization_id: UUID,
+    name: str,
+    expires_at: datetime | None = None,
+    principal: Principal | None = None,
 ) -> tuple[model.Entitlement, bool]:
     """The entitlement as it is now, and whether it is new."""
     _check_name(name)
     with deps.outbox.begin() as tx:
         _locked(tx, organization_id)
+        before = store.entitlement_named(tx, organization_id, name)
         put = store.put_entitlement(tx, organization_id, name, expires_at)
-        deps.append_event(tx, "entitlement.updated", organization_id, organization_id=organization_id, entitlement=name)
-    return put
+        change = Change("entitlement.updated", organization_id, name, before, put)
+        deps.record_change(tx, principal, change, entitlement=name)
+    return put, before is None
 
 
-def remove_entitlement(deps: Deps, organization_id: UUID, name: str) -> None:
+def remove_entitlement(deps: Deps, organization_id: UUID, name: str, principal: Principal | None = None) -> None:
     _check_name(name)
     with deps.outbox.begin() as tx:
-        if not store.drop_entitlement(tx, organization_id, name):
+        before = store.drop_entitlement(tx, organization_id, name)
+        if before is None:
             raise model.NotFound
-        deps.append_event(tx, "entitlement.deleted", organization_id, organization_id=organization_id, entitlement=name)
+        change = Change("entitlement.deleted", organization_id, name, before)
+        deps.record_change(tx, principal, change, entitlement=name)
 
 
 def _check_name(name: str) -> None:

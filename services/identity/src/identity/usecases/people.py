@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from chassis import db, tenancy
 from chassis.principals import Kind, Principal
 from identity import model
+from identity.audit import Change
 from identity.store import organizations as organization_store
 from identity.store import people as store
 from identity.usecases.deps import Deps, see_organization
@@ -46,7 +47,7 @@ def get_member(deps: Deps, principal: Principal, organization_id: UUID, subject:
 def put_member(deps: Deps, organization: model.Organization, subject: str, role: str) -> UUID:
     """Make the provider's user a member with this role, storing them if they are new; the user's id here."""
     with deps.outbox.begin() as tx:
-        return _put(deps, tx, _locked(tx, organization.id), subject, role)[0].user_id
+        return _put(deps, tx, None, _locked(tx, organization.id), subject, role)[0].user_id
 
 
 def change_member(
@@ -57,7 +58,7 @@ def change_member(
         organization = _locked_by_admin(tx, principal, organization_id)
         if role != model.ADMIN:
             _keep_an_admin(tx, principal, organization_id, subject)
-        return _put(deps, tx, organization, subject, role, says_deleted=principal is None)
+        return _put(deps, tx, principal, organization, subject, role, says_deleted=principal is None)
 
 
 def remove_member(deps: Deps, principal: Principal | None, organization_id: UUID, subject: str) -> None:
@@ -66,13 +67,16 @@ def remove_member(deps: Deps, principal: Principal | None, organization_id: UUID
         organization = _locked_by_admin(tx, principal, organization_id)
         user_id = _member_id(deps, tx, organization, subject)
         _keep_an_admin(tx, principal, organization_id, subject)
+        before = store.member(tx, organization_id, subject)
         store.remove_member(tx, organization_id, user_id)
-        deps.append_event(tx, "membership.deleted", organization_id, organization_id=organization_id, user_id=user_id)
+        change = Change("membership.deleted", organization_id, subject, before)
+        deps.record_change(tx, principal, change, user_id=user_id)
 
 
 def _put(
     deps: Deps,
     tx: Connection,
+    principal: Principal | None,
     organization: model.Organization,
     subject: str,
     role: str,
@@ -87,11 +91,14 @@ def _put(
     user = store.ensure_user(tx, uuid4(), organization.provider, subject)
     if user.deleted_at and says_deleted:
         raise model.UserDeleted
-    is_new = store.put_member(tx, organization.id, user.id, role)
-    if is_new:
+    before = store.member(tx, organization.id, subject)
+    store.put_member(tx, organization.id, user.id, role)
+    if before is None:
         model.check_limit(store.count(tx, organization.id), deps.limits.members)
-    deps.append_event(tx, "membership.updated", organization.id, organization_id=organization.id, user_id=user.id)
-    return _found(store.member(tx, organization.id, subject)), is_new
+    after = _found(store.member(tx, organization.id, subject))
+    change = Change("membership.updated", organization.id, subject, before, after)
+    deps.record_change(tx, principal, change, user_id=user.id)
+    return after, before is None
 
 
 def _member_id(deps: Deps, tx: Connection, organization: model.Organization, subject: str) -> UUID:

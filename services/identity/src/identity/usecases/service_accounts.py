@@ -8,6 +8,7 @@ from typing import Any
 from chassis import db, keys
 from chassis.principals import Principal
 from identity import model
+from identity.audit import Change
 from identity.store import service_accounts as store
 from identity.usecases.deps import Deps
 
@@ -22,7 +23,8 @@ def create_service_account(
         store.lock_all(tx)
         account = store.add(tx, client_id, name, scopes, keys.digest(secret))
         model.check_limit(store.count(tx), deps.limits.service_accounts)
-        deps.append_event(tx, "service_account.created", client_id, client_id=client_id)
+        change = Change("service_account.created", None, client_id, None, account)
+        deps.record_change(tx, principal, change, client_id=client_id)
     return account, secret
 
 
@@ -46,7 +48,8 @@ def change_service_account(
         if dict(changes) != {"disabled": True}:
             _check_grant(principal, changes.get("scopes", before.scopes))
         changed = store.change(tx, client_id, changes)
-        deps.append_event(tx, "service_account.updated", client_id, client_id=client_id)
+        change = Change("service_account.updated", None, client_id, before, changed)
+        deps.record_change(tx, principal, change, client_id=client_id)
     return changed
 
 
@@ -57,15 +60,15 @@ def rotate_secret(deps: Deps, principal: Principal, client_id: str) -> tuple[mod
         before = _found(store.lock(tx, client_id))
         _check_grant(principal, before.scopes)
         changed = store.change(tx, client_id, {"secret_digest": keys.digest(secret)})
-        deps.append_event(tx, "service_account.updated", client_id, client_id=client_id)
+        deps.record_change(tx, principal, Change("service_account.updated", None, client_id), client_id=client_id)
     return changed, secret
 
 
-def delete_service_account(deps: Deps, client_id: str) -> None:
+def delete_service_account(deps: Deps, principal: Principal, client_id: str) -> None:
     with deps.outbox.begin() as tx:
-        if not store.remove(tx, client_id):
-            raise model.NotFound
-        deps.append_event(tx, "service_account.deleted", client_id, client_id=client_id)
+        before = _found(store.remove(tx, client_id))
+        change = Change("service_account.deleted", None, client_id, before)
+        deps.record_change(tx, principal, change, client_id=client_id)
 
 
 def _check_grant(principal: Principal | None, scopes: Collection[str]) -> None:
