@@ -39,6 +39,15 @@ class Fresh:
         self._builder.call("PUT", path, bearer(tenant.tokens["admin"]), {"role": role})
         return subject
 
+    def _leaver(self, cell: Cell) -> tuple[dict[str, str], Headers]:
+        """A member who may go: whoever else acts in the attack is still needed."""
+        return self._user(cell)
+
+    def _invitation(self, cell: Cell) -> tuple[dict[str, str], Headers]:
+        path = f"/v1/organizations/{cell.tenant.id}/invitations"
+        body = {"subject": f"{cell.tenant.canary}-guest-{next(_numbers)}", "role": "member"}
+        return {"invitation_id": self._builder.call("POST", path, bearer(cell.tenant.tokens["admin"]), body)["id"]}, ()
+
     def _key(self, cell: Cell) -> tuple[dict[str, str], Headers]:
         body = {"name": cell.tenant.canary, "environment": "paper", "permissions": ["intent:read"]}
         made = self._builder.call("POST", "/v1/api-keys", bearer(cell.tenant.tokens["admin"]), body)

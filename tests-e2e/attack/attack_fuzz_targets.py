@@ -8,8 +8,14 @@ from attack_endpoints import document
 from attack_platform import Platform
 from attack_tenants import Builder, Headers, Tenant, bearer, create, keyed
 
-# The first would delete the callers themselves, the second every account.
-LEFT_OUT = frozenset({("delete", "/v1/users/me"), ("delete", "/v1/accounts/{account_id}")})
+# The first two would take the callers away, the third every account.
+LEFT_OUT = frozenset(
+    {
+        ("delete", "/v1/users/me"),
+        ("delete", "/v1/users/me/memberships/{organization_id}"),
+        ("delete", "/v1/accounts/{account_id}"),
+    }
+)
 TO_LOSE = 24
 """Keys, credentials and service accounts made for the deletions of one slice of requests."""
 SCOPES = ("account:read", "account:write", "credential:read", "credential:write", "intent:read", "control:read",
@@ -104,6 +110,7 @@ class Arsenal:
             "organization_id": [tenant.id, tenant.id, scratch],
             "subject": [subject, subject, tenant.subject("read_only"), "a%2Fb"],
             "key_id": [call("POST", "/v1/api-keys", admin, key)["id"] for _ in range(TO_LOSE)],
+            "invitation_id": [tenant.invitation_id],
             "client_id": [identity.service_account(("account:read",)).client_id for _ in range(TO_LOSE)],
             "name": ["controls_premium", "trading_live"],
             "provider": ["local"],

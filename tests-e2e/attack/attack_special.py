@@ -260,6 +260,7 @@ class _Special:
             "organization_id": tenant.id if rule.method == "GET" or rule.users else self.scratch.id,
             "subject": tenant.subject("member"),
             "key_id": tenant.key_id,
+            "invitation_id": tenant.invitation_id,
             "client_id": self.client_id,
             "name": "controls_premium",
             "provider": "local",

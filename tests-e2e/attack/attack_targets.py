@@ -125,6 +125,24 @@ def _members(rule: Rule, caller: Caller, tenant: Tenant, scenery: Scenery) -> It
         yield Target("victim's in own", values, inner=False, foreign=True)
 
 
+def _invitations(rule: Rule, caller: Caller, tenant: Tenant, scenery: Scenery) -> Iterator[Target]:
+    victim = scenery.victim
+    for target in _organizations(rule, caller, tenant, scenery):
+        of = victim if target.foreign else tenant
+        yield Target(**{**vars(target), "values": {**target.values, "invitation_id": of.invitation_id}})
+    values = {"organization_id": tenant.id, "invitation_id": victim.invitation_id}
+    yield Target("victim's in own", values, inner=False, foreign=True)
+    yield Target("malformed in own", {"organization_id": tenant.id, "invitation_id": MALFORMED}, malformed=True)
+
+
+def _own_memberships(_rule: Rule, caller: Caller, tenant: Tenant, scenery: Scenery) -> Iterator[Target]:
+    home = caller.tenant or caller.belongs
+    yield Target("own", {"organization_id": tenant.id}, account=home is tenant)
+    yield Target("victim's", {"organization_id": scenery.victim.id}, account=False, foreign=True)
+    yield Target("unknown", {"organization_id": unknown_id()}, account=False)
+    yield Target("malformed", {"organization_id": MALFORMED}, malformed=True)
+
+
 def _keys(_rule: Rule, _caller: Caller, tenant: Tenant, scenery: Scenery) -> Iterator[Target]:
     yield Target("own", {"key_id": tenant.key_id})
     yield Target("victim's", {"key_id": scenery.victim.key_id}, account=False, foreign=True)
@@ -165,6 +183,8 @@ _KINDS = {
     "bulk_operation": _bulk_operations,
     "organization": _organizations,
     "member": _members,
+    "invitation": _invitations,
+    "own_membership": _own_memberships,
     "key": _keys,
     "client": _clients,
     "entitlement": _entitlements,

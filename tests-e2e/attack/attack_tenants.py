@@ -48,13 +48,15 @@ class Tenant:
     broker_secrets: dict[str, str] = field(default_factory=dict, repr=False)
     """What the credentials seal, by account."""
     key_id: str = ""
+    invitation_id: str = ""
     cursors: dict[str, str] = field(default_factory=dict)
     """By path of a list: the cursor of its second page."""
 
     @property
     def marks(self) -> tuple[str, ...]:
         """What nobody else may ever see."""
-        ids = (*self.accounts.values(), *self.credentials.values(), *self.intents.values(), self.key_id, self.id)
+        of_accounts = (*self.accounts.values(), *self.credentials.values(), *self.intents.values())
+        ids = (*of_accounts, self.key_id, self.invitation_id, self.id)
         return (self.canary, self.symbol, *filter(None, ids))
 
     def subject(self, role: str) -> str:
@@ -112,6 +114,8 @@ class Builder:
             self._account(tenant, admin, place)
         key = {"name": f"{canary} key", "environment": "paper", "permissions": ["intent:read"]}
         tenant.key_id = self.call("POST", "/v1/api-keys", admin, key)["id"]
+        guest = {"subject": f"{canary}-guest", "role": "member"}
+        tenant.invitation_id = self.call("POST", f"/v1/organizations/{tenant.id}/invitations", admin, guest)["id"]
         if "controls_premium" in tenant.entitlements:
             self._controls(tenant, admin)
         if trades:

@@ -167,6 +167,29 @@ def test_organizations_and_people_are_run_by_operators(platform: Platform) -> No
         assert admin.me.user().role is tip.Role.ADMIN
 
 
+def test_a_user_is_invited_accepts_and_leaves(platform: Platform) -> None:
+    acme, globex = (platform.local["organizations"][name] for name in ("acme", "globex"))
+    with (
+        platform.admin() as admin,
+        tip.Client(platform.local["base_url"], token=globex["tokens"]["member"]) as guest,
+    ):
+        subject = guest.me.user().subject
+        revoked = admin.organizations.invite(acme["id"], subject, "admin")
+        admin.organizations.revoke_invitation(acme["id"], revoked.id)
+        with pytest.raises(tip.NotFound):
+            guest.me.accept_invitation(revoked.code)
+        made = admin.organizations.invite(acme["id"], subject, "read_only")
+        assert made.code not in repr(made)
+        assert admin.organizations.invitation(acme["id"], made.id).subject == subject
+        assert made.id in {found.id for found in admin.organizations.invitations(acme["id"])}
+
+        joined = guest.me.accept_invitation(made.code)
+
+        assert (joined.organization_id, joined.role) == (acme["id"], tip.Role.READ_ONLY)
+        guest.me.leave(acme["id"])
+        assert subject not in {member.subject for member in admin.organizations.members(acme["id"])}
+
+
 def test_a_service_account_gets_its_token(platform: Platform) -> None:
     with platform.operator() as operator:
         made = operator.service_accounts.create("sdk", ["intent:read"])

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
+from chassis.principals import Kind, Principal, Role
 from identity import model, usecases
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 
@@ -33,6 +34,17 @@ class Stage:
         )
         usecases.put_member(self.identity.deps, record, subject, "member")
         return subject
+
+    def new_invitation(self, whose: str) -> tuple[model.Invitation, str]:
+        """An invitation of somebody who is no caller here, and its code."""
+        self.made += 1
+        organization = self.organization(whose)
+        subject = self.identity.subject(organization.external_id, "admin")
+        admin = Principal(Kind.USER, subject, organization.id, role=Role.ADMIN)
+        return usecases.create_invitation(self.identity.deps, admin, organization.id, f"guest-{self.made}", "member")
+
+    def invitation(self, whose: str) -> str:
+        return f"{self.at(whose)}/invitations/{self.new_invitation(whose)[0].id}"
 
     def new_key(self, whose: str) -> str:
         new = model.NewApiKey("to act on", "paper", ("intent:read",))
@@ -73,6 +85,16 @@ ENDPOINTS: dict[str, Callable[[Stage, str], Request]] = {
     "get_member": lambda s, w: ("GET", f"{s.at(w)}/memberships/{s.new_member(w)}", None),
     "put_member": lambda s, w: ("PUT", f"{s.at(w)}/memberships/{uuid4().hex}", {"role": "member"}),
     "remove_member": lambda s, w: ("DELETE", f"{s.at(w)}/memberships/{s.new_member(w)}", None),
+    "leave_organization": lambda s, w: ("DELETE", f"/v1/users/me/memberships/{s.organization(w).id}", None),
+    "create_invitation": lambda s, w: (
+        "POST",
+        f"{s.at(w)}/invitations",
+        {"subject": f"guest-{uuid4().hex}", "role": "member"},
+    ),
+    "list_invitations": lambda s, w: ("GET", f"{s.at(w)}/invitations", None),
+    "get_invitation": lambda s, w: ("GET", s.invitation(w), None),
+    "revoke_invitation": lambda s, w: ("DELETE", s.invitation(w), None),
+    "accept_invitation": lambda s, w: ("POST", "/v1/invitations/accept", {"code": s.new_invitation(w)[1]}),
     "list_audit_entries": lambda s, w: ("GET", f"{s.at(w)}/audit-entries", None),
     "export_audit_entries": lambda s, w: ("GET", f"{s.at(w)}/audit-entries/export", None),
     "create_key": lambda s, w: (
@@ -113,6 +135,8 @@ SCOPES = {  # of the look-up by provider: the one that might be thought of, and 
     "get_organization": "organization:read",
     "list_members": "organization:read",
     "get_member": "organization:read",
+    "list_invitations": "organization:read",
+    "get_invitation": "organization:read",
     "list_audit_entries": "organization:read",
     "export_audit_entries": "organization:read",
     "create_key": "api-key:write",

@@ -78,7 +78,14 @@ def _exercise(base: str, identity: IdentityFixtures) -> Iterator[str]:
         requests.get(f"{base}/v1/api-keys/{key}", headers=headers, timeout=60)
     requests.get(f"{base}/v1/organizations/by-provider/local/{token}", headers=operator, timeout=60)
     requests.get(f"{base}/v1/auth/self", headers={"x-request-id": key, "x-api-key": token}, timeout=60)
-    yield from (key, secret, token)
+    invited = {"subject": identity.subject(organization.external_id, "guest"), "role": "member"}
+    path = f"{base}/v1/organizations/{organization.id}/invitations"
+    code = requests.post(path, json=invited, headers=admin, timeout=60).json()["code"]
+    requests.post(f"{base}/v1/invitations/accept", json={"code": code}, headers=admin, timeout=60)
+    requests.get(f"{path}/{code}", headers=admin, timeout=60)
+    guest = {"Authorization": f"Bearer {identity.user_without_organization(invited['subject'])}"}
+    requests.post(f"{base}/v1/invitations/accept", json={"code": code}, headers=guest, timeout=60)
+    yield from (key, secret, token, code)
 
 
 def _tables(platform: Platform) -> Iterator[str]:

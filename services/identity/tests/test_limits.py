@@ -19,7 +19,12 @@ MOST = 5  # an organization of the tests is made with three keys and three membe
 
 @pytest.fixture(scope="module")
 def limited(platform: Platform) -> FlaskClient:
-    names = ("API_KEYS_PER_ORGANIZATION", "MEMBERS_PER_ORGANIZATION", "SERVICE_ACCOUNTS_LIMIT")
+    names = (
+        "API_KEYS_PER_ORGANIZATION",
+        "MEMBERS_PER_ORGANIZATION",
+        "INVITATIONS_PER_ORGANIZATION",
+        "SERVICE_ACCOUNTS_LIMIT",
+    )
     return create_app(platform.web_environment("identity", **dict.fromkeys(names, str(MOST)))).test_client()
 
 
@@ -73,6 +78,34 @@ def test_a_member_too_many_is_refused_and_a_change_of_one_is_not(
     assert added[2].json["code"] == "limit_reached"
     assert add_member(limited, admin, organization, subjects[0]).status_code == 200
     assert len(limited.get(f"/v1/organizations/{organization.id}/memberships", headers=admin).json["data"]) == MOST
+
+
+def test_an_invitation_too_many_is_refused_and_a_second_one_of_the_same_user_is_not(
+    limited: FlaskClient, admin: Headers, organization: Organization
+) -> None:
+    path = f"/v1/organizations/{organization.id}/invitations"
+    bodies = [{"subject": f"guest-{number}", "role": "member"} for number in range(MOST + 1)]
+
+    answers = [limited.post(path, json=body, headers=admin) for body in bodies]
+
+    assert [answer.status_code for answer in answers] == [201] * MOST + [409]
+    assert answers[-1].json["code"] == "limit_reached"
+    assert limited.post(path, json=bodies[0], headers=admin).status_code == 201
+
+
+def test_nobody_accepts_into_a_full_organization(
+    limited: FlaskClient, identity: IdentityFixtures, admin: Headers, organization: Organization
+) -> None:
+    subject = f"guest-{uuid4().hex}"
+    guest = {"Authorization": f"Bearer {identity.user_without_organization(subject)}"}
+    body = {"subject": subject, "role": "member"}
+    code = limited.post(f"/v1/organizations/{organization.id}/invitations", json=body, headers=admin).json["code"]
+    for _ in range(2):
+        add_member(limited, admin, organization)
+
+    refused = limited.post("/v1/invitations/accept", json={"code": code}, headers=guest)
+
+    assert (refused.status_code, refused.json["code"]) == (409, "limit_reached")
 
 
 def test_a_service_account_too_many_is_refused(limited: FlaskClient, operator: Headers) -> None:

@@ -65,6 +65,17 @@ put_member              own    401 201 403 403 403     403 403   403 403  403   
 put_member              other  401 404 403 403 403     403 403   403 403  403    401  403    401   401    401 401
 remove_member           own    401 204 403 403 403     403 403   403 403  403    401  403    401   401    401 401
 remove_member           other  401 404 403 403 403     403 403   403 403  403    401  403    401   401    401 401
+leave_organization      own    401 204 204 204 404     403 403   403 403  403    401  404    401   401    401 401
+leave_organization      other  401 404 404 404 404     403 403   403 403  403    401  404    401   401    401 401
+create_invitation       own    401 201 403 403 403     403 403   403 403  403    401  403    401   401    401 401
+create_invitation       other  401 404 403 403 403     403 403   403 403  403    401  403    401   401    401 401
+list_invitations        own    401 200 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+list_invitations        other  401 404 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+get_invitation          own    401 200 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+get_invitation          other  401 404 403 403 403     200 403   403 403  403    401  403    401   401    401 401
+revoke_invitation       own    401 204 403 403 403     403 403   403 403  403    401  403    401   401    401 401
+revoke_invitation       other  401 404 403 403 403     403 403   403 403  403    401  403    401   401    401 401
+accept_invitation       own    401 404 404 404 404     403 403   403 403  403    401  404    401   401    401 401
 list_audit_entries      own    401 200 403 403 403     200 403   403 403  403    401  403    401   401    401 401
 list_audit_entries      other  401 404 403 403 403     200 403   403 403  403    401  403    401   401    401 401
 export_audit_entries    own    401 200 403 403 403     200 403   403 403  403    401  403    401   401    401 401
@@ -178,7 +189,7 @@ def _changed_key(identity: IdentityFixtures, organization: Organization, change:
 def headers_of(stage: Stage, endpoint: str, caller: str) -> dict[str, str]:
     if caller in ("scoped", "unscoped"):
         return stage.callers[f"{caller}:{SCOPES.get(endpoint, 'organization:write')}"]
-    if endpoint == "delete_me" and caller in ("admin", "member", "read_only"):
+    if endpoint in ("delete_me", "leave_organization") and caller in ("admin", "member", "read_only"):
         return _bearer(_fresh_user(stage.identity, stage.own, caller)[1])  # this one will be gone
     return stage.callers[caller]
 

@@ -112,7 +112,7 @@ def test_a_validation_that_forgets_which_key_reads_nothing_of_another_organizati
     assert leaked == {ours.id, theirs.id}
 
 
-@pytest.mark.parametrize("table", ["organization", "membership", "entitlement", "api_key", "audit_entry"])
+@pytest.mark.parametrize("table", ["organization", "membership", "entitlement", "api_key", "audit_entry", "invitation"])
 def test_the_web_process_sees_rows_of_whom_it_serves_and_of_nobody_else(
     engine: Engine, ours: Organization, theirs: Organization, table: str
 ) -> None:

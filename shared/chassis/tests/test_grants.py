@@ -92,5 +92,6 @@ def test_a_web_process_deletes_few_things() -> None:
         "accounts.sealed_secret",
         "identity.api_key",
         "identity.entitlement",
+        "identity.invitation",
         "identity.service_account",
     }

@@ -52,7 +52,7 @@ OF_NO_ORGANIZATION = {
     ("identity.app_user", "users", "tip_identity_web"),
     *(
         (f"identity.{table}", "operator", "tip_identity_web")
-        for table in ("organization", "membership", "entitlement", "api_key", "outbox", "audit_entry")
+        for table in ("organization", "membership", "entitlement", "api_key", "outbox", "audit_entry", "invitation")
     ),
 }
 

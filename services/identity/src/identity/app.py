@@ -33,6 +33,9 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
             "cursors": Cursors(config.cursor_key),
             "public_url": (config.public_url or config.token_issuer).rstrip("/"),
             "validate_limit": RateLimit(config.redis_url, per_minute=config.validate_per_minute, name="validate"),
+            "invitation_limit": RateLimit(
+                config.redis_url, per_minute=config.invitations_per_minute, name="invitation"
+            ),
             "token_limit": RateLimit(config.redis_url, per_minute=config.token_per_minute, name="token"),
         },
     )

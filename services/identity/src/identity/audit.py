@@ -18,6 +18,7 @@ _PUBLIC: Mapping[type, tuple[str, ...]] = {
     model.Member: ("role",),
     model.Standing: ("role",),
     model.Entitlement: ("expires_at",),
+    model.Invitation: ("role", "expires_at"),
     model.ApiKey: ("name", "environment", "permissions", "prefix", "disabled", "expires_at"),
     model.ServiceAccount: ("name", "scopes", "disabled"),
 }

@@ -1,6 +1,7 @@
 """What identity reads from its environment."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from chassis.config import BadConfiguration, ServiceConfig, decode_key, setting
 from identity.model import Limits
@@ -24,6 +25,15 @@ class WorkerConfig(ServiceConfig):
     )
     most_api_keys: int = setting("API_KEYS_PER_ORGANIZATION", "API keys an organization may have", default=1_000)
     most_members: int = setting("MEMBERS_PER_ORGANIZATION", "members an organization may have", default=1_000)
+    most_invitations: int = setting(
+        "INVITATIONS_PER_ORGANIZATION", "open invitations an organization may have", default=1_000
+    )
+    invitation_lifetime_days: int = setting("INVITATION_LIFETIME_DAYS", "how long an invitation is open", default=7)
+    invitations_per_minute: int = setting(
+        "INVITATION_RATE_LIMIT_PER_MINUTE",
+        "codes of invitations a minute that one address, and one user, may present",
+        default=120,
+    )
     most_service_accounts: int = setting(
         "SERVICE_ACCOUNTS_LIMIT", "service accounts the platform may have", default=1_000
     )
@@ -50,6 +60,9 @@ class WorkerConfig(ServiceConfig):
             "VALIDATE_RATE_LIMIT_PER_MINUTE": self.validate_per_minute,
             "API_KEYS_PER_ORGANIZATION": self.most_api_keys,
             "MEMBERS_PER_ORGANIZATION": self.most_members,
+            "INVITATIONS_PER_ORGANIZATION": self.most_invitations,
+            "INVITATION_LIFETIME_DAYS": self.invitation_lifetime_days,
+            "INVITATION_RATE_LIMIT_PER_MINUTE": self.invitations_per_minute,
             "SERVICE_ACCOUNTS_LIMIT": self.most_service_accounts,
         }
         wrong = [variable for variable, value in at_least_one.items() if value < 1]
@@ -58,7 +71,13 @@ class WorkerConfig(ServiceConfig):
 
     @property
     def limits(self) -> Limits:
-        return Limits(self.most_api_keys, self.most_members, self.most_service_accounts)
+        return Limits(
+            self.most_api_keys,
+            self.most_members,
+            self.most_service_accounts,
+            self.most_invitations,
+            timedelta(days=self.invitation_lifetime_days),
+        )
 
     @property
     def signing_key_encryption_keys(self) -> tuple[bytes, ...]:

@@ -36,6 +36,9 @@ EVENT_TYPES = (
     "api_key.updated",
     "entitlement.deleted",
     "entitlement.updated",
+    "invitation.accepted",
+    "invitation.created",
+    "invitation.deleted",
     "membership.deleted",
     "membership.updated",
     "organization.created",
@@ -88,6 +91,10 @@ class LastAdmin(Exception):
     """An organization's last admin stays: another one must be made first."""
 
 
+class MemberExists(Exception):
+    """They are a member already: change their role instead."""
+
+
 class LimitReached(Exception):
     """There are as many of these as there may be. Delete one first."""
 
@@ -114,11 +121,13 @@ class TokenRefused(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """How many there may be: keys and members of an organization, service accounts of the platform."""
+    """How many there may be in an organization, or of service accounts on the platform, and for how long."""
 
     api_keys: int = 1_000
     members: int = 1_000
     service_accounts: int = 1_000
+    invitations: int = 1_000
+    invitation_lifetime: timedelta = timedelta(days=7)
 
 
 def check_limit(count: int, most: int) -> None:
@@ -174,6 +183,19 @@ class Membership:
     external_id: str
     name: str
     role: str
+
+
+@dataclass(frozen=True)
+class Invitation:
+    """Lets one user become a member, by a code that is shown once; `invited_by` is the admin's subject."""
+
+    id: UUID
+    organization_id: UUID
+    subject: str
+    role: str
+    invited_by: str
+    created_at: datetime
+    expires_at: datetime
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,14 @@ from tip_client.models.identity import (
     AuditEntry,
     Caller,
     CreatedApiKey,
+    CreatedInvitation,
     CreatedServiceAccount,
     CurrentUser,
     Entitlement,
+    Invitation,
     KeyValidation,
     Member,
+    Membership,
     Organization,
     ServiceAccount,
     Token,
@@ -38,6 +41,14 @@ class AsyncMe(AsyncScope):
     async def delete_user(self) -> None:
         """Delete the user who calls, for ever."""
         await self._http.call(Request("DELETE", "/v1/users/me", lambda _answer: None, repeat=Repeat.NEVER))
+
+    async def accept_invitation(self, code: str) -> Membership:
+        """Become a member of the organization that has invited the user who calls."""
+        return await self._http.call(create("/v1/invitations/accept", Membership, {"code": code}))
+
+    async def leave(self, organization_id: str) -> None:
+        """End the membership of the user who calls; the last admin of an organization cannot."""
+        await self._http.call(delete(at("/v1/users/me/memberships/{}", organization_id)))
 
     async def validate_key(self, key: str) -> KeyValidation:
         """What an API key is; it needs no other credential."""
@@ -92,6 +103,24 @@ class AsyncOrganizations(AsyncScope):
 
     async def remove_member(self, organization_id: str, subject: str) -> None:
         await self._http.call(delete(at("/v1/organizations/{}/memberships/{}", organization_id, subject)))
+
+    async def invite(self, organization_id: str, subject: str, role: Role | str) -> CreatedInvitation:
+        """Invite somebody; the answer is the only place that ever holds the code. An earlier one is replaced."""
+        path = at("/v1/organizations/{}/invitations", organization_id)
+        return await self._http.call(create(path, CreatedInvitation, {"subject": subject, "role": role}))
+
+    async def invitations(self, organization_id: str, *, page_size: int | None = None) -> AsyncIterator[Invitation]:
+        """Those that are open."""
+        path = at("/v1/organizations/{}/invitations", organization_id)
+        async for invitation in self._http.pages(listed(path, Invitation, page_size)):
+            yield invitation
+
+    async def invitation(self, organization_id: str, invitation_id: str) -> Invitation:
+        path = at("/v1/organizations/{}/invitations/{}", organization_id, invitation_id)
+        return await self._http.call(get(path, Invitation))
+
+    async def revoke_invitation(self, organization_id: str, invitation_id: str) -> None:
+        await self._http.call(delete(at("/v1/organizations/{}/invitations/{}", organization_id, invitation_id)))
 
     async def entitlements(self, organization_id: str, *, page_size: int | None = None) -> AsyncIterator[Entitlement]:
         path = at("/v1/organizations/{}/entitlements", organization_id)

@@ -11,11 +11,14 @@ from tip_client.models.identity import (
     AuditEntry,
     Caller,
     CreatedApiKey,
+    CreatedInvitation,
     CreatedServiceAccount,
     CurrentUser,
     Entitlement,
+    Invitation,
     KeyValidation,
     Member,
+    Membership,
     Organization,
     ServiceAccount,
     Token,
@@ -39,6 +42,14 @@ class Me(Scope):
     def delete_user(self) -> None:
         """Delete the user who calls, for ever."""
         self._http.call(Request("DELETE", "/v1/users/me", lambda _answer: None, repeat=Repeat.NEVER))
+
+    def accept_invitation(self, code: str) -> Membership:
+        """Become a member of the organization that has invited the user who calls."""
+        return self._http.call(create("/v1/invitations/accept", Membership, {"code": code}))
+
+    def leave(self, organization_id: str) -> None:
+        """End the membership of the user who calls; the last admin of an organization cannot."""
+        self._http.call(delete(at("/v1/users/me/memberships/{}", organization_id)))
 
     def validate_key(self, key: str) -> KeyValidation:
         """What an API key is; it needs no other credential."""
@@ -91,6 +102,24 @@ class Organizations(Scope):
 
     def remove_member(self, organization_id: str, subject: str) -> None:
         self._http.call(delete(at("/v1/organizations/{}/memberships/{}", organization_id, subject)))
+
+    def invite(self, organization_id: str, subject: str, role: Role | str) -> CreatedInvitation:
+        """Invite somebody; the answer is the only place that ever holds the code. An earlier one is replaced."""
+        path = at("/v1/organizations/{}/invitations", organization_id)
+        return self._http.call(create(path, CreatedInvitation, {"subject": subject, "role": role}))
+
+    def invitations(self, organization_id: str, *, page_size: int | None = None) -> Iterator[Invitation]:
+        """Those that are open."""
+        path = at("/v1/organizations/{}/invitations", organization_id)
+        for invitation in self._http.pages(listed(path, Invitation, page_size)):
+            yield invitation
+
+    def invitation(self, organization_id: str, invitation_id: str) -> Invitation:
+        path = at("/v1/organizations/{}/invitations/{}", organization_id, invitation_id)
+        return self._http.call(get(path, Invitation))
+
+    def revoke_invitation(self, organization_id: str, invitation_id: str) -> None:
+        self._http.call(delete(at("/v1/organizations/{}/invitations/{}", organization_id, invitation_id)))
 
     def entitlements(self, organization_id: str, *, page_size: int | None = None) -> Iterator[Entitlement]:
         path = at("/v1/organizations/{}/entitlements", organization_id)

@@ -130,6 +130,26 @@ class Entitlement:
 
 
 @dataclass(frozen=True)
+class Invitation:
+    """An open invitation, without its code; `invited_by` is the subject of the admin."""
+
+    id: str
+    organization_id: str
+    subject: str
+    role: Role
+    invited_by: str
+    created_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True)
+class CreatedInvitation(Invitation):
+    """The one answer that holds the code itself."""
+
+    code: str = field(repr=False)
+
+
+@dataclass(frozen=True)
 class AuditEntry:
     """A change of an organization, its people, keys or entitlements; `from_` or `to` is None where nothing was."""
 

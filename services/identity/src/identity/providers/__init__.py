@@ -23,5 +23,8 @@ class Provider(Protocol):
     def vouches(self) -> bool:
         """Whether its tokens may make somebody a member who is not known here."""
 
+    def subject(self, name: str) -> str:
+        """The `sub` of the user whom people call by this name."""
+
     def delete_user(self, subject: str) -> None:
         """Return when the user is gone, also if they were gone before; else raise NotDeleted or Unconfirmed."""

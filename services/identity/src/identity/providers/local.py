@@ -8,5 +8,9 @@ class LocalProvider:
     name: str
     vouches: bool = False
 
+    def subject(self, name: str) -> str:
+        """Our own users are called by their e-mail addresses, in lower case."""
+        return name.lower() if "@" in name else name
+
     def delete_user(self, subject: str) -> None:
         """Nothing to do: marking the row is the deletion."""

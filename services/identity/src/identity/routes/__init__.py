@@ -7,6 +7,7 @@ from identity.routes import (
     callers,
     discovery,
     entitlements,
+    invitations,
     memberships,
     organizations,
     service_accounts,
@@ -18,6 +19,7 @@ BLUEPRINTS = (
     callers.bp,
     organizations.bp,
     memberships.bp,
+    invitations.bp,
     entitlements.bp,
     users.bp,
     audit_entries.bp,
@@ -29,10 +31,12 @@ BLUEPRINTS = (
 
 STATUSES: dict[type[Exception], int] = {
     model.UnknownKey: 401,
+    model.UserDeleted: 401,
     model.GrantTooWide: 403,
     model.NotFound: 404,
     model.OrganizationExists: 409,
     model.LastAdmin: 409,
+    model.MemberExists: 409,
     model.LimitReached: 409,
     model.ProviderUnavailable: 503,
     model.DeletionUnconfirmed: 503,

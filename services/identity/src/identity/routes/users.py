@@ -1,5 +1,7 @@
 """The user who calls."""
 
+from uuid import UUID
+
 from flask import Blueprint, jsonify
 from flask.typing import ResponseReturnValue
 
@@ -27,6 +29,14 @@ def show_current_user() -> ResponseReturnValue:
         "memberships": usecases.list_memberships(deps(), principal),
     }
     return jsonify(schemas.CurrentUser().dump(shown))
+
+
+@bp.delete("/v1/users/me/memberships/<uuid:organization_id>")
+@allow(user(organization=False))
+@describe("Leave an organization", answers={204: None}, errors=(404, 409))
+def leave_organization(organization_id: UUID) -> ResponseReturnValue:
+    usecases.leave_organization(deps(), caller(), organization_id)
+    return "", 204
 
 
 @bp.delete("/v1/users/me")

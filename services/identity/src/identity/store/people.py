@@ -32,15 +32,20 @@ def member(tx: Connection, organization_id: UUID, subject: str) -> model.Member 
 
 
 def standing(tx: Connection, organization_id: UUID, provider: str, subject: str) -> model.Standing | None:
-    """What is recorded of the user in the organization, also a membership taken away; None if nothing is."""
+    """What is recorded of the user in the organization, also a membership taken away; None if nothing is.
+
+    Who was deleted stands nowhere, also without a membership.
+    """
+    own = (membership.c.user_id == app_user.c.id) & (membership.c.organization_id == organization_id)
     found = (
-        select(membership.c.role, membership.c.removed_at)
-        .join(app_user, app_user.c.id == membership.c.user_id)
-        .where(membership.c.organization_id == organization_id)
+        select(membership.c.role, func.coalesce(membership.c.removed_at, app_user.c.deleted_at).label("ended_at"))
+        .select_from(app_user)
+        .outerjoin(membership, own)
         .where(app_user.c.provider == provider, app_user.c.subject == subject)
+        .where(membership.c.user_id.is_not(None) | app_user.c.deleted_at.is_not(None))
     )
     row = tx.execute(found).one_or_none()
-    return model.Standing(None if row.removed_at else row.role) if row else None
+    return model.Standing(None if row.ended_at else row.role) if row else None
 
 
 def count(tx: Connection, organization_id: UUID) -> int:

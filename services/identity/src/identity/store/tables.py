@@ -116,6 +116,20 @@ signing_key = Table(
     Column("needed_until", _MOMENT),
     Column("retired_at", _MOMENT),
 )
+invitation = Table(
+    "invitation",
+    METADATA,
+    Column("id", Uuid, primary_key=True),
+    Column("organization_id", Uuid, ForeignKey(organization.c.id), nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("invited_by", Text, nullable=False),
+    Column("code_digest", LargeBinary, nullable=False, unique=True),
+    _created(),
+    Column("expires_at", _MOMENT, nullable=False),
+    CheckConstraint("role IN ('admin', 'member', 'read_only')", name="role"),
+    UniqueConstraint("organization_id", "subject"),
+)
 audit_entry = Table(
     "audit_entry",
     METADATA,

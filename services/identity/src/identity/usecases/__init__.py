@@ -12,6 +12,13 @@ from identity.usecases.api_keys import (
 from identity.usecases.audit_log import export_audit_entries, list_audit_entries
 from identity.usecases.deletion import delete_user, finish_deletions
 from identity.usecases.deps import Deps
+from identity.usecases.invitations import (
+    accept_invitation,
+    create_invitation,
+    get_invitation,
+    list_invitations,
+    revoke_invitation,
+)
 from identity.usecases.organizations import (
     change_organization,
     create_organization,
@@ -26,6 +33,7 @@ from identity.usecases.organizations import (
 from identity.usecases.people import (
     change_member,
     get_member,
+    leave_organization,
     list_members,
     list_memberships,
     put_member,
@@ -51,10 +59,12 @@ from identity.usecases.tokens import (
 
 __all__ = [
     "Deps",
+    "accept_invitation",
     "change_key",
     "change_member",
     "change_organization",
     "change_service_account",
+    "create_invitation",
     "create_key",
     "create_organization",
     "create_service_account",
@@ -64,6 +74,7 @@ __all__ = [
     "export_audit_entries",
     "finish_deletions",
     "get_entitlement",
+    "get_invitation",
     "get_key",
     "get_member",
     "get_organization",
@@ -71,8 +82,10 @@ __all__ = [
     "get_service_account",
     "grant_token",
     "issue_token",
+    "leave_organization",
     "list_audit_entries",
     "list_entitlements",
+    "list_invitations",
     "list_keys",
     "list_members",
     "list_memberships",
@@ -87,6 +100,7 @@ __all__ = [
     "remove_member",
     "reseal_signing_keys",
     "retire_signing_keys",
+    "revoke_invitation",
     "rotate_secret",
     "rotate_signing_keys",
     "validate_key",

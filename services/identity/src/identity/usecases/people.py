@@ -47,7 +47,7 @@ def get_member(deps: Deps, principal: Principal, organization_id: UUID, subject:
 def put_member(deps: Deps, organization: model.Organization, subject: str, role: str) -> UUID:
     """Make the provider's user a member with this role, storing them if they are new; the user's id here."""
     with deps.outbox.begin() as tx:
-        return _put(deps, tx, None, _locked(tx, organization.id), subject, role)[0].user_id
+        return enter_member(deps, tx, None, lock_organization(tx, organization.id), subject, role)[0].user_id
 
 
 def change_member(
@@ -55,25 +55,41 @@ def change_member(
 ) -> tuple[model.Member, bool]:
     """The member as they are now, and whether they are new. Without a principal: done by hand."""
     with deps.outbox.begin() as tx:
-        organization = _locked_by_admin(tx, principal, organization_id)
+        organization = lock_as_admin(tx, principal, organization_id)
         if role != model.ADMIN:
             _keep_an_admin(tx, principal, organization_id, subject)
-        return _put(deps, tx, principal, organization, subject, role, says_deleted=principal is None)
+        return enter_member(deps, tx, principal, organization, subject, role, says_deleted=principal is None)
 
 
 def remove_member(deps: Deps, principal: Principal | None, organization_id: UUID, subject: str) -> None:
     """Also for one who is a member by the provider's claim only: it no longer counts here."""
     with deps.outbox.begin() as tx:
-        organization = _locked_by_admin(tx, principal, organization_id)
-        user_id = _member_id(deps, tx, organization, subject)
-        _keep_an_admin(tx, principal, organization_id, subject)
-        before = store.member(tx, organization_id, subject)
-        store.remove_member(tx, organization_id, user_id)
-        change = Change("membership.deleted", organization_id, subject, before)
-        deps.record_change(tx, principal, change, user_id=user_id)
+        organization = lock_as_admin(tx, principal, organization_id)
+        _end_membership(deps, tx, principal, organization, subject)
 
 
-def _put(
+def leave_organization(deps: Deps, principal: Principal, organization_id: UUID) -> None:
+    """End the caller's own membership, wherever it is; one by the provider's claim only in the token's organization."""
+    with tenancy.serving_all(), deps.outbox.begin() as tx:
+        organization = lock_organization(tx, organization_id)
+        belongs = store.member(tx, organization_id, principal.id) or principal.organization_id == organization_id
+        if organization.provider != principal.provider or not belongs:
+            raise model.NotFound
+        _end_membership(deps, tx, principal, organization, principal.id)
+
+
+def _end_membership(
+    deps: Deps, tx: Connection, principal: Principal | None, organization: model.Organization, subject: str
+) -> None:
+    user_id = _member_id(deps, tx, organization, subject)
+    _keep_an_admin(tx, principal, organization.id, subject)
+    before = store.member(tx, organization.id, subject)
+    store.remove_member(tx, organization.id, user_id)
+    change = Change("membership.deleted", organization.id, subject, before)
+    deps.record_change(tx, principal, change, user_id=user_id)
+
+
+def enter_member(
     deps: Deps,
     tx: Connection,
     principal: Principal | None,
@@ -113,19 +129,19 @@ def _keep_an_admin(tx: Connection, principal: Principal | None, organization_id:
         raise model.LastAdmin
 
 
-def _locked_by_admin(tx: Connection, principal: Principal | None, organization_id: UUID) -> model.Organization:
+def lock_as_admin(tx: Connection, principal: Principal | None, organization_id: UUID) -> model.Organization:
     """The organization, locked. The caller's role is read again behind the lock: who waited may have lost it."""
     if principal:
         see_organization(principal, organization_id)
-    organization = _locked(tx, organization_id)
+    organization = lock_organization(tx, organization_id)
     if principal:
         recorded = store.standing(tx, organization_id, organization.provider, principal.id)
         if principal.kind is not Kind.USER or not model.may_change_members(principal.role, recorded):
-            raise model.GrantTooWide("Only an admin of the organization changes its members.")
+            raise model.GrantTooWide("Only an admin of the organization may do this.")
     return organization
 
 
-def _locked(tx: Connection, organization_id: UUID) -> model.Organization:
+def lock_organization(tx: Connection, organization_id: UUID) -> model.Organization:
     found = organization_store.lock(tx, organization_id)
     if found is None:
         raise model.NotFound
