@@ -10,7 +10,7 @@ from sqlalchemy import Connection, event, text
 
 from chassis.principals import Kind, Principal, Role
 from identity import model, usecases
-from identity.store import api_keys, organizations, people
+from identity.store import api_keys, invitations, organizations, people, service_accounts
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
 
@@ -49,8 +49,8 @@ def patient_locks(identity: IdentityFixtures) -> Iterator[None]:
     event.remove(identity.deps.engine, "begin", wait_long)
 
 
-def operator(*scopes: str) -> Principal:
-    return Principal(Kind.SERVICE_ACCOUNT, "operator", grants=frozenset(scopes))
+def operator(*scopes: str, client_id: str) -> Principal:
+    return Principal(Kind.SERVICE_ACCOUNT, client_id, grants=frozenset(scopes))
 
 
 def admin_of(organization: Organization, identity: IdentityFixtures) -> Principal:
@@ -121,6 +121,83 @@ def test_an_admin_whose_role_is_taken_away_at_the_same_moment_makes_no_other_adm
         assert people.member(tx, organization.id, user.subject) is None
 
 
+def test_an_admin_whose_role_is_taken_away_at_the_same_moment_makes_no_key(
+    identity: IdentityFixtures, beside: Beside
+) -> None:
+    organization = identity.organization()
+    caller = admin_of(organization, identity)
+    new = model.NewApiKey("Desk", "paper", ("intent:edit",))
+    with identity.deps.engine.begin() as tx:
+        itself = people.member(tx, organization.id, caller.id)
+        assert itself is not None
+        organizations.lock(tx, organization.id)
+        people.remove_member(tx, organization.id, itself.user_id)
+        made = beside(lambda: usecases.create_key(identity.deps, organization.id, new, caller))
+
+    with pytest.raises(model.GrantTooWide):
+        made.result(PATIENCE_S)
+
+
+def test_a_scope_taken_away_at_the_same_moment_is_not_given_to_another_service_account(
+    identity: IdentityFixtures, beside: Beside
+) -> None:
+    caller = operator("organization:write", "intent:read", client_id=identity.service_account().client_id)
+    with identity.deps.engine.begin() as tx:
+        service_accounts.lock_all(tx)
+        service_accounts.change(tx, caller.id, {"scopes": ["organization:write"]})
+        made = beside(lambda: usecases.create_service_account(identity.deps, "x", ("intent:read",), caller))
+
+    with pytest.raises(model.GrantTooWide):
+        made.result(PATIENCE_S)
+
+
+INVITED_MEANWHILE = ("accepted", "revoked", "demoted")
+
+
+@pytest.mark.parametrize("meanwhile", INVITED_MEANWHILE)
+def test_a_code_that_ends_at_the_same_moment_makes_no_member(
+    identity: IdentityFixtures, beside: Beside, meanwhile: str
+) -> None:
+    organization = identity.organization()
+    inviter = admin_of(organization, identity)
+    with identity.deps.engine.begin() as tx:
+        user, itself = a_user(tx, identity), people.member(tx, organization.id, inviter.id)
+    assert itself is not None
+    invitation, code = usecases.create_invitation(identity.deps, inviter, organization.id, user.subject, "admin")
+    guest = Principal(Kind.USER, user.subject, provider=identity.provider, user_id=user.id)
+
+    with identity.deps.engine.begin() as tx:
+        organizations.lock(tx, organization.id)
+        if meanwhile == "demoted":
+            people.put_member(tx, organization.id, itself.user_id, "member")
+        else:
+            invitations.remove(tx, organization.id, invitation.id)
+        accepted = beside(lambda: usecases.accept_invitation(identity.deps, guest, code))
+
+    with pytest.raises(model.NotFound):
+        accepted.result(PATIENCE_S)
+    with identity.deps.engine.connect() as tx:
+        assert people.member(tx, organization.id, user.subject) is None
+
+
+def test_two_who_present_one_code_make_one_membership(identity: IdentityFixtures) -> None:
+    organization = identity.organization()
+    with identity.deps.engine.begin() as tx:
+        user = a_user(tx, identity)
+    inviter = admin_of(organization, identity)
+    code = usecases.create_invitation(identity.deps, inviter, organization.id, user.subject, "member")[1]
+    guest = Principal(Kind.USER, user.subject, provider=identity.provider, user_id=user.id)
+
+    def accept(_: int) -> str:
+        try:
+            return usecases.accept_invitation(identity.deps, guest, code).role
+        except model.NotFound:
+            return "refused"
+
+    with ThreadPoolExecutor(4) as threads:
+        assert sorted(threads.map(accept, range(4))) == ["member", "refused", "refused", "refused"]
+
+
 def test_a_permission_taken_away_at_the_same_moment_is_not_given_back(
     identity: IdentityFixtures, beside: Beside
 ) -> None:
@@ -128,7 +205,7 @@ def test_a_permission_taken_away_at_the_same_moment_is_not_given_back(
     organization = identity.organization()
     new = model.NewApiKey("Desk", "paper", ("intent:read", "control:edit"))
     key = usecases.create_key(identity.deps, organization.id, new)[0]
-    narrow = operator("api-key:write", "intent:read")
+    narrow = operator("api-key:write", "intent:read", client_id=identity.service_account().client_id)
     changes = {"permissions": ["intent:read", "control:edit"]}
 
     with identity.deps.engine.begin() as tx:

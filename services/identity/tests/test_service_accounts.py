@@ -54,10 +54,29 @@ def test_nobody_makes_or_takes_over_a_service_account_stronger_than_themselves(
         client.post(f"{strong}/secret", headers=weak),
         client.patch(strong, json={"disabled": False}, headers=weak),
         client.patch(strong, json={"scopes": ["entitlement:write"]}, headers=weak),
+        client.patch(strong, json={"scopes": ["intent:read"]}, headers=weak),
+        client.patch(strong, json={"scopes": ["intent:read"], "disabled": True}, headers=weak),
+        client.patch(strong, json={"name": "mine"}, headers=weak),
     ]
 
-    assert [(answer.status_code, answer.json["code"]) for answer in refused] == [(403, "grant_too_wide")] * 4
+    assert [(answer.status_code, answer.json["code"]) for answer in refused] == [(403, "grant_too_wide")] * 7
     assert client.patch(strong, json={"disabled": True}, headers=weak).status_code == 200
+
+
+def test_a_token_with_fewer_scopes_than_its_account_gives_only_those(
+    client: FlaskClient, identity: IdentityFixtures, as_bearer: Bearer
+) -> None:
+    account = identity.service_account()
+    narrow = as_bearer(identity.service_token(account.client_id, ["organization:write"]))
+    own = f"/v1/service-accounts/{account.client_id}"
+
+    assert client.post(f"{own}/secret", headers=narrow).status_code == 403
+    wide = {"name": "x", "scopes": ["organization:write", "api-key:write"]}
+    assert client.post("/v1/service-accounts", json=wide, headers=narrow).status_code == 403
+    assert (
+        client.post("/v1/service-accounts", json=wide | {"scopes": ["organization:write"]}, headers=narrow).status_code
+        == 201
+    )
 
 
 def do_by_hand(*arguments: str) -> None:

@@ -16,7 +16,7 @@ def add(tx: Connection, client_id: str, name: str, scopes: Sequence[str], secret
 
 
 def lock_all(tx: Connection) -> None:
-    """Nobody else adds one until the transaction ends."""
+    """Nobody else adds or changes one until the transaction ends."""
     tx.execute(text("SELECT pg_advisory_xact_lock(hashtextextended('identity.service_account', 0))"))
 
 
@@ -29,10 +29,15 @@ def find_with_digest(tx: Connection, client_id: str) -> tuple[bytes, model.Servi
     return (bytes(row.secret_digest), _service_account(row)) if row else None
 
 
-def lock(tx: Connection, client_id: str) -> model.ServiceAccount | None:
-    found = select(service_account).where(service_account.c.client_id == client_id).with_for_update()
-    row = tx.execute(found).one_or_none()
-    return _service_account(row) if row else None
+def find(tx: Connection, client_id: str) -> model.ServiceAccount | None:
+    found = find_with_digest(tx, client_id)
+    return found[1] if found else None
+
+
+def current_scopes(tx: Connection, client_id: str) -> frozenset[str]:
+    """What the account may give now: nothing when it is switched off or gone."""
+    account = find(tx, client_id)
+    return frozenset(account.scopes if account and not account.disabled else ())
 
 
 def page(tx: Connection, after: tuple[datetime, str] | None, limit: int) -> list[model.ServiceAccount]:

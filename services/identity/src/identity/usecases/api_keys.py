@@ -7,13 +7,16 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
+from sqlalchemy import Connection
+
 from chassis import db, keys, tenancy
 from chassis.principals import Kind, Principal
 from identity import model
 from identity.audit import Change
 from identity.store import api_keys as store
-from identity.store import organizations
+from identity.store import organizations, service_accounts
 from identity.usecases.deps import Deps
+from identity.usecases.people import lock_as_admin
 
 
 def validate_key(deps: Deps, key: str) -> model.ApiKey:
@@ -33,10 +36,9 @@ def create_key(
     deps: Deps, organization_id: UUID, new: model.NewApiKey, principal: Principal | None = None
 ) -> tuple[model.ApiKey, str]:
     """A new key: its record, and the key itself, which is stored nowhere."""
-    _check_grant(principal, new.permissions)
     key = keys.generate(new.environment)
     with deps.outbox.begin() as tx:
-        organizations.lock(tx, organization_id)
+        _check_grant(tx, principal, organization_id, new.permissions)
         record = store.add(tx, uuid4(), organization_id, new, keys.prefix(key), keys.digest(key))
         model.check_limit(store.count(tx, organization_id), deps.limits.api_keys)
         change = Change("api_key.created", organization_id, str(record.id), None, record)
@@ -59,7 +61,8 @@ def change_key(
 ) -> model.ApiKey:
     with deps.outbox.begin() as tx:
         before = _found(store.lock(tx, organization_id, key_id))
-        _check_grant(principal, model.permissions_given(before, changes))
+        if permissions := model.permissions_given(before, changes):
+            _check_grant(tx, principal, organization_id, permissions)
         changed = _found(store.change(tx, organization_id, key_id, changes))
         change = Change("api_key.updated", organization_id, str(key_id), before, changed)
         deps.record_change(tx, principal, change, api_key_id=key_id)
@@ -79,12 +82,21 @@ def record_key_uses(deps: Deps, uses: Mapping[UUID, datetime]) -> None:
             store.record_uses(tx, uses)
 
 
-def _check_grant(principal: Principal | None, permissions: Collection[str]) -> None:
-    """An admin may do everything in the organization already; a service account only what its scopes say."""
-    if principal and principal.kind is Kind.SERVICE_ACCOUNT:
-        beyond = model.permissions_beyond(principal.grants, permissions)
-        if beyond:
-            raise model.GrantTooWide(f"Your scopes do not cover {', '.join(sorted(beyond))}.")
+def _check_grant(
+    tx: Connection, principal: Principal | None, organization_id: UUID, permissions: Collection[str]
+) -> None:
+    """An admin may do everything in the organization already; a service account only what its scopes say.
+
+    Both are read again behind the lock on the organization: who waited may have lost the role or the scope.
+    """
+    if principal is None or principal.kind is not Kind.SERVICE_ACCOUNT:
+        lock_as_admin(tx, principal, organization_id)
+        return
+    organizations.lock(tx, organization_id)
+    held = principal.grants & service_accounts.current_scopes(tx, principal.id)
+    beyond = model.permissions_beyond(held, permissions)
+    if beyond:
+        raise model.GrantTooWide(f"Your scopes do not cover {', '.join(sorted(beyond))}.")
 
 
 def _found(record: model.ApiKey | None) -> model.ApiKey:
