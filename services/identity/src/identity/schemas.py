@@ -12,6 +12,9 @@ from identity import model
 
 ROLES = tuple(role.value for role in ANY_ROLE)
 NAME_LENGTH = 200
+EXTERNAL_ID = {
+    "description": "The identity provider's id of the organization: `provider_id` in the path that looks one up by it."
+}
 
 
 class ValidateApiKeyRequest(Schema):
@@ -46,7 +49,7 @@ class ProviderId(Text):
 
 
 class OrganizationRequest(Schema):
-    external_id = ProviderId(longest=255, required=True)
+    external_id = ProviderId(longest=255, required=True, metadata=EXTERNAL_ID)
     name = Text(longest=NAME_LENGTH, required=True)
 
 
@@ -57,7 +60,7 @@ class OrganizationChanges(Changes):
 
 class Organization(Schema):
     id = Identifier(required=True)
-    external_id = Text(longest=255, required=True)
+    external_id = Text(longest=255, required=True, metadata=EXTERNAL_ID)
     name = Text(longest=NAME_LENGTH, required=True)
     provider = Text(longest=255, required=True)
     disabled = Flag(required=True)
@@ -77,7 +80,7 @@ class Member(Schema):
 
 class Membership(Schema):
     organization_id = Identifier(required=True)
-    external_id = Text(longest=255, required=True)
+    external_id = Text(longest=255, required=True, metadata=EXTERNAL_ID)
     name = Text(longest=NAME_LENGTH, required=True)
     role = Choice(ROLES, required=True)
 

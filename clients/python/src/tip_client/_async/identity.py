@@ -71,9 +71,9 @@ class AsyncOrganizations(AsyncScope):
     async def read(self, organization_id: str) -> Organization:
         return await self._http.call(get(at("/v1/organizations/{}", organization_id), Organization))
 
-    async def by_provider(self, provider: str, provider_id: str) -> Organization:
+    async def by_provider(self, provider: str, external_id: str) -> Organization:
         """An organization by its identity provider's id."""
-        path = at("/v1/organizations/by-provider/{}/{}", provider, provider_id)
+        path = at("/v1/organizations/by-provider/{}/{}", provider, external_id)
         return await self._http.call(get(path, Organization))
 
     async def create(self, external_id: str, name: str) -> Organization:

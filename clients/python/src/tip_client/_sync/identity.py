@@ -72,9 +72,9 @@ class Organizations(Scope):
     def read(self, organization_id: str) -> Organization:
         return self._http.call(get(at("/v1/organizations/{}", organization_id), Organization))
 
-    def by_provider(self, provider: str, provider_id: str) -> Organization:
+    def by_provider(self, provider: str, external_id: str) -> Organization:
         """An organization by its identity provider's id."""
-        path = at("/v1/organizations/by-provider/{}/{}", provider, provider_id)
+        path = at("/v1/organizations/by-provider/{}/{}", provider, external_id)
         return self._http.call(get(path, Organization))
 
     def create(self, external_id: str, name: str) -> Organization:

@@ -18,7 +18,12 @@ READ, WRITE = "organization:read", "organization:write"
 
 @bp.get("/v1/organizations/by-provider/<provider>/<path:provider_id>")
 @allow(user(organization=False), service_account(organization=False))
-@describe("An organization by its identity provider's id", answers={200: schemas.Organization}, errors=(404,))
+@describe(
+    "An organization by its identity provider's id",
+    answers={200: schemas.Organization},
+    errors=(404,),
+    note="`provider_id` is what the organization's `external_id` says: the specification has both words for it.",
+)
 def get_organization_by_provider(provider: str, provider_id: str) -> ResponseReturnValue:
     found = usecases.get_organization_by_provider(deps(), caller(), provider, name_in_path(provider_id))
     return jsonify(schemas.Organization().dump(found))
