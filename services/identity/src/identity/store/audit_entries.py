@@ -29,8 +29,9 @@ def append(tx: Connection, change: audit.Change, actor: audit.Actor, request_id:
 
 
 def last_sequence(tx: Connection, organization_id: UUID) -> int:
-    last = select(func.coalesce(func.max(_COLUMNS.sequence), 0)).where(_COLUMNS.organization_id == organization_id)
-    return tx.execute(last).scalar_one()
+    newest = select(func.coalesce(func.max(_COLUMNS.sequence), 0)).where(_COLUMNS.organization_id == organization_id)
+    last: int = tx.execute(newest).scalar_one()
+    return last
 
 
 def newest(
