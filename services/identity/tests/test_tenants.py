@@ -10,21 +10,30 @@ from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import ProgrammingError
 
 from chassis import tenancy
-from identity import model
+from chassis.principals import Kind, Principal, Role
+from identity import model, usecases
 from identity.store import api_keys
 from tip_testing.forgetting import forgetting
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
 
 
+def an_organization(identity: IdentityFixtures) -> Organization:
+    """With a row in every table."""
+    made = identity.organization(entitlements=["trading_live"])
+    admin = Principal(Kind.USER, identity.subject(made.external_id, "admin"), made.id, role=Role.ADMIN)
+    usecases.create_invitation(identity.deps, admin, made.id, "guest", "member")
+    return made
+
+
 @pytest.fixture
 def ours(identity: IdentityFixtures) -> Organization:
-    return identity.organization(entitlements=["trading_live"])
+    return an_organization(identity)
 
 
 @pytest.fixture
 def theirs(identity: IdentityFixtures) -> Organization:
-    return identity.organization(entitlements=["trading_live"])
+    return an_organization(identity)
 
 
 @pytest.fixture
