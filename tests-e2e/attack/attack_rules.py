@@ -115,7 +115,7 @@ IDENTITY = (
     Rule("DELETE", "/v1/organizations/{organization_id}/invitations/{invitation_id}", ADMIN, ok=_both(204),
          objects="invitation", fresh="invitation"),
     Rule("POST", "/v1/invitations/accept", ANY_ROLE, ok=_both(404), user_organization=False,
-         body=lambda _: {"code": f"inv_{unknown_id()}"}),
+         body=lambda _: {"code": f"tip_invitation_{unknown_id()}"}),
     Rule("GET", "/v1/organizations/{organization_id}/audit-entries", ADMIN, None, "organization:read",
          objects="organization", operators=True),
     Rule("GET", "/v1/organizations/{organization_id}/audit-entries/export", ADMIN, None, "organization:read",

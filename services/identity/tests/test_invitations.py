@@ -86,7 +86,11 @@ def test_a_code_is_worth_nothing_to_anybody_else(
     code = invite(client, admin, organization, subject).json["code"]
     stranger = as_bearer(identity.user_without_organization())
 
-    refused = [accept(client, stranger, code), accept(client, guest, "inv_unknown"), accept(client, admin, code)]
+    refused = [
+        accept(client, stranger, code),
+        accept(client, guest, "tip_invitation_unknown"),
+        accept(client, admin, code),
+    ]
 
     bodies = [{**answer.json, "request_id": ""} for answer in refused]
     assert [answer.status_code for answer in refused] == [404] * 3 and bodies[0] == bodies[1] == bodies[2]

@@ -39,8 +39,16 @@ def test_a_line_has_a_name_fields_and_the_request_it_belongs_to(capsys: pytest.C
 def test_no_secret_reaches_a_log(capsys: pytest.CaptureFixture[str]) -> None:
     logs.configure("identity", log_format="json")
     key, token = keys.generate("live"), "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl"
+    code = "tip_invitation_R2-d2_c3PO"
     log = logs.get("here")
-    log.info("a", note=f"the key is {key}", authorization="Bearer x", client_secret="hush", api_key="k")
+    log.info(
+        "a",
+        path=f"/v1/invitations/{code}",
+        note=f"the key is {key}",
+        authorization="Bearer x",
+        client_secret="hush",
+        api_key="k",
+    )
     log.info("b", error=f"bad {token}", url="redis://user:word@127.0.0.1:6379/0")
     logging.getLogger("library").warning("connecting to postgresql://tip:word@127.0.0.1/tip with %s", key)
     try:
@@ -50,7 +58,7 @@ def test_no_secret_reaches_a_log(capsys: pytest.CaptureFixture[str]) -> None:
 
     written = capsys.readouterr().err
     assert len(written.splitlines()) == 4
-    assert not [secret for secret in (key, token, "hush", "Bearer x", "word@") if secret in written]
+    assert not [secret for secret in (key, token, code, "hush", "Bearer x", "word@") if secret in written]
 
 
 def test_line_breaks_in_a_value_stay_inside_the_line(capsys: pytest.CaptureFixture[str]) -> None:

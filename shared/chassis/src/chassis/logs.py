@@ -21,6 +21,7 @@ _SECRET_NAMES = re.compile(r"(secret|password|token|authorization|api_?key|priva
 _HARMLESS_NAMES = {"claim_token_lost", "token_issuer"}
 _SECRET_VALUES = re.compile(
     r"tip_(?:paper|live)_[0-9A-Za-z]+"  # API keys
+    r"|tip_invitation_[\w-]+"  # codes of invitations
     r"|eyJ[\w-]+\.[\w-]+\.?[\w-]*"  # JSON web tokens
     r"|(?<=://)[^/\s:@]*:[^@\s]+(?=@)"  # user:password in an address
 )

@@ -24,7 +24,7 @@ def create_invitation(
     deps: Deps, principal: Principal, organization_id: UUID, subject: str, role: str
 ) -> tuple[model.Invitation, str]:
     """A new invitation and its code, which is shown this once. One that the user has already is replaced."""
-    code = f"inv_{secrets.token_urlsafe(32)}"
+    code = f"tip_invitation_{secrets.token_urlsafe(32)}"  # hidden from logs by how it begins
     subject = deps.provider.subject(subject)
     values = {"subject": subject, "role": role, "invited_by": principal.id, "code_digest": keys.digest(code)}
     with deps.outbox.begin() as tx:
