@@ -1,6 +1,7 @@
 """Invitations and leaving: how somebody becomes a member of an organization by their own will, and stops being one."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -8,8 +9,11 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import text
 
-from identity import usecases
+from chassis.principals import Kind, Principal, Role
+from identity import model, usecases
 from identity.app import create_app
+from identity.providers.oidc import OidcProvider
+from identity.store import people
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
 
@@ -248,3 +252,33 @@ def test_the_last_admin_cannot_leave(
     assert (refused.status_code, refused.json["code"]) == (409, "last_admin")
     usecases.change_member(identity.deps, None, organization.id, subject, "admin")
     assert client.delete(path, headers=admin).status_code == 204
+
+
+def with_claims(identity: IdentityFixtures) -> usecases.Deps:
+    """As with an OpenID Connect provider, whose tokens may say who belongs to an organization."""
+    return replace(identity.deps, provider=OidcProvider(identity.provider, "https://provider.example", ""))
+
+
+def test_a_member_by_the_claim_alone_leaves_and_the_claim_counts_no_longer(
+    identity: IdentityFixtures, organization: Organization, subject: str
+) -> None:
+    claimed = Principal(Kind.USER, subject, organization.id, role=Role.MEMBER, provider=identity.provider)
+
+    usecases.leave_organization(with_claims(identity), claimed, organization.id)
+
+    with identity.deps.engine.connect() as tx:
+        assert people.standing(tx, organization.id, identity.provider, subject) == model.Standing(None)
+
+
+def test_an_invitation_by_an_admin_of_the_claim_alone_counts_until_they_are_removed_here(
+    identity: IdentityFixtures, organization: Organization, subject: str
+) -> None:
+    deps = with_claims(identity)
+    claimed = Principal(Kind.USER, f"lead-{uuid4().hex}", organization.id, role=Role.ADMIN, provider=identity.provider)
+    guests = [Principal(Kind.USER, f"{number}-{subject}", provider=identity.provider) for number in range(2)]
+    codes = [usecases.create_invitation(deps, claimed, organization.id, guest.id, "member")[1] for guest in guests]
+
+    assert usecases.accept_invitation(deps, guests[0], codes[0]).role == "member"
+    usecases.remove_member(deps, None, organization.id, claimed.id)
+    with pytest.raises(model.NotFound):
+        usecases.accept_invitation(deps, guests[1], codes[1])
