@@ -3,12 +3,14 @@
 import json
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
+from typing import NamedTuple
 
 import pytest
 
 import tip_client
 from tip.amounts import AMOUNT
 from tip.exits import Failure
+from tip.lookup import find
 from tip.moments import age, clock, moment_of
 from tip.names import actor_name
 from tip.order_ids import chosen
@@ -40,6 +42,11 @@ ACTION = {
 }  # fmt: skip
 
 
+class KeyLike(NamedTuple):
+    id: str
+    name: str
+
+
 def order(**state):
     record = parse(OrderRecord, {**ORDER, "state": {**STATE, **state}, "last_action": ACTION})
     return tip_client.Order.of(None, record)
@@ -55,6 +62,25 @@ def test_an_outcome_is_one_line():
     assert outcome_line(partly) == "CANCELED 0.4 of 1 AAPL @ 179.98   80 ms   intent 93327def"
     resting = order(status="ACCEPTED", filled_quantity="0", average_fill_price=None)
     assert outcome_line(resting) == "ACCEPTED 1 AAPL   intent 93327def"
+
+
+def test_a_thing_is_found_by_name_id_or_beginning():
+    keys = [KeyLike("93327def-1", "bot"), KeyLike("93327aaa-2", "bot"), KeyLike("1744368c-3", "9332")]
+
+    def found(text):
+        return find(keys, text, "key", lambda key: key.name).id
+
+    assert [found(text) for text in ("93327d", "93327DEF-1", "1744", "1744368c-3")] == [
+        "93327def-1", "93327def-1", "1744368c-3", "1744368c-3",
+    ]  # fmt: skip
+    for several in ("bot", "93327", "9332"):
+        with pytest.raises(Failure) as caught:
+            found(several)
+        assert caught.value.exit_code == 2
+    for none in ("", "174", "robot"):
+        with pytest.raises(Failure) as caught:
+            found(none)
+        assert (caught.value.exit_code, caught.value.code) == (1, "not_found")
 
 
 def test_json_holds_nothing_that_a_terminal_obeys():

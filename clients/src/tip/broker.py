@@ -6,9 +6,16 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from tip.session import Session, with_session
+
+if TYPE_CHECKING:
+    from tip_client.models.accounts import Broker
+
+TITLES = ("NAME", "TITLE", "ENVIRONMENTS", "ORDERS", "CREDENTIAL")
 KIT = "tip_testing.broker_check"
 NEEDED = ("tip_testing", "pytest", "hypothesis", "pytest_timeout")
 WRONG_USAGE = 2
@@ -16,7 +23,20 @@ WRONG_USAGE = 2
 
 @click.group()
 def command() -> None:
-    """Look at the brokers that are installed as plug-ins."""
+    """List the platform's brokers, and check one that is installed here."""
+
+
+@command.command("list")
+@with_session
+def list_brokers(session: Session) -> None:
+    """List the brokers that the platform has, with what their credentials are made of."""
+    session.out.records(session.client.accounts.brokers(), TITLES, broker_row, empty="no brokers")
+
+
+def broker_row(broker: "Broker") -> tuple[str, ...]:
+    secret = " ".join(part.name if part.required else f"[{part.name}]" for part in broker.credential)
+    credential = secret if broker.needs_credential else f"none, or {secret}"
+    return (broker.name, broker.title, " ".join(broker.environments), " ".join(broker.capabilities.kinds), credential)
 
 
 @command.command()

@@ -20,6 +20,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "preview": "Show whether an order would pass the controls.",
     },
     "Administration": {
+        "accounts": "List, create, change, disable and delete trading accounts.",
+        "credentials": "List, add, rotate and delete an account's broker credentials.",
         "profiles": "List, add and choose profiles: address, credential, account.",
     },
     "Records": {
@@ -39,7 +41,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "log-keys": "The keys that sign the heads of accounts' logs.",
         "vault": "Look after the keys that broker secrets are sealed with.",
         "epoch": "Show the epochs of the event logs, and begin one after a restore.",
-        "broker": "Look at the brokers that are installed as plug-ins.",
+        "broker": "List the platform's brokers, and check one that is installed here.",
         "completion": "Print the completion script of a shell.",
     },
 }

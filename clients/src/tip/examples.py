@@ -22,6 +22,28 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "resume": ("tip resume",),
     "refusals": ("tip refusals --since 1h", "tip refusals --code SYMBOL_DISABLED --json"),
     "preview": ("tip preview buy AAPL 500", "tip preview sell TSLA 1 --limit 250 --json"),
+    "accounts": ("tip accounts", "tip accounts --json | jq '.data[].id'"),
+    "accounts list": ("tip accounts list",),
+    "accounts show": ("tip accounts show", "tip accounts show main --json"),
+    "accounts create": (
+        "tip accounts create main --broker paper --environment paper",
+        "tip accounts create berlin --broker alpaca --environment live --time-zone Europe/Berlin",
+    ),
+    "accounts change": (
+        "tip accounts change main --name second",
+        "tip accounts change 9202138f --time-zone Asia/Tokyo",
+    ),
+    "accounts disable": ("tip accounts disable main --reason audit", "tip accounts disable 9202138f --yes"),
+    "accounts enable": ("tip accounts enable main",),
+    "accounts delete": ("tip accounts delete second", "tip accounts delete second --cancel-open --yes"),
+    "credentials": ("tip credentials", "tip credentials --account main --json"),
+    "credentials list": ("tip credentials list",),
+    "credentials add": (
+        "tip credentials add first --wait",
+        "tip credentials add first --account main --json < secret.json",
+    ),
+    "credentials rotate": ("tip credentials rotate first --file - --wait --yes",),
+    "credentials delete": ("tip credentials delete first",),
     "profiles": ("tip profiles", "tip --profile paper balances"),
     "profiles list": ("tip profiles list --json",),
     "profiles add": (
@@ -57,7 +79,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "epoch": ("tip epoch list",),
     "epoch list": ("tip epoch list",),
     "epoch begin": ("tip epoch begin",),
-    "broker": ("tip broker check paper",),
+    "broker": ("tip broker list", "tip broker check paper"),
+    "broker list": ("tip broker list", "tip broker list --json"),
     "broker check": ("tip broker check paper", "tip broker check alpaca --claim replacement --json"),
     "completion": ('eval "$(tip completion bash)"', "tip completion fish > ~/.config/fish/completions/tip.fish"),
 }

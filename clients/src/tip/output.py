@@ -2,19 +2,22 @@
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from io import TextIOWrapper
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from tip.plain import json_text, plain_table, printable
 
+T = TypeVar("T")
 Row = Sequence[str]
 
-_GOOD = frozenset({"FILLED", "COMPLETED", "ACTIVE", "ALLOWED", "BUY", "active", "✓"})
-_BAD = frozenset({"REJECTED", "DENIED", "FAILED", "REFUSED", "HALTED", "SELL", "invalid", "revoked", "✗"})
-_PASSING = frozenset({"PENDING", "SUBMITTED", "PENDING_REPLACE", "PENDING_CANCEL", "PARTIALLY_FILLED", "REDUCING", "!"})
+_GOOD = frozenset({"FILLED", "COMPLETED", "ACTIVE", "ALLOWED", "BUY", "active", "enabled", "✓"})
+_BAD = frozenset({"REJECTED", "DENIED", "FAILED", "REFUSED", "HALTED", "SELL", "disabled", "invalid", "revoked", "✗"})
+_PASSING = frozenset(
+    {"PENDING", "SUBMITTED", "PENDING_REPLACE", "PENDING_CANCEL", "PARTIALLY_FILLED", "REDUCING", "closing", "!"}
+)
 
 
 class Output:
@@ -49,6 +52,28 @@ class Output:
             _rich_console().print(rich_table(titles, cells, right))
         else:
             self._print("\n".join(plain_table(titles, cells, right)))
+
+    def records(
+        self,
+        found: Iterable[T],
+        titles: Row,
+        row_of: Callable[[T], Row],
+        *,
+        right: Iterable[str] = (),
+        empty: str = "none",
+    ) -> None:
+        """A list of the API's: its records for programs, a row of each for people."""
+        if self.as_json:
+            self.document({"data": list(found)})
+        else:
+            self.table(titles, map(row_of, found), right=right, empty=empty)
+
+    def result(self, record: Any, line: str, mark: str = "✓") -> None:
+        """What was done: the record for programs, a line for people."""
+        if self.as_json:
+            self.document(record)
+        else:
+            self.line(line, mark=mark)
 
     def _print(self, text: str) -> None:
         """A reader that has gone changes nothing about what was done, so the exit code stays that of the command."""

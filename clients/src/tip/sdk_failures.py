@@ -22,6 +22,10 @@ _HINTS: tuple[tuple[type[tip.TipError], str], ...] = (
     (tip.Timeout, "it goes on: `tip orders --open` shows it"),
 )
 
+_HINTS_BY_CODE = {
+    "open_intents": "--cancel-open cancels its open orders and then deletes it",
+}
+
 
 def failure_of(error: tip.TipError) -> Failure:
     """The first kind that the error is of decides how it is reported."""
@@ -64,7 +68,8 @@ def _plain(exit_code: int, code: str) -> Callable[[tip.TipError], Failure]:
 
 
 def _hint(error: tip.TipError) -> str | None:
-    return next((hint for kind, hint in _HINTS if isinstance(error, kind)), None)
+    by_code = _HINTS_BY_CODE.get(error.code) if isinstance(error, tip.ApiError) else None
+    return by_code or next((hint for kind, hint in _HINTS if isinstance(error, kind)), None)
 
 
 _REPORTS: tuple[tuple[type[tip.TipError], Callable[..., Failure]], ...] = (
