@@ -9,9 +9,10 @@ import pytest
 
 import tip_client
 from tip.amounts import AMOUNT
+from tip.control_text import difference
 from tip.exits import Failure
 from tip.lookup import find
-from tip.moments import age, clock, moment_of
+from tip.moments import age, clock, duration_of, moment_of
 from tip.names import actor_name
 from tip.order_ids import chosen
 from tip.order_text import described, event_line, outcome_line
@@ -81,6 +82,21 @@ def test_a_thing_is_found_by_name_id_or_beginning():
         with pytest.raises(Failure) as caught:
             found(none)
         assert (caught.value.exit_code, caught.value.code) == (1, "not_found")
+
+
+def test_a_duration_is_a_number_and_a_unit():
+    assert [duration_of(text) for text in ("90s", "15m", "2d")] == [
+        timedelta(seconds=90), timedelta(minutes=15), timedelta(days=2),
+    ]  # fmt: skip
+    assert [duration_of(text) for text in ("", "1", "s", "-1s", "1y", "1.5h", "²s")] == [None] * 7
+
+
+def test_a_change_of_a_control_is_what_it_says_now():
+    assert difference(None, {"max_quantity": "5", "max_notional": None}) == "max_quantity 5"
+    assert difference({"max_quantity": "5"}, {"max_quantity": None, "max_notional": "9"}) == (
+        "max_quantity none, max_notional 9"
+    )
+    assert difference({"max_quantity": "5"}, None) == "removed"
 
 
 def test_json_holds_nothing_that_a_terminal_obeys():

@@ -28,6 +28,19 @@ def is_a(whole_platform: Platform) -> Check:
     return check
 
 
+def test_documents_of_controls_are_those_of_the_api(tip: TipCaller, is_a: Check, symbol: str) -> None:
+    is_a("SymbolManualControl", tip.json("controls", "disable", symbol))
+    is_a("SymbolTimeControl", tip.json("controls", "hours", symbol, "--stale-after", "60s"))
+    is_a("SymbolLimits", tip.json("limits", "set", "--symbol", symbol, "--max-quantity", "1.5"))
+    is_a("AccountLimits", tip.json("limits", "set", "--max-open-orders", "5"))
+    is_a("AccountSwitch", tip.json("halt"))
+    listed = tip.json("controls")
+    is_a("AccountSwitch", listed["account"])
+    is_a("SymbolControls", listed["data"][0])
+    is_a("SymbolLimits", tip.json("limits", "show", "--symbol", symbol)["data"][0]["limits"])
+    is_a("ControlChange", tip.json("controls", "history")["data"][0])
+
+
 def test_documents_are_those_of_the_api(tip: TipCaller, is_a: Check, symbol: str) -> None:
     bought = tip.json("buy", symbol, "1", "--wait", "--timeout", "90")
     is_a("Order", bought)

@@ -17,6 +17,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "halt": "Refuse every new order of an account or organization.",
         "resume": "Accept orders again after a halt.",
         "refusals": "List the commands that controls refused.",
+        "controls": "List and set what may be traded, and when; list who changed it.",
+        "limits": "Show, set and remove limits of an account and of its symbols.",
         "preview": "Show whether an order would pass the controls.",
     },
     "Administration": {

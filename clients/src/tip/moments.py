@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_AGO = re.compile(r"(\d{1,6})([smhdw])")
+_DURATION = re.compile(r"(\d{1,6})([smhdw])", re.ASCII)
 
 
 class Moment(click.ParamType[datetime]):
@@ -26,9 +26,28 @@ class Moment(click.ParamType[datetime]):
             )
 
 
+class Duration(click.ParamType[timedelta]):
+    """`90s`, `15m`, `1h`, `2d`, `1w`."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        if isinstance(value, timedelta):
+            return value
+        found = duration_of(str(value))
+        if not found:
+            self.fail(f"{value!r} is no duration such as 90s, 15m, 1h, 2d", param, ctx)
+        return found
+
+
+def duration_of(text: str) -> timedelta | None:
+    found = _DURATION.fullmatch(text)
+    return timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else None
+
+
 def moment_of(text: str, now: datetime) -> datetime:
-    if ago := _AGO.fullmatch(text):
-        return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+    if (ago := duration_of(text)) is not None:
+        return now - ago
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 

@@ -4,7 +4,8 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from tip.bulk import show as show_operation
-from tip.plain import json_of, short
+from tip.control_text import control_json
+from tip.plain import short
 from tip.sending import accepted, interruptible
 from tip.session import Session
 
@@ -33,12 +34,7 @@ def _set(
 
 
 def show(session: Session, switch: "AccountSwitch | OrganizationSwitch") -> None:
-    if session.out.as_json:
-        shown = json_of(switch)
-        absent = {"bulk_operation_id"} if switch.bulk_operation_id is None else set()  # the API leaves it out
-        session.out.document({name: value for name, value in shown.items() if name not in absent})
-    else:
-        session.out.line(switch_line(switch), mark="✓")
+    session.out.result(control_json(switch), switch_line(switch))
 
 
 def switch_line(switch: "AccountSwitch | OrganizationSwitch") -> str:
