@@ -24,6 +24,8 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Administration": {
         "accounts": "List, create, change, disable and delete trading accounts.",
         "credentials": "List, add, rotate and delete an account's broker credentials.",
+        "keys": "List, create, change and delete API keys of the organization.",
+        "people": "List the members of the organization, and change who they are.",
         "profiles": "List, add and choose profiles: address, credential, account.",
     },
     "Records": {

@@ -1,0 +1,106 @@
+"""API keys and members of the organization by `tip`, on a whole platform."""
+
+from uuid import uuid4
+
+import pytest
+from sdk_platform import Platform
+from tip_caller import TipCaller
+
+import tip_client
+
+READ = ("--environment", "paper", "--permission", "intent:read")
+
+
+@pytest.fixture
+def name() -> str:
+    return f"key-{uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def subject() -> str:
+    return f"somebody|{uuid4().hex}/x"
+
+
+def key_ids(admin: TipCaller) -> set[str]:
+    return {key["id"] for key in admin.json("keys")["data"]}
+
+
+def test_a_key_is_printed_once_and_alone(admin: TipCaller, whole_platform: Platform, name: str) -> None:
+    made = admin("keys", "create", name, *READ, "--expires", "1d")
+
+    key = made.stdout.removesuffix("\n")
+    assert made.exit_code == 0 and key.startswith("tip_paper_") and not set(key) & set(" \n")
+    assert "not shown again" in made.stderr and key not in made.stderr
+    with tip_client.Client(whole_platform.local["base_url"], key=key) as bot:
+        assert bot.me.read().permissions == ("intent:read",)
+    assert key not in admin.done("keys") + admin.done("keys", "list", "--json")
+    admin.done("keys", "delete", name)
+
+
+def test_a_key_is_changed_disabled_and_deleted(admin: TipCaller, name: str) -> None:
+    made = admin.json("keys", "create", name, *READ)
+    changed = admin.json("keys", "change", name, "--name", f"{name}-2", "--permission", "account:read")
+
+    assert (changed["id"], changed["permissions"], "key" in changed) == (made["id"], ["account:read"], False)
+    assert admin.json("keys", "disable", made["id"][:8])["disabled"]
+    row = next(line for line in admin.done("keys").splitlines() if f"{name}-2" in line)
+    assert row.split()[2:4] == ["paper", "disabled"]
+    assert admin.done("keys", "enable", f"{name}-2") == f"✓ key '{name}-2' ({made['id'][:8]}) is enabled\n"
+    assert admin.json("keys", "delete", f"{name}-2") == {"id": made["id"], "deleted": True}
+    gone = admin("keys", "delete", f"{name}-2")
+    assert gone.exit_code == 1 and "tip keys" in gone.stderr
+
+
+def test_a_live_key_asks_before_it_is_changed(admin: TipCaller, name: str) -> None:
+    made = admin.json("keys", "create", name, "--environment", "live", "--permission", "intent:read")
+
+    for words in (("disable", name), ("enable", name), ("delete", name), ("change", name, "--expires", "1d")):
+        refused = admin("keys", *words)
+        assert refused.exit_code == 2 and "live environment" in refused.stderr and "--yes" in refused.stderr
+
+    assert admin.json("keys", "delete", name, "--yes")["id"] == made["id"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("create", "x"), ("create", "x", "--environment", "paper"), ("create", "x", *READ, "--expires", "soon"),
+     ("change", "x"), ("delete", "")],
+    ids=" ".join,
+)  # fmt: skip
+def test_what_says_too_little_makes_no_key(admin: TipCaller, words: tuple[str, ...]) -> None:
+    before = key_ids(admin)
+
+    assert admin("keys", *words).exit_code == 2
+    assert key_ids(admin) == before
+
+
+def test_a_beginning_that_several_keys_have_is_none(admin: TipCaller, name: str) -> None:
+    first, second = (admin.json("keys", "create", name, *READ)["id"] for _ in range(2))
+
+    refused = admin("keys", "delete", name)
+
+    assert refused.exit_code == 2 and "2 keys" in refused.stderr
+    for key_id in (first, second):
+        admin.done("keys", "delete", key_id)
+
+
+def test_a_key_may_not_manage_keys(tip: TipCaller) -> None:
+    assert tip("keys").exit_code == tip("people").exit_code == 1
+
+
+def test_a_member_is_added_changed_and_removed(admin: TipCaller, subject: str) -> None:
+    assert admin.json("people", "add", subject, "member")["role"] == "member"
+    assert admin.done("people", "role", subject, "read_only") == f"✓ {subject} is read_only\n"
+    assert subject in admin.done("people")
+    roles = {member["subject"]: member["role"] for member in admin.json("people", "list")["data"]}
+    assert roles[subject] == "read_only"
+
+    refused = admin("people", "remove", subject)
+    assert refused.exit_code == 2 and "--yes" in refused.stderr
+    assert admin.json("people", "remove", subject, "--yes") == {"subject": subject, "removed": True}
+    assert subject not in admin.done("people")
+
+
+def test_the_role_of_nobody_is_not_changed(admin: TipCaller, subject: str) -> None:
+    assert admin("people", "role", subject, "admin").exit_code == 1
+    assert subject not in admin.done("people")
