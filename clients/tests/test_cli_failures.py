@@ -90,6 +90,8 @@ def test_a_platform_that_is_not_there_is_exit_code_3(tmp_path) -> None:
         ["orders", "--follow", "--tag", "alpha"],
         ["cancel"], ["cancel", "x", "--all"], ["cancel", "x", "--symbol", "AAPL"], ["close"], ["close", "A", "--all"],
         ["replace", "93327def"], ["refusals", "--since", "soon"], ["halt", "--reducing", "--cancel-open"],
+        ["accounts", "delete", ""], ["accounts", "create", "x"], ["keys", "create", "x"], ["people", "add", "x", "y"],
+        ["limits", "set"], ["limits", "remove", "none"], ["controls", "hours", "AAPL"], ["statement", "--json"],
         ["preview", "hold", "AAPL", "1"], ["--profile", "none", "balances"],
     ],
     ids=" ".join,

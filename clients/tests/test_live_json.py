@@ -28,6 +28,19 @@ def is_a(whole_platform: Platform) -> Check:
     return check
 
 
+def test_documents_of_administration_are_those_of_the_api(tip: TipCaller, admin: TipCaller, is_a: Check) -> None:
+    is_a("Account", tip.json("accounts", "show"))
+    is_a("Broker", tip.json("broker", "list")["data"][0])
+    secret = '{"key_id": "K1", "secret_key": "of nobody at all"}'
+    is_a("Credential", admin.json("credentials", "add", "first", stdin=secret))
+    created = admin.json("keys", "create", "json", "--environment", "paper", "--permission", "intent:read")
+    is_a("CreatedApiKey", created)
+    is_a("ApiKey", admin.json("keys", "disable", created["id"]))
+    is_a("Member", admin.json("people")["data"][0])
+    is_a("OutboxHealthResponse", admin.json("outbox", "health"))
+    admin.done("keys", "delete", created["id"])
+
+
 def test_documents_of_controls_are_those_of_the_api(tip: TipCaller, is_a: Check, symbol: str) -> None:
     is_a("SymbolManualControl", tip.json("controls", "disable", symbol))
     is_a("SymbolTimeControl", tip.json("controls", "hours", symbol, "--stale-after", "60s"))

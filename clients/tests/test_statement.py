@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tip import cli
-from tip.statement import NotVerified, lines_of, verify
+from tip.statement_file import NotVerified, lines_of, verify
 from tip.verify import command
 from tip_local.home import Home
 

@@ -29,6 +29,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "profiles": "List, add and choose profiles: address, credential, account.",
     },
     "Records": {
+        "statement": "Download an account's log as a file that proves itself.",
         "verify": "Check the chain of hashes of an account's log.",
     },
     "Platform on this machine": {

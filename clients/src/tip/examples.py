@@ -84,6 +84,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "profiles use": ("tip profiles use paper",),
     "profiles remove": ("tip profiles remove paper",),
+    "statement": ("tip statement --from 30d -o statement.jsonl", "tip statement > statement.jsonl"),
     "verify": (
         "tip verify statement.jsonl --keys https://tip.example/.well-known/log-jwks.json",
         "tip verify --online",
@@ -97,6 +98,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "doctor": ("tip doctor", "tip --profile paper doctor --json"),
     "migrate": ("tip migrate",),
     "outbox": ("tip outbox list accounts",),
+    "outbox health": ("tip --profile demo-admin outbox health", "tip outbox health --json"),
     "outbox list": ("tip outbox list accounts", "tip outbox list intents --status pending --limit 5"),
     "outbox explain": ("tip outbox explain accounts 17",),
     "outbox redrive": ("tip outbox redrive accounts 17", "tip outbox redrive accounts --all"),

@@ -8,6 +8,9 @@ from typing import Any
 import click
 from sqlalchemy import Connection, Engine, NullPool, create_engine, text
 
+from tip.outbox_health import health
+from tip.output import Output
+from tip.session import json_option, shown_as_json
 from tip_local.errors import Fault
 from tip_local.schema import database
 from tip_local.settings import Settings
@@ -48,14 +51,25 @@ def command() -> None:
     """Look into a service's outbox and drive failed rows again."""
 
 
+command.add_command(health)
+
+
+def output() -> Output:
+    return Output(as_json=shown_as_json(click.get_current_context()))
+
+
 @command.command("list")
 @click.argument("service")
 @click.option("--status", type=click.Choice(list(MEANINGS)), default="failed", show_default=True)
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@json_option
 def list_rows(service: str, status: str, limit: int) -> None:
     """Show the oldest rows of a status."""
     with connected(service) as tx:
         rows = tx.execute(text(LIST.format(schema=service)), {"status": status, "limit": limit}).all()
+    if output().as_json:
+        output().document({"data": [row._mapping for row in rows]})
+        return
     if not rows:
         click.echo(f"tip: {service} has no {status} rows")
         return
@@ -70,12 +84,16 @@ def list_rows(service: str, status: str, limit: int) -> None:
 @command.command()
 @click.argument("service")
 @click.argument("row_id", type=int)
+@json_option
 def explain(service: str, row_id: int) -> None:
     """Show one row, and what its state means."""
     with connected(service) as tx:
         row = tx.execute(text(EXPLAIN.format(schema=service)), {"id": row_id}).one_or_none()
     if row is None:
         raise Fault(f"{service} has no outbox row {row_id}")
+    if output().as_json:
+        output().document({"row": row._mapping, "explanation": [line.strip() for line in explanation(row)]})
+        return
     for name, value in row._mapping.items():
         if value is not None and name not in ("behind", "redriven_as"):
             click.echo(f"{name:<13} {value}")
@@ -99,6 +117,7 @@ def explanation(row: Any) -> Iterator[str]:
 @click.option("--all", "everything", is_flag=True, help="Every failed row that was not driven again yet.")
 @click.option("--event-type", help="With --all: only rows of this type.")
 @click.option("--again", is_flag=True, help="With rows: also those that were driven again before.")
+@json_option
 def redrive(service: str, row_ids: tuple[int, ...], everything: bool, event_type: str | None, again: bool) -> None:
     """Copy failed rows into new ones; the failed rows stay as they are."""
     if bool(row_ids) == everything:
@@ -109,6 +128,9 @@ def redrive(service: str, row_ids: tuple[int, ...], everything: bool, event_type
         outbox = import_module("chassis.outbox").Outbox(tx.engine, service)
         chosen = row_ids or failed(tx, service, event_type)
         driven = [(row_id, driven_again(outbox, tx, row_id, again)) for row_id in chosen]
+    if output().as_json:
+        output().document({"data": [{"id": row_id, "redriven_as": new} for row_id, new in driven]})
+        return
     for row_id, new in driven:
         click.echo(f"row {row_id} is driven again as row {new}")
     if not driven:

@@ -75,10 +75,14 @@ class Output:
         else:
             self.line(line, mark=mark)
 
-    def _print(self, text: str) -> None:
+    def raw(self, piece: bytes) -> None:
+        """A piece of a file, as it is."""
+        self._print(piece, nl=False)
+
+    def _print(self, text: str | bytes, *, nl: bool = True) -> None:
         """A reader that has gone changes nothing about what was done, so the exit code stays that of the command."""
         try:
-            click.echo(text)
+            click.echo(text, nl=nl)
         except BrokenPipeError:
             self.is_closed = True
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at the end

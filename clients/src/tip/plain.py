@@ -8,6 +8,7 @@ from decimal import Decimal
 from enum import Enum
 from itertools import zip_longest
 from typing import Any
+from uuid import UUID
 
 GAP = "  "
 SHORT = 8
@@ -44,6 +45,8 @@ def _scalar(value: Any) -> Any:
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if isinstance(value, time):
         return value.isoformat()
+    if isinstance(value, UUID):
+        return str(value)
     return value.value if isinstance(value, Enum) else value
 
 

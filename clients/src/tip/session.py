@@ -38,10 +38,14 @@ def _option(name: str, key: str, text: str, **more: Any) -> Callable[[Callable[P
     return click.option(name, expose_value=False, callback=_remember(key), help=text, **more)
 
 
+def json_option(function: Callable[P, T]) -> Callable[P, T]:
+    """--json alone, for a command that calls nobody."""
+    return _option("--json", _JSON, "Print JSON: docs/cli.md.", is_flag=True)(function)
+
+
 def with_caller(function: Callable[P, T]) -> Callable[P, T]:
     """--profile and --json, for a command that has an --account of another meaning."""
-    json = _option("--json", _JSON, "Print JSON: docs/cli.md.", is_flag=True)
-    return _option("--profile", _PROFILE, "Address and credential.", metavar="NAME")(json(function))
+    return _option("--profile", _PROFILE, "Address and credential.", metavar="NAME")(json_option(function))
 
 
 def common_options(function: Callable[P, T]) -> Callable[P, T]:

@@ -16,7 +16,7 @@ from chassis import db
 from intents import store
 from intents.model import chain
 from intents.usecases.reads import check_signature
-from tip import log_keys, statement
+from tip import log_keys, statement_file
 from tip.online_verification import verify_online
 from tip.session import Session, with_caller
 from tip_local.errors import Fault
@@ -41,9 +41,9 @@ def command(
 ) -> None:
     """Check the chain of hashes of an account's log. Exit code 3 if a link is broken.
 
-    FILE is a statement, as GET /v1/accounts/{account_id}/statement answers it, or "-" for standard input. It is checked
-    with --keys, what GET /.well-known/log-jwks.json answers, or with one --public-key. Nothing can be changed in it,
-    left out or moved unnoticed.
+    FILE is a statement, as `tip statement` downloads it, or "-" for standard input. It is checked with --keys, what GET
+    /.well-known/log-jwks.json answers, or with one --public-key. Nothing can be changed in it, left out or moved
+    unnoticed.
 
     FILE may also hold action records as the API lists them, in order: one JSON record a line, or whole pages. Each
     record proves itself; whether one is missing only a statement shows, because events stand between actions.
@@ -70,9 +70,9 @@ def command(
 
 
 def _verify_file(file: IO[bytes], public_key: bytes | None, published: str | None) -> None:
-    first = next(statement.lines_of(file), b"")
-    if statement.is_statement(first):
-        _verify_statement(chain_lines([first], statement.lines_of(file)), log_keys.given(public_key, published))
+    first = next(statement_file.lines_of(file), b"")
+    if statement_file.is_statement(first):
+        _verify_statement(chain_lines([first], statement_file.lines_of(file)), log_keys.given(public_key, published))
     elif public_key is not None or published is not None:
         raise click.UsageError("keys are for a statement or --account: action records have no signature")
     else:
@@ -82,8 +82,8 @@ def _verify_file(file: IO[bytes], public_key: bytes | None, published: str | Non
 
 def _verify_statement(lines: Iterable[bytes], keys: Mapping[str, bytes]) -> None:
     try:
-        found = statement.verify(lines, keys)
-    except statement.NotVerified as fault:
+        found = statement_file.verify(lines, keys)
+    except statement_file.NotVerified as fault:
         click.echo(f"tip: BROKEN at {fault}")
         sys.exit(BROKEN)
     click.echo(

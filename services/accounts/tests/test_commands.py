@@ -1,6 +1,7 @@
 """`tip outbox` and `tip vault`: what an operator does when rows fail and when keys change."""
 
 import base64
+import json
 import secrets
 from typing import Any
 from uuid import UUID
@@ -48,6 +49,16 @@ def test_failed_rows_are_listed(tip: Any, failed_row: int) -> None:
     assert answer.exit_code == 0
     assert [str(failed_row), "account.created", "10"] == answer.output.splitlines()[-1].split()[:3]
     assert answer.output.splitlines()[-1].endswith("Refused")
+
+
+def test_rows_are_for_programs_too(tip: Any, failed_row: int) -> None:
+    [row] = json.loads(tip("outbox", "list", "accounts", "--json").output)["data"]
+    explained = json.loads(tip("--json", "outbox", "explain", "accounts", str(failed_row)).output)
+    [driven] = json.loads(tip("outbox", "redrive", "accounts", str(failed_row), "--json").output)["data"]
+
+    assert (row["id"], row["attempts"], row["last_error"]) == (failed_row, 10, "Refused")
+    assert UUID(explained["row"]["event_id"]) and "attempt limit" in explained["explanation"][0]
+    assert driven["id"] == failed_row and driven["redriven_as"] > failed_row
 
 
 def test_a_service_without_failed_rows_says_so(tip: Any) -> None:

@@ -15,7 +15,7 @@ from intents import store
 from intents.signing import HeadSigner
 from intents.store.account_head import take_sequences
 from intents.usecases import SigningDeps, sign_heads
-from tip.statement import NotVerified, Verified, lines_of, verify
+from tip.statement_file import NotVerified, Verified, lines_of, verify
 from tip_testing.commands import create, limit
 from tip_testing.platform_plugin import Platform
 
