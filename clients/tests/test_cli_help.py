@@ -39,7 +39,15 @@ def imported_by(*words: str) -> set[str]:
     return {name.partition(".")[0] for name in shown.splitlines()[-1].split()}
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["buy", "--help"], ["orders", "-h"], ["nonsense"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--help"], ["--version"], ["buy", "--help"], ["orders", "-h"], ["nonsense"], ["accounts", "-h"],
+        ["watch", "-h"],
+        ["credentials", "add", "-h"], ["limits", "set", "-h"], ["controls", "-h"], ["keys", "-h"], ["statement", "-h"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
 def test_help_imports_nothing_that_takes_long(words: list[str]) -> None:
     assert imported_by(*words) & HEAVY == set()
 
@@ -111,6 +119,8 @@ def test_completion_offers_commands_and_their_options() -> None:
     assert {"orders", "halt"} <= set(offered("tip "))
     assert offered("tip ord") == ["orders"]
     assert offered("tip buy --li") == ["--limit"]
+    assert {"create", "delete"} <= set(offered("tip keys "))
+    assert offered("tip people role x read") == ["read_only"]
 
 
 def test_no_example_is_of_a_command_that_there_is_not() -> None:

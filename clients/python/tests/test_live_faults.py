@@ -59,6 +59,21 @@ def test_events_over_many_disconnects_have_neither_gap_nor_duplicate(
     assert sequences == list(range(1, len(sequences) + 1))
 
 
+@pytest.mark.parametrize("transport", ["sse", "grpc"])
+def test_a_stream_says_whether_it_is_connected(platform: Platform, own_account: str, transport: Any) -> None:
+    with CuttingProxy(platform.local["events_url" if transport == "sse" else "stream_target"]) as proxy:
+        client = tip.Client(settings=through(proxy, platform, own_account))
+        client.buy("AAPL", 1)
+        events = client.events(after=0, transport=transport, give_up_after=1.0)
+        assert not events.is_connected
+        next(events)
+        assert events.is_connected
+
+    with client, events, pytest.raises(tip.TipError):
+        list(events)
+    assert not events.is_connected
+
+
 def through(proxy: CuttingProxy, platform: Platform, account: str) -> tip.Settings:
     """Events through the proxy, everything else past it."""
     return platform.settings(account=account, events_url=f"http://{proxy.address}", stream_target=proxy.address)

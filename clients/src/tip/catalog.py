@@ -12,6 +12,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "positions": "List positions.",
         "balances": "Show cash, equity and buying power.",
         "quote": "Show the latest price of symbols.",
+        "watch": "Show open orders, positions and what happens, live.",
     },
     "Risk": {
         "halt": "Refuse every new order of an account or organization.",

@@ -18,6 +18,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "positions": ("tip positions", "tip positions --refresh --json"),
     "balances": ("tip balances",),
     "quote": ("tip quote AAPL MSFT",),
+    "watch": ("tip watch", "tip watch --symbol AAPL", "tip watch --json --after 0 | jq .event"),
     "halt": ("tip halt --reason 'loss limit'", "tip halt --cancel-open --wait --yes"),
     "resume": ("tip resume",),
     "refusals": ("tip refusals --since 1h", "tip refusals --code SYMBOL_DISABLED --json"),

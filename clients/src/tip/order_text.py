@@ -7,13 +7,13 @@ from tip.plain import amount, short
 
 if TYPE_CHECKING:
     from tip_client import Event, Order, OrderSpec, OrderUpdate
-    from tip_client.models.trading import BulkRecord, OrderState
+    from tip_client.models.trading import BulkRecord, OrderRecord, OrderState
 
 ORDER_TITLES = ("TIME", "ID", "SIDE", "QUANTITY", "SYMBOL", "PRICE", "STATUS", "FILLED", "AVERAGE", "REASON")
 ORDER_NUMBERS = ("QUANTITY", "FILLED", "AVERAGE")
 
 
-def order_row(order: "Order") -> tuple[str, ...]:
+def order_row(order: "OrderRecord") -> tuple[str, ...]:
     state = order.state
     ordered = (str(order.order_side), amount(order.spec.quantity), order.symbol, prices(order.spec))
     outcome = "outcome unknown" if state.outcome == "unknown" else None

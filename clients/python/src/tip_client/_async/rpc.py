@@ -19,13 +19,17 @@ class AsyncRpcSource:
         self._settings, self._account_id, self._types = settings, account_id, types
         self._channel: grpc.aio.Channel | None = None
         self._call: Any = None
+        self.is_open = False
+        """Whether a message has come on this call: before that nobody knows."""
 
     async def receive(self, after: LogPosition | None) -> Mapping[str, Any]:
         """The next message; the first of a call is the one after this position."""
         try:
             if self._call is None:
                 self._begin(after)
-            return message_of(await anext(self._messages))
+            message = message_of(await anext(self._messages))
+            self.is_open = True
+            return message
         except StopAsyncIteration:
             raise ConnectionFailed("The stream ended.", was_sent=True) from None
         except grpc.RpcError as error:
@@ -34,6 +38,7 @@ class AsyncRpcSource:
     async def aclose(self) -> None:
         """End the call and its channel; the next message is received on new ones."""
         channel, self._channel, self._call = self._channel, None, None
+        self.is_open = False
         if channel is not None:
             await channel.close()
 

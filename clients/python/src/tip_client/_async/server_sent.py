@@ -29,6 +29,11 @@ class AsyncServerSentSource:
         self._connection: AsyncExitStack | None = None
         self._received: deque[Mapping[str, Any] | TipError] = deque()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a connection."""
+        return self._connection is not None
+
     async def receive(self, after: LogPosition | None) -> Mapping[str, Any]:
         """The next message; the first of a connection is the one after this position."""
         if self._connection is None:

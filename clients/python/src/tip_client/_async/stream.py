@@ -16,6 +16,9 @@ _chance = random.SystemRandom().random
 class AsyncSource(Protocol):
     """One way to receive messages of the stream."""
 
+    @property
+    def is_open(self) -> bool: ...
+
     async def receive(self, after: LogPosition | None) -> Mapping[str, Any]: ...
 
     async def aclose(self) -> None: ...
@@ -35,6 +38,11 @@ class AsyncEventStream:
     def position(self) -> LogPosition | None:
         """How far it has come: all of the log up to here was yielded, or is of types that are not wanted."""
         return self._cursor.position
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether it has a connection now; while it has none, it tries to get one again."""
+        return self._source.is_open
 
     def __aiter__(self) -> Self:
         return self

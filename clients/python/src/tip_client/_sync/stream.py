@@ -17,6 +17,9 @@ _chance = random.SystemRandom().random
 class Source(Protocol):
     """One way to receive messages of the stream."""
 
+    @property
+    def is_open(self) -> bool: ...
+
     def receive(self, after: LogPosition | None) -> Mapping[str, Any]: ...
 
     def close(self) -> None: ...
@@ -36,6 +39,11 @@ class EventStream:
     def position(self) -> LogPosition | None:
         """How far it has come: all of the log up to here was yielded, or is of types that are not wanted."""
         return self._cursor.position
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether it has a connection now; while it has none, it tries to get one again."""
+        return self._source.is_open
 
     def __iter__(self) -> Self:
         return self
