@@ -40,6 +40,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "status": "Show what is running.",
         "logs": "Show the log of everything, or of one process.",
         "doctor": "Check configuration, connections, clock, versions and migrations.",
+        "backup": "Save the platform on this machine: database, secrets and a manifest, in a new folder.",
+        "restore": "Bring a backup back, into an empty installation on this machine.",
         "migrate": "Bring the database schema up to date.",
         "outbox": "Look into a service's outbox and drive failed rows again.",
         "token": "Print a bearer token of the demo data.",  # no password - a line of help # nosec B105

@@ -97,6 +97,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "status": ("tip status",),
     "logs": ("tip logs -f", "tip logs web -n 20", "tip logs --intent 93327def-0000-4000-8000-000000000001"),
     "doctor": ("tip doctor", "tip --profile paper doctor --json"),
+    "backup": ("tip backup before-upgrade", "tip backup before-upgrade --json"),
+    "restore": ("tip restore before-upgrade", "tip restore before-upgrade --secrets /safe/secrets.json"),
     "migrate": ("tip migrate",),
     "outbox": ("tip outbox list accounts",),
     "outbox health": ("tip --profile demo-admin outbox health", "tip outbox health --json"),

@@ -21,6 +21,7 @@ from chassis.services import role, web_name, web_names
 
 __all__ = [
     "downgrade",
+    "make_roles",
     "migrate",
     "publish",
     "publish_function",
@@ -44,16 +45,15 @@ def migrate(admin_url: str, role_passwords: Mapping[str, str]) -> None:
     """Bring every service's schema to its newest version. Safe to run by several processes at once."""
     with _locked(admin_url) as engine:
         with engine.begin() as tx:
-            for group in (tenancy.WEB, tenancy.WORKER):
-                _ensure_group(tx, group)
-            for name, password in role_passwords.items():
-                _ensure_role(tx, role(name), password)
-                group = tenancy.WEB if name in web_names() else tenancy.WORKER
-                _execute(tx, "GRANT %I TO %I", group, role(name))
-                for setting, milliseconds in db.TIME_LIMITS_MS.items():
-                    _execute(tx, "ALTER ROLE %I SET %I = %L", role(name), setting, str(milliseconds))
+            _ensure_roles(tx, role_passwords)
         for service in services():
             _upgrade(engine, service)
+
+
+def make_roles(admin_url: str, role_passwords: Mapping[str, str]) -> None:
+    """Only the roles, which no dump of a database holds: before one is restored into an empty cluster."""
+    with _locked(admin_url) as engine, engine.begin() as tx:
+        _ensure_roles(tx, role_passwords)
 
 
 def downgrade(admin_url: str, service: str, revision: str = "base") -> None:
@@ -90,6 +90,17 @@ def _alembic(tx: Connection, service: str) -> Config:
     config.set_main_option("version_locations", str(scripts(service)))
     config.attributes |= {"connection": tx, "schema": service}
     return config
+
+
+def _ensure_roles(tx: Connection, role_passwords: Mapping[str, str]) -> None:
+    for group in (tenancy.WEB, tenancy.WORKER):
+        _ensure_group(tx, group)
+    for name, password in role_passwords.items():
+        _ensure_role(tx, role(name), password)
+        group = tenancy.WEB if name in web_names() else tenancy.WORKER
+        _execute(tx, "GRANT %I TO %I", group, role(name))
+        for setting, milliseconds in db.TIME_LIMITS_MS.items():
+            _execute(tx, "ALTER ROLE %I SET %I = %L", role(name), setting, str(milliseconds))
 
 
 def _ensure_group(tx: Connection, name: str) -> None:
