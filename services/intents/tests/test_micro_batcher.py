@@ -5,6 +5,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from chassis.fair_queue import QueueFull
 from intents.micro_batcher import MicroBatcher
 
@@ -103,6 +105,56 @@ def test_one_that_is_in_no_batch_in_time_is_refused_and_one_in_a_batch_is_answer
     first, late = asyncio.run(scene())
 
     assert (first, type(late), done) == ("first", QueueFull, ["first"])
+
+
+@pytest.mark.parametrize(
+    ("keys", "batches"),
+    [("aabcde", ["abcde", "a"]), ("aaabcd", ["aaabcd"]), ("aaaa", ["aaaa"])],
+    ids=["one second", "too many", "nothing else"],
+)
+def test_the_second_of_a_key_waits_for_the_next_batch_unless_too_many_had_to(keys: str, batches: list[str]) -> None:
+    seen: list[str] = []
+    may_begin = threading.Event()
+
+    def run_batch(requests: list[str]) -> list[str]:
+        may_begin.wait(10)
+        seen.append("".join(request[0] for request in requests))
+        return requests
+
+    async def scene() -> None:
+        batcher = batching(run_batch, max_in_flight=1, max_batch=10, overtake_after_s=10)
+        first = asyncio.create_task(batcher.submit("first", "first"))
+        await asyncio.sleep(0.05)
+        later = [asyncio.create_task(batcher.submit(key, f"{key}{place}")) for place, key in enumerate(keys)]
+        await asyncio.sleep(0)
+        may_begin.set()
+        await asyncio.gather(first, *later)
+
+    asyncio.run(scene())
+
+    assert seen[1:] == batches
+
+
+def test_each_that_waits_too_long_is_refused_at_its_own_time() -> None:
+    may_end = threading.Event()
+
+    def run_batch(requests: list[str]) -> list[str]:
+        may_end.wait(10)
+        return requests
+
+    async def scene() -> list[bool]:
+        batcher = batching(run_batch, max_in_flight=1, max_batch=1, overtake_after_s=10, refuse_after_s=0.3)
+        first, second = (asyncio.create_task(batcher.submit(name, name)) for name in ("first", "second"))
+        await asyncio.sleep(0.15)
+        third = asyncio.create_task(batcher.submit("third", "third"))
+        await asyncio.wait([second])
+        waits = not third.done()
+        await asyncio.wait([third])
+        may_end.set()
+        await first
+        return [waits, isinstance(second.exception(), QueueFull), isinstance(third.exception(), QueueFull)]
+
+    assert asyncio.run(scene()) == [True, True, True]
 
 
 def test_an_error_of_a_batch_reaches_each_of_its_callers_and_the_next_batch_runs() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -96,3 +97,34 @@ def test_the_message_of_an_exception_cannot_forge_a_line(capsys: pytest.CaptureF
     assert "failed" in first
     assert [line for line in others if not line.startswith("    ") or not line.isprintable()] == []
     assert any("ValueError: /x" in line for line in others)
+
+
+@pytest.mark.parametrize("value", [2**70, "\ud800", "\u2028", "\x9b31m", float("nan"), {1: 2}, object(), b"x"])
+def test_any_value_becomes_one_line_of_ascii(capsys: pytest.CaptureFixture[str], value: object) -> None:
+    logs.configure("identity", log_format="json")
+    logs.get("here").info("odd", value=value)
+
+    written = capsys.readouterr().err
+    assert written.isascii()
+    assert len(written.splitlines()) == 1
+    assert json.loads(written)["event"] == "odd"
+
+
+def test_what_an_object_does_not_show_is_not_logged(capsys: pytest.CaptureFixture[str]) -> None:
+    @dataclass
+    class Connection:
+        password: str = field(repr=False)
+
+    logs.configure("identity", log_format="json")
+    logs.get("here").info("connected", to=Connection("hush"))
+
+    assert "hush" not in capsys.readouterr().err
+
+
+def test_a_logger_follows_the_latest_configuration(capsys: pytest.CaptureFixture[str]) -> None:
+    log = logs.get("here")
+    for process, level in (("gunicorn", "warning"), ("identity", "info")):
+        logs.configure(process, log_format="json", level=level)
+        log.info("started")
+
+    assert [line["process"] for line in lines(capsys)] == ["identity"]

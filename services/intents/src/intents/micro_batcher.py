@@ -13,11 +13,17 @@ Request = TypeVar("Request")
 Response = TypeVar("Response")
 
 
+LEAST_SHARE = 0.75
+"""Of a batch, that remains if a key's second and further requests wait for the next one."""
+
+
 class _Waiting(NamedTuple):
     key: Hashable
     tenant: Hashable
     request: Any
     response: asyncio.Future[Any]
+    refused_at: float
+    """When it is refused if it is in no batch then."""
 
 
 class _Batch(NamedTuple):
@@ -58,27 +64,29 @@ class MicroBatcher(Generic[Request, Response]):
         self._waiting_of: Counter[Hashable] = Counter()  # by tenant
         self._in_flight: list[_Batch] = []
         self._next_start: asyncio.Handle | None = None
+        self._next_refusal: asyncio.TimerHandle | None = None
 
     async def submit(self, key: Hashable, request: Request, tenant: Hashable = None) -> Response:
         if self._waiting_of[tenant] >= self._max_waiting:
             raise QueueFull
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(key, tenant, request, loop.create_future())
+        waiting = _Waiting(key, tenant, request, loop.create_future(), loop.time() + self._refuse_after_s)
         self._waiting.append(waiting)
         self._waiting_of[tenant] += 1
         self._recent_peak = max(self._recent_peak, self._present())
         self._schedule(loop)
-        refusal = loop.call_later(self._refuse_after_s, self._refuse_if_waiting, waiting)
-        try:
-            response: Response = await waiting.response
-        finally:
-            refusal.cancel()
+        if self._next_refusal is None:
+            self._next_refusal = loop.call_at(waiting.refused_at, self._refuse_late, loop)
+        response: Response = await waiting.response
         return response
 
-    def _refuse_if_waiting(self, late: _Waiting) -> None:
-        """A request that is in a batch may be written already: it is answered when that is known."""
-        if any(waiting is late for waiting in self._waiting) and not late.response.done():
-            late.response.set_exception(QueueFull())
+    def _refuse_late(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Those in a batch may be written already: they are answered when that is known. One timer serves all."""
+        for waiting in self._waiting:
+            if waiting.refused_at <= loop.time() and not waiting.response.done():
+                waiting.response.set_exception(QueueFull())
+        later = [waiting.refused_at for waiting in self._waiting if not waiting.response.done()]
+        self._next_refusal = loop.call_at(later[0], self._refuse_late, loop) if later else None
 
     def _present(self) -> int:
         return len(self._waiting) + sum(len(batch.members) for batch in self._in_flight)
@@ -125,6 +133,7 @@ class MicroBatcher(Generic[Request, Response]):
         present = [waiting for waiting in self._waiting if not waiting.response.done()]
         suitable = [waiting for waiting in present if waiting.key not in busy]
         taken = suitable if len(suitable) <= self._max_batch else _round_robin(suitable)[: self._max_batch]
+        taken = _one_of_each_key(taken)
         chosen = {id(waiting) for waiting in taken}
         self._waiting = [waiting for waiting in present if id(waiting) not in chosen]
         self._waiting_of = Counter(waiting.tenant for waiting in self._waiting)
@@ -146,6 +155,14 @@ class MicroBatcher(Generic[Request, Response]):
             else:
                 member.response.set_result(response)
         self._schedule(loop)
+
+
+def _one_of_each_key(taken: list[_Waiting]) -> list[_Waiting]:
+    """A key's second request makes a batch costlier: it waits for the next one, unless too many had to."""
+    firsts: dict[Hashable, _Waiting] = {}
+    for waiting in taken:
+        firsts.setdefault(waiting.key, waiting)
+    return list(firsts.values()) if len(firsts) >= LEAST_SHARE * len(taken) else taken
 
 
 def _round_robin(suitable: Sequence[_Waiting]) -> list[_Waiting]:

@@ -4,10 +4,10 @@ from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
-from flask import Blueprint, Response, current_app, g, json, request
+from flask import Blueprint, Response, current_app, g, request
 from flask.typing import ResponseReturnValue
 
-from chassis import cursors, ratelimit
+from chassis import cursors, ratelimit, strict_json
 from chassis.access import allow, charge, page_size
 from chassis.cursors import Cursors
 from chassis.openapi import describe
@@ -178,4 +178,4 @@ def _paged(page: usecases.Page, about: tuple[str, ...]) -> Response:
 
 
 def json_response(body: Any, status: int = 200, headers: list[tuple[str, str]] | None = None) -> Response:
-    return Response(json.dumps(body), status, headers, content_type="application/json")
+    return Response(strict_json.dumps(body), status, headers, content_type="application/json")

@@ -1,6 +1,5 @@
 """Submitting intents over HTTP, one by one and in batches: operations of the blueprint of `routes`."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -8,7 +7,7 @@ from uuid import UUID
 from flask import g, request
 from flask.typing import ResponseReturnValue
 
-from chassis import http_rules, problems, ratelimit, tracing
+from chassis import http_rules, problems, ratelimit, strict_json, tracing
 from chassis.access import BadId, allow, charge
 from chassis.authentication import KeyRow
 from chassis.openapi import describe
@@ -97,7 +96,7 @@ def answer_of(outcome: usecases.Outcome, match: RouteMatch, request_id: str | No
     if isinstance(outcome, Exception):
         return problems.answer(outcome, STATUSES, match, request_id)
     headers = [("Content-Type", "application/json"), *headers_of(outcome)]
-    return Answer(status_of(outcome), headers, json.dumps(model.record(outcome.action)).encode())
+    return Answer(status_of(outcome), headers, strict_json.dumps(model.record(outcome.action)))
 
 
 def status_of(result: usecases.Result) -> int:

@@ -3,7 +3,6 @@
 A line has a constant name and fields: `log.warning("outbox_publish_failed", outbox_id=7)`.
 """
 
-import json
 import logging
 import re
 import sys
@@ -15,7 +14,7 @@ from typing import Any, TextIO, cast
 
 import structlog
 
-from chassis import tracing
+from chassis import strict_json, tracing
 
 _SECRET_NAMES = re.compile(r"(secret|password|token|authorization|api_?key|private|cookie|credential_value)", re.I)
 _HARMLESS_NAMES = {"claim_token_lost", "token_issuer"}
@@ -25,7 +24,6 @@ _SECRET_VALUES = re.compile(
     r"|eyJ[\w-]+\.[\w-]+\.?[\w-]*"  # JSON web tokens
     r"|(?<=://)[^/\s:@]*:[^@\s]+(?=@)"  # user:password in an address
 )
-_SIGNS = ("tip_", "eyJ", "://")  # without one of which the expression above finds nothing
 HIDDEN = "[hidden]"
 
 _job: ContextVar[str] = ContextVar("job")
@@ -33,7 +31,9 @@ _job: ContextVar[str] = ContextVar("job")
 
 def hide(text: str) -> str:
     """The text without anything that looks like a key, a token or a password in an address."""
-    return _SECRET_VALUES.sub(HIDDEN, text) if any(sign in text for sign in _SIGNS) else text
+    if "tip_" in text or "eyJ" in text or "://" in text:  # else the expression finds nothing
+        return _SECRET_VALUES.sub(HIDDEN, text)
+    return text
 
 
 @lru_cache(maxsize=1024)
@@ -84,11 +84,8 @@ def _escape_fields(_logger: Any, _method: str, event: MutableMapping[str, Any]) 
     return event
 
 
-_ENCODER = json.JSONEncoder(default=repr)  # made once: `json.dumps` with a default would make one for each line
-
-
 def _as_json(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> str:
-    return _ENCODER.encode(event)
+    return strict_json.dumps_ascii(event, repr).decode()
 
 
 class _StandardError:
@@ -127,6 +124,7 @@ def configure(process: str, *, log_format: str = "auto", level: str = "info") ->
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
         cache_logger_on_first_use=False,
     )
+    _Logger.configuration = object()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -144,5 +142,22 @@ def name_thread(job: str) -> None:
     _job.set(job)
 
 
+class _Logger:
+    """structlog's logger, kept until logs are configured anew: to make one for each line is a third of its price."""
+
+    configuration = object()
+    """Another one each time logs are configured."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._kept: Any = None
+        self._made_for: object = None
+
+    def __getattr__(self, method: str) -> Any:
+        if self._made_for is not _Logger.configuration:
+            self._kept, self._made_for = structlog.get_logger(self._name).bind(), _Logger.configuration
+        return getattr(self._kept, method)
+
+
 def get(name: str) -> Any:
-    return structlog.stdlib.get_logger(name)
+    return _Logger(name)

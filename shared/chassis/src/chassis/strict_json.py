@@ -1,11 +1,14 @@
-"""JSON as the platform accepts it: anything a careful reader would call ambiguous is refused.
+"""JSON as the platform accepts and writes it: anything a careful reader would call ambiguous is refused.
 
 The standard parser takes duplicate keys, NaN, 1e400, lone surrogates, NUL characters and any depth the stack bears.
 """
 
 import json
 import math
+from collections.abc import Callable
 from typing import Any, NoReturn
+
+import orjson
 
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 32
@@ -32,6 +35,20 @@ def loads(body: bytes) -> Any:
     if "\\u" in text:  # only an escape can smuggle in what the decoding above has not seen
         _check_text(value)
     return value
+
+
+def dumps(value: Any) -> bytes:
+    """JSON of what the platform itself has made: an object that JSON has no word for is a fault of ours."""
+    return orjson.dumps(value)
+
+
+def dumps_ascii(value: Any, default: Callable[[Any], Any]) -> bytes:
+    """Compact JSON in ASCII of anything at all: by the standard encoder what the fast one cannot write."""
+    try:
+        text = orjson.dumps(value, default, orjson.OPT_PASSTHROUGH_DATACLASS)
+    except orjson.JSONEncodeError:  # such as a number of more than 64 bits, or half a surrogate pair
+        text = b"\xff"
+    return text if text.isascii() else json.dumps(value, default=default, separators=(",", ":")).encode()
 
 
 def _check_depth(text: str) -> None:

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import exc
 
+from chassis import strict_json
 from intents import model
 from intents.model import PendingAction, Spec, chain
 from intents.store.append_statements import AMEND, CREATE, KEYS, REMEMBER
@@ -88,7 +89,7 @@ def _write(tx: Transaction, statement: Statement, pending: Sequence[PendingActio
 
 def _write_rows(tx: Transaction, statement: Statement, pending: Sequence[PendingAction]) -> list[Row]:
     try:
-        return tx.write(statement, (json.dumps([_values(item) for item in pending]),))
+        return tx.write(statement, (strict_json.dumps([_values(item) for item in pending]).decode(),))
     except exc.OperationalError as error:
         if _waited_for_key(error):
             raise model.IdempotentRequestInFlight from error
