@@ -27,15 +27,20 @@ def rotate() -> None:
 
 @command.command()
 def reseal() -> None:
-    """Put every signing key under the current key-encryption key, so that an earlier one can be taken away.
+    """Put every signing key and second factor under the current key-encryption key, so that an earlier one can go.
 
     Tokens are not affected, and running it again changes nothing. One that does not open is named and left as it is.
     """
     with identity() as (usecases, deps):
         done = usecases.reseal_signing_keys(deps)
+        second_factors = import_module("identity.usecases.login").reseal_totp_secrets(deps)
     click.echo(f"tip: {done.count} signing keys resealed")
+    if second_factors.count:
+        click.echo(f"tip: {second_factors.count} secrets of second factors resealed")
     if done.unopened:
         raise Fault(f"signing keys {', '.join(done.unopened)} are under a key that is not given here")
+    if second_factors.unopened:
+        raise Fault(f"second factors of users {', '.join(second_factors.unopened)} are under a key not given here")
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from chassis import tenancy
 from chassis.migrations import role
 
 revision = "0003"
-down_revision = "0001"
+down_revision = "0002"
 
 WEB, WORKER = role("identity_web"), role("identity")
 

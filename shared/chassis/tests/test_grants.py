@@ -74,7 +74,11 @@ def test_a_relay_makes_no_credential() -> None:
     beyond_outbox = [line for line in lines if not line.startswith(appended_to)]
 
     assert beyond_outbox
-    assert [line for line in beyond_outbox if re.search(r"INSERT|DELETE|UPDATE(?! \()", line)] == []
+    assert [line for line in beyond_outbox if re.search(r"INSERT|UPDATE(?! \()", line)] == []
+    assert {line.split(": ")[1] for line in beyond_outbox if "DELETE" in line} == {
+        f"identity.{table}"
+        for table in ("password", "totp", "one_time_code", "sign_in_session", "token_family", "device_code")
+    }
 
 
 def test_the_organizations_of_keys_are_read_only_where_keys_are_presented() -> None:
@@ -93,5 +97,8 @@ def test_a_web_process_deletes_few_things() -> None:
         "identity.api_key",
         "identity.entitlement",
         "identity.invitation",
+        "identity.one_time_code",
         "identity.service_account",
+        "identity.sign_in_session",
+        "identity.totp",
     }

@@ -45,11 +45,23 @@ def test_policies_are_for_the_two_groups_and_never_for_everybody(platform: Platf
     assert roles == {tenancy.WEB, tenancy.WORKER, migrations.role("accounts_web"), migrations.role("identity_web")}
 
 
-# Policies of single web processes: for what accounts counts of its outbox, of which it may read no payload; for users,
-# who are of no organization; and for operators, whose transactions say that they serve all.
+OF_USERS = (
+    "app_user",
+    "password",
+    "one_time_code",
+    "totp",
+    "sign_in_session",
+    "oauth_client",
+    "token_family",
+    "authorization_code",
+    "device_code",
+    "refresh_token",
+)
+# Policies of single web processes: for what accounts counts of its outbox, of which it may read no payload; for users
+# and what they sign in with, which are of no organization; and for operators, whose transactions say they serve all.
 OF_NO_ORGANIZATION = {
     ("accounts.outbox", "health", "tip_accounts_web"),
-    ("identity.app_user", "users", "tip_identity_web"),
+    *((f"identity.{table}", "users", "tip_identity_web") for table in OF_USERS),
     *(
         (f"identity.{table}", "operator", "tip_identity_web")
         for table in ("organization", "membership", "entitlement", "api_key", "outbox", "audit_entry", "invitation")

@@ -144,6 +144,8 @@ class Organization:
     provider: str
     disabled: bool
     created_at: datetime
+    totp_required: bool = False
+    """Whether its people may let clients act for it only after showing a second factor."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ class Signer:
         pem = private.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
-        return kid, ALGORITHM, _as_text(public_jwk), self._seal(kid, pem)
+        return kid, ALGORITHM, _as_text(public_jwk), self.seal(kid, pem)
 
     def sign(self, key: model.SigningKey, claims: Mapping[str, Any], *, lifetime_s: int | None = None) -> str:
         now = int(time.time())
@@ -51,24 +51,28 @@ class Signer:
         }
         return jwt.encode({**usual, **claims}, self._open(key), algorithm=key.algorithm, headers={"kid": key.kid})
 
-    def reseal(self, key: model.SigningKey) -> bytes | None:
-        """The private half sealed under the current key-encryption key; None if it is already."""
-        sealed_under, pem = self._unseal(key)
-        return None if sealed_under == self.key_encryption_keys[0] else self._seal(key.kid, pem)
+    def reseal(self, bound_to: str, sealed: bytes) -> bytes | None:
+        """The same sealed under the current key-encryption key; None if it is already."""
+        sealed_under, plaintext = self._unseal(bound_to, sealed)
+        return None if sealed_under == self.key_encryption_keys[0] else self.seal(bound_to, plaintext)
+
+    def seal(self, bound_to: str, plaintext: bytes) -> bytes:
+        """Also for other secrets that are kept in identity's database: they open only for what they are bound to."""
+        return sealing.seal(self.key_encryption_keys[0], plaintext, bound_to.encode())
+
+    def unseal(self, bound_to: str, sealed: bytes) -> bytes:
+        return self._unseal(bound_to, sealed)[1]
 
     def _open(self, key: model.SigningKey) -> Any:
         if key.kid not in self._opened:
-            self._opened[key.kid] = jwk.construct(self._unseal(key)[1].decode(), key.algorithm)
+            self._opened[key.kid] = jwk.construct(self.unseal(key.kid, key.sealed_key).decode(), key.algorithm)
         return self._opened[key.kid]
 
-    def _seal(self, kid: str, pem: bytes) -> bytes:
-        return sealing.seal(self.key_encryption_keys[0], pem, kid.encode())
-
-    def _unseal(self, key: model.SigningKey) -> tuple[bytes, bytes]:
+    def _unseal(self, bound_to: str, sealed: bytes) -> tuple[bytes, bytes]:
         """The key-encryption key that opens it, and what is inside."""
         for candidate in self.key_encryption_keys:
             with suppress(sealing.BrokenSeal):
-                return candidate, sealing.unseal(candidate, key.sealed_key, key.kid.encode())
+                return candidate, sealing.unseal(candidate, sealed, bound_to.encode())
         raise sealing.BrokenSeal
 
 

@@ -14,12 +14,14 @@ from identity import store, usecases
 from identity.app import dependencies
 from identity.config import WorkerConfig
 from identity.model import EVENT_TYPES
+from identity.usecases import login
 
 # Nobody consumes identity's feed: callers are read at every request (docs/decisions/0003).
 ROUTES: Routes = {}
 DELETIONS_EVERY_S = 10.0
 KEY_USES_EVERY_S = 10.0
 RETIREMENT_EVERY_S = 60.0
+EXPIRED_LOGINS_EVERY_S = 600.0
 
 
 def relay(config: ServiceConfig, name: str) -> Prepared:
@@ -37,6 +39,7 @@ def tasks(deps: usecases.Deps, uses: KeyUses) -> tuple[PeriodicTask, ...]:
         PeriodicTask("finish_deletions", DELETIONS_EVERY_S, lambda: usecases.finish_deletions(deps)),
         PeriodicTask("record_key_uses", KEY_USES_EVERY_S, lambda: usecases.record_key_uses(deps, uses.collect())),
         PeriodicTask("retire_signing_keys", RETIREMENT_EVERY_S, lambda: usecases.retire_signing_keys(deps)),
+        PeriodicTask("remove_expired_logins", EXPIRED_LOGINS_EVERY_S, lambda: login.remove_expired_logins(deps)),
     )
 
 

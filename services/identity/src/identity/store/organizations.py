@@ -95,7 +95,9 @@ def _find(tx: Connection, statement: Any) -> model.Organization | None:
 
 
 def _organization(row: Any) -> model.Organization:
-    return model.Organization(row.id, row.external_id, row.name, row.provider, row.disabled, row.created_at)
+    return model.Organization(
+        row.id, row.external_id, row.name, row.provider, row.disabled, row.created_at, row.totp_required
+    )
 
 
 def _entitlement(row: Any) -> model.Entitlement:

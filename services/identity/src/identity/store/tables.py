@@ -40,6 +40,7 @@ organization = Table(
     Column("name", Text, nullable=False),
     Column("disabled", Boolean, nullable=False, server_default="false"),
     _created(),
+    Column("totp_required", Boolean, nullable=False, server_default="false"),
     UniqueConstraint("provider", "external_id"),
     Index(None, "created_at", "id"),
 )

@@ -24,6 +24,7 @@ class Deps:
     signer: Signer
     provider: Provider
     limits: model.Limits
+    user_token_lifetime_s: int = 600
 
     def record_change(self, tx: Connection, principal: Principal | None, change: audit.Change, **ids: object) -> None:
         """Publish the change and enter it into the audit log; nothing in identity does one without the other.

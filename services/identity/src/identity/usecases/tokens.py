@@ -72,7 +72,7 @@ def reseal_signing_keys(deps: Deps) -> model.Resealed:
         store.lock(tx)
         for key in store.ever(tx):
             try:
-                sealed = deps.signer.reseal(key)
+                sealed = deps.signer.reseal(key.kid, key.sealed_key)
             except BrokenSeal:
                 unopened.append(key.kid)
                 continue
