@@ -66,16 +66,24 @@ def _public(method: str, path: str, *ok: int, body: Body | None = None, listener
 
 
 REFLECTION = "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
-PAGES = tuple(
-    _public("GET", path, 200, listener=listener)
-    for listener, paths in (
-        ("web", ("/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs")),
-        ("events", ("/health/live", "/health/ready", "/openapi.json", "/docs")),
+PAGES = (
+    tuple(
+        _public("GET", path, 200, listener=listener)
+        for listener, paths in (
+            ("web", ("/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs")),
+            ("web", ("/login", "/login/code", "/login/signed-out", "/login/style.css")),
+            ("events", ("/health/live", "/health/ready", "/openapi.json", "/docs")),
+        )
+        for path in paths
     )
-    for path in paths
-) + tuple(
-    _public("gRPC", name, 200, listener="grpc")
-    for name in ("grpc.health.v1.Health/Check", "grpc.health.v1.Health/Watch", REFLECTION)
+    + tuple(
+        _public("gRPC", name, 200, listener="grpc")
+        for name in ("grpc.health.v1.Health/Check", "grpc.health.v1.Health/Watch", REFLECTION)
+    )
+    + tuple(
+        _public("POST", path, 403)
+        for path in ("/login", "/login/code", "/login/totp", "/login/totp/setup", "/login/device", "/login/sign-out")
+    )
 )
 """Served and not documented."""
 
@@ -84,6 +92,12 @@ IDENTITY = (
     _public("POST", "/oauth/token", 400, 401),
     _public("GET", "/.well-known/jwks.json", 200),
     _public("GET", "/.well-known/openid-configuration", 200),
+    _public("GET", "/.well-known/oauth-authorization-server", 200),
+    _public("GET", "/oauth/authorize", 400),
+    _public("POST", "/oauth/authorize", 400),
+    _public("POST", "/oauth/device_authorization", 400),
+    _public("POST", "/oauth/revoke", 400),
+    _public("GET", "/login/device", 200),
     Rule("GET", "/v1/auth/self", ANY_ROLE, "", "", user_organization=False, operators=True),
     Rule("GET", "/v1/users/me", ANY_ROLE, user_organization=False),
     Rule("DELETE", "/v1/users/me", ANY_ROLE, ok=_both(204), unsuitable=401, fresh="user", plain_text=True),

@@ -27,10 +27,16 @@ ENVIRONMENT = {
 }
 FOR_OTHERS = {
     ("GET", "/.well-known/openid-configuration"),
+    ("GET", "/.well-known/oauth-authorization-server"),
     ("GET", "/.well-known/jwks.json"),
+    ("GET", "/oauth/authorize"),
+    ("POST", "/oauth/authorize"),
+    ("POST", "/oauth/device_authorization"),
+    ("POST", "/oauth/revoke"),
+    ("GET", "/login/device"),
     ("POST", "/v1/accounts/{account_id}/events/ticket"),
 }
-"""For those who verify tokens, and for browsers."""
+"""For those who verify tokens, for browsers, and for OAuth libraries."""
 
 ORDER = tip.Market("AAPL", "BUY", 1)
 ARGUMENTS: dict[str, Any] = {

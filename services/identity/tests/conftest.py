@@ -177,9 +177,11 @@ _SERVER = str(HERE / "identity_server.py")
 
 
 @contextmanager
-def served(environment: Mapping[str, str], log: Path | None = None) -> Iterator[tuple[str, Running]]:
+def served(
+    environment: Mapping[str, str], log: Path | None = None, port: int | None = None
+) -> Iterator[tuple[str, Running]]:
     """identity in a process of its own: its address and the process."""
-    port = reserved_port()
+    port = port or reserved_port()
     base = f"http://127.0.0.1:{port}"
 
     def ready(_: Running) -> bool:

@@ -127,7 +127,15 @@ ENDPOINTS: dict[str, Callable[[Stage, str], Request]] = {
     "jwks": lambda s, w: ("GET", "/.well-known/jwks.json", None),
     "configuration": lambda s, w: ("GET", "/.well-known/openid-configuration", None),
     "token": lambda s, w: ("POST", "/oauth/token", None),
+    "metadata": lambda s, w: ("GET", "/.well-known/oauth-authorization-server", None),
+    "ask_for_consent": lambda s, w: ("GET", "/oauth/authorize", None),
+    "consent": lambda s, w: ("POST", "/oauth/authorize", None),
+    "begin_device": lambda s, w: ("POST", "/oauth/device_authorization", None),
+    "ask_for_device": lambda s, w: ("GET", "/login/device", None),
+    "revoke_token": lambda s, w: ("POST", "/oauth/revoke", None),
 }
+NO_PROBLEMS = ("delete_me", "token", "ask_for_consent", "consent", "begin_device", "revoke_token")
+"""Their errors are plain text, pages, or as RFC 6749 has them."""
 SCOPES = {  # of the look-up by provider: the one that might be thought of, and is not needed
     "by_provider": "organization:read",
     "by_unknown_provider": "organization:read",

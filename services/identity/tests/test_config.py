@@ -24,7 +24,14 @@ def test_a_key_that_is_no_key_is_named_and_not_quoted(
 
 
 @pytest.mark.parametrize(
-    "variable", ["VALIDATE_RATE_LIMIT_PER_MINUTE", "TOKEN_RATE_LIMIT_PER_MINUTE", "TOKEN_LIFETIME_SECONDS"]
+    "variable",
+    [
+        "VALIDATE_RATE_LIMIT_PER_MINUTE",
+        "TOKEN_RATE_LIMIT_PER_MINUTE",
+        "LOGIN_RATE_LIMIT_PER_MINUTE",
+        "TOKEN_LIFETIME_SECONDS",
+        "USER_TOKEN_LIFETIME_SECONDS",
+    ],
 )
 @pytest.mark.parametrize("value", ["0", "-1"])
 def test_a_limit_that_would_let_nobody_in_does_not_start(platform: Platform, variable: str, value: str) -> None:
@@ -42,7 +49,7 @@ def test_the_document_describes_every_endpoint(client: FlaskClient) -> None:
     described = {(method.upper(), path) for path, operations in document["paths"].items() for method in operations}
 
     assert ("DELETE", "/v1/users/me") in described and ("POST", "/oauth/token") in described
-    assert len(described) == 39
+    assert len(described) == 45
     assert client.get("/docs").status_code == 200
 
 

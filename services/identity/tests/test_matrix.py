@@ -20,7 +20,7 @@ from tip_testing.caller_matrix import Row, differences, template, uncovered
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
 
-from .matrix_stage import ENDPOINTS, SCOPES, Stage
+from .matrix_stage import ENDPOINTS, NO_PROBLEMS, SCOPES, Stage
 
 CALLERS = (
     "none",
@@ -105,6 +105,12 @@ remove_entitlement      other  401 403 403 403 403     204 403   403 403  403   
 jwks                    own    200 200 200 200 200     200 200   200 200  200    200  200    200   200    200 200
 configuration           own    200 200 200 200 200     200 200   200 200  200    200  200    200   200    200 200
 token                   own    200 400 400 400 400     400 400   200 200  200    400  400    400   200    200 200
+metadata                own    200 200 200 200 200     200 200   200 200  200    200  200    200   200    200 200
+ask_for_consent         own    400 400 400 400 400     400 400   400 400  400    400  400    400   400    400 400
+consent                 own    400 400 400 400 400     400 400   400 400  400    400  400    400   400    400 400
+begin_device            own    400 400 400 400 400     400 400   400 400  400    400  400    400   400    400 400
+ask_for_device          own    200 200 200 200 200     200 200   200 200  200    200  200    200   200    200 200
+revoke_token            own    400 400 400 400 400     400 400   400 400  400    400  400    400   400    400 400
 """
 # fmt: on
 
@@ -202,7 +208,7 @@ def row(stage: Stage, endpoint: str, whose: str, expected: dict[str, int]) -> Ro
         _, path, body = ENDPOINTS[endpoint](stage, whose)
         return {"path": path, **({"data": _proof(stage)} if endpoint == "token" else {"json": body})}
 
-    return Row(method, path, expected, request, problems=endpoint not in ("delete_me", "token"))
+    return Row(method, path, expected, request, problems=endpoint not in NO_PROBLEMS)
 
 
 def _proof(stage: Stage) -> dict[str, str]:

@@ -126,7 +126,8 @@ def test_the_document_says_what_the_endpoint_takes_and_how_it_refuses(client: Fl
 
     accepted = operation["requestBody"]["content"]
     assert list(accepted) == ["application/x-www-form-urlencoded"]
-    assert properties(accepted) == {"grant_type", "scope", "client_id", "client_secret"}
+    of_people = {"code", "code_verifier", "redirect_uri", "refresh_token", "device_code"}
+    assert properties(accepted) == {"grant_type", "scope", "client_id", "client_secret"} | of_people
     for status in ("400", "401"):
         assert list(operation["responses"][status]["content"]) == ["application/json"]
         assert properties(operation["responses"][status]["content"]) == {"error", "error_description"}

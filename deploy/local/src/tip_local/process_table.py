@@ -69,6 +69,7 @@ def web_env(stack: Stack) -> dict[str, str]:
         "WEB_PORT": str(stack.settings.port),
         "WEB_WORKERS": web_workers(os.environ.get("WEB_WORKERS") or "2"),
         "EVENTS_URL": stack.events_url,
+        "PUBLIC_URL": os.environ.get("PUBLIC_URL") or stack.base_url,
     }
 
 

@@ -24,6 +24,7 @@ ROUTES: tuple[tuple[str, str], ...] = (
     (r"/\.well-known/log-jwks\.json", "intents"),
     (r"/v1/(accounts|brokers)(/.*)?", "accounts"),
     (r"/v1/controls(/.*)?", "controls"),
+    (r"/login(/.*)?", "identity"),
     (r"/(api/v1|v1|oauth|\.well-known)/.*", "identity"),
 )
 _COMPILED = tuple((re.compile(pattern, re.DOTALL), service) for pattern, service in ROUTES)

@@ -37,6 +37,7 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
                 config.redis_url, per_minute=config.invitations_per_minute, name="invitation"
             ),
             "token_limit": RateLimit(config.redis_url, per_minute=config.token_per_minute, name="token"),
+            "login_limit": RateLimit(config.redis_url, per_minute=config.login_per_minute, name="login"),
         },
     )
 
@@ -50,4 +51,4 @@ def dependencies(config: WorkerConfig, name: str = "identity") -> usecases.Deps:
         audience=config.token_audience,
         lifetime_s=config.token_lifetime_seconds,
     )
-    return usecases.Deps(engine, outbox, signer, provider(config), config.limits)
+    return usecases.Deps(engine, outbox, signer, provider(config), config.limits, config.user_token_lifetime_seconds)

@@ -15,6 +15,12 @@ class WorkerConfig(ServiceConfig):
         "PUBLIC_URL", "where callers reach this service, for discovery; TOKEN_ISSUER when empty", default=""
     )
     token_lifetime_seconds: int = setting("TOKEN_LIFETIME_SECONDS", "how long an issued token is valid", default=3600)
+    user_token_lifetime_seconds: int = setting(
+        "USER_TOKEN_LIFETIME_SECONDS", "the same for people who signed in here; clients refresh it", default=600
+    )
+    login_per_minute: int = setting(
+        "LOGIN_RATE_LIMIT_PER_MINUTE", "attempts to sign in a minute from one address, and as one person", default=20
+    )
     token_per_minute: int = setting(
         "TOKEN_RATE_LIMIT_PER_MINUTE", "token requests a minute for one address, and for one client", default=600
     )
@@ -56,6 +62,8 @@ class WorkerConfig(ServiceConfig):
         super().__post_init__()
         at_least_one = {
             "TOKEN_LIFETIME_SECONDS": self.token_lifetime_seconds,
+            "USER_TOKEN_LIFETIME_SECONDS": self.user_token_lifetime_seconds,
+            "LOGIN_RATE_LIMIT_PER_MINUTE": self.login_per_minute,
             "TOKEN_RATE_LIMIT_PER_MINUTE": self.token_per_minute,
             "VALIDATE_RATE_LIMIT_PER_MINUTE": self.validate_per_minute,
             "API_KEYS_PER_ORGANIZATION": self.most_api_keys,

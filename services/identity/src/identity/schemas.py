@@ -56,6 +56,7 @@ class OrganizationRequest(Schema):
 class OrganizationChanges(Changes):
     name = Text(longest=NAME_LENGTH)
     disabled = Flag()
+    totp_required = Flag()
 
 
 class Organization(Schema):
@@ -65,6 +66,7 @@ class Organization(Schema):
     provider = Text(longest=255, required=True)
     disabled = Flag(required=True)
     created_at = Instant(required=True)
+    totp_required = Flag(required=True)
 
 
 class MemberRequest(Schema):
@@ -228,19 +230,67 @@ class ServiceAccountPage(Schema):
 class TokenRequest(Schema):
     """Described and not loaded: RFC 6749 has errors of its own for what is wrong with it."""
 
-    grant_type = Choice(("client_credentials",), required=True)
+    grant_type = Choice(
+        (
+            "client_credentials",
+            "authorization_code",
+            "refresh_token",
+            "urn:ietf:params:oauth:grant-type:device_code",
+        ),
+        required=True,
+    )
     scope = Text(longest=255)
     client_id = Text(longest=255)
     client_secret = Text(longest=255)
+    code = Text(longest=255)
+    code_verifier = Text(longest=128)
+    redirect_uri = Text(longest=2048)
+    refresh_token = Text(longest=255)
+    device_code = Text(longest=255)
+
+
+class DeviceRequest(Schema):
+    client_id = Text(longest=255, required=True)
+
+
+class RevocationRequest(Schema):
+    token = Text(longest=2048, required=True)
+    token_type_hint = Choice(("refresh_token",))
+    client_id = Text(longest=255, required=True)
+
+
+class ConsentRequest(Schema):
+    csrf = Text(longest=255, required=True)
+    decision = Choice(("allow", "deny"), required=True)
+    organization = Identifier()
 
 
 class TokenRefusal(Schema):
-    error = Choice(("invalid_request", "invalid_client", "invalid_scope", "unsupported_grant_type"), required=True)
+    error = Choice(
+        (
+            "invalid_request",
+            "invalid_client",
+            "invalid_scope",
+            "unsupported_grant_type",
+            "invalid_grant",
+            "unauthorized_client",
+            "unsupported_token_type",
+            "access_denied",
+            "authorization_pending",
+            "slow_down",
+            "expired_token",
+            "insecure_transport",
+        ),
+        required=True,
+    )
     error_description = Text(longest=255, required=True)
 
 
 class TokenAnswer(Schema):
+    """A service account's token has scopes; with a person's comes a refresh token."""
+
     access_token = Text(longest=8192, required=True)
     token_type = Choice(("Bearer",), required=True)
     expires_in = Whole(least=1, most=2**31 - 1, required=True)
-    scope = Text(longest=1000, required=True)
+    scope = Text(longest=1000)
+    refresh_token = Text(longest=255)

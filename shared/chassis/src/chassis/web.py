@@ -173,7 +173,8 @@ def _finish(response: Response) -> Response:
         response.headers.setdefault(name, value)
     response.headers.update(ratelimit.headers(g.get("rate_limits", {})))
     if response.mimetype == "text/html":
-        response.headers.update(openapi.PAGE_HEADERS)
+        for name, value in openapi.PAGE_HEADERS.items():
+            response.headers.setdefault(name, value)  # a page with forms says itself where they may go
     if response.status_code == 204:
         response.headers.pop("Content-Type", None)  # of nothing
     route = request.url_rule.rule if request.url_rule else "unmatched"

@@ -81,11 +81,17 @@ class AsyncOrganizations(AsyncScope):
         return await self._http.call(create("/v1/organizations", Organization, body))
 
     async def change(
-        self, organization_id: str, *, name: str | None = None, disabled: bool | None = None
+        self,
+        organization_id: str,
+        *,
+        name: str | None = None,
+        disabled: bool | None = None,
+        totp_required: bool | None = None,
     ) -> Organization:
-        """Rename, disable or enable it."""
+        """Rename, disable or enable it, or require a second factor of its people."""
         path = at("/v1/organizations/{}", organization_id)
-        return await self._http.call(change("PATCH", path, Organization, given(name=name, disabled=disabled)))
+        body = given(name=name, disabled=disabled, totp_required=totp_required)
+        return await self._http.call(change("PATCH", path, Organization, body))
 
     async def members(self, organization_id: str, *, page_size: int | None = None) -> AsyncIterator[Member]:
         path = at("/v1/organizations/{}/memberships", organization_id)

@@ -81,10 +81,18 @@ class Organizations(Scope):
         body = {"external_id": external_id, "name": name}
         return self._http.call(create("/v1/organizations", Organization, body))
 
-    def change(self, organization_id: str, *, name: str | None = None, disabled: bool | None = None) -> Organization:
-        """Rename, disable or enable it."""
+    def change(
+        self,
+        organization_id: str,
+        *,
+        name: str | None = None,
+        disabled: bool | None = None,
+        totp_required: bool | None = None,
+    ) -> Organization:
+        """Rename, disable or enable it, or require a second factor of its people."""
         path = at("/v1/organizations/{}", organization_id)
-        return self._http.call(change("PATCH", path, Organization, given(name=name, disabled=disabled)))
+        body = given(name=name, disabled=disabled, totp_required=totp_required)
+        return self._http.call(change("PATCH", path, Organization, body))
 
     def members(self, organization_id: str, *, page_size: int | None = None) -> Iterator[Member]:
         path = at("/v1/organizations/{}/memberships", organization_id)

@@ -20,6 +20,8 @@ class Organization:
     provider: str
     disabled: bool
     created_at: datetime
+    totp_required: bool = False
+    """Whether its people need a second factor to let clients act for it."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """identity over HTTP: one module per noun."""
 
-from identity import model
+from identity import model, model_login
 from identity.routes import (
     api_keys,
     audit_entries,
@@ -8,7 +8,9 @@ from identity.routes import (
     discovery,
     entitlements,
     invitations,
+    login,
     memberships,
+    oauth,
     organizations,
     service_accounts,
     tokens,
@@ -26,6 +28,8 @@ BLUEPRINTS = (
     api_keys.bp,
     service_accounts.bp,
     tokens.bp,
+    oauth.bp,
+    login.bp,
     discovery.bp,
 )
 
@@ -34,6 +38,7 @@ STATUSES: dict[type[Exception], int] = {
     model.UserDeleted: 401,
     model.GrantTooWide: 403,
     model.NotFound: 404,
+    model_login.LoginElsewhere: 404,
     model.OrganizationExists: 409,
     model.LastAdmin: 409,
     model.MemberExists: 409,

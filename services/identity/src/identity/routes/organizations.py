@@ -66,7 +66,7 @@ def get_organization(organization_id: UUID) -> ResponseReturnValue:
 @bp.patch("/v1/organizations/<uuid:organization_id>")
 @allow(service_account(WRITE, organization=False))
 @describe(
-    "Rename, disable or enable an organization",
+    "Rename, disable or enable an organization, or require a second factor of its people",
     body=schemas.OrganizationChanges,
     answers={200: schemas.Organization},
     errors=(404, 413, 415, 422),

@@ -1,4 +1,4 @@
-"""POST /oauth/token: the client credentials grant of RFC 6749, with its errors."""
+"""POST /oauth/token: the client credentials grant of RFC 6749, with its errors; the grants of people are `oauth`'s."""
 
 import base64
 import binascii
@@ -13,10 +13,11 @@ from chassis.openapi import describe
 from chassis.ratelimit import RateLimit
 from identity import model, schemas, usecases
 from identity.routes.common import deps
+from identity.routes.oauth import FORM, grant_by_login
+from identity.routes.oauth_server import LOGIN_GRANTS
 
 bp = Blueprint("tokens", __name__)
 
-FORM = "application/x-www-form-urlencoded"
 # RFC 6749 §5.2: nothing about a token, or about why there is none, is to be kept on the way.
 UNCACHED = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 _LONGEST = 255
@@ -25,20 +26,22 @@ _LONGEST = 255
 @bp.post("/oauth/token")
 @anyone
 @describe(
-    "A token for a service account, which proves itself by HTTP Basic or in the form",
+    "A token for a service account, which proves itself by HTTP Basic or in the form, or for a person who signed in",
     body=schemas.TokenRequest,
     form=True,
     answers={200: schemas.TokenAnswer, 400: schemas.TokenRefusal, 401: schemas.TokenRefusal},
     errors=(413,),
 )
 def grant_token() -> ResponseReturnValue:
+    if request.form.get("grant_type") in LOGIN_GRANTS:
+        return grant_by_login()
     client_id, secret = _client()
     _limit_guessing(client_id)
     grant_type = _field("grant_type")
     if grant_type is None:
         raise model.TokenRefused("invalid_request", "grant_type is missing.")
     if grant_type != "client_credentials":
-        raise model.TokenRefused("unsupported_grant_type", "Only client_credentials is granted here.")
+        raise model.TokenRefused("unsupported_grant_type", "This grant type is not one of ours.")
     token, scopes = usecases.grant_token(deps(), client_id, secret, _field("scope"))
     lifetime = deps().signer.lifetime_s
     kind = "Bearer"
