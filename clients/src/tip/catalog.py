@@ -27,6 +27,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "credentials": "List, add, rotate and delete an account's broker credentials.",
         "keys": "List, create, change and delete API keys of the organization.",
         "people": "List the members of the organization, and change who they are.",
+        "init": "Make the first organization, its admin and an operator's service account.",
         "profiles": "List, add and choose profiles: address, credential, account.",
     },
     "Records": {

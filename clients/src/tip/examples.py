@@ -106,6 +106,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "outbox explain": ("tip outbox explain accounts 17",),
     "outbox redrive": ("tip outbox redrive accounts 17", "tip outbox redrive accounts --all"),
     "token": ("tip token", "tip token read_only --lifetime 600"),
+    "init": ("tip init --organization Acme --admin alice@acme.com",),
     "signing-keys": ("tip signing-keys rotate",),
     "signing-keys rotate": ("tip signing-keys rotate",),
     "signing-keys reseal": ("tip signing-keys reseal",),
