@@ -71,7 +71,7 @@ PAGES = (
         _public("GET", path, 200, listener=listener)
         for listener, paths in (
             ("web", ("/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs")),
-            ("web", ("/login", "/login/code", "/login/signed-out", "/login/style.css")),
+            ("web", ("/login", "/login/code", "/login/invitation", "/login/signed-out", "/login/style.css")),
             ("events", ("/health/live", "/health/ready", "/openapi.json", "/docs")),
         )
         for path in paths
@@ -81,8 +81,8 @@ PAGES = (
         for name in ("grpc.health.v1.Health/Check", "grpc.health.v1.Health/Watch", REFLECTION)
     )
     + tuple(
-        _public("POST", path, 403)
-        for path in ("/login", "/login/code", "/login/totp", "/login/totp/setup", "/login/device", "/login/sign-out")
+        _public("POST", f"/login{page}", 403)
+        for page in ("", "/code", "/device", "/invitation", "/sign-out", "/totp", "/totp/setup")
     )
 )
 """Served and not documented."""

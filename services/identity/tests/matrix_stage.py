@@ -41,7 +41,8 @@ class Stage:
         organization = self.organization(whose)
         subject = self.identity.subject(organization.external_id, "admin")
         admin = Principal(Kind.USER, subject, organization.id, role=Role.ADMIN)
-        return usecases.create_invitation(self.identity.deps, admin, organization.id, f"guest-{self.made}", "member")
+        invited = f"guest-{self.made}"
+        return usecases.create_invitation(self.identity.deps, admin, organization.id, invited, "member")[:2]
 
     def invitation(self, whose: str) -> str:
         return f"{self.at(whose)}/invitations/{self.new_invitation(whose)[0].id}"

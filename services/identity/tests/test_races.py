@@ -163,7 +163,7 @@ def test_a_code_that_ends_at_the_same_moment_makes_no_member(
     with identity.deps.engine.begin() as tx:
         user, itself = a_user(tx, identity), people.member(tx, organization.id, inviter.id)
     assert itself is not None
-    invitation, code = usecases.create_invitation(identity.deps, inviter, organization.id, user.subject, "admin")
+    invitation, code, _ = usecases.create_invitation(identity.deps, inviter, organization.id, user.subject, "admin")
     guest = Principal(Kind.USER, user.subject, provider=identity.provider, user_id=user.id)
 
     with identity.deps.engine.begin() as tx:

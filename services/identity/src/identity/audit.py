@@ -14,7 +14,7 @@ Value = Mapping[str, Any]
 
 # What an entry says of each thing: only what the API shows of it too, and never the key, the secret or a digest.
 _PUBLIC: Mapping[type, tuple[str, ...]] = {
-    model.Organization: ("external_id", "name", "provider", "disabled"),
+    model.Organization: ("external_id", "name", "provider", "disabled", "totp_required"),
     model.Member: ("role",),
     model.Standing: ("role",),
     model.Entitlement: ("expires_at",),

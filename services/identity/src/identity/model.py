@@ -52,7 +52,6 @@ ADMIN = "admin"
 ENVIRONMENTS = ("paper", "live")
 ENTITLEMENTS = ("controls_premium", "trading_live")
 
-
 # What a service account must itself be allowed before it may put it into a key. To submit intents is what only keys
 # can do, so no scope stands for it: `api-key:write` is that power.
 SCOPE_BEHIND = {
@@ -65,10 +64,8 @@ SCOPE_BEHIND = {
     "credential:edit": "credential:write",
 }
 
-# A key is published this long before it signs, so that every verifier has seen it by then.
-PUBLISH_BEFORE_SIGNING = timedelta(seconds=5)
-# Beyond the life of a token: the verifiers' leeway and then some.
-RETIREMENT_MARGIN = timedelta(minutes=2)
+PUBLISH_BEFORE_SIGNING = timedelta(seconds=5)  # so that every verifier has seen a key by then
+RETIREMENT_MARGIN = timedelta(minutes=2)  # beyond the life of a token: the verifiers' leeway and then some
 
 
 class UnknownKey(Exception):

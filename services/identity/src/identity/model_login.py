@@ -38,7 +38,7 @@ class WeakPassword(Exception):
 
 
 class NoMembership(Exception):
-    """You belong to no active organization that you could choose. An admin of yours can make you a member."""
+    """You belong to no active organization yet. If an admin invited you, enter the code of the invitation."""
 
 
 class TotpRequired(Exception):

@@ -22,9 +22,10 @@ class Invitation(Schema):
 
 
 class CreatedInvitation(Invitation):
-    """The one answer that holds the code itself."""
+    """The one answer that holds the codes themselves."""
 
     code = Text(longest=64, required=True)
+    one_time_code = Text(longest=64, required=True, allow_none=True)
 
 
 class InvitationPage(Schema):

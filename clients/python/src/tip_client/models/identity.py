@@ -146,9 +146,10 @@ class Invitation:
 
 @dataclass(frozen=True)
 class CreatedInvitation(Invitation):
-    """The one answer that holds the code itself."""
+    """The one answer that holds the codes themselves; `one_time_code` is for whoever is new here, to set a password."""
 
     code: str = field(repr=False)
+    one_time_code: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

@@ -22,17 +22,19 @@ bp = Blueprint("invitations", __name__)
 @bp.post("/v1/organizations/<uuid:organization_id>/invitations")
 @allow(user(Role.ADMIN))
 @describe(
-    "Invite somebody; the answer is the only place the code is ever shown",
+    "Invite somebody; the answer is the only place its codes are ever shown",
     body=invitations.InvitationRequest,
     answers={201: invitations.CreatedInvitation},
     errors=(404, 409, 413, 415, 422),
     note="`subject` is the provider's id of the user, with our own users the e-mail address. An open invitation of the "
-    "same user is replaced.",
+    "same user is replaced. Give the user `code`, and `one_time_code` if there is one: by it somebody who is new here "
+    "sets a password. They accept at `/login/invitation`, or with a token at `/v1/invitations/accept`.",
 )
 def create_invitation(organization_id: UUID) -> ResponseReturnValue:
     body = invitations.InvitationRequest().load(request.get_json())
-    made, code = usecases.create_invitation(deps(), caller(), organization_id, body["subject"], body["role"])
-    shown = invitations.Invitation().dump(made) | {"code": code}
+    subject, role = body["subject"], body["role"]
+    made, code, one_time_code = usecases.create_invitation(deps(), caller(), organization_id, subject, role)
+    shown = invitations.Invitation().dump(made) | {"code": code, "one_time_code": one_time_code}
     return created(shown, ".get_invitation", organization_id=organization_id, invitation_id=made.id)
 
 

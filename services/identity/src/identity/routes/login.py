@@ -13,9 +13,10 @@ from flask.typing import ResponseReturnValue
 from chassis.access import anyone
 from chassis.fields import Identifier
 from chassis.openapi import describe
+from chassis.principals import Kind, Principal
 from chassis.problems import Problem
 from chassis.tokens import is_name
-from identity import model_login
+from identity import model, model_login, usecases
 from identity.routes import browser
 from identity.routes.browser import check_form, field, go_to, limit_attempts, page
 from identity.routes.common import deps
@@ -23,9 +24,9 @@ from identity.usecases import grants, login
 
 bp = Blueprint("login", __name__)
 HTML = {"text/html": {"schema": {"type": "string"}}}
-HOME = "/login"
+HOME, INVITATION = "/login", "/login/invitation"
 STYLE = (files("identity") / "templates" / "style.css").read_text()
-_NEXT = re.compile(r"/(oauth/authorize|login/device)(\?[!-~]*)?", re.ASCII)
+_NEXT = re.compile(r"/(oauth/authorize|login/device|login/invitation)(\?[!-~]*)?", re.ASCII)
 _AGAIN = {"login.sign_in": "sign_in.html", "login.use_code": "code.html", "login.show_second_factor": "totp.html"}
 
 
@@ -51,7 +52,7 @@ def show_form_again(refusal: Exception) -> ResponseReturnValue:
 
 @bp.errorhandler(model_login.NoMembership)
 def show_no_membership(refusal: Exception) -> ResponseReturnValue:
-    return page("message.html", 403, title="No organization", text=type(refusal).__doc__)
+    return page("invitation.html", 403, refusal=type(refusal).__doc__)
 
 
 @bp.get("/login")
@@ -153,6 +154,26 @@ def decide_device() -> ResponseReturnValue:
         return page("device.html", 404, refusal="No device waits for this code. It may have run out.")
     said = "The device is signed in." if allowed else "The device was not signed in."
     return page("message.html", title="Done", text=f"{said} You can close this page.")
+
+
+@bp.get("/login/invitation")
+def ask_for_invitation() -> ResponseReturnValue:
+    return page("invitation.html") if browser.signed_in() else ask_to_sign_in(INVITATION)
+
+
+@bp.post("/login/invitation")
+def accept_invitation() -> ResponseReturnValue:
+    check_form()
+    session = browser.signed_in()
+    if session is None:
+        return ask_to_sign_in(INVITATION)
+    limit_attempts(session.subject)
+    caller = Principal(Kind.USER, session.subject, provider=deps().provider.name, user_id=session.user_id)
+    try:
+        joined = usecases.accept_invitation(deps(), caller, field("code"))
+    except (model.NotFound, model.MemberExists, model.LimitReached) as refusal:
+        return page("invitation.html", 403, refusal=str(refusal) or type(refusal).__doc__)
+    return page("message.html", title="Welcome", text=f"You are a member of {joined.name} now.")
 
 
 @bp.errorhandler(model_login.TotpRequired)

@@ -17,18 +17,22 @@ from identity.audit import Change
 from identity.store import invitations as store
 from identity.store import organizations, people
 from identity.usecases.deps import Deps, see_organization
+from identity.usecases.passwords import issue_one_time_code
 from identity.usecases.people import enter_member, lock_as_admin, lock_organization
 
 
 def create_invitation(
     deps: Deps, principal: Principal, organization_id: UUID, subject: str, role: str
-) -> tuple[model.Invitation, str]:
-    """A new invitation and its code, which is shown this once. One that the user has already is replaced."""
+) -> tuple[model.Invitation, str, str | None]:
+    """A new invitation, its code, and another code to set a password with for whoever is new here; both shown once.
+
+    One that the user has already is replaced.
+    """
     code = f"tip_invitation_{secrets.token_urlsafe(32)}"  # hidden from logs by how it begins
     subject = deps.provider.subject(subject)
     values = {"subject": subject, "role": role, "invited_by": principal.id, "code_digest": keys.digest(code)}
     with deps.outbox.begin() as tx:
-        lock_as_admin(tx, principal, organization_id)
+        organization = lock_as_admin(tx, principal, organization_id)
         if people.member(tx, organization_id, subject):
             raise model.MemberExists
         store.remove_expired(tx, organization_id)
@@ -37,7 +41,16 @@ def create_invitation(
         made = store.add(tx, uuid4(), organization_id, deps.limits.invitation_lifetime, values)
         model.check_limit(store.count(tx, organization_id), deps.limits.invitations)
         _record(deps, tx, principal, "created", made)
-    return made, code
+        one_time_code = _first_sign_in(deps, tx, organization, subject)
+    return made, code, one_time_code
+
+
+def _first_sign_in(deps: Deps, tx: Connection, organization: model.Organization, subject: str) -> str | None:
+    """A code to set a password with, for somebody whom nobody knew before. To anybody else's it would be a way in."""
+    new_id = uuid4()
+    if deps.provider.vouches or people.ensure_user(tx, new_id, organization.provider, subject).id != new_id:
+        return None
+    return issue_one_time_code(deps, tx, subject, deps.limits.invitation_lifetime)
 
 
 def get_invitation(deps: Deps, principal: Principal, organization_id: UUID, invitation_id: UUID) -> model.Invitation:

@@ -3,6 +3,7 @@
 import hmac
 import secrets
 import threading
+from datetime import timedelta
 from functools import cache
 from uuid import UUID
 
@@ -23,7 +24,9 @@ _CODE_LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _CODE_LENGTH = 20
 
 
-def issue_one_time_code(deps: Deps, tx: Connection, subject: str) -> str:
+def issue_one_time_code(
+    deps: Deps, tx: Connection, subject: str, lifetime: timedelta = model_login.ONE_TIME_CODE_LIFETIME
+) -> str:
     """A code by which the local person sets a password, once; it replaces the one before. To be shown this once."""
     if deps.provider.vouches:
         raise model_login.LoginElsewhere
@@ -31,7 +34,7 @@ def issue_one_time_code(deps: Deps, tx: Connection, subject: str) -> str:
     if user is None:
         raise model.NotFound
     code = "".join(secrets.choice(_CODE_LETTERS) for _ in range(_CODE_LENGTH))
-    store.put_one_time_code(tx, user.id, keys.digest(code), model_login.ONE_TIME_CODE_LIFETIME)
+    store.put_one_time_code(tx, user.id, keys.digest(code), lifetime)
     return "-".join(code[start : start + 5] for start in range(0, _CODE_LENGTH, 5))
 
 
