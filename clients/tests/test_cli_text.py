@@ -9,7 +9,7 @@ import pytest
 
 import tip_client
 from tip.amounts import AMOUNT
-from tip.control_text import difference
+from tip.control_text import difference, trading_hours
 from tip.exits import Failure
 from tip.lookup import find
 from tip.moments import age, clock, duration_of, moment_of
@@ -18,6 +18,7 @@ from tip.order_ids import chosen
 from tip.order_text import described, event_line, outcome_line
 from tip.plain import json_of, json_text, plain_table, printable, short
 from tip.timeline_text import timeline_lines
+from tip_client.models.controls import SymbolTimeControl
 from tip_client.models.timeline import TimelineEntry
 from tip_client.models.trading import Actor, OrderRecord
 from tip_client.orders import OrderSpec
@@ -97,6 +98,24 @@ def test_a_change_of_a_control_is_what_it_says_now():
         "max_quantity none, max_notional 9"
     )
     assert difference({"max_quantity": "5"}, None) == "removed"
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "shown"),
+    [
+        ("09:30:00", "16:00:30", "09:30 to 16:00:30 UTC"),
+        ("09:30:00", None, "09:30 to 24:00 UTC"),
+        (None, "16:00:00", "00:00 to 16:00 UTC"),
+        (None, None, "-"),
+    ],
+)
+def test_trading_hours_run_from_midnight_to_midnight_where_a_bound_is_not_set(start, end, shown):
+    about = {"account_id": "a", "organization_id": "o", "symbol": "AAPL", "time_zone": "UTC", "version": 1}
+    moments = {"created_at": "2026-01-05T12:00:00Z", "updated_at": "2026-01-05T12:00:00Z"}
+
+    control = parse(SymbolTimeControl, {**about, **moments, "trading_start": start, "trading_end": end})
+
+    assert trading_hours(control) == shown
 
 
 def test_json_holds_nothing_that_a_terminal_obeys():

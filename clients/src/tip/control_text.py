@@ -46,8 +46,8 @@ def trading_hours(hours: "SymbolTimeControl | None") -> str:
     """`09:30 to 16:00 Europe/Berlin`."""
     if hours is None or not (hours.trading_start or hours.trading_end):
         return "-"
-    start, end = hours.trading_start or "00:00", hours.trading_end or "24:00"
-    return f"{str(start).removesuffix(':00')} to {str(end).removesuffix(':00')} {hours.time_zone or ''}".rstrip()
+    start, end = str(hours.trading_start or "00:00:00"), str(hours.trading_end or "24:00:00")
+    return f"{start.removesuffix(':00')} to {end.removesuffix(':00')} {hours.time_zone or ''}".rstrip()
 
 
 def stale_after(hours: "SymbolTimeControl") -> str:
@@ -64,7 +64,8 @@ def symbol_text(control: "SymbolManualControl | SymbolTimeControl") -> str:
         return f"{control.symbol} is {manual_state(control)}{reason} {version}"
     hours = trading_hours(control)
     traded = "at all hours" if hours == "-" else hours
-    return f"{control.symbol} is traded {traded}, its orders are stale after {stale_after(control)} {version}"
+    stale = "never stale" if control.stale_order_millis is None else f"stale after {stale_after(control)}"
+    return f"{control.symbol} is traded {traded}, its orders are {stale} {version}"
 
 
 _ABOUT = frozenset({"account_id", "organization_id", "symbol", "created_at", "updated_at", "version"})

@@ -28,7 +28,7 @@ def test_an_organization_is_created_found_renamed_and_published(
     found = client.get(f"/v1/organizations/by-provider/local/{quote(external_id)}", headers=operator)
 
     assert made.status_code == 201
-    assert set(found.json) == {"id", "external_id", "name", "provider", "disabled", "created_at"}
+    assert set(found.json) == {"id", "external_id", "name", "provider", "disabled", "created_at", "totp_required"}
     assert found.json == client.get(path, headers=operator).json == made.json | {"name": "Acme Ltd"}
     published = [kind for kind, payload in events.all() if payload.get("organization_id") == made.json["id"]]
     assert published == ["organization.created", "organization.updated"]
