@@ -1,5 +1,6 @@
 """API keys: shown once, changed, disabled, and no stronger than whoever makes them."""
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -202,3 +203,11 @@ def test_an_organization_without_redis_still_knows_its_keys(platform: Platform, 
     client = create_app(platform.web_environment("identity", REDIS_URL="redis://127.0.0.1:9/0")).test_client()
 
     assert client.get("/v1/auth/self", headers={"x-api-key": organization.api_keys["live"]}).status_code == 200
+
+
+def test_a_refusal_is_hardly_longer_than_its_request(client: FlaskClient, admin: dict[str, str]) -> None:
+    body = json.dumps({"permissions": [""] * 20})
+    answer = client.post("/v1/api-keys", data=body, content_type="application/json", headers=admin)
+
+    assert answer.status_code == 422
+    assert len(answer.data) < len(body) + 1280, "a request has a head, too"

@@ -47,7 +47,7 @@ OF_THE_PLATFORM = {
     "rotate_secret": "service_account.updated",
     "delete_service_account": "service_account.deleted",
 }
-CHANGE_NOTHING = {"validate", "token", "decide", "begin_device", "revoke"}
+CHANGE_NOTHING = {"validate", "token", "begin_device", "consent", "revoke_token"}
 
 
 def an_admin(stage: Stage) -> str:

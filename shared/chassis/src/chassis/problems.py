@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
 from flask.json.provider import DefaultJSONProvider
@@ -24,7 +25,7 @@ View = TypeVar("View", bound=Callable[..., Any])
 
 RETRY_AFTER_S = 2
 MAX_INSTANCE = 256
-MAX_ERRORS = 20
+MAX_ERRORS, MAX_ERRORS_LENGTH = 20, 900
 MAX_NAME = 64
 _CODES = {
     400: "bad_request",
@@ -184,8 +185,16 @@ def _first_paragraph(error: Exception) -> str:
 
 def _of_validation(error: ValidationError) -> Problem:
     errors = pointers(error.messages)
-    more = f" The first {MAX_ERRORS} of {len(errors)} are listed." if len(errors) > MAX_ERRORS else ""
-    return Problem(422, detail=f"Some fields are not acceptable.{more}", errors=errors[:MAX_ERRORS])
+    listed = _listed(errors)
+    more = f" The first {len(listed)} of {len(errors)} are listed." if len(errors) > len(listed) else ""
+    return Problem(422, detail=f"Some fields are not acceptable.{more}", errors=listed)
+
+
+def _listed(errors: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The first ones, as many as there is room for: a refusal is hardly longer than its request."""
+    ends = accumulate(len(json.dumps(error)) for error in errors)
+    room = sum(end <= MAX_ERRORS_LENGTH for end in ends)
+    return errors[: max(1, min(room, MAX_ERRORS))]
 
 
 def _of_http(error: HTTPException, is_route: bool) -> Problem:
