@@ -30,7 +30,8 @@ CREATE TABLE identity.totp (
                   CONSTRAINT totp_user_id_fkey REFERENCES identity.app_user,
     sealed_secret bytea NOT NULL,
     confirmed     boolean NOT NULL DEFAULT false,
-    last_step     bigint NOT NULL DEFAULT 0
+    last_step     bigint NOT NULL DEFAULT 0,
+    failures      integer NOT NULL DEFAULT 0
 );
 CREATE TABLE identity.sign_in_session (
     digest     bytea CONSTRAINT sign_in_session_pkey PRIMARY KEY,
@@ -115,7 +116,7 @@ GRANT SELECT, INSERT ON {ALL} TO {WEB};
 GRANT UPDATE (totp_required) ON identity.organization TO {WEB};
 GRANT UPDATE (hash, changed_at) ON identity.password TO {WEB};
 GRANT UPDATE (digest, tries, expires_at), DELETE ON identity.one_time_code TO {WEB};
-GRANT UPDATE (sealed_secret, confirmed, last_step), DELETE ON identity.totp TO {WEB};
+GRANT UPDATE (sealed_secret, confirmed, last_step, failures), DELETE ON identity.totp TO {WEB};
 GRANT UPDATE (tries), DELETE ON identity.sign_in_session TO {WEB};
 GRANT UPDATE (name, redirect_uris) ON identity.oauth_client TO {WEB};
 GRANT UPDATE (revoked_at) ON identity.token_family TO {WEB};

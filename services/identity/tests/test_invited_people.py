@@ -92,3 +92,36 @@ def test_a_code_that_is_not_theirs_makes_nobody_a_member(
     for code in (invited["code"], "tip_invitation_unknown", ""):
         answer = enter(browser, code)
         assert (answer.status_code, "No open invitation of yours" in answer.text) == (403, True)
+
+
+@pytest.mark.parametrize("written", [" {}", "{} ", "\u2003{}", "{}"], ids=["before", "after", "wide", "plain"])
+def test_no_spelling_of_an_address_gets_a_code_for_somebody_who_is_known(
+    client: FlaskClient, identity: IdentityFixtures, organization: Organization, admin: Headers, browser: Browser,
+    written: str,
+) -> None:  # fmt: skip
+    victim = person(identity, identity.organization())
+    path = f"/v1/organizations/{organization.id}/invitations"
+    for email in (victim.email, victim.email.upper()):
+        answer = client.post(path, json={"subject": written.format(email), "role": "member"}, headers=admin)
+        assert answer.status_code == 422 or answer.json["one_time_code"] is None
+
+    assert browser.set_password(victim).status_code == 303, "their own code still counts"
+
+
+def test_whoever_claimed_an_address_is_made_a_member_by_an_invitation_only(
+    client: FlaskClient, identity: IdentityFixtures, organization: Organization, admin: Headers, browser: Browser
+) -> None:
+    email = f"{token_hex(6)}@example.org"
+    invited = invite(client, admin, organization, email)
+    elsewhere = identity.organization()
+    path = f"/v1/organizations/{elsewhere.id}/memberships/{email}"
+    of_elsewhere = {"Authorization": f"Bearer {elsewhere.tokens['admin']}"}
+
+    before = client.put(path, json={"role": "admin"}, headers=of_elsewhere)
+    browser.set_password(Person(email, invited["one_time_code"]))
+    after = client.put(path, json={"role": "admin"}, headers=of_elsewhere)
+    enter(browser, invite(client, of_elsewhere, elsewhere, email)["code"])
+    changed = client.put(path, json={"role": "admin"}, headers=of_elsewhere)
+
+    assert [answer.status_code for answer in (before, after, changed)] == [409, 409, 200]
+    assert before.json["code"] == "login_exists"

@@ -293,3 +293,16 @@ def test_a_client_is_registered_with_good_redirect_uris_only(identity: IdentityF
     for uri in ("http://desk.example.com/", "https://x/#f", "javascript:x", "https://u@x/", "", CALLBACK + "#f"):
         with pytest.raises(model_login.BadClient):
             grants.put_client(identity.deps, model_login.Client("bad", "Bad", (uri,)))
+
+
+@pytest.mark.parametrize("name", ["response_type", "client_id", "redirect_uri", "code_challenge", "scope"])
+@pytest.mark.parametrize("value", ['"x', "\u00e9", "x\n", "\x00"], ids=["a quote", "not ASCII", "a line", "NUL"])
+def test_what_no_client_sends_is_refused_in_the_form_as_in_the_query(
+    client: FlaskClient, name: str, value: str
+) -> None:
+    answers = [
+        client.post("/oauth/authorize", data={name: value}),
+        client.get("/oauth/authorize", query_string={name: value}),
+    ]
+
+    assert [answer.status_code for answer in answers] == [400, 400]

@@ -5,6 +5,7 @@ import json
 
 import pytest
 from flask.testing import FlaskClient
+from sqlalchemy import text
 
 from identity import admin as by_hand
 from identity import model
@@ -61,6 +62,22 @@ def test_a_second_factor_can_be_guessed_at_five_times_only(
 
     other_browser.submit("/login/totp", code=alice.next_code())
     assert "Signed in as" not in other_browser.get("/login").text
+
+
+def test_whoever_fails_too_often_in_a_row_fails_in_every_session(
+    identity: IdentityFixtures, organization: Organization, browser: Browser, other_browser: Browser, platform: Platform
+) -> None:
+    alice = person(identity, organization)
+    browser.set_password(alice)
+    browser.set_up_totp(alice)
+    with platform.admin() as connection:
+        connection.execute(text("UPDATE identity.totp SET failures = 49"))
+    other_browser.follow(other_browser.sign_in(alice))
+    assert other_browser.submit("/login/totp", code="abcdef").status_code == 403
+
+    assert other_browser.submit("/login/totp", code=alice.next_code()).status_code == 403
+    alice.one_time_code = passwords.reset_login(identity.deps, alice.email, totp=True)
+    assert browser.set_password(alice).status_code == 303
 
 
 def test_an_operator_takes_a_lost_second_factor_away(
@@ -171,8 +188,8 @@ def test_guessing_is_limited_by_address_and_by_person_and_the_page_says_when_to_
         assert answer.mimetype == "text/html"
         return answer.status_code
 
-    by_person = [guess(f"127.9.9.{number}", alice.email) for number in range(7)]
+    by_person = [guess(f"127.9.9.{number}", alice.email) for number in range(52)]
     by_address = [guess("127.10.10.10", f"{number}@example.org") for number in range(7)]
 
-    assert by_person == [403] * 5 + [429] * 2
+    assert by_person == [403] * 50 + [429] * 2
     assert by_address == [403] * 5 + [429] * 2

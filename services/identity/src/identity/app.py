@@ -38,6 +38,7 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
             ),
             "token_limit": RateLimit(config.redis_url, per_minute=config.token_per_minute, name="token"),
             "login_limit": RateLimit(config.redis_url, per_minute=config.login_per_minute, name="login"),
+            "person_limit": RateLimit(config.redis_url, per_minute=10 * config.login_per_minute, name="person"),
         },
     )
 

@@ -19,7 +19,9 @@ class WorkerConfig(ServiceConfig):
         "USER_TOKEN_LIFETIME_SECONDS", "the same for people who signed in here; clients refresh it", default=600
     )
     login_per_minute: int = setting(
-        "LOGIN_RATE_LIMIT_PER_MINUTE", "attempts to sign in a minute from one address, and as one person", default=20
+        "LOGIN_RATE_LIMIT_PER_MINUTE",
+        "attempts to sign in a minute from one address, ten times as many as one person",
+        default=20,
     )
     token_per_minute: int = setting(
         "TOKEN_RATE_LIMIT_PER_MINUTE", "token requests a minute for one address, and for one client", default=600

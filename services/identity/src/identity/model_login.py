@@ -8,7 +8,7 @@ from datetime import timedelta
 from uuid import UUID
 
 ONE_TIME_CODE_LIFETIME = timedelta(hours=24)
-ONE_TIME_CODE_TRIES = 10
+ONE_TIME_CODE_TRIES = 10_000  # a code has 100 bits: this ends a flood, and nobody can use up another's code
 SESSION_LIFETIME = timedelta(hours=12)
 SECOND_STEP_LIFETIME = timedelta(minutes=10)
 """How long somebody who has given the password may take for the code of the second factor."""
@@ -18,7 +18,8 @@ DEVICE_INTERVAL_S = 5
 FAMILY_LIFETIME = timedelta(days=30)
 """From signing in until a client has to send its user to sign in again, however often it refreshes."""
 TOTP_STEP_S = 30
-TOTP_TRIES = 5
+TOTP_TRIES = 5  # of one session
+TOTP_FAILURES = 50  # in a row, of whoever knows the password; then only an operator helps
 SHORTEST_PASSWORD, LONGEST_PASSWORD = 12, 128
 
 _LOOPBACK = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]))(?::\d{1,5})?(/[^#]*)?", re.ASCII)
@@ -35,6 +36,10 @@ class SignInRefused(Exception):
 
 class WeakPassword(Exception):
     """The password needs 12 to 128 characters, and must not be the address."""
+
+
+class LoginExists(Exception):
+    """Somebody signs in here as this person already. Invite them: who accepts shows that it is the one you mean."""
 
 
 class NoMembership(Exception):

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from identity import model_login
+
 
 @dataclass(frozen=True)
 class LocalProvider:
@@ -9,8 +11,7 @@ class LocalProvider:
     vouches: bool = False
 
     def subject(self, name: str) -> str:
-        """Our own users are called by their e-mail addresses, in lower case."""
-        return name.lower() if "@" in name else name
+        return model_login.subject_of(name)
 
     def delete_user(self, subject: str) -> None:
         """Nothing to do: marking the row is the deletion."""

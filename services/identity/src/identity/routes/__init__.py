@@ -41,6 +41,7 @@ STATUSES: dict[type[Exception], int] = {
     model_login.LoginElsewhere: 404,
     model.OrganizationExists: 409,
     model.LastAdmin: 409,
+    model_login.LoginExists: 409,
     model.MemberExists: 409,
     model.LimitReached: 409,
     model.ProviderUnavailable: 503,

@@ -78,10 +78,10 @@ def field(name: str, longest: int = 255) -> str:
 
 
 def limit_attempts(person: str) -> None:
-    """Guessing is limited by address, and by whom the guesses are about."""
-    limit = cast("RateLimit", current_app.extensions["login_limit"])
-    limit.count(f"address:{request.remote_addr}")
-    limit.count(f"person:{hashlib.sha256(person.encode()).hexdigest()}")
+    """Guessing is limited by address, and by whom the guesses are about: so that no one address keeps them out."""
+    limits = current_app.extensions
+    cast("RateLimit", limits["login_limit"]).count(f"address:{request.remote_addr}")
+    cast("RateLimit", limits["person_limit"]).count(hashlib.sha256(person.encode()).hexdigest())
 
 
 def _csrf_token() -> str:

@@ -156,7 +156,9 @@ def grant_by_login() -> ResponseReturnValue:
 
 
 def _consent_grant() -> Any:
-    for name, value in request.args.items():
-        if not _PRINTABLE.fullmatch(value) or (name != "state" and _QUOTED.search(value)):
-            raise Problem(400, "invalid_request", f"The client sent a {name} that cannot be one.")
+    """Authlib takes its parameters from the query and from the form alike."""
+    for name in QUERY:
+        for value in request.values.getlist(name):
+            if not _PRINTABLE.fullmatch(value) or (name != "state" and _QUOTED.search(value)):
+                raise Problem(400, "invalid_request", f"The client sent a {name} that cannot be one.")
     return SERVER.get_consent_grant(end_user=None)

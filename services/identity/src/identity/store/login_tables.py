@@ -55,6 +55,7 @@ totp = Table(
     Column("sealed_secret", LargeBinary, nullable=False),
     _flag("confirmed"),
     Column("last_step", BigInteger, nullable=False, server_default="0"),
+    Column("failures", Integer, nullable=False, server_default="0"),
 )
 sign_in_session = Table(
     "sign_in_session",

@@ -32,6 +32,15 @@ def password_hash(tx: Connection, user_id: UUID) -> str | None:
     return found
 
 
+def has_login(tx: Connection, provider: str, subject: str) -> bool:
+    """Whether the user has a password, or a code to set one with."""
+    user = find_user(tx, provider, subject)
+    if user is None:
+        return False
+    code = select(one_time_code.c.user_id).where(one_time_code.c.user_id == user.id)
+    return password_hash(tx, user.id) is not None or tx.execute(code).first() is not None
+
+
 def put_password(tx: Connection, user_id: UUID, hashed: str) -> None:
     values = {"hash": hashed, "changed_at": func.now()}
     new = upsert(password).values(user_id=user_id, hash=hashed)
@@ -89,7 +98,14 @@ def reseal_totp(tx: Connection, user_id: UUID, sealed: bytes) -> None:
 def use_totp(tx: Connection, user_id: UUID, step: int) -> bool:
     """Whether this call used the code of the step: nobody has used it, nor a later one, before."""
     unused = (totp.c.user_id == user_id) & (totp.c.last_step < step)
-    return tx.execute(update(totp).where(unused).values(last_step=step, confirmed=True)).rowcount == 1
+    used = update(totp).where(unused).values(last_step=step, confirmed=True, failures=0)
+    return tx.execute(used).rowcount == 1
+
+
+def try_totp(tx: Connection, user_id: UUID, most_failures: int) -> bool:
+    """Count a failure, which using the code takes back; False if there were too many in a row."""
+    tried = update(totp).where(totp.c.user_id == user_id, totp.c.failures < most_failures)
+    return tx.execute(tried.values(failures=totp.c.failures + 1)).rowcount == 1
 
 
 def drop_totp(tx: Connection, user_id: UUID) -> None:

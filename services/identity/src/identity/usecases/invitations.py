@@ -17,7 +17,7 @@ from identity.audit import Change
 from identity.store import invitations as store
 from identity.store import organizations, people
 from identity.usecases.deps import Deps, see_organization
-from identity.usecases.passwords import issue_one_time_code
+from identity.usecases.passwords import code_for
 from identity.usecases.people import enter_member, lock_as_admin, lock_organization
 
 
@@ -50,7 +50,7 @@ def _first_sign_in(deps: Deps, tx: Connection, organization: model.Organization,
     new_id = uuid4()
     if deps.provider.vouches or people.ensure_user(tx, new_id, organization.provider, subject).id != new_id:
         return None
-    return issue_one_time_code(deps, tx, subject, deps.limits.invitation_lifetime)
+    return code_for(tx, new_id, deps.limits.invitation_lifetime)
 
 
 def get_invitation(deps: Deps, principal: Principal, organization_id: UUID, invitation_id: UUID) -> model.Invitation:

@@ -68,7 +68,8 @@ def show_totp(deps: Deps, session: model_login.Session, code: str) -> str:
     with deps.engine.begin() as tx:
         found = store.lock_totp(tx, session.user_id)
         in_time = store.try_session(tx, session.digest, model_login.TOTP_TRIES)
-        step = _step_of(deps, found, code) if found and in_time else None
+        usable = found if in_time and store.try_totp(tx, session.user_id, model_login.TOTP_FAILURES) else None
+        step = _step_of(deps, usable, code) if usable else None
         shown = step is not None and store.use_totp(tx, session.user_id, step)
         if shown:
             store.drop_session(tx, session.digest)

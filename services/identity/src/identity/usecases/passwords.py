@@ -24,28 +24,43 @@ _CODE_LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _CODE_LENGTH = 20
 
 
-def issue_one_time_code(
-    deps: Deps, tx: Connection, subject: str, lifetime: timedelta = model_login.ONE_TIME_CODE_LIFETIME
-) -> str:
+def issue_one_time_code(deps: Deps, tx: Connection, subject: str) -> str:
     """A code by which the local person sets a password, once; it replaces the one before. To be shown this once."""
     if deps.provider.vouches:
         raise model_login.LoginElsewhere
     user = store.find_user(tx, deps.provider.name, model_login.subject_of(subject))
     if user is None:
         raise model.NotFound
+    return code_for(tx, user.id)
+
+
+def code_for(tx: Connection, user_id: UUID, lifetime: timedelta = model_login.ONE_TIME_CODE_LIFETIME) -> str:
     code = "".join(secrets.choice(_CODE_LETTERS) for _ in range(_CODE_LENGTH))
-    store.put_one_time_code(tx, user.id, keys.digest(code), lifetime)
+    store.put_one_time_code(tx, user_id, keys.digest(code), lifetime)
     return "-".join(code[start : start + 5] for start in range(0, _CODE_LENGTH, 5))
 
 
 def reset_login(deps: Deps, subject: str, *, totp: bool) -> str:
-    """For somebody who forgot the password: a one-time code. With `totp` the second factor is taken away as well."""
+    """For somebody who forgot the password, or whose password somebody else knows: a one-time code.
+
+    Whatever was signed in with the old one ends now. With `totp` the second factor is taken away as well.
+    """
+    nobodys = _hashed(secrets.token_hex(32))
     with deps.engine.begin() as tx:
         code = issue_one_time_code(deps, tx, subject)
         user = store.find_user(tx, deps.provider.name, model_login.subject_of(subject))
+        if user:
+            _replace_password(tx, user.id, nobodys)
         if totp and user:
             store.drop_totp(tx, user.id)
     return code
+
+
+def _replace_password(tx: Connection, user_id: UUID, hashed: str) -> None:
+    """And end everything that was signed in with the old one."""
+    store.put_password(tx, user_id, hashed)
+    store.drop_sessions(tx, user_id)
+    token_families.revoke_all(tx, user_id)
 
 
 def set_password(deps: Deps, subject: str, code: str, password: str) -> UUID:
@@ -55,10 +70,8 @@ def set_password(deps: Deps, subject: str, code: str, password: str) -> UUID:
     with deps.engine.begin() as tx:
         user_id = _user_with_code(deps, tx, subject, code)
         if user_id is not None:
-            store.put_password(tx, user_id, hashed)
             store.drop_one_time_code(tx, user_id)
-            store.drop_sessions(tx, user_id)
-            token_families.revoke_all(tx, user_id)
+            _replace_password(tx, user_id, hashed)
     if user_id is None:
         raise model_login.SignInRefused
     return user_id

@@ -7,8 +7,9 @@ from sqlalchemy import Connection
 
 from chassis import db, tenancy
 from chassis.principals import Kind, Principal
-from identity import model
+from identity import model, model_login
 from identity.audit import Change
+from identity.store import logins
 from identity.store import organizations as organization_store
 from identity.store import people as store
 from identity.usecases.deps import Deps, see_organization
@@ -58,6 +59,8 @@ def change_member(
         organization = lock_as_admin(tx, principal, organization_id)
         if role != model.ADMIN:
             _keep_an_admin(tx, principal, organization_id, subject)
+        if principal and not deps.provider.vouches:
+            _refuse_claimed(tx, organization, subject)
         return enter_member(deps, tx, principal, organization, subject, role, says_deleted=principal is None)
 
 
@@ -115,6 +118,13 @@ def enter_member(
     change = Change("membership.updated", organization.id, subject, before, after)
     deps.record_change(tx, principal, change, user_id=user.id)
     return after, before is None
+
+
+def _refuse_claimed(tx: Connection, organization: model.Organization, subject: str) -> None:
+    """An invitation to another organization may have given a login to somebody who is not who is meant here."""
+    is_known_here = store.standing(tx, organization.id, organization.provider, subject) is not None
+    if not is_known_here and logins.has_login(tx, organization.provider, subject):
+        raise model_login.LoginExists
 
 
 def _member_id(deps: Deps, tx: Connection, organization: model.Organization, subject: str) -> UUID:
