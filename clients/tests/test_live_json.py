@@ -31,7 +31,7 @@ def is_a(whole_platform: Platform) -> Check:
 def test_documents_of_administration_are_those_of_the_api(tip: TipCaller, admin: TipCaller, is_a: Check) -> None:
     is_a("Account", tip.json("accounts", "show"))
     is_a("Broker", tip.json("broker", "list")["data"][0])
-    secret = '{"key_id": "K1", "secret_key": "of nobody at all"}'
+    secret = '{"key_id": "K1", "secret_key": "of-nobody-at-all"}'
     is_a("Credential", admin.json("credentials", "add", "first", stdin=secret))
     created = admin.json("keys", "create", "json", "--environment", "paper", "--permission", "intent:read")
     is_a("CreatedApiKey", created)

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, event, text
 
 from chassis.principals import Kind, Principal, Role
 from identity import model, usecases
+from identity.audit import Change
 from identity.store import api_keys, invitations, organizations, people, service_accounts
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
@@ -215,3 +216,19 @@ def test_a_permission_taken_away_at_the_same_moment_is_not_given_back(
     with pytest.raises(model.GrantTooWide):
         changed.result(PATIENCE_S)
     assert usecases.get_key(identity.deps, organization.id, key.id).permissions == ("intent:read",)
+
+
+def test_changes_of_one_organization_at_once_never_wait_for_each_other_in_a_circle(
+    identity: IdentityFixtures, organization: Organization, beside: Beside
+) -> None:
+    """To delete a key locks nothing before it is recorded; the other change has the organization locked by then."""
+    admin = admin_of(organization, identity)
+    key, _ = usecases.create_key(identity.deps, organization.id, model.NewApiKey("Desk", "paper", ("intent:read",)))
+
+    with identity.deps.outbox.begin() as tx:
+        locked = organizations.lock(tx, organization.id)
+        deleting = beside(lambda: usecases.delete_key(identity.deps, admin, organization.id, key.id))
+        change = Change("organization.updated", organization.id, str(organization.id), None, locked)
+        identity.deps.record_change(tx, admin, change)
+
+    assert deleting.result(PATIENCE_S) is None

@@ -8,6 +8,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Select, delete, func, insert, select, tuple_
 
 from identity import model
+from identity.store.login_tables import is_shown
 from identity.store.tables import invitation
 
 _SHOWN = [column for column in invitation.c if column.name != "code_digest"]
@@ -27,7 +28,7 @@ def find(tx: Connection, organization_id: UUID, invitation_id: UUID) -> model.In
 
 
 def find_by_digest(tx: Connection, digest: bytes) -> model.Invitation | None:
-    return _find(tx, select(*_SHOWN).where(invitation.c.code_digest == digest, _OPEN))
+    return _find(tx, select(*_SHOWN).where(is_shown(invitation.c.code_digest, digest), _OPEN))
 
 
 def page(

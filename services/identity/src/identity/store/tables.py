@@ -134,7 +134,7 @@ invitation = Table(
 audit_entry = Table(
     "audit_entry",
     METADATA,
-    Column("organization_id", Uuid, ForeignKey(organization.c.id), primary_key=True),
+    Column("organization_id", Uuid, primary_key=True),
     Column("sequence", BigInteger, primary_key=True),
     Column("type", Text, nullable=False),
     Column("target", Text, nullable=False),
