@@ -52,7 +52,8 @@ def test_failed_rows_are_listed(tip: Any, failed_row: int) -> None:
 
 
 def test_rows_are_for_programs_too(tip: Any, failed_row: int) -> None:
-    [row] = json.loads(tip("outbox", "list", "accounts", "--json").output)["data"]
+    rows = json.loads(tip("outbox", "list", "accounts", "--json").output)["data"]
+    [row] = [row for row in rows if row["id"] == failed_row]
     explained = json.loads(tip("--json", "outbox", "explain", "accounts", str(failed_row)).output)
     [driven] = json.loads(tip("outbox", "redrive", "accounts", str(failed_row), "--json").output)["data"]
 

@@ -37,8 +37,8 @@ class Endpoint(NamedTuple):
 
     def refuses(self, callers: Callers, query: str, code: str) -> bool:
         answer = self.request(callers, query)
-        plain = hasattr(self.view, "plain_text_errors")
-        return answer.status_code == 400 and (plain or answer.json["code"] == code)
+        for_people = hasattr(self.view, "plain_text_errors") or answer.mimetype == "text/html"
+        return answer.status_code == 400 and (for_people or answer.json["code"] == code)
 
 
 def _kind(alternatives: tuple[Alternative, ...]) -> Kind | None:

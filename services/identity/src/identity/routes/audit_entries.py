@@ -49,7 +49,6 @@ def list_audit_entries(organization_id: UUID) -> ResponseReturnValue:
     errors=(404,),
     query=schemas_audit.FILTERS,
     note=_NOTE,
-    heavy=True,
 )
 def export_audit_entries(organization_id: UUID) -> ResponseReturnValue:
     wanted = schemas_audit.entry_filter(request.args)
