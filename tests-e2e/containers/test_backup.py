@@ -26,7 +26,8 @@ def commands(heading: str) -> list[list[str]]:
     """The commands of the page's section, block by block, without their comments."""
     section = PAGE.read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
     blocks = re.findall(r"```\n(.*?)```", section, re.S)
-    return [[re.sub(r"\s+#.*", "", line) for line in block.splitlines()] for block in blocks]
+    found = [[re.sub(r"\s+#.*", "", line) for line in block.splitlines()] for block in blocks]
+    return [lines for lines in found if any("docker-compose" in line for line in lines)]
 
 
 def carry_out(containers: Any, lines: list[str], folder: Path, **environment: str) -> None:
