@@ -6,6 +6,7 @@ from contextlib import suppress
 from uuid import uuid4
 
 import pytest
+from redis import Redis
 
 from chassis.problems import Problem
 from chassis.ratelimit import _RETRY_AFTER_S, RateLimit
@@ -91,6 +92,20 @@ def test_any_number_of_other_callers_costs_a_caller_nothing_of_its_quota(
         used = 1000 - limit.count(caller)["default"][1]
 
     assert used == 100
+
+
+@pytest.mark.usefixtures("patient")
+def test_requests_at_the_very_end_of_a_window_cost_no_more_than_others(valkey_server: ValkeyServer) -> None:
+    caller = uuid4().hex
+    RateLimit(valkey_server.url, per_minute=1000).count(caller)
+    with Redis.from_url(valkey_server.url) as redis:
+        [key] = redis.keys(f"*{caller}*")
+        redis.pexpire(key, 400)
+    other_process = RateLimit(valkey_server.url, per_minute=1000)
+    for _ in range(50):
+        remaining = other_process.count(caller)["default"][1]
+
+    assert 1000 - remaining <= 50 + 2 * 10
 
 
 def test_requests_pass_when_redis_is_down() -> None:

@@ -8,11 +8,13 @@ caller may be refused slightly early (by at most one block per process), never l
 import threading
 import time
 from dataclasses import dataclass, field
+from typing import cast
 
 from flask import g, has_request_context
 from limits import RateLimitItemPerMinute
-from limits.storage import storage_from_string
+from limits.storage import RedisStorage, storage_from_string
 from limits.strategies import FixedWindowRateLimiter
+from redis import Redis
 
 from chassis import logs, metrics, problems
 from chassis.callers import LruCache
@@ -59,8 +61,9 @@ class RateLimit:
         self._name, self._quota = name, per_minute
         self._block = max(1, per_minute // _BLOCKS_PER_WINDOW)
         # Connections are made on first use, so an unreachable Redis does not stop a service from starting.
-        storage = storage_from_string(redis_url, socket_timeout=_PATIENCE_S, socket_connect_timeout=_PATIENCE_S)
-        self._limiter = FixedWindowRateLimiter(storage)
+        options = {"socket_timeout": _PATIENCE_S, "socket_connect_timeout": _PATIENCE_S}
+        self._storage = cast(RedisStorage, storage_from_string(redis_url, **options))
+        self._limiter = FixedWindowRateLimiter(self._storage)
         self._blocks: LruCache[str, _Block] = LruCache(_MAX_TRACKED)
         self._down_until = 0.0
         self._lock = threading.Lock()
@@ -104,13 +107,21 @@ class RateLimit:
             return
         try:
             taken = self._take(caller, missing)
-            resets_at, shared_left = self._limiter.get_window_stats(self._item, caller)
+            resets_at, shared_left = self._window(caller)
         except Exception as error:  # noqa: BLE001 - the storage raises whatever its driver does
             log.warning("rate_limit_unavailable", error=type(error).__name__)
             self._down_until = time.monotonic() + _RETRY_AFTER_S
             self._pass_uncounted(block, missing)
             return
         block.left, block.shared_left, block.resets_at = block.left + taken, max(0, shared_left), resets_at
+
+    def _window(self, caller: str) -> tuple[float, int]:
+        """When it ends, to the millisecond, and what is left. The library says it to the second: half a second before
+        its end a window would count as over, and each request would take a block."""
+        key = self._item.key_for(caller)
+        redis = cast(Redis, self._storage.get_connection())
+        remaining_ms = cast(int, redis.pttl(self._storage.prefixed_key(key)))
+        return time.time() + max(0, remaining_ms) / 1000, self._quota - self._storage.get(key)
 
     def _pass_uncounted(self, block: _Block, missing: int) -> None:
         """A limit that is down must not become an outage."""
