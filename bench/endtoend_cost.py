@@ -38,7 +38,7 @@ def _difference(now: Counter[str], earlier: Counter[str]) -> Counter[str]:
 def usage(running: Platform, database_url: str) -> Usage:
     cpu: Counter[str] = Counter()
     for name, process in running.processes().items():
-        cpu[name.removesuffix("-2")] += sum(_cpu_seconds(pid) for pid in _tree(process["pid"]))  # type: ignore[assignment]
+        cpu[name.removesuffix("-2")] += sum(cpu_seconds(pid) for pid in process_tree(process["pid"]))  # type: ignore[assignment]
     return Usage(cpu, database_counts(database_url))
 
 
@@ -55,7 +55,7 @@ def database_counts(database_url: str) -> Counter[str]:
 
 def memory_mib(running: Platform) -> float:
     """Of all processes; what several share counts once."""
-    pids = [pid for process in running.processes().values() for pid in _tree(process["pid"])]
+    pids = [pid for process in running.processes().values() for pid in process_tree(process["pid"])]
     return sum(_proportional_kib(pid) for pid in pids) / 1024
 
 
@@ -67,7 +67,7 @@ def _proportional_kib(pid: int) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     """Its own and of those of its children that have ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -76,10 +76,10 @@ def _cpu_seconds(pid: int) -> float:
     return sum(int(field) for field in fields[11:15]) / _TICKS
 
 
-def _tree(pid: int) -> Iterator[int]:
+def process_tree(pid: int) -> Iterator[int]:
     yield pid
     for child in _children(pid):
-        yield from _tree(child)
+        yield from process_tree(child)
 
 
 def _children(pid: int) -> Iterable[int]:

@@ -120,7 +120,7 @@ class RateLimit:
         its end a window would count as over, and each request would take a block."""
         key = self._item.key_for(caller)
         redis = cast(Redis, self._storage.get_connection())
-        remaining_ms = cast(int, redis.pttl(self._storage.prefixed_key(key)))
+        remaining_ms = redis.pttl(self._storage.prefixed_key(key))
         return time.time() + max(0, remaining_ms) / 1000, self._quota - self._storage.get(key)
 
     def _pass_uncounted(self, block: _Block, missing: int) -> None:
