@@ -81,11 +81,11 @@ def test_running_it_again_makes_nothing_twice_and_replaces_the_code(on_this_mach
     assert "the admin has a password" in third.output and not CODE.findall(third.output)
 
 
-def test_where_people_sign_in_elsewhere_it_refuses(
+def test_where_people_sign_in_at_another_provider_it_refuses(
     in_identitys_container: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    elsewhere = {"OIDC_ISSUER": "http://127.0.0.1:1", "OIDC_SCIM_URL": "http://127.0.0.1:1", "OIDC_DELETE_TOKEN": "x"}
-    for name, value in elsewhere.items():
+    provider = {"OIDC_ISSUER": "http://127.0.0.1:1", "OIDC_SCIM_URL": "http://127.0.0.1:1", "OIDC_DELETE_TOKEN": "x"}
+    for name, value in provider.items():
         monkeypatch.setenv(name, value)
 
     answer = run(*ACME)

@@ -25,8 +25,8 @@ def broker_of(session: Session, name: str) -> "Broker":
 def read_secret(broker: "Broker", file: IO[str] | None) -> dict[str, str]:
     """Part by part at the terminal, or as one JSON object."""
     if file is None and sys.stdin.isatty():
-        asked = {part.name: _ask(part) for part in broker.credential}
-        return {name: value for name, value in asked.items() if value}
+        entered = {part.name: _ask(part) for part in broker.credential}
+        return {name: value for name, value in entered.items() if value}
     secret = _parsed(file or sys.stdin)
     if not secret:
         parts = {part.name: "…" for part in broker.credential if part.required}

@@ -38,7 +38,7 @@ def command(session: Session, since: datetime | None, to: datetime | None, outpu
 
 
 def print_pieces(session: Session, pieces: Iterator[bytes]) -> None:
-    """Progress is shown where the file goes elsewhere than to the terminal."""
+    """Progress is shown unless the file itself goes to the terminal."""
     with bytes_progress("statement", is_shown=not session.out.is_terminal) as advance:
         for piece in pieces:
             session.out.raw(piece)

@@ -42,7 +42,7 @@ def browser(base: str, identity: IdentityFixtures, organization: Organization) -
 
 @pytest.fixture(autouse=True)
 def loopback(monkeypatch: pytest.MonkeyPatch) -> None:
-    """oauthlib insists on TLS also on this machine, unless told otherwise."""
+    """oauthlib insists on TLS also on this machine, unless configured otherwise."""
     monkeypatch.setenv("OAUTHLIB_INSECURE_TRANSPORT", "1")
 
 

@@ -183,7 +183,7 @@ class IssuedTokens:
 
 @dataclass(frozen=True)
 class NewAuthorizationCode:
-    """What a client asked for when it sent its user here."""
+    """What a client requests when it sends its user here."""
 
     client_id: str
     redirect_uri: str

@@ -1,13 +1,13 @@
 """The audit log, out, and the filters of its list."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields
+from marshmallow import Schema, fields
 
 from chassis.fields import Choice, Identifier, Instant, Text, Whole
 from chassis.problems import Problem
+from chassis.query import instant
 from chassis.tokens import is_name
 from identity import audit, model
 
@@ -57,7 +57,7 @@ class AuditEntryPage(Schema):
 def entry_filter(query: Mapping[str, str]) -> audit.Filter:
     if query.get("type", TYPES[0]) not in TYPES:
         raise Problem(400, "bad_filter", f"type must be one of {', '.join(TYPES)}.")
-    since, to = _moment(query, "from"), _moment(query, "to")
+    since, to = instant(query, "from"), instant(query, "to")
     if since and to and since >= to:
         raise Problem(400, "bad_time", "from must be before to.")
     return audit.Filter(query.get("type"), _name(query, "target"), _name(query, "actor"), since, to)
@@ -68,14 +68,3 @@ def _name(query: Mapping[str, str], name: str) -> str | None:
     if given is not None and not is_name(given):
         raise Problem(400, "bad_filter", f"{name} must be printable, of 1 to 255 characters.")
     return given
-
-
-def _moment(query: Mapping[str, str], name: str) -> datetime | None:
-    given = query.get(name)
-    try:
-        return None if given is None else _INSTANT.deserialize(given)
-    except ValidationError:
-        raise Problem(400, "bad_time", f"{name} must be an RFC 3339 date-time, such as 2026-01-31T09:30:00Z.") from None
-
-
-_INSTANT = Instant()

@@ -12,7 +12,8 @@ from chassis.access import allow, anyone, charge
 from chassis.openapi import describe
 from chassis.openapi_types import json_object
 from chassis.problems import Problem
-from intents import model, schemas_orders, usecases
+from chassis.query import instant
+from intents import model, usecases
 from intents.routes import ORGANIZATION, READERS, deps
 
 bp = Blueprint("statements", __name__)
@@ -45,7 +46,7 @@ def show_statement(account_id: UUID) -> ResponseReturnValue:
 
 
 def _period() -> model.Period:
-    period = model.Period(schemas_orders.moment(request.args, "from"), schemas_orders.moment(request.args, "to"))
+    period = model.Period(instant(request.args, "from"), instant(request.args, "to"))
     if period.since and period.to and period.since >= period.to:
         raise Problem(400, "bad_time", "from must be before to.")
     return period

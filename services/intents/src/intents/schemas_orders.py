@@ -1,7 +1,6 @@
 """The JSON of orders, and the query that chooses among them."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, TypeVar
 
 from marshmallow import Schema, ValidationError, fields
@@ -9,6 +8,7 @@ from marshmallow import Schema, ValidationError, fields
 import control_rules
 from chassis.fields import Choice, Identifier, Instant, Text, rfc3339
 from chassis.problems import Problem
+from chassis.query import instant
 from intents import model
 from intents.schemas import Action
 from intents.schemas_commands import SPEC
@@ -73,8 +73,8 @@ def order_filter(query: Mapping[str, str]) -> model.OrderFilter:
         symbol(query),
         _text(query, "tag", TAG),
         _text(query, "client_id", CLIENT_ID),
-        moment(query, "from"),
-        moment(query, "to"),
+        instant(query, "from"),
+        instant(query, "to"),
         descending=_choice(query, "order", _DESCENDING) or False,
     )
 
@@ -85,17 +85,6 @@ def symbol(query: Mapping[str, str]) -> str | None:
     if given is not None and normalized is None:
         raise Problem(400, "bad_filter", f"symbol must match {control_rules.SYMBOL_PATTERN}.")
     return normalized
-
-
-def moment(query: Mapping[str, str], name: str) -> datetime | None:
-    given = query.get(name)
-    try:
-        return None if given is None else _INSTANT.deserialize(given)
-    except ValidationError:
-        raise Problem(400, "bad_time", f"{name} must be an RFC 3339 date-time, such as 2026-01-31T09:30:00Z.") from None
-
-
-_INSTANT = Instant()
 
 
 def _choice(query: Mapping[str, str], name: str, words: Mapping[str, Chosen]) -> Chosen | None:

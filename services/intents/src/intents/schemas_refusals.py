@@ -7,6 +7,7 @@ from marshmallow import Schema, fields
 
 from chassis.fields import Choice, Identifier, Instant, Text, Whole, rfc3339
 from chassis.problems import Problem
+from chassis.query import instant
 from control_rules import RefusalCode
 from intents import model, schemas_orders
 from intents.schemas import Action
@@ -60,5 +61,5 @@ def refusal_filter(query: Mapping[str, str]) -> model.RefusalFilter:
     code = query.get("code")
     if code is not None and code not in _CODES:
         raise Problem(400, "bad_filter", f"code must be one of {', '.join(_CODES)}.")
-    since, until = schemas_orders.moment(query, "from"), schemas_orders.moment(query, "to")
+    since, until = instant(query, "from"), instant(query, "to")
     return model.RefusalFilter(since, until, schemas_orders.symbol(query), code)

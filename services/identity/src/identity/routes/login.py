@@ -217,7 +217,7 @@ def next_page() -> str:
 
 
 def _this_page() -> str:
-    """The page that asked, to be shown again."""
+    """The page of the form, to be shown again."""
     if request.path == "/login/device":
         return f"/login/device?user_code={_letters(field('user_code', 32))}"
     return request.full_path
