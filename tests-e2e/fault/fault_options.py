@@ -41,6 +41,7 @@ def arguments() -> tuple[argparse.Namespace, Size]:
     parser.add_argument("--seed", type=int, default=None, help="drawn if not given")
     parser.add_argument("--executors", type=int, default=2)
     parser.add_argument("--duplicates-accepted", action="store_true", help="the broker takes a client order id twice")
+    parser.add_argument("--thirds", action="store_true", help="a third of the accounts each at paper, ccxt and FIX")
     parser.add_argument("--calm", action="store_true", help="a good line and a good broker: only the chosen faults")
     parser.add_argument("--report", type=Path, default=None, help="put the report into this Markdown file")
     parser.add_argument("--keep", action="store_true", help="leave logs and journals behind even if all went well")
@@ -62,5 +63,6 @@ def command(given: argparse.Namespace, size: Size) -> str:
             words += [f"--{name}", f"{value:g}"]
     words += ["--executors", str(given.executors)] if given.executors != 2 else []
     words += ["--duplicates-accepted"] if given.duplicates_accepted else []
+    words += ["--thirds"] if given.thirds else []
     words += ["--calm"] if given.calm else []
     return " ".join(words)

@@ -12,12 +12,12 @@ from fault_stack import WEB_WORKER, Stack
 KILLS = {
     "executor": 26, "relay": 10, WEB_WORKER: 10, "web": 2, "reconciler": 10, "gateway": 8, "consumer": 4, "paper": 7,
     "valkey": 5, "accounts-relay": 3, "accounts-consumer": 2, "controls-relay": 3, "controls-consumer": 1,
-    "identity-relay": 1, "identity-scheduler": 1, "scheduler": 2, "signer": 2,
+    "identity-relay": 1, "identity-scheduler": 1, "scheduler": 2, "signer": 2, "fix-gateway": 14, "fix-acceptor": 5,
 }  # fmt: skip
 PAUSES = {
     "executor": 30, "relay": 10, "web": 3, WEB_WORKER: 8, "reconciler": 12, "gateway": 6, "consumer": 2, "paper": 9,
     "valkey": 6, "postgres": 5, "accounts-relay": 3, "accounts-consumer": 1, "controls-relay": 2,
-    "controls-consumer": 1, "scheduler": 2, "signer": 2,
+    "controls-consumer": 1, "scheduler": 2, "signer": 2, "fix-gateway": 8, "fix-acceptor": 4, "exchange": 4,
 }  # fmt: skip
 STOPS_EVERYTHING = ("postgres", "web")
 SHORTEST_PAUSE, LONGEST_PAUSE = 3.0, 20.0
@@ -99,7 +99,8 @@ class Schedule:
         self.done["restarts"] += 1
 
     def _drawn(self, weights: dict[str, int]) -> str:
-        return self.dice.choices(list(weights), list(weights.values()))[0]
+        here = {kind: weight for kind, weight in weights.items() if kind in self.on.kinds}
+        return self.dice.choices(list(here), list(here.values()))[0]
 
     def _note(self, fault: str, kind: str, at: float, **more: float) -> None:
         self.journal.write({"fault": fault, "kind": kind, "at": at, **more})

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import redis
 import requests
+from fault_brokers import Brokers
 from fault_processes import Child, Freezer, children_of, send
 
 from tip_local.datastore import Datastore
@@ -58,6 +59,10 @@ class Stack:
     kills: dict[str, int] = field(default_factory=dict)
     dice: random.Random = field(default_factory=random.Random)
     freezer: Freezer = field(default_factory=Freezer)
+    others: Brokers | None = None
+    """The brokers beside the paper broker."""
+    brokers: dict[str, str] = field(default_factory=dict)
+    """Of the accounts that are there: the broker's name."""
 
     @property
     def api_key(self) -> str:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import requests
+from fault_brokers import Brokers
 from fault_processes import Child
 from fault_stack import DATABASE, Stack, wait_until_ready
 from sqlalchemy import NullPool, create_engine, text
@@ -38,9 +40,12 @@ InFront = Callable[[int], int]
 @contextmanager
 def stack(
     *, accounts: int, executors: int, quick: bool, seed: int, in_front_of_broker: InFront = lambda port: port,
-    **settings: str,
+    thirds: bool = False, **settings: str,
 ) -> Iterator[Stack]:  # fmt: skip
-    """`settings` are environment variables of every process of the platform, over those of `quick`."""
+    """`thirds`: a third of the accounts each at the paper broker, at a FIX broker and at a crypto exchange.
+
+    `settings` are environment variables of every process of the platform, over those of `quick`.
+    """
     with ExitStack() as opened:
         directory = Path(f"/tmp/tip-fault-{secrets.token_hex(4)}")
         directory.mkdir(mode=0o755)
@@ -59,13 +64,32 @@ def stack(
             **(QUICK_TIMES if quick else TIMES),
             **settings,
         }
-        made = _populated(directory, postgres, valkey, common, accounts, seed)
+        others = Brokers(directory, accounts // 3, seed) if thirds else None
+        at_paper = accounts - 2 * (accounts // 3) if thirds else accounts
+        made = _populated(directory, postgres, valkey, common, at_paper, seed)
+        if others:
+            made.others, common = others, common | others.environment
+            made.children += others.children(made.admin_url)
+            opened.callback(others.line.close)
         made.children += _children(made, common, executors, in_front_of_broker(made.broker_port), quick, seed)
         opened.callback(made.stop)
         for child in made.children:
             child.start()
         wait_until_ready(made)
+        _connect_accounts(made)
         yield made
+
+
+def _connect_accounts(made: Stack) -> None:
+    """At the other brokers, by the API, as an administrator does it."""
+    headers = {"Authorization": f"Bearer {made.organization.tokens['admin']}"}
+    for broker, secret in made.others.secrets() if made.others else ():
+        body = {"name": broker, "broker": broker, "environment": "paper"}
+        account = requests.post(f"{made.base_url}/v1/accounts", json=body, headers=headers, timeout=30)
+        account.raise_for_status()
+        made.brokers[account.json()["id"]] = broker
+        path = f"{made.base_url}/v1/accounts/{account.json()['id']}/credentials"
+        requests.post(path, json={"label": "run", "secret": secret}, headers=headers, timeout=30).raise_for_status()
 
 
 def _vacuum_between_restarts(postgres: EmbeddedPostgres) -> None:

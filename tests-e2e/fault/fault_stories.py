@@ -11,12 +11,10 @@ from typing import Any
 from uuid import uuid4
 
 from fault_client import Client
+from fault_markets import HIGH, LOW, MARKETS, QUICK, Market
 
 Json = dict[str, Any]
-QUICK = "QUICK"
-"""A symbol that fills at once; its quote is set when the run begins."""
 BID, ASK = "9.99", "10"
-LOW, HIGH = "9.9", "10.1"
 LEFT_ALONE = 0.12
 """Share of the stories whose orders nobody cancels for long."""
 LONGEST_LEFT = 10
@@ -43,11 +41,16 @@ class Accounts:
     """Which accounts the clients may use at this moment; operators add and take away."""
 
     ids: list[str]
+    brokers: dict[str, str] = field(default_factory=dict)
+    """Of those that are not at the paper broker."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def any(self, dice: random.Random) -> str:
         with self._lock:
             return dice.choice(self.ids)
+
+    def market(self, account_id: str) -> Market:
+        return MARKETS[self.brokers.get(account_id, "paper")]
 
     def add(self, account_id: str) -> None:
         with self._lock:
@@ -92,7 +95,7 @@ class Trader:
     def _simple(self) -> None:
         """Fills at once, in every kind of order; now and then it rests for good."""
         created = self._create(QUICK, str(self.dice.randint(1, 5)))
-        if created and _rests(created):
+        if created and self.accounts.market(created["account_id"]).rests(created):
             self._left.append(created)
 
     def _canceled(self) -> None:
@@ -141,8 +144,10 @@ class Trader:
         first = self._create("SIM.OPEN", self._limit("5"), account)
         commands = [self._payload(account, QUICK, "1") for _ in range(self.dice.randint(1, 4))]
         batch: list[tuple[str, Json]] = [("CREATE", payload) for payload in commands]
-        if first and self.dice.random() < 0.5:
-            batch.append(("REPLACE", {"ref_intent_id": first["intent_id"], "spec": self._limit("7")}))
+        market = self.accounts.market(account)
+        if first and market.replaces and self.dice.random() < 0.5:
+            spec = market.spec(self._limit("7"), "SIM.OPEN")
+            batch.append(("REPLACE", {"ref_intent_id": first["intent_id"], "spec": spec}))
         if first:
             batch.append(("CANCEL", {"ref_intent_id": first["intent_id"]}))
         for action in self.client.batch(account, batch, atomic=self.dice.random() < 0.5):
@@ -202,13 +207,17 @@ class Trader:
         side = other if self.dice.random() < 0.08 else usual
         spec = self._spec(side, symbol, order) if isinstance(order, str) else order
         payload = {"symbol": symbol, "order_side": side, "spec": spec}
-        return payload | ({"route_strategy": "DIRECT"} if self.dice.random() < 0.2 else {})
+        direct = {"route_strategy": "DIRECT"} if self.dice.random() < 0.2 else {}
+        return self.accounts.market(account).payload(payload | direct)
 
     def _replacing(self, created: Json | None, spec: Json, client: Client | None = None) -> Callable[[], object]:
         def replace() -> object:
             if created is None or next(iter(spec)) != next(iter(created["spec"])):
                 return None
-            payload = {"ref_intent_id": created["intent_id"], "spec": spec}
+            market = self.accounts.market(created["account_id"])
+            if not market.replaces:
+                return None
+            payload = {"ref_intent_id": created["intent_id"], "spec": market.spec(spec, "SIM.OPEN")}
             return (client or self.client.twin()).command(created["account_id"], "REPLACE", payload)
 
         return replace
@@ -252,14 +261,6 @@ class Trader:
 
     def _pause(self) -> None:
         time.sleep(self.dice.choice((0.0, 0.0, 0.02, 0.1, 0.3)))
-
-
-def _rests(created: Json) -> bool:
-    """Whether an order in QUICK waits for a price that does not come."""
-    [terms] = created["spec"].values()
-    rests, trades = (LOW, HIGH) if created["order_side"] == "BUY" else (HIGH, LOW)
-    waits = terms["limit_price"] == rests if "limit_price" in terms else terms.get("stop_price") == trades
-    return waits and terms.get("time_in_force") not in ("IOC", "FOK")
 
 
 def _keep(actions: list[Json | None], client: Client, account: str, payload: Json, key: str) -> None:

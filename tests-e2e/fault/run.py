@@ -19,6 +19,7 @@ import psycopg2
 import requests
 
 sys.path.insert(0, str(Path(__file__).parent))
+from fault_brokers import Ledger
 from fault_check_orders import WAITING
 from fault_checker import Verdict, judge
 from fault_client import Client
@@ -63,7 +64,7 @@ class Run:
         token = {"Authorization": f"Bearer {on.organization.tokens['admin']}"}
         admin = Client(on.base_url, token, self.journals, random.Random(given.seed))
         ids = [str(account) for account in on.accounts]
-        self.accounts = Accounts(list(ids))
+        self.accounts = Accounts([*ids, *on.brokers], on.brokers)
         self.load = Load(
             key,
             self.accounts,
@@ -91,12 +92,14 @@ class Run:
 
     def begin(self) -> None:
         self.on.at_broker("PUT", f"/quotes/{QUICK}", json={"bid": BID, "ask": ASK}).raise_for_status()
-        for number, account in enumerate(self.on.accounts):
+        for number, account in enumerate((*self.on.accounts, *self.on.brokers)):
             self.subscribers.add(str(account), "grpc")
             if number % 3 == 0:
                 self.subscribers.add(str(account), "sse")
         self.broker_faults(self.chance)
         self.line.command("off" if self.given.calm else "on")
+        if self.on.others:
+            self.on.others.disturb(is_on=not self.given.calm)
         self.load.start()
         self.operators.start()
 
@@ -127,6 +130,8 @@ class Run:
         self.operators.finish()
         self.broker_faults({})
         self.line.command("off")
+        if self.on.others:
+            self.on.others.disturb(is_on=False)
         began = time.monotonic()
         deadline, last, since = began + self.size.settle, None, began
         printed = time.monotonic()
@@ -175,6 +180,14 @@ def _heads(admin_url: str) -> dict[str, int]:
     return found
 
 
+def _ledgers(on: Stack) -> Ledger:
+    orders, positions = read_ledger(on.at_broker)
+    if on.others is None:
+        return orders, positions
+    more_orders, more_positions = on.others.ledger()
+    return orders | more_orders, positions | more_positions
+
+
 def main() -> int:
     given, size = arguments()
     started = time.monotonic()
@@ -189,6 +202,7 @@ def main() -> int:
                 quick=True,
                 seed=given.seed,
                 in_front_of_broker=line.open,
+                thirds=given.thirds,
                 RECONCILE_SECONDS=str(size.reconcile),
                 STATISTICS_EVERY_SECONDS=str(2 * size.reconcile),
             )
@@ -201,7 +215,7 @@ def main() -> int:
         run.settle()
         settled = time.monotonic() - run.load.began
         line.close()
-        orders, positions = read_ledger(on.at_broker)
+        orders, positions = _ledgers(on)
         evidence = Evidence(on.base_url, on.api_key, on.admin_url, run.journals, orders, positions,
                             read_requests(line.journal), given.duplicates_accepted)  # fmt: skip
         verdict = judge(evidence, run.subscribers.all)

@@ -49,9 +49,9 @@ def prepare(admin_url: str) -> str:
     return urlunsplit(parts._replace(netloc=f"tip_fix:{_DATABASE_PASSWORD}@{parts.hostname}:{parts.port}"))
 
 
-def start_gateway(database_url: str, port: int, **settings: str) -> Gateway:
-    """To the broker at this port."""
-    environment = {
+def gateway_environment(database_url: str, port: int, **settings: str) -> dict[str, str]:
+    """Of a gateway to the broker at this port."""
+    return {
         "FIX_DATABASE_URL": database_url,
         "FIX_SENDER": "TIP",
         "FIX_TARGET": "BROKER",
@@ -65,4 +65,9 @@ def start_gateway(database_url: str, port: int, **settings: str) -> Gateway:
         "FIX_ANSWER_SECONDS": "1",
         **settings,
     }
+
+
+def start_gateway(database_url: str, port: int, **settings: str) -> Gateway:
+    """To the broker at this port."""
+    environment = gateway_environment(database_url, port, **settings)
     return Gateway(start("-m", "tip_broker_fix.gateway", environment=environment, ready=_port))

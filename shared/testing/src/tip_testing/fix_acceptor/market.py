@@ -35,6 +35,8 @@ class Chain:
     status: str = NEW
     replaced_at: dict[str, Decimal] = field(default_factory=dict)
     """How much was filled when a name ended."""
+    trades: list[tuple[str, str, Decimal]] = field(default_factory=list)
+    """Of each fill: the name it was filled under, its ExecID, how much."""
 
 
 @dataclass
@@ -89,7 +91,9 @@ class Market:
     def _fill(self, chain: Chain, quantity: Decimal) -> Fields:
         chain.filled += quantity
         chain.status = FILLED if chain.filled == chain.quantity else PARTIAL
-        return {**self._report(chain, TRADE), 32: f"{quantity:f}", 31: str(PRICE)}
+        report = {**self._report(chain, TRADE), 32: f"{quantity:f}", 31: str(PRICE)}
+        chain.trades.append((chain.name, report[17], quantity))
+        return report
 
     def _cancel(self, message: Mapping[int, str]) -> Iterator[Fields]:
         chain = self.find(message[41])

@@ -10,13 +10,11 @@ from urllib.parse import parse_qsl
 
 from tip_testing.loopback_exchange.book import (
     COINS,
-    KEY,
     LEAST,
     LEAST_VALUE,
     PRICE,
     SECRET,
     STEP,
-    UID,
     Book,
     Order,
     Refusal,
@@ -58,7 +56,7 @@ def _answer(book: Book, method: str, path: str, query: str, headers: Any) -> tup
             return 200, [_ticker(symbol) for symbol in json.loads(values["symbols"])]
         case "GET", "/time":
             return 200, {"serverTime": _now()}
-    _check(query, values, headers)
+    _check(book, query, values, headers)
     match method, path.removeprefix("/api/v3"):
         case "GET", "/account":
             return 200, _account(book)
@@ -73,10 +71,10 @@ def _answer(book: Book, method: str, path: str, query: str, headers: Any) -> tup
     return 404, {"code": -1, "msg": path}
 
 
-def _check(query: str, values: dict[str, str], headers: Any) -> None:
+def _check(book: Book, query: str, values: dict[str, str], headers: Any) -> None:
     signed, _, signature = query.rpartition("&signature=")
     expected = hmac.new(SECRET.encode(), signed.encode(), hashlib.sha256).hexdigest()
-    if headers.get("X-MBX-APIKEY") != KEY or signature != expected:
+    if headers.get("X-MBX-APIKEY") != book.key or signature != expected:
         raise Refusal("key")
     if _now() - int(values["timestamp"]) > int(values.get("recvWindow", 5000)):
         raise Refusal("expired")
@@ -131,7 +129,7 @@ def _shown(order: Order) -> dict[str, Any]:
 def _account(book: Book) -> dict[str, Any]:
     coins = [{"asset": coin, "free": str(book.held(coin)), "locked": "0"} for coin in COINS]
     money = {"asset": QUOTE, "free": "100000", "locked": "0"}
-    return {"uid": UID, "canTrade": True, "accountType": "SPOT", "updateTime": _now(), "balances": [money, *coins]}
+    return {"uid": book.uid, "canTrade": True, "accountType": "SPOT", "updateTime": _now(), "balances": [money, *coins]}
 
 
 def _symbol(coin: str) -> dict[str, Any]:

@@ -48,6 +48,8 @@ class Order:
 
 @dataclass
 class Book:
+    key: str = KEY
+    uid: int = UID
     orders: list[Order] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     lose_next: bool = False

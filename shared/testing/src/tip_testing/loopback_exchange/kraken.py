@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl
 
-from tip_testing.loopback_exchange.book import COINS, KEY, LEAST, LEAST_VALUE, PRICE, SECRET, Book, Order, Refusal
+from tip_testing.loopback_exchange.book import COINS, LEAST, LEAST_VALUE, PRICE, SECRET, Book, Order, Refusal
 
 QUOTE = "USD"
 ERRORS = {
@@ -40,7 +40,7 @@ def _answer(book: Book, path: str, query: str, body: str, headers: Any) -> Any:
         case "/0/public/Ticker":
             return {pair: _ticker() for pair in dict(parse_qsl(query))["pair"].split(",")}
     values = dict(parse_qsl(body))
-    _check(path, values, body, headers)
+    _check(book, path, values, body, headers)
     match path.removeprefix("/0/private/"):
         case "Balance" | "BalanceEx":
             held = {coin: {"balance": str(book.held(coin)), "hold_trade": "0"} for coin in COINS}
@@ -61,10 +61,10 @@ def _answer(book: Book, path: str, query: str, body: str, headers: Any) -> Any:
     raise Refusal("absent")
 
 
-def _check(path: str, values: dict[str, str], body: str, headers: Any) -> None:
+def _check(book: Book, path: str, values: dict[str, str], body: str, headers: Any) -> None:
     digest = hashlib.sha256((values.get("nonce", "") + body).encode()).digest()
     made = hmac.new(base64.b64decode(SECRET), path.encode() + digest, hashlib.sha512).digest()
-    if headers.get("API-Key") != KEY or headers.get("API-Sign") != base64.b64encode(made).decode():
+    if headers.get("API-Key") != book.key or headers.get("API-Sign") != base64.b64encode(made).decode():
         raise Refusal("key")
     if "deadline" in values and datetime.fromisoformat(values["deadline"]) < datetime.now(UTC):
         raise Refusal("expired")

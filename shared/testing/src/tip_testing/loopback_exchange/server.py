@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tip_testing.loopback_exchange import binance, kraken
-from tip_testing.loopback_exchange.book import SILENT_SECONDS, SLOW_SECONDS, Book
+from tip_testing.loopback_exchange.book import KEY, SILENT_SECONDS, SLOW_SECONDS, UID, Book
 
 Dialect = Callable[[Book, str, str, str, str, Any], tuple[int, Any]]
 MARKETS = ("/exchangeInfo", "/AssetPairs")
@@ -18,10 +18,11 @@ DIALECTS: dict[str, Dialect] = {"binance": binance.answer, "kraken": kraken.answ
 
 
 class LoopbackExchange:
-    """Listens until `stop`. How an order's own answer behaves is its coin's doing."""
+    """Listens until `stop`. How an order's own answer behaves is its coin's doing; every key has its own account."""
 
-    def __init__(self, dialect: str) -> None:
-        self.book = Book()
+    def __init__(self, dialect: str, *, port: int = 0, accounts: int = 1) -> None:
+        self.book, *others = self.books = [_numbered(number) for number in range(accounts)]
+        self._by_key = {book.key: book for book in (self.book, *others)}
         self.loses_markets = False
         """Whether what it trades cannot be read any more."""
         self.id = dialect
@@ -38,7 +39,7 @@ class LoopbackExchange:
             def log_message(self, *_: Any) -> None:
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.server.daemon_threads = True
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server.server_port}"
@@ -53,14 +54,13 @@ class LoopbackExchange:
         if self.loses_markets and address.path.endswith(MARKETS):
             request.close_connection = True
             return
-        if self.book.lose_next and request.command == "POST" and address.path.endswith(NEW_ORDER):
-            self.book.lose_next, request.close_connection = False, True
+        book = self._by_key.get(_key(request.headers), self.book)
+        if book.lose_next and request.command == "POST" and address.path.endswith(NEW_ORDER):
+            book.lose_next, request.close_connection = False, True
             return
-        before = len(self.book.orders)
-        status, answer = DIALECTS[self.id](
-            self.book, request.command, address.path, address.query, body, request.headers
-        )
-        if len(self.book.orders) > before and not self._is_answered(request, self.book.orders[-1].coin):
+        before = len(book.orders)
+        status, answer = DIALECTS[self.id](book, request.command, address.path, address.query, body, request.headers)
+        if len(book.orders) > before and not self._is_answered(request, book.orders[-1].coin):
             return
         content = json.dumps(answer).encode()
         request.send_response(status)
@@ -78,3 +78,11 @@ class LoopbackExchange:
             request.close_connection = True
             return False
         return True
+
+
+def _numbered(number: int) -> Book:
+    return Book(f"{KEY}-{number}" if number else KEY, UID + number)
+
+
+def _key(headers: Any) -> str:
+    return str(headers.get("X-MBX-APIKEY") or headers.get("API-Key"))
