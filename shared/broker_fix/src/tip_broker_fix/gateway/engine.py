@@ -159,6 +159,8 @@ class Engine:
         refused: list[tuple[PendingRequest, Exception]] = []
         sent: list[tuple[PendingRequest, Until]] = []
         with self._tx:
+            requests = [given.request for given in inputs if isinstance(given, PendingRequest)]
+            step.load(name for request in requests for name in request.concerns)
             for given in inputs:
                 if isinstance(given, list):
                     step.receive(given)

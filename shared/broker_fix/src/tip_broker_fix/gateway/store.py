@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, fields
+from dataclasses import fields
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -15,8 +16,10 @@ from tip_broker_fix.gateway.codec import Field
 from tip_broker_fix.gateway.orders import ENDED, SENT, UNSEEN, Change, Order
 from tip_broker_fix.gateway.session import Outgoing, Sent
 
-_COLUMNS = ", ".join(column.name for column in fields(Order))
-_UPDATES = ", ".join(f"{column.name} = excluded.{column.name}" for column in fields(Order))
+_NAMES = [column.name for column in fields(Order)]
+_COLUMNS = ", ".join(_NAMES)
+_UPDATES = ", ".join(f"{name} = excluded.{name}" for name in _NAMES)
+_values = attrgetter(*_NAMES)  # astuple copies every value
 _SELECT = f"SELECT {_COLUMNS} FROM fix.order WHERE session = %s"  # noqa: S608 - the columns are our own words
 _BY_NAME = f"{_SELECT} AND client_order_id = ANY(%s)"
 _BY_STATUS = f"{_SELECT} AND status = %s"
@@ -162,7 +165,7 @@ def _orders(tx: Connection, query: str, parameters: Sequence[Any]) -> list[Order
 
 
 def keep_orders(tx: Connection, session: str, changed: Iterable[Order]) -> None:
-    rows = [(session, *astuple(order)) for order in changed]
+    rows = [(session, *_values(order)) for order in changed]
     if rows:
         with tx.cursor() as cursor:
             execute_values(

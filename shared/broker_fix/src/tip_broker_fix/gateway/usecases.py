@@ -137,6 +137,10 @@ class Submit:
     def name(self) -> str:
         return self.order.client_order_id
 
+    @property
+    def concerns(self) -> tuple[str, ...]:
+        return (self.name,)
+
     def run(self, step: Step) -> Until:
         status = check_unused(step, self.name)
         number = step.send(tags.NEW_ORDER, order_messages.new_order(replace(self.order, status=status), step.now))
@@ -166,6 +170,10 @@ class Amend:
     limit_price: Decimal | None
     stop_price: Decimal | None
 
+    @property
+    def concerns(self) -> tuple[str, ...]:
+        return self.name, self.replaces
+
     def run(self, step: Step) -> Until:
         status = check_unused(step, self.name)
         old = step.of_account(self.account, self.replaces)
@@ -189,6 +197,10 @@ class Cancel:
     account: str
     name: str
 
+    @property
+    def concerns(self) -> tuple[str, ...]:
+        return (self.name,)
+
     def run(self, step: Step) -> Until:
         order = step.of_account(self.account, self.name)
         if order.status in ENDED:
@@ -206,6 +218,10 @@ class Query:
     account: str
     name: str
 
+    @property
+    def concerns(self) -> tuple[str, ...]:
+        return (self.name,)
+
     def run(self, step: Step) -> Until:
         order = step.find(self.name)
         if order is None or order.account != self.account:
@@ -216,3 +232,4 @@ class Query:
 
 
 Request = Submit | Amend | Cancel | Query
+"""`concerns` names the orders that it reads: those of all requests of a step are read at once."""
