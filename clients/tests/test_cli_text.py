@@ -129,6 +129,8 @@ def test_an_order_is_described_by_its_prices():
     stop = OrderSpec(tip_client.OrderKind.STOP_LIMIT, Decimal(5), Decimal("239.5"), Decimal(240))
     assert described("SELL", stop, "TSLA") == "SELL 5 TSLA stop 240 limit 239.5"
     assert described("SELL", OrderSpec(tip_client.OrderKind.MARKET, Decimal(5)), "TSLA") == "SELL 5 TSLA market"
+    trailing = tip_client.TrailingStop("TSLA", "SELL", 5, trail_percent="2.5").spec
+    assert described("SELL", trailing, "TSLA") == "SELL 5 TSLA trail 2.5%"
 
 
 def test_json_is_the_record_of_the_api():

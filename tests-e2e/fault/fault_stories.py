@@ -236,13 +236,15 @@ class Trader:
         rest = self.dice.random() < 0.03
         limit, stop = (rests, trades) if rest else (trades, rests)  # a stop is the other way round
         kind = self.dice.choice(("Market", "Market", "Limit", "Stop", "StopLimit"))
+        kind = "TrailingStop" if rest and kind == "Market" else kind  # behind a price that stands: it rests
         prices = {
             "Market": {},
             "Limit": {"limit_price": limit},
             "Stop": {"stop_price": stop},
             "StopLimit": {"stop_price": stop, "limit_price": limit},
+            "TrailingStop": {"trail_percent": "5"},
         }[kind]
-        force = {} if kind.startswith("Stop") else {"time_in_force": self.dice.choice(("DAY", "GTC", "IOC", "FOK"))}
+        force = {} if "Stop" in kind else {"time_in_force": self.dice.choice(("DAY", "GTC", "IOC", "FOK"))}
         return {kind: {"quantity": quantity, **prices, **force}}
 
     def _limit(self, quantity: str) -> Json:
@@ -259,6 +261,7 @@ def _rests(created: Json) -> bool:
     [terms] = created["spec"].values()
     rests, trades = (LOW, HIGH) if created["order_side"] == "BUY" else (HIGH, LOW)
     waits = terms["limit_price"] == rests if "limit_price" in terms else terms.get("stop_price") == trades
+    waits = waits or "trail_percent" in terms
     return waits and terms.get("time_in_force") not in ("IOC", "FOK")
 
 

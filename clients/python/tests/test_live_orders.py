@@ -30,6 +30,8 @@ def test_an_order_is_bought_and_filled(client: tip.Client, symbol: str) -> None:
         tip.Limit(OPEN, "BUY", "1.5", limit="10.25", time_in_force="GTC"),
         tip.Stop(OPEN, "SELL", 1, stop=Decimal(5), time_in_force="DAY"),
         tip.StopLimit(OPEN, "SELL", 1, stop="5", limit="4.5", time_in_force="GTC"),
+        tip.TrailingStop(OPEN, "SELL", 1, trail="5", time_in_force="GTC"),
+        tip.TrailingStop(OPEN, "SELL", 1, trail_percent="2.5", time_in_force="DAY"),
     ],
     ids=lambda order: type(order).__name__,
 )

@@ -119,6 +119,18 @@ def test_an_order_is_the_payload_of_a_create() -> None:
     assert tip.Market("A", "BUY", "1E+2").to_json()["spec"] == {"Market": {"quantity": "100"}}
 
 
+def test_a_trailing_stop_has_one_trail() -> None:
+    order = tip.TrailingStop("AAPL", "SELL", 1, trail_percent="2.5", time_in_force="GTC")
+
+    terms = {"quantity": "1", "trail_percent": "2.5", "time_in_force": "GTC"}
+    assert order.to_json()["spec"] == {"TrailingStop": terms}
+    assert tip.OrderSpec.from_json({"TrailingStop": terms}) == order.spec
+    assert order.spec.changed(trail_percent=3).trail_percent == 3
+    for trails in ({}, {"trail": 1, "trail_percent": 1}):
+        with pytest.raises(tip.ConfigurationError):
+            tip.TrailingStop("AAPL", "SELL", 1, **trails)
+
+
 def test_a_replacement_keeps_what_it_does_not_change() -> None:
     spec = tip.Limit("AAPL", "BUY", 2, limit="180", time_in_force="GTC").spec
 

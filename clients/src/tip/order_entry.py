@@ -24,6 +24,8 @@ _TERMS = (
     click.argument("quantity", type=AMOUNT),
     click.option("--limit", type=AMOUNT, metavar="PRICE", help="Pay no more, or sell for no less."),
     click.option("--stop", type=AMOUNT, metavar="PRICE", help="Order only once this price is reached."),
+    click.option("--trail", type=AMOUNT, metavar="AMOUNT", help="Order once the price has turned by so much."),
+    click.option("--trail-percent", type=AMOUNT, metavar="PERCENT", help="The same in percent of its best since."),
     click.option("--time-in-force", "--tif", type=click.Choice(["DAY", "GTC", "IOC", "FOK"]), help="By default DAY."),
 )
 _SUBMIT = (

@@ -22,9 +22,11 @@ def order_row(order: "OrderRecord") -> tuple[str, ...]:
 
 
 def prices(spec: "OrderSpec") -> str:
-    """`limit 180`, `stop 240 limit 239.5`, `market`."""
-    parts = [("stop", spec.stop_price), ("limit", spec.limit_price)]
-    return " ".join(f"{name} {amount(price)}" for name, price in parts if price is not None) or "market"
+    """`limit 180`, `stop 240 limit 239.5`, `trail 5`, `trail 2.5%`, `market`."""
+    parts = [("stop", spec.stop_price), ("limit", spec.limit_price), ("trail", spec.trail_amount)]
+    named = [f"{name} {amount(price)}" for name, price in parts if price is not None]
+    named += [] if spec.trail_percent is None else [f"trail {amount(spec.trail_percent)}%"]
+    return " ".join(named) or "market"
 
 
 def described(side: object, spec: "OrderSpec | None", symbol: str) -> str:

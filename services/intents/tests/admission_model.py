@@ -44,6 +44,8 @@ class Order:
     quantity: int
     limit: str | None = None
     stop: str | None = None
+    trail: tuple[str, str] | None = None
+    """`trail_amount` or `trail_percent`, and how much."""
 
 
 @dataclass(frozen=True)
@@ -160,24 +162,31 @@ def max_quantity(case: Case, _control: str, most: Decimal) -> str | None:
 
 def max_notional(case: Case, _control: str, most: Decimal) -> str | None:
     order, market = case.order, price(case, case.order.symbol)
-    named = [Decimal(text) for text in (order.limit, order.stop) if text]
     if order.side == "BUY" and order.limit:
         highest = Decimal(order.limit)
     elif market is None:
         return "REFERENCE_PRICE_UNKNOWN"
     else:
-        highest = max([market, *named])
+        highest = max([market, *named_prices(order, market)])
     return "NOTIONAL_ABOVE_LIMIT" if highest * order.quantity > most else None
 
 
+def named_prices(order: Order, market: Decimal) -> list[Decimal]:
+    named = [Decimal(text) for text in (order.limit, order.stop) if text]
+    if order.trail:
+        name, trail = order.trail
+        away = market * Decimal(trail) / 100 if name == "trail_percent" else Decimal(trail)
+        named.append(market + away if order.side == "BUY" else market - away)
+    return named
+
+
 def price_collar_bps(case: Case, _control: str, bps: int) -> str | None:
-    named = [Decimal(text) for text in (case.order.limit, case.order.stop) if text]
     market = price(case, case.order.symbol)
-    if not named:
+    if not (case.order.limit or case.order.stop or case.order.trail):
         return None
     if market is None:
         return "REFERENCE_PRICE_UNKNOWN"
-    outside = any(abs(price - market) / market * 10_000 > bps for price in named)
+    outside = any(abs(price - market) / market * 10_000 > bps for price in named_prices(case.order, market))
     return "PRICE_OUTSIDE_COLLAR" if outside else None
 
 

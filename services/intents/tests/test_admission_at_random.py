@@ -89,7 +89,11 @@ holdings = st.dictionaries(
     st.sampled_from(SYMBOLS),
     st.builds(Holding, st.integers(-15, 15), unset(st.sampled_from(PRICES)), st.sampled_from([0, 30, 70, 5_000])),
 )
-orders = st.builds(
+trails = st.tuples(st.sampled_from(["trail_amount", "trail_percent"]), st.sampled_from(["0.5", "1", "1.5", "10", "60"]))
+trailing = st.builds(
+    Order, st.sampled_from(SYMBOLS), st.sampled_from(["BUY", "SELL"]), st.integers(1, 25), trail=trails
+)
+orders = trailing | st.builds(
     Order,
     st.sampled_from(SYMBOLS),
     st.sampled_from(["BUY", "SELL"]),
@@ -247,6 +251,8 @@ def body_of(order: Order) -> Any:
     spec: dict[str, str] = {"quantity": str(order.quantity)}
     spec |= {"limit_price": order.limit} if order.limit else {}
     spec |= {"stop_price": order.stop} if order.stop else {}
+    if order.trail:
+        return create(order.symbol, side=order.side, TrailingStop=spec | dict([order.trail]))
     kind = {(False, False): "Market", (True, False): "Limit", (False, True): "Stop", (True, True): "StopLimit"}
     return create(order.symbol, side=order.side, **{kind[bool(order.limit), bool(order.stop)]: spec})
 

@@ -222,7 +222,7 @@ def test_orders_of_another_account_are_unknown(shared_broker, client, symbol):
         ({"type": "limit"}, "limit orders require limit price"),
         ({"type": "market", "limit_price": "1"}, "market orders must not have limit price"),
         ({"type": "stop"}, "stop orders require stop price"),
-        ({"type": "trailing_stop"}, "invalid type: must be one of market, limit, stop, stop_limit"),
+        ({"type": "trailing"}, "invalid type: must be one of market, limit, stop, stop_limit, trailing_stop"),
         ({"side": "hold"}, "invalid side: must be one of buy, sell"),
         ({"time_in_force": "opg"}, "invalid time_in_force: must be one of day, gtc, ioc, fok"),
         ({"symbol": "no such"}, 'asset "no such" not found'),

@@ -39,6 +39,7 @@ HOSTILE = [
     ("sendsimmediateasday", "kinds"),
     ("refusesstoplimits", "kinds"),
     ("claimsanunknownkind", "kinds"),
+    ("sendstrailingstopsasstops", "kinds"),
     ("refusesreplacements", "replacement"),
     ("replacesnothing", "replacement"),
     ("hasnoprices", "quotes"),

@@ -22,6 +22,9 @@ def decimal_of(value: Number) -> Decimal:
         raise ConfigurationError("A quantity or price is not a number.") from None
 
 
+_PRICES = ("limit_price", "stop_price", "trail_amount", "trail_percent")
+
+
 def _price(value: Number | None) -> Decimal | None:
     return None if value is None else decimal_of(value)
 
@@ -35,17 +38,21 @@ class OrderSpec:
     limit_price: Decimal | None = None
     stop_price: Decimal | None = None
     time_in_force: TimeInForce | None = None
+    trail_amount: Decimal | None = None
+    """Of a trailing stop: how far its stop price stays behind the best price, as an amount or in percent of it."""
+    trail_percent: Decimal | None = None
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "OrderSpec":
         """REST names the kind by a key, events by a field."""
         kind, terms = (data["order_kind"], data) if "order_kind" in data else next(iter(data.items()))
         held = terms.get("time_in_force")
-        limit, stop = _price(terms.get("limit_price")), _price(terms.get("stop_price"))
-        return cls(OrderKind(kind), Decimal(terms["quantity"]), limit, stop, TimeInForce(held) if held else None)
+        limit, stop, *trails = (_price(terms.get(name)) for name in _PRICES)
+        time_in_force = TimeInForce(held) if held else None
+        return cls(OrderKind(kind), Decimal(terms["quantity"]), limit, stop, time_in_force, *trails)
 
     def to_json(self) -> dict[str, Any]:
-        prices = {"limit_price": self.limit_price, "stop_price": self.stop_price}
+        prices = {name: getattr(self, name) for name in _PRICES}
         return {str(self.kind): given(quantity=self.quantity, **prices, time_in_force=self.time_in_force)}
 
     def changed(
@@ -55,9 +62,12 @@ class OrderSpec:
         limit: Number | None = None,
         stop: Number | None = None,
         time_in_force: TimeInForce | str | None = None,
+        trail: Number | None = None,
+        trail_percent: Number | None = None,
     ) -> "OrderSpec":
         """The same with these in place of the former; `quantity` is the new total, fills included."""
         numbers = {"quantity": quantity, "limit_price": limit, "stop_price": stop}
+        numbers |= {"trail_amount": trail, "trail_percent": trail_percent}
         changes: dict[str, Any] = {name: decimal_of(value) for name, value in numbers.items() if value is not None}
         if time_in_force is not None:
             changes["time_in_force"] = TimeInForce(time_in_force)
@@ -66,7 +76,7 @@ class OrderSpec:
 
 @dataclass(frozen=True)
 class NewOrder:
-    """An order to submit. Make one of a kind: `Market`, `Limit`, `Stop` or `StopLimit`."""
+    """An order to submit. Make one of a kind: `Market`, `Limit`, `Stop`, `StopLimit` or `TrailingStop`."""
 
     symbol: str
     order_side: Side
@@ -104,9 +114,12 @@ def _spec(
     *,
     limit: Number | None = None,
     stop: Number | None = None,
+    trail: Number | None = None,
+    trail_percent: Number | None = None,
 ) -> OrderSpec:
     held = TimeInForce(time_in_force) if time_in_force else None
-    return OrderSpec(kind, decimal_of(quantity), _price(limit), _price(stop), held)
+    prices = map(_price, (trail, trail_percent))
+    return OrderSpec(kind, decimal_of(quantity), _price(limit), _price(stop), held, *prices)
 
 
 class Market(_Kind):
@@ -184,6 +197,29 @@ class StopLimit(_Kind):
         self._fill(symbol, side, spec, client_id, tags, route_strategy)
 
 
+class TrailingStop(_Kind):
+    """A market order as soon as the price has turned by so much from its best since: `trail`, or `trail_percent`."""
+
+    def __init__(
+        self,
+        symbol: str,
+        side: Side | str,
+        quantity: Number,
+        *,
+        trail: Number | None = None,
+        trail_percent: Number | None = None,
+        time_in_force: TimeInForce | str | None = None,
+        client_id: str | None = None,
+        tags: Iterable[str] = (),
+        route_strategy: RouteStrategy | str | None = None,
+    ) -> None:
+        if (trail is None) == (trail_percent is None):
+            raise ConfigurationError("A trailing stop has a trail or a trail_percent, and not both.")
+        trails = {"trail": trail, "trail_percent": trail_percent}
+        spec = _spec(OrderKind.TRAILING_STOP, quantity, time_in_force, **trails)
+        self._fill(symbol, side, spec, client_id, tags, route_strategy)
+
+
 def order_of(
     symbol: str,
     side: Side,
@@ -195,10 +231,12 @@ def order_of(
     client_id: str | None,
     tags: Iterable[str],
     route_strategy: RouteStrategy | str | None,
+    trail: Number | None = None,
+    trail_percent: Number | None = None,
 ) -> NewOrder:
     """The kind of order that these prices make."""
-    kind = _KINDS[limit is not None, stop is not None]
-    spec = _spec(kind, quantity, time_in_force, limit=limit, stop=stop)
+    kind = _kind_of(limit, stop, trail, trail_percent)
+    spec = _spec(kind, quantity, time_in_force, limit=limit, stop=stop, trail=trail, trail_percent=trail_percent)
     route = RouteStrategy(route_strategy) if route_strategy else None
     return NewOrder(symbol, side, spec, client_id, tuple(tags), route)
 
@@ -209,3 +247,14 @@ _KINDS = {
     (False, True): OrderKind.STOP,
     (True, True): OrderKind.STOP_LIMIT,
 }
+
+
+def _kind_of(
+    limit: Number | None, stop: Number | None, trail: Number | None, trail_percent: Number | None
+) -> OrderKind:
+    trails = [value for value in (trail, trail_percent) if value is not None]
+    if not trails:
+        return _KINDS[limit is not None, stop is not None]
+    if len(trails) > 1 or limit is not None or stop is not None:
+        raise ConfigurationError("A trailing stop has one trail, and neither a limit nor a stop price.")
+    return OrderKind.TRAILING_STOP

@@ -28,8 +28,12 @@ def _named(name: str) -> dict[str, str]:
 
 
 def _terms(kind: str) -> dict[str, Any]:
-    decimals = dict.fromkeys(("quantity", *model.KINDS[kind].prices), _DECIMAL)
-    return _object(decimals, {"time_in_force": _words(model.KINDS[kind].times_in_force, default="DAY")})
+    """Generators have a word for what is optional, and few for "one of these": that is said beside it."""
+    rules = model.KINDS[kind]
+    optional = {**dict.fromkeys(rules.optional, _DECIMAL), "time_in_force": _words(rules.times_in_force, default="DAY")}
+    terms = _object(dict.fromkeys(rules.required, _DECIMAL), optional)
+    alternatives = [[{"required": [name]} for name in names] for names in rules.one_of]
+    return terms | ({"allOf": [{"oneOf": names} for names in alternatives]} if alternatives else {})
 
 
 def _command(name: str, payload: str) -> dict[str, Any]:

@@ -26,7 +26,13 @@ from tip_brokers.protocol import (
     RejectionNotice,
 )
 
-KINDS = {"Market": "market", "Limit": "limit", "Stop": "stop", "StopLimit": "stop_limit"}
+KINDS = {
+    "Market": "market",
+    "Limit": "limit",
+    "Stop": "stop",
+    "StopLimit": "stop_limit",
+    "TrailingStop": "trailing_stop",
+}
 _KIND_NAMES = {theirs: ours for ours, theirs in KINDS.items()}
 STATUSES: Mapping[str, OrderStatus] = {
     "accepted": OrderStatus.PENDING,

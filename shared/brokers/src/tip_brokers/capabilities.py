@@ -17,6 +17,10 @@ ALL_KINDS: Mapping[str, tuple[str, ...]] = {
     "Stop": (DAY, GTC),
     "StopLimit": (DAY, GTC),
 }
+"""The kinds of the specification: what a broker has that does not say otherwise."""
+TRAILING_STOPS: Mapping[str, tuple[str, ...]] = {"TrailingStop": (DAY, GTC)}
+PLATFORM_KINDS: Mapping[str, tuple[str, ...]] = {**ALL_KINDS, **TRAILING_STOPS}
+"""Every kind that the platform has a word for."""
 
 
 class Replacement(StrEnum):

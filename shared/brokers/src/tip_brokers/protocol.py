@@ -49,6 +49,9 @@ class NewOrder:
     stop_price: Decimal | None = None
     route_strategy: str = "AUTO"
     """DIRECT only where the broker claims routing: then it goes where the account's credential says."""
+    trail_amount: Decimal | None = None
+    """Of a TrailingStop: how far its stop price stays behind the best price, as an amount or in percent of it."""
+    trail_percent: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,9 @@ class Change:
     time_in_force: str
     limit_price: Decimal | None = None
     stop_price: Decimal | None = None
+    trail_amount: Decimal | None = None
+    trail_percent: Decimal | None = None
+    """Whichever of the two the order has: a replacement goes on from the best price so far."""
 
 
 @dataclass(frozen=True, slots=True)

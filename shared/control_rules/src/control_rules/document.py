@@ -42,6 +42,8 @@ OPEN = Facts(
 MARKET_BUY = Command(CommandType.CREATE, "AAPL", OrderSide.BUY, Decimal(10))
 LIMIT_BUY = replace(MARKET_BUY, limit_price=Decimal(101))
 SELL = replace(MARKET_BUY, side=OrderSide.SELL)
+TRAILING_BUY = replace(MARKET_BUY, trail_percent=Decimal(2))
+TRAILING_SELL = replace(SELL, trail_amount=Decimal(2))
 CANCEL = Command(CommandType.CANCEL)
 
 
@@ -133,6 +135,8 @@ def _limits() -> Iterator[Case]:
         yield Case(f"max_notional 1000, {words}", facts, "CREATE BUY 10 at limit 101", LIMIT_BUY)
         low = replace(SELL, quantity=Decimal(11), limit_price=Decimal(1))
         yield Case(f"max_notional 1000, {words}", facts, "CREATE SELL 11 at limit 1", low)
+        yield Case(f"max_notional 1000, {words}", facts, "CREATE BUY 10, trailing by 2 percent", TRAILING_BUY)
+        yield Case(f"max_notional 1000, {words}", facts, "CREATE SELL 10, trailing by 2", TRAILING_SELL)
     collar = {"symbol_limits": Limits(1, price_collar_bps=100)}
     for market, words in ((OPEN, "reference price 100"), (blind, "reference price not known")):
         facts = replace(market, **collar)  # type: ignore[arg-type]
@@ -140,6 +144,9 @@ def _limits() -> Iterator[Case]:
         for price in ("99", "101", "101.01"):
             command = replace(MARKET_BUY, limit_price=Decimal(price))
             yield Case(f"price_collar_bps 100, {words}", facts, f"CREATE BUY 10 at limit {price}", command)
+        for trail in ("1", "1.01"):
+            command = replace(SELL, trail_percent=Decimal(trail))
+            yield Case(f"price_collar_bps 100, {words}", facts, f"CREATE SELL 10, trailing by {trail} percent", command)
     rates = {
         "max_orders_per_minute": Limits(1, max_orders_per_minute=5),
         "max_orders_per_day": Limits(1, max_orders_per_day=5),

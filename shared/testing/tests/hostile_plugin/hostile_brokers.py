@@ -110,6 +110,21 @@ class RefusesStopLimits(Honest):
         return super().create(order, *check)
 
 
+class SendsTrailingStopsAsStops(Honest):
+    """At the price where the stop of a moment ago was: it never trails."""
+
+    def create(self, order: NewOrder, *check: Any) -> Order:
+        if order.kind != "TrailingStop":
+            return super().create(order, *check)
+        away = Decimal(87) if order.order_side == "SELL" else Decimal(1000)
+        sent = replace(order, kind="Stop", stop_price=away, trail_amount=None, trail_percent=None)
+        return replace(super().create(sent, *check), kind="TrailingStop")
+
+    def order(self, broker_order_id: str) -> Order | None:
+        found = super().order(broker_order_id)
+        return replace(found, kind="TrailingStop") if found and found.kind == "Stop" else found
+
+
 class ClaimsAnUnknownKind(Honest):
     claims = replace(CLAIMED, kinds={**CLAIMED.kinds, "Iceberg": ("DAY",)})
 
@@ -290,6 +305,7 @@ FAMILY: dict[str, type[Honest]] = {
     for cls in (
         Honest, StreamThatEnds, StreamThatIsSilent, TakesAnIdTwice, AnswersAnIdAsAnother, SaysEchoInTheAdapter,
         FindsNothing, SendsStopsAsMarket, DropsLimits, SendsImmediateAsDay, RefusesStopLimits, ClaimsAnUnknownKind,
+        SendsTrailingStopsAsStops,
         RefusesReplacements, ReplacesNothing, HasNoPrices, PricesWithoutAge, ListsNoFills, RenamesFills, CutsFractions,
         RefusesDirect, IgnoresDirect, OtherSymbols, CancelsNothing, SendsWithoutCheck, TakesBrokenForAbsent, Leaky,
         LeakyAtLogin, LeakyAtLength, TakesItsTime, FailsAtTheEnd, TakesFractionsForTheDay, ShowsPositionsLate,

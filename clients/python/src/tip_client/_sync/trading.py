@@ -46,10 +46,13 @@ class Trading(Scope):
         client_id: str | None = None,
         tags: Iterable[str] = (),
         route_strategy: RouteStrategy | str | None = None,
+        trail: Number | None = None,
+        trail_percent: Number | None = None,
         idempotency_key: str | None = None,
     ) -> Order:
         """Buy: at the market, or by the prices that are given."""
         prices: dict[str, Any] = {"limit": limit, "stop": stop, "time_in_force": time_in_force}
+        prices |= {"trail": trail, "trail_percent": trail_percent}
         about: dict[str, Any] = {"client_id": client_id, "tags": tags, "route_strategy": route_strategy}
         order = order_of(symbol, Side.BUY, quantity, **prices, **about)
         return self.submit(order, idempotency_key=idempotency_key)
@@ -65,10 +68,13 @@ class Trading(Scope):
         client_id: str | None = None,
         tags: Iterable[str] = (),
         route_strategy: RouteStrategy | str | None = None,
+        trail: Number | None = None,
+        trail_percent: Number | None = None,
         idempotency_key: str | None = None,
     ) -> Order:
         """Sell: at the market, or by the prices that are given."""
         prices: dict[str, Any] = {"limit": limit, "stop": stop, "time_in_force": time_in_force}
+        prices |= {"trail": trail, "trail_percent": trail_percent}
         about: dict[str, Any] = {"client_id": client_id, "tags": tags, "route_strategy": route_strategy}
         order = order_of(symbol, Side.SELL, quantity, **prices, **about)
         return self.submit(order, idempotency_key=idempotency_key)

@@ -21,6 +21,9 @@ from control_rules import (
 from controls import model
 from controls.schemas.controls import MOST_ORDERS, Symbol, words
 
+MOST_PERCENT = 100
+"""Of a trail: a stop that stays all of the price behind it is none."""
+
 
 class FreeDecimalText(DecimalText):
     """A decimal as a string that may be zero, and negative where a position is meant."""
@@ -64,6 +67,20 @@ class PreviewStopLimit(_Order):
     stop_price = DecimalText(required=True)
 
 
+class PreviewTrailingStop(_Order):
+    """With one of the two trails."""
+
+    trail_amount = DecimalText()
+    trail_percent = DecimalText()
+
+    @validates_schema
+    def check(self, data: Mapping[str, Any], **_: Any) -> None:
+        if ("trail_amount" in data) == ("trail_percent" in data):
+            raise refuse("one_of", "must have exactly one of trail_amount, trail_percent")
+        if data.get("trail_percent", 0) >= MOST_PERCENT:
+            raise ValidationError({"trail_percent": refuse("range", f"must be below {MOST_PERCENT}").messages})
+
+
 class PreviewSpec(Schema):
     """Exactly one kind of order."""
 
@@ -71,11 +88,12 @@ class PreviewSpec(Schema):
     Limit = fields.Nested(PreviewLimit)
     Stop = fields.Nested(PreviewStop)
     StopLimit = fields.Nested(PreviewStopLimit)
+    TrailingStop = fields.Nested(PreviewTrailingStop)
 
     @validates_schema
     def check(self, data: Mapping[str, Any], **_: Any) -> None:
         if len(data) != 1:
-            raise refuse("one_kind", "must have exactly one of Market, Limit, Stop, StopLimit")
+            raise refuse("one_kind", "must have exactly one of Market, Limit, Stop, StopLimit, TrailingStop")
 
 
 class PreviewPayload(Schema):
@@ -159,6 +177,8 @@ def _command(data: Mapping[str, Any]) -> Command:
         order.get("quantity", Decimal(0)),
         order.get("limit_price"),
         order.get("stop_price"),
+        trail_amount=order.get("trail_amount"),
+        trail_percent=order.get("trail_percent"),
     )
 
 

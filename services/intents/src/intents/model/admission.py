@@ -99,6 +99,8 @@ def _created(command: Create) -> control_rules.Command:
         command.spec.quantity,
         limit_price=command.spec.price("limit_price"),
         stop_price=command.spec.price("stop_price"),
+        trail_amount=command.spec.price("trail_amount"),
+        trail_percent=command.spec.price("trail_percent"),
     )
 
 
@@ -111,6 +113,8 @@ def _replaced(intent: Intent, spec: Spec) -> control_rules.Command:
         limit_price=spec.price("limit_price"),
         stop_price=spec.price("stop_price"),
         filled_quantity=intent.filled_quantity,
+        trail_amount=spec.price("trail_amount"),
+        trail_percent=spec.price("trail_percent"),
     )
 
 
@@ -146,6 +150,9 @@ def _replace(
         raise errors.InvalidReplacement(
             "/command/payload/spec", "kind", f"must be {intent.spec.kind}, as the intent is"
         )
+    if command.spec.form != intent.spec.form:
+        pointer, wanted = f"/command/payload/spec/{command.spec.kind}", " and ".join(sorted(intent.spec.form))
+        raise errors.InvalidReplacement(pointer, "form", f"must have {wanted}, as the intent has")
     if command.spec.quantity <= intent.filled_quantity:
         pointer = f"/command/payload/spec/{command.spec.kind}/quantity"
         raise errors.InvalidReplacement(pointer, "filled", "must be more than what is filled already")

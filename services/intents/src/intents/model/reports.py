@@ -83,6 +83,7 @@ def broker_order(intent: Intent, report: Report) -> dict[str, Any]:
         "average_fill_price": _number(intent.average_fill_price),
         "limit_price": terms.get("limit_price"),
         "stop_price": terms.get("stop_price"),
+        **{name: terms[name] for name in ("trail_amount", "trail_percent") if name in terms},
         "reason_code": intent.reason_code,
         "reason": report.reason,
         "execution_id": report.execution_id,

@@ -11,6 +11,7 @@ RESTING = frozenset({
     "test_the_symbols_that_it_trades_have_the_claimed_form",
     "test_every_claimed_kind_and_time_in_force_is_one_of_the_platform",
     "test_an_order_is_worked_as_its_kind_and_time_in_force_say",
+    "test_a_trailing_stop_is_accepted_as_one",
     "test_a_fraction_is_sent_as_it_is",
     "test_a_direct_order_is_accepted",
     "test_an_order_is_found_by_both_of_its_ids",
@@ -44,6 +45,8 @@ ONLY_SIMULATED: Mapping[str, str] = {
     "test_whatever_is_done_in_any_order_updates_and_listings_agree": "makes more calls than a sandbox takes",
     "test_prices_of_more_symbols_than_one_request_takes_are_read": "names symbols that a sandbox does not have",
     "test_a_direct_order_goes_where_the_account_says": "a sandbox does not show where an order went",
+    "test_a_trailing_stop_follows_the_price_and_sells_when_it_turns": "a sandbox lets nobody set a price",
+    "test_the_trail_of_a_trailing_stop_is_replaced": "a sandbox lets nobody set a price",
     "test_unknown_keys_are_refused_as_such": "a wrong key may lock an account",
 }
 HOSTILE = "needs a hostile broker, which only a check at the simulator has"

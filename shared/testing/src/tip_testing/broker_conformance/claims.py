@@ -7,34 +7,20 @@ from decimal import Decimal
 
 import pytest
 
-from tip_brokers.capabilities import ALL_KINDS, ALL_TIMES, DAY, FOK, IOC
-from tip_brokers.protocol import OPEN, Broker, NewOrder, Order, OrderStatus
+from tip_brokers.capabilities import ALL_TIMES, DAY, FOK, IOC, PLATFORM_KINDS
+from tip_brokers.protocol import OPEN, Broker, NewOrder, OrderStatus
 from tip_testing.broker_conformance.market import Listener, Market, listen, symbols_of
-from tip_testing.broker_conformance.orders import Orders, proves
+from tip_testing.broker_conformance.orders import proves
+from tip_testing.broker_conformance.reads import settle_seconds
+from tip_testing.broker_conformance.trailing import TrailingStops
 from tip_testing.waiting import eventually
 
-KINDS_AND_TIMES = [(kind, time) for kind in ALL_KINDS for time in ALL_TIMES]
+KINDS_AND_TIMES = [(kind, time) for kind in PLATFORM_KINDS for time in ALL_TIMES]
 _UNFILLED = (OrderStatus.CANCELED, OrderStatus.EXPIRED)
 
 
-class KeptClaims(Orders):
+class KeptClaims(TrailingStops):
     """Inherited by `Conformance`."""
-
-    def shown(self, broker: Broker, made: Order) -> Order:
-        found = broker.order(made.broker_order_id)
-        assert found, "an order that was accepted is found by the broker's id"
-        return found
-
-    def ended(self, broker: Broker, made: Order, *statuses: OrderStatus) -> Order:
-        def find() -> Order | None:
-            found = broker.order(made.broker_order_id)
-            return found if found and found.status in statuses else None
-
-        try:
-            return eventually(find, settle_seconds(broker))
-        except AssertionError:
-            shown = self.shown(broker, made).status
-            raise AssertionError(f"the order is {shown}, not {' or '.join(statuses)}") from None
 
     @proves("streams")
     def test_the_stream_reports_what_becomes_of_an_order(self, market: Market, broker: Broker) -> None:
@@ -134,8 +120,3 @@ class KeptClaims(Orders):
             eventually(lambda: listener.filled(made.client_order_id) == wanted.quantity, settle_seconds(broker))
             streamed = {update.execution.id for update in listener.of(made.client_order_id) if update.execution}
             assert listed().keys() == streamed, "an execution has one id, wherever it is shown"
-
-
-def settle_seconds(broker: Broker) -> float:
-    """How long a broker may take for something: many times what one call may."""
-    return max(15.0, 5 * broker.call_seconds)
