@@ -131,6 +131,7 @@ def test_an_order_is_described_by_its_prices():
     assert described("SELL", OrderSpec(tip_client.OrderKind.MARKET, Decimal(5)), "TSLA") == "SELL 5 TSLA market"
     trailing = tip_client.TrailingStop("TSLA", "SELL", 5, trail_percent="2.5").spec
     assert described("SELL", trailing, "TSLA") == "SELL 5 TSLA trail 2.5%"
+    assert described("BUY", tip_client.Market("TSLA", "BUY", notional=500).spec, "TSLA") == "BUY for 500 TSLA market"
 
 
 def test_json_is_the_record_of_the_api():

@@ -42,6 +42,13 @@ def test_each_kind_of_order_is_recorded_as_it_was_made(client: tip.Client, order
     submitted.cancel()
 
 
+def test_an_order_for_so_much_money_is_filled_for_it(client: tip.Client, symbol: str) -> None:
+    order = client.buy(symbol, notional="500").wait("FILLED", timeout=30)
+
+    assert order.spec.notional == 500 and order.spec.quantity is None
+    assert order.average_fill_price and abs(order.filled_quantity * order.average_fill_price - 500) < Decimal("0.01")
+
+
 def test_an_open_order_is_replaced_and_canceled(client: tip.Client) -> None:
     order = client.buy(OPEN, 1, limit="1.00").wait("ACCEPTED", timeout=30)
 

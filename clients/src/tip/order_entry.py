@@ -21,7 +21,8 @@ WAIT_S = 30.0
 
 _TERMS = (
     click.argument("symbol"),
-    click.argument("quantity", type=AMOUNT),
+    click.argument("quantity", type=AMOUNT, required=False),
+    click.option("--notional", type=AMOUNT, metavar="AMOUNT", help="For so much money, in place of a quantity."),
     click.option("--limit", type=AMOUNT, metavar="PRICE", help="Pay no more, or sell for no less."),
     click.option("--stop", type=AMOUNT, metavar="PRICE", help="Order only once this price is reached."),
     click.option("--trail", type=AMOUNT, metavar="AMOUNT", help="Order once the price has turned by so much."),

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 @terms
 @click.option("--at", type=Moment(), help="Judge it as of this time, for trading hours.")
 @with_session
-def command(session: Session, /, side: str, symbol: str, quantity: Decimal, at: datetime | None, **prices: Any) -> None:
+def command(
+    session: Session, /, side: str, symbol: str, quantity: Decimal | None, at: datetime | None, **prices: Any
+) -> None:
     """Show whether an order would pass the controls.
 
     Nothing is submitted. Exit code 1 if it would be refused.
@@ -38,7 +40,7 @@ def command(session: Session, /, side: str, symbol: str, quantity: Decimal, at: 
         raise SystemExit(REFUSED)
 
 
-def new_order(side: str, symbol: str, quantity: Decimal, **prices: Any) -> "NewOrder":
+def new_order(side: str, symbol: str, quantity: Decimal | None, **prices: Any) -> "NewOrder":
     from tip_client import Side
     from tip_client.orders import order_of
 

@@ -40,6 +40,7 @@ HOSTILE = [
     ("refusesstoplimits", "kinds"),
     ("claimsanunknownkind", "kinds"),
     ("sendstrailingstopsasstops", "kinds"),
+    ("takesthenotionalforaquantity", "notional_orders"),
     ("refusesreplacements", "replacement"),
     ("replacesnothing", "replacement"),
     ("hasnoprices", "quotes"),

@@ -77,6 +77,7 @@ class OrderUpdate(Event):
     reasons: tuple[Reason, ...]
     trail_amount: Decimal | None = None
     trail_percent: Decimal | None = None
+    notional: Decimal | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

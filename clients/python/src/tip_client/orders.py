@@ -22,7 +22,7 @@ def decimal_of(value: Number) -> Decimal:
         raise ConfigurationError("A quantity or price is not a number.") from None
 
 
-_PRICES = ("limit_price", "stop_price", "trail_amount", "trail_percent")
+_PRICES = ("limit_price", "stop_price", "trail_amount", "trail_percent", "notional")
 
 
 def _price(value: Number | None) -> Decimal | None:
@@ -34,22 +34,25 @@ class OrderSpec:
     """What is ordered, apart from symbol and side: kind, quantity, prices, time in force."""
 
     kind: OrderKind
-    quantity: Decimal
+    quantity: Decimal | None
+    """None of a Market order by its notional."""
     limit_price: Decimal | None = None
     stop_price: Decimal | None = None
     time_in_force: TimeInForce | None = None
     trail_amount: Decimal | None = None
     """Of a trailing stop: how far its stop price stays behind the best price, as an amount or in percent of it."""
     trail_percent: Decimal | None = None
+    notional: Decimal | None = None
+    """What a Market order is to be worth, in place of a quantity."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "OrderSpec":
         """REST names the kind by a key, events by a field."""
         kind, terms = (data["order_kind"], data) if "order_kind" in data else next(iter(data.items()))
         held = terms.get("time_in_force")
-        limit, stop, *trails = (_price(terms.get(name)) for name in _PRICES)
-        time_in_force = TimeInForce(held) if held else None
-        return cls(OrderKind(kind), Decimal(terms["quantity"]), limit, stop, time_in_force, *trails)
+        limit, stop, *others = (_price(terms.get(name)) for name in _PRICES)
+        time_in_force, quantity = TimeInForce(held) if held else None, terms.get("quantity")
+        return cls(OrderKind(kind), Decimal(quantity) if quantity else None, limit, stop, time_in_force, *others)
 
     def to_json(self) -> dict[str, Any]:
         prices = {name: getattr(self, name) for name in _PRICES}
@@ -109,34 +112,41 @@ class _Kind(NewOrder):
 
 def _spec(
     kind: OrderKind,
-    quantity: Number,
+    quantity: Number | None,
     time_in_force: TimeInForce | str | None,
     *,
     limit: Number | None = None,
     stop: Number | None = None,
     trail: Number | None = None,
     trail_percent: Number | None = None,
+    notional: Number | None = None,
 ) -> OrderSpec:
+    if (quantity is None) == (notional is None):
+        raise ConfigurationError("An order has a quantity or a notional, and not both.")
+    if notional is not None and kind is not OrderKind.MARKET:
+        raise ConfigurationError("Only an order at the market has a notional.")
     held = TimeInForce(time_in_force) if time_in_force else None
-    prices = map(_price, (trail, trail_percent))
-    return OrderSpec(kind, decimal_of(quantity), _price(limit), _price(stop), held, *prices)
+    others = map(_price, (trail, trail_percent, notional))
+    return OrderSpec(kind, _price(quantity), _price(limit), _price(stop), held, *others)
 
 
 class Market(_Kind):
-    """An order at whatever the market pays."""
+    """An order at whatever the market pays: of a quantity, or for so much money (`notional`)."""
 
     def __init__(
         self,
         symbol: str,
         side: Side | str,
-        quantity: Number,
+        quantity: Number | None = None,
         *,
+        notional: Number | None = None,
         time_in_force: TimeInForce | str | None = None,
         client_id: str | None = None,
         tags: Iterable[str] = (),
         route_strategy: RouteStrategy | str | None = None,
     ) -> None:
-        self._fill(symbol, side, _spec(OrderKind.MARKET, quantity, time_in_force), client_id, tags, route_strategy)
+        spec = _spec(OrderKind.MARKET, quantity, time_in_force, notional=notional)
+        self._fill(symbol, side, spec, client_id, tags, route_strategy)
 
 
 class Limit(_Kind):
@@ -223,7 +233,7 @@ class TrailingStop(_Kind):
 def order_of(
     symbol: str,
     side: Side,
-    quantity: Number,
+    quantity: Number | None,
     *,
     limit: Number | None,
     stop: Number | None,
@@ -233,10 +243,12 @@ def order_of(
     route_strategy: RouteStrategy | str | None,
     trail: Number | None = None,
     trail_percent: Number | None = None,
+    notional: Number | None = None,
 ) -> NewOrder:
     """The kind of order that these prices make."""
     kind = _kind_of(limit, stop, trail, trail_percent)
-    spec = _spec(kind, quantity, time_in_force, limit=limit, stop=stop, trail=trail, trail_percent=trail_percent)
+    prices = {"limit": limit, "stop": stop, "trail": trail, "trail_percent": trail_percent, "notional": notional}
+    spec = _spec(kind, quantity, time_in_force, **prices)
     route = RouteStrategy(route_strategy) if route_strategy else None
     return NewOrder(symbol, side, spec, client_id, tuple(tags), route)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tip_testing.commands import create, replace
+from tip_testing.commands import cancel, create, replace
 from tip_testing.waiting import eventually
 
 
@@ -14,6 +14,16 @@ from tip_testing.waiting import eventually
 def processes(start: Callable[..., Any]) -> None:
     for kind in ("reconciler", "scheduler", "executor"):
         start(kind)
+
+
+def priced(desk: Any, body: Any) -> Any:
+    """The action, once a price was read at the broker: its want is a refusal meanwhile."""
+
+    def made() -> Any:
+        answer = desk.submit(body)
+        return answer.json if answer.status_code == 201 else None
+
+    return eventually(made)
 
 
 def test_a_trailing_stop_trails_is_replaced_and_fills(desk, paper, orders, events, reaches):
@@ -35,6 +45,36 @@ def test_a_trailing_stop_trails_is_replaced_and_fills(desk, paper, orders, event
     assert (state["filled_quantity"], Decimal(state["average_fill_price"])) == ("2", 108)
     shown = [event["payload"] for event in events() if event["type"] == "BROKER_ORDER"][-1]
     assert (shown["order_kind"], shown["trail_percent"], shown["stop_price"]) == ("TrailingStop", "10", None)
+
+
+def test_an_order_by_its_notional_is_filled_when_the_broker_says_so(desk, paper, orders, events, reaches):
+    paper.quote("MONEY", "3", "3", ask_size="100")
+    order = priced(desk, create("MONEY", Market={"notional": "1000"}))
+
+    state = reaches(order, "PARTIALLY_FILLED")
+    assert (state["filled_quantity"], Decimal(state["leaves_quantity"]) > 0) == ("100", True)
+    paper.quote("MONEY", "3", "3")
+
+    state = reaches(order, "FILLED")
+    assert (state["filled_quantity"], state["leaves_quantity"], state["reason_code"]) == ("333.333333333", "0", None)
+    [kept] = desk.rows("intent")
+    assert kept["quantity"] == kept["filled_quantity"] == Decimal("333.333333333")
+    shown = [event["payload"] for event in events() if event["type"] == "BROKER_ORDER"]
+    assert [payload["status"] for payload in shown] == ["ACCEPTED", "PARTIALLY_FILLED", "FILLED"]
+    assert (shown[-1]["quantity"], shown[-1]["notional"]) == ("333.333333333", "1000")
+    [position] = eventually(lambda: [row for row in desk.rows("position") if row["symbol"] == "MONEY"])
+    assert position["quantity"] == Decimal("333.333333333")
+
+
+def test_what_is_left_of_an_order_by_its_notional_is_canceled(desk, paper, reaches):
+    paper.quote("MONEY", "3", "3", ask_size="100")
+    order = priced(desk, create("MONEY", Market={"notional": "1000"}))
+    reaches(order, "PARTIALLY_FILLED")
+
+    desk.created(cancel(order["intent_id"]))
+
+    state = reaches(order, "CANCELED")
+    assert (state["filled_quantity"], state["leaves_quantity"]) == ("100", "0")
 
 
 def test_a_trail_that_no_price_can_have_is_the_brokers_to_reject(desk, paper, reaches):

@@ -4,7 +4,7 @@ The official SDK sets no time-outs, retries by sleeping and brings pandas; so th
 and no retry at all.
 """
 
-from tip_brokers.capabilities import PLATFORM_KINDS, Capabilities, SymbolForm
+from tip_brokers.capabilities import DAY, PLATFORM_KINDS, Capabilities, SymbolForm
 from tip_brokers.client_ids import ClientIds
 from tip_brokers.description import BrokerDescription, BrokerSettings, Connector, CredentialField, Setting
 
@@ -43,6 +43,7 @@ PAPER = BrokerDescription(
         quotes=True,
         executions=True,
         fractions=True,
+        notional_orders=(DAY,),
         routing=True,
     ),
     connect=_connect_paper,
@@ -61,6 +62,7 @@ ALPACA = BrokerDescription(
         quotes=True,
         executions=True,
         fractions=True,
+        notional_orders=(DAY,),
         symbols=SymbolForm(r"[A-Z0-9._]+(/[A-Z0-9]+)?", "AAPL or BTC/USD"),
         calls_per_minute=200,
     ),

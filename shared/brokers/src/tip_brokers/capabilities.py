@@ -54,6 +54,8 @@ class Capabilities:
     """Whether it lists its fills, each under an id of its own. Otherwise an order's total says what is filled."""
     fractions: bool = False
     """Whether a quantity may have decimals."""
+    notional_orders: tuple[str, ...] = ()
+    """The times in force of a Market order by its notional, in place of a quantity; none: no such orders."""
     routing: bool = False
     """Whether the caller may choose where an order goes (DIRECT)."""
     symbols: SymbolForm = ANY_SYMBOL
@@ -66,7 +68,8 @@ class Requested(NamedTuple):
 
     kind: str
     time_in_force: str
-    quantity: Decimal
+    quantity: Decimal | None
+    """None of an order by its notional."""
     symbol: str | None = None
     route_strategy: str | None = None
 
@@ -99,8 +102,20 @@ def _of_spec(can: Capabilities, requested: Requested) -> Inability | None:
         return Inability("/spec", f"has no order of the kind {kind}, only {_listed(can.kinds)}")
     if requested.time_in_force not in can.kinds[kind]:
         return Inability(f"/spec/{kind}/time_in_force", f"takes a {kind} order only as {_listed(can.kinds[kind])}")
+    if requested.quantity is None:
+        return _of_notional(can, requested)
     if not can.fractions and requested.quantity != requested.quantity.to_integral_value():
         return Inability(f"/spec/{kind}/quantity", "takes whole quantities only")
+    return None
+
+
+def _of_notional(can: Capabilities, requested: Requested) -> Inability | None:
+    times = can.notional_orders
+    if not times:
+        return Inability(f"/spec/{requested.kind}/notional", "takes no order by its notional, only by a quantity")
+    if requested.time_in_force not in times:
+        detail = f"takes an order by its notional only as {_listed(times)}"
+        return Inability(f"/spec/{requested.kind}/time_in_force", detail)
     return None
 
 

@@ -44,6 +44,7 @@ class NewOrder:
     order_side: str
     kind: str
     quantity: Decimal
+    """0 of a Market order by its `notional`."""
     time_in_force: str
     limit_price: Decimal | None = None
     stop_price: Decimal | None = None
@@ -52,6 +53,8 @@ class NewOrder:
     trail_amount: Decimal | None = None
     """Of a TrailingStop: how far its stop price stays behind the best price, as an amount or in percent of it."""
     trail_percent: Decimal | None = None
+    notional: Decimal | None = None
+    """What a Market order is to be worth, only where the broker claims such orders: it says what quantity that is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order as the broker shows it. `filled_quantity` is of this order alone, not of one that it replaces."""
+    """An order as the broker shows it. `filled_quantity` is of this order alone, not of one that it replaces.
+
+    `quantity` is None while nobody knows it: of an order by its notional, for one. Its status says when that is filled.
+    """
 
     client_order_id: str
     broker_order_id: str

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
-from decimal import Context, Decimal
+from decimal import ROUND_UP, Context, Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -13,6 +13,9 @@ PRICE_MAX_AGE = timedelta(seconds=60)
 EXACTLY = Context(prec=100)
 """The usual 28 digits would round the product of two long decimals, and the edge of a limit with it."""
 _PERCENT = Decimal("0.01")
+FALLEN = Decimal("0.9")
+"""The part of the reference price by which the quantity of an order by its notional is counted."""
+FINEST_QUANTITY = Decimal("1e-9")
 
 
 class TradingState(StrEnum):
@@ -199,6 +202,18 @@ class Command:
     filled_quantity: Decimal = Decimal(0)
     trail_amount: Decimal | None = None
     trail_percent: Decimal | None = None
+    notional: Decimal | None = None
+    """Of an order for so much money: its `quantity` is then what `counted` makes of it."""
+
+    def counted(self, price: Decimal | None) -> "Command":
+        """With the quantity by which an order by its notional counts: what it is at a price a tenth below this one.
+
+        The broker decides the quantity when it fills, and the price may have fallen by then.
+        """
+        if self.notional is None or price is None:
+            return self
+        quantity = EXACTLY.divide(self.notional, EXACTLY.multiply(price, FALLEN))
+        return replace(self, quantity=quantity.quantize(FINEST_QUANTITY, ROUND_UP, EXACTLY))
 
     def named_prices(self, reference: Decimal) -> list[Decimal]:
         """Limit and stop. A trailing stop names the stop that its trail gives at the reference price."""

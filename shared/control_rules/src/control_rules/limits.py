@@ -74,7 +74,7 @@ def _limits_of_the_position(
         yield "allow_short", _short(allowed=limits.allow_short, facts=facts, command=command)
 
 
-def _no_price(facts: Facts, now: datetime) -> Result:
+def no_price(facts: Facts, now: datetime) -> Result:
     """Of a control that needs the reference price."""
     price = facts.reference_price
     if price is None:
@@ -94,9 +94,13 @@ def _quantity(most: Decimal, command: Command) -> Result:
 
 def _notional(most: Decimal, facts: Facts, command: Command, now: datetime) -> Result:
     price = _price_to_expect(facts, command, now)
-    if price is None:
-        return _no_price(facts, now)
-    if (notional := EXACTLY.multiply(command.quantity, price)) <= most:
+    if command.notional is not None:
+        notional = command.notional
+    elif price is None:
+        return no_price(facts, now)
+    else:
+        notional = EXACTLY.multiply(command.quantity, price)
+    if notional <= most:
         return PASSED
     return refused(RefusalCode.NOTIONAL_ABOVE_LIMIT, f"The notional {notional:f} is above {most:f}.")
 
@@ -121,7 +125,7 @@ def _collar(bps: int, facts: Facts, command: Command, now: datetime) -> Result:
         return NOT_APPLICABLE
     reference = facts.usable_price(now)
     if reference is None:
-        return _no_price(facts, now)
+        return no_price(facts, now)
     # Multiplied and not divided: exact, so the edge of the collar is inside it.
     farthest = EXACTLY.multiply(Decimal(bps), reference)
     for price in command.named_prices(reference):
@@ -171,7 +175,7 @@ def _position_notional(most: Decimal, facts: Facts, command: Command, now: datet
         return PASSED
     price = facts.usable_price(now)
     if price is None:
-        return _no_price(facts, now)
+        return no_price(facts, now)
     if (notional := EXACTLY.multiply(after, price)) <= most:
         return PASSED
     return refused(
@@ -203,7 +207,7 @@ def _gross_exposure(most: Decimal, facts: Facts, command: Command, now: datetime
         return PASSED
     price = facts.usable_price(now)
     if price is None:
-        return _no_price(facts, now)
+        return no_price(facts, now)
     if facts.other_exposure is None:
         return unknown(RefusalCode.REFERENCE_PRICE_UNKNOWN, "reference price of another symbol that is held or open")
     if (exposure := EXACTLY.add(facts.other_exposure, EXACTLY.multiply(after, price))) <= most:

@@ -125,6 +125,12 @@ class SendsTrailingStopsAsStops(Honest):
         return replace(found, kind="TrailingStop") if found and found.kind == "Stop" else found
 
 
+class TakesTheNotionalForAQuantity(Honest):
+    def create(self, order: NewOrder, *check: Any) -> Order:
+        sent = replace(order, quantity=order.notional, notional=None) if order.notional else order
+        return super().create(sent, *check)
+
+
 class ClaimsAnUnknownKind(Honest):
     claims = replace(CLAIMED, kinds={**CLAIMED.kinds, "Iceberg": ("DAY",)})
 
@@ -305,7 +311,7 @@ FAMILY: dict[str, type[Honest]] = {
     for cls in (
         Honest, StreamThatEnds, StreamThatIsSilent, TakesAnIdTwice, AnswersAnIdAsAnother, SaysEchoInTheAdapter,
         FindsNothing, SendsStopsAsMarket, DropsLimits, SendsImmediateAsDay, RefusesStopLimits, ClaimsAnUnknownKind,
-        SendsTrailingStopsAsStops,
+        SendsTrailingStopsAsStops, TakesTheNotionalForAQuantity,
         RefusesReplacements, ReplacesNothing, HasNoPrices, PricesWithoutAge, ListsNoFills, RenamesFills, CutsFractions,
         RefusesDirect, IgnoresDirect, OtherSymbols, CancelsNothing, SendsWithoutCheck, TakesBrokenForAbsent, Leaky,
         LeakyAtLogin, LeakyAtLength, TakesItsTime, FailsAtTheEnd, TakesFractionsForTheDay, ShowsPositionsLate,

@@ -38,7 +38,7 @@ class Trading(Scope):
     def buy(
         self,
         symbol: str,
-        quantity: Number,
+        quantity: Number | None = None,
         *,
         limit: Number | None = None,
         stop: Number | None = None,
@@ -48,11 +48,12 @@ class Trading(Scope):
         route_strategy: RouteStrategy | str | None = None,
         trail: Number | None = None,
         trail_percent: Number | None = None,
+        notional: Number | None = None,
         idempotency_key: str | None = None,
     ) -> Order:
-        """Buy: at the market, or by the prices that are given."""
+        """Buy: at the market, a quantity or for so much money (`notional`), or by the prices that are given."""
         prices: dict[str, Any] = {"limit": limit, "stop": stop, "time_in_force": time_in_force}
-        prices |= {"trail": trail, "trail_percent": trail_percent}
+        prices |= {"trail": trail, "trail_percent": trail_percent, "notional": notional}
         about: dict[str, Any] = {"client_id": client_id, "tags": tags, "route_strategy": route_strategy}
         order = order_of(symbol, Side.BUY, quantity, **prices, **about)
         return self.submit(order, idempotency_key=idempotency_key)
@@ -60,7 +61,7 @@ class Trading(Scope):
     def sell(
         self,
         symbol: str,
-        quantity: Number,
+        quantity: Number | None = None,
         *,
         limit: Number | None = None,
         stop: Number | None = None,
@@ -70,11 +71,12 @@ class Trading(Scope):
         route_strategy: RouteStrategy | str | None = None,
         trail: Number | None = None,
         trail_percent: Number | None = None,
+        notional: Number | None = None,
         idempotency_key: str | None = None,
     ) -> Order:
-        """Sell: at the market, or by the prices that are given."""
+        """Sell: at the market, a quantity or for so much money (`notional`), or by the prices that are given."""
         prices: dict[str, Any] = {"limit": limit, "stop": stop, "time_in_force": time_in_force}
-        prices |= {"trail": trail, "trail_percent": trail_percent}
+        prices |= {"trail": trail, "trail_percent": trail_percent, "notional": notional}
         about: dict[str, Any] = {"client_id": client_id, "tags": tags, "route_strategy": route_strategy}
         order = order_of(symbol, Side.SELL, quantity, **prices, **about)
         return self.submit(order, idempotency_key=idempotency_key)

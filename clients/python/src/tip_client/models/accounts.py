@@ -71,6 +71,8 @@ class Capabilities:
     symbol_pattern: str
     symbol_example: str
     calls_per_minute: int | None
+    notional_orders: tuple[str, ...] = ()
+    """The times in force of a Market order by its notional; empty if there are none."""
 
 
 @dataclass(frozen=True)

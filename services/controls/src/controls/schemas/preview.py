@@ -51,7 +51,15 @@ class _Order(Schema):
 
 
 class PreviewMarket(_Order):
-    pass
+    """By its quantity or by its notional."""
+
+    quantity = DecimalText()
+    notional = DecimalText()
+
+    @validates_schema
+    def check(self, data: Mapping[str, Any], **_: Any) -> None:
+        if ("quantity" in data) == ("notional" in data):
+            raise refuse("one_of", "must have exactly one of quantity, notional")
 
 
 class PreviewLimit(_Order):
@@ -179,6 +187,7 @@ def _command(data: Mapping[str, Any]) -> Command:
         order.get("stop_price"),
         trail_amount=order.get("trail_amount"),
         trail_percent=order.get("trail_percent"),
+        notional=order.get("notional"),
     )
 
 

@@ -130,6 +130,7 @@ def _new_order(command: LeasedCommand) -> NewOrder:
         command.snapshot.route_strategy,
         trail_amount=command.spec.price("trail_amount"),
         trail_percent=command.spec.price("trail_percent"),
+        notional=command.spec.notional,
     )
 
 

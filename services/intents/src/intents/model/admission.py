@@ -71,7 +71,7 @@ def refuse_what_broker_cannot(account: Account, command: Create | Replace) -> No
     requested = Requested(
         command.spec.kind,
         command.spec.time_in_force,
-        command.spec.quantity,
+        command.spec.quantity if command.spec.notional is None else None,
         command.symbol,
         command.route_strategy if isinstance(command, Create) else None,
     )
@@ -101,7 +101,14 @@ def _created(command: Create) -> control_rules.Command:
         stop_price=command.spec.price("stop_price"),
         trail_amount=command.spec.price("trail_amount"),
         trail_percent=command.spec.price("trail_percent"),
+        notional=command.spec.notional,
     )
+
+
+def counted_quantity(facts: SubmitFacts, command: Create) -> Decimal:
+    """By which the order counts; of one by its notional an estimate, never below zero."""
+    price = facts.controls.usable_price(facts.now) if facts.controls else None
+    return _created(command).counted(price).quantity
 
 
 def _replaced(intent: Intent, spec: Spec) -> control_rules.Command:
@@ -120,7 +127,7 @@ def _replaced(intent: Intent, spec: Spec) -> control_rules.Command:
 
 def _create(facts: SubmitFacts, account: Account, actor: Actor, command: Create, reason: str | None) -> Admission:
     refuse_what_broker_cannot(account, command)
-    quantity = command.spec.quantity
+    passed, quantity = _passed(facts, _created(command)), counted_quantity(facts, command)
     action = Action(
         id=uuid4(),
         intent_id=uuid4(),
@@ -136,7 +143,7 @@ def _create(facts: SubmitFacts, account: Account, actor: Actor, command: Create,
         ref_intent_id=None,
         actor=actor,
         reason=reason,
-        controls=_passed(facts, _created(command)),
+        controls=passed,
         created_at=facts.now,
         state=State(Status.PENDING, Decimal(0), quantity, None, None, None, None, facts.now),
     )
@@ -153,6 +160,9 @@ def _replace(
     if command.spec.form != intent.spec.form:
         pointer, wanted = f"/command/payload/spec/{command.spec.kind}", " and ".join(sorted(intent.spec.form))
         raise errors.InvalidReplacement(pointer, "form", f"must have {wanted}, as the intent has")
+    if intent.spec.notional is not None:
+        pointer, detail = f"/command/payload/spec/{command.spec.kind}/notional", "cannot be replaced: cancel the order"
+        raise errors.InvalidReplacement(pointer, "notional", detail)
     if command.spec.quantity <= intent.filled_quantity:
         pointer = f"/command/payload/spec/{command.spec.kind}/quantity"
         raise errors.InvalidReplacement(pointer, "filled", "must be more than what is filled already")

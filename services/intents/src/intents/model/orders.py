@@ -39,7 +39,7 @@ class Kind(NamedTuple):
 
 
 KINDS: Mapping[str, Kind] = {
-    "Market": Kind((), TIMES_IN_FORCE),
+    "Market": Kind((), TIMES_IN_FORCE, one_of=(("quantity", "notional"),)),
     "Limit": Kind(("limit_price",), TIMES_IN_FORCE),
     "Stop": Kind(("stop_price",), ("DAY", "GTC")),
     "StopLimit": Kind(("stop_price", "limit_price"), ("DAY", "GTC")),
@@ -58,7 +58,12 @@ class Spec:
 
     @property
     def quantity(self) -> Decimal:
-        return Decimal(self.terms["quantity"])
+        """0 of an order by its notional: it is not known before the broker has filled it."""
+        return Decimal(self.terms.get("quantity", 0))
+
+    @property
+    def notional(self) -> Decimal | None:
+        return self.price("notional")
 
     @property
     def time_in_force(self) -> str:

@@ -68,6 +68,8 @@ def unit_hold_without(account: Account, old: Order, request: NewOrder, qty: Deci
 
 def replacement(old: Order, change: Change) -> NewOrder:
     """The order that a change puts in the place of the old one."""
+    if old.notional is not None:
+        raise Unprocessable("notional orders cannot be replaced")
     if change.trail is not None and old.kind is not Kind.TRAILING_STOP:
         raise Unprocessable(f"{old.kind} orders must not have trail")
     named_stop = old.stop_price if old.kind in matching.NAMED_STOPS else None

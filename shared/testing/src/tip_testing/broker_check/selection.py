@@ -34,6 +34,7 @@ SENDING_NOTHING = frozenset({
 })  # fmt: skip
 """Of these, facts that send no order at all."""
 FILLING = frozenset({
+    "test_an_order_by_its_notional_fills_for_that_much_money",
     "test_fills_are_listed_each_under_one_id",
     "test_a_filled_order_shows_its_quantity_and_price",
     "test_positions_follow_fills",
@@ -68,6 +69,7 @@ def _may_fill(fact: str, kind: str | None, can: Capabilities) -> bool:
     return kind == "Market" or (kind is None and "Limit" not in can.kinds and fact not in SENDING_NOTHING)
 
 
-ORDER = ("streams", "client_ids", "kinds", "replacement", "quotes", "executions", "fractions", "routing", "symbols")
+ORDER = ("streams", "client_ids", "kinds", "replacement", "quotes", "executions", "fractions", "notional_orders",
+         "routing", "symbols")  # fmt: skip
 CLAIMS = (*ORDER, "calls_per_minute")
 EVERY_ADAPTER = (PROTOCOL, BOUNDS)

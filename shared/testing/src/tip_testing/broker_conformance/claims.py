@@ -10,16 +10,16 @@ import pytest
 from tip_brokers.capabilities import ALL_TIMES, DAY, FOK, IOC, PLATFORM_KINDS
 from tip_brokers.protocol import OPEN, Broker, NewOrder, OrderStatus
 from tip_testing.broker_conformance.market import Listener, Market, listen, symbols_of
+from tip_testing.broker_conformance.notional import NotionalOrders
 from tip_testing.broker_conformance.orders import proves
 from tip_testing.broker_conformance.reads import settle_seconds
-from tip_testing.broker_conformance.trailing import TrailingStops
 from tip_testing.waiting import eventually
 
 KINDS_AND_TIMES = [(kind, time) for kind in PLATFORM_KINDS for time in ALL_TIMES]
 _UNFILLED = (OrderStatus.CANCELED, OrderStatus.EXPIRED)
 
 
-class KeptClaims(TrailingStops):
+class KeptClaims(NotionalOrders):
     """Inherited by `Conformance`."""
 
     @proves("streams")
