@@ -32,8 +32,8 @@ STATE = {
 }  # fmt: skip
 ORDER = {
     "intent_id": "93327def-0000-4000-8000-000000000001", "client_id": None, "tags": ["alpha"], "symbol": "AAPL",
-    "order_side": "BUY", "route_strategy": "AUTO", "spec": {"Limit": {"quantity": "1", "limit_price": "180"}},
-    "state": STATE, "created_at": "2026-01-05T12:00:00Z",
+    "order_side": "BUY", "route_strategy": "AUTO", "extended_hours": False,
+    "spec": {"Limit": {"quantity": "1", "limit_price": "180"}}, "state": STATE, "created_at": "2026-01-05T12:00:00Z",
 }  # fmt: skip
 ACTION = {
     "id": "a", "sequence": 2, "intent_id": ORDER["intent_id"], "account_id": "c", "organization_id": "o",

@@ -49,6 +49,15 @@ def test_an_order_for_so_much_money_is_filled_for_it(client: tip.Client, symbol:
     assert order.average_fill_price and abs(order.filled_quantity * order.average_fill_price - 500) < Decimal("0.01")
 
 
+def test_an_order_for_extended_hours_is_listed_as_one(client: tip.Client) -> None:
+    order = client.buy(OPEN, 1, limit="1.00", extended_hours=True)
+
+    listed = {found.intent_id: found.extended_hours for found in client.orders(status="open")}
+    assert (order.extended_hours, client.order(order.intent_id).extended_hours) == (True, True)
+    assert listed[order.intent_id] is True
+    order.cancel()
+
+
 def test_an_open_order_is_replaced_and_canceled(client: tip.Client) -> None:
     order = client.buy(OPEN, 1, limit="1.00").wait("ACCEPTED", timeout=30)
 

@@ -142,6 +142,13 @@ def test_a_market_order_has_a_quantity_or_a_notional() -> None:
             tip.Market("AAPL", "BUY", **sizes)
 
 
+def test_an_order_for_extended_hours_says_so() -> None:
+    order = tip.Limit("AAPL", "BUY", 2, limit="180", extended_hours=True)
+
+    assert order.to_json()["extended_hours"] is True
+    assert "extended_hours" not in tip.Limit("AAPL", "BUY", 2, limit="180").to_json()
+
+
 def test_a_replacement_keeps_what_it_does_not_change() -> None:
     spec = tip.Limit("AAPL", "BUY", 2, limit="180", time_in_force="GTC").spec
 

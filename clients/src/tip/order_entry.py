@@ -33,6 +33,7 @@ _SUBMIT = (
     click.option("--client-id", help="Your own id of the order, unique in the account."),
     click.option("--tag", "tags", multiple=True, help="May be given several times."),
     click.option("--route", "route_strategy", type=click.Choice(["AUTO", "DIRECT"])),
+    click.option("--extended-hours", is_flag=True, help="Trade it outside the regular hours, too."),
 )
 _WAIT = (
     click.option("--wait", is_flag=True, help="Wait until the order has ended; exit code 4 if it has not in time."),

@@ -41,6 +41,7 @@ HOSTILE = [
     ("claimsanunknownkind", "kinds"),
     ("sendstrailingstopsasstops", "kinds"),
     ("takesthenotionalforaquantity", "notional_orders"),
+    ("forgetsextendedhours", "extended_hours"),
     ("refusesreplacements", "replacement"),
     ("replacesnothing", "replacement"),
     ("hasnoprices", "quotes"),

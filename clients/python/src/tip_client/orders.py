@@ -88,10 +88,13 @@ class NewOrder:
     """The caller's own id of the order, unique in the account for ever."""
     tags: tuple[str, ...] = ()
     route_strategy: RouteStrategy | None = None
+    extended_hours: bool = False
+    """Whether it may trade outside the regular hours."""
 
     def to_json(self) -> dict[str, Any]:
         """The payload of a CREATE."""
         about = given(client_id=self.client_id, tags=self.tags or None, route_strategy=self.route_strategy)
+        about |= {"extended_hours": True} if self.extended_hours else {}
         return {"symbol": self.symbol, "order_side": str(self.order_side), "spec": self.spec.to_json(), **about}
 
 
@@ -106,8 +109,11 @@ class _Kind(NewOrder):
         client_id: str | None,
         tags: Iterable[str],
         route: str | None,
+        *,
+        extended_hours: bool = False,
     ) -> None:
-        super().__init__(symbol, Side(side), spec, client_id, tuple(tags), RouteStrategy(route) if route else None)
+        chosen = RouteStrategy(route) if route else None
+        super().__init__(symbol, Side(side), spec, client_id, tuple(tags), chosen, extended_hours)
 
 
 def _spec(
@@ -150,7 +156,7 @@ class Market(_Kind):
 
 
 class Limit(_Kind):
-    """An order at this price or a better one."""
+    """An order at this price or a better one; outside the regular hours, too, if that is wanted."""
 
     def __init__(
         self,
@@ -159,13 +165,14 @@ class Limit(_Kind):
         quantity: Number,
         *,
         limit: Number,
+        extended_hours: bool = False,
         time_in_force: TimeInForce | str | None = None,
         client_id: str | None = None,
         tags: Iterable[str] = (),
         route_strategy: RouteStrategy | str | None = None,
     ) -> None:
         spec = _spec(OrderKind.LIMIT, quantity, time_in_force, limit=limit)
-        self._fill(symbol, side, spec, client_id, tags, route_strategy)
+        self._fill(symbol, side, spec, client_id, tags, route_strategy, extended_hours=extended_hours)
 
 
 class Stop(_Kind):
@@ -244,13 +251,14 @@ def order_of(
     trail: Number | None = None,
     trail_percent: Number | None = None,
     notional: Number | None = None,
+    extended_hours: bool = False,
 ) -> NewOrder:
     """The kind of order that these prices make."""
     kind = _kind_of(limit, stop, trail, trail_percent)
     prices = {"limit": limit, "stop": stop, "trail": trail, "trail_percent": trail_percent, "notional": notional}
     spec = _spec(kind, quantity, time_in_force, **prices)
     route = RouteStrategy(route_strategy) if route_strategy else None
-    return NewOrder(symbol, side, spec, client_id, tuple(tags), route)
+    return NewOrder(symbol, side, spec, client_id, tuple(tags), route, extended_hours)
 
 
 _KINDS = {

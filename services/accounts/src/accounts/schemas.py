@@ -202,6 +202,12 @@ class BrokerCapabilities(Schema):
         required=True,
         metadata={"description": "The times in force of a Market order by its notional; empty if there are none."},
     )
+    extended_hours = fields.Dict(
+        keys=fields.String(),
+        values=fields.List(fields.String()),
+        required=True,
+        metadata={"description": "The order kinds, each with its times in force, for outside the regular hours."},
+    )
     routing = Flag(required=True, metadata={"description": "Whether an order may be routed DIRECT."})
     symbol_pattern = Text(required=True, longest=255, attribute="symbols.pattern")
     symbol_example = Text(required=True, longest=255, attribute="symbols.example")

@@ -44,7 +44,12 @@ SPEC = {"oneOf": [_named(f"{kind}Spec") for kind in model.KINDS]}
 SPEC_OR_NULL = {"oneOf": [*SPEC["oneOf"], {"type": "null"}]}
 _CREATE = _object(
     {"symbol": _SYMBOL, "order_side": _words(model.ORDER_SIDES), "spec": SPEC},
-    {"route_strategy": _words(model.ROUTE_STRATEGIES, default="AUTO"), "client_id": _CLIENT_ID, "tags": _TAGS},
+    {
+        "route_strategy": _words(model.ROUTE_STRATEGIES, default="AUTO"),
+        "client_id": _CLIENT_ID,
+        "tags": _TAGS,
+        "extended_hours": {"type": "boolean", "default": False},
+    },
 )
 COMMAND = {"oneOf": [_named("CreateCommand"), _named("ReplaceCommand"), _named("CancelCommand")]}
 SCHEMAS: Mapping[str, dict[str, Any]] = {

@@ -125,6 +125,7 @@ _CREATE: Fields = {
     "spec": _SPEC,
     "client_id": CLIENT_ID,
     "tags": _Tags(),
+    "extended_hours": Flag(load_default=False),
 }
 _PAYLOADS: Mapping[str, tuple[Fields, Any]] = {
     "CREATE": (_CREATE, model.Create),

@@ -77,6 +77,21 @@ def test_what_is_left_of_an_order_by_its_notional_is_canceled(desk, paper, reach
     assert (state["filled_quantity"], state["leaves_quantity"]) == ("100", "0")
 
 
+def test_extended_hours_reach_the_broker_and_stay_with_a_replacement(desk, orders, reaches):
+    body = create("SIM.OPEN", Limit={"quantity": "2", "limit_price": "90"})
+    body["command"]["payload"]["extended_hours"] = True
+    order = desk.created(body)
+    reaches(order, "ACCEPTED")
+    desk.created(replace(order["intent_id"], Limit={"quantity": "2", "limit_price": "91"}))
+    regular = desk.created(create("SIM.OPEN", Limit={"quantity": "2", "limit_price": "90"}))
+    reaches(regular, "ACCEPTED")
+
+    eventually(lambda: len(orders()) == 3)
+
+    assert [order["extended_hours"] for order in orders() if order["replaces"]] == [1]
+    assert sorted(order["extended_hours"] for order in orders()) == [0, 1, 1]
+
+
 def test_a_trail_that_no_price_can_have_is_the_brokers_to_reject(desk, paper, reaches):
     paper.quote("TRAILS", "100", "100")
 

@@ -94,6 +94,7 @@ class Alpaca:
             "stop_price": plain(order.stop_price),
             "trail_price": plain(order.trail_amount),
             "trail_percent": plain(order.trail_percent),
+            "extended_hours": order.extended_hours or None,
             "client_order_id": order.client_order_id,
         }
 

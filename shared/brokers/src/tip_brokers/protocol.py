@@ -55,6 +55,8 @@ class NewOrder:
     trail_percent: Decimal | None = None
     notional: Decimal | None = None
     """What a Market order is to be worth, only where the broker claims such orders: it says what quantity that is."""
+    extended_hours: bool = False
+    """Whether it may trade outside the regular hours, only where the broker claims that. A replacement keeps it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ class Order:
     created_at: datetime
     replaces: str | None = None
     replaced_by: str | None = None
+    extended_hours: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,6 +131,11 @@ class TakesTheNotionalForAQuantity(Honest):
         return super().create(sent, *check)
 
 
+class ForgetsExtendedHours(Honest):
+    def create(self, order: NewOrder, *check: Any) -> Order:
+        return super().create(replace(order, extended_hours=False), *check)
+
+
 class ClaimsAnUnknownKind(Honest):
     claims = replace(CLAIMED, kinds={**CLAIMED.kinds, "Iceberg": ("DAY",)})
 
@@ -311,7 +316,7 @@ FAMILY: dict[str, type[Honest]] = {
     for cls in (
         Honest, StreamThatEnds, StreamThatIsSilent, TakesAnIdTwice, AnswersAnIdAsAnother, SaysEchoInTheAdapter,
         FindsNothing, SendsStopsAsMarket, DropsLimits, SendsImmediateAsDay, RefusesStopLimits, ClaimsAnUnknownKind,
-        SendsTrailingStopsAsStops, TakesTheNotionalForAQuantity,
+        SendsTrailingStopsAsStops, TakesTheNotionalForAQuantity, ForgetsExtendedHours,
         RefusesReplacements, ReplacesNothing, HasNoPrices, PricesWithoutAge, ListsNoFills, RenamesFills, CutsFractions,
         RefusesDirect, IgnoresDirect, OtherSymbols, CancelsNothing, SendsWithoutCheck, TakesBrokenForAbsent, Leaky,
         LeakyAtLogin, LeakyAtLength, TakesItsTime, FailsAtTheEnd, TakesFractionsForTheDay, ShowsPositionsLate,

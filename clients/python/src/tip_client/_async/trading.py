@@ -48,12 +48,14 @@ class AsyncTrading(AsyncScope):
         trail: Number | None = None,
         trail_percent: Number | None = None,
         notional: Number | None = None,
+        extended_hours: bool = False,
         idempotency_key: str | None = None,
     ) -> AsyncOrder:
         """Buy: at the market, a quantity or for so much money (`notional`), or by the prices that are given."""
         prices: dict[str, Any] = {"limit": limit, "stop": stop, "time_in_force": time_in_force}
         prices |= {"trail": trail, "trail_percent": trail_percent, "notional": notional}
         about: dict[str, Any] = {"client_id": client_id, "tags": tags, "route_strategy": route_strategy}
+        about |= {"extended_hours": extended_hours}
         order = order_of(symbol, Side.BUY, quantity, **prices, **about)
         return await self.submit(order, idempotency_key=idempotency_key)
 
@@ -71,12 +73,14 @@ class AsyncTrading(AsyncScope):
         trail: Number | None = None,
         trail_percent: Number | None = None,
         notional: Number | None = None,
+        extended_hours: bool = False,
         idempotency_key: str | None = None,
     ) -> AsyncOrder:
         """Sell: at the market, a quantity or for so much money (`notional`), or by the prices that are given."""
         prices: dict[str, Any] = {"limit": limit, "stop": stop, "time_in_force": time_in_force}
         prices |= {"trail": trail, "trail_percent": trail_percent, "notional": notional}
         about: dict[str, Any] = {"client_id": client_id, "tags": tags, "route_strategy": route_strategy}
+        about |= {"extended_hours": extended_hours}
         order = order_of(symbol, Side.SELL, quantity, **prices, **about)
         return await self.submit(order, idempotency_key=idempotency_key)
 

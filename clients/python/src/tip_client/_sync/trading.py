@@ -49,12 +49,14 @@ class Trading(Scope):
         trail: Number | None = None,
         trail_percent: Number | None = None,
         notional: Number | None = None,
+        extended_hours: bool = False,
         idempotency_key: str | None = None,
     ) -> Order:
         """Buy: at the market, a quantity or for so much money (`notional`), or by the prices that are given."""
         prices: dict[str, Any] = {"limit": limit, "stop": stop, "time_in_force": time_in_force}
         prices |= {"trail": trail, "trail_percent": trail_percent, "notional": notional}
         about: dict[str, Any] = {"client_id": client_id, "tags": tags, "route_strategy": route_strategy}
+        about |= {"extended_hours": extended_hours}
         order = order_of(symbol, Side.BUY, quantity, **prices, **about)
         return self.submit(order, idempotency_key=idempotency_key)
 
@@ -72,12 +74,14 @@ class Trading(Scope):
         trail: Number | None = None,
         trail_percent: Number | None = None,
         notional: Number | None = None,
+        extended_hours: bool = False,
         idempotency_key: str | None = None,
     ) -> Order:
         """Sell: at the market, a quantity or for so much money (`notional`), or by the prices that are given."""
         prices: dict[str, Any] = {"limit": limit, "stop": stop, "time_in_force": time_in_force}
         prices |= {"trail": trail, "trail_percent": trail_percent, "notional": notional}
         about: dict[str, Any] = {"client_id": client_id, "tags": tags, "route_strategy": route_strategy}
+        about |= {"extended_hours": extended_hours}
         order = order_of(symbol, Side.SELL, quantity, **prices, **about)
         return self.submit(order, idempotency_key=idempotency_key)
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from marshmallow import Schema, ValidationError, fields, post_load, validates_schema
 
-from chassis.fields import Choice, DecimalText, Identifier, Instant, Text, Whole, refuse
+from chassis.fields import Choice, DecimalText, Flag, Identifier, Instant, Text, Whole, refuse
 from control_rules import (
     Command,
     CommandType,
@@ -110,6 +110,7 @@ class PreviewPayload(Schema):
     symbol = Symbol(longest=64)
     order_side = Choice(words(OrderSide))
     route_strategy = Choice(("AUTO", "DIRECT"))
+    extended_hours = Flag()
     ref_intent_id = Identifier()
     spec = fields.Nested(PreviewSpec)
 

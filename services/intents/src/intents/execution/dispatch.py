@@ -131,6 +131,7 @@ def _new_order(command: LeasedCommand) -> NewOrder:
         trail_amount=command.spec.price("trail_amount"),
         trail_percent=command.spec.price("trail_percent"),
         notional=command.spec.notional,
+        extended_hours=command.snapshot.extended_hours,
     )
 
 

@@ -62,8 +62,8 @@ def admit(
     return _cancel(facts, facts.intent, account, actor, command, reason)
 
 
-def refuse_what_broker_cannot(account: Account, command: Create | Replace) -> None:
-    """Raise for what would only come back from the broker as its refusal."""
+def refuse_what_broker_cannot(account: Account, command: Create | Replace, intent: Intent | None = None) -> None:
+    """Raise for what would only come back from the broker as its refusal. `intent` is what is replaced."""
     if account.can is None:
         raise errors.BrokerCannot(
             "/command", "is not installed here: GET /v1/brokers lists those that are", account.broker
@@ -74,6 +74,7 @@ def refuse_what_broker_cannot(account: Account, command: Create | Replace) -> No
         command.spec.quantity if command.spec.notional is None else None,
         command.symbol,
         command.route_strategy if isinstance(command, Create) else None,
+        command.extended_hours if isinstance(command, Create) else intent is not None and intent.extended_hours,
     )
     if found := inability(account.can, requested):
         raise errors.BrokerCannot(f"/command/payload{found.pointer}", found.detail, account.broker)
@@ -168,7 +169,7 @@ def _replace(
         raise errors.InvalidReplacement(pointer, "filled", "must be more than what is filled already")
     if intent.status in (Status.PENDING_REPLACE, Status.PENDING_CANCEL):
         raise errors.IntentBusy
-    refuse_what_broker_cannot(account, command)
+    refuse_what_broker_cannot(account, command, intent)
     passed = _passed(facts, _replaced(intent, command.spec))
     return _amend(facts, intent, account, actor, command, passed, reason)
 

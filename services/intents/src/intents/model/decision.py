@@ -127,7 +127,7 @@ def decide_again(
 def _refuse_what_broker_cannot(facts: SubmitFacts, command: Create | Replace | HoldToTotal) -> None:
     """A broker that is gone may come back: what waits for it is kept."""
     if facts.account and facts.account.can and not isinstance(command, HoldToTotal):
-        refuse_what_broker_cannot(facts.account, command)
+        refuse_what_broker_cannot(facts.account, command, facts.intent)
 
 
 def without_itself(facts: SubmitFacts, submitted_at: datetime) -> SubmitFacts:

@@ -98,6 +98,7 @@ class Create:
     spec: Spec
     client_id: str | None = None
     tags: Sequence[str] = ()
+    extended_hours: bool = False
     type = CommandType.CREATE
     ref_intent_id = None
 

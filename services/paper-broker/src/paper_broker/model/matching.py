@@ -54,6 +54,8 @@ def check(order: NewOrder) -> None:
         raise Unprocessable("notional orders must be market orders")
     if order.notional is not None and order.time_in_force is not TimeInForce.DAY:
         raise Unprocessable("notional orders must be day orders")
+    if order.extended_hours and (order.kind is not Kind.LIMIT or order.time_in_force is not TimeInForce.DAY):
+        raise Unprocessable("extended hours order must be DAY limit orders")
     _check_price("limit_price", order.limit_price, wanted=order.kind in LIMITS, kind=order.kind)
     _check_price("stop_price", order.stop_price, wanted=order.kind in NAMED_STOPS, kind=order.kind)
     _check_trail(order)

@@ -13,6 +13,7 @@ RESTING = frozenset({
     "test_an_order_is_worked_as_its_kind_and_time_in_force_say",
     "test_a_trailing_stop_is_accepted_as_one",
     "test_a_fraction_is_sent_as_it_is",
+    "test_an_order_for_extended_hours_is_shown_as_one",
     "test_a_direct_order_is_accepted",
     "test_an_order_is_found_by_both_of_its_ids",
     "test_what_was_never_sent_is_not_there",
@@ -70,6 +71,6 @@ def _may_fill(fact: str, kind: str | None, can: Capabilities) -> bool:
 
 
 ORDER = ("streams", "client_ids", "kinds", "replacement", "quotes", "executions", "fractions", "notional_orders",
-         "routing", "symbols")  # fmt: skip
+         "extended_hours",         "routing", "symbols")  # fmt: skip
 CLAIMS = (*ORDER, "calls_per_minute")
 EVERY_ADAPTER = (PROTOCOL, BOUNDS)

@@ -9,7 +9,7 @@ import pytest
 
 from tip_brokers.capabilities import ALL_TIMES, DAY, FOK, IOC, PLATFORM_KINDS
 from tip_brokers.protocol import OPEN, Broker, NewOrder, OrderStatus
-from tip_testing.broker_conformance.market import Listener, Market, listen, symbols_of
+from tip_testing.broker_conformance.market import Listener, Market, listen, new_client_order_id, symbols_of
 from tip_testing.broker_conformance.notional import NotionalOrders
 from tip_testing.broker_conformance.orders import proves
 from tip_testing.broker_conformance.reads import settle_seconds
@@ -83,6 +83,22 @@ class KeptClaims(NotionalOrders):
 
         assert shown.quantity == wanted.quantity
 
+    @proves("extended_hours")
+    @pytest.mark.parametrize(("kind", "time_in_force"), KINDS_AND_TIMES)
+    def test_an_order_for_extended_hours_is_shown_as_one(
+        self, kind: str, time_in_force: str, market: Market, broker: Broker
+    ) -> None:
+        if time_in_force not in market.can.extended_hours.get(kind, ()):
+            pytest.skip(f"this broker claims no {kind} {time_in_force} for extended hours")
+        wanted = self.of_kind(market, market.resting, kind, time_in_force)
+
+        shown = [
+            self.shown(broker, broker.create(order)).extended_hours
+            for order in (replace(wanted, extended_hours=True), again(wanted))
+        ]
+
+        assert shown == [True, False], "only what is for extended hours is sent so"
+
     @proves("routing")
     def test_a_direct_order_is_accepted(self, market: Market, broker: Broker) -> None:
         assert self.shown(broker, broker.create(self.direct(market))).status in OPEN
@@ -120,3 +136,7 @@ class KeptClaims(NotionalOrders):
             eventually(lambda: listener.filled(made.client_order_id) == wanted.quantity, settle_seconds(broker))
             streamed = {update.execution.id for update in listener.of(made.client_order_id) if update.execution}
             assert listed().keys() == streamed, "an execution has one id, wherever it is shown"
+
+
+def again(order: NewOrder) -> NewOrder:
+    return replace(order, client_order_id=new_client_order_id())
