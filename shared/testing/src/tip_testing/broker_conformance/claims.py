@@ -84,20 +84,19 @@ class KeptClaims(NotionalOrders):
         assert shown.quantity == wanted.quantity
 
     @proves("extended_hours")
-    @pytest.mark.parametrize(("kind", "time_in_force"), KINDS_AND_TIMES)
-    def test_an_order_for_extended_hours_is_shown_as_one(
-        self, kind: str, time_in_force: str, market: Market, broker: Broker
-    ) -> None:
-        if time_in_force not in market.can.extended_hours.get(kind, ()):
-            pytest.skip(f"this broker claims no {kind} {time_in_force} for extended hours")
-        wanted = self.of_kind(market, market.resting, kind, time_in_force)
+    def test_an_order_for_extended_hours_is_shown_as_one(self, market: Market, broker: Broker) -> None:
+        """Of every kind and time in force that is claimed."""
+        if not market.can.extended_hours:
+            pytest.skip("this broker claims no extended hours")
+        for kind, times in market.can.extended_hours.items():
+            for time in times:
+                wanted = self.of_kind(market, market.resting, kind, time)
+                self.is_for_extended_hours(broker, replace(wanted, extended_hours=True))
+                self.is_for_extended_hours(broker, replace(wanted, client_order_id=new_client_order_id()))
 
-        shown = [
-            self.shown(broker, broker.create(order)).extended_hours
-            for order in (replace(wanted, extended_hours=True), again(wanted))
-        ]
-
-        assert shown == [True, False], "only what is for extended hours is sent so"
+    def is_for_extended_hours(self, broker: Broker, wanted: NewOrder) -> None:
+        shown = self.shown(broker, broker.create(wanted))
+        assert shown.extended_hours == wanted.extended_hours, f"{wanted.kind} {wanted.time_in_force} is shown otherwise"
 
     @proves("routing")
     def test_a_direct_order_is_accepted(self, market: Market, broker: Broker) -> None:
@@ -136,7 +135,3 @@ class KeptClaims(NotionalOrders):
             eventually(lambda: listener.filled(made.client_order_id) == wanted.quantity, settle_seconds(broker))
             streamed = {update.execution.id for update in listener.of(made.client_order_id) if update.execution}
             assert listed().keys() == streamed, "an execution has one id, wherever it is shown"
-
-
-def again(order: NewOrder) -> NewOrder:
-    return replace(order, client_order_id=new_client_order_id())
