@@ -158,7 +158,8 @@ def test_one_choice_is_one_type(document: Any) -> None:
 
 def test_the_terms_of_an_order_are_typed_wherever_it_is_answered(document: Any) -> None:
     schemas = document["components"]["schemas"]
-    kinds = [{"$ref": f"#/components/schemas/{kind}Spec"} for kind in ("Market", "Limit", "Stop", "StopLimit")]
+    names = ("Market", "Limit", "Stop", "StopLimit", "TrailingStop")
+    kinds = [{"$ref": f"#/components/schemas/{name}Spec"} for name in names]
 
     assert schemas["Order"]["properties"]["spec"] == {"oneOf": kinds}
     for name in ("Action", "Refusal"):

@@ -32,8 +32,8 @@ STATE = {
 }  # fmt: skip
 ORDER = {
     "intent_id": "93327def-0000-4000-8000-000000000001", "client_id": None, "tags": ["alpha"], "symbol": "AAPL",
-    "order_side": "BUY", "route_strategy": "AUTO", "spec": {"Limit": {"quantity": "1", "limit_price": "180"}},
-    "state": STATE, "created_at": "2026-01-05T12:00:00Z",
+    "order_side": "BUY", "route_strategy": "AUTO", "extended_hours": False,
+    "spec": {"Limit": {"quantity": "1", "limit_price": "180"}}, "state": STATE, "created_at": "2026-01-05T12:00:00Z",
 }  # fmt: skip
 ACTION = {
     "id": "a", "sequence": 2, "intent_id": ORDER["intent_id"], "account_id": "c", "organization_id": "o",
@@ -129,6 +129,9 @@ def test_an_order_is_described_by_its_prices():
     stop = OrderSpec(tip_client.OrderKind.STOP_LIMIT, Decimal(5), Decimal("239.5"), Decimal(240))
     assert described("SELL", stop, "TSLA") == "SELL 5 TSLA stop 240 limit 239.5"
     assert described("SELL", OrderSpec(tip_client.OrderKind.MARKET, Decimal(5)), "TSLA") == "SELL 5 TSLA market"
+    trailing = tip_client.TrailingStop("TSLA", "SELL", 5, trail_percent="2.5").spec
+    assert described("SELL", trailing, "TSLA") == "SELL 5 TSLA trail 2.5%"
+    assert described("BUY", tip_client.Market("TSLA", "BUY", notional=500).spec, "TSLA") == "BUY for 500 TSLA market"
 
 
 def test_json_is_the_record_of_the_api():

@@ -137,7 +137,8 @@ def test_names_and_numbers_are_the_contracts() -> None:
     assert [field.name for field in trading_pb2.BrokerOrder.DESCRIPTOR.fields] == [
         "intent_id", "broker_order_id", "symbol", "order_side", "order_kind", "status", "quantity", "filled_quantity",
         "leaves_quantity", "average_fill_price", "limit_price", "stop_price", "reason_code", "reason", "execution_id",
-        "last_quantity", "last_price", "outcome", "reasons",
+        "last_quantity", "last_price", "outcome", "reasons", "trail_amount", "trail_percent",
+        "notional",
     ]  # fmt: skip
-    *texts, _reasons = trading_pb2.BrokerOrder.DESCRIPTOR.fields
+    texts = [field for field in trading_pb2.BrokerOrder.DESCRIPTOR.fields if field.name != "reasons"]
     assert all(field.type == FieldDescriptor.TYPE_STRING for field in texts)

@@ -14,7 +14,16 @@ WAITING = frozenset({"CREDENTIAL_MISSING", "CREDENTIAL_INVALID", "OPERATOR_REQUI
 """Why an intent may wait for a person, in accounts whose credentials were changed or that were deleted."""
 AFTER_END, DUPLICATE, OVERFILLED = "ORDER_AFTER_END", "DUPLICATE_ORDER", "OVERFILLED"
 OF_A_FILLED = frozenset({None, AFTER_END, DUPLICATE, OVERFILLED})
-KINDS = {"Market": "market", "Limit": "limit", "Stop": "stop", "StopLimit": "stop_limit"}
+KINDS = {
+    "Market": "market",
+    "Limit": "limit",
+    "Stop": "stop",
+    "StopLimit": "stop_limit",
+    "TrailingStop": "trailing_stop",
+}
+PRICES = {"limit_price": "limit_price", "stop_price": "stop_price", "trail_amount": "trail_price",
+          "trail_percent": "trail_percent"}  # fmt: skip
+"""Our words and the broker's."""
 LATE_SECONDS = 1.0
 """The clocks are one clock; this much may lie between an order's birth and the note of an end that did not see it."""
 
@@ -71,9 +80,14 @@ def _check_attributes(story: Story, findings: Findings) -> None:
         for order in orders:
             got = (order.symbol, order.side, order.kind)
             findings.expect(got == requested, "an order is not what was requested", f"{got} for {requested}")
-            for name in ("limit_price", "stop_price"):
-                same = _number(order.row[name]) == _number(terms.get(name))
-                findings.expect(same, "an order has another price", f"{name} {order.row[name]} for {terms.get(name)}")
+            for name, theirs in PRICES.items():
+                if name == "stop_price" and kind == "TrailingStop":
+                    continue  # it trails
+                got_price, wanted = order.row.get(theirs), terms.get(name)
+                same = _number(got_price) == _number(wanted)
+                findings.expect(same, "an order has another price", f"{name} {got_price} for {wanted}")
+            if "notional" in terms:  # the broker's storage has the quantity that it made of it
+                continue
             more = Decimal(order.qty) > Decimal(terms["quantity"])
             findings.expect(not more, "an order is larger than what was requested", f"{order} for {terms['quantity']}")
 

@@ -11,7 +11,7 @@ LOW, HIGH = "9.9", "10.1"
 """Around its quote at the paper broker."""
 PRICE = Decimal(20)
 """What everything costs at the FIX acceptor and at the exchange: a limit below it rests, whatever the side."""
-RESTING_STOPS = {"Stop": "Market", "StopLimit": "Limit"}
+RESTING_STOPS = {"Stop": "Market", "StopLimit": "Limit", "TrailingStop": "Market"}
 """Nothing moves the price there, so a stop would rest for good."""
 
 
@@ -44,7 +44,7 @@ class Market:
             return given
         [(kind, terms)] = given.items()
         kind = RESTING_STOPS.get(kind, kind)
-        made = {name: value for name, value in terms.items() if name != "stop_price"}
+        made = {name: value for name, value in terms.items() if name not in ("stop_price", "trail_percent")}
         if "limit_price" in made:
             made["limit_price"] = _price(made["limit_price"], symbol)
         force = made.get("time_in_force", "DAY")
@@ -59,6 +59,8 @@ class Market:
 
 def _waits_at_paper(created: Json, terms: Json) -> bool:
     rests, trades = (LOW, HIGH) if created["order_side"] == "BUY" else (HIGH, LOW)
+    if "trail_percent" in terms:
+        return True
     return bool(terms["limit_price"] == rests if "limit_price" in terms else terms.get("stop_price") == trades)
 
 

@@ -245,13 +245,15 @@ class Trader:
         rest = self.dice.random() < 0.03
         limit, stop = (rests, trades) if rest else (trades, rests)  # a stop is the other way round
         kind = self.dice.choice(("Market", "Market", "Limit", "Stop", "StopLimit"))
+        kind = "TrailingStop" if rest and kind == "Market" else kind  # behind a price that stands: it rests
         prices = {
             "Market": {},
             "Limit": {"limit_price": limit},
             "Stop": {"stop_price": stop},
             "StopLimit": {"stop_price": stop, "limit_price": limit},
+            "TrailingStop": {"trail_percent": "5"},
         }[kind]
-        force = {} if kind.startswith("Stop") else {"time_in_force": self.dice.choice(("DAY", "GTC", "IOC", "FOK"))}
+        force = {} if "Stop" in kind else {"time_in_force": self.dice.choice(("DAY", "GTC", "IOC", "FOK"))}
         return {kind: {"quantity": quantity, **prices, **force}}
 
     def _limit(self, quantity: str) -> Json:

@@ -30,6 +30,8 @@ def test_an_order_is_bought_and_filled(client: tip.Client, symbol: str) -> None:
         tip.Limit(OPEN, "BUY", "1.5", limit="10.25", time_in_force="GTC"),
         tip.Stop(OPEN, "SELL", 1, stop=Decimal(5), time_in_force="DAY"),
         tip.StopLimit(OPEN, "SELL", 1, stop="5", limit="4.5", time_in_force="GTC"),
+        tip.TrailingStop(OPEN, "SELL", 1, trail="5", time_in_force="GTC"),
+        tip.TrailingStop(OPEN, "SELL", 1, trail_percent="2.5", time_in_force="DAY"),
     ],
     ids=lambda order: type(order).__name__,
 )
@@ -38,6 +40,22 @@ def test_each_kind_of_order_is_recorded_as_it_was_made(client: tip.Client, order
 
     assert client.order(submitted.intent_id).spec == order.spec == submitted.spec
     submitted.cancel()
+
+
+def test_an_order_for_so_much_money_is_filled_for_it(client: tip.Client, symbol: str) -> None:
+    order = client.buy(symbol, notional="500").wait("FILLED", timeout=30)
+
+    assert order.spec.notional == 500 and order.spec.quantity is None
+    assert order.average_fill_price and abs(order.filled_quantity * order.average_fill_price - 500) < Decimal("0.01")
+
+
+def test_an_order_for_extended_hours_is_listed_as_one(client: tip.Client) -> None:
+    order = client.buy(OPEN, 1, limit="1.00", extended_hours=True)
+
+    listed = {found.intent_id: found.extended_hours for found in client.orders(status="open")}
+    assert (order.extended_hours, client.order(order.intent_id).extended_hours) == (True, True)
+    assert listed[order.intent_id] is True
+    order.cancel()
 
 
 def test_an_open_order_is_replaced_and_canceled(client: tip.Client) -> None:

@@ -3,8 +3,12 @@
 import click
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
-    "buy": ("tip buy AAPL 1 --limit 180 --wait", "tip buy AAPL 0.5 --tag alpha --json"),
-    "sell": ("tip sell AAPL 1 --wait", "tip sell TSLA 5 --stop 240 --limit 239.5 --tif GTC"),
+    "buy": ("tip buy AAPL 1 --limit 180 --wait", "tip buy AAPL 0.5 --tag alpha --json", "tip buy AAPL --notional 500"),
+    "sell": (
+        "tip sell AAPL 1 --wait",
+        "tip sell TSLA 5 --stop 240 --limit 239.5 --tif GTC",
+        "tip sell AAPL 1 --trail-percent 2.5 --tif GTC",
+    ),
     "orders": ("tip orders --open", "tip orders --symbol AAPL --follow", "tip orders --json | jq '.data[].state'"),
     "orders unresolved": ("tip orders unresolved",),
     "orders resolve": (

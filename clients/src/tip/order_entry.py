@@ -21,15 +21,19 @@ WAIT_S = 30.0
 
 _TERMS = (
     click.argument("symbol"),
-    click.argument("quantity", type=AMOUNT),
+    click.argument("quantity", type=AMOUNT, required=False),
+    click.option("--notional", type=AMOUNT, metavar="AMOUNT", help="For so much money, in place of a quantity."),
     click.option("--limit", type=AMOUNT, metavar="PRICE", help="Pay no more, or sell for no less."),
     click.option("--stop", type=AMOUNT, metavar="PRICE", help="Order only once this price is reached."),
+    click.option("--trail", type=AMOUNT, metavar="AMOUNT", help="Order once the price has turned by so much."),
+    click.option("--trail-percent", type=AMOUNT, metavar="PERCENT", help="The same in percent of its best since."),
     click.option("--time-in-force", "--tif", type=click.Choice(["DAY", "GTC", "IOC", "FOK"]), help="By default DAY."),
 )
 _SUBMIT = (
     click.option("--client-id", help="Your own id of the order, unique in the account."),
     click.option("--tag", "tags", multiple=True, help="May be given several times."),
     click.option("--route", "route_strategy", type=click.Choice(["AUTO", "DIRECT"])),
+    click.option("--extended-hours", is_flag=True, help="Trade it outside the regular hours, too."),
 )
 _WAIT = (
     click.option("--wait", is_flag=True, help="Wait until the order has ended; exit code 4 if it has not in time."),

@@ -15,23 +15,30 @@ ORDER_NUMBERS = ("QUANTITY", "FILLED", "AVERAGE")
 
 def order_row(order: "OrderRecord") -> tuple[str, ...]:
     state = order.state
-    ordered = (str(order.order_side), amount(order.spec.quantity), order.symbol, prices(order.spec))
+    ordered = (str(order.order_side), size(order.spec), order.symbol, prices(order.spec))
     outcome = "outcome unknown" if state.outcome == "unknown" else None
     done = (str(state.status), amount(state.filled_quantity), amount(state.average_fill_price))
     return (clock(order.created_at), short(order.intent_id), *ordered, *done, state.reason_code or outcome or "-")
 
 
 def prices(spec: "OrderSpec") -> str:
-    """`limit 180`, `stop 240 limit 239.5`, `market`."""
-    parts = [("stop", spec.stop_price), ("limit", spec.limit_price)]
-    return " ".join(f"{name} {amount(price)}" for name, price in parts if price is not None) or "market"
+    """`limit 180`, `stop 240 limit 239.5`, `trail 5`, `trail 2.5%`, `market`."""
+    parts = [("stop", spec.stop_price), ("limit", spec.limit_price), ("trail", spec.trail_amount)]
+    named = [f"{name} {amount(price)}" for name, price in parts if price is not None]
+    named += [] if spec.trail_percent is None else [f"trail {amount(spec.trail_percent)}%"]
+    return " ".join(named) or "market"
+
+
+def size(spec: "OrderSpec") -> str:
+    """`1.5`, or `for 1000` of an order by its notional."""
+    return amount(spec.quantity) if spec.notional is None else f"for {amount(spec.notional)}"
 
 
 def described(side: object, spec: "OrderSpec | None", symbol: str) -> str:
     """`BUY 1 AAPL limit 180`."""
     if spec is None:
         return f"{side or '-'} {symbol}"
-    return f"{side} {amount(spec.quantity)} {symbol} {prices(spec)}"
+    return f"{side} {size(spec)} {symbol} {prices(spec)}"
 
 
 def outcome_line(order: "Order", trace_id: str | None = None) -> str:
@@ -45,8 +52,10 @@ def outcome_line(order: "Order", trace_id: str | None = None) -> str:
 
 
 def _quantity(order: "Order") -> str:
-    """`1`, or `0.4 of 1` where that much is filled."""
+    """`1`, or `0.4 of 1` where that much is filled, `9.9 for 1000` of an order by its notional."""
     ordered, filled = order.spec.quantity, order.state.filled_quantity
+    if ordered is None:
+        return f"{amount(filled)} {size(order.spec)}" if filled else size(order.spec)
     return f"{amount(filled)} of {amount(ordered)}" if filled and filled != ordered else amount(ordered)
 
 

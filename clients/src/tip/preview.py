@@ -24,14 +24,13 @@ if TYPE_CHECKING:
 @click.option("--at", type=Moment(), help="Judge it as of this time, for trading hours.")
 @with_session
 def command(
-    session: Session, side: str, symbol: str, quantity: Decimal, limit: Decimal | None, stop: Decimal | None,
-    time_in_force: str | None, at: datetime | None,
-) -> None:  # fmt: skip
+    session: Session, /, side: str, symbol: str, quantity: Decimal | None, at: datetime | None, **prices: Any
+) -> None:
     """Show whether an order would pass the controls.
 
     Nothing is submitted. Exit code 1 if it would be refused.
     """
-    order = new_order(side, symbol, quantity, limit, stop, time_in_force)
+    order = new_order(side, symbol, quantity, **prices)
     found = session.account_client.controls.preview(order, at=at)
     if session.out.as_json:
         session.out.document(found)
@@ -41,13 +40,10 @@ def command(
         raise SystemExit(REFUSED)
 
 
-def new_order(
-    side: str, symbol: str, quantity: Decimal, limit: Decimal | None, stop: Decimal | None, time_in_force: str | None
-) -> "NewOrder":
+def new_order(side: str, symbol: str, quantity: Decimal | None, **prices: Any) -> "NewOrder":
     from tip_client import Side
     from tip_client.orders import order_of
 
-    prices: dict[str, Any] = {"limit": limit, "stop": stop, "time_in_force": time_in_force}
     return order_of(symbol, Side(side), quantity, **prices, client_id=None, tags=(), route_strategy=None)
 
 

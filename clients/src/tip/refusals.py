@@ -9,7 +9,8 @@ import click
 
 from tip.moments import Moment, clock
 from tip.names import actor_name, key_names
-from tip.plain import amount, short
+from tip.order_text import size
+from tip.plain import short
 from tip.session import Session, with_session
 
 if TYPE_CHECKING:
@@ -50,4 +51,4 @@ def _order(refused: "RefusedCommand") -> str:
     """`BUY 500`, or the command where it has no order of its own."""
     if refused.spec is None:
         return str(refused.type)
-    return f"{refused.order_side or refused.type} {amount(refused.spec.quantity)}"
+    return f"{refused.order_side or refused.type} {size(refused.spec)}"

@@ -16,6 +16,8 @@ from tip.session import Session, with_session
 @click.option("--quantity", type=AMOUNT, help="The new total, what is filled included.")
 @click.option("--limit", type=AMOUNT, metavar="PRICE")
 @click.option("--stop", type=AMOUNT, metavar="PRICE")
+@click.option("--trail", type=AMOUNT, metavar="AMOUNT")
+@click.option("--trail-percent", type=AMOUNT, metavar="PERCENT")
 @click.option("--time-in-force", "--tif", type=click.Choice(["DAY", "GTC", "IOC", "FOK"]))
 @command_options
 @with_session
@@ -27,7 +29,9 @@ def command(
     ID is the intent's, or the beginning of it. What is not given stays. With --wait: exit code 0 means FILLED.
     """
     if all(value is None for value in changes.values()):
-        raise click.UsageError("give what changes: --quantity, --limit, --stop or --time-in-force")
+        raise click.UsageError(
+            "give what changes: --quantity, --limit, --stop, --trail, --trail-percent or --time-in-force"
+        )
     client, key = session.account_client, once(idempotency_key)
     order = client.order(intent_id_of(client, intent_id))
     replaced = interruptible(key, lambda: order.replace(**changes, idempotency_key=key))

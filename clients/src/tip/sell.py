@@ -14,7 +14,8 @@ from tip.session import Session, with_session
 def command(session: Session, /, **order: Any) -> None:
     """Submit an order to sell.
 
-    At the market, or by --limit, --stop or both. Without --wait it returns once the platform has accepted the order;
-    with it, exit code 0 means FILLED, 1 that the order ended otherwise, 4 that it is still open.
+    QUANTITY, or --notional for so much money. At the market, by --limit, --stop or both, or by a trailing stop
+    (--trail, --trail-percent). Without --wait it returns once the platform has accepted the order; with it, exit code 0
+    means FILLED, 1 that the order ended otherwise, 4 that it is still open.
     """
     enter(session, "SELL", **order)

@@ -82,7 +82,7 @@ class TradingEvent(_message.Message):
     def __init__(self, event_id: _Optional[str] = ..., sequence: _Optional[int] = ..., trading_account_id: _Optional[str] = ..., type: _Optional[_Union[EventType, str]] = ..., occurred_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., traceparent: _Optional[str] = ..., epoch: _Optional[str] = ..., previous_hash: _Optional[str] = ..., hash: _Optional[str] = ..., broker_order: _Optional[_Union[BrokerOrder, _Mapping]] = ..., broker_position: _Optional[_Union[BrokerPosition, _Mapping]] = ..., broker_trade: _Optional[_Union[BrokerTrade, _Mapping]] = ..., intent_action: _Optional[_Union[IntentAction, _Mapping]] = ..., control: _Optional[_Union[Control, _Mapping]] = ..., account: _Optional[_Union[Account, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., replay_complete: _Optional[_Union[ReplayComplete, _Mapping]] = ...) -> None: ...
 
 class BrokerOrder(_message.Message):
-    __slots__ = ("intent_id", "broker_order_id", "symbol", "order_side", "order_kind", "status", "quantity", "filled_quantity", "leaves_quantity", "average_fill_price", "limit_price", "stop_price", "reason_code", "reason", "execution_id", "last_quantity", "last_price", "outcome", "reasons")
+    __slots__ = ("intent_id", "broker_order_id", "symbol", "order_side", "order_kind", "status", "quantity", "filled_quantity", "leaves_quantity", "average_fill_price", "limit_price", "stop_price", "reason_code", "reason", "execution_id", "last_quantity", "last_price", "outcome", "reasons", "trail_amount", "trail_percent", "notional")
     INTENT_ID_FIELD_NUMBER: _ClassVar[int]
     BROKER_ORDER_ID_FIELD_NUMBER: _ClassVar[int]
     SYMBOL_FIELD_NUMBER: _ClassVar[int]
@@ -102,6 +102,9 @@ class BrokerOrder(_message.Message):
     LAST_PRICE_FIELD_NUMBER: _ClassVar[int]
     OUTCOME_FIELD_NUMBER: _ClassVar[int]
     REASONS_FIELD_NUMBER: _ClassVar[int]
+    TRAIL_AMOUNT_FIELD_NUMBER: _ClassVar[int]
+    TRAIL_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    NOTIONAL_FIELD_NUMBER: _ClassVar[int]
     intent_id: str
     broker_order_id: str
     symbol: str
@@ -121,7 +124,10 @@ class BrokerOrder(_message.Message):
     last_price: str
     outcome: str
     reasons: _containers.RepeatedCompositeFieldContainer[ControlReason]
-    def __init__(self, intent_id: _Optional[str] = ..., broker_order_id: _Optional[str] = ..., symbol: _Optional[str] = ..., order_side: _Optional[str] = ..., order_kind: _Optional[str] = ..., status: _Optional[str] = ..., quantity: _Optional[str] = ..., filled_quantity: _Optional[str] = ..., leaves_quantity: _Optional[str] = ..., average_fill_price: _Optional[str] = ..., limit_price: _Optional[str] = ..., stop_price: _Optional[str] = ..., reason_code: _Optional[str] = ..., reason: _Optional[str] = ..., execution_id: _Optional[str] = ..., last_quantity: _Optional[str] = ..., last_price: _Optional[str] = ..., outcome: _Optional[str] = ..., reasons: _Optional[_Iterable[_Union[ControlReason, _Mapping]]] = ...) -> None: ...
+    trail_amount: str
+    trail_percent: str
+    notional: str
+    def __init__(self, intent_id: _Optional[str] = ..., broker_order_id: _Optional[str] = ..., symbol: _Optional[str] = ..., order_side: _Optional[str] = ..., order_kind: _Optional[str] = ..., status: _Optional[str] = ..., quantity: _Optional[str] = ..., filled_quantity: _Optional[str] = ..., leaves_quantity: _Optional[str] = ..., average_fill_price: _Optional[str] = ..., limit_price: _Optional[str] = ..., stop_price: _Optional[str] = ..., reason_code: _Optional[str] = ..., reason: _Optional[str] = ..., execution_id: _Optional[str] = ..., last_quantity: _Optional[str] = ..., last_price: _Optional[str] = ..., outcome: _Optional[str] = ..., reasons: _Optional[_Iterable[_Union[ControlReason, _Mapping]]] = ..., trail_amount: _Optional[str] = ..., trail_percent: _Optional[str] = ..., notional: _Optional[str] = ...) -> None: ...
 
 class ControlReason(_message.Message):
     __slots__ = ("code", "control", "version", "message")
@@ -210,18 +216,24 @@ class IntentCommand(_message.Message):
     def __init__(self, type: _Optional[str] = ...) -> None: ...
 
 class OrderSpec(_message.Message):
-    __slots__ = ("order_kind", "quantity", "limit_price", "stop_price", "time_in_force")
+    __slots__ = ("order_kind", "quantity", "limit_price", "stop_price", "time_in_force", "trail_amount", "trail_percent", "notional")
     ORDER_KIND_FIELD_NUMBER: _ClassVar[int]
     QUANTITY_FIELD_NUMBER: _ClassVar[int]
     LIMIT_PRICE_FIELD_NUMBER: _ClassVar[int]
     STOP_PRICE_FIELD_NUMBER: _ClassVar[int]
     TIME_IN_FORCE_FIELD_NUMBER: _ClassVar[int]
+    TRAIL_AMOUNT_FIELD_NUMBER: _ClassVar[int]
+    TRAIL_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    NOTIONAL_FIELD_NUMBER: _ClassVar[int]
     order_kind: str
     quantity: str
     limit_price: str
     stop_price: str
     time_in_force: str
-    def __init__(self, order_kind: _Optional[str] = ..., quantity: _Optional[str] = ..., limit_price: _Optional[str] = ..., stop_price: _Optional[str] = ..., time_in_force: _Optional[str] = ...) -> None: ...
+    trail_amount: str
+    trail_percent: str
+    notional: str
+    def __init__(self, order_kind: _Optional[str] = ..., quantity: _Optional[str] = ..., limit_price: _Optional[str] = ..., stop_price: _Optional[str] = ..., time_in_force: _Optional[str] = ..., trail_amount: _Optional[str] = ..., trail_percent: _Optional[str] = ..., notional: _Optional[str] = ...) -> None: ...
 
 class Actor(_message.Message):
     __slots__ = ("type", "id")

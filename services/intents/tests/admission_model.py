@@ -6,7 +6,9 @@ It imports no code of the platform. Every number is recounted from the case's hi
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from itertools import product
+from math import ceil
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -44,6 +46,9 @@ class Order:
     quantity: int
     limit: str | None = None
     stop: str | None = None
+    trail: tuple[str, str] | None = None
+    """`trail_amount` or `trail_percent`, and how much."""
+    notional: str | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,7 @@ class Case:
     def leaves(self) -> Decimal:
         """What the order can still fill: the total of a replacement has the fills in it."""
         filled = 0 if self.replaces is None else self.history[self.replaces].filled
-        return Decimal(self.order.quantity - filled)
+        return counted_quantity(self) - filled
 
 
 def clock(case: Case, now: datetime, hours: int) -> time:
@@ -86,6 +91,8 @@ def clock(case: Case, now: datetime, hours: int) -> time:
 def refusals(case: Case, now: datetime) -> Refusals:
     """(control, code) of every refusal that the contract demands."""
     found: Refusals = []
+    if case.order.notional and price(case, case.order.symbol) is None:
+        found.append(("notional", "REFERENCE_PRICE_UNKNOWN"))
     if case.disabled:
         found.append(("account", "ACCOUNT_DISABLED"))
     for control, state in (("organization_switch", case.organization_state), ("account_switch", case.account_state)):
@@ -139,7 +146,7 @@ def worst(case: Case) -> Decimal:
 
 
 def only_reduces(case: Case) -> bool:
-    return worst(case) <= 0
+    return case.order.notional is None and worst(case) <= 0
 
 
 def price(case: Case, symbol: str) -> Decimal | None:
@@ -149,35 +156,55 @@ def price(case: Case, symbol: str) -> Decimal | None:
     return Decimal(holding.price)
 
 
+def counted_quantity(case: Case) -> Decimal:
+    """Of an order by its notional what it would buy at nine tenths of the price, in billionths, rounded up."""
+    if case.order.notional is None:
+        return Decimal(case.order.quantity)
+    market = price(case, case.order.symbol)
+    if market is None:
+        return Decimal(0)
+    exact = Fraction(case.order.notional) / Fraction(market) * 10 / 9
+    return Decimal(ceil(exact * 10**9)) / 10**9
+
+
 def accepted(case: Case, control: str, period: timedelta) -> int:
     symbols = [past for past in case.history if control == "account_limits" or past.symbol == case.order.symbol]
     return sum(1 for past in symbols if timedelta(seconds=past.age) < period)
 
 
 def max_quantity(case: Case, _control: str, most: Decimal) -> str | None:
-    return "QUANTITY_ABOVE_LIMIT" if case.order.quantity > most else None
+    return "QUANTITY_ABOVE_LIMIT" if counted_quantity(case) > most else None
 
 
 def max_notional(case: Case, _control: str, most: Decimal) -> str | None:
     order, market = case.order, price(case, case.order.symbol)
-    named = [Decimal(text) for text in (order.limit, order.stop) if text]
+    if order.notional:
+        return "NOTIONAL_ABOVE_LIMIT" if Decimal(order.notional) > most else None
     if order.side == "BUY" and order.limit:
         highest = Decimal(order.limit)
     elif market is None:
         return "REFERENCE_PRICE_UNKNOWN"
     else:
-        highest = max([market, *named])
+        highest = max([market, *named_prices(order, market)])
     return "NOTIONAL_ABOVE_LIMIT" if highest * order.quantity > most else None
 
 
+def named_prices(order: Order, market: Decimal) -> list[Decimal]:
+    named = [Decimal(text) for text in (order.limit, order.stop) if text]
+    if order.trail:
+        name, trail = order.trail
+        away = market * Decimal(trail) / 100 if name == "trail_percent" else Decimal(trail)
+        named.append(market + away if order.side == "BUY" else market - away)
+    return named
+
+
 def price_collar_bps(case: Case, _control: str, bps: int) -> str | None:
-    named = [Decimal(text) for text in (case.order.limit, case.order.stop) if text]
     market = price(case, case.order.symbol)
-    if not named:
+    if not (case.order.limit or case.order.stop or case.order.trail):
         return None
     if market is None:
         return "REFERENCE_PRICE_UNKNOWN"
-    outside = any(abs(price - market) / market * 10_000 > bps for price in named)
+    outside = any(abs(price - market) / market * 10_000 > bps for price in named_prices(case.order, market))
     return "PRICE_OUTSIDE_COLLAR" if outside else None
 
 
@@ -211,7 +238,7 @@ def max_position_notional(case: Case, _control: str, most: Decimal) -> str | Non
 
 
 def allow_short(case: Case, _control: str, allowed: bool) -> str | None:
-    goes_short = case.order.side == "SELL" and worst(case) > 0
+    goes_short = case.order.side == "SELL" and not only_reduces(case)
     return "SHORT_NOT_ALLOWED" if goes_short and not allowed else None
 
 

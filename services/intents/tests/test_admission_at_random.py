@@ -89,13 +89,28 @@ holdings = st.dictionaries(
     st.sampled_from(SYMBOLS),
     st.builds(Holding, st.integers(-15, 15), unset(st.sampled_from(PRICES)), st.sampled_from([0, 30, 70, 5_000])),
 )
-orders = st.builds(
+trails = st.tuples(st.sampled_from(["trail_amount", "trail_percent"]), st.sampled_from(["0.5", "1", "1.5", "10", "60"]))
+trailing = st.builds(
+    Order, st.sampled_from(SYMBOLS), st.sampled_from(["BUY", "SELL"]), st.integers(1, 25), trail=trails
+)
+by_notional = st.builds(
     Order,
     st.sampled_from(SYMBOLS),
     st.sampled_from(["BUY", "SELL"]),
-    st.integers(1, 25),
-    unset(st.sampled_from(PRICES)),
-    unset(st.sampled_from(PRICES)),
+    st.just(0),
+    notional=st.sampled_from(["0.01", "99", "900", "1000", "1999.99", "2000"]),
+)
+orders = (
+    trailing
+    | by_notional
+    | st.builds(
+        Order,
+        st.sampled_from(SYMBOLS),
+        st.sampled_from(["BUY", "SELL"]),
+        st.integers(1, 25),
+        unset(st.sampled_from(PRICES)),
+        unset(st.sampled_from(PRICES)),
+    )
 )
 states = unset(st.sampled_from(["ACTIVE", "ACTIVE", "REDUCING", "HALTED"]))
 windows = st.sampled_from([None, None, (-2, 2), (1, 5), (-5, -1), (2, -2), (-3, 8)])
@@ -247,6 +262,10 @@ def body_of(order: Order) -> Any:
     spec: dict[str, str] = {"quantity": str(order.quantity)}
     spec |= {"limit_price": order.limit} if order.limit else {}
     spec |= {"stop_price": order.stop} if order.stop else {}
+    if order.notional:
+        return create(order.symbol, side=order.side, Market={"notional": order.notional})
+    if order.trail:
+        return create(order.symbol, side=order.side, TrailingStop=spec | dict([order.trail]))
     kind = {(False, False): "Market", (True, False): "Limit", (False, True): "Stop", (True, True): "StopLimit"}
     return create(order.symbol, side=order.side, **{kind[bool(order.limit), bool(order.stop)]: spec})
 

@@ -21,6 +21,7 @@ KINDS = {
     "Limit": {"quantity": "10", "limit_price": "99.5", "time_in_force": "GTC"},
     "Stop": {"quantity": "10", "stop_price": "101"},
     "StopLimit": {"quantity": "10", "stop_price": "101", "limit_price": "102"},
+    "TrailingStop": {"quantity": "10", "trail_percent": "2.5", "time_in_force": "GTC"},
 }
 
 

@@ -64,6 +64,7 @@ def steps(script):
 
 def submit(dice):
     kind = dice.choice(list(Kind))
+    trail = dice.choice(("trail_price", "trail_percent")) if kind is Kind.TRAILING_STOP else None
     wanted = NewOrder(
         symbol=dice.choice(SYMBOLS),
         side=dice.choice(list(Side)),
@@ -72,6 +73,7 @@ def submit(dice):
         qty=amount(dice),
         limit_price=Decimal(dice.randint(90, 110)) if kind in (Kind.LIMIT, Kind.STOP_LIMIT) else None,
         stop_price=Decimal(dice.randint(90, 110)) if kind in (Kind.STOP, Kind.STOP_LIMIT) else None,
+        **({trail: Decimal(dice.randint(1, 8))} if trail else {}),
     )
     account = dice.choice(ACCOUNTS)
     return lambda market, now: market.submit(account, wanted, now)

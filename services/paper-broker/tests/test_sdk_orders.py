@@ -51,6 +51,25 @@ def test_limit_order_waits_for_its_price_and_takes_the_better_one(client, symbol
     assert (order.status, order.filled_avg_price) == (OrderStatus.FILLED, "88")
 
 
+def test_limit_day_order_for_extended_hours_is_one_also_after_its_replacement(client, symbol):
+    order = client.submit_order(resting(symbol, time_in_force=DAY, extended_hours=True))
+
+    new = client.replace_order_by_id(order.id, ReplaceOrderRequest(limit_price=91))
+
+    assert (order.extended_hours, new.extended_hours) == (True, True)
+    with pytest.raises(APIError, match="extended hours order must be DAY limit orders"):
+        client.replace_order_by_id(new.id, ReplaceOrderRequest(time_in_force=GTC))
+
+
+def test_notional_order_is_for_the_day_and_is_not_replaced(client, symbol):
+    client.quote(symbol, "99", "101", ask_size="1")
+    order = client.submit_order(MarketOrderRequest(symbol=symbol, notional=1010, side=BUY, time_in_force=DAY))
+    assert client.get_order_by_id(order.id).status == OrderStatus.PARTIALLY_FILLED
+
+    with pytest.raises(APIError, match="notional orders cannot be replaced"):
+        client.replace_order_by_id(order.id, ReplaceOrderRequest(qty=3))
+
+
 def test_stop_order_sleeps_until_its_price_and_then_trades_at_market(client, symbol):
     order = client.submit_order(StopOrderRequest(symbol=symbol, qty=1, side=BUY, time_in_force=GTC, stop_price=110))
     assert client.get_order_by_id(order.id).status == OrderStatus.NEW
@@ -222,11 +241,17 @@ def test_orders_of_another_account_are_unknown(shared_broker, client, symbol):
         ({"type": "limit"}, "limit orders require limit price"),
         ({"type": "market", "limit_price": "1"}, "market orders must not have limit price"),
         ({"type": "stop"}, "stop orders require stop price"),
-        ({"type": "trailing_stop"}, "invalid type: must be one of market, limit, stop, stop_limit"),
+        ({"type": "trailing"}, "invalid type: must be one of market, limit, stop, stop_limit, trailing_stop"),
         ({"side": "hold"}, "invalid side: must be one of buy, sell"),
         ({"time_in_force": "opg"}, "invalid time_in_force: must be one of day, gtc, ioc, fok"),
         ({"symbol": "no such"}, 'asset "no such" not found'),
         ({"client_order_id": "x" * 129}, "client_order_id must be no more than 128 characters"),
+        ({"extended_hours": True}, "extended hours order must be DAY limit orders"),
+        (
+            {"extended_hours": True, "type": "limit", "limit_price": "1", "time_in_force": "gtc"},
+            "extended hours order must be DAY limit orders",
+        ),
+        ({"qty": None, "notional": "10", "time_in_force": "gtc"}, "notional orders must be day orders"),
         ({"order_class": "bracket"}, "order_class bracket is not supported by the paper broker"),
         ({"side": "sell", "qty": "0.5"}, "fractional orders cannot be sold short"),
     ],

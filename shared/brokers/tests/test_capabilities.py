@@ -15,16 +15,19 @@ SMALL = Capabilities(
     replacement=Replacement.NONE,
     symbols=SymbolForm(r"[A-Z]{1,5}", "AAPL"),
 )
-LARGE = Capabilities(ClientIds.UNIQUE, fractions=True, routing=True)
+LARGE = Capabilities(
+    ClientIds.UNIQUE, fractions=True, routing=True, notional_orders=ALL_TIMES, extended_hours=ALL_KINDS
+)
 POSSIBLE = Requested("Limit", "DAY", Decimal(1), "AAPL", "AUTO")
 
 requests = st.builds(
     Requested,
     st.sampled_from([*ALL_KINDS, "Trailing"]),
     st.sampled_from(ALL_TIMES),
-    st.decimals(min_value="0.001", max_value=10, places=3),
+    st.decimals(min_value="0.001", max_value=10, places=3) | st.none(),
     st.sampled_from(["AAPL", "BTC/USD", "A" * 6]),
     st.sampled_from(["AUTO", "DIRECT"]),
+    st.booleans(),
 )
 
 
@@ -41,13 +44,39 @@ def test_a_possible_order_is_possible() -> None:
         ({"time_in_force": "GTC"}, "/spec/Limit/time_in_force"),
         ({"quantity": Decimal("1.5")}, "/spec/Limit/quantity"),
         ({"symbol": None, "route_strategy": None}, ""),
+        ({"quantity": None}, "/spec/Limit/notional"),
+        ({"extended_hours": True}, "/extended_hours"),
     ],
-    ids=["symbol", "route", "kind", "time in force", "fraction", "replacement"],
+    ids=["symbol", "route", "kind", "time in force", "fraction", "replacement", "notional", "extended hours"],
 )
 def test_the_pointer_names_what_is_impossible(change: dict[str, object], pointer: str) -> None:
     found = inability(SMALL, POSSIBLE._replace(**change))
 
     assert found and found.pointer == pointer and found.detail
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [
+        ({"quantity": None, "time_in_force": "GTC"}, "/spec/Market/time_in_force"),
+        ({"quantity": None, "time_in_force": "DAY"}, None),
+        ({"kind": "Limit", "extended_hours": True}, None),
+        ({"kind": "Limit", "extended_hours": True, "time_in_force": "GTC"}, "/extended_hours"),
+        ({"kind": "Market", "extended_hours": True}, "/extended_hours"),
+        (
+            {"kind": "Limit", "extended_hours": True, "time_in_force": "GTC", "symbol": None, "route_strategy": None},
+            "/spec/Limit/time_in_force",
+        ),
+    ],
+)
+def test_what_goes_with_a_time_in_force_alone_is_possible_with_that(
+    change: dict[str, object], pointer: str | None
+) -> None:
+    can = Capabilities(ClientIds.UNIQUE, notional_orders=("DAY",), extended_hours={"Limit": ("DAY",)})
+
+    found = inability(can, POSSIBLE._replace(**{"kind": "Market", **change}))
+
+    assert (found and found.pointer) == pointer
 
 
 def test_a_whole_quantity_may_be_written_with_decimals() -> None:

@@ -58,7 +58,7 @@ from tip_client.events import (
     Refusal,
     UnknownEvent,
 )
-from tip_client.orders import Limit, Market, NewOrder, OrderSpec, Stop, StopLimit
+from tip_client.orders import Limit, Market, NewOrder, OrderSpec, Stop, StopLimit, TrailingStop
 from tip_client.settings import Settings
 from tip_client.version import __version__
 from tip_client.words import (
@@ -144,6 +144,7 @@ __all__ = [
     "Timeout",
     "TipError",
     "TradingState",
+    "TrailingStop",
     "Unauthenticated",
     "Unavailable",
     "UnexpectedAnswer",

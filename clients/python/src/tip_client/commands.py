@@ -38,4 +38,5 @@ def record_of(actions: Sequence[Action]) -> OrderRecord:
         last.state,
         first.created_at,
         last,
+        extended_hours=payload.get("extended_hours", False),
     )

@@ -75,6 +75,9 @@ class OrderUpdate(Event):
     last_price: Decimal | None
     outcome: str | None
     reasons: tuple[Reason, ...]
+    trail_amount: Decimal | None = None
+    trail_percent: Decimal | None = None
+    notional: Decimal | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

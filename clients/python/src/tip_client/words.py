@@ -42,6 +42,7 @@ class OrderKind(Word):
     LIMIT = "Limit"
     STOP = "Stop"
     STOP_LIMIT = "StopLimit"
+    TRAILING_STOP = "TrailingStop"
 
 
 class TimeInForce(Word):

@@ -197,6 +197,17 @@ class BrokerCapabilities(Schema):
     quotes = Flag(required=True)
     executions = Flag(required=True, metadata={"description": "Whether it lists its fills, each under an id."})
     fractions = Flag(required=True, metadata={"description": "Whether a quantity may have decimals."})
+    notional_orders = fields.List(
+        fields.String(),
+        required=True,
+        metadata={"description": "The times in force of a Market order by its notional; empty if there are none."},
+    )
+    extended_hours = fields.Dict(
+        keys=fields.String(),
+        values=fields.List(fields.String()),
+        required=True,
+        metadata={"description": "The order kinds, each with its times in force, for outside the regular hours."},
+    )
     routing = Flag(required=True, metadata={"description": "Whether an order may be routed DIRECT."})
     symbol_pattern = Text(required=True, longest=255, attribute="symbols.pattern")
     symbol_example = Text(required=True, longest=255, attribute="symbols.example")

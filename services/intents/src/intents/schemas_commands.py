@@ -28,8 +28,12 @@ def _named(name: str) -> dict[str, str]:
 
 
 def _terms(kind: str) -> dict[str, Any]:
-    decimals = dict.fromkeys(("quantity", *model.KINDS[kind].prices), _DECIMAL)
-    return _object(decimals, {"time_in_force": _words(model.KINDS[kind].times_in_force, default="DAY")})
+    """Generators have a word for what is optional, and few for "one of these": that is said beside it."""
+    rules = model.KINDS[kind]
+    optional = {**dict.fromkeys(rules.optional, _DECIMAL), "time_in_force": _words(rules.times_in_force, default="DAY")}
+    terms = _object(dict.fromkeys(rules.required, _DECIMAL), optional)
+    alternatives = [[{"required": [name]} for name in names] for names in rules.one_of]
+    return terms | ({"allOf": [{"oneOf": names} for names in alternatives]} if alternatives else {})
 
 
 def _command(name: str, payload: str) -> dict[str, Any]:
@@ -40,7 +44,12 @@ SPEC = {"oneOf": [_named(f"{kind}Spec") for kind in model.KINDS]}
 SPEC_OR_NULL = {"oneOf": [*SPEC["oneOf"], {"type": "null"}]}
 _CREATE = _object(
     {"symbol": _SYMBOL, "order_side": _words(model.ORDER_SIDES), "spec": SPEC},
-    {"route_strategy": _words(model.ROUTE_STRATEGIES, default="AUTO"), "client_id": _CLIENT_ID, "tags": _TAGS},
+    {
+        "route_strategy": _words(model.ROUTE_STRATEGIES, default="AUTO"),
+        "client_id": _CLIENT_ID,
+        "tags": _TAGS,
+        "extended_hours": {"type": "boolean", "default": False},
+    },
 )
 COMMAND = {"oneOf": [_named("CreateCommand"), _named("ReplaceCommand"), _named("CancelCommand")]}
 SCHEMAS: Mapping[str, dict[str, Any]] = {

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from marshmallow import Schema, ValidationError, fields
 
 import control_rules
-from chassis.fields import Choice, Identifier, Instant, Text, rfc3339
+from chassis.fields import Choice, Flag, Identifier, Instant, Text, rfc3339
 from chassis.problems import Problem
 from chassis.query import instant
 from intents import model
@@ -27,6 +27,7 @@ class Order(Schema):
     symbol = Text(longest=32, required=True)
     order_side = Choice(model.ORDER_SIDES, required=True)
     route_strategy = Choice(model.ROUTE_STRATEGIES, required=True)
+    extended_hours = Flag(required=True, metadata={"description": "Whether it may trade outside the regular hours."})
     spec = fields.Raw(required=True, metadata=SPEC)
     state = fields.Nested(_STATE.nested, required=True)
     created_at = Instant(required=True)
@@ -47,6 +48,7 @@ def order_record(order: model.Order) -> dict[str, Any]:
         "symbol": last_action["symbol"],
         "order_side": last_action["order_side"],
         "route_strategy": last_action["route_strategy"],
+        "extended_hours": order.extended_hours,
         "spec": order.spec,
         "state": last_action["state"],
         "created_at": rfc3339(order.created_at),

@@ -82,11 +82,22 @@ def _load(schema: Fields, given: Any) -> dict[str, Any]:
 
 
 def _terms(kind: str) -> Fields:
-    decimals = {name: DecimalText(required=True) for name in ("quantity", *model.KINDS[kind].prices)}
-    return {**decimals, "time_in_force": Choice(model.KINDS[kind].times_in_force)}
+    rules = model.KINDS[kind]
+    decimals = {name: DecimalText(required=True) for name in rules.required}
+    either = {name: DecimalText() for name in rules.optional}
+    return {**decimals, **either, "time_in_force": Choice(rules.times_in_force)}
 
 
 _TERMS = {kind: _terms(kind) for kind in model.KINDS}
+
+
+def _check_form(kind: str, loaded: Mapping[str, Any]) -> None:
+    for names in model.KINDS[kind].one_of:
+        if len(loaded.keys() & set(names)) != 1:
+            raise refuse("one_of", f"must have exactly one of {', '.join(names)}")
+    for name, bound in model.BELOW.items():
+        if loaded.get(name, 0) >= bound:
+            raise ValidationError({name: refuse("range", f"must be below {bound}").messages})
 
 
 class _SpecField(fields.Field[model.Spec]):
@@ -99,7 +110,7 @@ class _SpecField(fields.Field[model.Spec]):
         if kind not in _TERMS:
             raise ValidationError({kind: refuse("choice", f"must be one of {', '.join(model.KINDS)}").messages})
         try:
-            _load(_TERMS[kind], terms)
+            _check_form(kind, _load(_TERMS[kind], terms))
         except ValidationError as error:
             raise ValidationError({kind: error.messages}) from None
         return model.Spec(kind, terms)
@@ -114,6 +125,7 @@ _CREATE: Fields = {
     "spec": _SPEC,
     "client_id": CLIENT_ID,
     "tags": _Tags(),
+    "extended_hours": Flag(load_default=False),
 }
 _PAYLOADS: Mapping[str, tuple[Fields, Any]] = {
     "CREATE": (_CREATE, model.Create),

@@ -22,7 +22,7 @@ SMALLEST = Decimal("1e-9")
 LARGEST = Decimal("1e9")
 LONGEST_CLIENT_ORDER_ID = 128
 MOST_SYMBOLS = 100
-UNSUPPORTED = ("take_profit", "stop_loss", "legs", "trail_price", "trail_percent", "trail")
+UNSUPPORTED = ("take_profit", "stop_loss", "legs")
 
 
 class BadRequest(Exception):
@@ -57,6 +57,8 @@ def new_order(data: Json) -> NewOrder:
         limit_price=_number(data, "limit_price"),
         stop_price=_number(data, "stop_price"),
         extended_hours=data.get("extended_hours") is True,
+        trail_price=_number(data, "trail_price"),
+        trail_percent=_number(data, "trail_percent"),
     )
 
 
@@ -68,6 +70,7 @@ def change(data: Json) -> Change:
         limit_price=_number(data, "limit_price"),
         stop_price=_number(data, "stop_price"),
         time_in_force=_word(data, "time_in_force", TimeInForce) if data.get("time_in_force") else None,
+        trail=_number(data, "trail"),
     )
 
 

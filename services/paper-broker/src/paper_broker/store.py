@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS posts (
 """
 LEDGER = """
 SELECT o.sequence, o.account_id, o.client_order_id, o.id AS order_id, o.symbol, o.side, o.kind,
-       o.limit_price, o.stop_price, o.qty, o.filled_qty, o.status,
+       o.limit_price, o.stop_price, o.trail_price, o.trail_percent, o.extended_hours, o.qty, o.filled_qty, o.status,
        o.created_at, o.updated_at, o.replaces, o.replaced_by, coalesce(p.posts, 0) AS posts,
        coalesce(p.refused, 0) AS refused,
        (SELECT json_group_array(json_object('id', execution_id, 'qty', qty, 'price', price, 'at', at))

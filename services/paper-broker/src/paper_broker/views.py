@@ -66,9 +66,9 @@ def order(order: Order) -> Json:
         "status": order.status,
         "extended_hours": order.extended_hours,
         "legs": None,
-        "trail_percent": None,
-        "trail_price": None,
-        "hwm": None,
+        "trail_percent": number(order.trail_percent),
+        "trail_price": number(order.trail_price),
+        "hwm": number(order.hwm),
         "source": None,
     }
 

@@ -4,7 +4,7 @@ The official SDK sets no time-outs, retries by sleeping and brings pandas; so th
 and no retry at all.
 """
 
-from tip_brokers.capabilities import Capabilities, SymbolForm
+from tip_brokers.capabilities import DAY, PLATFORM_KINDS, Capabilities, SymbolForm
 from tip_brokers.client_ids import ClientIds
 from tip_brokers.description import BrokerDescription, BrokerSettings, Connector, CredentialField, Setting
 
@@ -37,7 +37,15 @@ PAPER = BrokerDescription(
     title="Paper broker",
     credential=KEY_PAIR,
     capabilities=Capabilities(
-        ClientIds.UNIQUE, streams=True, quotes=True, executions=True, fractions=True, routing=True
+        ClientIds.UNIQUE,
+        kinds=PLATFORM_KINDS,
+        streams=True,
+        quotes=True,
+        executions=True,
+        fractions=True,
+        notional_orders=(DAY,),
+        extended_hours={"Limit": (DAY,)},
+        routing=True,
     ),
     connect=_connect_paper,
     settings=(PAPER_URL,),
@@ -50,10 +58,13 @@ ALPACA = BrokerDescription(
     credential=KEY_PAIR,
     capabilities=Capabilities(
         ClientIds.UNIQUE,
+        kinds=PLATFORM_KINDS,
         streams=True,
         quotes=True,
         executions=True,
         fractions=True,
+        notional_orders=(DAY,),
+        extended_hours={"Limit": (DAY,)},
         symbols=SymbolForm(r"[A-Z0-9._]+(/[A-Z0-9]+)?", "AAPL or BTC/USD"),
         calls_per_minute=200,
     ),

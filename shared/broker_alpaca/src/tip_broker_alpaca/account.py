@@ -87,10 +87,14 @@ class Alpaca:
             "symbol": order.symbol,
             "side": order.order_side.lower(),
             "type": KINDS[order.kind],
-            "qty": plain(order.quantity),
+            "qty": plain(order.quantity) if order.notional is None else None,
+            "notional": plain(order.notional),
             "time_in_force": order.time_in_force.lower(),
             "limit_price": plain(order.limit_price),
             "stop_price": plain(order.stop_price),
+            "trail_price": plain(order.trail_amount),
+            "trail_percent": plain(order.trail_percent),
+            "extended_hours": order.extended_hours or None,
             "client_order_id": order.client_order_id,
         }
 
@@ -100,6 +104,7 @@ class Alpaca:
             "time_in_force": change.time_in_force.lower(),
             "limit_price": plain(change.limit_price),
             "stop_price": plain(change.stop_price),
+            "trail": plain(change.trail_amount if change.trail_percent is None else change.trail_percent),
             "client_order_id": change.client_order_id,
         }
         return read_order(self._change("PATCH", f"/v2/orders/{broker_order_id}", body, check))

@@ -26,7 +26,13 @@ from tip_brokers.protocol import (
     RejectionNotice,
 )
 
-KINDS = {"Market": "market", "Limit": "limit", "Stop": "stop", "StopLimit": "stop_limit"}
+KINDS = {
+    "Market": "market",
+    "Limit": "limit",
+    "Stop": "stop",
+    "StopLimit": "stop_limit",
+    "TrailingStop": "trailing_stop",
+}
 _KIND_NAMES = {theirs: ours for ours, theirs in KINDS.items()}
 STATUSES: Mapping[str, OrderStatus] = {
     "accepted": OrderStatus.PENDING,
@@ -70,6 +76,7 @@ def read_order(body: Any) -> Order:
             created_at=parse_moment(body["created_at"]),
             replaces=parse_word_or_none(body.get("replaces")),
             replaced_by=parse_word_or_none(body.get("replaced_by")),
+            extended_hours=body.get("extended_hours") is True,
         )
     raise AssertionError  # `understood` never swallows without raising; this is for the type checker
 

@@ -17,6 +17,13 @@ ALL_KINDS: Mapping[str, tuple[str, ...]] = {
     "Stop": (DAY, GTC),
     "StopLimit": (DAY, GTC),
 }
+"""The kinds of the specification: what a broker has that does not say otherwise."""
+TRAILING_STOPS: Mapping[str, tuple[str, ...]] = {"TrailingStop": (DAY, GTC)}
+PLATFORM_KINDS: Mapping[str, tuple[str, ...]] = {**ALL_KINDS, **TRAILING_STOPS}
+"""Every kind that the platform has a word for."""
+
+
+NO_EXTENDED_HOURS = "takes no order for outside the regular hours"
 
 
 class Replacement(StrEnum):
@@ -50,6 +57,10 @@ class Capabilities:
     """Whether it lists its fills, each under an id of its own. Otherwise an order's total says what is filled."""
     fractions: bool = False
     """Whether a quantity may have decimals."""
+    notional_orders: tuple[str, ...] = ()
+    """The times in force of a Market order by its notional, in place of a quantity; none: no such orders."""
+    extended_hours: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The order kinds, each with its times in force, that may trade outside the regular hours."""
     routing: bool = False
     """Whether the caller may choose where an order goes (DIRECT)."""
     symbols: SymbolForm = ANY_SYMBOL
@@ -62,9 +73,11 @@ class Requested(NamedTuple):
 
     kind: str
     time_in_force: str
-    quantity: Decimal
+    quantity: Decimal | None
+    """None of an order by its notional."""
     symbol: str | None = None
     route_strategy: str | None = None
+    extended_hours: bool = False
 
     @property
     def is_replacement(self) -> bool:
@@ -95,8 +108,29 @@ def _of_spec(can: Capabilities, requested: Requested) -> Inability | None:
         return Inability("/spec", f"has no order of the kind {kind}, only {_listed(can.kinds)}")
     if requested.time_in_force not in can.kinds[kind]:
         return Inability(f"/spec/{kind}/time_in_force", f"takes a {kind} order only as {_listed(can.kinds[kind])}")
+    if requested.extended_hours and requested.time_in_force not in can.extended_hours.get(kind, ()):
+        return _of_extended_hours(can, requested)
+    if requested.quantity is None:
+        return _of_notional(can, requested)
     if not can.fractions and requested.quantity != requested.quantity.to_integral_value():
         return Inability(f"/spec/{kind}/quantity", "takes whole quantities only")
+    return None
+
+
+def _of_extended_hours(can: Capabilities, requested: Requested) -> Inability:
+    """A replacement keeps what its order was created with, so what does not go with that is its time in force."""
+    pointer = f"/spec/{requested.kind}/time_in_force" if requested.is_replacement else "/extended_hours"
+    possible = "; ".join(f"{kind} ({_listed(times)})" for kind, times in can.extended_hours.items())
+    return Inability(pointer, f"trades outside the regular hours only {possible}" if possible else NO_EXTENDED_HOURS)
+
+
+def _of_notional(can: Capabilities, requested: Requested) -> Inability | None:
+    times = can.notional_orders
+    if not times:
+        return Inability(f"/spec/{requested.kind}/notional", "takes no order by its notional, only by a quantity")
+    if requested.time_in_force not in times:
+        detail = f"takes an order by its notional only as {_listed(times)}"
+        return Inability(f"/spec/{requested.kind}/time_in_force", detail)
     return None
 
 

@@ -1,7 +1,7 @@
 """docs/brokers.md, made from the descriptions: `python -m tip_brokers.document > docs/brokers.md`."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tip_brokers.capabilities import Capabilities
 from tip_brokers.description import BrokerDescription
@@ -20,7 +20,8 @@ the broker's sandbox ([how](../shared/testing/README.md#checking-a-broker)). It 
 skipped; exit code 1 if something claimed is not kept.
 """
 COLUMNS = ("broker", "name", "environments", "order kinds", "replacement", "client ids", "stream", "quotes",
-           "fills by id", "fractions", "DIRECT", "symbols", "calls")  # fmt: skip
+           "fills by id", "fractions", "by notional", "extended hours",
+           "DIRECT", "symbols", "calls")  # fmt: skip
 CLIENT_IDS = """
 What becomes of an order whose answer was lost follows from what the broker does with a client order id that it has
 seen before (`client ids`):
@@ -45,11 +46,16 @@ def _capabilities(brokers: Sequence[BrokerDescription]) -> list[str]:
 
 
 def _cells(broker: BrokerDescription, can: Capabilities) -> tuple[str, ...]:
-    kinds = "; ".join(f"{kind} ({', '.join(times)})" for kind, times in can.kinds.items())
+    kinds, extended = _kinds(can.kinds), _kinds(can.extended_hours) or "no"
     calls = f"{can.calls_per_minute} a minute" if can.calls_per_minute else "-"
-    flags = (_yes(flag) for flag in (can.streams, can.quotes, can.executions, can.fractions, can.routing))
-    environments = ", ".join(broker.environments)
-    return environments, kinds, f"`{can.replacement}`", f"`{can.client_ids}`", *flags, can.symbols.example, calls
+    flags = (_yes(flag) for flag in (can.streams, can.quotes, can.executions, can.fractions))
+    sizes = (", ".join(can.notional_orders) or "no", extended, _yes(can.routing))
+    environments, ids = ", ".join(broker.environments), (f"`{can.replacement}`", f"`{can.client_ids}`")
+    return environments, kinds, *ids, *flags, *sizes, can.symbols.example, calls
+
+
+def _kinds(kinds: Mapping[str, Sequence[str]]) -> str:
+    return "; ".join(f"{kind} ({', '.join(times)})" for kind, times in kinds.items())
 
 
 def _credentials(brokers: Sequence[BrokerDescription]) -> list[str]:

@@ -44,11 +44,19 @@ class NewOrder:
     order_side: str
     kind: str
     quantity: Decimal
+    """0 of a Market order by its `notional`."""
     time_in_force: str
     limit_price: Decimal | None = None
     stop_price: Decimal | None = None
     route_strategy: str = "AUTO"
     """DIRECT only where the broker claims routing: then it goes where the account's credential says."""
+    trail_amount: Decimal | None = None
+    """Of a TrailingStop: how far its stop price stays behind the best price, as an amount or in percent of it."""
+    trail_percent: Decimal | None = None
+    notional: Decimal | None = None
+    """What a Market order is to be worth, only where the broker claims such orders: it says what quantity that is."""
+    extended_hours: bool = False
+    """Whether it may trade outside the regular hours, only where the broker claims that. A replacement keeps it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +68,17 @@ class Change:
     time_in_force: str
     limit_price: Decimal | None = None
     stop_price: Decimal | None = None
+    trail_amount: Decimal | None = None
+    trail_percent: Decimal | None = None
+    """Whichever of the two the order has: a replacement goes on from the best price so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order as the broker shows it. `filled_quantity` is of this order alone, not of one that it replaces."""
+    """An order as the broker shows it. `filled_quantity` is of this order alone, not of one that it replaces.
+
+    `quantity` is None while nobody knows it: of an order by its notional, for one. Its status says when that is filled.
+    """
 
     client_order_id: str
     broker_order_id: str
@@ -79,6 +93,7 @@ class Order:
     created_at: datetime
     replaces: str | None = None
     replaced_by: str | None = None
+    extended_hours: bool = False
 
 
 @dataclass(frozen=True, slots=True)

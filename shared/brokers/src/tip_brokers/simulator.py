@@ -9,6 +9,7 @@ Only `tip broker check` loads it: a simulator may import what no process of the 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from decimal import Decimal
 from importlib.metadata import entry_points
 
 from tip_brokers.description import BrokerDescription
@@ -51,6 +52,8 @@ class Simulator:
     """Of listings that have pages (`open_orders`, `orders`, `executions`): the body of the nth; there is another."""
     went_direct: Callable[[str], bool] | None = None
     """Whether the order with this client order id went where its account says; None if the simulator cannot see it."""
+    move: Callable[[Decimal], str] | None = None
+    """Sets the price of a symbol and gives the symbol; None if prices cannot be set."""
     read_seconds: float = 2.5
 
 

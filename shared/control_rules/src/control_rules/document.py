@@ -42,6 +42,10 @@ OPEN = Facts(
 MARKET_BUY = Command(CommandType.CREATE, "AAPL", OrderSide.BUY, Decimal(10))
 LIMIT_BUY = replace(MARKET_BUY, limit_price=Decimal(101))
 SELL = replace(MARKET_BUY, side=OrderSide.SELL)
+TRAILING_BUY = replace(MARKET_BUY, trail_percent=Decimal(2))
+TRAILING_SELL = replace(SELL, trail_amount=Decimal(2))
+NOTIONAL_BUY = replace(MARKET_BUY, quantity=Decimal(0), notional=Decimal(900))
+NOTIONAL_SELL = replace(NOTIONAL_BUY, side=OrderSide.SELL)
 CANCEL = Command(CommandType.CANCEL)
 
 
@@ -75,6 +79,7 @@ def _switches() -> Iterator[Case]:
     replaced = replace(SELL, type=CommandType.REPLACE, quantity=Decimal(14), filled_quantity=Decimal(4))
     yield Case("account REDUCING, long 10", long, "CREATE SELL 10", SELL)
     yield Case("account REDUCING, long 10", long, "CREATE SELL 11", more)
+    yield Case("account REDUCING, long 10", long, "CREATE SELL for 900", NOTIONAL_SELL)
     yield Case("account REDUCING, long 10", long, "CREATE BUY 10")
     yield Case("account REDUCING, long 10, 4 filled of the order", long, "REPLACE SELL to 14", replaced)
     yield Case(
@@ -121,6 +126,10 @@ def _limits() -> Iterator[Case]:
         "CREATE BUY 10.1",
         replace(MARKET_BUY, quantity=Decimal("10.1")),
     )
+    for most in (10, Decimal("9.999")):
+        facts = replace(OPEN, symbol_limits=Limits(1, max_quantity=Decimal(most)))
+        yield Case(f"max_quantity {most}, reference price 100", facts, "CREATE BUY for 900", NOTIONAL_BUY)
+    yield Case("reference price not known", blind, "CREATE BUY for 900", NOTIONAL_BUY)
     notional = {"symbol_limits": Limits(1, max_notional=Decimal(1000))}
     old = replace(OPEN, reference_price=ReferencePrice(Decimal(100), "fill", NOON - timedelta(seconds=61)))
     for market, words in (
@@ -133,6 +142,9 @@ def _limits() -> Iterator[Case]:
         yield Case(f"max_notional 1000, {words}", facts, "CREATE BUY 10 at limit 101", LIMIT_BUY)
         low = replace(SELL, quantity=Decimal(11), limit_price=Decimal(1))
         yield Case(f"max_notional 1000, {words}", facts, "CREATE SELL 11 at limit 1", low)
+        yield Case(f"max_notional 1000, {words}", facts, "CREATE BUY 10, trailing by 2 percent", TRAILING_BUY)
+        yield Case(f"max_notional 1000, {words}", facts, "CREATE SELL 10, trailing by 2", TRAILING_SELL)
+        yield Case(f"max_notional 1000, {words}", facts, "CREATE BUY for 900", NOTIONAL_BUY)
     collar = {"symbol_limits": Limits(1, price_collar_bps=100)}
     for market, words in ((OPEN, "reference price 100"), (blind, "reference price not known")):
         facts = replace(market, **collar)  # type: ignore[arg-type]
@@ -140,6 +152,9 @@ def _limits() -> Iterator[Case]:
         for price in ("99", "101", "101.01"):
             command = replace(MARKET_BUY, limit_price=Decimal(price))
             yield Case(f"price_collar_bps 100, {words}", facts, f"CREATE BUY 10 at limit {price}", command)
+        for trail in ("1", "1.01"):
+            command = replace(SELL, trail_percent=Decimal(trail))
+            yield Case(f"price_collar_bps 100, {words}", facts, f"CREATE SELL 10, trailing by {trail} percent", command)
     rates = {
         "max_orders_per_minute": Limits(1, max_orders_per_minute=5),
         "max_orders_per_day": Limits(1, max_orders_per_day=5),

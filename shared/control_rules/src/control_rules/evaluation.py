@@ -24,7 +24,7 @@ from control_rules.facts import (
     TradingState,
     Verdict,
 )
-from control_rules.limits import GROSS_EXPOSURE, account_limits, symbol_limits
+from control_rules.limits import GROSS_EXPOSURE, account_limits, no_price, symbol_limits
 from control_rules.positions import reduces
 from control_rules.results import NOT_APPLICABLE, PASSED, Result, refused, unknown
 from control_rules.windows import wall_clock
@@ -50,7 +50,7 @@ class _Finding(NamedTuple):
 
 def evaluate(facts: Facts, command: Command, now: datetime) -> Decision:
     """Whether the command may pass at this moment, and every reason to refuse it."""
-    findings = list(_findings(facts, command, now))
+    findings = list(_findings(facts, command.counted(facts.usable_price(now)), now))
     if command.type is CommandType.CANCEL:
         findings = [finding.not_applicable for finding in findings]
     refusals = [
@@ -79,6 +79,8 @@ def missing_prices(decision: Decision, command: Command) -> MissingPrices | None
 
 def _findings(facts: Facts, command: Command, now: datetime) -> Iterator[_Finding]:
     yield _Finding("account", facts.account_version, *_account(facts))
+    if command.notional is not None:
+        yield _Finding("notional", facts.account_version, *_quantity_known(facts, now))
     if facts.organization_switch:
         switch = facts.organization_switch
         yield _Finding("organization_switch", switch.version, *_switch(switch, "organization", facts, command))
@@ -101,6 +103,11 @@ def _account(facts: Facts) -> Result:
     if facts.account_disabled:
         return refused(RefusalCode.ACCOUNT_DISABLED, "The account is disabled or is being deleted.")
     return PASSED
+
+
+def _quantity_known(facts: Facts, now: datetime) -> Result:
+    """Without a price nobody knows by which quantity an order by its notional counts, for it and for later orders."""
+    return no_price(facts, now) if facts.usable_price(now) is None else PASSED
 
 
 def _switch(switch: Switch, of: str, facts: Facts, command: Command) -> Result:

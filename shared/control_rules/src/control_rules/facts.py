@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
-from decimal import Decimal
+from decimal import ROUND_UP, Context, Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -10,6 +10,12 @@ from control_rules.windows import Window
 
 PRICE_MAX_AGE = timedelta(seconds=60)
 """How old a reference price may be where nothing else is configured."""
+EXACTLY = Context(prec=100)
+"""The usual 28 digits would round the product of two long decimals, and the edge of a limit with it."""
+_PERCENT = Decimal("0.01")
+FALLEN = Decimal("0.9")
+"""The part of the reference price by which the quantity of an order by its notional is counted."""
+FINEST_QUANTITY = Decimal("1e-9")
 
 
 class TradingState(StrEnum):
@@ -194,6 +200,37 @@ class Command:
     limit_price: Decimal | None = None
     stop_price: Decimal | None = None
     filled_quantity: Decimal = Decimal(0)
+    trail_amount: Decimal | None = None
+    trail_percent: Decimal | None = None
+    notional: Decimal | None = None
+    """Of an order for so much money: its `quantity` is then what `counted` makes of it."""
+
+    def counted(self, price: Decimal | None) -> "Command":
+        """With the quantity by which an order by its notional counts: what it is at a price a tenth below this one.
+
+        The broker decides the quantity when it fills, and the price may have fallen by then.
+        """
+        if self.notional is None or price is None:
+            return self
+        quantity = EXACTLY.divide(self.notional, EXACTLY.multiply(price, FALLEN))
+        return replace(self, quantity=quantity.quantize(FINEST_QUANTITY, ROUND_UP, EXACTLY))
+
+    def named_prices(self, reference: Decimal) -> list[Decimal]:
+        """Limit and stop. A trailing stop names the stop that its trail gives at the reference price."""
+        named = (self.limit_price, self.stop_price, self._trailed(reference))
+        return [price for price in named if price is not None]
+
+    @property
+    def names_prices(self) -> bool:
+        return bool(self.named_prices(Decimal(1)))
+
+    def _trailed(self, reference: Decimal) -> Decimal | None:
+        away = self.trail_amount
+        if self.trail_percent is not None:
+            away = EXACTLY.multiply(reference, EXACTLY.multiply(self.trail_percent, _PERCENT))
+        if away is None:
+            return None
+        return EXACTLY.add(reference, away if self.side is OrderSide.BUY else -away)
 
     @property
     def leaves_quantity(self) -> Decimal:

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from decimal import Context, Decimal
+from decimal import Decimal
 
 from control_rules.facts import (
+    EXACTLY,
     Command,
     CommandType,
     Facts,
@@ -20,8 +21,6 @@ from control_rules.results import NOT_APPLICABLE, PASSED, Result, refused, unkno
 GROSS_EXPOSURE = "max_gross_exposure"
 """The limit that needs the prices of other symbols, too."""
 _BASIS_POINTS = Decimal(10_000)
-# The usual 28 digits would round the product of two long decimals, and the edge of a limit with it.
-_EXACTLY = Context(prec=100)
 
 
 def account_limits(limits: Limits, facts: Facts, command: Command, now: datetime) -> Iterator[tuple[str, Result]]:
@@ -75,7 +74,7 @@ def _limits_of_the_position(
         yield "allow_short", _short(allowed=limits.allow_short, facts=facts, command=command)
 
 
-def _no_price(facts: Facts, now: datetime) -> Result:
+def no_price(facts: Facts, now: datetime) -> Result:
     """Of a control that needs the reference price."""
     price = facts.reference_price
     if price is None:
@@ -95,9 +94,13 @@ def _quantity(most: Decimal, command: Command) -> Result:
 
 def _notional(most: Decimal, facts: Facts, command: Command, now: datetime) -> Result:
     price = _price_to_expect(facts, command, now)
-    if price is None:
-        return _no_price(facts, now)
-    if (notional := _EXACTLY.multiply(command.quantity, price)) <= most:
+    if command.notional is not None:
+        notional = command.notional
+    elif price is None:
+        return no_price(facts, now)
+    else:
+        notional = EXACTLY.multiply(command.quantity, price)
+    if notional <= most:
         return PASSED
     return refused(RefusalCode.NOTIONAL_ABOVE_LIMIT, f"The notional {notional:f} is above {most:f}.")
 
@@ -113,22 +116,20 @@ def _price_to_expect(facts: Facts, command: Command, now: datetime) -> Decimal |
     reference = facts.usable_price(now)
     if reference is None:
         return None
-    named = [price for price in (command.limit_price, command.stop_price) if price is not None]
-    return max([reference, *named])
+    return max([reference, *command.named_prices(reference)])
 
 
 def _collar(bps: int, facts: Facts, command: Command, now: datetime) -> Result:
     """Every price that the order names is judged; a market order names none."""
-    prices = [price for price in (command.limit_price, command.stop_price) if price is not None]
-    if not prices:
+    if not command.names_prices:
         return NOT_APPLICABLE
     reference = facts.usable_price(now)
     if reference is None:
-        return _no_price(facts, now)
+        return no_price(facts, now)
     # Multiplied and not divided: exact, so the edge of the collar is inside it.
-    farthest = _EXACTLY.multiply(Decimal(bps), reference)
-    for price in prices:
-        if _EXACTLY.multiply(abs(price - reference), _BASIS_POINTS) > farthest:
+    farthest = EXACTLY.multiply(Decimal(bps), reference)
+    for price in command.named_prices(reference):
+        if EXACTLY.multiply(abs(price - reference), _BASIS_POINTS) > farthest:
             return refused(
                 RefusalCode.PRICE_OUTSIDE_COLLAR,
                 f"The price {price:f} is more than {bps} basis points from {reference:f}.",
@@ -174,8 +175,8 @@ def _position_notional(most: Decimal, facts: Facts, command: Command, now: datet
         return PASSED
     price = facts.usable_price(now)
     if price is None:
-        return _no_price(facts, now)
-    if (notional := _EXACTLY.multiply(after, price)) <= most:
+        return no_price(facts, now)
+    if (notional := EXACTLY.multiply(after, price)) <= most:
         return PASSED
     return refused(
         RefusalCode.POSITION_NOTIONAL_ABOVE_LIMIT,
@@ -206,10 +207,10 @@ def _gross_exposure(most: Decimal, facts: Facts, command: Command, now: datetime
         return PASSED
     price = facts.usable_price(now)
     if price is None:
-        return _no_price(facts, now)
+        return no_price(facts, now)
     if facts.other_exposure is None:
         return unknown(RefusalCode.REFERENCE_PRICE_UNKNOWN, "reference price of another symbol that is held or open")
-    if (exposure := _EXACTLY.add(facts.other_exposure, _EXACTLY.multiply(after, price))) <= most:
+    if (exposure := EXACTLY.add(facts.other_exposure, EXACTLY.multiply(after, price))) <= most:
         return PASSED
     return refused(
         RefusalCode.GROSS_EXPOSURE_ABOVE_LIMIT,
@@ -226,7 +227,7 @@ def exposure_growth(facts: Facts, command: Command, now: datetime) -> Decimal | 
     price = facts.usable_price(now)
     if after <= before:
         return Decimal(0)
-    return None if price is None else _EXACTLY.multiply(after - before, price)
+    return None if price is None else EXACTLY.multiply(after - before, price)
 
 
 def _daily_loss(most: Decimal, facts: Facts, command: Command) -> Result:

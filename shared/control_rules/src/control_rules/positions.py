@@ -21,7 +21,12 @@ def furthest(facts: Facts, command: Command) -> Decimal | str:
 
 
 def reduces(facts: Facts, command: Command) -> bool | str:
-    """Whether the command, with the other open orders of its side, at most closes the position. Or the missing fact."""
+    """Whether the command, with the other open orders of its side, at most closes the position. Or the missing fact.
+
+    Of an order by its notional nobody can say so: the market decides how much it is.
+    """
+    if command.notional is not None:
+        return False
     after = furthest(facts, command)
     return after if isinstance(after, str) else after <= 0
 

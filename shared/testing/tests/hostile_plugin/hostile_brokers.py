@@ -110,6 +110,32 @@ class RefusesStopLimits(Honest):
         return super().create(order, *check)
 
 
+class SendsTrailingStopsAsStops(Honest):
+    """At the price where the stop of a moment ago was: it never trails."""
+
+    def create(self, order: NewOrder, *check: Any) -> Order:
+        if order.kind != "TrailingStop":
+            return super().create(order, *check)
+        away = Decimal(87) if order.order_side == "SELL" else Decimal(1000)
+        sent = replace(order, kind="Stop", stop_price=away, trail_amount=None, trail_percent=None)
+        return replace(super().create(sent, *check), kind="TrailingStop")
+
+    def order(self, broker_order_id: str) -> Order | None:
+        found = super().order(broker_order_id)
+        return replace(found, kind="TrailingStop") if found and found.kind == "Stop" else found
+
+
+class TakesTheNotionalForAQuantity(Honest):
+    def create(self, order: NewOrder, *check: Any) -> Order:
+        sent = replace(order, quantity=order.notional, notional=None) if order.notional else order
+        return super().create(sent, *check)
+
+
+class ForgetsExtendedHours(Honest):
+    def create(self, order: NewOrder, *check: Any) -> Order:
+        return super().create(replace(order, extended_hours=False), *check)
+
+
 class ClaimsAnUnknownKind(Honest):
     claims = replace(CLAIMED, kinds={**CLAIMED.kinds, "Iceberg": ("DAY",)})
 
@@ -290,6 +316,7 @@ FAMILY: dict[str, type[Honest]] = {
     for cls in (
         Honest, StreamThatEnds, StreamThatIsSilent, TakesAnIdTwice, AnswersAnIdAsAnother, SaysEchoInTheAdapter,
         FindsNothing, SendsStopsAsMarket, DropsLimits, SendsImmediateAsDay, RefusesStopLimits, ClaimsAnUnknownKind,
+        SendsTrailingStopsAsStops, TakesTheNotionalForAQuantity, ForgetsExtendedHours,
         RefusesReplacements, ReplacesNothing, HasNoPrices, PricesWithoutAge, ListsNoFills, RenamesFills, CutsFractions,
         RefusesDirect, IgnoresDirect, OtherSymbols, CancelsNothing, SendsWithoutCheck, TakesBrokenForAbsent, Leaky,
         LeakyAtLogin, LeakyAtLength, TakesItsTime, FailsAtTheEnd, TakesFractionsForTheDay, ShowsPositionsLate,

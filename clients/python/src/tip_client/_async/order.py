@@ -90,10 +90,19 @@ class AsyncOrder(OrderRecord):
         limit: Number | None = None,
         stop: Number | None = None,
         time_in_force: TimeInForce | str | None = None,
+        trail: Number | None = None,
+        trail_percent: Number | None = None,
         idempotency_key: str | None = None,
     ) -> Self:
         """Order these in place of the former; `quantity` is the new total, fills included."""
-        spec = self.spec.changed(quantity=quantity, limit=limit, stop=stop, time_in_force=time_in_force)
+        spec = self.spec.changed(
+            quantity=quantity,
+            limit=limit,
+            stop=stop,
+            time_in_force=time_in_force,
+            trail=trail,
+            trail_percent=trail_percent,
+        )
         return self._after(await self._client.replace(self.intent_id, spec, idempotency_key=idempotency_key))
 
     async def cancel(self, *, idempotency_key: str | None = None) -> Self:

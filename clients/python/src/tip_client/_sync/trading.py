@@ -38,7 +38,7 @@ class Trading(Scope):
     def buy(
         self,
         symbol: str,
-        quantity: Number,
+        quantity: Number | None = None,
         *,
         limit: Number | None = None,
         stop: Number | None = None,
@@ -46,18 +46,24 @@ class Trading(Scope):
         client_id: str | None = None,
         tags: Iterable[str] = (),
         route_strategy: RouteStrategy | str | None = None,
+        trail: Number | None = None,
+        trail_percent: Number | None = None,
+        notional: Number | None = None,
+        extended_hours: bool = False,
         idempotency_key: str | None = None,
     ) -> Order:
-        """Buy: at the market, or by the prices that are given."""
+        """Buy: at the market, a quantity or for so much money (`notional`), or by the prices that are given."""
         prices: dict[str, Any] = {"limit": limit, "stop": stop, "time_in_force": time_in_force}
+        prices |= {"trail": trail, "trail_percent": trail_percent, "notional": notional}
         about: dict[str, Any] = {"client_id": client_id, "tags": tags, "route_strategy": route_strategy}
+        about |= {"extended_hours": extended_hours}
         order = order_of(symbol, Side.BUY, quantity, **prices, **about)
         return self.submit(order, idempotency_key=idempotency_key)
 
     def sell(
         self,
         symbol: str,
-        quantity: Number,
+        quantity: Number | None = None,
         *,
         limit: Number | None = None,
         stop: Number | None = None,
@@ -65,11 +71,17 @@ class Trading(Scope):
         client_id: str | None = None,
         tags: Iterable[str] = (),
         route_strategy: RouteStrategy | str | None = None,
+        trail: Number | None = None,
+        trail_percent: Number | None = None,
+        notional: Number | None = None,
+        extended_hours: bool = False,
         idempotency_key: str | None = None,
     ) -> Order:
-        """Sell: at the market, or by the prices that are given."""
+        """Sell: at the market, a quantity or for so much money (`notional`), or by the prices that are given."""
         prices: dict[str, Any] = {"limit": limit, "stop": stop, "time_in_force": time_in_force}
+        prices |= {"trail": trail, "trail_percent": trail_percent, "notional": notional}
         about: dict[str, Any] = {"client_id": client_id, "tags": tags, "route_strategy": route_strategy}
+        about |= {"extended_hours": extended_hours}
         order = order_of(symbol, Side.SELL, quantity, **prices, **about)
         return self.submit(order, idempotency_key=idempotency_key)
 

@@ -1,7 +1,7 @@
 """Trading accounts, broker credentials, brokers, and the health of the outbox."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -71,6 +71,10 @@ class Capabilities:
     symbol_pattern: str
     symbol_example: str
     calls_per_minute: int | None
+    extended_hours: Mapping[str, Any] = field(default_factory=dict)
+    """The order kinds, each with its times in force, that may trade outside the regular hours."""
+    notional_orders: tuple[str, ...] = ()
+    """The times in force of a Market order by its notional; empty if there are none."""
 
 
 @dataclass(frozen=True)

@@ -100,6 +100,8 @@ class OrderRecord:
     state: OrderState
     created_at: datetime
     last_action: Action
+    extended_hours: bool = field(default=False, kw_only=True)
+    """Whether it may trade outside the regular hours."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from marshmallow import Schema, ValidationError, fields, post_load, validates_schema
 
-from chassis.fields import Choice, DecimalText, Identifier, Instant, Text, Whole, refuse
+from chassis.fields import Choice, DecimalText, Flag, Identifier, Instant, Text, Whole, refuse
 from control_rules import (
     Command,
     CommandType,
@@ -20,6 +20,9 @@ from control_rules import (
 )
 from controls import model
 from controls.schemas.controls import MOST_ORDERS, Symbol, words
+
+MOST_PERCENT = 100
+"""Of a trail: a stop that stays all of the price behind it is none."""
 
 
 class FreeDecimalText(DecimalText):
@@ -48,7 +51,15 @@ class _Order(Schema):
 
 
 class PreviewMarket(_Order):
-    pass
+    """By its quantity or by its notional."""
+
+    quantity = DecimalText()
+    notional = DecimalText()
+
+    @validates_schema
+    def check(self, data: Mapping[str, Any], **_: Any) -> None:
+        if ("quantity" in data) == ("notional" in data):
+            raise refuse("one_of", "must have exactly one of quantity, notional")
 
 
 class PreviewLimit(_Order):
@@ -64,6 +75,20 @@ class PreviewStopLimit(_Order):
     stop_price = DecimalText(required=True)
 
 
+class PreviewTrailingStop(_Order):
+    """With one of the two trails."""
+
+    trail_amount = DecimalText()
+    trail_percent = DecimalText()
+
+    @validates_schema
+    def check(self, data: Mapping[str, Any], **_: Any) -> None:
+        if ("trail_amount" in data) == ("trail_percent" in data):
+            raise refuse("one_of", "must have exactly one of trail_amount, trail_percent")
+        if data.get("trail_percent", 0) >= MOST_PERCENT:
+            raise ValidationError({"trail_percent": refuse("range", f"must be below {MOST_PERCENT}").messages})
+
+
 class PreviewSpec(Schema):
     """Exactly one kind of order."""
 
@@ -71,11 +96,12 @@ class PreviewSpec(Schema):
     Limit = fields.Nested(PreviewLimit)
     Stop = fields.Nested(PreviewStop)
     StopLimit = fields.Nested(PreviewStopLimit)
+    TrailingStop = fields.Nested(PreviewTrailingStop)
 
     @validates_schema
     def check(self, data: Mapping[str, Any], **_: Any) -> None:
         if len(data) != 1:
-            raise refuse("one_kind", "must have exactly one of Market, Limit, Stop, StopLimit")
+            raise refuse("one_kind", "must have exactly one of Market, Limit, Stop, StopLimit, TrailingStop")
 
 
 class PreviewPayload(Schema):
@@ -84,6 +110,7 @@ class PreviewPayload(Schema):
     symbol = Symbol(longest=64)
     order_side = Choice(words(OrderSide))
     route_strategy = Choice(("AUTO", "DIRECT"))
+    extended_hours = Flag()
     ref_intent_id = Identifier()
     spec = fields.Nested(PreviewSpec)
 
@@ -159,6 +186,9 @@ def _command(data: Mapping[str, Any]) -> Command:
         order.get("quantity", Decimal(0)),
         order.get("limit_price"),
         order.get("stop_price"),
+        trail_amount=order.get("trail_amount"),
+        trail_percent=order.get("trail_percent"),
+        notional=order.get("notional"),
     )
 
 

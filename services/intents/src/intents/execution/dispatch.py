@@ -128,6 +128,10 @@ def _new_order(command: LeasedCommand) -> NewOrder:
         command.spec.price("limit_price"),
         command.spec.price("stop_price"),
         command.snapshot.route_strategy,
+        trail_amount=command.spec.price("trail_amount"),
+        trail_percent=command.spec.price("trail_percent"),
+        notional=command.spec.notional,
+        extended_hours=command.snapshot.extended_hours,
     )
 
 
@@ -194,6 +198,8 @@ def _change(command: LeasedCommand, quantity: Decimal) -> Change:
         command.spec.terms.get("time_in_force", "DAY"),
         command.spec.price("limit_price"),
         command.spec.price("stop_price"),
+        trail_amount=command.spec.price("trail_amount"),
+        trail_percent=command.spec.price("trail_percent"),
     )
 
 

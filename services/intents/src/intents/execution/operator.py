@@ -74,7 +74,7 @@ def _order(command: Unresolved, found: Found) -> Order:
         command.symbol,
         command.order_side,
         kind,
-        Decimal(terms["quantity"]) if command.type == "CREATE" else None,
+        Decimal(terms["quantity"]) if command.type == "CREATE" and "quantity" in terms else None,
         found.filled_quantity,
         found.average_price,
         now,

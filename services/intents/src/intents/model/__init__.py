@@ -41,6 +41,7 @@ from intents.model.errors import (
 from intents.model.lifecycle import TERMINAL, Status, Update, follow
 from intents.model.order_list import STATUS_FILTERS, Order, OrderFilter, OrderKey
 from intents.model.orders import (
+    BELOW,
     CLIENT_ID_LONGEST,
     KINDS,
     MOST_TAGS,
@@ -65,6 +66,7 @@ from intents.model.submission import Caller, IdempotencyKey, Owner, Submission
 from intents.model.submit_facts import Account, PriorResult, SubmitFacts
 
 __all__ = [
+    "BELOW",
     "CLIENT_ID_LONGEST",
     "KINDS",
     "MOST_REPLACEMENTS",

@@ -57,6 +57,7 @@ class Intent:
     version: int
     created_at: datetime
     updated_at: datetime
+    extended_hours: bool = False
 
 
 class Change(NamedTuple):

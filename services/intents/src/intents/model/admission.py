@@ -62,8 +62,8 @@ def admit(
     return _cancel(facts, facts.intent, account, actor, command, reason)
 
 
-def refuse_what_broker_cannot(account: Account, command: Create | Replace) -> None:
-    """Raise for what would only come back from the broker as its refusal."""
+def refuse_what_broker_cannot(account: Account, command: Create | Replace, intent: Intent | None = None) -> None:
+    """Raise for what would only come back from the broker as its refusal. `intent` is what is replaced."""
     if account.can is None:
         raise errors.BrokerCannot(
             "/command", "is not installed here: GET /v1/brokers lists those that are", account.broker
@@ -71,9 +71,10 @@ def refuse_what_broker_cannot(account: Account, command: Create | Replace) -> No
     requested = Requested(
         command.spec.kind,
         command.spec.time_in_force,
-        command.spec.quantity,
+        command.spec.quantity if command.spec.notional is None else None,
         command.symbol,
         command.route_strategy if isinstance(command, Create) else None,
+        command.extended_hours if isinstance(command, Create) else intent is not None and intent.extended_hours,
     )
     if found := inability(account.can, requested):
         raise errors.BrokerCannot(f"/command/payload{found.pointer}", found.detail, account.broker)
@@ -99,7 +100,16 @@ def _created(command: Create) -> control_rules.Command:
         command.spec.quantity,
         limit_price=command.spec.price("limit_price"),
         stop_price=command.spec.price("stop_price"),
+        trail_amount=command.spec.price("trail_amount"),
+        trail_percent=command.spec.price("trail_percent"),
+        notional=command.spec.notional,
     )
+
+
+def counted_quantity(facts: SubmitFacts, command: Create) -> Decimal:
+    """By which the order counts; of one by its notional an estimate, never below zero."""
+    price = facts.controls.usable_price(facts.now) if facts.controls else None
+    return _created(command).counted(price).quantity
 
 
 def _replaced(intent: Intent, spec: Spec) -> control_rules.Command:
@@ -111,12 +121,14 @@ def _replaced(intent: Intent, spec: Spec) -> control_rules.Command:
         limit_price=spec.price("limit_price"),
         stop_price=spec.price("stop_price"),
         filled_quantity=intent.filled_quantity,
+        trail_amount=spec.price("trail_amount"),
+        trail_percent=spec.price("trail_percent"),
     )
 
 
 def _create(facts: SubmitFacts, account: Account, actor: Actor, command: Create, reason: str | None) -> Admission:
     refuse_what_broker_cannot(account, command)
-    quantity = command.spec.quantity
+    passed, quantity = _passed(facts, _created(command)), counted_quantity(facts, command)
     action = Action(
         id=uuid4(),
         intent_id=uuid4(),
@@ -132,7 +144,7 @@ def _create(facts: SubmitFacts, account: Account, actor: Actor, command: Create,
         ref_intent_id=None,
         actor=actor,
         reason=reason,
-        controls=_passed(facts, _created(command)),
+        controls=passed,
         created_at=facts.now,
         state=State(Status.PENDING, Decimal(0), quantity, None, None, None, None, facts.now),
     )
@@ -146,12 +158,18 @@ def _replace(
         raise errors.InvalidReplacement(
             "/command/payload/spec", "kind", f"must be {intent.spec.kind}, as the intent is"
         )
+    if command.spec.form != intent.spec.form:
+        pointer, wanted = f"/command/payload/spec/{command.spec.kind}", " and ".join(sorted(intent.spec.form))
+        raise errors.InvalidReplacement(pointer, "form", f"must have {wanted}, as the intent has")
+    if intent.spec.notional is not None:
+        pointer, detail = f"/command/payload/spec/{command.spec.kind}/notional", "cannot be replaced: cancel the order"
+        raise errors.InvalidReplacement(pointer, "notional", detail)
     if command.spec.quantity <= intent.filled_quantity:
         pointer = f"/command/payload/spec/{command.spec.kind}/quantity"
         raise errors.InvalidReplacement(pointer, "filled", "must be more than what is filled already")
     if intent.status in (Status.PENDING_REPLACE, Status.PENDING_CANCEL):
         raise errors.IntentBusy
-    refuse_what_broker_cannot(account, command)
+    refuse_what_broker_cannot(account, command, intent)
     passed = _passed(facts, _replaced(intent, command.spec))
     return _amend(facts, intent, account, actor, command, passed, reason)
 

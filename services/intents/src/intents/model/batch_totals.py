@@ -6,6 +6,7 @@ from decimal import Decimal
 from uuid import UUID
 
 import control_rules
+from intents.model.admission import counted_quantity
 from intents.model.orders import Create
 from intents.model.submit_facts import Account, SubmitFacts
 
@@ -38,7 +39,7 @@ class BatchTotals:
 
     def add(self, facts: SubmitFacts, account: Account, command: Create) -> None:
         """Count a command that was accepted by these facts."""
-        quantity, key = command.spec.quantity, (account.id, command.symbol)
+        quantity, key = counted_quantity(facts, command), (account.id, command.symbol)
         self._orders.update([(account.id, _WHOLE_ACCOUNT), key])
         self._quantity[account.id, command.symbol, command.order_side] += quantity
         if facts.controls:

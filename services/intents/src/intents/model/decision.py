@@ -127,7 +127,7 @@ def decide_again(
 def _refuse_what_broker_cannot(facts: SubmitFacts, command: Create | Replace | HoldToTotal) -> None:
     """A broker that is gone may come back: what waits for it is kept."""
     if facts.account and facts.account.can and not isinstance(command, HoldToTotal):
-        refuse_what_broker_cannot(facts.account, command)
+        refuse_what_broker_cannot(facts.account, command, facts.intent)
 
 
 def without_itself(facts: SubmitFacts, submitted_at: datetime) -> SubmitFacts:
@@ -157,13 +157,19 @@ def _order_to_count(
     facts: SubmitFacts, command: Command | HoldToTotal, reduce_only: bool = False
 ) -> OrderFactsNeeded | None:
     """Only what may add risk is counted; a CANCEL is never refused by limits."""
-    if facts.has_order_facts or not (reduce_only or _counts_orders(facts.controls)):
+    needed = reduce_only or _is_by_notional(command) or _counts_orders(facts.controls)
+    if facts.has_order_facts or not needed:
         return None
     if isinstance(command, Create):
         return OrderFactsNeeded(command.symbol, command.order_side)
     if isinstance(command, Replace) and facts.intent:
         return OrderFactsNeeded(facts.intent.symbol, facts.intent.order_side)
     return None
+
+
+def _is_by_notional(command: Command | HoldToTotal) -> bool:
+    """Such an order needs a price, whatever limits there are: by it the quantity is counted."""
+    return isinstance(command, Create) and command.spec.notional is not None
 
 
 def _counts_orders(controls: control_rules.Facts | None) -> bool:

@@ -52,6 +52,7 @@ class Order:
     spec: Mapping[str, Any]
     created_at: datetime
     last_action: Action
+    extended_hours: bool = False
 
     @property
     def key(self) -> OrderKey:

@@ -23,18 +23,30 @@ class CommandType(StrEnum):
 
 
 class Kind(NamedTuple):
-    """The prices an order kind needs, and how long such an order may stand."""
+    """The prices an order kind needs, and how long such an order may stand. Of each of `one_of` it has exactly one."""
 
     prices: tuple[str, ...]
     times_in_force: tuple[str, ...]
+    one_of: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        return tuple(name for name in ("quantity", *self.prices) if name not in self.optional)
+
+    @property
+    def optional(self) -> tuple[str, ...]:
+        return tuple(name for names in self.one_of for name in names)
 
 
 KINDS: Mapping[str, Kind] = {
-    "Market": Kind((), TIMES_IN_FORCE),
+    "Market": Kind((), TIMES_IN_FORCE, one_of=(("quantity", "notional"),)),
     "Limit": Kind(("limit_price",), TIMES_IN_FORCE),
     "Stop": Kind(("stop_price",), ("DAY", "GTC")),
     "StopLimit": Kind(("stop_price", "limit_price"), ("DAY", "GTC")),
+    "TrailingStop": Kind((), ("DAY", "GTC"), one_of=(("trail_amount", "trail_percent"),)),
 }
+BELOW = {"trail_percent": Decimal(100)}
+"""Terms that are below a number, each: a stop that stays all of the price behind it is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +58,12 @@ class Spec:
 
     @property
     def quantity(self) -> Decimal:
-        return Decimal(self.terms["quantity"])
+        """0 of an order by its notional: it is not known before the broker has filled it."""
+        return Decimal(self.terms.get("quantity", 0))
+
+    @property
+    def notional(self) -> Decimal | None:
+        return self.price("notional")
 
     @property
     def time_in_force(self) -> str:
@@ -55,6 +72,11 @@ class Spec:
     def price(self, name: str) -> Decimal | None:
         text = self.terms.get(name)
         return None if text is None else Decimal(text)
+
+    @property
+    def form(self) -> frozenset[str]:
+        """Which of its terms the order has, where it may have one or the other."""
+        return frozenset(KINDS[self.kind].optional) & self.terms.keys()
 
     @property
     def as_json(self) -> dict[str, Any]:
@@ -76,6 +98,7 @@ class Create:
     spec: Spec
     client_id: str | None = None
     tags: Sequence[str] = ()
+    extended_hours: bool = False
     type = CommandType.CREATE
     ref_intent_id = None
 

@@ -49,9 +49,16 @@ def apply(intent: Intent, report: Report) -> Intent | None:
         reason_code=_reason_code(intent, report, status),
         outcome=report.outcome,
         spec=report.spec or intent.spec,
-        quantity=report.spec.quantity if report.spec else intent.quantity,
+        quantity=_quantity(intent, report, status, filled),
         updated_at=report.occurred_at,
     )
+
+
+def _quantity(intent: Intent, report: Report, status: Status, filled: Decimal) -> Decimal:
+    """Of an order by its notional it is known once it is filled."""
+    if intent.spec.notional is not None and status is Status.FILLED:
+        return filled
+    return report.spec.quantity if report.spec else intent.quantity
 
 
 def _reason_code(intent: Intent, report: Report, status: Status) -> str | None:
@@ -77,12 +84,13 @@ def broker_order(intent: Intent, report: Report) -> dict[str, Any]:
         "order_side": intent.order_side,
         "order_kind": intent.spec.kind,
         "status": str(intent.status),
-        "quantity": terms["quantity"],
+        "quantity": terms.get("quantity") or format(intent.quantity, "f"),
         "filled_quantity": format(intent.filled_quantity, "f"),
         "leaves_quantity": format(leaves(intent.quantity, intent.filled_quantity, intent.status, TERMINAL), "f"),
         "average_fill_price": _number(intent.average_fill_price),
         "limit_price": terms.get("limit_price"),
         "stop_price": terms.get("stop_price"),
+        **{name: terms[name] for name in ("trail_amount", "trail_percent", "notional") if name in terms},
         "reason_code": intent.reason_code,
         "reason": report.reason,
         "execution_id": report.execution_id,

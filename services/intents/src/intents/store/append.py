@@ -137,6 +137,7 @@ def _values(pending: PendingAction) -> dict[str, Any]:
         "digest": f"\\x{chain.digest(record).hex()}",
         "client_id": action.payload.get("client_id"),
         "tags": action.payload.get("tags"),
+        "extended_hours": action.payload.get("extended_hours"),
         "read_sequence": read_sequence,
     }
     if key:

@@ -13,7 +13,8 @@ _GIVEN = """
         ref_intent_id uuid, actor_type text, actor_id text, reason text, controls json, traceparent text,
         request_id text, from_status text, to_status text, intent_created_at timestamptz, created_at timestamptz,
         quantity numeric, replace_quantity numeric, version bigint, digest bytea, key text, request_hash bytea,
-        state jsonb, client_id text, tags text[], read_sequence bigint)
+        state jsonb, client_id text, tags text[], read_sequence bigint,
+        extended_hours boolean)
 """
 # A key that was used within its time gives no row, and without a row nothing else is written.
 _UNLESS_USED = f"""
@@ -63,9 +64,10 @@ _OPENED = """
 _INTENT = """
     INSERT INTO intents.intent (
         account_id, id, organization_id, environment, symbol, order_side, route_strategy, spec, quantity, status,
-        created_at, updated_at, next_attempt_at, client_id, tags)
+        created_at, updated_at, next_attempt_at, client_id, tags, extended_hours)
     SELECT account_id, intent_id, organization_id, environment, symbol, order_side, route_strategy, spec, quantity,
-           to_status, created_at, created_at, created_at, client_id, coalesce(tags, '{}')
+           to_status, created_at, created_at, created_at, client_id, coalesce(tags, '{}'),
+           coalesce(extended_hours, false)
     FROM keyed WHERE (SELECT count(*) FROM locked) >= 0 ORDER BY account_id
     ON CONFLICT (account_id, client_id) WHERE client_id IS NOT NULL DO NOTHING
     RETURNING account_id, id AS intent_id

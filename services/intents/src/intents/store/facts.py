@@ -33,6 +33,7 @@ INTENT_COLUMNS = (
     "version",
     "created_at",
     "updated_at",
+    "extended_hours",
 )
 _ACCOUNT_COLUMNS = ("id", "organization_id", "environment", "broker", "disabled", "version")
 _PRIOR_COLUMNS = ("request_hash", "intent_id", "action_id", "state", "created")

@@ -37,7 +37,7 @@ _OF_CLIENT_ID = """
 """
 # OFFSET 0 keeps the subquery apart: each intent is read by its key. The planner underestimates how many are open.
 _ORDERS = """
-    SELECT i.client_id, i.tags, i.spec AS intent_spec, i.created_at AS intent_created_at, {columns}
+    SELECT i.client_id, i.tags, i.extended_hours, i.spec AS intent_spec, i.created_at AS intent_created_at, {columns}
     FROM unnest(CAST(:ids AS uuid[])) AS wanted (id)
     CROSS JOIN LATERAL (SELECT * FROM intents.intent WHERE account_id = :account_id AND id = wanted.id OFFSET 0) AS i
     CROSS JOIN LATERAL (
@@ -95,4 +95,5 @@ def _values(account_id: UUID, wanted: model.OrderFilter, limit: int) -> dict[str
 
 
 def _order(row: Any) -> model.Order:
-    return model.Order(row["client_id"], row["tags"], row["intent_spec"], row["intent_created_at"], to_action(row))
+    named = row["client_id"], row["tags"]
+    return model.Order(*named, row["intent_spec"], row["intent_created_at"], to_action(row), row["extended_hours"])

@@ -115,6 +115,7 @@ intent = Table(
     # What the caller calls it.
     Column("client_id", Text),
     Column("tags", ARRAY(Text), nullable=False, server_default="{}"),
+    Column("extended_hours", Boolean, nullable=False, server_default="false"),
     CheckConstraint("quantity > 0 AND quantity <> 'NaN'", name="quantity"),
     CheckConstraint("filled_quantity >= 0 AND filled_quantity <> 'NaN'", name="filled_quantity"),
     CheckConstraint(f"status IN ({ALL_SQL})", name="status"),

@@ -4,7 +4,7 @@ from decimal import ROUND_DOWN, Decimal
 
 from paper_broker.model import matching
 from paper_broker.model.accounts import Account
-from paper_broker.model.orders import PLACES, ZERO, Change, NewOrder, Order, Side
+from paper_broker.model.orders import PLACES, ZERO, Change, Kind, NewOrder, Order, Side
 from paper_broker.model.prices import Quote
 from paper_broker.model.refusals import InsufficientBuyingPower, InsufficientQuantity, Unprocessable
 
@@ -19,8 +19,29 @@ def quantity(request: NewOrder, quote: Quote) -> Decimal:
     return qty
 
 
+def high_water_mark(request: NewOrder, quote: Quote) -> Decimal | None:
+    """Where a trailing stop begins: at the price it would trade at, or where the one that it replaces had got to."""
+    if request.kind is not Kind.TRAILING_STOP:
+        return None
+    price = matching.touch(request.side, quote)
+    if request.hwm is None:
+        return price
+    return min(request.hwm, price) if request.side is Side.BUY else max(request.hwm, price)
+
+
+def stop_price(request: NewOrder, quote: Quote) -> Decimal | None:
+    hwm = high_water_mark(request, quote)
+    if hwm is None:
+        return request.stop_price
+    stop = matching.trailed(request, hwm)
+    if stop <= 0:
+        raise Unprocessable("the trail must be less than the price")
+    return stop
+
+
 def unit_hold(account: Account, request: NewOrder, qty: Decimal, quote: Quote) -> Decimal | None:
     """What one unit holds back of the buying power; None if the order only reduces a position."""
+    stop = stop_price(request, quote)
     position, held = account.position(request.symbol).qty, account.held.get(request.symbol, ZERO)
     if request.side is Side.SELL and position > 0:
         if qty > position - held:
@@ -30,7 +51,7 @@ def unit_hold(account: Account, request: NewOrder, qty: Decimal, quote: Quote) -
         return None
     if request.side is Side.SELL and qty != qty.to_integral_value():
         raise Unprocessable("fractional orders cannot be sold short")
-    price = request.limit_price or request.stop_price or matching.touch(request.side, quote)
+    price = request.limit_price or stop or matching.touch(request.side, quote)
     if qty * price > account.buying_power:
         raise InsufficientBuyingPower(qty * price, account.buying_power)
     return price
@@ -47,6 +68,11 @@ def unit_hold_without(account: Account, old: Order, request: NewOrder, qty: Deci
 
 def replacement(old: Order, change: Change) -> NewOrder:
     """The order that a change puts in the place of the old one."""
+    if old.notional is not None:
+        raise Unprocessable("notional orders cannot be replaced")
+    if change.trail is not None and old.kind is not Kind.TRAILING_STOP:
+        raise Unprocessable(f"{old.kind} orders must not have trail")
+    named_stop = old.stop_price if old.kind in matching.NAMED_STOPS else None
     return NewOrder(
         symbol=old.symbol,
         side=old.side,
@@ -55,6 +81,13 @@ def replacement(old: Order, change: Change) -> NewOrder:
         client_order_id=change.client_order_id,
         qty=old.remaining if change.qty is None else change.qty,
         limit_price=old.limit_price if change.limit_price is None else change.limit_price,
-        stop_price=old.stop_price if change.stop_price is None else change.stop_price,
+        stop_price=named_stop if change.stop_price is None else change.stop_price,
         extended_hours=old.extended_hours,
+        trail_price=_new_trail(old.trail_price, change),
+        trail_percent=_new_trail(old.trail_percent, change),
+        hwm=old.hwm,
     )
+
+
+def _new_trail(old: Decimal | None, change: Change) -> Decimal | None:
+    return old if old is None or change.trail is None else change.trail

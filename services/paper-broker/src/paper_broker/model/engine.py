@@ -52,8 +52,7 @@ class MatchingEngine:
 
     def _trickle(self, order: Order, now: datetime) -> None:
         quote = self.quote(order.symbol)
-        if matching.triggers(order, quote):
-            order = self._state.put(replace(order, triggered=True, updated_at=now))
+        order = self._follow(order, quote, now)
         if matching.marketable(order, quote):
             qty = min(order.remaining, matching.TRICKLE_QTY)
             self.execute(order, qty, matching.touch(order.side, quote), now)
@@ -79,8 +78,8 @@ class MatchingEngine:
         if not resting:
             return
         quote = self._state.quotes[symbol]
-        for order in [order for order in resting.values() if matching.triggers(order, quote)]:
-            self._state.put(replace(order, triggered=True, updated_at=now))
+        for order in list(resting.values()):
+            self._follow(order, quote, now)
         able = [order for order in resting.values() if matching.marketable(order, quote)]
         for order in sorted(able, key=matching.priority):
             self._try(order, now)
@@ -88,13 +87,19 @@ class MatchingEngine:
     def _try(self, order: Order, now: datetime) -> Order:
         """Execute against the quote as far as both go."""
         quote = self.quote(order.symbol)
-        if matching.triggers(order, quote):
-            order = self._state.put(replace(order, triggered=True, updated_at=now))
+        order = self._follow(order, quote, now)
         qty = matching.executable(order, quote) if matching.marketable(order, quote) else ZERO
         if not qty:
             return order
         self._use_up(quote, order.side, qty)
         return self.execute(order, qty, matching.touch(order.side, quote), now)
+
+    def _follow(self, order: Order, quote: Quote, now: datetime) -> Order:
+        """What a quote does to a stop before anything trades: a trailing one moves, one that it reaches wakes."""
+        moved = matching.followed(order, quote)
+        if matching.triggers(moved, quote):
+            moved = replace(moved, triggered=True)
+        return order if moved is order else self._state.put(replace(moved, updated_at=now))
 
     def _use_up(self, quote: Quote, side: Side, qty: Decimal) -> None:
         if side is Side.BUY and quote.ask_size is not None:

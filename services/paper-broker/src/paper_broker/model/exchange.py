@@ -170,10 +170,13 @@ class Exchange:
             unit_hold=unit_hold,
             notional=request.notional,
             limit_price=request.limit_price,
-            stop_price=request.stop_price,
+            stop_price=admission.stop_price(request, self.quote(request.symbol)),
             extended_hours=request.extended_hours,
             expires_at=now + self.rules.day if request.time_in_force is TimeInForce.DAY else None,
             replaces=replaces,
+            trail_price=request.trail_price,
+            trail_percent=request.trail_percent,
+            hwm=admission.high_water_mark(request, self.quote(request.symbol)),
         )
         if order.expires_at:
             heappush(self._expiring, (order.expires_at, order.id))

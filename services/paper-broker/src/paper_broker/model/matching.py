@@ -1,6 +1,7 @@
 """Whether, at what price and how much of an order executes against a quote."""
 
 import re
+from dataclasses import replace
 from decimal import ROUND_DOWN, Decimal
 from enum import StrEnum
 
@@ -8,7 +9,8 @@ from paper_broker.model.orders import PLACES, ZERO, Kind, NewOrder, Order, Side,
 from paper_broker.model.prices import Quote
 from paper_broker.model.refusals import Unprocessable
 
-STOPS = frozenset({Kind.STOP, Kind.STOP_LIMIT})
+NAMED_STOPS = frozenset({Kind.STOP, Kind.STOP_LIMIT})
+STOPS = NAMED_STOPS | {Kind.TRAILING_STOP}
 LIMITS = frozenset({Kind.LIMIT, Kind.STOP_LIMIT})
 IMMEDIATE = frozenset({TimeInForce.IOC, TimeInForce.FOK})
 
@@ -50,8 +52,25 @@ def check(order: NewOrder) -> None:
         raise Unprocessable("only one of qty or notional is accepted")
     if order.notional is not None and order.kind is not Kind.MARKET:
         raise Unprocessable("notional orders must be market orders")
+    if order.notional is not None and order.time_in_force is not TimeInForce.DAY:
+        raise Unprocessable("notional orders must be day orders")
+    if order.extended_hours and (order.kind is not Kind.LIMIT or order.time_in_force is not TimeInForce.DAY):
+        raise Unprocessable("extended hours order must be DAY limit orders")
     _check_price("limit_price", order.limit_price, wanted=order.kind in LIMITS, kind=order.kind)
-    _check_price("stop_price", order.stop_price, wanted=order.kind in STOPS, kind=order.kind)
+    _check_price("stop_price", order.stop_price, wanted=order.kind in NAMED_STOPS, kind=order.kind)
+    _check_trail(order)
+
+
+def _check_trail(order: NewOrder) -> None:
+    trails = [trail for trail in (order.trail_price, order.trail_percent) if trail is not None]
+    if order.kind is not Kind.TRAILING_STOP:
+        if trails:
+            raise Unprocessable(f"{order.kind} orders must not have trail price or trail percent")
+        return
+    if len(trails) != 1:
+        raise Unprocessable("trailing stop orders must specify one of trail_price or trail_percent")
+    if order.time_in_force in IMMEDIATE:
+        raise Unprocessable("trailing stop orders must be day or gtc orders")
 
 
 def _check_price(name: str, price: Decimal | None, *, wanted: bool, kind: Kind) -> None:
@@ -80,6 +99,23 @@ def triggers(order: Order, quote: Quote) -> bool:
         return False
     price = touch(order.side, quote)
     return price >= order.stop_price if order.side is Side.BUY else price <= order.stop_price
+
+
+def followed(order: Order, quote: Quote) -> Order:
+    """A trailing stop after a move of the price: a sell's stop only rises, a buy's only falls."""
+    if order.hwm is None or order.triggered:
+        return order
+    price = touch(order.side, quote)
+    hwm = min(order.hwm, price) if order.side is Side.BUY else max(order.hwm, price)
+    return order if hwm == order.hwm else replace(order, hwm=hwm, stop_price=trailed(order, hwm))
+
+
+def trailed(order: Order | NewOrder, hwm: Decimal) -> Decimal:
+    """The stop price of a trailing stop whose best price was that."""
+    percent = order.trail_percent or ZERO
+    distance = order.trail_price if order.trail_price is not None else hwm * percent / 100
+    stop = hwm + distance if order.side is Side.BUY else hwm - distance
+    return stop.quantize(PLACES, ROUND_DOWN)
 
 
 def marketable(order: Order, quote: Quote) -> bool:

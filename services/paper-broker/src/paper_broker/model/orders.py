@@ -23,6 +23,7 @@ class Kind(StrEnum):
     LIMIT = "limit"
     STOP = "stop"
     STOP_LIMIT = "stop_limit"
+    TRAILING_STOP = "trailing_stop"
 
 
 class TimeInForce(StrEnum):
@@ -83,6 +84,10 @@ class NewOrder:
     limit_price: Decimal | None = None
     stop_price: Decimal | None = None
     extended_hours: bool = False
+    trail_price: Decimal | None = None
+    trail_percent: Decimal | None = None
+    hwm: Decimal | None = None
+    """Where the trailing stop that this one replaces stood; None of a new one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,8 @@ class Change:
     limit_price: Decimal | None = None
     stop_price: Decimal | None = None
     time_in_force: TimeInForce | None = None
+    trail: Decimal | None = None
+    """Of a trailing stop: the new trail_price or trail_percent, whichever it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +136,10 @@ class Order:
     replaced_at: datetime | None = None
     replaced_by: str | None = None
     replaces: str | None = None
+    trail_price: Decimal | None = None
+    trail_percent: Decimal | None = None
+    # Alpaca's "high water mark": the best price since a trailing stop was entered, the lowest one of a buy.
+    hwm: Decimal | None = None
 
     @property
     def open(self) -> bool:

@@ -17,7 +17,8 @@ from tip_testing.broker_check.errors import BrokerUnreachable, CannotCheck
 from tip_testing.broker_check.paced import Paced
 from tip_testing.broker_conformance.orders import Scale
 
-_SAME = ("resting", "filling", "halving", "refusing", "silent", "doubling", "late", "at", "full_pages", "went_direct")
+_SAME = ("resting", "filling", "halving", "refusing", "silent", "doubling", "late", "at", "full_pages", "went_direct",
+         "move")  # fmt: skip
 _ZERO = Decimal(0)
 SANDBOX_SECONDS = {"connect_seconds": 5.0, "read_seconds": 10.0}
 
@@ -41,6 +42,7 @@ class CheckedMarket:
     at: Callable[[str], Broker] | None = None
     full_pages: Mapping[str, Callable[[int], bytes]] = field(default_factory=dict)
     went_direct: Callable[[str], bool] | None = None
+    move: Callable[[Decimal], str] | None = None
 
 
 @dataclass(frozen=True)

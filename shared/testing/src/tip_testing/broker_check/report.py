@@ -71,6 +71,8 @@ def _claimed(value: Any) -> str | None:
         return None
     if isinstance(value, Mapping):
         return "; ".join(f"{kind} ({', '.join(times)})" for kind, times in value.items())
+    if type(value) is tuple:
+        return ", ".join(value)
     return str(getattr(value, "pattern", value))
 
 

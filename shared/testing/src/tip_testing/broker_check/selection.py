@@ -11,7 +11,9 @@ RESTING = frozenset({
     "test_the_symbols_that_it_trades_have_the_claimed_form",
     "test_every_claimed_kind_and_time_in_force_is_one_of_the_platform",
     "test_an_order_is_worked_as_its_kind_and_time_in_force_say",
+    "test_a_trailing_stop_is_accepted_as_one",
     "test_a_fraction_is_sent_as_it_is",
+    "test_an_order_for_extended_hours_is_shown_as_one",
     "test_a_direct_order_is_accepted",
     "test_an_order_is_found_by_both_of_its_ids",
     "test_what_was_never_sent_is_not_there",
@@ -33,6 +35,7 @@ SENDING_NOTHING = frozenset({
 })  # fmt: skip
 """Of these, facts that send no order at all."""
 FILLING = frozenset({
+    "test_an_order_by_its_notional_fills_for_that_much_money",
     "test_fills_are_listed_each_under_one_id",
     "test_a_filled_order_shows_its_quantity_and_price",
     "test_positions_follow_fills",
@@ -44,6 +47,8 @@ ONLY_SIMULATED: Mapping[str, str] = {
     "test_whatever_is_done_in_any_order_updates_and_listings_agree": "makes more calls than a sandbox takes",
     "test_prices_of_more_symbols_than_one_request_takes_are_read": "names symbols that a sandbox does not have",
     "test_a_direct_order_goes_where_the_account_says": "a sandbox does not show where an order went",
+    "test_a_trailing_stop_follows_the_price_and_sells_when_it_turns": "a sandbox lets nobody set a price",
+    "test_the_trail_of_a_trailing_stop_is_replaced": "a sandbox lets nobody set a price",
     "test_unknown_keys_are_refused_as_such": "a wrong key may lock an account",
 }
 HOSTILE = "needs a hostile broker, which only a check at the simulator has"
@@ -65,6 +70,7 @@ def _may_fill(fact: str, kind: str | None, can: Capabilities) -> bool:
     return kind == "Market" or (kind is None and "Limit" not in can.kinds and fact not in SENDING_NOTHING)
 
 
-ORDER = ("streams", "client_ids", "kinds", "replacement", "quotes", "executions", "fractions", "routing", "symbols")
+ORDER = ("streams", "client_ids", "kinds", "replacement", "quotes", "executions", "fractions", "notional_orders",
+         "extended_hours",         "routing", "symbols")  # fmt: skip
 CLAIMS = (*ORDER, "calls_per_minute")
 EVERY_ADAPTER = (PROTOCOL, BOUNDS)

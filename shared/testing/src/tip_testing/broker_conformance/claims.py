@@ -7,34 +7,20 @@ from decimal import Decimal
 
 import pytest
 
-from tip_brokers.capabilities import ALL_KINDS, ALL_TIMES, DAY, FOK, IOC
-from tip_brokers.protocol import OPEN, Broker, NewOrder, Order, OrderStatus
-from tip_testing.broker_conformance.market import Listener, Market, listen, symbols_of
-from tip_testing.broker_conformance.orders import Orders, proves
+from tip_brokers.capabilities import ALL_TIMES, DAY, FOK, IOC, PLATFORM_KINDS
+from tip_brokers.protocol import OPEN, Broker, NewOrder, OrderStatus
+from tip_testing.broker_conformance.market import Listener, Market, listen, new_client_order_id, symbols_of
+from tip_testing.broker_conformance.notional import NotionalOrders
+from tip_testing.broker_conformance.orders import proves
+from tip_testing.broker_conformance.reads import settle_seconds
 from tip_testing.waiting import eventually
 
-KINDS_AND_TIMES = [(kind, time) for kind in ALL_KINDS for time in ALL_TIMES]
+KINDS_AND_TIMES = [(kind, time) for kind in PLATFORM_KINDS for time in ALL_TIMES]
 _UNFILLED = (OrderStatus.CANCELED, OrderStatus.EXPIRED)
 
 
-class KeptClaims(Orders):
+class KeptClaims(NotionalOrders):
     """Inherited by `Conformance`."""
-
-    def shown(self, broker: Broker, made: Order) -> Order:
-        found = broker.order(made.broker_order_id)
-        assert found, "an order that was accepted is found by the broker's id"
-        return found
-
-    def ended(self, broker: Broker, made: Order, *statuses: OrderStatus) -> Order:
-        def find() -> Order | None:
-            found = broker.order(made.broker_order_id)
-            return found if found and found.status in statuses else None
-
-        try:
-            return eventually(find, settle_seconds(broker))
-        except AssertionError:
-            shown = self.shown(broker, made).status
-            raise AssertionError(f"the order is {shown}, not {' or '.join(statuses)}") from None
 
     @proves("streams")
     def test_the_stream_reports_what_becomes_of_an_order(self, market: Market, broker: Broker) -> None:
@@ -97,6 +83,21 @@ class KeptClaims(Orders):
 
         assert shown.quantity == wanted.quantity
 
+    @proves("extended_hours")
+    def test_an_order_for_extended_hours_is_shown_as_one(self, market: Market, broker: Broker) -> None:
+        """Of every kind and time in force that is claimed."""
+        if not market.can.extended_hours:
+            pytest.skip("this broker claims no extended hours")
+        for kind, times in market.can.extended_hours.items():
+            for time in times:
+                wanted = self.of_kind(market, market.resting, kind, time)
+                self.is_for_extended_hours(broker, replace(wanted, extended_hours=True))
+                self.is_for_extended_hours(broker, replace(wanted, client_order_id=new_client_order_id()))
+
+    def is_for_extended_hours(self, broker: Broker, wanted: NewOrder) -> None:
+        shown = self.shown(broker, broker.create(wanted))
+        assert shown.extended_hours == wanted.extended_hours, f"{wanted.kind} {wanted.time_in_force} is shown otherwise"
+
     @proves("routing")
     def test_a_direct_order_is_accepted(self, market: Market, broker: Broker) -> None:
         assert self.shown(broker, broker.create(self.direct(market))).status in OPEN
@@ -134,8 +135,3 @@ class KeptClaims(Orders):
             eventually(lambda: listener.filled(made.client_order_id) == wanted.quantity, settle_seconds(broker))
             streamed = {update.execution.id for update in listener.of(made.client_order_id) if update.execution}
             assert listed().keys() == streamed, "an execution has one id, wherever it is shown"
-
-
-def settle_seconds(broker: Broker) -> float:
-    """How long a broker may take for something: many times what one call may."""
-    return max(15.0, 5 * broker.call_seconds)

@@ -21,10 +21,11 @@ from tip_brokers.protocol import (
     Refused,
 )
 from tip_testing.broker_conformance.bounds import BoundedAnswers
-from tip_testing.broker_conformance.claims import KeptClaims, settle_seconds
+from tip_testing.broker_conformance.claims import KeptClaims
 from tip_testing.broker_conformance.machine import machine
 from tip_testing.broker_conformance.market import Listener, Market, listen, new_client_order_id
 from tip_testing.broker_conformance.orders import proves
+from tip_testing.broker_conformance.reads import settle_seconds
 from tip_testing.waiting import eventually
 
 _ZERO = Decimal(0)

@@ -14,6 +14,8 @@ PROTOCOL, BOUNDS = "protocol", "bounds"
 """What every adapter has to keep, whatever it claims: the verbs of `tip_brokers.protocol`, and bounded answers."""
 
 STOPS = ("Stop", "StopLimit")
+FAR_PERCENT = Decimal(50)
+"""The trail of an order that does not fill."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,6 +49,10 @@ class Orders:
         """None if the broker under test does not show it."""
         return None
 
+    def move(self, market: Market, price: Decimal) -> str | None:  # noqa: ARG002
+        """Set the price of a symbol there; None if the broker under test lets nobody do that."""
+        return None
+
     def resting(self, market: Market, quantity: str = "2") -> NewOrder:
         kind = "Limit" if "Limit" in market.can.kinds else "Market"
         return self.of_kind(market, market.resting, kind, quantity=quantity)
@@ -69,9 +75,11 @@ class Orders:
         if kind in STOPS and high is None:
             pytest.skip("without a latest price nobody knows what is far above it")
         time = time_in_force or time_for(market, kind)
+        trail = FAR_PERCENT if kind == "TrailingStop" else None
         return NewOrder(
-            new_client_order_id(), symbol, "BUY", kind, unit * Decimal(quantity), time, limits.get(kind), stop
-        )
+            new_client_order_id(), symbol, "BUY", kind, unit * Decimal(quantity), time, limits.get(kind), stop,
+            trail_percent=trail,
+        )  # fmt: skip
 
     def change(self, market: Market, kind: str, quantity: str = "7") -> Change:
         """Of an order of that kind."""

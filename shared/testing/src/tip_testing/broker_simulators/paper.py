@@ -4,6 +4,8 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -15,6 +17,7 @@ from tip_testing.broker_simulators.alpaca_pages import FULL_PAGES, short_listing
 from tip_testing.processes import Running, running
 
 SYMBOL = "CONFORM"
+MOVED = "CONFORMMOVED"
 _STARTED = re.compile(r"paper_broker_started address=\('[^']+', (\d+)\)")
 _OPERATOR_TOKEN = "for-tests-only-0123456789"
 _ENVIRONMENT = {
@@ -44,6 +47,7 @@ def simulator(broker: BrokerDescription) -> Iterator[Simulator]:
             late="SIM.LATE_FILL",
             at=lambda address: _connected(broker, address),
             full_pages=FULL_PAGES,
+            move=partial(_move, address),
         )
 
 
@@ -64,10 +68,15 @@ def _port(process: Running) -> str | None:
     return found and found[1]
 
 
-def _quote(address: str, bid: str, ask: str) -> None:
+def _move(address: str, price: Decimal) -> str:
+    _quote(address, str(price), str(price), MOVED)
+    return MOVED
+
+
+def _quote(address: str, bid: str, ask: str, symbol: str = SYMBOL) -> None:
     headers = {"Authorization": f"Bearer {_OPERATOR_TOKEN}"}
     body = {"bid": bid, "ask": ask}
-    requests.put(f"{address}/sim/quotes/{SYMBOL}", json=body, headers=headers, timeout=30).raise_for_status()
+    requests.put(f"{address}/sim/quotes/{symbol}", json=body, headers=headers, timeout=30).raise_for_status()
 
 
 def _settings(broker: BrokerDescription, address: str) -> Mapping[str, str]:

@@ -36,6 +36,7 @@ class ClaimSnapshot(NamedTuple):
     done_sequence: int
     traceparent: str | None
     request_id: str | None = None
+    extended_hours: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,10 +65,13 @@ def _price(value: Decimal, quantity: Decimal) -> Decimal | None:
     return value / quantity if value > 0 else None
 
 
-def apply_fill(settlement: Settlement, known: BrokerOrder, moment: datetime, fill: Fill) -> None:
+def apply_fill(
+    settlement: Settlement, known: BrokerOrder, moment: datetime, fill: Fill, *, is_last: bool = False
+) -> None:
+    """`is_last`: by the broker's word. Of an order by its notional nothing else says that it is filled."""
     intent = settlement.intent
     total = intent.filled_quantity + fill.quantity
-    whole = total >= intent.quantity
+    whole = is_last if intent.spec.notional is not None else total >= intent.quantity
     report = Report(
         Update.FILLED if whole else Update.PARTIALLY_FILLED,
         moment,
@@ -83,7 +86,8 @@ def apply_fill(settlement: Settlement, known: BrokerOrder, moment: datetime, fil
 
 
 def overfill_code(settlement: Settlement, total: Decimal) -> str | None:
-    return OVERFILLED if total > settlement.intent.quantity else None
+    intent = settlement.intent
+    return OVERFILLED if intent.spec.notional is None and total > intent.quantity else None
 
 
 def append_trade(settlement: Settlement, known: BrokerOrder, report: Report) -> None:

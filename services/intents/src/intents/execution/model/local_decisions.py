@@ -107,7 +107,8 @@ def _decided_again(command: LeasedCommand) -> OrderFactsNeeded | Refused | None:
 def _accepted(command: LeasedCommand) -> Create | Replace | HoldToTotal:
     """The command as its submit had it."""
     if command.type == "CREATE":
-        return Create({}, command.symbol, command.order_side, command.snapshot.route_strategy, command.spec)
+        route, extended_hours = command.snapshot.route_strategy, command.snapshot.extended_hours
+        return Create({}, command.symbol, command.order_side, route, command.spec, extended_hours=extended_hours)
     if command.is_own:
         return HoldToTotal(command.intent_id, 0)
     return Replace({}, command.intent_id, command.spec)

@@ -68,8 +68,9 @@ def _advance(
     """Acceptance, fills, position and end, in the order in which they happened at the broker."""
     if is_current:
         _accept(settlement, report.order, report.occurred_at)
+    is_filled = is_current and report.order.status is OrderStatus.FILLED
     for fill in fills:
-        apply_fill(settlement, known, report.occurred_at, fill)
+        apply_fill(settlement, known, report.occurred_at, fill, is_last=is_filled and fill is fills[-1])
     is_newest = report.order.filled_quantity >= known.filled_quantity  # else it is older than what we know
     if news and is_newest and not known.in_former_account:
         append_position(settlement, report.occurred_at, news)

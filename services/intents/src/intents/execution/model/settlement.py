@@ -77,6 +77,8 @@ class Settlement:
         order = self.current_order
         if order is None or order.quantity is None or order.status in ENDED or self.intent.status in TERMINAL:
             return False
+        if self.intent.spec.notional is not None:  # its quantity is an estimate, the broker's is the order
+            return False
         return order.quantity - order.filled_quantity > self.intent.quantity - self.intent.filled_quantity
 
 

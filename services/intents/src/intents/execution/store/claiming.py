@@ -94,7 +94,7 @@ _CLAIM = Statement(
         RETURNING i.account_id, i.id, i.organization_id, i.environment, i.symbol, i.order_side, i.spec, i.quantity,
                   i.filled_quantity, i.status, i.broker_order_id, i.created_at, i.attempts, i.absences, i.done_sequence,
                   i.route_strategy, i.reason_code, i.version, i.updated_at, i.open_actions,
-                  due.submit_started_at AS sent_before
+                  i.extended_hours, due.submit_started_at AS sent_before
     ), command AS MATERIALIZED (
         SELECT t.*, a.id AS action_id, a.sequence, a.type, a.traceparent, a.request_id,
                coalesce(a.spec, t.spec) AS wanted,
@@ -133,7 +133,7 @@ _CLAIM = Statement(
            coalesce((SELECT awaits_reading FROM intents.broker_account WHERE account_id = t.account_id), false)
                AS awaits_reading,
            t.sequence, t.route_strategy, t.reason_code, t.version, t.updated_at, t.open_actions, t.done_sequence,
-           t.traceparent, t.request_id, CASE WHEN t.environment = 'live' THEN (
+           t.traceparent, t.request_id, t.extended_hours, CASE WHEN t.environment = 'live' THEN (
                SELECT entitlements FROM identity_api.organization WHERE id = t.organization_id) END AS entitlements,
            facts.*
     FROM command t
@@ -262,6 +262,7 @@ def _intent_at_claim(command: LeasedCommand) -> Intent:
         version=snapshot.version,
         created_at=command.created_at,
         updated_at=snapshot.updated_at,
+        extended_hours=snapshot.extended_hours,
     )
 
 
