@@ -14,24 +14,15 @@ from identity.config import Config
 from identity.usecases import login, passwords
 from tip_local.home import random_key
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.login_browser import LOGIN_ENVIRONMENT, App, Browser
 from tip_testing.platform_plugin import Platform
 
-from .login_pages import LOGIN_ENVIRONMENT, App, Browser, person
+from .login_pages import person
 
 
 @pytest.fixture(scope="module")
 def client(platform: Platform) -> FlaskClient:
     return create_app(platform.web_environment("identity", **LOGIN_ENVIRONMENT)).test_client()
-
-
-@pytest.fixture
-def browser(client: FlaskClient) -> Browser:
-    return Browser(client.application.test_client())
-
-
-@pytest.fixture
-def other_browser(client: FlaskClient) -> Browser:
-    return Browser(client.application.test_client())
 
 
 def test_a_second_factor_is_needed_once_it_is_set_up_and_its_code_is_taken_once(

@@ -5,6 +5,7 @@ Those that no program calls are not in the document of the API.
 
 import re
 from importlib.resources import files
+from typing import cast
 from uuid import UUID
 
 from flask import Blueprint, Response, request
@@ -27,6 +28,7 @@ HTML = {"text/html": {"schema": {"type": "string"}}}
 HOME, INVITATION = "/login", "/login/invitation"
 STYLE = (files("identity") / "templates" / "style.css").read_text()
 _NEXT = re.compile(r"/(oauth/authorize|login/device|login/invitation)(\?[!-~]*)?", re.ASCII)
+RETRY_AFTER_S = 5
 _AGAIN = {"login.sign_in": "sign_in.html", "login.use_code": "code.html", "login.show_second_factor": "totp.html"}
 
 
@@ -41,6 +43,12 @@ def show_problem(problem: Problem) -> ResponseReturnValue:
     shown = page("message.html", problem.status, footer=False, title="That did not work", text=problem.detail)
     shown.headers.update(problem.headers)
     return shown
+
+
+@bp.errorhandler(model_login.SignInBusy)
+def show_busy(busy: Exception) -> ResponseReturnValue:
+    wait = {"Retry-After": str(RETRY_AFTER_S)}
+    return cast("Response", show_problem(Problem(503, "unavailable", str(type(busy).__doc__), headers=wait)))
 
 
 @bp.errorhandler(model_login.SignInRefused)
