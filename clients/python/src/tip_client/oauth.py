@@ -117,6 +117,8 @@ class OAuthClient:
         challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
         query = {"response_type": "code", "client_id": self.client_id, "redirect_uri": redirect_uri, "state": state}
         query |= {"code_challenge": challenge, "code_challenge_method": "S256", **self._scoped()}
+        if "openid" in (self._scope or "").split():
+            query["nonce"] = secrets.token_urlsafe(16)  # some providers insist; the ID token with it is not used
         joint = "&" if urlsplit(provider.authorization_endpoint).query else "?"
         address = f"{provider.authorization_endpoint}{joint}{urlencode(query)}"
         return CodeRequest(address, redirect_uri, state, verifier)
