@@ -19,6 +19,9 @@ from sdk_platform import Platform
 PORTS = ("TIP_PORT", "TIP_STREAM_PORT", "TIP_EVENTS_PORT", "TIP_PAPER_BROKER_PORT")
 UNLIMITED = {"RATE_LIMIT_PER_MINUTE": "1000000000", "BACKLOG_MAX_AGE_SECONDS": "1000000000"}
 
+LOGINS = {"LOGIN_RATE_LIMIT_PER_MINUTE": "100000", "USER_TOKEN_LIFETIME_SECONDS": "4"}
+"""So short that a stream outlives tokens within a test; the demo data's own are long."""
+
 
 @pytest.fixture(scope="session")
 def whole_platform() -> Iterator[Platform]:
@@ -28,7 +31,7 @@ def whole_platform() -> Iterator[Platform]:
     home = new_directory("tip-sdk-")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     ports = {name: str(reserved_port()) for name in PORTS}
-    environment = {**os.environ, **ports, **UNLIMITED, "TIP_HOME": str(home), "PATH": path}
+    environment = {**os.environ, **ports, **UNLIMITED, **LOGINS, "TIP_HOME": str(home), "PATH": path}
     subprocess.run(["tip", "start"], env=environment, check=True, stdout=subprocess.DEVNULL)
     yield Platform(json.loads((home / "local.json").read_text()), home)
     subprocess.run(["tip", "stop"], env=environment, check=True, stdout=subprocess.DEVNULL)

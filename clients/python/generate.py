@@ -36,6 +36,7 @@ _NAMES = {
     "asynccontextmanager": "contextmanager",
     "asyncio": "time",
     "enter_async_context": "enter_context",
+    "ready_in_thread": "ready",
 }
 
 

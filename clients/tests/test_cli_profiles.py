@@ -60,7 +60,10 @@ def test_an_authority_is_found_from_every_folder(
 
 def test_profiles_of_the_demo_data_are_listed_in_order(tip: TipCaller, tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
-    (tmp_path / "none" / "local.json").touch()
+    described = tmp_path / "none" / "local.json"
+    described.write_text("{}")
+    assert tip.json("profiles")["data"] == [], "without demo data"
+    described.write_text('{"organizations": {}}')
 
     assert [entry["name"] for entry in tip.json("profiles")["data"]] == ["demo", "demo-admin", "demo-live"]
 

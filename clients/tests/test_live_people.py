@@ -1,8 +1,11 @@
-"""API keys and members of the organization by `tip`, on a whole platform."""
+"""API keys, members and the audit log of the organization by `tip`, on a whole platform."""
 
+import json
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from login_caller import new_admin
 from sdk_platform import Platform
 from tip_caller import TipCaller
 
@@ -104,3 +107,47 @@ def test_a_member_is_added_changed_and_removed(admin: TipCaller, subject: str) -
 def test_the_role_of_nobody_is_not_changed(admin: TipCaller, subject: str) -> None:
     assert admin("people", "role", subject, "admin").exit_code == 1
     assert subject not in admin.done("people")
+
+
+def test_somebody_invited_accepts_and_leaves(admin: TipCaller, whole_platform: Platform, tmp_path: Path) -> None:
+    bob = new_admin(whole_platform, tmp_path)
+    assert bob.login()[0] == 0
+    subject = f"alice@{bob.organization}.example"
+
+    made = admin("people", "invite", subject, "read_only")
+    code = made.stdout.splitlines()[0].removeprefix("invitation").strip()
+    assert made.exit_code == 0 and "not shown again" in made.stderr and code not in made.stderr
+    listed = admin.json("people", "invitations")["data"]
+    assert [(open_["role"], "code" in open_) for open_ in listed if open_["subject"] == subject] == [
+        ("read_only", False)
+    ]
+    assert bob.tip("people", "accept", stdin="of-nobody\n").exit_code == 1
+    assert bob.tip.json("people", "accept", stdin=f"{code}\n")["role"] == "read_only"
+
+    assert bob.tip("people", "leave", "nowhere", "--yes").exit_code == 2
+    assert bob.tip("people", "leave", "acme").exit_code == 2
+    acme = whole_platform.local["organizations"]["acme"]["id"]
+    assert bob.tip.json("people", "leave", acme, "--yes") == {"organization_id": acme, "left": True}
+    assert subject not in admin.done("people")
+
+
+def test_an_invitation_is_taken_back(admin: TipCaller, subject: str) -> None:
+    made = admin.json("people", "invite", subject, "member")
+
+    assert admin.json("people", "uninvite", subject) == {"id": made["id"], "revoked": True}
+
+    assert subject not in admin.done("people", "invitations")
+    assert admin("people", "uninvite", subject).exit_code == 1
+
+
+def test_the_audit_log_is_listed_and_exported(admin: TipCaller, subject: str, tmp_path: Path) -> None:
+    admin.done("people", "add", subject, "member")
+    admin.done("people", "remove", subject, "--yes")
+
+    removed, added = admin.json("audit", "list", "--target", subject)["data"]
+    assert (added["from"], added["to"], removed["to"]) == (None, {"role": "member"}, None)
+    assert f"{subject}  -" in admin.done("audit", "--limit", "2") and "role=member" in admin.done("audit")
+    saved = admin.json("audit", "export", "--from", "1h", "-o", str(tmp_path / "audit.jsonl"))
+    lines = [json.loads(line) for line in (tmp_path / "audit.jsonl").read_text().splitlines()]
+    assert saved["entries"] == len(lines) and added in lines and removed in lines
+    assert admin("audit", "export", "--json").exit_code == 2

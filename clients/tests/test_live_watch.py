@@ -9,9 +9,9 @@ from collections.abc import Callable
 import pytest
 from cutting_proxy import CuttingProxy
 from sdk_platform import Platform
-from terminal import CTRL_C, terminal
 from tip_caller import TipCaller
 
+from tip_testing.terminal import CTRL_C, terminal
 from tip_testing.waiting import eventually
 
 WAIT = ("--wait", "--timeout", "90")

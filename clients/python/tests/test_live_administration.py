@@ -175,6 +175,7 @@ def test_a_user_is_invited_accepts_and_leaves(platform: Platform) -> None:
     ):
         subject = guest.me.user().subject
         revoked = admin.organizations.invite(acme["id"], subject, "admin")
+        assert revoked.one_time_code and revoked.one_time_code not in repr(revoked)
         admin.organizations.revoke_invitation(acme["id"], revoked.id)
         with pytest.raises(tip.NotFound):
             guest.me.accept_invitation(revoked.code)

@@ -36,7 +36,7 @@ def _settings(profile: str | None) -> Settings:
         return demo_settings(chosen, os.environ.get("TIP_ACCOUNT"))
     found = Settings.from_env(profile)
     has_caller = found.key or found.token or is_addressed
-    if chosen or has_caller or profile_file.default() or not local_file().exists():
+    if chosen or has_caller or profile_file.default() or not has_demo_data():
         return found
     return demo_settings("demo", found.account)
 
@@ -57,12 +57,27 @@ def local_file() -> Path:
     return LocalSettings.from_env().home / "local.json"
 
 
+def local_url() -> str | None:
+    """Where the platform of this machine is, if there is one."""
+    return _described().get("base_url")
+
+
+def has_demo_data() -> bool:
+    return "organizations" in _described()
+
+
 def _local() -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = json.loads(local_file().read_text())
-    except (OSError, ValueError):
-        raise _no_demo_data() from None
+    if not (found := _described()):
+        raise _no_demo_data()
     return found
+
+
+def _described() -> dict[str, Any]:
+    try:
+        found = json.loads(local_file().read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _no_demo_data() -> Failure:

@@ -26,8 +26,11 @@ SECTIONS: dict[str, dict[str, str]] = {
         "accounts": "List, create, change, disable and delete trading accounts.",
         "credentials": "List, add, rotate and delete an account's broker credentials.",
         "keys": "List, create, change and delete API keys of the organization.",
-        "people": "List the members of the organization, and change who they are.",
+        "people": "List, invite and change the members of the organization.",
+        "audit": "List and export who changed people, keys and entitlements.",
         "init": "Make the first organization, its admin and an operator's service account.",
+        "login": "Sign in, and keep the login as a profile.",
+        "logout": "Sign out: end the login of a profile at its provider, and forget it here.",
         "profiles": "List, add and choose profiles: address, credential, account.",
     },
     "Records": {

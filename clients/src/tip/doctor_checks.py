@@ -62,10 +62,16 @@ def connection_checks(session: Session) -> Iterator[Check]:
 
 def configuration(session: Session) -> Check:
     settings = session.settings
-    credential = "API key" if settings.key else "token" if settings.token else None
+    token = "login" if callable(settings.token) else "token"
+    credential = "API key" if settings.key else token if settings.token else None
     text = f"calls {settings.url} with {credential or 'no credential'}"
     if credential is None:
-        return Check("configuration", "failed", text, "set TIP_KEY, or add a profile: tip profiles add NAME")
+        return Check(
+            "configuration",
+            "failed",
+            text,
+            "sign in: tip login; or set TIP_KEY, or add a profile: tip profiles add NAME",
+        )
     return Check("configuration", "ok", text)
 
 

@@ -19,10 +19,10 @@ class Thing(Protocol):
 T = TypeVar("T", bound=Thing)
 
 
-def find(things: Iterable[T], text: str, kind: str, name_of: Callable[[T], str]) -> T:
-    """The one that is meant; `kind` is its word, such as `key`, and `tip keys` lists them."""
+def find(things: Iterable[T], text: str, kind: str, name_of: Callable[[T], str], *, where: str | None = None) -> T:
+    """The one that is meant; `kind` is its word, such as `key`, and `tip keys` or `where` lists them."""
     found = [thing for thing in things if name_of(thing) == text or _begins(thing.id, text)]
-    hint = f"`tip {kind}s` lists them"
+    hint = f"`{where or f'tip {kind}s'}` lists them"
     if not found:
         raise Failure(f"there is no {kind} {text!r}", code="not_found", hint=hint)
     if len(found) > 1:

@@ -3,10 +3,10 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 from tip.exits import WRONG_USAGE, Failure
+from tip_client.private_files import write_private
 from tip_client.settings import configuration_file
 
 
@@ -72,9 +72,4 @@ def remove(name: str) -> None:
 
 
 def _write(text: str) -> None:
-    """Whole or not at all, and for nobody else to read."""
-    folder = path().parent
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with NamedTemporaryFile("w", dir=folder, prefix=".config-", delete=False) as file:  # made with mode 0600
-        file.write(text)
-    os.replace(file.name, path())
+    write_private(path(), text)

@@ -1,18 +1,19 @@
 """`tip profiles`"""
 
 import os
-import sys
 from typing import Any
 from uuid import UUID
 
 import click
 
 from tip import profile_file
-from tip.callers import DEMO, local_file
+from tip.callers import DEMO, has_demo_data
 from tip.exits import WRONG_USAGE, Failure
+from tip.secrets_input import read_secret
 from tip.session import Session, with_caller, with_session
-from tip_client import Settings
+from tip_client import Settings, StoredLogin
 from tip_client.settings import LOCAL_URL
+from tip_client.stored_login import login_file
 
 PLACES = ("url", "events_url", "stream_target", "ca")
 TITLES = ("", "NAME", "URL", "ACCOUNT", "CREDENTIAL")
@@ -66,6 +67,7 @@ def add(name: str, token: bool, account: UUID | None, **values: str | None) -> N
     given = {setting: value for setting, value in values.items() if value}
     meant = account or session.named_account
     chosen = {"account": str(meant)} if meant else {}
+    StoredLogin(login_file(profile_file.path(), name)).forget()
     save(name, {**places(name, given.get("url")), **given, **credential, **chosen})
     session.out.line(f"profile {name} is in {profile_file.path()}", mark="✓")
 
@@ -84,9 +86,10 @@ def use(session: Session, name: str) -> None:
 @click.argument("name")
 @with_session
 def remove(session: Session, name: str) -> None:
-    """Remove a profile, with its credential."""
+    """Remove a profile, with its credential. A login stays good at its provider: `tip logout` ends it."""
     require(name)
     profile_file.remove(name)
+    StoredLogin(login_file(profile_file.path(), name)).forget()
     session.out.line(f"profile {name} is removed", mark="✓")
 
 
@@ -103,13 +106,13 @@ def list_profiles(session: Session) -> None:
 
 
 def _entry(name: str, values: dict[str, Any], is_default: bool) -> dict[str, Any]:
-    credential = next((kind for kind in ("key", "token") if kind in values), None)
+    credential = next((kind for kind in ("key", "token", "login") if kind in values), None)
     shown = {setting: values.get(setting) for setting in ("url", "account", "organization")}
     return {"name": name, **shown, "credential": credential, "default": is_default}
 
 
 def _demo_entries(taken: set[str]) -> list[dict[str, Any]]:
-    if not local_file().exists():
+    if not has_demo_data():
         return []
     kinds = {name: "key" if kind == "api_keys" else "token" for name, (kind, _, _) in DEMO.items()}
     names = sorted(DEMO.keys() - taken)
@@ -119,13 +122,6 @@ def _demo_entries(taken: set[str]) -> list[dict[str, Any]]:
 def _row(entry: dict[str, Any]) -> tuple[str, ...]:
     star, shown = "*" if entry["default"] else "", (entry["url"], entry["account"], entry["credential"])
     return (star, entry["name"], *(value or "-" for value in shown))
-
-
-def read_secret(what: str) -> str:
-    secret: str = click.prompt(what, hide_input=True, err=True) if sys.stdin.isatty() else sys.stdin.readline()
-    if not secret.strip():
-        raise Failure(f"no {what} was given", WRONG_USAGE, hint="type it, or pipe it in")
-    return secret.strip()
 
 
 def places(name: str, url: str | None) -> dict[str, str]:

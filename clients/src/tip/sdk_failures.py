@@ -6,7 +6,8 @@ import tip_client as tip
 from tip.exits import OUTCOME_UNKNOWN, REFUSED, UNREACHABLE, WRONG_USAGE, Failure
 
 _HINTS: tuple[tuple[type[tip.TipError], str], ...] = (
-    (tip.Unauthenticated, "give a valid key: TIP_KEY, or `tip profiles add`; `tip doctor` shows who calls"),
+    (tip.LoginEnded, "`tip login` signs in again"),
+    (tip.Unauthenticated, "give a valid key: TIP_KEY, `tip login` or `tip profiles add`; `tip doctor` shows who calls"),
     (tip.EntitlementRequired, "the organization needs the entitlement; its operator grants it"),
     (tip.Forbidden, "--profile chooses another credential; `tip doctor` shows what this one may do"),
     (tip.ControlRejected, "`tip refusals` lists what was refused, `tip preview` tries without submitting"),
@@ -79,5 +80,6 @@ _REPORTS: tuple[tuple[type[tip.TipError], Callable[..., Failure]], ...] = (
     (tip.UnexpectedAnswer, _plain(UNREACHABLE, "unexpected_answer")),
     (tip.Timeout, _plain(OUTCOME_UNKNOWN, "timeout")),
     (tip.OrderEnded, _plain(REFUSED, "order_ended")),
+    (tip.LoginRefused, _plain(REFUSED, "login_refused")),
     (tip.ConfigurationError, _plain(WRONG_USAGE, "configuration")),
 )

@@ -14,9 +14,12 @@ from sqlalchemy import text
 from chassis.outbox import Outbox
 from identity.app import create_app
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.login_browser import Browser
 from tip_testing.platform_plugin import Platform
 from tip_testing.ports import reserved_port
 from tip_testing.processes import Running, running, start
+
+from .login_pages import person
 
 HERE = Path(__file__).parent
 PATIENCE_S = 60  # with a process that has to share a busy machine
@@ -53,6 +56,24 @@ def admin(organization: Organization) -> dict[str, str]:
     return bearer(organization.tokens["admin"])
 
 
+@pytest.fixture
+def browser(client: FlaskClient) -> Browser:
+    """Of somebody who has not signed in yet."""
+    return Browser(client.application.test_client())
+
+
+@pytest.fixture
+def other_browser(client: FlaskClient) -> Browser:
+    return Browser(client.application.test_client())
+
+
+@pytest.fixture
+def signed_in_browser(client: FlaskClient, identity: IdentityFixtures, organization: Organization) -> Browser:
+    made = Browser(client.application.test_client())
+    made.set_password(person(identity, organization))
+    return made
+
+
 class Events:
     """What identity has queued in one database."""
 
@@ -82,13 +103,16 @@ class Canaille:
     """A running canaille: a real OpenID Connect and SCIM 2.0 provider."""
 
     CLIENT = ("tip-test-client", "tip-test-client-secret")
+    PUBLIC_CLIENT = "tip-test-people"
 
     def __init__(self, port: int) -> None:
         self.port = port
         self.issuer = f"http://127.0.0.1:{self.port}"
+        self.callback_port = reserved_port()
+        """Where `tip login --browser` is sent back to: canaille compares it."""
 
     def start(self) -> None:
-        command = ("-W", "ignore", str(HERE / "canaille_server.py"), str(self.port))
+        command = ("-W", "ignore", str(HERE / "canaille_server.py"), str(self.port), str(self.callback_port))
         self._process = start(
             *command, environment={}, ready=lambda _: answers(f"{self.issuer}/.well-known/openid-configuration")
         )

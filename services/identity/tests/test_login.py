@@ -10,24 +10,15 @@ from identity import usecases
 from identity.app import create_app
 from identity.usecases import login, passwords
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.login_browser import LOGIN_ENVIRONMENT, App, Browser, returned
 from tip_testing.platform_plugin import Platform
 
-from .login_pages import LOGIN_ENVIRONMENT, App, Browser, join, person, returned
+from .login_pages import join, person
 
 
 @pytest.fixture(scope="module")
 def client(platform: Platform) -> FlaskClient:
     return create_app(platform.web_environment("identity", **LOGIN_ENVIRONMENT)).test_client()
-
-
-@pytest.fixture
-def browser(client: FlaskClient) -> Browser:
-    return Browser(client.application.test_client())
-
-
-@pytest.fixture
-def other_browser(client: FlaskClient) -> Browser:
-    return Browser(client.application.test_client())
 
 
 def test_a_one_time_code_sets_the_password_once(

@@ -7,9 +7,10 @@ from flask.testing import FlaskClient
 
 from identity.app import create_app
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.login_browser import LOGIN_ENVIRONMENT, App, Browser, hidden
 from tip_testing.platform_plugin import Platform
 
-from .login_pages import LOGIN_ENVIRONMENT, App, Browser, hidden, person
+from .login_pages import person
 
 
 @pytest.fixture(scope="module")
@@ -18,11 +19,8 @@ def client(platform: Platform) -> FlaskClient:
 
 
 @pytest.fixture
-def browser(client: FlaskClient, identity: IdentityFixtures, organization: Organization) -> Browser:
-    """Of somebody who has signed in."""
-    made = Browser(client.application.test_client())
-    made.set_password(person(identity, organization))
-    return made
+def browser(signed_in_browser: Browser) -> Browser:
+    return signed_in_browser
 
 
 def test_answers_with_tokens_and_pages_are_not_kept(browser: Browser) -> None:
@@ -110,3 +108,16 @@ def test_nothing_is_granted_without_the_consent_of_the_person(browser: Browser) 
 
     assert browser.get(app.authorize_path()).status_code == 200
     assert "tip on the command line" in browser.page
+
+
+@pytest.mark.parametrize("name", ["response_type", "client_id", "redirect_uri", "code_challenge", "scope"])
+@pytest.mark.parametrize("value", ['"x', "\u00e9", "x\n", "\x00"], ids=["a quote", "not ASCII", "a line", "NUL"])
+def test_what_no_client_sends_is_refused_in_the_form_as_in_the_query(
+    client: FlaskClient, name: str, value: str
+) -> None:
+    answers = [
+        client.post("/oauth/authorize", data={name: value}),
+        client.get("/oauth/authorize", query_string={name: value}),
+    ]
+
+    assert [answer.status_code for answer in answers] == [400, 400]

@@ -12,9 +12,8 @@ from identity import model_login
 from identity.app import create_app
 from identity.usecases import grants
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.login_browser import CALLBACK, LOGIN_ENVIRONMENT, App, Browser, returned
 from tip_testing.platform_plugin import Platform
-
-from .login_pages import CALLBACK, LOGIN_ENVIRONMENT, App, Browser, person, returned
 
 WEB_APP = "https://desk.example.com/callback?from=tip"
 
@@ -26,11 +25,8 @@ def client(platform: Platform, identity: IdentityFixtures) -> FlaskClient:
 
 
 @pytest.fixture
-def browser(client: FlaskClient, identity: IdentityFixtures, organization: Organization) -> Browser:
-    """Of somebody who has signed in."""
-    made = Browser(client.application.test_client())
-    made.set_password(person(identity, organization))
-    return made
+def browser(signed_in_browser: Browser) -> Browser:
+    return signed_in_browser
 
 
 @pytest.mark.parametrize(
@@ -293,16 +289,3 @@ def test_a_client_is_registered_with_good_redirect_uris_only(identity: IdentityF
     for uri in ("http://desk.example.com/", "https://x/#f", "javascript:x", "https://u@x/", "", CALLBACK + "#f"):
         with pytest.raises(model_login.BadClient):
             grants.put_client(identity.deps, model_login.Client("bad", "Bad", (uri,)))
-
-
-@pytest.mark.parametrize("name", ["response_type", "client_id", "redirect_uri", "code_challenge", "scope"])
-@pytest.mark.parametrize("value", ['"x', "\u00e9", "x\n", "\x00"], ids=["a quote", "not ASCII", "a line", "NUL"])
-def test_what_no_client_sends_is_refused_in_the_form_as_in_the_query(
-    client: FlaskClient, name: str, value: str
-) -> None:
-    answers = [
-        client.post("/oauth/authorize", data={name: value}),
-        client.get("/oauth/authorize", query_string={name: value}),
-    ]
-
-    assert [answer.status_code for answer in answers] == [400, 400]

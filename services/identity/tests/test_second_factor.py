@@ -1,9 +1,12 @@
 """The second factor of local people, how often one may guess, and what an operator does about a login by hand."""
 
 import contextvars
+import html
 import json
+import re
 
 import pytest
+import segno
 from flask.testing import FlaskClient
 from sqlalchemy import text
 
@@ -14,24 +17,15 @@ from identity.config import Config
 from identity.usecases import login, passwords
 from tip_local.home import random_key
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.login_browser import LOGIN_ENVIRONMENT, App, Browser
 from tip_testing.platform_plugin import Platform
 
-from .login_pages import LOGIN_ENVIRONMENT, App, Browser, person
+from .login_pages import person
 
 
 @pytest.fixture(scope="module")
 def client(platform: Platform) -> FlaskClient:
     return create_app(platform.web_environment("identity", **LOGIN_ENVIRONMENT)).test_client()
-
-
-@pytest.fixture
-def browser(client: FlaskClient) -> Browser:
-    return Browser(client.application.test_client())
-
-
-@pytest.fixture
-def other_browser(client: FlaskClient) -> Browser:
-    return Browser(client.application.test_client())
 
 
 def test_a_second_factor_is_needed_once_it_is_set_up_and_its_code_is_taken_once(
@@ -193,3 +187,18 @@ def test_guessing_is_limited_by_address_and_by_person_and_the_page_says_when_to_
 
     assert by_person == [403] * 50 + [429] * 2
     assert by_address == [403] * 5 + [429] * 2
+
+
+def test_the_second_factor_is_set_up_by_a_picture_that_the_policy_allows(
+    identity: IdentityFixtures, organization: Organization, browser: Browser
+) -> None:
+    browser.set_password(person(identity, organization))
+    browser.get("/login")
+    answer = browser.submit("/login/totp/setup")
+
+    [address] = re.findall(r'href="(otpauth://[^"]+)"', answer.text)
+    [drawn] = re.findall(r'<svg viewBox.*?stroke="#000" d="([^"]+)"', answer.text)
+    expected = segno.make(html.unescape(address), error="m").svg_inline(border=4)
+    assert f'd="{drawn}"' in expected
+    assert not re.search(r"<script|style=|<style|<img|data:", answer.text)
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]

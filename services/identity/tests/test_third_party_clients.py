@@ -14,10 +14,11 @@ from oauthlib.oauth2 import DeviceClient, InvalidGrantError
 from requests_oauthlib import OAuth2Session
 
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
+from tip_testing.login_browser import CALLBACK, LOGIN_ENVIRONMENT, Browser, HttpClient
 from tip_testing.platform_plugin import Platform
 from tip_testing.ports import reserved_port
 
-from .login_pages import CALLBACK, LOGIN_ENVIRONMENT, Browser, HttpClient, person
+from .login_pages import person
 
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 PATIENCE_S = 60

@@ -29,6 +29,8 @@ from tip_client.errors import (
     IntentTerminal,
     InvalidRequest,
     LimitReached,
+    LoginEnded,
+    LoginRefused,
     NotFound,
     OrderEnded,
     OutcomeUnknown,
@@ -60,6 +62,7 @@ from tip_client.events import (
 )
 from tip_client.orders import Limit, Market, NewOrder, OrderSpec, Stop, StopLimit, TrailingStop
 from tip_client.settings import Settings
+from tip_client.stored_login import StoredLogin
 from tip_client.version import __version__
 from tip_client.words import (
     BulkStatus,
@@ -113,6 +116,8 @@ __all__ = [
     "Limit",
     "LimitReached",
     "LogPosition",
+    "LoginEnded",
+    "LoginRefused",
     "Market",
     "NewOrder",
     "NotFound",
@@ -139,6 +144,7 @@ __all__ = [
     "Status",
     "Stop",
     "StopLimit",
+    "StoredLogin",
     "TimeInForce",
     "TimeWindow",
     "Timeout",

@@ -60,6 +60,14 @@ class OutcomeUnknown(TipError):
         self.request_id = request_id
 
 
+class LoginRefused(TipError):
+    """The provider gave no tokens; `code` is its error of RFC 6749 or RFC 8628, such as `access_denied`."""
+
+    def __init__(self, code: str, description: str = "") -> None:
+        super().__init__(f"{code}: {description}" if description else code)
+        self.code = code
+
+
 @dataclass(frozen=True)
 class FieldError:
     """A field that was refused; `pointer` is a JSON pointer into the body that was sent."""
@@ -128,6 +136,13 @@ class InvalidRequest(ApiError):
 
 class Unauthenticated(ApiError):
     """No credential, or one that is unknown, disabled, revoked or expired."""
+
+
+class LoginEnded(Unauthenticated):
+    """The stored login has run out, was revoked, or was used by somebody else as well: sign in again."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(401, "login_ended", detail)
 
 
 class Forbidden(ApiError):

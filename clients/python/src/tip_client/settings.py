@@ -1,7 +1,6 @@
 """Where the platform is and who calls: from the caller, the environment, or a profile in the user's configuration."""
 
 import os
-import stat
 import tomllib
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
@@ -11,13 +10,16 @@ from urllib.parse import urlsplit
 
 from tip_client.errors import ConfigurationError
 from tip_client.headers import is_header_value
+from tip_client.private_files import require_private
+from tip_client.stored_login import StoredLogin, login_file
 
 LOCAL_URL = "http://127.0.0.1:8080"
 LOCAL_STREAM_PORT = 9090
 _NAMES = ("url", "key", "token", "organization", "account", "events_url", "stream_target", "ca")
 """Each is `TIP_<NAME>` in the environment and `<name>` in a profile."""
+_PROFILE = (*_NAMES, "login")
 _ADDRESSES = {"url", "events_url", "stream_target"}
-_CREDENTIALS = {"key", "token"}
+_CREDENTIALS = {"key", "token", "login"}
 _SECONDS = {"timeout", "deadline"}
 
 
@@ -61,8 +63,9 @@ class Settings:
         """From `TIP_URL`, `TIP_KEY`, `TIP_ACCOUNT` and so on, and what these leave open from a profile."""
         env = os.environ if environment is None else environment
         named = {name: env[f"TIP_{name.upper()}"] for name in _NAMES if env.get(f"TIP_{name.upper()}")}
-        found = _profile(configuration_file(env), profile or env.get("TIP_PROFILE"))
-        return cls(**{**_left_open(found, named.keys()), **named})
+        file = configuration_file(env)
+        found = _left_open(_profile(file, profile or env.get("TIP_PROFILE")), named.keys())
+        return cls(**{**_with_login(file, found), **named})
 
     def headers(self) -> dict[str, str]:
         """What shows the platform who calls."""
@@ -102,7 +105,7 @@ def _profile(file: Path, name: str | None) -> dict[str, Any]:
         raise ConfigurationError(f"{file} has no profile {chosen!r}.")
     for setting, value in profile.items():
         if not (
-            isinstance(value, int | float) if setting in _SECONDS else setting in _NAMES and isinstance(value, str)
+            isinstance(value, int | float) if setting in _SECONDS else setting in _PROFILE and isinstance(value, str)
         ):
             raise ConfigurationError(f"Profile {chosen!r} in {file}: {setting!r} is no setting, or no such value.")
     return profile
@@ -116,6 +119,16 @@ def _left_open(profile: Mapping[str, Any], named: Set[str]) -> dict[str, Any]:
     return {name: value for name, value in profile.items() if name not in closed}
 
 
+def _with_login(file: Path, found: dict[str, Any]) -> dict[str, Any]:
+    """Where the profile names a login, the token is what that has stored."""
+    if "login" not in found:
+        return found
+    if "token" in found:
+        raise ConfigurationError("Give a token or a login, not both: the platform takes one credential.")
+    rest = {name: value for name, value in found.items() if name != "login"}
+    return {**rest, "token": StoredLogin(login_file(file, found["login"]), ca=found.get("ca"))}
+
+
 def _document(file: Path) -> dict[str, Any]:
     try:
         document = tomllib.loads(file.read_text())
@@ -123,6 +136,5 @@ def _document(file: Path) -> dict[str, Any]:
         return {}
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"{file} cannot be read: {type(error).__name__}.") from None
-    if os.name == "posix" and file.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise ConfigurationError(f"{file} holds credentials and others may read it: chmod 600 it.")
+    require_private(file)
     return document

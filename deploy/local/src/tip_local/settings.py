@@ -30,6 +30,8 @@ class Settings:
     """DATABASE_URL: a Postgres (15 or newer), as superuser, instead of the embedded one."""
     redis_url: str | None
     """REDIS_URL: a Redis or Valkey instead of the embedded one."""
+    demo: bool = True
+    """TIP_DEMO=no leaves the demo data out: an installation as empty as a real one, for `tip init`."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "Settings":
@@ -43,6 +45,7 @@ class Settings:
             valkey_port=port(env, "TIP_VALKEY_PORT"),
             database_url=standard_scheme(env.get("DATABASE_URL", "")) or None,
             redis_url=env.get("REDIS_URL") or None,
+            demo=yes_or_no(env, "TIP_DEMO"),
         )
         settings.refuse_shared_ports()
         return settings
@@ -65,6 +68,13 @@ class Settings:
             if number in seen:
                 raise Fault(f"{seen[number]} and {variable} are both {number}: each needs a port of its own")
             seen[number] = variable
+
+
+def yes_or_no(env: Mapping[str, str], variable: str) -> bool:
+    text = env.get(variable, "").strip().lower() or "yes"
+    if text not in ("yes", "no"):
+        raise Fault(f"{variable} must be yes or no, not {text!r}")
+    return text == "yes"
 
 
 def port(env: Mapping[str, str], variable: str) -> int | None:

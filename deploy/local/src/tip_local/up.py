@@ -76,6 +76,8 @@ def migrate(stack: Stack) -> dict[str, Any]:
 
 
 def seed(stack: Stack) -> dict[str, Any]:
+    if not stack.settings.demo:
+        return {}
     return dict(import_module("tip_local.demo").seed(stack))
 
 

@@ -34,6 +34,10 @@ class SignInRefused(Exception):
     """The address, the password or the code is not right."""
 
 
+class SignInBusy(Exception):
+    """Too many people sign in at this moment. Try again in a few seconds."""
+
+
 class WeakPassword(Exception):
     """The password needs 12 to 128 characters, and must not be the address."""
 
@@ -99,6 +103,16 @@ def check_password(password: str, subject: str) -> None:
 def written_code(text: str) -> str:
     """A code as it was issued, however somebody typed it."""
     return re.sub(r"[\s-]", "", text).upper()
+
+
+@dataclass(frozen=True)
+class ProvenPassword:
+    """Somebody has shown the password of a user; it counts as long as this hash is the user's."""
+
+    user_id: UUID
+    hash: str = field(repr=False)
+    better_hash: str | None = field(default=None, repr=False)
+    """The same password with the parameters of today, if it was hashed with others."""
 
 
 @dataclass(frozen=True)

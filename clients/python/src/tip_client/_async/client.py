@@ -118,7 +118,8 @@ class AsyncClient(AsyncTrading, AsyncHoldings):
         without a connection before the failure is raised; for ever by default.
         """
         cursor = Cursor(None if after is None else LogPosition.of(after), give_up_after)
-        return AsyncEventStream(self._source(transport, subscriptions(types)), cursor)
+        source = self._source(transport, subscriptions(types))
+        return AsyncEventStream(source, cursor, renews=callable(self._http.settings.token))
 
     def _source(self, transport: str, types: tuple[str, ...]) -> AsyncSource:
         if transport == "sse":

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import random
-import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from time import monotonic
@@ -12,11 +11,13 @@ from uuid import uuid4
 
 import httpx
 
-from tip_client.errors import ConfigurationError, ConnectionFailed, TipError, UnexpectedAnswer
+from tip_client.errors import ConnectionFailed, TipError, UnexpectedAnswer
 from tip_client.problems import problem_of
 from tip_client.request import Page, Request, following
 from tip_client.retries import Attempts
 from tip_client.settings import Settings
+from tip_client.tls import tls_context
+from tip_client.token_turns import ready_in_thread
 from tip_client.version import USER_AGENT
 
 T = TypeVar("T")
@@ -31,7 +32,7 @@ class AsyncHttp:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         headers = {"user-agent": USER_AGENT, "accept": "application/json"}
-        self._client = httpx.AsyncClient(timeout=settings.timeout, verify=_context(settings.ca), headers=headers)
+        self._client = httpx.AsyncClient(timeout=settings.timeout, verify=tls_context(settings.ca), headers=headers)
         self._base = settings.url.rstrip("/")
 
     async def aclose(self) -> None:
@@ -73,6 +74,7 @@ class AsyncHttp:
             wanted = following(wanted, page)
 
     async def _answer(self, request: Request[Any], request_id: str | None) -> Any:
+        await ready_in_thread(self.settings.token)
         try:
             answer = await self._client.send(self._built(request, request_id))
         except httpx.RequestError as error:
@@ -103,6 +105,7 @@ class AsyncHttp:
         self, url: str, query: dict[str, str], headers: dict[str, str], silence_s: float
     ) -> AsyncIterator[httpx.Response]:
         """An answer that is read as it comes; `silence_s` is how long nothing may come."""
+        await ready_in_thread(self.settings.token)
         timeout = httpx.Timeout(self.settings.timeout, read=silence_s)
         sent = {**headers, **self.settings.headers()}
         try:
@@ -112,16 +115,6 @@ class AsyncHttp:
                 yield answer
         except httpx.RequestError as error:
             raise failure_of(error) from None
-
-
-def _context(ca: str | None) -> ssl.SSLContext:
-    context = httpx.create_ssl_context()
-    try:
-        if ca is not None:
-            context.load_verify_locations(cafile=ca)
-    except OSError:
-        raise ConfigurationError(f"{ca} is no certificate authority.") from None
-    return context
 
 
 def failure_of(error: httpx.RequestError, request_id: str | None = None) -> ConnectionFailed:

@@ -10,6 +10,7 @@ from tip_client.errors import ConnectionFailed
 from tip_client.events import LogPosition
 from tip_client.rpc_messages import METHOD, OPTIONS, failure_of, message_of, subscription
 from tip_client.settings import Settings
+from tip_client.token_turns import ready_in_thread
 
 
 class AsyncRpcSource:
@@ -26,6 +27,7 @@ class AsyncRpcSource:
         """The next message; the first of a call is the one after this position."""
         try:
             if self._call is None:
+                await ready_in_thread(self._settings.token)
                 self._begin(after)
             message = message_of(await anext(self._messages))
             self.is_open = True

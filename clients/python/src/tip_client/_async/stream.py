@@ -9,6 +9,7 @@ from typing import Any, Protocol, Self
 from tip_client.cursor import Cursor
 from tip_client.errors import TipError
 from tip_client.events import Event, LogPosition
+from tip_client.token_turns import ended_token
 
 _chance = random.SystemRandom().random
 
@@ -31,8 +32,8 @@ class AsyncEventStream:
     PositionOutOfRange when the log was restored to an earlier state.
     """
 
-    def __init__(self, source: AsyncSource, cursor: Cursor) -> None:
-        self._source, self._cursor = source, cursor
+    def __init__(self, source: AsyncSource, cursor: Cursor, *, renews: bool = False) -> None:
+        self._source, self._cursor, self._renews = source, cursor, renews
 
     @property
     def position(self) -> LogPosition | None:
@@ -51,7 +52,8 @@ class AsyncEventStream:
         while True:
             try:
                 event = self._cursor.accept(await self._source.receive(self._cursor.position))
-            except TipError as failure:
+            except TipError as raised:
+                failure = ended_token(raised) if self._renews and self._source.is_open else raised
                 await self._source.aclose()
                 await asyncio.sleep(self._cursor.delay_after(failure, monotonic(), _chance()))
                 continue

@@ -119,7 +119,8 @@ class Client(Trading, Holdings):
         without a connection before the failure is raised; for ever by default.
         """
         cursor = Cursor(None if after is None else LogPosition.of(after), give_up_after)
-        return EventStream(self._source(transport, subscriptions(types)), cursor)
+        source = self._source(transport, subscriptions(types))
+        return EventStream(source, cursor, renews=callable(self._http.settings.token))
 
     def _source(self, transport: str, types: tuple[str, ...]) -> Source:
         if transport == "sse":

@@ -4,7 +4,6 @@
 import time
 import json
 import random
-import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
@@ -13,11 +12,13 @@ from uuid import uuid4
 
 import httpx
 
-from tip_client.errors import ConfigurationError, ConnectionFailed, TipError, UnexpectedAnswer
+from tip_client.errors import ConnectionFailed, TipError, UnexpectedAnswer
 from tip_client.problems import problem_of
 from tip_client.request import Page, Request, following
 from tip_client.retries import Attempts
 from tip_client.settings import Settings
+from tip_client.tls import tls_context
+from tip_client.token_turns import ready
 from tip_client.version import USER_AGENT
 
 T = TypeVar("T")
@@ -32,7 +33,7 @@ class Http:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         headers = {"user-agent": USER_AGENT, "accept": "application/json"}
-        self._client = httpx.Client(timeout=settings.timeout, verify=_context(settings.ca), headers=headers)
+        self._client = httpx.Client(timeout=settings.timeout, verify=tls_context(settings.ca), headers=headers)
         self._base = settings.url.rstrip("/")
 
     def close(self) -> None:
@@ -74,6 +75,7 @@ class Http:
             wanted = following(wanted, page)
 
     def _answer(self, request: Request[Any], request_id: str | None) -> Any:
+        ready(self.settings.token)
         try:
             answer = self._client.send(self._built(request, request_id))
         except httpx.RequestError as error:
@@ -104,6 +106,7 @@ class Http:
         self, url: str, query: dict[str, str], headers: dict[str, str], silence_s: float
     ) -> Iterator[httpx.Response]:
         """An answer that is read as it comes; `silence_s` is how long nothing may come."""
+        ready(self.settings.token)
         timeout = httpx.Timeout(self.settings.timeout, read=silence_s)
         sent = {**headers, **self.settings.headers()}
         try:
@@ -113,16 +116,6 @@ class Http:
                 yield answer
         except httpx.RequestError as error:
             raise failure_of(error) from None
-
-
-def _context(ca: str | None) -> ssl.SSLContext:
-    context = httpx.create_ssl_context()
-    try:
-        if ca is not None:
-            context.load_verify_locations(cafile=ca)
-    except OSError:
-        raise ConfigurationError(f"{ca} is no certificate authority.") from None
-    return context
 
 
 def failure_of(error: httpx.RequestError, request_id: str | None = None) -> ConnectionFailed:

@@ -11,6 +11,7 @@ from tip_client.errors import ConnectionFailed
 from tip_client.events import LogPosition
 from tip_client.rpc_messages import METHOD, OPTIONS, failure_of, message_of, subscription
 from tip_client.settings import Settings
+from tip_client.token_turns import ready
 
 
 class RpcSource:
@@ -27,6 +28,7 @@ class RpcSource:
         """The next message; the first of a call is the one after this position."""
         try:
             if self._call is None:
+                ready(self._settings.token)
                 self._begin(after)
             message = message_of(next(self._messages))
             self.is_open = True

@@ -10,6 +10,7 @@ from typing import Any, Protocol, Self
 from tip_client.cursor import Cursor
 from tip_client.errors import TipError
 from tip_client.events import Event, LogPosition
+from tip_client.token_turns import ended_token
 
 _chance = random.SystemRandom().random
 
@@ -32,8 +33,8 @@ class EventStream:
     PositionOutOfRange when the log was restored to an earlier state.
     """
 
-    def __init__(self, source: Source, cursor: Cursor) -> None:
-        self._source, self._cursor = source, cursor
+    def __init__(self, source: Source, cursor: Cursor, *, renews: bool = False) -> None:
+        self._source, self._cursor, self._renews = source, cursor, renews
 
     @property
     def position(self) -> LogPosition | None:
@@ -52,7 +53,8 @@ class EventStream:
         while True:
             try:
                 event = self._cursor.accept(self._source.receive(self._cursor.position))
-            except TipError as failure:
+            except TipError as raised:
+                failure = ended_token(raised) if self._renews and self._source.is_open else raised
                 self._source.close()
                 time.sleep(self._cursor.delay_after(failure, monotonic(), _chance()))
                 continue

@@ -20,7 +20,7 @@ class Organization:
     provider: str
     disabled: bool
     created_at: datetime
-    totp_required: bool = False
+    totp_required: bool
     """Whether its people need a second factor to let clients act for it."""
 
 
@@ -149,7 +149,7 @@ class CreatedInvitation(Invitation):
     """The one answer that holds the codes themselves; `one_time_code` is for whoever is new here, to set a password."""
 
     code: str = field(repr=False)
-    one_time_code: str | None = field(default=None, repr=False)
+    one_time_code: str | None = field(repr=False)
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,13 @@ Those that no program calls are not in the document of the API.
 
 import re
 from importlib.resources import files
+from typing import cast
 from uuid import UUID
 
+import segno
 from flask import Blueprint, Response, request
 from flask.typing import ResponseReturnValue
+from markupsafe import Markup
 
 from chassis.access import anyone
 from chassis.fields import Identifier
@@ -27,6 +30,7 @@ HTML = {"text/html": {"schema": {"type": "string"}}}
 HOME, INVITATION = "/login", "/login/invitation"
 STYLE = (files("identity") / "templates" / "style.css").read_text()
 _NEXT = re.compile(r"/(oauth/authorize|login/device|login/invitation)(\?[!-~]*)?", re.ASCII)
+RETRY_AFTER_S = 5
 _AGAIN = {"login.sign_in": "sign_in.html", "login.use_code": "code.html", "login.show_second_factor": "totp.html"}
 
 
@@ -41,6 +45,12 @@ def show_problem(problem: Problem) -> ResponseReturnValue:
     shown = page("message.html", problem.status, footer=False, title="That did not work", text=problem.detail)
     shown.headers.update(problem.headers)
     return shown
+
+
+@bp.errorhandler(model_login.SignInBusy)
+def show_busy(busy: Exception) -> ResponseReturnValue:
+    wait = {"Retry-After": str(RETRY_AFTER_S)}
+    return cast("Response", show_problem(Problem(503, "unavailable", str(type(busy).__doc__), headers=wait)))
 
 
 @bp.errorhandler(model_login.SignInRefused)
@@ -105,7 +115,7 @@ def set_up_second_factor() -> ResponseReturnValue:
         return ask_to_sign_in(next_page())
     secret, address = login.offer_totp(deps(), session)
     groups = " ".join(re.findall(".{1,4}", secret))
-    return page("totp_setup.html", next=next_page(), secret=groups, address=address)
+    return page("totp_setup.html", next=next_page(), secret=groups, address=address, picture=_qr_code(address))
 
 
 @bp.post("/login/sign-out")
@@ -221,6 +231,12 @@ def _this_page() -> str:
     if request.path == "/login/device":
         return f"/login/device?user_code={_letters(field('user_code', 32))}"
     return request.full_path
+
+
+def _qr_code(address: str) -> Markup:
+    """Drawn by attributes alone: the policy of our pages allows no style inside of them, and no image."""
+    drawn = segno.make(address, error="m").svg_inline(omitsize=True, border=4, light="#fff", title="QR code of the key")
+    return Markup(drawn)  # noqa: S704 - nothing of the address is in it but squares
 
 
 def _letters(text: str) -> str:

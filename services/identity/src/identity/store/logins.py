@@ -47,6 +47,12 @@ def put_password(tx: Connection, user_id: UUID, hashed: str) -> None:
     tx.execute(new.on_conflict_do_update(index_elements=["user_id"], set_=values))
 
 
+def lock_password(tx: Connection, user_id: UUID, hashed: str) -> bool:
+    """Whether this is the user's hash; if so nobody replaces it until the transaction ends."""
+    found = select(password.c.user_id).where(password.c.user_id == user_id, password.c.hash == hashed)
+    return tx.execute(found.with_for_update()).one_or_none() is not None
+
+
 def put_one_time_code(tx: Connection, user_id: UUID, digest: bytes, lifetime: timedelta) -> None:
     """In place of the one before."""
     values = {"digest": digest, "tries": 0, "expires_at": func.now() + lifetime}

@@ -82,6 +82,11 @@ def revoke_all(tx: Connection, user_id: UUID) -> None:
     tx.execute(ended.values(revoked_at=func.now()))
 
 
+def revoke_of_member(tx: Connection, organization_id: UUID, user_id: UUID) -> None:
+    own = (token_family.c.user_id == user_id) & (token_family.c.organization_id == organization_id)
+    tx.execute(update(token_family).where(own, token_family.c.revoked_at.is_(None)).values(revoked_at=func.now()))
+
+
 def add_authorization_code(
     tx: Connection, digest: bytes, family_id: UUID, new: model_login.NewAuthorizationCode, lifetime: timedelta
 ) -> None:

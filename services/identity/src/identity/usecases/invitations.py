@@ -17,7 +17,7 @@ from identity.audit import Change
 from identity.store import invitations as store
 from identity.store import organizations, people
 from identity.usecases.deps import Deps, see_organization
-from identity.usecases.passwords import code_for
+from identity.usecases.passwords import code_for, new_code
 from identity.usecases.people import enter_member, lock_as_admin, lock_organization
 
 
@@ -46,11 +46,15 @@ def create_invitation(
 
 
 def _first_sign_in(deps: Deps, tx: Connection, organization: model.Organization, subject: str) -> str | None:
-    """A code to set a password with, for somebody whom nobody knew before. To anybody else's it would be a way in."""
+    """A code to set a password with, for somebody whom nobody knew before. To anybody else's it would be a way in.
+
+    For them it is a code that opens nothing: an admin must not learn who is known to other organizations.
+    """
     new_id = uuid4()
-    if deps.provider.vouches or people.ensure_user(tx, new_id, organization.provider, subject).id != new_id:
+    if deps.provider.vouches:
         return None
-    return code_for(tx, new_id, deps.limits.invitation_lifetime)
+    is_new = people.ensure_user(tx, new_id, organization.provider, subject).id == new_id
+    return code_for(tx, new_id, deps.limits.invitation_lifetime) if is_new else new_code()
 
 
 def get_invitation(deps: Deps, principal: Principal, organization_id: UUID, invitation_id: UUID) -> model.Invitation:

@@ -20,17 +20,18 @@ ISSUER_NAME = "Trading Intents Platform"
 
 def sign_in(deps: Deps, subject: str, password: str) -> str:
     """The cookie of a new session. If the person has a second factor, the session counts only after it was shown."""
-    return begin_session(deps, passwords.verify_password(deps, subject, password))
+    return _begin_session(deps, passwords.verify_password(deps, subject, password))
 
 
 def sign_in_with_code(deps: Deps, subject: str, code: str, password: str) -> str:
     """Set the password by a one-time code, and go on as with the password."""
-    return begin_session(deps, passwords.set_password(deps, subject, code, password))
+    return _begin_session(deps, passwords.set_password(deps, subject, code, password))
 
 
-def begin_session(deps: Deps, user_id: UUID) -> str:
-    cookie = secrets.token_urlsafe(32)
+def _begin_session(deps: Deps, proven: model_login.ProvenPassword) -> str:
+    cookie, user_id = secrets.token_urlsafe(32), proven.user_id
     with deps.engine.begin() as tx:
+        passwords.confirm_password(tx, proven)
         found = store.find_totp(tx, user_id)
         signed_in = found is None or not found.confirmed
         lifetime = model_login.SESSION_LIFETIME if signed_in else model_login.SECOND_STEP_LIFETIME

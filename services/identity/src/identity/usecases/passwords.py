@@ -3,6 +3,8 @@
 import hmac
 import secrets
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
 from uuid import UUID
@@ -20,23 +22,34 @@ from identity.usecases.deps import Deps
 # The least that OWASP recommends for argon2id. Each takes some 20 MiB, so few are at work at once in a process.
 _HASHER = PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
 _AT_ONCE = threading.BoundedSemaphore(4)
+PATIENCE_S = 3.0
 _CODE_LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _CODE_LENGTH = 20
 
 
 def issue_one_time_code(deps: Deps, tx: Connection, subject: str) -> str:
     """A code by which the local person sets a password, once; it replaces the one before. To be shown this once."""
+    return code_for(tx, _local_user(deps, tx, subject).id)
+
+
+def _local_user(deps: Deps, tx: Connection, subject: str) -> model.User:
     if deps.provider.vouches:
         raise model_login.LoginElsewhere
     user = store.find_user(tx, deps.provider.name, model_login.subject_of(subject))
     if user is None:
         raise model.NotFound
-    return code_for(tx, user.id)
+    return user
 
 
 def code_for(tx: Connection, user_id: UUID, lifetime: timedelta = model_login.ONE_TIME_CODE_LIFETIME) -> str:
+    code = new_code()
+    store.put_one_time_code(tx, user_id, keys.digest(model_login.written_code(code)), lifetime)
+    return code
+
+
+def new_code() -> str:
+    """A code of nobody's, as long as it is not stored."""
     code = "".join(secrets.choice(_CODE_LETTERS) for _ in range(_CODE_LENGTH))
-    store.put_one_time_code(tx, user_id, keys.digest(code), lifetime)
     return "-".join(code[start : start + 5] for start in range(0, _CODE_LENGTH, 5))
 
 
@@ -47,13 +60,11 @@ def reset_login(deps: Deps, subject: str, *, totp: bool) -> str:
     """
     nobodys = _hashed(secrets.token_hex(32))
     with deps.engine.begin() as tx:
-        code = issue_one_time_code(deps, tx, subject)
-        user = store.find_user(tx, deps.provider.name, model_login.subject_of(subject))
-        if user:
-            _replace_password(tx, user.id, nobodys)
-        if totp and user:
+        user = _local_user(deps, tx, subject)
+        _replace_password(tx, user.id, nobodys)
+        if totp:
             store.drop_totp(tx, user.id)
-    return code
+        return code_for(tx, user.id)
 
 
 def _replace_password(tx: Connection, user_id: UUID, hashed: str) -> None:
@@ -63,8 +74,8 @@ def _replace_password(tx: Connection, user_id: UUID, hashed: str) -> None:
     token_families.revoke_all(tx, user_id)
 
 
-def set_password(deps: Deps, subject: str, code: str, password: str) -> UUID:
-    """Set the password by a one-time code and end everything that was signed in with the old one; the user's id."""
+def set_password(deps: Deps, subject: str, code: str, password: str) -> model_login.ProvenPassword:
+    """Set the password by a one-time code and end everything that was signed in with the old one."""
     model_login.check_password(password, subject)
     hashed = _hashed(password)  # slow, and as slow for whoever is not known: no transaction is open meanwhile
     with deps.engine.begin() as tx:
@@ -74,7 +85,7 @@ def set_password(deps: Deps, subject: str, code: str, password: str) -> UUID:
             _replace_password(tx, user_id, hashed)
     if user_id is None:
         raise model_login.SignInRefused
-    return user_id
+    return model_login.ProvenPassword(user_id, hashed)
 
 
 def _user_with_code(deps: Deps, tx: Connection, subject: str, code: str) -> UUID | None:
@@ -84,17 +95,27 @@ def _user_with_code(deps: Deps, tx: Connection, subject: str, code: str) -> UUID
     return user.id if user and matches else None
 
 
-def verify_password(deps: Deps, subject: str, password: str) -> UUID:
-    """The user whose password this is. An unknown person takes as long as a wrong password."""
+def verify_password(deps: Deps, subject: str, password: str) -> model_login.ProvenPassword:
+    """Whose password this is. An unknown person takes as long as a wrong password."""
     with db.reading(deps.engine) as tx:
         user = store.find_user(tx, deps.provider.name, subject)
         hashed = store.password_hash(tx, user.id) if user else None
     matches = _matches(hashed or _nobodys(), password)
     if user is None or hashed is None or not matches:
         raise model_login.SignInRefused
-    if _HASHER.check_needs_rehash(hashed):
-        _rehash(deps, user.id, password)
-    return user.id
+    better = _hashed(password) if _HASHER.check_needs_rehash(hashed) else None
+    return model_login.ProvenPassword(user.id, hashed, better)
+
+
+def confirm_password(tx: Connection, proven: model_login.ProvenPassword) -> None:
+    """Verifying took a while: refused if the password was reset or changed meanwhile, and it waits for us from now on.
+
+    Only then the better hash is stored: in place of the one that was verified, never of a new one.
+    """
+    if not store.lock_password(tx, proven.user_id, proven.hash):
+        raise model_login.SignInRefused
+    if proven.better_hash:
+        store.put_password(tx, proven.user_id, proven.better_hash)
 
 
 def has_password(deps: Deps, tx: Connection, subject: str) -> bool:
@@ -102,23 +123,28 @@ def has_password(deps: Deps, tx: Connection, subject: str) -> bool:
     return user is not None and store.password_hash(tx, user.id) is not None
 
 
-def _rehash(deps: Deps, user_id: UUID, password: str) -> None:
-    hashed = _hashed(password)
-    with deps.engine.begin() as tx:
-        store.put_password(tx, user_id, hashed)
-
-
 def _matches(hashed: str, password: str) -> bool:
     try:
-        with _AT_ONCE:
+        with _one_of_few():
             return _HASHER.verify(hashed, model_login.normalized(password))
     except (VerificationError, InvalidHashError):
         return False
 
 
 def _hashed(password: str) -> str:
-    with _AT_ONCE:
+    with _one_of_few():
         return _HASHER.hash(model_login.normalized(password))
+
+
+@contextmanager
+def _one_of_few() -> Iterator[None]:
+    """A crowd that signs in at once waits a while; who would wait longer is sent away instead of holding a thread."""
+    if not _AT_ONCE.acquire(timeout=PATIENCE_S):
+        raise model_login.SignInBusy
+    try:
+        yield
+    finally:
+        _AT_ONCE.release()
 
 
 @cache

@@ -9,7 +9,7 @@ from chassis import db, tenancy
 from chassis.principals import Kind, Principal
 from identity import model, model_login
 from identity.audit import Change
-from identity.store import logins
+from identity.store import logins, token_families
 from identity.store import organizations as organization_store
 from identity.store import people as store
 from identity.usecases.deps import Deps, see_organization
@@ -88,6 +88,7 @@ def _end_membership(
     _keep_an_admin(tx, principal, organization.id, subject)
     before = store.member(tx, organization.id, subject)
     store.remove_member(tx, organization.id, user_id)
+    token_families.revoke_of_member(tx, organization.id, user_id)  # who is made a member again signs in again
     change = Change("membership.deleted", organization.id, subject, before)
     deps.record_change(tx, principal, change, user_id=user_id)
 

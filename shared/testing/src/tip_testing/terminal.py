@@ -18,8 +18,8 @@ SIZE = {"TERM": "xterm-256color", "COLUMNS": "160", "LINES": "50"}
 class Terminal:
     """Everything that was drawn, in `shown`."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self.process, self.shown = process, ""
+    def __init__(self, process: subprocess.Popen[bytes], words: tuple[str, ...] = ()) -> None:
+        self.process, self.words, self.shown = process, words, ""
 
     def see(self, *words: str, after: int = 0) -> str:
         """What is drawn from there on, once it holds all of these words."""
@@ -57,6 +57,6 @@ def terminal(*words: str, environment: Mapping[str, str | None]) -> Iterator[Ter
         command, env={**SIZE, **known, "PATH": path}, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         try:
-            yield Terminal(process)
+            yield Terminal(process, words)
         finally:
             process.kill()
