@@ -21,7 +21,7 @@ GROSS_EXPOSURE = "max_gross_exposure"
 """The limit that needs the prices of other symbols, too."""
 _BASIS_POINTS = Decimal(10_000)
 # The usual 28 digits would round the product of two long decimals, and the edge of a limit with it.
-_EXACTLY = Context(prec=100)
+EXACTLY = Context(prec=100)
 
 
 def account_limits(limits: Limits, facts: Facts, command: Command, now: datetime) -> Iterator[tuple[str, Result]]:
@@ -75,7 +75,7 @@ def _limits_of_the_position(
         yield "allow_short", _short(allowed=limits.allow_short, facts=facts, command=command)
 
 
-def _no_price(facts: Facts, now: datetime) -> Result:
+def no_price(facts: Facts, now: datetime) -> Result:
     """Of a control that needs the reference price."""
     price = facts.reference_price
     if price is None:
@@ -94,15 +94,15 @@ def _quantity(most: Decimal, command: Command) -> Result:
 
 
 def _notional(most: Decimal, facts: Facts, command: Command, now: datetime) -> Result:
-    price = _price_to_expect(facts, command, now)
+    price = price_to_expect(facts, command, now)
     if price is None:
-        return _no_price(facts, now)
-    if (notional := _EXACTLY.multiply(command.quantity, price)) <= most:
+        return no_price(facts, now)
+    if (notional := EXACTLY.multiply(command.quantity, price)) <= most:
         return PASSED
     return refused(RefusalCode.NOTIONAL_ABOVE_LIMIT, f"The notional {notional:f} is above {most:f}.")
 
 
-def _price_to_expect(facts: Facts, command: Command, now: datetime) -> Decimal | None:
+def price_to_expect(facts: Facts, command: Command, now: datetime) -> Decimal | None:
     """The highest price the order may well trade at; None if it cannot be known.
 
     Only the limit of a BUY is a ceiling. A SELL with a limit, or a stop, may trade at the market's price instead, so
@@ -124,11 +124,11 @@ def _collar(bps: int, facts: Facts, command: Command, now: datetime) -> Result:
         return NOT_APPLICABLE
     reference = facts.usable_price(now)
     if reference is None:
-        return _no_price(facts, now)
+        return no_price(facts, now)
     # Multiplied and not divided: exact, so the edge of the collar is inside it.
-    farthest = _EXACTLY.multiply(Decimal(bps), reference)
+    farthest = EXACTLY.multiply(Decimal(bps), reference)
     for price in prices:
-        if _EXACTLY.multiply(abs(price - reference), _BASIS_POINTS) > farthest:
+        if EXACTLY.multiply(abs(price - reference), _BASIS_POINTS) > farthest:
             return refused(
                 RefusalCode.PRICE_OUTSIDE_COLLAR,
                 f"The price {price:f} is more than {bps} basis points from {reference:f}.",
@@ -174,8 +174,8 @@ def _position_notional(most: Decimal, facts: Facts, command: Command, now: datet
         return PASSED
     price = facts.usable_price(now)
     if price is None:
-        return _no_price(facts, now)
-    if (notional := _EXACTLY.multiply(after, price)) <= most:
+        return no_price(facts, now)
+    if (notional := EXACTLY.multiply(after, price)) <= most:
         return PASSED
     return refused(
         RefusalCode.POSITION_NOTIONAL_ABOVE_LIMIT,
@@ -206,10 +206,10 @@ def _gross_exposure(most: Decimal, facts: Facts, command: Command, now: datetime
         return PASSED
     price = facts.usable_price(now)
     if price is None:
-        return _no_price(facts, now)
+        return no_price(facts, now)
     if facts.other_exposure is None:
         return unknown(RefusalCode.REFERENCE_PRICE_UNKNOWN, "reference price of another symbol that is held or open")
-    if (exposure := _EXACTLY.add(facts.other_exposure, _EXACTLY.multiply(after, price))) <= most:
+    if (exposure := EXACTLY.add(facts.other_exposure, EXACTLY.multiply(after, price))) <= most:
         return PASSED
     return refused(
         RefusalCode.GROSS_EXPOSURE_ABOVE_LIMIT,
@@ -226,7 +226,7 @@ def exposure_growth(facts: Facts, command: Command, now: datetime) -> Decimal | 
     price = facts.usable_price(now)
     if after <= before:
         return Decimal(0)
-    return None if price is None else _EXACTLY.multiply(after - before, price)
+    return None if price is None else EXACTLY.multiply(after - before, price)
 
 
 def _daily_loss(most: Decimal, facts: Facts, command: Command) -> Result:

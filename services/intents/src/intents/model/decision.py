@@ -87,6 +87,7 @@ def decide(facts: SubmitFacts, submission: Submission) -> Decision:
 
 
 def _decide(facts: SubmitFacts, submission: Submission) -> Decision:
+    facts = with_key_bounds(facts, submission.key_bounds)
     account = tradable(facts.account, submission.caller, submission.command)
     key = submission.idempotency_key
     if facts.prior and key:
@@ -105,6 +106,13 @@ def _decide(facts: SubmitFacts, submission: Submission) -> Decision:
     if submission.dry_run:
         return DryRun(admission.action)
     return Append(PendingAction(admission, key, submission.traceparent, submission.request_id))
+
+
+def with_key_bounds(facts: SubmitFacts, bounds: control_rules.KeyBounds | None) -> SubmitFacts:
+    """The facts with what the caller's API key is bounded to, unless they have it with what was counted already."""
+    if bounds is None or facts.controls is None or facts.controls.key_bounds:
+        return facts
+    return replace(facts, controls=replace(facts.controls, key_bounds=bounds))
 
 
 def decide_again(
