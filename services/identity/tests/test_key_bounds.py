@@ -16,7 +16,7 @@ from tip_testing.identity_fixtures import IdentityFixtures, Organization
 Headers = dict[str, str]
 KEY = {"name": "Agent", "environment": "paper", "permissions": ["intent:read", "intent:edit", "control:edit"]}
 ACCOUNTS = sorted(str(uuid4()) for _ in range(3))
-BOUNDS = {"accounts": ACCOUNTS[:2], "symbols": ["AAPL", "MSFT"]}
+BOUNDS = {"accounts": ACCOUNTS[:2], "symbols": ["AAPL", "MSFT"], "max_notional_per_day": "1000.5"}
 
 
 def make(client: FlaskClient, headers: Headers, bounds: Any = BOUNDS) -> Any:
@@ -24,7 +24,8 @@ def make(client: FlaskClient, headers: Headers, bounds: Any = BOUNDS) -> Any:
 
 
 def test_bounds_are_shown_wherever_the_key_is(client: FlaskClient, admin: Headers) -> None:
-    made = make(client, admin, {"accounts": [ACCOUNTS[1], ACCOUNTS[0], ACCOUNTS[1]], "symbols": [" msft", "AAPL"]})
+    given_bounds = {"accounts": [ACCOUNTS[1], ACCOUNTS[0], ACCOUNTS[1]], "symbols": [" msft", "AAPL"]}
+    made = make(client, admin, BOUNDS | given_bounds)
     key = made.json["key"]
 
     shown = client.get(made.headers["Location"], headers=admin).json
@@ -51,6 +52,8 @@ def test_a_key_without_bounds_has_none(client: FlaskClient, admin: Headers) -> N
         ({"accounts": [str(uuid4()) for _ in range(101)]}, "/bounds/accounts"),
         ({"symbols": []}, "/bounds/symbols"),
         ({"symbols": ["A B"]}, "/bounds/symbols/0"),
+        ({"max_notional_per_day": "0"}, "/bounds/max_notional_per_day"),
+        ({"max_notional_per_day": 1000}, "/bounds/max_notional_per_day"),
         ({"everything": True}, "/bounds/everything"),
         (["AAPL"], "/bounds"),
     ],
@@ -81,11 +84,13 @@ def test_a_change_of_bounds_is_in_the_audit_log(
 @pytest.mark.parametrize(
     ("bounds", "status"),
     [
-        ({"accounts": ACCOUNTS[:1], "symbols": ["AAPL"]}, 200),
+        ({"accounts": ACCOUNTS[:1], "symbols": ["AAPL"], "max_notional_per_day": "1000"}, 200),
         (BOUNDS, 200),
+        ({**BOUNDS, "max_notional_per_day": "1000.51"}, 403),
+        ({**BOUNDS, "max_notional_per_day": None}, 403),
         ({**BOUNDS, "accounts": ACCOUNTS}, 403),
-        ({"symbols": ["AAPL"]}, 403),
-        ({"accounts": ACCOUNTS[:1]}, 403),
+        ({**BOUNDS, "accounts": None}, 403),
+        ({**BOUNDS, "symbols": None}, 403),
         (None, 403),
     ],
 )

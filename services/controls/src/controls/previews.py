@@ -9,9 +9,20 @@ from uuid import UUID
 from chassis import db
 from chassis.polling import poll
 from chassis.principals import Principal
-from control_rules import Decision, KeyBounds, MissingPrices, evaluate, facts_from_row, missing_prices
+from control_rules import Decision, KeyBounds, MissingPrices, evaluate, facts_from_row, missing_prices, with_spending
 from controls import model, store
 from controls.usecases import Deps, reading_scope
+
+
+class _Key(NamedTuple):
+    """The API key that requests the preview, and what it is bounded to: None also of other callers."""
+
+    id: str
+    bounds: KeyBounds | None
+
+    @property
+    def has_budget(self) -> bool:
+        return self.bounds is not None and self.bounds.max_notional_per_day is not None
 
 
 class Judgement(NamedTuple):
@@ -27,18 +38,21 @@ def preview(deps: Deps, principal: Principal, account_id: UUID, wanted: model.Pr
     with db.reading(deps.engine) as tx:
         reading_scope(tx, principal, account_id)
     bounds = KeyBounds.of(principal.bounds.symbols, principal.bounds.max_notional_per_day)
-    judgement = _judge(deps, account_id, wanted, bounds)
+    key = _Key(principal.id, bounds)
+    judgement = _judge(deps, account_id, wanted, key)
     again = _prices_came(deps, account_id, wanted, judgement)
-    return _judge(deps, account_id, wanted, bounds) if again else judgement
+    return _judge(deps, account_id, wanted, key) if again else judgement
 
 
-def _judge(deps: Deps, account_id: UUID, wanted: model.Preview, bounds: KeyBounds | None) -> Judgement:
+def _judge(deps: Deps, account_id: UUID, wanted: model.Preview, key: _Key) -> Judgement:
     with db.reading(deps.engine) as tx:
         row = store.facts(tx, account_id, wanted, deps.price_max_age)
+        spent = store.key_spending(tx, key.id, account_id, wanted.intent_id) if key.has_budget else None
     if row is None:
         raise model.AccountNotFound
     at: datetime = row["now"]
     given = {**row, **wanted.overrides(at)}
+    bounds = with_spending(key.bounds, spent, at, row["time_zone"]) if key.bounds else None
     facts = replace(facts_from_row(given), price_max_age=deps.price_max_age, key_bounds=bounds)
     decision = evaluate(facts, wanted.completed(row["filled_quantity"]), at)
     return Judgement(decision, at, {**given, "day_start_equity": facts.day_start_equity})

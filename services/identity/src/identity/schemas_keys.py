@@ -5,7 +5,7 @@ from typing import Any
 
 from marshmallow import Schema, fields, post_load, validates_schema
 
-from chassis.fields import Choice, Identifier, Instant, Text, refuse
+from chassis.fields import Choice, DecimalText, Identifier, Instant, Text, refuse
 from control_rules import SYMBOL_PATTERN, normalized_symbol
 from identity import model
 
@@ -65,6 +65,7 @@ class KeyBoundsRequest(Schema):
 
     accounts = Distinct(Identifier(), MOST_ACCOUNTS, allow_none=True, load_default=None)
     symbols = Distinct(Symbol(longest=64), MOST_SYMBOLS, allow_none=True, load_default=None)
+    max_notional_per_day = DecimalText(allow_none=True, load_default=None)
 
     @validates_schema
     def _not_empty(self, data: dict[str, Any], **_: Any) -> None:
@@ -73,10 +74,11 @@ class KeyBoundsRequest(Schema):
 
     @post_load
     def _to_model(self, data: dict[str, Any], **_: Any) -> model.Bounds:
-        made: dict[str, Any] = {name: tuple(value) for name, value in data.items() if value is not None}
-        return model.Bounds(**made)
+        lists = {name: tuple(value) for name, value in data.items() if isinstance(value, list)}
+        return model.Bounds(**data | lists)
 
 
 class KeyBounds(Schema):
     accounts = fields.List(Identifier(), required=True, allow_none=True)
     symbols = fields.List(Text(longest=32), required=True, allow_none=True)
+    max_notional_per_day = DecimalText(required=True, allow_none=True)

@@ -6,7 +6,7 @@
 Pure: facts and time are arguments, nothing is read here. Controls uses it to preview, intents to decide a submit.
 """
 
-from control_rules.bounds import key_charge
+from control_rules.bounds import KeySpending, key_charge, with_spending
 from control_rules.days import end_of_day, has_begun_after, wall_day
 from control_rules.evaluation import evaluate, missing_prices
 from control_rules.facts import (
@@ -47,6 +47,7 @@ __all__ = [
     "Decision",
     "Facts",
     "KeyBounds",
+    "KeySpending",
     "Limits",
     "ManualControl",
     "MissingPrices",
@@ -73,4 +74,5 @@ __all__ = [
     "recorded",
     "reduces",
     "wall_day",
+    "with_spending",
 ]

@@ -1,9 +1,12 @@
 """Bounds of the API key that sends a command: the symbols it may trade, and what its orders may cost in a day."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
+from typing import NamedTuple
 
+from control_rules.days import end_of_day, has_begun_after
 from control_rules.facts import Command, Facts, KeyBounds, RefusalCode
 from control_rules.limits import EXACTLY, no_price, price_to_expect
 from control_rules.positions import reduces
@@ -29,6 +32,21 @@ def key_charge(bounds: KeyBounds, facts: Facts, command: Command, now: datetime)
     if price is None:
         return None
     return max(Decimal(0), EXACTLY.subtract(EXACTLY.multiply(command.quantity, price), bounds.charged))
+
+
+class KeySpending(NamedTuple):
+    """What a key's orders came to in the day that ended, or ends, at `day_ends_at`."""
+
+    day_ends_at: datetime
+    spent: Decimal
+    charged: Decimal
+
+
+def with_spending(bounds: KeyBounds, read: KeySpending | None, now: datetime, time_zone: str) -> KeyBounds:
+    """The bounds with what counts of it now: nothing once the next day has begun where the account is."""
+    if read is None or has_begun_after(read.day_ends_at, now, time_zone):
+        return replace(bounds, spent=Decimal(0), day_ends_at=end_of_day(now, time_zone))
+    return replace(bounds, spent=read.spent, charged=read.charged, day_ends_at=read.day_ends_at)
 
 
 def _symbol(symbols: tuple[str, ...], command: Command) -> Result:

@@ -66,4 +66,5 @@ def _bounds(bounds: Bounds) -> dict[str, object] | None:
     return {
         "accounts": None if bounds.accounts is None else sorted(bounds.accounts),
         "symbols": None if bounds.symbols is None else sorted(bounds.symbols),
+        "max_notional_per_day": bounds.max_notional_per_day,
     }

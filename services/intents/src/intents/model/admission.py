@@ -92,6 +92,15 @@ def pass_controls(facts: SubmitFacts, command: Create | Replace | HoldToTotal) -
         _passed(facts, _replaced(facts.intent, facts.intent.spec))
 
 
+def proposed(facts: SubmitFacts, command: Create | Replace) -> control_rules.Command:
+    """The command as controls judge it."""
+    if isinstance(command, Create):
+        return _created(command)
+    if facts.intent is None:
+        raise errors.IntentNotFound("The intent of this command is gone.")
+    return _replaced(facts.intent, command.spec)
+
+
 def _created(command: Create) -> control_rules.Command:
     return control_rules.Command(
         control_rules.CommandType.CREATE,
