@@ -10,6 +10,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jose import jwt
 
+from identity import model
+
 SCOPES = (
     "account:read", "account:write", "credential:read", "credential:write", "intent:read", "control:read",
     "control:write", "organization:read", "organization:write", "api-key:write", "entitlement:write",
@@ -38,6 +40,8 @@ class Caller:
     """Whether the token of a user who acts for no organization names one."""
     usual: bool = True
     """Whether it belongs to the small size, too."""
+    accounts: frozenset[str] | None = None
+    """What an API key is bounded to; to it no other account is there."""
 
 
 def forged(claims: dict[str, Any], kid: str, algorithm: str = "RS256") -> str:
@@ -136,6 +140,11 @@ def _keys(builder: Builder, own: Tenant, bare: Tenant, victim: Tenant) -> Iterat
         yield Caller(f"{environment} key of bare", bares, "key", bare, None, environment, everything)
     named = (*keyed(own.api_keys["paper"]), ("x-organization-id", victim.id))
     yield Caller("paper key naming the victim", named, "key", own, None, "paper", everything)
+    for place in ("paper", "spare_paper"):
+        accounts = frozenset({own.accounts[place]})
+        bounds = model.Bounds(accounts=tuple(map(UUID, accounts)))
+        key = builder.identity.key(UUID(own.id), "paper", PERMISSIONS, bounds)
+        yield Caller(f"key bounded to {place}", keyed(key), "key", own, None, "paper", everything, accounts=accounts)
     for environment in ("paper", "live"):
         for permission in PERMISSIONS:
             only, but = frozenset({permission}), everything - {permission}

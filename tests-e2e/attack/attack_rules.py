@@ -38,6 +38,8 @@ class Rule:
     unsuitable: int = 403
     not_member: int | None = None
     """What a user is answered whose token names an organization that is not theirs; None: as one that names none."""
+    makes_account: bool = False
+    """Whether it makes an account, which a key that is bounded to others may not."""
     any_environment: bool = False
     """Whether a key may do it in the other environment, too."""
     spare: bool = False
@@ -172,7 +174,7 @@ SECRET = {"key_id": "PKattack", "secret_key": "attack-attack-attack"}
 ACCOUNTS = (
     Rule("GET", "/v1/accounts/outbox/health", frozenset(), None, "credential:read", operators=True, unsuitable=401,
          not_member=403, plain_text=True),
-    _accounts("POST", "/v1/accounts", 201, writes=True, objects="environment",
+    _accounts("POST", "/v1/accounts", 201, writes=True, objects="environment", makes_account=True,
               body=lambda own: {"name": own.canary, "broker": "paper"}),
     _accounts("GET", "/v1/accounts"),
     _accounts("GET", "/v1/brokers"),

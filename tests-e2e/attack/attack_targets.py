@@ -200,7 +200,8 @@ def expected(rule: Rule, caller: Caller, target: Target, entitlements: frozenset
         (caller.refused, caller.refused is not None),
         *_permission(rule, caller),
         (400, target.malformed),
-        (404, not target.account),
+        (403, rule.makes_account and caller.accounts is not None),
+        (404, not target.account or _is_outside_bounds(caller, target)),
         (403, not rule.any_environment and _is_other_environment(caller, target)),
         (rule.unentitled, _needs(rule, target) - entitlements),
         (404, not target.inner),
@@ -230,6 +231,11 @@ def _permission(rule: Rule, caller: Caller) -> Iterator[tuple[int, bool]]:
 
 def _without_organization(rule: Rule, caller: Caller) -> int:
     return rule.not_member if rule.not_member and caller.names_organization else rule.unsuitable
+
+
+def _is_outside_bounds(caller: Caller, target: Target) -> bool:
+    named = target.values.get("account_id")
+    return caller.accounts is not None and named is not None and named not in caller.accounts
 
 
 def _is_other_environment(caller: Caller, target: Target) -> bool:

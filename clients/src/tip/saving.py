@@ -10,7 +10,7 @@ from tip.session import Session
 
 
 def print_pieces(session: Session, pieces: Iterator[bytes], what: str) -> None:
-    """Progress is shown where the file goes elsewhere than to the terminal."""
+    """Progress is shown unless the file itself goes to the terminal."""
     with bytes_progress(what, is_shown=not session.out.is_terminal) as advance:
         for piece in pieces:
             session.out.raw(piece)

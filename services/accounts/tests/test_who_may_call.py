@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from flask.testing import FlaskClient
 
 from accounts import model, usecases
 from chassis.principals import Kind, Principal
+from identity.model import Bounds
 from tip_testing.accounts_caller import SECRET, Caller, bearer
 from tip_testing.caller_matrix import Row, differences, uncovered
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
@@ -67,6 +68,8 @@ def people(identity: IdentityFixtures) -> People:
     headers = {f"user {role}": bearer(organization.tokens[role]) for role in ("admin", "member", "read_only")}
     for permission in PERMISSIONS:
         headers[f"key {permission}"] = {"x-api-key": identity.key(organization.id, "paper", [permission])}
+    other_account = Bounds(accounts=(uuid4(),))
+    headers["bounded key"] = {"x-api-key": identity.key(organization.id, "paper", PERMISSIONS, other_account)}
     for scope in SCOPES:
         token = identity.service_account([scope]).token
         headers[f"service {scope}"] = bearer(token, organization.id)
@@ -80,6 +83,7 @@ def people(identity: IdentityFixtures) -> People:
 CALLERS = (
     *(f"user {role}" for role in ("admin", "member", "read_only")),
     *(f"key {permission}" for permission in PERMISSIONS),
+    "bounded key",
     *(f"service {scope}" for scope in SCOPES),
     *(f"service without organization {scope}" for scope in SCOPES),
     "service of an unknown organization",
@@ -92,6 +96,8 @@ def admitted(endpoint: Endpoint, caller: str) -> int | None:
     """None when the caller may, else the status of the refusal."""
     if caller == "stranger":
         return 401
+    if caller == "bounded key":
+        return 404 if "{account_id}" in endpoint.path else 403 if endpoint.method == "POST" else None
     reads = endpoint.permission.endswith(":read")
     allowed = {"user admin", f"key {endpoint.permission}", f"service {endpoint.scope}"}
     allowed |= {"user member", "user read_only"} if reads else set()
@@ -113,7 +119,7 @@ def _call(client: FlaskClient, headers: dict[str, str], endpoint: Endpoint, acco
 
 
 OUTBOX_HEALTH = {
-    **{caller: 401 if caller.startswith("key ") else 403 for caller in CALLERS},
+    **{caller: 401 if "key" in caller else 403 for caller in CALLERS},
     "user without organization": 401,
     "service credential:read": 200,
     "service without organization credential:read": 200,
@@ -204,6 +210,22 @@ def test_only_callers_with_access_learn_that_an_id_is_malformed(
     ]
 
     assert statuses == [401, 403, 400]
+
+
+def test_a_bounded_key_lists_and_uses_its_accounts_and_no_others(
+    client: FlaskClient, identity: IdentityFixtures, owner: Caller, people: People
+) -> None:
+    mine, others = [owner.account()["id"] for _ in range(2)], owner.account()["id"]
+    bounds = Bounds(accounts=(*map(UUID, mine), uuid4()))
+    bounded = Caller(client, {"x-api-key": identity.key(people.organization.id, "paper", bounds=bounds)})
+
+    first = bounded.get("/v1/accounts?limit=1").json
+    second = bounded.get(f"/v1/accounts?limit=1&next_cursor={first['next_cursor']}").json
+
+    assert [account["id"] for account in first["data"] + second["data"]] == mine
+    assert second["next_cursor"] is None
+    assert bounded.get(f"/v1/accounts/{mine[0]}").status_code == 200
+    assert bounded.get(f"/v1/accounts/{others}").json["detail"] == "There is nothing here that you may see."
 
 
 def test_the_table_above_has_every_endpoint(client: FlaskClient) -> None:

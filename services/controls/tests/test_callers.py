@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from identity.model import Bounds
 from tip_testing.caller_matrix import Row, differences, uncovered
 
 READ = [
@@ -42,6 +43,8 @@ EXPECTED = {
     "paper key that edits controls": (403, 200),
     "paper key for intents only": (403, 403),
     "live key": (403, 403),
+    "key bounded to this account": (200, 200),
+    "key bounded to another account": (404, 404),
     "key of another organization": (404, 404),
     "service account": (200, 403),
     "service account that reads": (200, 403),
@@ -74,6 +77,9 @@ def callers(setting: Any, organization: Any) -> dict[str, tuple[dict[str, str], 
     def key(*permissions: str) -> dict[str, str]:
         return {"x-api-key": identity.key(organization.id, "paper", permissions)}
 
+    def bounded(seen: Any) -> dict[str, str]:
+        return {"x-api-key": identity.key(organization.id, "paper", bounds=Bounds(accounts=(seen,)))}
+
     def service(scopes: list[str] | None, of: Any = organization) -> dict[str, str]:
         made = identity.service_account(scopes) if scopes is not None else identity.service_account()
         return bearer(made.token, **({"x-organization-id": str(of.id)} if of else {}))
@@ -92,6 +98,8 @@ def callers(setting: Any, organization: Any) -> dict[str, tuple[dict[str, str], 
         "paper key that edits controls": key("control:edit"),
         "paper key for intents only": key("intent:read", "intent:edit"),
         "live key": {"x-api-key": organization.api_keys["live"]},
+        "key bounded to this account": bounded(account),
+        "key bounded to another account": bounded(setting.account(organization)),
         "key of another organization": {"x-api-key": other.api_keys["paper"]},
         "service account": service(None),
         "service account that reads": service(["control:read"]),

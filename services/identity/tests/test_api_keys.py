@@ -40,6 +40,7 @@ def test_a_key_is_shown_once_and_never_again(
         "expires_at",
         "last_used_at",
         "created_at",
+        "bounds",
     }
     assert (made.status_code, set(made.json)) == (201, fields | {"key"})
     assert set(shown.json) == fields

@@ -152,7 +152,7 @@ def test_an_entry_says_what_a_key_was_and_is_and_never_the_key(
 
     deleted, updated, created = entries(client, admin, at(organization), target=made.json["id"])
 
-    whole = shown | {"disabled": False, "expires_at": None}
+    whole = shown | {"disabled": False, "expires_at": None, "bounds": None}
     assert (created["from"], created["to"]) == (None, whole)
     assert (updated["from"], updated["to"]) == (
         {"name": "Desk", "disabled": False},

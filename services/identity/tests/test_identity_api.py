@@ -30,6 +30,7 @@ COLUMNS = {
         "environment": "text",
         "permissions": "ARRAY",
         "entitlements": "ARRAY",
+        "bounds": "jsonb",
     },
     "app_user": {"id": "uuid", "provider": "text", "subject": "text", "deleted": "boolean"},
     "membership": {"organization_id": "uuid", "user_id": "uuid", "role": "text"},

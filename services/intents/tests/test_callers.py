@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from dataclasses import replace as replace_fields
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Connection, text
 
 from chassis import keys
+from identity.model import Bounds
 from tip_local.identity_seed import add_account
 from tip_testing.caller_matrix import Row, differences, uncovered
 from tip_testing.commands import create, limit, replace
@@ -35,6 +37,7 @@ def credentials(identity: IdentityFixtures, organization: Organization) -> dict[
     wrong_scope = {"Authorization": f"Bearer {identity.service_account(['account:read']).token}"}
     mine, theirs = {"x-organization-id": str(organization.id)}, {"x-organization-id": str(other.id)}
     edit_only = identity.key(organization.id, "paper", ["intent:edit"])
+    bounded = identity.key(organization.id, "paper", bounds=Bounds(accounts=(uuid4(),)))
     return {
         "nobody": {},
         "forged key": {"x-api-key": "tip_paper_" + "A" * 36},
@@ -44,6 +47,7 @@ def credentials(identity: IdentityFixtures, organization: Organization) -> dict[
         "live key": {"x-api-key": organization.api_keys["live"]},
         "read-only key": {"x-api-key": organization.api_keys["paper_read_only"]},
         "edit-only key": {"x-api-key": edit_only},
+        "key bounded to another account": {"x-api-key": bounded},
         "foreign key": {"x-api-key": other.api_keys["paper"]},
         "foreign key naming us": {"x-api-key": other.api_keys["paper"], **mine},
         "admin": bearer["admin"],
@@ -70,6 +74,7 @@ MAY = {
     "live key": (403, 200),
     "read-only key": (403, 200),
     "edit-only key": (201, 403),
+    "key bounded to another account": (404, 404),
     "foreign key": (404, 404),
     "foreign key naming us": (404, 404),
     "admin": (403, 200),

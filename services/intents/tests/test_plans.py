@@ -38,6 +38,7 @@ ENTERED_BY = {
     "intent_client_id_key": {"account_id", "client_id"},
     "intent_open_idx": {"account_id"},
     "intent_pkey": {"account_id", "id"},
+    "key_budget_pkey": {"key_id"},
     "log_epoch_epoch_key": {"epoch"},
     "order_total_open_idx": {"account_id"},
     "order_total_pkey": {"account_id", "symbol"},

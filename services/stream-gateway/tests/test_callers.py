@@ -8,6 +8,7 @@ import grpc
 import pytest
 import requests
 
+from identity.model import Bounds
 from tip_local.identity_seed import add_account
 from tip_testing.identity_fixtures import IdentityFixtures, Organization
 from tip_testing.platform_plugin import Platform
@@ -45,7 +46,12 @@ def http_status(gateway: Gateway, metadata: Metadata, account_id: object) -> int
         return answer.status_code
 
 
-def cases(identity: IdentityFixtures, acme: Organization, other: Organization) -> dict[str, tuple[Metadata, object]]:
+def cases(
+    identity: IdentityFixtures, acme: Organization, other: Organization, account_id: UUID
+) -> dict[str, tuple[Metadata, object]]:
+    def bounded(*accounts: UUID) -> str:
+        return identity.key(acme.id, "paper", bounds=Bounds(accounts=accounts))
+
     reader = identity.service_account(["intent:read"])
     stranger = identity.service_account(["account:read"])
     return {
@@ -54,6 +60,8 @@ def cases(identity: IdentityFixtures, acme: Organization, other: Organization) -
         "key without intent:read": (key(identity.key(acme.id, "paper", ["control:read"])), Code.PERMISSION_DENIED),
         "live key on a paper account": (key(acme.api_keys["live"]), "streaming"),
         "key of another organization": (key(other.api_keys["paper"]), Code.NOT_FOUND),
+        "key bounded to this account": (key(bounded(account_id, uuid4())), "streaming"),
+        "key bounded to another account": (key(bounded(uuid4())), Code.NOT_FOUND),
         "user admin": (bearer(acme.tokens["admin"]), "streaming"),
         "user member": (bearer(acme.tokens["member"]), "streaming"),
         "user read_only": (bearer(acme.tokens["read_only"]), "streaming"),
@@ -78,7 +86,7 @@ def cases(identity: IdentityFixtures, acme: Organization, other: Organization) -
 def test_every_kind_of_caller_gets_the_same_answer_on_both_transports(
     gateway: Gateway, identity: IdentityFixtures, acme: Organization, other: Organization, account_id: UUID
 ) -> None:
-    expected = cases(identity, acme, other)
+    expected = cases(identity, acme, other, account_id)
 
     found = {
         name: (run(outcome(gateway, metadata, account_id)), http_status(gateway, metadata, account_id))

@@ -15,6 +15,7 @@ from sqlalchemy import event
 from chassis import access, authentication, db, keys, problems, tokens
 from chassis.authentication import PresentedCredentials
 from chassis.principals import Kind, Principal
+from identity.model import Bounds
 from stream_gateway import callers
 from stream_gateway.config import Config
 from stream_gateway.gateway import Gateway as InProcess
@@ -31,6 +32,7 @@ from .log_writer import Writer
 from .subscribers import ALL_TYPES, Metadata, bearer, connected, key, run, subscribe
 
 Code = grpc.StatusCode
+SET_BOUNDS = "UPDATE identity.api_key SET bounds = CAST(:bounds AS jsonb) WHERE prefix = :prefix"
 DISABLE_KEY = "UPDATE identity.api_key SET disabled = true WHERE prefix = :prefix"
 
 
@@ -77,6 +79,38 @@ def test_two_hundred_headers_on_one_token_are_one_question_and_anothers_key_ends
     assert of_users <= of_keys + 1
     assert code == Code.UNAUTHENTICATED
     assert left == 200
+
+
+@pytest.mark.parametrize("bounds", [None, '{"symbols": ["AAPL"]}'])
+def test_a_key_that_no_longer_sees_the_account_loses_the_stream_whatever_it_saw_in_between(
+    start_gateway: StartGateway,
+    platform: Platform,
+    identity: IdentityFixtures,
+    acme: Organization,
+    account_id: UUID,
+    writer: Writer,
+    bounds: str | None,
+) -> None:
+    """The key sees another account, then also this one, then the other alone: its stream from before stays open."""
+    gateway = start_gateway(RECHECK_SECONDS="0.5")
+    with platform.admin() as admin:
+        other = add_account(admin, acme.id)
+    bounded = identity.key(acme.id, "paper", bounds=Bounds(accounts=(other,)))
+    narrow = f'{{"accounts": ["{other}"]}}'
+
+    async def scenario() -> tuple[Code, bool]:
+        async with connected(gateway.target) as channel:
+            kept = await subscribe(channel, key(bounded), other)
+            await asyncio.to_thread(writer.execute, SET_BOUNDS, prefix=keys.prefix(bounded), bounds=bounds)
+            await kept.ending()
+            lost = await subscribe(channel, key(bounded), account_id)
+            await asyncio.to_thread(writer.execute, SET_BOUNDS, prefix=keys.prefix(bounded), bounds=narrow)
+            again = await subscribe(channel, key(bounded), other)
+            code, _ = await lost.ending()
+            await asyncio.sleep(1.5)
+            return code, again.call.done()
+
+    assert run(scenario()) == (Code.PERMISSION_DENIED, False)
 
 
 @asynccontextmanager

@@ -89,8 +89,14 @@ class IdentitySeed:
     def subject(self, external_id: str, role: str) -> str:
         return f"{external_id}-{role.replace('_', '-')}"
 
-    def key(self, organization_id: UUID, environment: str, permissions: Iterable[str] = model.PERMISSIONS) -> str:
-        new = model.NewApiKey(f"{environment} key", environment, tuple(permissions))
+    def key(
+        self,
+        organization_id: UUID,
+        environment: str,
+        permissions: Iterable[str] = model.PERMISSIONS,
+        bounds: model.Bounds | None = None,
+    ) -> str:
+        new = model.NewApiKey(f"{environment} key", environment, tuple(permissions), bounds=bounds)
         return usecases.create_key(self.deps, organization_id, new)[1]
 
     def user_token(self, subject: str, external_id: str | None = None, role: str | None = None) -> str:

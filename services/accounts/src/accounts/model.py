@@ -32,6 +32,12 @@ class WrongEnvironment(Exception):
     code = "forbidden"
 
 
+class OutsideBounds(Exception):
+    """The API key is bounded to accounts that exist: it would not see the new one."""
+
+    code = "forbidden"
+
+
 class PreconditionFailed(Exception):
     """The resource has another version."""
 

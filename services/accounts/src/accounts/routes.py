@@ -21,6 +21,7 @@ bp = Blueprint("accounts", __name__)
 STATUSES: dict[type[Exception], int] = {
     model.NotFound: 404,
     model.WrongEnvironment: 403,
+    model.OutsideBounds: 403,
     model.NotInternal: 403,
     model.PreconditionFailed: 412,
     model.LimitReached: 409,

@@ -9,9 +9,20 @@ from uuid import UUID
 from chassis import db
 from chassis.polling import poll
 from chassis.principals import Principal
-from control_rules import Decision, MissingPrices, evaluate, facts_from_row, missing_prices
+from control_rules import Decision, KeyBounds, MissingPrices, evaluate, facts_from_row, missing_prices, with_spending
 from controls import model, store
 from controls.usecases import Deps, reading_scope
+
+
+class _Key(NamedTuple):
+    """The API key that requests the preview, and what it is bounded to: None also of other callers."""
+
+    id: str
+    bounds: KeyBounds | None
+
+    @property
+    def has_budget(self) -> bool:
+        return self.bounds is not None and self.bounds.max_notional_per_day is not None
 
 
 class Judgement(NamedTuple):
@@ -26,18 +37,23 @@ def preview(deps: Deps, principal: Principal, account_id: UUID, wanted: model.Pr
     """What a submit would decide now, by its own facts unless the caller gives others."""
     with db.reading(deps.engine) as tx:
         reading_scope(tx, principal, account_id)
-    judgement = _judge(deps, account_id, wanted)
-    return _judge(deps, account_id, wanted) if _prices_came(deps, account_id, wanted, judgement) else judgement
+    bounds = KeyBounds.of(principal.bounds.symbols, principal.bounds.max_notional_per_day)
+    key = _Key(principal.id, bounds)
+    judgement = _judge(deps, account_id, wanted, key)
+    again = _prices_came(deps, account_id, wanted, judgement)
+    return _judge(deps, account_id, wanted, key) if again else judgement
 
 
-def _judge(deps: Deps, account_id: UUID, wanted: model.Preview) -> Judgement:
+def _judge(deps: Deps, account_id: UUID, wanted: model.Preview, key: _Key) -> Judgement:
     with db.reading(deps.engine) as tx:
         row = store.facts(tx, account_id, wanted, deps.price_max_age)
+        spent = store.key_spending(tx, key.id, account_id, wanted.intent_id) if key.has_budget else None
     if row is None:
         raise model.AccountNotFound
     at: datetime = row["now"]
     given = {**row, **wanted.overrides(at)}
-    facts = replace(facts_from_row(given), price_max_age=deps.price_max_age)
+    bounds = with_spending(key.bounds, spent, at, row["time_zone"]) if key.bounds else None
+    facts = replace(facts_from_row(given), price_max_age=deps.price_max_age, key_bounds=bounds)
     decision = evaluate(facts, wanted.completed(row["filled_quantity"]), at)
     return Judgement(decision, at, {**given, "day_start_equity": facts.day_start_equity})
 

@@ -19,7 +19,7 @@ _PUBLIC: Mapping[type, tuple[str, ...]] = {
     model.Standing: ("role",),
     model.Entitlement: ("expires_at",),
     model.Invitation: ("role", "expires_at"),
-    model.ApiKey: ("name", "environment", "permissions", "prefix", "disabled", "expires_at"),
+    model.ApiKey: ("name", "environment", "permissions", "prefix", "disabled", "expires_at", "bounds"),
     model.ServiceAccount: ("name", "scopes", "disabled"),
 }
 
@@ -98,4 +98,6 @@ def _public(thing: object) -> Value | None:
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return rfc3339(value)
+    if isinstance(value, model.Bounds):
+        return value.as_json
     return list(value) if isinstance(value, tuple) else value

@@ -7,6 +7,12 @@ from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
+from identity import model_keys
+
+ApiKey = model_keys.ApiKey
+Bounds = model_keys.Bounds
+NewApiKey = model_keys.NewApiKey
+permissions_given = model_keys.permissions_given
 SCOPES = (
     "account:read",
     "account:write",
@@ -263,37 +269,3 @@ def no_longer_needed(keys: Sequence[SigningKey], now: datetime, lifetime: timede
 def permissions_beyond(scopes: Collection[str], permissions: Collection[str]) -> set[str]:
     """The permissions that a service account with these scopes may not put into a key."""
     return {permission for permission in permissions if SCOPE_BEHIND.get(permission, "api-key:write") not in scopes}
-
-
-@dataclass(frozen=True)
-class ApiKey:
-    """A key as it may be shown: never the key itself."""
-
-    id: UUID
-    organization_id: UUID
-    name: str
-    environment: str
-    permissions: tuple[str, ...]
-    prefix: str
-    disabled: bool
-    expires_at: datetime | None
-    last_used_at: datetime | None
-    created_at: datetime
-
-
-def permissions_given(key: ApiKey, changes: Mapping[str, Any]) -> set[str]:
-    """What a change gives to whoever has the key: new permissions, or all if it makes the key work again or longer."""
-    after, ends = set(changes.get("permissions", key.permissions)), changes.get("expires_at", key.expires_at)
-    longer = key.expires_at is not None and (ends is None or ends > key.expires_at)
-    again = key.disabled and not changes.get("disabled", True)
-    return after if longer or again else after - set(key.permissions)
-
-
-@dataclass(frozen=True)
-class NewApiKey:
-    """What a key is to be."""
-
-    name: str
-    environment: str
-    permissions: tuple[str, ...]
-    expires_at: datetime | None = None

@@ -1,6 +1,5 @@
 """identity's JSON, in and out."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 from marshmallow import Schema, fields, post_load, validates_schema
@@ -9,6 +8,7 @@ from chassis.fields import Choice, Flag, Identifier, Instant, Text, Whole, refus
 from chassis.principals import ANY_ROLE, Kind
 from chassis.tokens import is_name
 from identity import model
+from identity.schemas_keys import Future, KeyBounds, KeyBoundsRequest, Words
 
 ROLES = tuple(role.value for role in ANY_ROLE)
 NAME_LENGTH = 200
@@ -27,6 +27,8 @@ class ApiKeyValidation(Schema):
     environment = Choice(model.ENVIRONMENTS, required=True)
     disabled = Flag(required=True)
     created_at = Instant(required=True)
+    expires_at = Instant(required=True, allow_none=True)
+    bounds = fields.Nested(KeyBounds, required=True, allow_none=True)
 
 
 class Changes(Schema):
@@ -105,29 +107,7 @@ class Self(Schema):
     scopes = fields.List(Choice(model.SCOPES), required=True)
     permissions = fields.List(Choice(model.PERMISSIONS), required=True)
     entitlements = fields.List(Choice(model.ENTITLEMENTS), required=True)
-
-
-class Words(fields.List[str]):
-    """A set of these words, written as a list: at least one, none twice."""
-
-    def __init__(self, words: tuple[str, ...], **options: Any) -> None:
-        super().__init__(Choice(words), **options)
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
-        words = super()._deserialize(value, attr, data, **kwargs)
-        if not words or len(set(words)) != len(words):
-            raise refuse("words", "must name at least one, and none twice")
-        return words
-
-
-class Future(Instant):
-    """A moment that has not passed."""
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> datetime:
-        moment = super()._deserialize(value, attr, data, **kwargs)
-        if moment <= datetime.now(UTC):
-            raise refuse("past", "must be in the future")
-        return moment
+    bounds = fields.Nested(KeyBounds, required=True, allow_none=True)
 
 
 class ApiKeyRequest(Schema):
@@ -135,10 +115,11 @@ class ApiKeyRequest(Schema):
     environment = Choice(model.ENVIRONMENTS, required=True)
     permissions = Words(model.PERMISSIONS, required=True)
     expires_at = Future(allow_none=True, load_default=None)
+    bounds = fields.Nested(KeyBoundsRequest, allow_none=True, load_default=None)
 
     @post_load
     def _to_model(self, data: dict[str, Any], **_: Any) -> model.NewApiKey:
-        return model.NewApiKey(data["name"], data["environment"], tuple(data["permissions"]), data["expires_at"])
+        return model.NewApiKey(**data | {"permissions": tuple(data["permissions"])})
 
 
 class ApiKeyChanges(Changes):
@@ -146,6 +127,7 @@ class ApiKeyChanges(Changes):
     permissions = Words(model.PERMISSIONS)
     disabled = Flag()
     expires_at = Future(allow_none=True)
+    bounds = fields.Nested(KeyBoundsRequest, allow_none=True)
 
 
 class ApiKey(Schema):
@@ -158,6 +140,7 @@ class ApiKey(Schema):
     expires_at = Instant(required=True, allow_none=True)
     last_used_at = Instant(required=True, allow_none=True)
     created_at = Instant(required=True)
+    bounds = fields.Nested(KeyBounds, required=True, allow_none=True)
 
 
 class CreatedApiKey(ApiKey):

@@ -9,6 +9,7 @@ from flask.typing import ResponseReturnValue
 from chassis.access import allow
 from chassis.openapi import describe
 from chassis.principals import api_key
+from control_rules import KeyBounds
 from intents import model, schemas_bulk, usecases
 from intents.model.bulk_operations import BulkRequest, BulkType
 from intents.routes import ORGANIZATION, READERS, deps
@@ -56,7 +57,8 @@ def close_positions(account_id: UUID) -> ResponseReturnValue:
     facts = usecases.facts_of_account(deps(), account_id)
     account = model.tradable(facts.account, g.principal)
     body = schemas_bulk.ClosePositions().load(_optional_body())
-    model.refuse_if_halted(facts)
+    bounds = KeyBounds.of(g.principal.bounds.symbols, None)
+    model.refuse_closing(model.with_key_bounds(facts, bounds), body["symbol"])
     reason = body["reason"] or CLOSED_BY_CALLER
     wanted = (account.id, account.organization_id, BulkType.CLOSE_POSITIONS, _actor(), reason, body["symbol"])
     return _requested(BulkRequest(*wanted))

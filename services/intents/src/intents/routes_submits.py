@@ -13,6 +13,7 @@ from chassis.authentication import KeyRow
 from chassis.openapi import describe
 from chassis.principals import Principal, api_key
 from chassis.problems import Answer, Problem, RouteMatch
+from control_rules import KeyBounds
 from intents import model, routes, schemas, schemas_commands, schemas_submits, usecases
 from intents.model import IdempotencyKey, Submission
 from intents.routes import STATUSES, deps, json_response
@@ -88,6 +89,7 @@ def submission_of(
         dry_run,
         traceparent=trace.traceparent,
         request_id=trace.request_id,
+        key_bounds=KeyBounds.of(principal.bounds.symbols, principal.bounds.max_notional_per_day),
     )
 
 

@@ -133,6 +133,7 @@ class SubmitFastPath(Bridge):
         try:
             request.counts = self._access.rate_limit.count(f"{principal.kind}:{principal.id}")
             access.decide(principal, routes_submits.SUBMITTERS, 403)
+            access.refuse_unseen(principal, request.account_id)
         except Problem as problem:
             return problem
         request.organization_id = principal.organization_id

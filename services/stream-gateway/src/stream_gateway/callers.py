@@ -33,8 +33,12 @@ class Caller:
 
     @property
     def credential(self) -> Hashable:
-        """What is verified again: one key, or one token in one organization, whatever else its requests contain."""
-        return *self.name, self.token and self.token.digest, self.principal.organization_id
+        """What is verified again: one key, or one token in one organization, whatever else its requests contain.
+
+        A key whose accounts were changed is another one: its earlier streams were opened by what it was.
+        """
+        principal = self.principal
+        return *self.name, self.token and self.token.digest, principal.organization_id, principal.bounds.accounts
 
     @property
     def expires_at(self) -> float | None:
@@ -70,13 +74,15 @@ Endings = list[Ending | None]
 
 def recheck_keys(_auth: Access, tx: Connection, callers: Sequence[Caller]) -> Endings:
     """One read for all of them."""
-    permissions = store.usable_keys(tx, [UUID(caller.principal.id) for caller in callers])
+    found = store.usable_keys(tx, [UUID(caller.principal.id) for caller in callers])
 
     def ending(caller: Caller) -> Ending | None:
-        held = permissions.get(UUID(caller.principal.id))
-        if held is None:
+        """A stream of a key whose accounts are other ones now may be of one that it no longer sees: it begins anew."""
+        now = found.get(UUID(caller.principal.id))
+        if now is None:
             return CredentialEnded()
-        return None if PERMISSION in held else PermissionEnded()
+        unchanged = now.bounds.accounts == caller.principal.bounds.accounts
+        return None if PERMISSION in now.permissions and unchanged else PermissionEnded()
 
     return [ending(caller) for caller in callers]
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import ARRAY, BigInteger, Connection, Row, Text, Uuid, bindparam, text
 
+from chassis.principals import Bounds
 from stream_gateway.model import Account, Event
 
 _COLUMNS = (
@@ -48,7 +49,7 @@ _EXISTING = text("SELECT id FROM accounts_api.account WHERE id = ANY(:ids)").bin
 _HEADS = text("""
     SELECT account_id, last_sequence FROM intents_api.account_head WHERE account_id = ANY(:ids)
 """).bindparams(bindparam("ids", type_=ARRAY(Uuid)))
-_KEYS = text("SELECT id, permissions FROM identity_api.usable_api_key WHERE id = ANY(:ids)").bindparams(
+_KEYS = text("SELECT id, permissions, bounds FROM identity_api.usable_api_key WHERE id = ANY(:ids)").bindparams(
     bindparam("ids", type_=ARRAY(Uuid))
 )
 # For many what chassis.authentication reads for one.
@@ -110,9 +111,17 @@ def occurred_at(tx: Connection, account_id: UUID, sequence: int) -> datetime | N
     return found
 
 
-def usable_keys(tx: Connection, ids: Sequence[UUID]) -> dict[UUID, frozenset[str]]:
-    """The permissions of those API keys that still count, all in one read."""
-    return {row.id: frozenset(row.permissions) for row in tx.execute(_KEYS, {"ids": list(ids)})}
+class UsableKey(NamedTuple):
+    permissions: frozenset[str]
+    bounds: Bounds
+
+
+def usable_keys(tx: Connection, ids: Sequence[UUID]) -> dict[UUID, UsableKey]:
+    """Those API keys that still count, all in one read."""
+    return {
+        row.id: UsableKey(frozenset(row.permissions), Bounds.from_json(row.bounds))
+        for row in tx.execute(_KEYS, {"ids": list(ids)})
+    }
 
 
 def users(

@@ -40,6 +40,8 @@ def admit(deps: Deps, presented: PresentedCredentials, request: Request) -> tupl
         account = store.account(connection, request.account_id)
         if account is None or account.organization_id != caller.principal.organization_id:
             raise AccountNotFound
+        if not caller.principal.sees(account.id):
+            raise AccountNotFound
         if request.fault:
             raise request.fault
         subscription = Subscription(account.id, request.types, request.resume_after, request.resume_epoch)

@@ -8,6 +8,7 @@ def list_intents(account_id): ...
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar, cast
+from uuid import UUID
 
 from flask import Request, current_app, g, request
 
@@ -46,6 +47,7 @@ def allow(
             decide(g.principal, alternatives, unsuitable, not_member)
             _refuse_bad_ids(kwargs)
             query.refuse_undeclared()
+            refuse_unseen(g.principal, kwargs.get("account_id"))
             return view(*args, **kwargs)
 
         guarded.alternatives = alternatives  # type: ignore[attr-defined]
@@ -115,6 +117,15 @@ def anyone(view: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
 
     counted.alternatives = ()  # type: ignore[attr-defined]
     return counted
+
+
+def refuse_unseen(principal: Principal, account_id: object) -> None:
+    """An account outside an API key's bounds is answered like one that does not exist, whatever the route.
+
+    That holds for every route whose path names an account, which is always called `account_id`.
+    """
+    if isinstance(account_id, UUID) and not principal.sees(account_id):
+        raise problems.not_found()
 
 
 def _refuse_bad_ids(arguments: Mapping[str, Any]) -> None:

@@ -17,11 +17,11 @@ from chassis import callers, db, keys, metrics, oidc, problems, ratelimit, token
 from chassis.config import ServiceConfig
 from chassis.fields import Identifier
 from chassis.keyuse import KeyUses
-from chassis.principals import Kind, Principal, Role, Users
+from chassis.principals import Bounds, Kind, Principal, Role, Users
 
 # The only reads that see more than one organization: they find out which is the caller's.
 _API_KEY = text("""
-    SELECT id, key_digest, organization_id, environment, permissions, entitlements
+    SELECT id, key_digest, organization_id, environment, permissions, entitlements, bounds
     FROM identity_api.usable_key(:digest)
 """)
 # Always one row: the user, the organization that the token names, and the user's membership in it.
@@ -49,6 +49,7 @@ class KeyRow(NamedTuple):
     environment: str
     permissions: Sequence[str]
     entitlements: Sequence[str]
+    bounds: Mapping[str, Any] | None
 
 
 FindKeys = Callable[..., Sequence[KeyRow]]
@@ -150,6 +151,7 @@ def match_api_key(access: Access, key: str, rows: Sequence[KeyRow]) -> Principal
                 environment=row.environment,
                 grants=frozenset(row.permissions),
                 entitlements=frozenset(row.entitlements),
+                bounds=Bounds.from_json(row.bounds),
             )
     return None
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 
@@ -17,6 +18,27 @@ class Role(StrEnum):
     ADMIN = "admin"
     MEMBER = "member"
     READ_ONLY = "read_only"
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What an API key is restricted to beyond its permissions; None restricts nothing."""
+
+    accounts: frozenset[UUID] | None = None
+    symbols: frozenset[str] | None = None
+    max_notional_per_day: Decimal | None = None
+
+    @classmethod
+    def from_json(cls, bounds: Mapping[str, Any] | None) -> Self:
+        """As identity publishes them: what is absent is not restricted."""
+        if bounds is None:
+            return cls()
+        accounts, symbols, most = (bounds.get(name) for name in ("accounts", "symbols", "max_notional_per_day"))
+        return cls(
+            None if accounts is None else frozenset(map(UUID, accounts)),
+            None if symbols is None else frozenset(symbols),
+            None if most is None else Decimal(most),
+        )
 
 
 @dataclass(frozen=True)
@@ -34,6 +56,11 @@ class Principal:
     user_id: UUID | None = None
     names_organization: bool = False
     """Whether a user's token names an organization, be it theirs or not."""
+    bounds: Bounds = Bounds()
+
+    def sees(self, account_id: UUID) -> bool:
+        """Whether an account of the organization is there for the caller at all: the one home of that rule."""
+        return self.bounds.accounts is None or account_id in self.bounds.accounts
 
 
 @dataclass(frozen=True)

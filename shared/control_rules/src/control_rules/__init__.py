@@ -6,6 +6,7 @@
 Pure: facts and time are arguments, nothing is read here. Controls uses it to preview, intents to decide a submit.
 """
 
+from control_rules.bounds import KeySpending, key_charge, with_spending
 from control_rules.days import end_of_day, has_begun_after, wall_day
 from control_rules.evaluation import evaluate, missing_prices
 from control_rules.facts import (
@@ -15,6 +16,7 @@ from control_rules.facts import (
     CommandType,
     Decision,
     Facts,
+    KeyBounds,
     Limits,
     ManualControl,
     MissingPrices,
@@ -44,6 +46,8 @@ __all__ = [
     "CommandType",
     "Decision",
     "Facts",
+    "KeyBounds",
+    "KeySpending",
     "Limits",
     "ManualControl",
     "MissingPrices",
@@ -63,10 +67,12 @@ __all__ = [
     "exposure_growth",
     "facts_from_row",
     "has_begun_after",
+    "key_charge",
     "missing_prices",
     "normalized_symbol",
     "order_facts_from_row",
     "recorded",
     "reduces",
     "wall_day",
+    "with_spending",
 ]

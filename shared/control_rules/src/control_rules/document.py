@@ -14,6 +14,7 @@ from control_rules.facts import (
     Command,
     CommandType,
     Facts,
+    KeyBounds,
     Limits,
     ManualControl,
     OrderCounts,
@@ -210,12 +211,40 @@ def _accounts() -> Iterator[Case]:
             yield Case(f"{name} {', '.join(symbols)}", facts)
 
 
+def _keys() -> Iterator[Case]:
+    for symbols in (("AAPL", "MSFT"), ("MSFT",)):
+        facts = replace(OPEN, key_bounds=KeyBounds(symbols))
+        yield Case(f"symbols {', '.join(symbols)}", facts)
+    yield Case("symbols MSFT", facts, "CANCEL", CANCEL)
+    for spent in (0, 1, None):
+        bounds = KeyBounds(None, Decimal(1000), None if spent is None else Decimal(spent))
+        words = f"max_notional_per_day 1000, spent {'not known' if spent is None else spent}"
+        yield Case(f"{words}, reference price 100", replace(OPEN, key_bounds=bounds))
+    spent_all = replace(OPEN, key_bounds=KeyBounds(None, Decimal(1000), Decimal(1000)))
+    yield Case(
+        "max_notional_per_day 1000, spent 1000, long 10",
+        replace(spent_all, position_quantity=Decimal(10)),
+        "CREATE SELL 10",
+        SELL,
+    )
+    yield Case(
+        "max_notional_per_day 1000, spent 0, reference price not known",
+        replace(OPEN, reference_price=None, key_bounds=KeyBounds(None, Decimal(1000), Decimal(0))),
+    )
+    replaced = replace(LIMIT_BUY, type=CommandType.REPLACE, quantity=Decimal(15), limit_price=Decimal(100))
+    for charged in (1000, 400):
+        bounds = KeyBounds(None, Decimal(1500), Decimal(1000), Decimal(charged))
+        words = f"max_notional_per_day 1500, spent 1000, {charged} of it by the order"
+        yield Case(words, replace(OPEN, key_bounds=bounds), "REPLACE BUY to 15 at limit 100", replaced)
+
+
 PARTS = (
     ("Account and trading state", _switches),
     ("Symbols and trading windows", _symbols),
     ("Limits of an order", _limits),
     ("Limits of a position", _positions),
     ("Limits of an account", _accounts),
+    ("Bounds of an API key", _keys),
 )
 HEAD = """# Decision table of the controls
 

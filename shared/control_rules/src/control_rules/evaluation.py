@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import NamedTuple
 from zoneinfo import ZoneInfoNotFoundError
 
+from control_rules.bounds import key_bounds
 from control_rules.facts import (
     Check,
     Command,
@@ -28,6 +29,9 @@ from control_rules.limits import GROSS_EXPOSURE, account_limits, no_price, symbo
 from control_rules.positions import reduces
 from control_rules.results import NOT_APPLICABLE, PASSED, Result, refused, unknown
 from control_rules.windows import wall_clock
+
+KEY_VERSION = 1
+"""API keys have no versions: their changes are in identity's audit log."""
 
 
 class _Finding(NamedTuple):
@@ -97,6 +101,9 @@ def _findings(facts: Facts, command: Command, now: datetime) -> Iterator[_Findin
     if limits := facts.symbol_limits:
         for name, result in symbol_limits(limits, facts, command, now):
             yield _Finding(f"symbol_limits.{name}", limits.version, *result)
+    if bounds := facts.key_bounds:
+        for name, result in key_bounds(bounds, facts, command, now):
+            yield _Finding(f"api_key.{name}", KEY_VERSION, *result)
 
 
 def _account(facts: Facts) -> Result:

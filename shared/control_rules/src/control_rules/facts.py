@@ -1,10 +1,11 @@
 """What is known when a command is judged, and what the judgement says."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
 from decimal import ROUND_UP, Context, Decimal
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from control_rules.windows import Window
 
@@ -68,6 +69,8 @@ class RefusalCode(StrEnum):
     SHORT_NOT_ALLOWED = "SHORT_NOT_ALLOWED"
     SYMBOL_NOT_ALLOWED = "SYMBOL_NOT_ALLOWED"
     SYMBOL_DENIED = "SYMBOL_DENIED"
+    KEY_SYMBOL_NOT_ALLOWED = "KEY_SYMBOL_NOT_ALLOWED"
+    KEY_NOTIONAL_ABOVE_LIMIT = "KEY_NOTIONAL_ABOVE_LIMIT"
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,28 @@ class Limits:
     max_daily_loss: Decimal | None = None
     allowed_symbols: tuple[str, ...] | None = None
     denied_symbols: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class KeyBounds:
+    """What the API key that sends a command is bounded to; None bounds nothing.
+
+    `spent` is what its orders have come to in its day, which ends at `day_ends_at`; None is not known. `charged` is how
+    much of that is the order's that is replaced.
+    """
+
+    symbols: tuple[str, ...] | None = None
+    max_notional_per_day: Decimal | None = None
+    spent: Decimal | None = None
+    charged: Decimal = Decimal(0)
+    day_ends_at: datetime | None = None
+
+    @classmethod
+    def of(cls, symbols: Collection[str] | None, max_notional_per_day: Decimal | None) -> Self | None:
+        """None if the key is bounded by neither."""
+        if symbols is None and max_notional_per_day is None:
+            return None
+        return cls(None if symbols is None else tuple(sorted(symbols)), max_notional_per_day)
 
 
 @dataclass(frozen=True)
@@ -179,6 +204,7 @@ class Facts:
     equity: Decimal | None = None
     day_start_equity: Decimal | None = None
     price_max_age: timedelta = PRICE_MAX_AGE
+    key_bounds: KeyBounds | None = None
 
     def usable_price(self, now: datetime) -> Decimal | None:
         """The reference price, unless it is too old to judge by."""

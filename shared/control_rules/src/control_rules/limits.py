@@ -93,19 +93,23 @@ def _quantity(most: Decimal, command: Command) -> Result:
 
 
 def _notional(most: Decimal, facts: Facts, command: Command, now: datetime) -> Result:
-    price = _price_to_expect(facts, command, now)
-    if command.notional is not None:
-        notional = command.notional
-    elif price is None:
+    notional = notional_to_expect(facts, command, now)
+    if notional is None:
         return no_price(facts, now)
-    else:
-        notional = EXACTLY.multiply(command.quantity, price)
     if notional <= most:
         return PASSED
     return refused(RefusalCode.NOTIONAL_ABOVE_LIMIT, f"The notional {notional:f} is above {most:f}.")
 
 
-def _price_to_expect(facts: Facts, command: Command, now: datetime) -> Decimal | None:
+def notional_to_expect(facts: Facts, command: Command, now: datetime) -> Decimal | None:
+    """What the order may well come to: what it says, or its quantity at the price to expect; None if unknown."""
+    if command.notional is not None:
+        return command.notional
+    price = price_to_expect(facts, command, now)
+    return None if price is None else EXACTLY.multiply(command.quantity, price)
+
+
+def price_to_expect(facts: Facts, command: Command, now: datetime) -> Decimal | None:
     """The highest price the order may well trade at; None if it cannot be known.
 
     Only the limit of a BUY is a ceiling. A SELL with a limit, or a stop, may trade at the market's price instead, so

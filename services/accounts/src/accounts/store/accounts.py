@@ -1,6 +1,6 @@
 """SQL on trading accounts."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
@@ -44,10 +44,17 @@ def find_account(
 
 
 def list_accounts(
-    tx: Connection, organization_id: UUID, environment: str | None, after: Position | None, limit: int
+    tx: Connection,
+    organization_id: UUID,
+    environment: str | None,
+    after: Position | None,
+    limit: int,
+    only: Collection[UUID] | None = None,
 ) -> list[model.Account]:
-    """Oldest first; `environment` None means both."""
+    """Oldest first; `environment` None means both, `only` None all accounts."""
     wanted = _alive().where(account.c.organization_id == organization_id)
+    if only is not None:
+        wanted = wanted.where(account.c.id.in_(only))
     if environment is not None:
         wanted = wanted.where(account.c.environment == environment)
     if after is not None:

@@ -15,6 +15,8 @@ from chassis.principals import Principal
 
 
 def create_account(deps: Deps, principal: Principal, new: model.NewAccount) -> model.Account:
+    if principal.bounds.accounts is not None:
+        raise model.OutsideBounds
     model.check_environment(principal.environment, new.environment)
     simulated = tip_brokers.find(new.broker).is_simulated
     model.check_rehearsal(new, simulated=simulated, allowed=deps.live_rehearsal)
@@ -33,9 +35,11 @@ def read_account(deps: Deps, principal: Principal, account_id: UUID) -> model.Ac
 
 
 def list_accounts(deps: Deps, principal: Principal, after: store.Position | None, limit: int) -> list[model.Account]:
-    """The accounts the caller may touch: a key sees those of its own environment."""
+    """The accounts the caller may touch: a key sees those of its own environment, and within its bounds."""
     with db.reading(deps.engine) as tx:
-        return store.list_accounts(tx, organization_of(principal), principal.environment, after, limit)
+        return store.list_accounts(
+            tx, organization_of(principal), principal.environment, after, limit, principal.bounds.accounts
+        )
 
 
 def change_account(

@@ -24,6 +24,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 
 from controls import model
+from controls.store.key_spending import key_spending
 from controls.store.prices import request_prices, unpriced_symbols
 from controls.store.tables import METADATA, OF_ACCOUNTS, OF_SYMBOLS, SCHEMA, TABLES, control_change
 
@@ -42,6 +43,7 @@ __all__ = [
     "find",
     "forget_account",
     "keep_account",
+    "key_spending",
     "lock",
     "name",
     "of_symbols",

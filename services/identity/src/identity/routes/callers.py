@@ -8,7 +8,7 @@ from flask.typing import ResponseReturnValue
 from chassis import keys
 from chassis.access import allow, anyone
 from chassis.openapi import describe
-from chassis.principals import Kind, Principal, api_key, service_account, user
+from chassis.principals import Bounds, Kind, Principal, api_key, service_account, user
 from chassis.ratelimit import RateLimit
 from identity import schemas, usecases
 from identity.routes.common import caller, deps
@@ -55,4 +55,16 @@ def _described(principal: Principal) -> dict[str, object]:
         "scopes": grants if principal.kind is Kind.SERVICE_ACCOUNT else [],
         "permissions": grants if principal.kind is Kind.API_KEY else [],
         "entitlements": sorted(principal.entitlements),
+        "bounds": _bounds(principal.bounds),
+    }
+
+
+def _bounds(bounds: Bounds) -> dict[str, object] | None:
+    """Lists in order, whatever order they were given in."""
+    if bounds == Bounds():
+        return None
+    return {
+        "accounts": None if bounds.accounts is None else sorted(bounds.accounts),
+        "symbols": None if bounds.symbols is None else sorted(bounds.symbols),
+        "max_notional_per_day": bounds.max_notional_per_day,
     }

@@ -49,6 +49,7 @@ def add(
         "prefix": prefix,
         "key_digest": digest,
         "expires_at": new.expires_at,
+        "bounds": new.bounds and new.bounds.as_json,
     }
     return _api_key(tx.execute(insert(api_key).values(values).returning(*_SHOWN)).one())
 
@@ -78,7 +79,8 @@ def page(tx: Connection, organization_id: UUID, after: tuple[datetime, UUID] | N
 
 
 def change(tx: Connection, organization_id: UUID, key_id: UUID, values: Mapping[str, Any]) -> model.ApiKey | None:
-    changed = update(api_key).where(_own(organization_id, key_id)).values(**values).returning(*_SHOWN)
+    stored = {name: value.as_json if isinstance(value, model.Bounds) else value for name, value in values.items()}
+    changed = update(api_key).where(_own(organization_id, key_id)).values(**stored).returning(*_SHOWN)
     row = tx.execute(changed).one_or_none()
     return _api_key(row) if row else None
 
@@ -101,4 +103,5 @@ def _own(organization_id: UUID, key_id: UUID) -> Any:
 
 def _api_key(row: object) -> model.ApiKey:
     shown = {column.name: getattr(row, column.name) for column in _SHOWN}
-    return model.ApiKey(**shown | {"permissions": tuple(shown["permissions"])})
+    made = {"permissions": tuple(shown["permissions"]), "bounds": model.Bounds.from_json(shown["bounds"])}
+    return model.ApiKey(**shown | made)

@@ -93,6 +93,7 @@ api_key = Table(
     Column("expires_at", _MOMENT),
     Column("last_used_at", _MOMENT),
     _created(),
+    Column("bounds", JSONB(none_as_null=True)),
     CheckConstraint("environment IN ('paper', 'live')", name="environment"),
     Index(None, "organization_id", "created_at", "id"),
 )

@@ -1,12 +1,13 @@
 """The nouns and rules of intents."""
 
 from intents.model.actions import Action, Actor, Change, Intent, State, record
-from intents.model.admission import MOST_REPLACEMENTS, Admission, refuse_if_halted, tradable
+from intents.model.admission import MOST_REPLACEMENTS, Admission, refuse_closing, tradable
 from intents.model.batch_totals import BatchTotals
 from intents.model.decision import (
     Append,
     Decision,
     DryRun,
+    KeyCharge,
     OrderFactsNeeded,
     PendingAction,
     Refused,
@@ -14,6 +15,7 @@ from intents.model.decision import (
     Replay,
     decide,
     decide_again,
+    with_key_bounds,
     without_itself,
 )
 from intents.model.errors import (
@@ -110,6 +112,7 @@ __all__ = [
     "IntentNotFound",
     "IntentTerminal",
     "InvalidReplacement",
+    "KeyCharge",
     "LimitReached",
     "NotReducing",
     "Order",
@@ -153,10 +156,11 @@ __all__ = [
     "header_line",
     "record",
     "refusal_record",
-    "refuse_if_halted",
+    "refuse_closing",
     "start",
     "summarize",
     "to_log",
     "tradable",
+    "with_key_bounds",
     "without_itself",
 ]

@@ -1,6 +1,7 @@
 """Whether a command is accepted, and what it then becomes: facts in, an action out. Nothing is read here."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -90,6 +91,15 @@ def pass_controls(facts: SubmitFacts, command: Create | Replace | HoldToTotal) -
         _passed(facts, _replaced(facts.intent, command.spec))
     elif _is_halted(facts):  # then the rest is canceled instead
         _passed(facts, _replaced(facts.intent, facts.intent.spec))
+
+
+def proposed(facts: SubmitFacts, command: Create | Replace) -> control_rules.Command:
+    """The command as controls judge it."""
+    if isinstance(command, Create):
+        return _created(command)
+    if facts.intent is None:
+        raise errors.IntentNotFound("The intent of this command is gone.")
+    return _replaced(facts.intent, command.spec)
 
 
 def _created(command: Create) -> control_rules.Command:
@@ -206,14 +216,21 @@ def _is_halted(facts: SubmitFacts) -> bool:
     return any(switch and switch.trading_state is control_rules.TradingState.HALTED for switch in switches)
 
 
-def refuse_if_halted(facts: SubmitFacts) -> None:
-    """Raise what a CREATE would be refused with because of a halt, whatever else speaks against it."""
+_AGAINST_CLOSING = (control_rules.RefusalCode.TRADING_HALTED, control_rules.RefusalCode.KEY_SYMBOL_NOT_ALLOWED)
+
+
+def refuse_closing(facts: SubmitFacts, symbol: str | None) -> None:
+    """Raise what a closing order would be refused with because of a halt, or of the symbols of the caller's API key.
+
+    Whatever else speaks against one is decided when it is submitted. Without a symbol it may be of any.
+    """
     if facts.controls is None:
         raise errors.AccountNotFound
-    decision = control_rules.evaluate(facts.controls, _ANY_CREATE, facts.now)
-    halts = [refusal for refusal in decision.refusals if refusal.code is control_rules.RefusalCode.TRADING_HALTED]
-    if halts:
-        raise errors.ControlRejected([halt._asdict() | {"code": str(halt.code)} for halt in halts], "", facts.now)
+    decision = control_rules.evaluate(facts.controls, replace(_ANY_CREATE, symbol=symbol or "any symbol"), facts.now)
+    found = [refusal for refusal in decision.refusals if refusal.code in _AGAINST_CLOSING]
+    if found:
+        reasons = [refusal._asdict() | {"code": str(refusal.code)} for refusal in found]
+        raise errors.ControlRejected(reasons, symbol or "", facts.now)
 
 
 def refuse_if_overloaded(facts: SubmitFacts, command: Command | HoldToTotal) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from intents.model.admission import (
     Admission,
     admit,
     pass_controls,
+    proposed,
     refuse_if_overloaded,
     refuse_unless_reducing,
     refuse_what_broker_cannot,
@@ -23,6 +25,20 @@ from intents.model.submission import Caller, IdempotencyKey, Submission
 from intents.model.submit_facts import PriorResult, SubmitFacts
 
 
+class KeyCharge(NamedTuple):
+    """What an order takes of the budget of the API key that sends it, in the day that ends at `day_ends_at`.
+
+    Where that is not the day which was read, it is the first order of a new one.
+    """
+
+    key_id: str
+    notional: Decimal
+    most: Decimal
+    quantity: Decimal
+    day_ends_at: datetime
+    read_day_ends_at: datetime | None
+
+
 class PendingAction(NamedTuple):
     """An admitted action that is to be written. `traceparent` is the trace context propagated downstream."""
 
@@ -32,6 +48,8 @@ class PendingAction(NamedTuple):
     request_id: str | None = None
     read_sequence: int | None = None
     """Where the account's log ended when its orders were counted: it is not written if the log has grown since."""
+    charge: KeyCharge | None = None
+    """It is not written either if the key's budget does not suffice for this any more."""
 
     @property
     def action(self) -> Action:
@@ -69,6 +87,8 @@ class OrderFactsNeeded(NamedTuple):
 
     symbol: str
     order_side: str
+    of_key: bool = False
+    """Whether the budget of the caller's API key is to be counted, too."""
 
 
 class Refused(NamedTuple):
@@ -87,6 +107,7 @@ def decide(facts: SubmitFacts, submission: Submission) -> Decision:
 
 
 def _decide(facts: SubmitFacts, submission: Submission) -> Decision:
+    facts = with_key_bounds(facts, submission.key_bounds)
     account = tradable(facts.account, submission.caller, submission.command)
     key = submission.idempotency_key
     if facts.prior and key:
@@ -97,14 +118,39 @@ def _decide(facts: SubmitFacts, submission: Submission) -> Decision:
         return RepeatedCancel(facts.intent.id)
     if submission.caller:
         refuse_if_overloaded(facts, submission.command)
-    if order := _order_to_count(facts, submission.command, submission.reduce_only):
-        return order
+    if order := _order_to_count(facts, submission.command, submission.reduce_only or has_budget(submission)):
+        return order._replace(of_key=has_budget(submission))
     if submission.reduce_only:
         refuse_unless_reducing(facts, submission.command)
     admission = admit(facts, account, submission.actor, submission.command, submission.reason)
     if submission.dry_run:
         return DryRun(admission.action)
-    return Append(PendingAction(admission, key, submission.traceparent, submission.request_id))
+    charge = _charge(facts, submission)
+    return Append(PendingAction(admission, key, submission.traceparent, submission.request_id, charge=charge))
+
+
+def has_budget(submission: Submission) -> bool:
+    return submission.key_bounds is not None and submission.key_bounds.max_notional_per_day is not None
+
+
+def _charge(facts: SubmitFacts, submission: Submission) -> KeyCharge | None:
+    """None if it takes nothing."""
+    controls, command = facts.controls, submission.command
+    bounds = controls.key_bounds if controls and has_budget(submission) else None
+    if controls is None or bounds is None or isinstance(command, (Cancel, HoldToTotal)):
+        return None
+    notional = control_rules.key_charge(bounds, controls, proposed(facts, command), facts.now)
+    if not notional or bounds.day_ends_at is None or bounds.max_notional_per_day is None:
+        return None
+    quantity, most = command.spec.quantity, bounds.max_notional_per_day
+    return KeyCharge(submission.actor.id, notional, most, quantity, bounds.day_ends_at, facts.key_day_ends_at)
+
+
+def with_key_bounds(facts: SubmitFacts, bounds: control_rules.KeyBounds | None) -> SubmitFacts:
+    """The facts with what the caller's API key is bounded to, unless they have it with what was counted already."""
+    if bounds is None or facts.controls is None or facts.controls.key_bounds:
+        return facts
+    return replace(facts, controls=replace(facts.controls, key_bounds=bounds))
 
 
 def decide_again(
@@ -154,10 +200,10 @@ def is_repeated_cancel(facts: SubmitFacts, command: Command | HoldToTotal) -> bo
 
 
 def _order_to_count(
-    facts: SubmitFacts, command: Command | HoldToTotal, reduce_only: bool = False
+    facts: SubmitFacts, command: Command | HoldToTotal, always: bool = False
 ) -> OrderFactsNeeded | None:
     """Only what may add risk is counted; a CANCEL is never refused by limits."""
-    needed = reduce_only or _is_by_notional(command) or _counts_orders(facts.controls)
+    needed = always or _is_by_notional(command) or _counts_orders(facts.controls)
     if facts.has_order_facts or not needed:
         return None
     if isinstance(command, Create):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
+import control_rules
 from intents.model.actions import Actor
 from intents.model.orders import Command, HoldToTotal
 
@@ -50,3 +51,5 @@ class Submission:
     request_id: str | None = None
     reduce_only: bool = False
     """Whether the order may, with the other open orders of its side, at most close the position."""
+    key_bounds: control_rules.KeyBounds | None = None
+    """What the API key that sends it is bounded to, if it is."""

@@ -47,5 +47,7 @@ class SubmitFacts:
     """Where the account's log ended when that was read; None if there is no log yet."""
     client_id_holder: UUID | None = None
     """The intent of the account that has the command's client_id."""
+    key_day_ends_at: datetime | None = None
+    """When the day ends in which something was last counted of the budget of the caller's API key; None if never."""
     backlog: str | None = None
     """Whose commands wait too long to be sent: the account's, or the organization's at the broker."""

@@ -33,6 +33,8 @@ from intents.store.daily_loss import new_balances, save_day_equities
 from intents.store.epochs import LogEpoch, begin_epoch, current_epoch, epochs
 from intents.store.events import append_to_all, feed_position, waiting_cancels
 from intents.store.facts import FactsQuery, LoadedFacts, load_facts, load_facts_many
+from intents.store.key_budget_tables import key_budget as _key_budget  # noqa: F401 - adds its table to METADATA
+from intents.store.key_budgets import with_key_budget
 from intents.store.locking import lock_account, lock_accounts, lock_intents, locked_accounts
 from intents.store.order_facts import OrderQuery, with_order_facts, with_order_facts_many
 from intents.store.order_tables import intent_tag
@@ -167,6 +169,7 @@ __all__ = [
     "unfinished_bulk_operations",
     "unlogged_refusals",
     "waiting_cancels",
+    "with_key_budget",
     "with_order_facts",
     "with_order_facts_many",
 ]

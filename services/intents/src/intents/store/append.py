@@ -14,6 +14,7 @@ from chassis import strict_json
 from intents import model
 from intents.model import PendingAction, Spec, chain
 from intents.store.append_statements import AMEND, CREATE, KEYS, REMEMBER
+from intents.store.key_budgets import charge_values
 from intents.store.reads import by_id
 from intents.store.statement import Row, Statement, Transaction
 
@@ -105,7 +106,7 @@ def _logged(action: model.Action, row: Row | None) -> model.Action | None:
 
 
 def _values(pending: PendingAction) -> dict[str, Any]:
-    (action, change), key, traceparent, request_id, read_sequence = pending
+    (action, change), key, traceparent, request_id, read_sequence, charge = pending
     record = model.record(action)
     values = {
         "account_id": record["account_id"],
@@ -139,6 +140,7 @@ def _values(pending: PendingAction) -> dict[str, Any]:
         "tags": action.payload.get("tags"),
         "extended_hours": action.payload.get("extended_hours"),
         "read_sequence": read_sequence,
+        **charge_values(charge),
     }
     if key:
         kept = {"key": key.key, "request_hash": f"\\x{key.request_hash.hex()}", "state": record["state"]}

@@ -3,19 +3,19 @@
 from intents.model.events import INTENT_SUBMITTED
 from intents.store.account_head import extend_chain
 from intents.store.facts import KEPT_HOURS
+from intents.store.key_budgets import COLUMNS, is_within_budget, take_budget
 from intents.store.order_totals import add_to_totals, open_quantity
 from intents.store.statement import Statement
 
-_GIVEN = """
+_GIVEN = f"""
     SELECT * FROM json_to_recordset($1) AS given (
         account_id uuid, organization_id uuid, environment text, intent_id uuid, action_id uuid, event_id uuid,
         type text, payload json, symbol text, order_side text, spec json, route_strategy text,
         ref_intent_id uuid, actor_type text, actor_id text, reason text, controls json, traceparent text,
         request_id text, from_status text, to_status text, intent_created_at timestamptz, created_at timestamptz,
         quantity numeric, replace_quantity numeric, version bigint, digest bytea, key text, request_hash bytea,
-        state jsonb, client_id text, tags text[], read_sequence bigint,
-        extended_hours boolean)
-"""
+        state jsonb, client_id text, tags text[], read_sequence bigint, extended_hours boolean, {COLUMNS})
+"""  # noqa: S608 - only our own words
 # A key that was used within its time gives no row, and without a row nothing else is written.
 _UNLESS_USED = f"""
     ON CONFLICT (account_id, key) DO UPDATE SET request_hash = excluded.request_hash, intent_id = excluded.intent_id,
@@ -64,10 +64,11 @@ _OPENED = """
 _INTENT = """
     INSERT INTO intents.intent (
         account_id, id, organization_id, environment, symbol, order_side, route_strategy, spec, quantity, status,
-        created_at, updated_at, next_attempt_at, client_id, tags, extended_hours)
+        created_at, updated_at, next_attempt_at, client_id, tags, extended_hours, budget_key_id, budget_day_ends_at,
+        budget_notional, budget_quantity)
     SELECT account_id, intent_id, organization_id, environment, symbol, order_side, route_strategy, spec, quantity,
            to_status, created_at, created_at, created_at, client_id, coalesce(tags, '{}'),
-           coalesce(extended_hours, false)
+           coalesce(extended_hours, false), budget_key, budget_day_ends_at, budget_notional, budget_quantity
     FROM keyed WHERE (SELECT count(*) FROM locked) >= 0 ORDER BY account_id
     ON CONFLICT (account_id, client_id) WHERE client_id IS NOT NULL DO NOTHING
     RETURNING account_id, id AS intent_id
@@ -78,16 +79,18 @@ _TAGS = """
 """
 # What was decided by an account's orders is written only if its log still ends where it did. For that its head is
 # locked first, and all others of the batch with it, in order: without a row in `given` nothing is written, not even
-# the idempotency key.
+# the idempotency key. So it is where a key's budget does not suffice, of which a statement has at most one.
 _UNMOVED = f"""
     submitted AS MATERIALIZED ({_GIVEN}), seen AS MATERIALIZED (
         SELECT account_id, last_sequence FROM intents.account_head
         WHERE account_id IN (SELECT account_id FROM submitted)
           AND EXISTS (SELECT FROM submitted WHERE read_sequence IS NOT NULL)
         ORDER BY account_id FOR UPDATE
-    ), given AS MATERIALIZED (
+    ), unmoved AS MATERIALIZED (
         SELECT submitted.* FROM submitted LEFT JOIN seen USING (account_id)
         WHERE read_sequence IS NULL OR read_sequence = last_sequence
+    ), budgeted AS ({take_budget("unmoved")}), given AS MATERIALIZED (
+        SELECT unmoved.* FROM unmoved WHERE {is_within_budget("unmoved", "budgeted")}
     )
 """  # noqa: S608 - only our own words
 # A client_id that another intent has taken meanwhile gives no intent, and without an intent nothing else is written but
@@ -113,21 +116,32 @@ _AMENDED = """
            0 AS opened, added AS quantity
     FROM admitted JOIN head USING (account_id) JOIN changed USING (account_id, intent_id)
 """
+# What another key, or another day, has taken for the intent stays taken there.
+_IS_SAME_BUDGET = "i.budget_key_id = new.budget_key AND i.budget_day_ends_at = new.budget_day_ends_at"
+_AMENDED_BUDGET = f"""
+            budget_key_id = coalesce(new.budget_key, i.budget_key_id),
+            budget_day_ends_at = coalesce(new.budget_day_ends_at, i.budget_day_ends_at),
+            budget_notional = CASE WHEN new.budget_key IS NULL THEN i.budget_notional
+                WHEN {_IS_SAME_BUDGET} THEN i.budget_notional + new.budget_notional ELSE new.budget_notional END,
+            budget_quantity = CASE WHEN new.budget_key IS NULL THEN i.budget_quantity
+                WHEN {_IS_SAME_BUDGET} THEN greatest(i.budget_quantity, new.budget_quantity)
+                ELSE new.budget_quantity END"""
 # It does not wait for the intent's row: holding the idempotency key, it would block whoever has locked the row and
 # needs the same key. A writer that finds the row locked waits for it holding nothing (`locking`).
 AMEND = Statement(
     "intents_amend",
     ("json",),
     f"""
-    WITH given AS MATERIALIZED ({_GIVEN}), taken AS ({_TAKE_KEYS}), as_expected AS MATERIALIZED (
+    WITH given AS MATERIALIZED ({_GIVEN}), budgeted AS ({take_budget("given")}), taken AS ({_TAKE_KEYS}),
+    as_expected AS MATERIALIZED (
         SELECT new.*, {open_quantity("i")} AS open_before FROM ({_ADMITTED}) new
         JOIN intents.intent i ON i.account_id = new.account_id AND i.id = new.intent_id AND i.version = new.version
-        FOR UPDATE OF i SKIP LOCKED
+        WHERE {is_within_budget("new", "budgeted")} FOR UPDATE OF i SKIP LOCKED
     ), changed AS (
         UPDATE intents.intent i
         SET status = to_status, version = i.version + 1, updated_at = new.created_at,
             open_actions = open_actions + 1, next_attempt_at = least(next_attempt_at, new.created_at),
-            replace_quantity = coalesce(new.replace_quantity, i.replace_quantity)
+            replace_quantity = coalesce(new.replace_quantity, i.replace_quantity), {_AMENDED_BUDGET}
         FROM as_expected new WHERE i.account_id = new.account_id AND i.id = new.intent_id
         RETURNING i.account_id, i.id AS intent_id, {open_quantity("i")} - new.open_before AS added
     ), admitted AS MATERIALIZED (SELECT given.* FROM given JOIN changed USING (account_id, intent_id)),

@@ -63,6 +63,8 @@ def _candidate(item: PendingSubmit) -> _Candidate | Exception:
     if facts is None:
         return Deferred()
     decision, command = model.decide(facts, submission), submission.command
+    if isinstance(decision, OrderFactsNeeded) and decision.of_key:
+        return Deferred()  # other accounts have a say in it, too
     if isinstance(decision, (Append, OrderFactsNeeded)) and isinstance(command, Create) and facts.account:
         pending = decision.pending if isinstance(decision, Append) else None
         return _Candidate(submission, facts, facts.account, command, pending)

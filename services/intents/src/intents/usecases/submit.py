@@ -135,12 +135,18 @@ def _record_refusal(deps: Deps, submission: Submission, refusal: model.ControlRe
 
 
 def _until_written(deps: Deps, submission: Submission, facts: model.SubmitFacts | None, deadline: Deadline) -> Result:
-    """Decide by what was read before; whoever loses a race over an intent decides again under its lock."""
+    """Decide by what was read before; whoever loses a race over an intent decides again under its lock.
+
+    An API key's budget is of many accounts. So it is first tried without a lock, in one statement that finds out
+    whether anything has changed: the key's row is then locked for no round trip.
+    """
     lost_race = False
     for _ in range(ATTEMPTS):
         facts = facts or load_facts(deps, FactsQuery.of(submission)).facts
         decision = model.decide(facts, submission)
         counts = isinstance(decision, OrderFactsNeeded) and not submission.dry_run
+        if isinstance(decision, OrderFactsNeeded) and decision.of_key and isinstance(submission.command, model.Create):
+            counts = counts and lost_race
         try:
             if counts or (lost_race and isinstance(decision, Append) and not decision.pending.is_create):
                 results: list[Result] = []
@@ -154,11 +160,13 @@ def _until_written(deps: Deps, submission: Submission, facts: model.SubmitFacts 
 
 def _unlocked(deps: Deps, facts: model.SubmitFacts, decision: model.Decision, submission: Submission) -> Result:
     tx = deps.connections.autocommit()
-    if isinstance(decision, OrderFactsNeeded):  # of a dry run, which takes no lock
-        facts = store.with_order_facts(tx, facts, *decision, deps.price_max_age)
+    if isinstance(decision, OrderFactsNeeded):
+        facts = writing.counted(tx, facts, decision, submission, deps.price_max_age)
         decision = model.decide(facts, submission)
+        if isinstance(decision, Append) and facts.last_sequence is None:
+            raise FactsChanged  # there is no log yet of which to see whether it has grown
     if isinstance(decision, Append):
-        return _append_unlocked(deps, decision.pending)
+        return _append_unlocked(deps, decision.pending._replace(read_sequence=facts.last_sequence))
     try:
         return writing.answer(tx, facts, decision, submission)
     except CommitOutcomeUnknown as error:

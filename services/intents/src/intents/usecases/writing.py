@@ -21,12 +21,24 @@ def decide_and_write(
     facts = store.load_facts(tx, FactsQuery.of(submission)).facts
     decision = model.decide(facts, submission)
     if count_orders and isinstance(decision, OrderFactsNeeded):
-        facts = store.with_order_facts(tx, facts, *decision, price_max_age)
+        facts = counted(tx, facts, decision, submission, price_max_age)
         decision = model.decide(facts, submission)
     if isinstance(decision, Append):
         [action] = append(tx, [decision.pending])
         return result(action)
     return answer(tx, facts, decision, submission)
+
+
+def counted(
+    tx: store.Transaction,
+    facts: model.SubmitFacts,
+    needed: OrderFactsNeeded,
+    submission: Submission,
+    price_max_age: timedelta,
+) -> model.SubmitFacts:
+    """The facts with all that limits, the state REDUCING and the budget of the caller's API key count."""
+    found = store.with_order_facts(tx, facts, needed.symbol, needed.order_side, price_max_age)
+    return store.with_key_budget(tx, found, submission) if needed.of_key else found
 
 
 def append(tx: store.Transaction, pending: Sequence[PendingAction]) -> list[model.Action | None]:

@@ -39,5 +39,5 @@ def with_order_facts(tx: Transaction, command: LeasedCommand, price_max_age: tim
     needed = order_to_count(command)
     if needed is None:
         return command
-    counted = count_orders(tx, command.facts, *needed, price_max_age)
+    counted = count_orders(tx, command.facts, needed.symbol, needed.order_side, price_max_age)
     return replace(command, facts=without_itself(counted, command.submitted_at))

@@ -13,6 +13,7 @@ from intents.execution.store.expressions import ENDED_SQL
 from intents.execution.store.positions import MOVED
 from intents.execution.store.rows import PROGRESS_COLUMNS, as_json
 from intents.store.account_head import take_sequences
+from intents.store.key_budgets import settle_budgets, used
 from intents.store.order_totals import add_to_totals, is_open, open_quantity
 from intents.store.statement import Statement, Transaction
 
@@ -24,6 +25,7 @@ _OPEN_CHANGES = """
     SELECT account_id, organization_id, symbol, order_side, 0 AS orders, opened, added AS quantity
     FROM changed WHERE (opened <> 0 OR added <> 0) AND (SELECT count(*) FROM head) >= 0
 """
+_LOCK_BUDGETS, _ADD_TO_BUDGETS = settle_budgets("changed", "counted")
 # An older price, of a fill that comes late, replaces no newer one.
 _IS_NEWER = "excluded.price_at >= coalesce(held.price_at, '-infinity')"
 # An order that has ended keeps the moment at which that was recorded: a report read after it contains all of its fills.
@@ -40,7 +42,7 @@ _WRITE = Statement(
             next_attempt_at timestamptz, submit_started_at timestamptz, accepted_at timestamptz, attempts integer,
             open_actions integer, done_sequence bigint, absences integer, overordered boolean)
     ), as_expected AS MATERIALIZED (
-        SELECT g.*, {open_quantity("i")} AS open_before, {is_open("i")} AS was_open
+        SELECT g.*, {open_quantity("i")} AS open_before, {is_open("i")} AS was_open, {used("i")} AS used_before
         FROM given g JOIN intents.intent i ON i.account_id = g.account_id AND i.id = g.intent_id
         WHERE i.version = g.expected_version AND (g.expected_lease IS NULL OR i.lease_token = g.expected_lease)
         FOR UPDATE OF i SKIP LOCKED
@@ -57,7 +59,8 @@ _WRITE = Statement(
             replace_quantity = CASE WHEN g.status IN ('PENDING_REPLACE', 'PENDING_CANCEL') THEN i.replace_quantity END
         FROM as_expected g WHERE i.account_id = g.account_id AND i.id = g.intent_id
         RETURNING g.place, i.account_id, i.id, i.created_at, i.organization_id, i.symbol, i.order_side,
-                  {is_open("i")} - g.was_open AS opened, {open_quantity("i")} - g.open_before AS added
+                  {is_open("i")} - g.was_open AS opened, {open_quantity("i")} - g.open_before AS added,
+                  i.budget_key_id, i.budget_day_ends_at, {used("i")} - g.used_before AS used
     ), orders AS (
         INSERT INTO intents.broker_order AS o (account_id, client_order_id, intent_id, action_sequence,
             broker_order_id, status, executions, filled_quantity, executed_quantity, filled_value, quantity,
@@ -112,6 +115,10 @@ _WRITE = Statement(
         {take_sequences(_EVENTS_OF_ACCOUNTS)}
     ), counted AS (
         {add_to_totals(_OPEN_CHANGES)}
+    ), budgets AS MATERIALIZED (
+        {_LOCK_BUDGETS}
+    ), spent AS (
+        {_ADD_TO_BUDGETS}
     ), ends AS MATERIALIZED (
         SELECT jsonb_object_agg(account_id, last_sequence) AS sequences FROM head
     ), logged AS (
