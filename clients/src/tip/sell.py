@@ -15,6 +15,7 @@ def command(session: Session, /, **order: Any) -> None:
     """Submit an order to sell.
 
     At the market, or by --limit, --stop or both. Without --wait it returns once the platform has accepted the order;
-    with it, exit code 0 means FILLED, 1 that the order ended otherwise, 4 that it is still open.
+    with it, exit code 0 means FILLED, 1 that the order ended otherwise, 4 that it is still open. With --take-profit and
+    --stop-loss the platform sends orders that close it as soon as it is filled, and cancels the one when the other is.
     """
     enter(session, "SELL", **order)

@@ -58,6 +58,7 @@ from tip_client.events import (
     Refusal,
     UnknownEvent,
 )
+from tip_client.order_groups import Bracket, OneCancelsOther, OneTriggersOther, OrderGroup
 from tip_client.orders import Limit, Market, NewOrder, OrderSpec, Stop, StopLimit
 from tip_client.settings import Settings
 from tip_client.version import __version__
@@ -86,6 +87,7 @@ __all__ = [
     "AsyncEventStream",
     "AsyncOrder",
     "BatchRejected",
+    "Bracket",
     "BrokerCannot",
     "BulkOperation",
     "BulkStatus",
@@ -116,8 +118,11 @@ __all__ = [
     "Market",
     "NewOrder",
     "NotFound",
+    "OneCancelsOther",
+    "OneTriggersOther",
     "Order",
     "OrderEnded",
+    "OrderGroup",
     "OrderKind",
     "OrderSpec",
     "OrderUpdate",

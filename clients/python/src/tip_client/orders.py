@@ -66,7 +66,7 @@ class OrderSpec:
 
 @dataclass(frozen=True)
 class NewOrder:
-    """An order to submit. Make one of a kind: `Market`, `Limit`, `Stop` or `StopLimit`."""
+    """An order to submit. Make one of a kind: `Market`, `Limit`, `Stop` or `StopLimit`; or a group of them."""
 
     symbol: str
     order_side: Side

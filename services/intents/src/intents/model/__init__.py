@@ -38,6 +38,7 @@ from intents.model.errors import (
     Refusal,
     StatementNotSigned,
 )
+from intents.model.groups import GROUPS
 from intents.model.lifecycle import TERMINAL, Status, Update, follow
 from intents.model.order_list import STATUS_FILTERS, Order, OrderFilter, OrderKey
 from intents.model.orders import (
@@ -53,6 +54,7 @@ from intents.model.orders import (
     CommandType,
     Create,
     HoldToTotal,
+    OrderGroup,
     Replace,
     Spec,
 )
@@ -66,6 +68,7 @@ from intents.model.submit_facts import Account, PriorResult, SubmitFacts
 
 __all__ = [
     "CLIENT_ID_LONGEST",
+    "GROUPS",
     "KINDS",
     "MOST_REPLACEMENTS",
     "MOST_TAGS",
@@ -113,6 +116,7 @@ __all__ = [
     "Order",
     "OrderFactsNeeded",
     "OrderFilter",
+    "OrderGroup",
     "OrderKey",
     "OutcomeUnknown",
     "Overloaded",

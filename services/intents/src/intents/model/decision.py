@@ -17,6 +17,7 @@ from intents.model.admission import (
     tradable,
 )
 from intents.model.errors import ClientIdTaken, IdempotencyKeyReused, Refusal
+from intents.model.groups import Membership
 from intents.model.lifecycle import Status
 from intents.model.orders import Cancel, Command, Create, HoldToTotal, Replace
 from intents.model.submission import Caller, IdempotencyKey, Submission
@@ -32,6 +33,8 @@ class PendingAction(NamedTuple):
     request_id: str | None = None
     read_sequence: int | None = None
     """Where the account's log ended when its orders were counted: it is not written if the log has grown since."""
+    member: Membership | None = None
+    """Of the leg of an order group."""
 
     @property
     def action(self) -> Action:
