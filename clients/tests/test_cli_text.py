@@ -29,6 +29,7 @@ LIMIT = OrderSpec(tip_client.OrderKind.LIMIT, Decimal("1.50"), Decimal("180"))
 STATE = {
     "status": "FILLED", "filled_quantity": "1", "leaves_quantity": "0", "average_fill_price": "179.98",
     "broker_order_id": "b", "reason_code": None, "outcome": None, "updated_at": "2026-01-05T12:00:00.080Z",
+    "group_id": None, "group_role": None,
 }  # fmt: skip
 ORDER = {
     "intent_id": "93327def-0000-4000-8000-000000000001", "client_id": None, "tags": ["alpha"], "symbol": "AAPL",

@@ -16,6 +16,7 @@ def command(session: Session, /, **order: Any) -> None:
 
     QUANTITY, or --notional for so much money. At the market, by --limit, --stop or both, or by a trailing stop
     (--trail, --trail-percent). Without --wait it returns once the platform has accepted the order; with it, exit code 0
-    means FILLED, 1 that the order ended otherwise, 4 that it is still open.
+    means FILLED, 1 that the order ended otherwise, 4 that it is still open. With --take-profit and --stop-loss the
+    platform sends orders that close it as soon as it is filled, and cancels the one when the other is.
     """
     enter(session, "BUY", **order)

@@ -3,7 +3,12 @@
 import click
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
-    "buy": ("tip buy AAPL 1 --limit 180 --wait", "tip buy AAPL 0.5 --tag alpha --json", "tip buy AAPL --notional 500"),
+    "buy": (
+        "tip buy AAPL 1 --limit 180 --wait",
+        "tip buy AAPL 0.5 --tag alpha --json",
+        "tip buy AAPL --notional 500",
+        "tip buy AAPL 1 --take-profit 190 --stop-loss 170",
+    ),
     "sell": (
         "tip sell AAPL 1 --wait",
         "tip sell TSLA 5 --stop 240 --limit 239.5 --tif GTC",

@@ -34,6 +34,8 @@ _SUBMIT = (
     click.option("--tag", "tags", multiple=True, help="May be given several times."),
     click.option("--route", "route_strategy", type=click.Choice(["AUTO", "DIRECT"])),
     click.option("--extended-hours", is_flag=True, help="Trade it outside the regular hours, too."),
+    click.option("--take-profit", type=AMOUNT, metavar="PRICE", help="Once it is filled, close it at this price."),
+    click.option("--stop-loss", type=AMOUNT, metavar="PRICE", help="Once it is filled, close it if this is reached."),
 )
 _WAIT = (
     click.option("--wait", is_flag=True, help="Wait until the order has ended; exit code 4 if it has not in time."),
@@ -64,10 +66,14 @@ command_options = options(_WAIT, _ONCE)
 def enter(
     session: Session, side: str, *, wait: bool, timeout: float, idempotency_key: str | None, **order: Any
 ) -> None:
-    """Submit an order and print what became of it."""
-    key = once(idempotency_key)
-    submit = session.account_client.buy if side == "BUY" else session.account_client.sell
-    made = interruptible(key, lambda: submit(idempotency_key=key, **order))
+    """Submit an order, with the exits that are given, and print what became of it."""
+    from tip_client import Side
+    from tip_client.order_groups import with_exits
+    from tip_client.orders import order_of
+
+    key, exits = once(idempotency_key), {name: order.pop(name) for name in ("take_profit", "stop_loss")}
+    wanted = with_exits(order_of(side=Side(side), **order), **exits)
+    made = interruptible(key, lambda: session.account_client.submit(wanted, idempotency_key=key))
     settle(session, made, key, timeout if wait else None)
 
 

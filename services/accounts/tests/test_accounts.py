@@ -28,6 +28,7 @@ FIELDS = {
     "updated_at",
     "version",
     "closing",
+    "flatten_excess",
 }
 NEW = {"name": "Main", "broker": "paper", "environment": "paper"}
 
@@ -41,6 +42,15 @@ def test_a_new_account_is_answered_with_where_it_is_and_what_it_is(admin: Caller
     assert (answer.json["time_zone"], answer.json["broker_account_id"]) == ("America/New_York", "PA-1")
     assert (answer.json["disabled"], answer.json["disabled_reason"], answer.json["version"]) == (False, None, 1)
     assert admin.get(answer.headers["Location"]).json == answer.json
+
+
+def test_an_account_has_excesses_flattened_only_if_it_says_so(admin: Caller) -> None:
+    account = admin.account()
+    assert account["flatten_excess"] is False
+
+    changed = admin.call("PATCH", f"/v1/accounts/{account['id']}", json={"flatten_excess": True})
+
+    assert changed.json["flatten_excess"] is True and admin.account(flatten_excess=True)["flatten_excess"] is True
 
 
 def test_a_time_zone_left_out_is_utc(admin: Caller) -> None:

@@ -9,7 +9,7 @@ from chassis import tenancy
 from chassis.migrations import publish, publish_function, role
 
 revision = "0019"
-down_revision = "0016"
+down_revision = "0018"
 
 WEB, WORKER = role("intents_web"), role("intents")
 READERS = ("intents_web", "controls_web")

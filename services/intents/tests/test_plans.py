@@ -36,6 +36,8 @@ ENTERED_BY = {
     "entitlement_pkey": {"organization_id"},
     "idempotency_pkey": {"account_id", "key"},
     "intent_client_id_key": {"account_id", "client_id"},
+    "intent_group_idx": {"account_id", "group_id"},
+    "intent_group_pkey": {"account_id", "id"},
     "intent_open_idx": {"account_id"},
     "intent_pkey": {"account_id", "id"},
     "key_budget_pkey": {"key_id"},

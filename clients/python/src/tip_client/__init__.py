@@ -60,6 +60,7 @@ from tip_client.events import (
     Refusal,
     UnknownEvent,
 )
+from tip_client.order_groups import Bracket, OneCancelsOther, OneTriggersOther, OrderGroup
 from tip_client.orders import Limit, Market, NewOrder, OrderSpec, Stop, StopLimit, TrailingStop
 from tip_client.settings import Settings
 from tip_client.stored_login import StoredLogin
@@ -89,6 +90,7 @@ __all__ = [
     "AsyncEventStream",
     "AsyncOrder",
     "BatchRejected",
+    "Bracket",
     "BrokerCannot",
     "BulkOperation",
     "BulkStatus",
@@ -121,8 +123,11 @@ __all__ = [
     "Market",
     "NewOrder",
     "NotFound",
+    "OneCancelsOther",
+    "OneTriggersOther",
     "Order",
     "OrderEnded",
+    "OrderGroup",
     "OrderKind",
     "OrderSpec",
     "OrderUpdate",

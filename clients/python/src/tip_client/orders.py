@@ -79,7 +79,7 @@ class OrderSpec:
 
 @dataclass(frozen=True)
 class NewOrder:
-    """An order to submit. Make one of a kind: `Market`, `Limit`, `Stop`, `StopLimit` or `TrailingStop`."""
+    """An order to submit. Make one of a kind: `Market`, `Limit`, `Stop`, `StopLimit`, `TrailingStop`; or a group."""
 
     symbol: str
     order_side: Side

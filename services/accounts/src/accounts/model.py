@@ -88,6 +88,8 @@ class Account:
     closing_at: datetime | None = None
     closing_operation_id: UUID | None = None
     """The bulk operation that cancels its open intents; None where nothing is to be canceled."""
+    flatten_excess: bool = False
+    """Whether the platform closes what an order group has filled beyond what it was for."""
 
     @property
     def closing(self) -> bool:
@@ -102,6 +104,7 @@ class NewAccount:
     environment: str
     broker_account_id: str | None = None
     time_zone: str = "UTC"
+    flatten_excess: bool = False
 
 
 @dataclass(frozen=True)

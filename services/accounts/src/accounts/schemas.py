@@ -17,6 +17,7 @@ _BROKER_ACCOUNT: dict[str, Any] = {"longest": 64, "pattern": r"[!-~]+"}
 _REASON: dict[str, Any] = {"longest": 500}
 _COUNT: dict[str, Any] = {"least": 0, "most": 2**63 - 1}
 _INSTALLED = "must be the name of an installed broker: GET /v1/brokers lists them"
+_FLATTEN = "A market order closes what an order group has filled beyond what it was for."
 _NOT_ZONES = {"localtime", "Factory", "posixrules"}
 
 
@@ -44,6 +45,7 @@ class NewAccount(Schema):
     environment = Choice(model.ENVIRONMENTS, required=True)
     broker_account_id = Text(allow_none=True, load_default=None, **_BROKER_ACCOUNT)
     time_zone = TimeZone(load_default="UTC")
+    flatten_excess = Flag(load_default=False, metadata={"description": _FLATTEN})
 
     @validates_schema(skip_on_field_errors=True)
     def _at_the_broker(self, data: dict[str, Any], **_: Any) -> None:
@@ -61,6 +63,7 @@ class AccountChanges(Schema):
     name = Text(**_NAME)
     broker_account_id = Text(allow_none=True, **_BROKER_ACCOUNT)
     time_zone = TimeZone()
+    flatten_excess = Flag(metadata={"description": _FLATTEN})
 
     @validates_schema
     def _something(self, data: dict[str, Any], **_: Any) -> None:
@@ -92,6 +95,7 @@ class Account(Schema):
     closing = Flag(
         required=True, metadata={"description": "It is being deleted, and refuses intents like a disabled one."}
     )
+    flatten_excess = Flag(required=True, metadata={"description": _FLATTEN})
 
 
 class AccountList(Schema):

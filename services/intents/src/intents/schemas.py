@@ -4,6 +4,7 @@ from marshmallow import Schema, fields
 
 from chassis.fields import Choice, Flag, Identifier, Instant, Text, Whole
 from intents import model
+from intents.model import groups
 from intents.schemas_commands import SPEC_OR_NULL
 
 
@@ -38,6 +39,10 @@ class IntentState(Schema):
     reason_code = Text(longest=64, required=True, allow_none=True)
     outcome = Choice(("unknown",), required=True, allow_none=True)
     updated_at = Instant(required=True)
+    group_id = Identifier(
+        required=True, allow_none=True, metadata={"description": "The order group of which this intent is a leg."}
+    )
+    group_role = Choice(groups.ROLES, required=True, allow_none=True)
 
 
 class Action(Schema):

@@ -41,9 +41,10 @@ def _command(name: str, payload: str) -> dict[str, Any]:
 
 
 SPEC = {"oneOf": [_named(f"{kind}Spec") for kind in model.KINDS]}
+CREATE_SPEC = {"oneOf": [*SPEC["oneOf"], *(_named(f"{kind}Spec") for kind in model.GROUPS)]}
 SPEC_OR_NULL = {"oneOf": [*SPEC["oneOf"], {"type": "null"}]}
 _CREATE = _object(
-    {"symbol": _SYMBOL, "order_side": _words(model.ORDER_SIDES), "spec": SPEC},
+    {"symbol": _SYMBOL, "order_side": _words(model.ORDER_SIDES), "spec": CREATE_SPEC},
     {
         "route_strategy": _words(model.ROUTE_STRATEGIES, default="AUTO"),
         "client_id": _CLIENT_ID,
@@ -61,5 +62,7 @@ SCHEMAS: Mapping[str, dict[str, Any]] = {
     "CancelPayload": _object({"ref_intent_id": _REFERENCE}),
     **{f"{kind}Spec": _object({kind: _named(f"{kind}Order")}) for kind in model.KINDS},
     **{f"{kind}Order": _terms(kind) for kind in model.KINDS},
+    **{f"{kind}Spec": _object({kind: _named(f"{kind}Orders")}) for kind in model.GROUPS},
+    **{f"{kind}Orders": _object(dict.fromkeys(group.legs, SPEC)) for kind, group in model.GROUPS.items()},
 }
 """What `COMMAND` and `SPEC` refer to. Whatever is an object has a name: generators invent worse ones."""

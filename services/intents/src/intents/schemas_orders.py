@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
+from uuid import UUID
 
 from marshmallow import Schema, ValidationError, fields
 
@@ -63,6 +64,7 @@ QUERY: Mapping[str, dict[str, Any]] = {
     "symbol": {"type": "string"},
     "tag": {"type": "string"},
     "client_id": {"type": "string"},
+    "group_id": {"type": "string", "format": "uuid", "description": "The legs of this order group."},
     "from": {**_MOMENT, "description": "Created at this moment or later."},
     "to": {**_MOMENT, "description": "Created before this moment."},
     "order": {"type": "string", "enum": list(_DESCENDING), "default": "asc"},
@@ -78,6 +80,7 @@ def order_filter(query: Mapping[str, str]) -> model.OrderFilter:
         instant(query, "from"),
         instant(query, "to"),
         descending=_choice(query, "order", _DESCENDING) or False,
+        group_id=_group_id(query),
     )
 
 
@@ -87,6 +90,14 @@ def symbol(query: Mapping[str, str]) -> str | None:
     if given is not None and normalized is None:
         raise Problem(400, "bad_filter", f"symbol must match {control_rules.SYMBOL_PATTERN}.")
     return normalized
+
+
+def _group_id(query: Mapping[str, str]) -> UUID | None:
+    given = query.get("group_id")
+    try:
+        return None if given is None else UUID(given)
+    except ValueError:
+        raise Problem(400, "bad_filter", "group_id must be a UUID.") from None
 
 
 def _choice(query: Mapping[str, str], name: str, words: Mapping[str, Chosen]) -> Chosen | None:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from flask import Request
@@ -116,19 +117,50 @@ class _SpecField(fields.Field[model.Spec]):
         return model.Spec(kind, terms)
 
 
+class _CreateSpecField(fields.Field[model.Spec | model.OrderGroup]):
+    """The spec of an order, or an object whose single key names a group of them and which holds theirs."""
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> model.Spec | model.OrderGroup:
+        kind: str = next(iter(value)) if type(value) is dict and len(value) == 1 else ""
+        if kind not in model.GROUPS:
+            spec: model.Spec = _SPEC.deserialize(value)
+            return spec
+        try:
+            legs = _load(dict.fromkeys(model.GROUPS[kind].legs, _SPEC), value[kind])
+            self._refuse_other_quantities(legs)
+        except ValidationError as error:
+            raise ValidationError({kind: error.messages}) from None
+        return model.OrderGroup(kind, legs)
+
+    def _refuse_other_quantities(self, legs: Mapping[str, model.Spec]) -> None:
+        """The legs of a group are about one quantity, which each names."""
+        quantities = {role: spec.terms.get("quantity") for role, spec in legs.items()}
+        first = next(iter(quantities.values()))
+        for role, quantity in quantities.items():
+            if first is None or quantity is None or Decimal(quantity) != Decimal(first):
+                fault = refuse("quantity", "must be the quantity of the group's first leg").messages
+                raise ValidationError({role: {legs[role].kind: {"quantity": fault}}})
+
+
+def _created(payload: Any, spec: model.Spec | model.OrderGroup, **loaded: Any) -> model.Create:
+    if isinstance(spec, model.Spec):
+        return model.Create(payload=payload, spec=spec, **loaded)
+    return model.Create(payload=payload, spec=next(iter(spec.legs.values())), group=spec, **loaded)
+
+
 _REFERENCE = Identifier(required=True)
 _SPEC = _SpecField(required=True)
 _CREATE: Fields = {
     "symbol": Symbol(longest=64, required=True),
     "order_side": Choice(model.ORDER_SIDES, required=True),
     "route_strategy": Choice(model.ROUTE_STRATEGIES, load_default="AUTO"),
-    "spec": _SPEC,
+    "spec": _CreateSpecField(required=True),
     "client_id": CLIENT_ID,
     "tags": _Tags(),
     "extended_hours": Flag(load_default=False),
 }
 _PAYLOADS: Mapping[str, tuple[Fields, Any]] = {
-    "CREATE": (_CREATE, model.Create),
+    "CREATE": (_CREATE, _created),
     "REPLACE": ({"ref_intent_id": _REFERENCE, "spec": _SPEC}, model.Replace),
     "CANCEL": ({"ref_intent_id": _REFERENCE}, model.Cancel),
 }

@@ -20,9 +20,11 @@ from intents.config import Config, SignerConfig
 from intents.execution import executor, processes
 from intents.execution.backlog import BacklogMonitor
 from intents.execution.config import ExecutionConfig
+from intents.execution.order_groups import tend_order_groups
 from intents.execution.overfill import reduce_overordered
 from intents.execution.stale import cancel_stale
 from intents.execution.store import anything_waits, overordered, stale_orders
+from intents.execution.store.groups import groups_to_tend
 from intents.model.events import CREDENTIAL_INVALID, CREDENTIAL_VALID, DAILY_LOSS_BREACHED, INTENT_SUBMITTED
 from intents.signing import HeadSigner
 from intents.usecases.refusals import log_refusals
@@ -55,6 +57,7 @@ FINDERS: Mapping[str, Find] = {
     "log_refusals": partial(store.accounts_with_unlogged_refusals, limit=1),
     "measure_backlog": anything_waits,
     "reduce_overordered": partial(overordered, limit=1),
+    "tend_order_groups": groups_to_tend,
 }
 NOTIFY_S = 1.0
 
@@ -111,6 +114,7 @@ def tasks(config: Config, deps: usecases.Deps, due: DueTasks, stop: Event) -> tu
         when_due("log_refusals", REFUSALS_EVERY_S, partial(log_refusals, deps, stop)),
         PeriodicTask("measure_backlog", BACKLOG_EVERY_S, backlog.measure, is_backlog_due),
         when_due("reduce_overordered", OWN_COMMANDS_EVERY_S, partial(reduce_overordered, deps, stop)),
+        when_due("tend_order_groups", OWN_COMMANDS_EVERY_S, partial(tend_order_groups, deps, stop)),
     )
 
 

@@ -25,9 +25,10 @@ class AsyncAccounts(AsyncScope):
         environment: Environment | str,
         broker_account_id: str | None = None,
         time_zone: str | None = None,
+        flatten_excess: bool | None = None,
     ) -> Account:
         """Create a trading account at an installed broker."""
-        about = given(broker_account_id=broker_account_id, time_zone=time_zone)
+        about = given(broker_account_id=broker_account_id, time_zone=time_zone, flatten_excess=flatten_excess)
         body = {"name": name, "broker": broker, "environment": environment, **about}
         return await self._http.call(create("/v1/accounts", Account, body))
 
@@ -41,10 +42,11 @@ class AsyncAccounts(AsyncScope):
         name: str | None = None,
         broker_account_id: str | None = None,
         time_zone: str | None = None,
+        flatten_excess: bool | None = None,
         if_match: int | None = None,
     ) -> Account:
         """Change what is given; with `if_match` only if that is still its version."""
-        body = given(name=name, broker_account_id=broker_account_id, time_zone=time_zone)
+        body = given(name=name, broker_account_id=broker_account_id, time_zone=time_zone, flatten_excess=flatten_excess)
         return await self._http.call(change("PATCH", at("/v1/accounts/{}", account_id), Account, body, if_match))
 
     async def disable(self, account_id: str, *, reason: str | None = None, if_match: int | None = None) -> Account:

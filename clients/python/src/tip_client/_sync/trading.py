@@ -147,13 +147,15 @@ class Trading(Scope):
         symbol: str | None = None,
         tag: str | None = None,
         client_id: str | None = None,
+        group_id: str | None = None,
         from_: datetime | None = None,
         to: datetime | None = None,
         newest_first: bool = False,
         page_size: int | None = None,
     ) -> Iterator[Order]:
         """The account's orders by time of creation; `status` is `open`, `closed` or one status."""
-        query = given(status=status, symbol=symbol, tag=tag, client_id=client_id, from_=from_, to=to)
+        about = given(status=status, symbol=symbol, tag=tag, client_id=client_id, group_id=group_id)
+        query = {**about, **given(from_=from_, to=to)}
         order = "desc" if newest_first else "asc"
         for record in self._http.pages(listed(self._path("/orders"), OrderRecord, page_size, order=order, **query)):
             yield Order.of(self, record)

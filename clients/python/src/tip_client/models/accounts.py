@@ -26,6 +26,8 @@ class Account:
     version: int
     closing: bool
     """It is being deleted, and refuses intents like a disabled one."""
+    flatten_excess: bool
+    """A market order closes what an order group has filled beyond what it was for."""
 
 
 @dataclass(frozen=True)

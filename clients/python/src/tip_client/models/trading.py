@@ -59,6 +59,9 @@ class OrderState:
     outcome: str | None
     """`unknown` while the broker's answer is not known."""
     updated_at: datetime
+    group_id: str | None
+    """The order group of which it is a leg; `client.orders(group_id=…)` lists the legs."""
+    group_role: str | None
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ account = Table(
     Column("version", Integer, nullable=False, server_default="1"),
     Column("closing_at", _MOMENT),
     Column("closing_operation_id", Uuid),
+    Column("flatten_excess", Boolean, nullable=False, server_default="false"),
     CheckConstraint("environment IN ('paper', 'live')", name="environment"),
     Index(
         None,

@@ -43,3 +43,4 @@ OVERLOADS = Gauge(
     multiprocess_mode="mostrecent",
 )
 RECONCILIATIONS = Counter("tip_reconciliations_total", "Accounts compared with their broker.", ["result"])
+GROUP_OVERFILLS = Counter("tip_group_overfills_total", "Order groups of which more was filled than they were for.")

@@ -135,6 +135,7 @@ def build_reconciler(config: ExecutionConfig, engine: Engine) -> Reconciler:
             deps.connections,
             policy=config.query_policy,
             publish_head=deps.hints.publish,
+            on_next=deps.outbox.notifier.notify,
             linger_seconds=LINGER_SECONDS,
         ),
         config.reconcile_seconds,

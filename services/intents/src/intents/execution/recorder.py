@@ -14,7 +14,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from chassis import crashpoints, db, logs, tracing
 from intents.execution import store
+from intents.execution.group_effects import report_excesses, write_effects
 from intents.execution.metrics import LEASES_LOST, RECORDED
+from intents.execution.model.groups import Excess, arrange
 from intents.execution.model.inputs import BrokerReport, DispatchResult, ExecutionInput, OutOfReach, Resolution
 from intents.execution.model.locked_intent import LockedIntent
 from intents.execution.model.settlement import DEFAULT_POLICY, QueryPolicy, Settlement
@@ -35,6 +37,7 @@ class Recorded(NamedTuple):
     has_next: bool
     """Whether an intent has another command."""
     settled: tuple[Settlement, ...] = ()
+    excesses: tuple[Excess, ...] = ()
 
     @classmethod
     def of(cls, written: Sequence[tuple[Settlement, int | None]]) -> "Recorded":
@@ -43,7 +46,12 @@ class Recorded(NamedTuple):
         return cls(heads, any(settlement.progress.open_actions for settlement in settled), settled)
 
     def __or__(self, later: "Recorded") -> "Recorded":
-        return Recorded(self.heads | later.heads, self.has_next or later.has_next, self.settled + later.settled)
+        return Recorded(
+            self.heads | later.heads,
+            self.has_next or later.has_next,
+            self.settled + later.settled,
+            self.excesses + later.excesses,
+        )
 
 
 NOTHING = Recorded({}, has_next=False)
@@ -102,10 +110,14 @@ def _record_locked(tx: OpenTransaction, inputs: Sequence[ExecutionInput], policy
         },
     )
     settlements, external = _settle_all(locked, inputs, policy)
+    arrangement = arrange(settlements)
     recorded = Recorded.of(store.write(tx, settlements))
+    canceled = write_effects(tx, arrangement)
+    recorded.heads.update(canceled)
     recorded.heads.update(store.record_external_orders(tx, external))
     crashpoints.reach("executor.before_commit")
-    return recorded
+    has_next = recorded.has_next or bool(canceled)
+    return recorded._replace(has_next=has_next, excesses=tuple(arrangement.excesses))
 
 
 def _settle_all(
@@ -210,6 +222,7 @@ class Recorder:
                 recorded = record(self.connections, batch, self._policy)
                 RECORDED.inc(len(batch))
                 _log_events(recorded.settled)
+                report_excesses(recorded.excesses)
                 for account_id, sequence in recorded.heads.items():
                     self.publish_head(account_id, sequence)
                 if recorded.has_next:

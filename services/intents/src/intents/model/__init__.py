@@ -40,6 +40,7 @@ from intents.model.errors import (
     Refusal,
     StatementNotSigned,
 )
+from intents.model.groups import GROUPS
 from intents.model.lifecycle import TERMINAL, Status, Update, follow
 from intents.model.order_list import STATUS_FILTERS, Order, OrderFilter, OrderKey
 from intents.model.orders import (
@@ -56,6 +57,7 @@ from intents.model.orders import (
     CommandType,
     Create,
     HoldToTotal,
+    OrderGroup,
     Replace,
     Spec,
 )
@@ -70,6 +72,7 @@ from intents.model.submit_facts import Account, PriorResult, SubmitFacts
 __all__ = [
     "BELOW",
     "CLIENT_ID_LONGEST",
+    "GROUPS",
     "KINDS",
     "MOST_REPLACEMENTS",
     "MOST_TAGS",
@@ -118,6 +121,7 @@ __all__ = [
     "Order",
     "OrderFactsNeeded",
     "OrderFilter",
+    "OrderGroup",
     "OrderKey",
     "OutcomeUnknown",
     "Overloaded",

@@ -29,10 +29,14 @@ class State(NamedTuple):
     reason_code: str | None
     outcome: str | None
     updated_at: datetime
+    group_id: UUID | None = None
+    group_role: str | None = None
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> "State":
         """From what `record` made of it."""
+        if kept.get("group_id"):
+            kept = {**kept, "group_id": UUID(kept["group_id"])}
         decimals = ("filled_quantity", "leaves_quantity", "average_fill_price")
         numbers = {name: None if kept[name] is None else Decimal(kept[name]) for name in decimals}
         return cls(**{**kept, **numbers, "updated_at": datetime.fromisoformat(kept["updated_at"])})
@@ -58,6 +62,12 @@ class Intent:
     created_at: datetime
     updated_at: datetime
     extended_hours: bool = False
+    group_id: UUID | None = None
+    group_role: str | None = None
+    armed_at: datetime | None = None
+    """When a child of an order group was let go: its parent is filled."""
+    uncounted: bool = False
+    """Whether limits do not count it as open: another leg of its group is counted for it."""
 
 
 class Change(NamedTuple):
@@ -128,6 +138,8 @@ def record(action: Action) -> dict[str, Any]:
             "reason_code": action.state.reason_code,
             "outcome": action.state.outcome,
             "updated_at": moment(action.state.updated_at),
+            "group_id": _text(action.state.group_id),
+            "group_role": action.state.group_role,
         },
         "previous_hash": action.previous_hash.hex(),
         "hash": action.hash.hex(),

@@ -9,6 +9,7 @@ from uuid import uuid4
 import control_rules
 from intents.model import errors
 from intents.model.actions import Action, Actor, Change, Intent, State, leaves
+from intents.model.groups import EXITS, waits_for_parent
 from intents.model.lifecycle import TERMINAL, Status, Update, follow
 from intents.model.orders import Cancel, Command, Create, HoldToTotal, Replace, Spec
 from intents.model.submission import Caller
@@ -177,8 +178,11 @@ def _replace(
     if command.spec.quantity <= intent.filled_quantity:
         pointer = f"/command/payload/spec/{command.spec.kind}/quantity"
         raise errors.InvalidReplacement(pointer, "filled", "must be more than what is filled already")
-    if intent.status in (Status.PENDING_REPLACE, Status.PENDING_CANCEL):
+    if intent.status in (Status.PENDING_REPLACE, Status.PENDING_CANCEL) or waits_for_parent(intent):
         raise errors.IntentBusy
+    if intent.group_role in EXITS and command.spec.quantity != intent.quantity:
+        pointer = f"/command/payload/spec/{command.spec.kind}/quantity"
+        raise errors.InvalidReplacement(pointer, "group", f"must stay {intent.quantity:f}: it follows from the group")
     refuse_what_broker_cannot(account, command, intent)
     passed = _passed(facts, _replaced(intent, command.spec))
     return _amend(facts, intent, account, actor, command, passed, reason)
@@ -196,14 +200,17 @@ def _hold_to_total(
 ) -> Admission:
     """Replace the order by one for what is left; cancel it where nothing may be sent, or was replaced too often.
 
-    Like a CANCEL it only takes risk away, so that controls have no say in it.
+    Like a CANCEL it only takes risk away, so that controls have no say in it. What closes the position of an order
+    group is never canceled for this: it waits until it may be replaced.
     """
-    cancel = Cancel({"ref_intent_id": str(intent.id)}, intent.id)
-    if command.replacements >= MOST_REPLACEMENTS:
+    cancel, is_exit = Cancel({"ref_intent_id": str(intent.id)}, intent.id), intent.group_role in EXITS
+    if command.replacements >= MOST_REPLACEMENTS and not is_exit:
         return _cancel(facts, intent, account, actor, cancel, reason)
     if intent.status in (Status.PENDING_REPLACE, Status.PENDING_CANCEL):
         raise errors.IntentBusy
     replaces = account.can is None or account.can.replacement is not Replacement.NONE
+    if is_exit and (not replaces or _is_halted(facts)):
+        raise errors.IntentBusy
     if not replaces or _is_halted(facts) or intent.quantity <= intent.filled_quantity:
         return _cancel(facts, intent, account, actor, cancel, reason)
     payload = {"ref_intent_id": str(intent.id), "spec": intent.spec.as_json}

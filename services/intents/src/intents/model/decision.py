@@ -19,6 +19,7 @@ from intents.model.admission import (
     tradable,
 )
 from intents.model.errors import ClientIdTaken, IdempotencyKeyReused, Refusal
+from intents.model.groups import Membership
 from intents.model.lifecycle import Status
 from intents.model.orders import Cancel, Command, Create, HoldToTotal, Replace
 from intents.model.submission import Caller, IdempotencyKey, Submission
@@ -50,6 +51,8 @@ class PendingAction(NamedTuple):
     """Where the account's log ended when its orders were counted: it is not written if the log has grown since."""
     charge: KeyCharge | None = None
     """It is not written either if the key's budget does not suffice for this any more."""
+    member: Membership | None = None
+    """Of the leg of an order group."""
 
     @property
     def action(self) -> Action:

@@ -79,6 +79,12 @@ class BrokerCannot(Refusal):
         super().__init__()
         self.problem = {"errors": [{"pointer": pointer, "code": "broker_cannot", "message": f"{broker} {message}"}]}
 
+    def within(self, spec: str, leg: str) -> "BrokerCannot":
+        """The same of a leg of an order group, whose spec does not stand at `spec` but there."""
+        [error] = self.problem["errors"]
+        error["pointer"] = error["pointer"].replace(spec, f"/command/payload{leg}", 1)
+        return self
+
 
 class ControlRejected(Refusal):
     """Controls of the account forbid this; `reasons` says which and why."""

@@ -27,13 +27,14 @@ class OrderFilter(NamedTuple):
     since: datetime | None = None
     until: datetime | None = None
     descending: bool = False
+    group_id: UUID | None = None
 
     @property
     def is_exact(self) -> bool:
         """Whether one index has exactly these orders; else candidates are read and some of them dropped."""
-        return self.tag is None or (
-            self.symbol is None and self.client_id is None and len(self.statuses) == len(Status)
-        )
+        others = self.symbol is None and self.client_id is None and len(self.statuses) == len(Status)
+        filters = (self.tag is not None) + (self.group_id is not None)
+        return filters == 0 or (others and filters == 1)
 
 
 class OrderKey(NamedTuple):

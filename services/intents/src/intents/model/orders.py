@@ -90,7 +90,17 @@ class Spec:
 
 
 @dataclass(frozen=True, slots=True)
+class OrderGroup:
+    """The specs of the legs of an order group, by role, the first leg first (see `groups`)."""
+
+    kind: str
+    legs: Mapping[str, Spec]
+
+
+@dataclass(frozen=True, slots=True)
 class Create:
+    """With a `group` it is a group's first leg, and `spec` is that leg's; the other legs are created with it."""
+
     payload: Mapping[str, Any]
     symbol: str
     order_side: str
@@ -99,6 +109,7 @@ class Create:
     client_id: str | None = None
     tags: Sequence[str] = ()
     extended_hours: bool = False
+    group: OrderGroup | None = None
     type = CommandType.CREATE
     ref_intent_id = None
 

@@ -6,6 +6,7 @@ from intents.store.append import (
     append_creates,
     append_creates_in_rounds,
     confirm_written,
+    insert_group,
     remember,
 )
 from intents.store.backlog import save_overloads
@@ -128,6 +129,7 @@ __all__ = [
     "history",
     "insert_bulk_operation",
     "insert_cancels_of_all",
+    "insert_group",
     "intent_tag",
     "intents_to_cancel",
     "keep_signed_heads",

@@ -13,7 +13,8 @@ from sqlalchemy import exc
 from chassis import strict_json
 from intents import model
 from intents.model import PendingAction, Spec, chain
-from intents.store.append_statements import AMEND, CREATE, KEYS, REMEMBER
+from intents.model.groups import Membership
+from intents.store.append_statements import AMEND, CREATE, INSERT_GROUP, KEYS, REMEMBER
 from intents.store.key_budgets import charge_values
 from intents.store.reads import by_id
 from intents.store.statement import Row, Statement, Transaction
@@ -106,7 +107,7 @@ def _logged(action: model.Action, row: Row | None) -> model.Action | None:
 
 
 def _values(pending: PendingAction) -> dict[str, Any]:
-    (action, change), key, traceparent, request_id, read_sequence, charge = pending
+    (action, change), key, traceparent, request_id, read_sequence, charge, member = pending
     record = model.record(action)
     values = {
         "account_id": record["account_id"],
@@ -141,11 +142,28 @@ def _values(pending: PendingAction) -> dict[str, Any]:
         "extended_hours": action.payload.get("extended_hours"),
         "read_sequence": read_sequence,
         **charge_values(charge),
+        **(_leg(action, member) if member else {}),
     }
     if key:
         kept = {"key": key.key, "request_hash": f"\\x{key.request_hash.hex()}", "state": record["state"]}
         return {**values, **kept}
     return values
+
+
+def _leg(action: model.Action, member: Membership) -> dict[str, Any]:
+    return {
+        "group_id": str(member.group_id),
+        "group_role": member.role,
+        "reason_code": action.state.reason_code,
+        "uncounted": member.uncounted,
+    }
+
+
+def insert_group(tx: Transaction, first: model.Action, group_id: UUID, kind: str) -> None:
+    """Of the legs that are created with this one."""
+    quantity = first.state.leaves_quantity
+    owner = (str(first.account_id), str(group_id), str(first.organization_id))
+    tx.write(INSERT_GROUP, (*owner, kind, quantity, first.created_at))
 
 
 def confirm_written(tx: Transaction, action: model.Action) -> model.Action:

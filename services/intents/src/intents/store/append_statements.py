@@ -1,6 +1,7 @@
 """The statements that append to the log: each writes an action with its intent, idempotency key and outbox row."""
 
 from intents.model.events import INTENT_SUBMITTED
+from intents.model.groups import WAITING_FOR_PARENT
 from intents.store.account_head import extend_chain
 from intents.store.facts import KEPT_HOURS
 from intents.store.key_budgets import COLUMNS, is_within_budget, take_budget
@@ -14,7 +15,8 @@ _GIVEN = f"""
         ref_intent_id uuid, actor_type text, actor_id text, reason text, controls json, traceparent text,
         request_id text, from_status text, to_status text, intent_created_at timestamptz, created_at timestamptz,
         quantity numeric, replace_quantity numeric, version bigint, digest bytea, key text, request_hash bytea,
-        state jsonb, client_id text, tags text[], read_sequence bigint, extended_hours boolean, {COLUMNS})
+        state jsonb, client_id text, tags text[], read_sequence bigint, extended_hours boolean, group_id uuid,
+        group_role text, reason_code text, uncounted boolean, {COLUMNS})
 """  # noqa: S608 - only our own words
 # A key that was used within its time gives no row, and without a row nothing else is written.
 _UNLESS_USED = f"""
@@ -58,21 +60,25 @@ _ACTION = """
     RETURNING id, sequence, previous_hash, hash
 """
 _OPENED = """
-    SELECT account_id, organization_id, symbol, order_side, 1 AS orders, 1 AS opened, quantity
+    SELECT account_id, organization_id, symbol, order_side, 1 AS orders, 1 AS opened,
+           CASE WHEN uncounted THEN 0 ELSE quantity END AS quantity
     FROM admitted JOIN head USING (account_id)
 """
-_INTENT = """
+# What waits for its parent has no action that is open to executors until it is armed.
+_INTENT = f"""
     INSERT INTO intents.intent (
         account_id, id, organization_id, environment, symbol, order_side, route_strategy, spec, quantity, status,
         created_at, updated_at, next_attempt_at, client_id, tags, extended_hours, budget_key_id, budget_day_ends_at,
-        budget_notional, budget_quantity)
+        budget_notional, budget_quantity, group_id, group_role, reason_code, uncounted, open_actions)
     SELECT account_id, intent_id, organization_id, environment, symbol, order_side, route_strategy, spec, quantity,
-           to_status, created_at, created_at, created_at, client_id, coalesce(tags, '{}'),
-           coalesce(extended_hours, false), budget_key, budget_day_ends_at, budget_notional, budget_quantity
+           to_status, created_at, created_at, created_at, client_id, coalesce(tags, '{{}}'),
+           coalesce(extended_hours, false), budget_key, budget_day_ends_at, budget_notional, budget_quantity, group_id,
+           group_role, reason_code, coalesce(uncounted, false),
+           CASE reason_code WHEN '{WAITING_FOR_PARENT}' THEN 0 ELSE 1 END
     FROM keyed WHERE (SELECT count(*) FROM locked) >= 0 ORDER BY account_id
     ON CONFLICT (account_id, client_id) WHERE client_id IS NOT NULL DO NOTHING
     RETURNING account_id, id AS intent_id
-"""
+"""  # noqa: S608 - a constant
 _TAGS = """
     INSERT INTO intents.intent_tag (account_id, organization_id, tag, created_at, intent_id)
     SELECT account_id, organization_id, tag, created_at, intent_id FROM admitted, unnest(tags) tag
@@ -158,4 +164,12 @@ REMEMBER = Statement(
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, false)
     {_UNLESS_USED}
     """,  # noqa: S608 - only our own words
+)
+INSERT_GROUP = Statement(
+    "intents_insert_group",
+    ("uuid", "uuid", "uuid", "text", "numeric", "timestamptz"),
+    """
+    INSERT INTO intents.intent_group (account_id, id, organization_id, kind, quantity, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6) RETURNING id
+    """,
 )

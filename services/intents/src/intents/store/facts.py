@@ -34,6 +34,10 @@ INTENT_COLUMNS = (
     "created_at",
     "updated_at",
     "extended_hours",
+    "group_id",
+    "group_role",
+    "armed_at",
+    "uncounted",
 )
 _ACCOUNT_COLUMNS = ("id", "organization_id", "environment", "broker", "disabled", "version")
 _PRIOR_COLUMNS = ("request_hash", "intent_id", "action_id", "state", "created")

@@ -7,9 +7,13 @@ from intents.store.statuses import TERMINAL_SQL
 
 
 def open_quantity(intent: str) -> str:
-    """SQL for what may still be filled of the intent: a REPLACE on its way counts if it asks for more."""
+    """SQL for what may still be filled of the intent: a REPLACE on its way counts if it asks for more.
+
+    Of the legs of an order group that exclude each other, one counts.
+    """
     return f"""
-        CASE WHEN {intent}.status IN ({TERMINAL_SQL}) THEN 0 ELSE greatest(0, greatest({intent}.quantity,
+        CASE WHEN {intent}.status IN ({TERMINAL_SQL}) OR {intent}.uncounted THEN 0
+             ELSE greatest(0, greatest({intent}.quantity,
             CASE WHEN {intent}.status IN ('PENDING_REPLACE', 'PENDING_CANCEL') THEN {intent}.replace_quantity END)
             - {intent}.filled_quantity) END"""
 

@@ -35,6 +35,10 @@ _OF_TAG = """
 _OF_CLIENT_ID = """
     SELECT created_at, id FROM intents.intent WHERE account_id = :account_id AND client_id = :client_id AND {range}
 """
+_OF_GROUP = """
+    SELECT created_at, id FROM intents.intent WHERE account_id = :account_id AND group_id = :group_id AND {range}
+    ORDER BY created_at {direction}, id {direction} LIMIT :limit
+"""
 # OFFSET 0 keeps the subquery apart: each intent is read by its key. The planner underestimates how many are open.
 _ORDERS = """
     SELECT i.client_id, i.tags, i.extended_hours, i.spec AS intent_spec, i.created_at AS intent_created_at, {columns}
@@ -44,7 +48,7 @@ _ORDERS = """
         SELECT * FROM intents.action WHERE intent_id = i.id ORDER BY sequence DESC LIMIT 1
     ) AS a
     WHERE i.status = ANY(CAST(:statuses AS text[])) AND i.symbol = coalesce(:symbol, i.symbol)
-      AND (:tag IS NULL OR :tag = ANY(i.tags))
+      AND (:tag IS NULL OR :tag = ANY(i.tags)) AND (CAST(:group_id AS uuid) IS NULL OR i.group_id = :group_id)
     ORDER BY i.created_at {direction}, i.id {direction} LIMIT :limit
 """
 
@@ -63,6 +67,8 @@ def order_keys(
 def keys_statement(wanted: model.OrderFilter) -> TextClause:
     if wanted.client_id:
         return _keys(_OF_CLIENT_ID, "id", descending=wanted.descending)
+    if wanted.group_id:
+        return _keys(_OF_GROUP, "id", descending=wanted.descending)
     if wanted.tag:
         return _keys(_OF_TAG, "intent_id", descending=wanted.descending)
     and_symbol = "AND symbol = :symbol" if wanted.symbol else ""
@@ -90,7 +96,7 @@ def _orders(*, descending: bool) -> TextClause:
 
 
 def _values(account_id: UUID, wanted: model.OrderFilter, limit: int) -> dict[str, Any]:
-    named = {"symbol": wanted.symbol, "tag": wanted.tag, "client_id": wanted.client_id}
+    named = {"symbol": wanted.symbol, "tag": wanted.tag, "client_id": wanted.client_id, "group_id": wanted.group_id}
     return {"account_id": account_id, "statuses": [str(status) for status in wanted.statuses], "limit": limit, **named}
 
 

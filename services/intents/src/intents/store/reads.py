@@ -40,6 +40,8 @@ INTENT_COLUMNS = (
     "reason_code",
     "outcome",
     "updated_at",
+    "group_id",
+    "group_role",
 )
 _COLUMNS = ", ".join([*(f"a.{name}" for name in ACTION_COLUMNS), *(f"i.{name}" for name in INTENT_COLUMNS)])
 _ACTION = f"""
@@ -151,6 +153,8 @@ def to_action(row: Mapping[Any, Any]) -> model.Action:
             row["reason_code"],
             row["outcome"],
             row["updated_at"],
+            row["group_id"],
+            row["group_role"],
         ),
         previous_hash=bytes(row["previous_hash"]),
         hash=bytes(row["hash"]),

@@ -24,6 +24,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSON, JSONB
 
 from chassis import db, feed
 from chassis.outbox import ddl
+from intents.store.leg_columns import leg_columns
 from intents.store.statuses import ALL_SQL, TERMINAL_SQL
 
 SCHEMA = "intents"
@@ -116,15 +117,14 @@ intent = Table(
     Column("client_id", Text),
     Column("tags", ARRAY(Text), nullable=False, server_default="{}"),
     Column("extended_hours", Boolean, nullable=False, server_default="false"),
+    *leg_columns(),
     CheckConstraint("quantity > 0 AND quantity <> 'NaN'", name="quantity"),
     CheckConstraint("filled_quantity >= 0 AND filled_quantity <> 'NaN'", name="filled_quantity"),
     CheckConstraint(f"status IN ({ALL_SQL})", name="status"),
     CheckConstraint("outcome IN ('unknown')", name="outcome"),
 )
 Index("intent_work_idx", intent.c.organization_id, intent.c.next_attempt_at, postgresql_where=text("open_actions > 0"))
-Index("intent_lease_idx", intent.c.lease_holder, postgresql_where=text("lease_until IS NOT NULL"))
 Index("intent_open_idx", intent.c.account_id, intent.c.symbol, postgresql_where=text(f"status NOT IN ({TERMINAL_SQL})"))
-Index("intent_overordered_idx", intent.c.account_id, intent.c.id, postgresql_where=text("overordered"))
 position = Table(
     "position",
     METADATA,

@@ -20,6 +20,7 @@ from intents.model import Append, BatchTotals, Create, OrderFactsNeeded, Pending
 from intents.store import CommitOutcomeUnknown, OrderQuery
 from intents.usecases import writing
 from intents.usecases.deps import Deps
+from intents.usecases.group_writing import group_of
 from intents.usecases.outcomes import Deferred, Outcome, PendingSubmit, Result
 
 LOCK_WAIT_S = 0.1
@@ -60,7 +61,7 @@ def _candidate(item: PendingSubmit) -> _Candidate | Exception:
     submission, facts = item
     if isinstance(submission, Exception):
         return submission
-    if facts is None:
+    if facts is None or group_of(submission):
         return Deferred()
     decision, command = model.decide(facts, submission), submission.command
     if isinstance(decision, OrderFactsNeeded) and decision.of_key:

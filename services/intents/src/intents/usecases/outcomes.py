@@ -18,6 +18,8 @@ class Result(NamedTuple):
     action: model.Action
     created: bool = True
     replayed: bool = False
+    legs: tuple[model.Action, ...] = ()
+    """Of an order group, what was written with it."""
 
     @property
     def is_new(self) -> bool:

@@ -14,7 +14,7 @@ from chassis import db
 from intents import model, store
 from intents.model import Append, OrderFactsNeeded, PendingAction, Submission
 from intents.store import CommitOutcomeUnknown, FactsChanged, FactsQuery
-from intents.usecases import writing
+from intents.usecases import group_writing, writing
 from intents.usecases.coalesced import submit_coalesced
 from intents.usecases.deadline import Deadline
 from intents.usecases.decision_log import log_decisions
@@ -144,11 +144,12 @@ def _until_written(deps: Deps, submission: Submission, facts: model.SubmitFacts 
     for _ in range(ATTEMPTS):
         facts = facts or load_facts(deps, FactsQuery.of(submission)).facts
         decision = model.decide(facts, submission)
-        counts = isinstance(decision, OrderFactsNeeded) and not submission.dry_run
-        if isinstance(decision, OrderFactsNeeded) and decision.of_key and isinstance(submission.command, model.Create):
+        is_group = group_writing.group_of(submission) is not None
+        counts = (is_group or isinstance(decision, OrderFactsNeeded)) and not submission.dry_run
+        if _takes_of_budget_alone(decision, submission) and not is_group:
             counts = counts and lost_race
         try:
-            if counts or (lost_race and isinstance(decision, Append) and not decision.pending.is_create):
+            if counts or is_group or (lost_race and isinstance(decision, Append) and not decision.pending.is_create):
                 results: list[Result] = []
                 _locked(deps, [submission], results, deadline, whole_account=counts)
                 return results[0]
@@ -156,6 +157,10 @@ def _until_written(deps: Deps, submission: Submission, facts: model.SubmitFacts 
         except FactsChanged:
             facts, lost_race = None, True
     raise model.IdempotentRequestInFlight  # under lock, only a request with the same key can be faster
+
+
+def _takes_of_budget_alone(decision: model.Decision, submission: Submission) -> bool:
+    return isinstance(decision, OrderFactsNeeded) and decision.of_key and isinstance(submission.command, model.Create)
 
 
 def _unlocked(deps: Deps, facts: model.SubmitFacts, decision: model.Decision, submission: Submission) -> Result:
@@ -209,7 +214,7 @@ def _locked(
             _lock(tx, batch, deadline, whole_account=whole_account)
             for submission in batch:
                 results.append(
-                    writing.decide_and_write(
+                    group_writing.decide_and_write(
                         tx, submission, count_orders=whole_account, price_max_age=deps.price_max_age
                     )
                 )

@@ -1,6 +1,6 @@
 """What every way to submit shares: deciding and writing in a transaction, and what follows its commit."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
@@ -18,15 +18,28 @@ def decide_and_write(
 ) -> Result:
     if isinstance(submission, Exception):
         raise submission
-    facts = store.load_facts(tx, FactsQuery.of(submission)).facts
-    decision = model.decide(facts, submission)
-    if count_orders and isinstance(decision, OrderFactsNeeded):
-        facts = counted(tx, facts, decision, submission, price_max_age)
-        decision = model.decide(facts, submission)
+    facts, decision = decide(tx, submission, count_orders=count_orders, price_max_age=price_max_age)
     if isinstance(decision, Append):
         [action] = append(tx, [decision.pending])
         return result(action)
     return answer(tx, facts, decision, submission)
+
+
+def decide(
+    tx: store.OpenTransaction,
+    submission: Submission,
+    *,
+    count_orders: bool,
+    price_max_age: timedelta,
+    judged_by: Callable[[model.SubmitFacts], model.SubmitFacts] = lambda facts: facts,
+) -> tuple[model.SubmitFacts, model.Decision]:
+    """By the facts of this moment, or what `judged_by` makes of them once orders are counted."""
+    facts = store.load_facts(tx, FactsQuery.of(submission)).facts
+    decision = model.decide(facts, submission)
+    if count_orders and isinstance(decision, OrderFactsNeeded):
+        facts = judged_by(counted(tx, facts, decision, submission, price_max_age))
+        decision = model.decide(facts, submission)
+    return facts, decision
 
 
 def counted(
@@ -116,7 +129,8 @@ def _confirmed(deps: Deps, action: model.Action) -> Outcome:
 
 def after_commit(deps: Deps, outcomes: Sequence[Outcome]) -> None:
     """Wake the executor, and publish the logs' new heads to the stream gateway."""
-    new = [outcome.action for outcome in outcomes if isinstance(outcome, Result) and outcome.is_new]
+    results = [outcome for outcome in outcomes if isinstance(outcome, Result) and outcome.is_new]
+    new = [action for result in results for action in (result.action, *result.legs)]
     if not new:
         return
     crashpoints.reach("intents.after_commit")

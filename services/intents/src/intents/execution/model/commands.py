@@ -95,6 +95,8 @@ class LeasedCommand:
     """How long it waits for a price that a limit needs and that is too old by now."""
     reduce_only: bool = False
     """Whether it may only close a position: the order of an operation that closes positions."""
+    in_group: bool = False
+    """Whether its intent is a leg of an order group: then what becomes of it may concern the other legs."""
 
     @property
     def client_order_id(self) -> str:
@@ -113,7 +115,7 @@ class LeasedCommand:
     @property
     def is_new(self) -> bool:
         """Whether nothing was ever done about the intent, so that all there is to know of it is here."""
-        return self.type == "CREATE" and self.started_before is None
+        return self.type == "CREATE" and self.started_before is None and not self.in_group
 
 
 ORDER, UNWANTED = "ORDER", "UNWANTED"

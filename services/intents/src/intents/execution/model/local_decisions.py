@@ -35,6 +35,7 @@ from intents.model import (
     Update,
     decide_again,
 )
+from intents.model.groups import CHILDREN
 
 FRESH_SECONDS = 1.0
 """How old the facts may be when the request is written. A control holds two seconds after it was answered: the other
@@ -44,6 +45,7 @@ LONGEST_WAIT_SECONDS = 2.0
 GONE_SECONDS = 60.0
 PRICE_SECONDS = 1.0  # until a command that lacks a price is decided again
 OTHER_ACCOUNT_SECONDS = 0.1  # until the positions of the former account are discarded
+CONTROL_SECONDS = 1.0  # until a child that controls hold back is decided again
 UNREAD_SECONDS = 0.25  # until a command that lacks positions is decided again
 
 TOO_OLD = RetryLater(0.0, "claimed_too_long_ago")
@@ -80,7 +82,7 @@ def not_to_be_sent(command: LeasedCommand) -> Decided | RetryLater | None:
         return UNCOUNTED
     if decision is None:
         return _stale(command)
-    return _unpriced(command, decision.error) or _refused(command, decision.error)
+    return _unpriced(command, decision.error) or _delayed(command, decision.error) or _refused(command, decision.error)
 
 
 def order_to_count(command: LeasedCommand) -> OrderFactsNeeded | None:
@@ -127,6 +129,18 @@ def _unpriced(command: LeasedCommand, error: Refusal) -> Decided | RetryLater | 
     return RetryLater(PRICE_SECONDS, error.reasons[0]["message"], REFERENCE_PRICE_UNKNOWN)
 
 
+def _delayed(command: LeasedCommand, error: Refusal) -> RetryLater | None:
+    """Controls delay what closes the position of a filled parent; they do not take it away."""
+    if not _is_child(command) or not isinstance(error, ControlRejected):
+        return None
+    return RetryLater(CONTROL_SECONDS, error.reasons[0]["message"], error.reasons[0]["code"])
+
+
+def _is_child(command: LeasedCommand) -> bool:
+    intent = command.facts.intent
+    return command.type == "CREATE" and intent is not None and intent.group_role in CHILDREN
+
+
 def _refused(command: LeasedCommand, error: Refusal) -> Decided:
     update = Update.DENIED if command.type == "CREATE" else Update.REPLACE_REJECTED
     if isinstance(error, ControlRejected):
@@ -143,7 +157,7 @@ def _refused(command: LeasedCommand, error: Refusal) -> Decided:
 
 def _stale(command: LeasedCommand) -> Decided | None:
     control = command.facts.controls.symbol_time if command.facts.controls else None
-    if command.type != "CREATE" or control is None or control.stale_order_millis is None:
+    if command.type != "CREATE" or control is None or control.stale_order_millis is None or _is_child(command):
         return None
     if command.now - command.created_at > timedelta(milliseconds=control.stale_order_millis):
         return Decided(Update.EXPIRED, "STALE_ORDER", "It was too old to be sent.")

@@ -72,6 +72,15 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class LockedGroup:
+    """The order group of an intent: what it was for, and by how much its legs are known to have filled more."""
+
+    id: UUID
+    quantity: Decimal
+    excess_quantity: Decimal
+
+
+@dataclass(frozen=True, slots=True)
 class LockedIntent:
     """An intent under lock; or as its claim saw it, then `expected_lease` and the version guard the write."""
 
@@ -85,3 +94,4 @@ class LockedIntent:
     """Of the request that gave the unsettled command, like `request_id`."""
     request_id: str | None = None
     expected_lease: UUID | None = None
+    group: LockedGroup | None = None

@@ -7,6 +7,7 @@ from typing import Any
 from intents.execution.model.calls import BrokerCall
 from intents.execution.model.locked_intent import MISSING, STARTED, BrokerOrder, Command, LockedIntent, Progress
 from intents.model import TERMINAL, Intent, Status, reports
+from intents.model.groups import EXITS
 from intents.model.reports import Report
 from tip_brokers.protocol import ENDED
 
@@ -73,13 +74,16 @@ class Settlement:
 
     @property
     def is_overordered(self) -> bool:
-        """Whether the order at the broker can fill more than the intent still asks for."""
+        """Whether the order at the broker can fill more than the intent still asks for; of an order group's exit, also
+        less: what its parent has filled late is to be closed, too."""
         order = self.current_order
         if order is None or order.quantity is None or order.status in ENDED or self.intent.status in TERMINAL:
             return False
         if self.intent.spec.notional is not None:  # its quantity is an estimate, the broker's is the order
             return False
-        return order.quantity - order.filled_quantity > self.intent.quantity - self.intent.filled_quantity
+        at_broker = order.quantity - order.filled_quantity
+        wanted = self.intent.quantity - self.intent.filled_quantity
+        return at_broker > wanted or (at_broker < wanted and self.intent.group_role in EXITS)
 
 
 def apply_report(settlement: Settlement, report: Report) -> bool:

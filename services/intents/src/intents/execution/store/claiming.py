@@ -62,7 +62,7 @@ _MAY_BE_TAKEN = f"{IS_DUE} AND i.account_id <> ALL ($4)"
 # The lease is the recovery point as well: from here on the command may have been sent. What is looked up by key is a
 # subquery and not a join, because a join may be planned as a scan while the table is still small. A run that has left
 # its lease behind may have sent: what the broker did not have before that proves nothing. A CREATE with a reason is one
-# that closes a position: no caller gives one.
+# that closes a position: no caller gives one. A leg of an order group is sent for what its group has left for it.
 _CLAIM = Statement(
     "execution_claim",
     ("integer", "uuid", "double precision", "uuid[]", "integer", "uuid[]", "integer[]", "integer", "uuid"),
@@ -93,11 +93,11 @@ _CLAIM = Statement(
         FROM due WHERE i.account_id = due.account_id AND i.id = due.id
         RETURNING i.account_id, i.id, i.organization_id, i.environment, i.symbol, i.order_side, i.spec, i.quantity,
                   i.filled_quantity, i.status, i.broker_order_id, i.created_at, i.attempts, i.absences, i.done_sequence,
-                  i.route_strategy, i.reason_code, i.version, i.updated_at, i.open_actions,
-                  i.extended_hours, due.submit_started_at AS sent_before
+                  i.route_strategy, i.reason_code, i.version, i.updated_at, i.open_actions, i.extended_hours,
+                  i.group_id, due.submit_started_at AS sent_before
     ), command AS MATERIALIZED (
         SELECT t.*, a.id AS action_id, a.sequence, a.type, a.traceparent, a.request_id,
-               coalesce(a.spec, t.spec) AS wanted,
+               coalesce(CASE WHEN a.type <> 'CREATE' OR t.group_id IS NULL THEN a.spec END, t.spec) AS wanted,
                a.created_at AS submitted_at, a.actor_type = 'system' AS is_own,
                a.type = 'CREATE' AND a.reason IS NOT NULL AS reduce_only,
                {_STARTED_BEFORE} AS started_before, {_BEST} AS best, {_BOUND} AS bound
@@ -127,6 +127,7 @@ _CLAIM = Statement(
            t.started_before, t.attempts, t.absences,
            (SELECT broker FROM accounts_api.account WHERE id = t.account_id) AS broker, t.environment,
            t.submitted_at, t.is_own, t.reduce_only, t.best AS credential, t.bound AS bound_credential,
+           t.group_id IS NOT NULL AS in_group,
            (SELECT broker_account FROM intents.broker_login l WHERE l.account_id = t.account_id
             AND l.credential = coalesce(t.bound, t.best, '{DERIVED}')) AS opened_account,
            (SELECT held_account FROM intents.broker_account WHERE account_id = t.account_id) AS held_account,

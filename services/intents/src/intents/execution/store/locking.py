@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from intents.execution.model.locked_intent import BrokerOrder, Command, LockedIntent, Progress
+from intents.execution.model.locked_intent import BrokerOrder, Command, LockedGroup, LockedIntent, Progress
 from intents.execution.store.rows import PROGRESS_COLUMNS, as_json
 from intents.model import Spec
 from intents.store.connections import OpenTransaction
@@ -13,15 +13,26 @@ from intents.store.facts import INTENT_COLUMNS, aliased, intent_from
 from intents.store.statement import Row, Statement
 
 _DECIMALS = ("filled_quantity", "executed_quantity", "filled_value", "quantity")
+# The legs of an order group are locked together: what is filled of one changes the others.
 _WANTED = """
-    WITH wanted AS (
+    WITH reported AS (
         SELECT account_id, intent_id FROM jsonb_to_recordset($1) AS given(account_id uuid, intent_id uuid)
         UNION
         SELECT account_id, intent_id FROM (
             SELECT o.account_id, o.intent_id
-            FROM jsonb_to_recordset($2) AS reported(account_id uuid, client_order_id text)
+            FROM jsonb_to_recordset($2) AS given(account_id uuid, client_order_id text)
             JOIN intents.broker_order o USING (account_id, client_order_id) OFFSET 0
-        ) reported WHERE intent_id IS NOT NULL
+        ) found WHERE intent_id IS NOT NULL
+    ), grouped AS MATERIALIZED (
+        SELECT r.account_id, r.intent_id, i.group_id FROM reported r
+        JOIN intents.intent i ON i.account_id = r.account_id AND i.id = r.intent_id
+    ), wanted AS MATERIALIZED (
+        SELECT account_id, intent_id FROM grouped WHERE group_id IS NULL
+        UNION
+        SELECT leg.account_id, leg.id FROM grouped g
+        CROSS JOIN LATERAL (
+            SELECT i.account_id, i.id FROM intents.intent i
+            WHERE i.account_id = g.account_id AND i.group_id = g.group_id OFFSET 0) leg
     )
 """
 _IN_FORMER_ACCOUNT = """
@@ -43,13 +54,14 @@ _READ = Statement(
     SELECT i.account_id, clock_timestamp() AS now, {aliased("i", "intent", INTENT_COLUMNS)},
            {", ".join(f"i.{column}" for column in PROGRESS_COLUMNS)},
            c.id AS command_id, c.sequence, c.type, c.spec AS command_spec, c.traceparent, c.request_id,
-           o.orders
+           o.orders, gr.id AS group_id, gr.quantity AS group_quantity, gr.excess_quantity
     FROM intents.intent i JOIN wanted w ON i.account_id = w.account_id AND i.id = w.intent_id
     LEFT JOIN LATERAL (
         SELECT id, sequence, type, spec, traceparent, request_id FROM intents.action a
         WHERE a.intent_id = i.id AND a.sequence > i.done_sequence
         ORDER BY a.sequence LIMIT 1
     ) c ON i.open_actions > 0
+    LEFT JOIN intents.intent_group gr ON gr.account_id = i.account_id AND gr.id = i.group_id
     LEFT JOIN LATERAL (
         SELECT jsonb_agg(jsonb_build_object('key', client_order_id, 'action_sequence', action_sequence,
             'broker_order_id', broker_order_id, 'status', status, 'executions', executions,
@@ -84,6 +96,7 @@ def _locked(row: Row) -> LockedIntent:
         now=row.now,
         traceparent=row.traceparent,
         request_id=row.request_id,
+        group=LockedGroup(row.group_id, row.group_quantity, row.excess_quantity) if row.group_id else None,
     )
 
 

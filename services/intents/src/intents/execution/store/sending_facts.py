@@ -5,7 +5,9 @@ from datetime import timedelta
 
 from intents.execution.model.commands import LeasedCommand
 from intents.execution.model.local_decisions import order_to_count
-from intents.model import without_itself
+from intents.execution.store.groups import counted_siblings
+from intents.model import SubmitFacts, without_itself
+from intents.model.groups import EXITS, without_siblings
 from intents.store import FactsQuery, load_facts
 from intents.store import with_order_facts as count_orders
 from intents.store.statement import Statement, Transaction
@@ -40,4 +42,13 @@ def with_order_facts(tx: Transaction, command: LeasedCommand, price_max_age: tim
     if needed is None:
         return command
     counted = count_orders(tx, command.facts, needed.symbol, needed.order_side, price_max_age)
+    counted = _without_siblings(tx, command, counted)
     return replace(command, facts=without_itself(counted, command.submitted_at))
+
+
+def _without_siblings(tx: Transaction, command: LeasedCommand, facts: SubmitFacts) -> SubmitFacts:
+    """Of the exits of an order group only one is ever filled: the others add nothing to it."""
+    intent = facts.intent
+    if intent is None or intent.group_id is None or intent.group_role not in EXITS:
+        return facts
+    return without_siblings(facts, counted_siblings(tx, command.account_id, intent.group_id, intent.id))

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, text
 
-_NOT_CANCELED_LATELY = """
+NOT_CANCELED_LATELY = """
     NOT EXISTS (
         SELECT FROM intents.action a WHERE a.intent_id = i.id
            AND a.type = 'CANCEL' AND a.actor_type = 'system' AND a.created_at > now() - interval '1 minute')"""
@@ -19,7 +19,7 @@ _STALE = text(f"""
     JOIN intents.intent i ON i.account_id = t.account_id AND i.symbol = t.symbol
     JOIN accounts_api.account ON account.id = i.account_id
     WHERE t.stale_order_millis IS NOT NULL AND i.status IN ('ACCEPTED', 'PARTIALLY_FILLED')
-      AND i.accepted_at < now() - t.stale_order_millis * interval '1 millisecond' AND {_NOT_CANCELED_LATELY}
+      AND i.accepted_at < now() - t.stale_order_millis * interval '1 millisecond' AND {NOT_CANCELED_LATELY}
     LIMIT :limit
 """)  # noqa: S608 - a constant
 _OVERORDERED = text(f"""
@@ -29,7 +29,7 @@ _OVERORDERED = text(f"""
     ) AS replacements
     FROM intents.intent i
     JOIN accounts_api.account ON account.id = i.account_id
-    WHERE i.overordered AND i.status IN ('ACCEPTED', 'PARTIALLY_FILLED') AND {_NOT_CANCELED_LATELY}
+    WHERE i.overordered AND i.status IN ('ACCEPTED', 'PARTIALLY_FILLED') AND {NOT_CANCELED_LATELY}
     LIMIT :limit
 """)  # noqa: S608 - a constant
 

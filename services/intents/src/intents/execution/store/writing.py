@@ -40,7 +40,8 @@ _WRITE = Statement(
             broker_order_id text, reason_code text, outcome text, spec json, quantity numeric,
             updated_at timestamptz, expected_version bigint, expected_lease uuid, lease_token uuid,
             next_attempt_at timestamptz, submit_started_at timestamptz, accepted_at timestamptz, attempts integer,
-            open_actions integer, done_sequence bigint, absences integer, overordered boolean)
+            open_actions integer, done_sequence bigint, absences integer, overordered boolean,
+            armed_at timestamptz, uncounted boolean)
     ), as_expected AS MATERIALIZED (
         SELECT g.*, {open_quantity("i")} AS open_before, {is_open("i")} AS was_open, {used("i")} AS used_before
         FROM given g JOIN intents.intent i ON i.account_id = g.account_id AND i.id = g.intent_id
@@ -56,6 +57,7 @@ _WRITE = Statement(
             next_attempt_at = g.next_attempt_at, submit_started_at = g.submit_started_at,
             accepted_at = g.accepted_at, attempts = g.attempts, open_actions = g.open_actions,
             done_sequence = g.done_sequence, absences = g.absences, overordered = g.overordered,
+            armed_at = g.armed_at, uncounted = g.uncounted,
             replace_quantity = CASE WHEN g.status IN ('PENDING_REPLACE', 'PENDING_CANCEL') THEN i.replace_quantity END
         FROM as_expected g WHERE i.account_id = g.account_id AND i.id = g.intent_id
         RETURNING g.place, i.account_id, i.id, i.created_at, i.organization_id, i.symbol, i.order_side,
@@ -185,6 +187,8 @@ def _intent(settlement: Settlement, place: int) -> dict[str, Any]:
         "expected_version": intent.version,
         "expected_lease": settlement.locked.expected_lease,
         "overordered": settlement.is_overordered,
+        "armed_at": intent.armed_at,
+        "uncounted": intent.uncounted,
         **{name: getattr(settlement.progress, name) for name in PROGRESS_COLUMNS},
     }
     return {name: value for name, value in row.items() if value is not None}  # the database would have to read it
