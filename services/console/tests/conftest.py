@@ -85,25 +85,33 @@ class Stack:
 
 @pytest.fixture(scope="session")
 def stack() -> Iterator[Stack]:
+    """The one of TIP_LOCAL_JSON, which runs on this machine, or one that is started for the tests."""
+    if described := os.environ.get("TIP_LOCAL_JSON"):
+        yield _with_people(Path(described).parent, {**os.environ, "TIP_HOME": str(Path(described).parent)})
+        return
     home = new_directory("tip-console-")
     ports = {name: str(reserved_port()) for name in PORTS}
     environment = {**os.environ, **ports, "TIP_HOME": str(home), "LOGIN_RATE_LIMIT_PER_MINUTE": "10000"}
     tip = str(Path(sys.executable).with_name("tip"))
     subprocess.run([tip, "start"], env=environment, check=True, stdout=subprocess.DEVNULL)
+    yield _with_people(home, environment)
+    subprocess.run([tip, "stop"], env=environment, check=True, stdout=subprocess.DEVNULL)
+    shutil.rmtree(home, ignore_errors=True)
+
+
+def _with_people(home: Path, environment: dict[str, str]) -> Stack:
     local = json.loads((home / "local.json").read_text())
-    logins = {"admin": local["login"], **_members(local)}
+    logins = {"admin": local["login"], **_members()}
     made = [
         (logins[name]["email"], local["organizations"][organization]["id"], role, logins[name]["password"])
         for name, (organization, role) in MEMBERS.items()
     ]
     command = [sys.executable, "-c", MAKE_PEOPLE]
     subprocess.run(command, env=environment, check=True, input=json.dumps(made), text=True)
-    yield Stack(local, home, logins)
-    subprocess.run([tip, "stop"], env=environment, check=True, stdout=subprocess.DEVNULL)
-    shutil.rmtree(home, ignore_errors=True)
+    return Stack(local, home, logins)
 
 
-def _members(local: dict[str, Any]) -> dict[str, dict[str, str]]:
+def _members() -> dict[str, dict[str, str]]:
     return {
         name: {"email": f"{name}@{organization}.example", "password": f"the password of {name}"}
         for name, (organization, _) in MEMBERS.items()

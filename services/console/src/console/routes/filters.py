@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from console import orders
+
 NOTHING = "\N{EN DASH}"
 _MINUS = "\N{MINUS SIGN}"
 _SPACE = "\N{THIN SPACE}"
@@ -20,6 +22,13 @@ def number(value: Any, places: int | None = None) -> str:
         return str(value)
     text = f"{abs(figure):,f}" if places is None else f"{abs(figure):,.{places}f}"
     return (_MINUS if figure < 0 else "") + text.replace(",", _SPACE)
+
+
+def price(value: Any) -> str:
+    """With at least two decimals, so that they stand below each other."""
+    text = number(value)
+    whole, _, decimals = text.partition(".")
+    return text if value is None else f"{whole}.{decimals:0<2}"
 
 
 def moment(text: str | None) -> datetime | None:
@@ -64,9 +73,12 @@ def words(text: str | None) -> str:
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "number": number,
+    "price": price,
     "clock": clock,
     "exact_clock": exact_clock,
     "age": age,
     "short": short,
     "words": words,
+    "priced": orders.priced,
+    "meaning": orders.meaning,
 }

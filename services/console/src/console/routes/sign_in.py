@@ -38,10 +38,10 @@ def begin() -> ResponseReturnValue:
     query=dict.fromkeys(("code", "state", "iss", "error", "error_description", "session_state", "scope"), _TEXT),
 )
 def complete() -> ResponseReturnValue:
-    asked = request.args
-    if "error" in asked:
+    returned = request.args
+    if "error" in returned:
         return page("message.html", 403, title="Not signed in", text="You were not signed in.", sign_in=True)
-    answer = usecases.Answer(asked.get("state", ""), asked.get("code", ""), asked.get("iss", ""))
+    answer = usecases.Answer(returned.get("state", ""), returned.get("code", ""), returned.get("iss", ""))
     sign_in, before = common.cookie(common.SIGN_IN), common.cookie(common.SESSION)
     cookie, goes_on_at = usecases.complete_sign_in(deps(), sign_in, answer, before)
     response = with_cookie(go_to(goes_on_at), common.SESSION, cookie)
