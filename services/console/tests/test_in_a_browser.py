@@ -15,7 +15,7 @@ from tip_local.home import Home
 
 __all__ = ["browser"]
 XSS = "<img src=x onerror=document.title='broken'>"
-PAGES = ("orders", "ticket")
+PAGES = ("orders", "ticket", "positions")
 MEASURE_SHIFT = """() => {
   window.shift = 0;
   new PerformanceObserver((list) => { for (const entry of list.getEntries()) window.shift += entry.value; })

@@ -149,7 +149,7 @@ def test_a_live_account_asks_again_and_names_what_will_be_done(stack, signed_in)
     eventually(lambda: 'class="state ended">canceled' in visitor.get(path).text, 20)
 
 
-@pytest.mark.parametrize("page", ["orders", "ticket"])
+@pytest.mark.parametrize("page", ["orders", "ticket", "positions"])
 def test_what_belongs_to_others_looks_like_what_does_not_exist(stack, signed_in, page):
     stranger = signed_in("stranger")
     foreign = stranger.get(f"/console/accounts/{stack.account()}/{page}")

@@ -41,6 +41,15 @@ def account(account_id: UUID) -> dict[str, Any]:
     return found
 
 
+def log_position(account_id: UUID) -> int:
+    """The sequence after which everything is still to be seen: all that happened since the newest order.
+
+    To be read before what a page shows, so that whatever comes meanwhile is replayed to it.
+    """
+    newest = common.api().get(f"/v1/accounts/{account_id}/orders", order="desc", limit=1)["data"]
+    return int(newest[0]["last_action"]["sequence"]) if newest else 0
+
+
 def _organization(me: dict[str, Any]) -> str:
     names = {membership["organization_id"]: membership["name"] for membership in me["memberships"]}
     return str(names.get(me["organization_id"], "no organization"))

@@ -10,7 +10,7 @@ from chassis.openapi import describe
 from console import decisions, orders
 from console.api import ApiProblem
 from console.routes import common, trading
-from console.routes.accounts import account, account_page, require_session
+from console.routes.accounts import account, account_page, log_position, require_session
 
 bp = Blueprint("orders", __name__)
 _TEXT = {"type": "string"}
@@ -32,18 +32,13 @@ def show_orders(account_id: UUID) -> ResponseReturnValue:
     chosen = {name: request.args.get(name, "").strip() for name in _FILTERS}
     chosen["symbol"] = chosen["symbol"].upper()
     account(account_id)
-    after = _position(api.get(path, order="desc", limit=1)["data"])  # before the list: what comes meanwhile is replayed
+    after = log_position(account_id)
     page = api.get(path, order="desc", limit=_ROWS, next_cursor=request.args.get("next_cursor"), **chosen)
     is_first = "next_cursor" not in request.args
     return account_page(
         "orders.html", account_id, orders=page["data"], next_cursor=page["next_cursor"], chosen=chosen,
         statuses=STATUSES, after=after, is_first=is_first,
     )  # fmt: skip
-
-
-def _position(newest: list[dict[str, Any]]) -> int:
-    """The sequence after which everything is still to be seen: all that happened to orders since the newest one."""
-    return int(newest[0]["last_action"]["sequence"]) if newest else 0
 
 
 @bp.post("/console/accounts/<uuid:account_id>/stream")
