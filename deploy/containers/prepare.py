@@ -36,6 +36,7 @@ def environments(stack: Stack) -> dict[Path, dict[str, str]]:
             "DATABASE_URL": stack.database_url("intents_signer"),
             "LOG_SIGNING_KEY": stack.secrets["log_signing_key"],
         },
+        "console": common,  # no role: it has no way into the database
         "paper_broker": {"PAPER_BROKER_OPERATOR_TOKEN": stack.secrets[BROKER_OPERATOR]},
     }
     administrator = {"DATABASE_URL": stack.admin_url, "REDIS_URL": stack.redis_url}
@@ -64,7 +65,9 @@ def main() -> None:
         for left in set(folder.iterdir()) - {folder / name for name in environment}:
             left.unlink()
     certificate.ensure(FOLDER / "certificate")
-    write(stack.home.path / "ca.crt", (FOLDER / "certificate" / "ca.crt").read_text(), 0o444)
+    authority = (FOLDER / "certificate" / "ca.crt").read_text()
+    write(stack.home.path / "ca.crt", authority, 0o444)
+    write(FOLDER / "console" / "API_CA", authority)  # it comes in by the ingress, as everybody does
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ CONFIGURATIONS = (
     "intents.config.SignerConfig",
     "intents.execution.config.ExecutionConfig",
     "stream_gateway.config.Config",
+    "console.config.Config",
 )
 
 

@@ -31,6 +31,7 @@ HOLDS = {
     "intents-executor": ["intents", CURSOR, VAULT],
     "intents-reconciler": ["intents", CURSOR, VAULT],
     "stream-gateway": ["stream_gateway", CURSOR],
+    "console": [CURSOR],
     "paper-broker": ["paper_broker_operator_token"],
 }
 # The operator's own hand, once, before and beside the platform: these have the volume with all secrets.

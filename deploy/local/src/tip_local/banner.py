@@ -12,6 +12,7 @@ def banner(local: dict[str, Any], seconds: float | None = None) -> str:
         f"The Trading Intents Platform is ready{took}.",
         "",
         *addresses(local),
+        *console(local),
         "  Later         make status shows these addresses, make logs the log; make stop ends it all",
         "",
         *quickstart(local),
@@ -26,6 +27,14 @@ def addresses(local: dict[str, Any]) -> list[str]:
         f"  Stream        {local['stream_target']} (gRPC, plaintext); {local['events_url']} (server-sent events)",
         f"  Paper broker  {local['paper_broker_url']}",
     ]
+
+
+def console(local: dict[str, Any]) -> list[str]:
+    """Where people look, and whom the demo data lets in."""
+    shown = [f"  Console       {local['base_url']}/console"]
+    if login := local.get("login"):
+        shown.append(f"                sign in as {login['email']} with the password {login['password']}")
+    return shown
 
 
 def quickstart(local: dict[str, Any]) -> list[str]:

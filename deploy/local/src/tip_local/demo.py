@@ -16,6 +16,8 @@ from tip_local.stack import Stack
 
 TOKEN_LIFETIME_S = 12 * 3600
 ENTITLEMENTS = {"acme": ("controls_premium", "trading_live"), "globex": ()}
+LOGIN = "alice@acme.example"
+"""An admin of Acme who can sign in, at the console and with `tip login`."""
 SERVICE_ACCOUNTS: dict[str, tuple[str, ...] | None] = {"full": None, "no_scopes": ()}
 
 
@@ -24,8 +26,10 @@ def seed(stack: Stack) -> dict[str, Any]:
     identity = IdentitySeed(stack.signing_env, token_lifetime_s=TOKEN_LIFETIME_S)
     try:
         organizations = {name: _organization(identity, stack, name, known) for name in ENTITLEMENTS}
+        identity.put_console(f"{stack.public_url}/console/callback")
         return {
             "organizations": organizations,
+            "login": identity.ensure_login(LOGIN, demo_id("acme"), known.get("login", {})),
             "tokens": {"user_without_organization": identity.user_without_organization("wanderer")},
             "service_accounts": {
                 name: _service_account(identity, name, scopes, known) for name, scopes in SERVICE_ACCOUNTS.items()

@@ -1,5 +1,6 @@
 """Organizations, people and keys made directly through identity, for the demo data and for operators' tokens."""
 
+import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -8,9 +9,10 @@ from uuid import UUID, uuid4
 from sqlalchemy import Connection, text
 
 from chassis.principals import Kind, Principal
-from identity import model, usecases
+from identity import model, model_login, usecases
 from identity.app import dependencies
 from identity.config import Config
+from identity.usecases import grants, passwords
 
 OPERATOR = Principal(Kind.SERVICE_ACCOUNT, "seeding")
 ROLES = ("admin", "member", "read_only")
@@ -57,6 +59,31 @@ class IdentitySeed:
             except model.UserDeleted:  # somebody tried DELETE /v1/users/me with a demo token: that one is gone for good
                 subject = f"{usual}-{number}"
         return subject
+
+    def put_console(self, redirect_uri: str) -> None:
+        """Let people sign in at the console; with a provider of their own they do it there."""
+        if not self.deps.provider.vouches:
+            grants.put_client(self.deps, model_login.Client("console", "The console", (redirect_uri,)))
+
+    def ensure_login(self, email: str, organization_id: UUID, kept: Mapping[str, str]) -> dict[str, str]:
+        """Somebody with a password: the one kept from earlier if it still opens, else a new one."""
+        if self.deps.provider.vouches:
+            return {}
+        if kept.get("email") == email and self._opens(email, kept.get("password", "")):
+            return dict(kept)
+        usecases.change_member(self.deps, None, organization_id, email, model.ADMIN)
+        password = secrets.token_urlsafe(12)
+        with self.deps.engine.begin() as tx:
+            code = passwords.issue_one_time_code(self.deps, tx, email)
+        passwords.set_password(self.deps, email, code, password)
+        return {"email": email, "password": password}
+
+    def _opens(self, email: str, password: str) -> bool:
+        try:
+            passwords.verify_password(self.deps, email, password)
+        except model_login.SignInRefused:
+            return False
+        return True
 
     def ensure_keys(self, organization_id: UUID, kept: Mapping[str, str]) -> dict[str, str]:
         """The usual keys of an organization: those kept from earlier that still work, new ones for the rest."""

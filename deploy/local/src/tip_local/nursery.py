@@ -24,7 +24,7 @@ PROGRAMS = ("accounts.worker", "controls.worker", "identity.worker", "intents.wo
 IMPORTED = (
     *(f"{service}.app" for service in WEB_SERVICES),
     *("gunicorn.app.wsgiapp", "chassis.gunicorn_worker"),
-    "paper_broker.app",
+    *("console.app", "paper_broker.app"),
 )
 """Besides. Nothing of the stream gateway: gRPC must not be forked, so a copy imports it by itself."""
 LONGEST_REQUEST = 65_536

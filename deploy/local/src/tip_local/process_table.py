@@ -58,7 +58,7 @@ def service_env(service: str) -> Callable[[Stack], dict[str, str]]:
 
 
 def web_env(stack: Stack) -> dict[str, str]:
-    """Four services in one process: each finds its own database URL under its own name."""
+    """Four services and the console in one process: each service finds its database URL under its own name."""
     urls = {f"{service.upper()}_DATABASE_URL": stack.web_database_url(service) for service in WEB_SERVICES}
     return {
         **stack.common_env(),
@@ -69,7 +69,8 @@ def web_env(stack: Stack) -> dict[str, str]:
         "WEB_PORT": str(stack.settings.port),
         "WEB_WORKERS": web_workers(os.environ.get("WEB_WORKERS") or "2"),
         "EVENTS_URL": stack.events_url,
-        "PUBLIC_URL": os.environ.get("PUBLIC_URL") or stack.base_url,
+        "PUBLIC_URL": stack.public_url,
+        "CONSOLE_API_URL": stack.base_url,
     }
 
 

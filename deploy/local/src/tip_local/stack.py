@@ -37,6 +37,11 @@ class Stack:
         return f"http://127.0.0.1:{self.settings.port}"
 
     @property
+    def public_url(self) -> str:
+        """Where browsers come in, which may be a proxy of somebody else's."""
+        return (os.environ.get("PUBLIC_URL") or self.base_url).rstrip("/")
+
+    @property
     def stream_target(self) -> str:
         return f"127.0.0.1:{self.settings.stream_port}"
 

@@ -1,4 +1,4 @@
-"""The four web services behind one port, as the ingress has them: `gunicorn 'tip_local.web:create_front()'`."""
+"""The web services and the console behind one port, like the ingress: `gunicorn 'tip_local.web:create_front()'`."""
 
 import os
 import re
@@ -26,7 +26,10 @@ ROUTES: tuple[tuple[str, str], ...] = (
     (r"/v1/controls(/.*)?", "controls"),
     (r"/login(/.*)?", "identity"),
     (r"/(api/v1|v1|oauth|\.well-known)/.*", "identity"),
+    (r"/(console(/.*)?)?", "console"),
 )
+PAGES = ("console",)
+"""For people and not for programs, so not in the document of the API."""
 _COMPILED = tuple((re.compile(pattern, re.DOTALL), service) for pattern, service in ROUTES)
 
 
@@ -51,7 +54,7 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Wsgi:
 def _apps(environment: Mapping[str, str]) -> dict[str, Flask]:
     apps = {
         service: import_module(f"{service}.app").create_app(config.scoped(environment, f"{service.upper()}_"))
-        for service in WEB_SERVICES
+        for service in (*WEB_SERVICES, *PAGES)
         if module_exists(f"{service}.app")
     }
     # Each has just named the log's lines after itself; they are all of this process.
@@ -87,7 +90,8 @@ def _gateway_routes() -> list[openapi.Route]:
 def _platform(apps: list[Flask], gateway_routes: list[openapi.Route]) -> Flask:
     """What is about the whole: health, metrics, the one document of the API."""
     platform = web.bare("platform", {})
-    document, page = openapi.document(apps, gateway_routes), openapi.page(apps, gateway_routes)
+    services = [app for app in apps if app.name not in PAGES]
+    document, page = openapi.document(services, gateway_routes), openapi.page(services, gateway_routes)
 
     @platform.get("/health/live")
     def live() -> ResponseReturnValue:

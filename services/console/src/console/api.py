@@ -1,0 +1,134 @@
+"""The public API, called as whoever uses the console: it decides what they may see and do, and the console nothing."""
+
+import json
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from chassis import logs, tracing
+
+log = logs.get(__name__)
+
+_TIMEOUT = httpx.Timeout(10.0, connect=2.0)
+_LIMITS = httpx.Limits(max_connections=64, max_keepalive_connections=16, keepalive_expiry=20.0)
+_PAGE, _MOST_PAGES = 99, 11
+"""A thousand of anything; a request for a hundred and more at once counts as heavy."""
+
+
+class PlatformAway(Exception):
+    """The platform does not answer at the moment. Nothing is lost: load this page again."""
+
+
+class ApiProblem(Exception):
+    """What the API refused, in its own words (RFC 9457)."""
+
+    def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
+        self.status = status
+        self.problem = problem
+        self.code = str(problem.get("code", ""))
+        self.detail = str(problem.get("detail") or problem.get("error_description") or f"The API answered {status}.")
+        super().__init__(self.detail)
+
+    @property
+    def reasons(self) -> list[dict[str, Any]]:
+        return list(self.problem.get("reasons", []))
+
+    @property
+    def errors(self) -> list[dict[str, str]]:
+        return list(self.problem.get("errors", []))
+
+
+class Api:
+    """Connections to the platform, shared by all callers."""
+
+    def __init__(self, address: str, authority: str = "") -> None:
+        context = ssl.create_default_context()
+        if authority:
+            context.load_verify_locations(cadata=authority)
+        self._client = httpx.Client(base_url=address, verify=context, timeout=_TIMEOUT, limits=_LIMITS, trust_env=False)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+        form: Mapping[str, str] | None = None,
+    ) -> Any:
+        """The answer's JSON; raises ApiProblem if it is a refusal, and PlatformAway if there is none."""
+        params = {name: value for name, value in (query or {}).items() if value not in (None, "")}
+        try:
+            answer = self._client.request(
+                method, path, headers={**headers, **_traced()}, params=params or None, json=body, data=form
+            )
+        except httpx.HTTPError as error:
+            log.warning("api_call_failed", method=method, error=type(error).__name__)
+            raise PlatformAway from None
+        return _read(answer)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The API as one caller: somebody with a token, or a key."""
+
+    api: Api
+    headers: Mapping[str, str] = field(repr=False)
+
+    def get(self, path: str, **query: Any) -> Any:
+        return self.api.send("GET", path, self.headers, query=query)
+
+    def all(self, path: str, **query: Any) -> list[Any]:
+        """Every item of a list that has pages, up to a number that no page of ours shows."""
+        found: list[Any] = []
+        cursor = None
+        for _ in range(_MOST_PAGES):
+            page = self.get(path, **query, limit=_PAGE, next_cursor=cursor)
+            found += page["data"]
+            cursor = page["next_cursor"]
+            if cursor is None:
+                break
+        return found
+
+    def find(self, path: str) -> Any:
+        """The same; None where there is nothing."""
+        try:
+            return self.get(path)
+        except ApiProblem as problem:
+            if problem.status == 404:
+                return None
+            raise
+
+    def send(self, method: str, path: str, body: Any = None, *, idempotency_key: str = "", **query: Any) -> Any:
+        once = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
+        return self.api.send(method, path, {**self.headers, **once}, query=query, body=body)
+
+
+def with_token(api: Api, token: str) -> Caller:
+    return Caller(api, {"Authorization": f"Bearer {token}"})
+
+
+def with_key(api: Api, key: str) -> Caller:
+    return Caller(api, {"x-api-key": key})
+
+
+def _traced() -> dict[str, str]:
+    """So that one request id finds the page and every call it made."""
+    trace = tracing.current.get()
+    return {"x-request-id": trace.request_id, "traceparent": trace.traceparent} if trace else {}
+
+
+def _read(answer: httpx.Response) -> Any:
+    try:
+        content = json.loads(answer.content) if answer.content else None
+    except ValueError:
+        content = {"detail": answer.text[:500]} if answer.status_code >= 400 else None
+    if answer.status_code in (502, 503, 504) and not (isinstance(content, dict) and content.get("code")):
+        raise PlatformAway
+    if answer.status_code >= 300:
+        raise ApiProblem(answer.status_code, content if isinstance(content, dict) else {})
+    return content

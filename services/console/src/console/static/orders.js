@@ -1,0 +1,108 @@
+// The live table of orders: rows change in place, new ones come on top. Text is set as text and never as markup.
+
+import { Stream } from "./stream.js";
+
+const TYPES = ["EVENT_TYPE_INTENT_ACTION", "EVENT_TYPE_BROKER_ORDER"];
+const MOST_ROWS = 200;
+const MEANINGS = { FILLED: "good", REJECTED: "bad", DENIED: "bad", FAILED: "bad", CANCELED: "ended", EXPIRED: "ended" };
+const ENDED = new Set(Object.keys(MEANINGS));
+const PENDING = { REPLACE: "PENDING_REPLACE", CANCEL: "PENDING_CANCEL" };
+
+const table = document.getElementById("orders");
+const body = table.querySelector("tbody");
+const pause = document.getElementById("pause");
+const waiting = [];
+let isPaused = false;
+
+function number(text) {
+  if (text === undefined || text === null || text === "") return "\u2013";
+  const [whole, ...rest] = text.replace("-", "\u2212").split(".");
+  return [whole.replace(/\B(?=(\d{3})+$)/g, "\u2009"), ...rest].join(".");
+}
+
+/** With at least two decimals, so that they stand below each other. */
+function price(text) {
+  return text ? number(text.includes(".") ? text.replace(/\.(\d)$/, ".$10") : `${text}.00`) : number(text);
+}
+
+const cell = (row, name) => row.querySelector(`[data-cell="${name}"]`);
+const rowOf = (intent) => body.querySelector(`[data-intent="${CSS.escape(intent)}"]`);
+
+function showStatus(row, status, outcome) {
+  const shown = document.createElement("span");
+  shown.className = `state ${MEANINGS[status] ?? "going"}`;
+  shown.textContent = status.replaceAll("_", " ").toLowerCase() + (outcome === "unknown" ? ", outcome unknown" : "");
+  cell(row, "status").replaceChildren(shown);
+}
+
+function isWanted(action) {
+  const { first, status, symbol, tag } = table.dataset;
+  const isOpen = status === "" || status === "open" || status === "PENDING";
+  return first === "true" && tag === "" && isOpen && (symbol === "" || symbol === action.symbol);
+}
+
+function add(action, event) {
+  const row = document.getElementById("order-row").content.firstElementChild.cloneNode(true);
+  const { order_kind: kind, quantity, stop_price: stop, limit_price: limit } = action.spec;
+  const cells = row.children;
+  const time = row.querySelector("time");
+  row.dataset.intent = action.intent_id;
+  time.dateTime = time.title = event.occurred_at;
+  time.textContent = event.occurred_at.slice(11, 19);
+  cells[2].textContent = action.order_side;
+  cells[2].className = action.order_side === "BUY" ? "good" : "bad";
+  cells[3].textContent = [kind, stop, limit].filter(Boolean).join(" ");
+  cells[4].textContent = number(quantity);
+  cell(row, "filled").textContent = "0";
+  cell(row, "average").textContent = "\u2013";
+  const link = row.querySelector("a");
+  link.href = `${location.pathname}/${action.intent_id}`;
+  link.textContent = action.symbol;
+  const id = row.querySelector("code");
+  id.dataset.copy = action.intent_id;
+  id.textContent = `${action.intent_id.slice(0, 8)}…`;
+  showStatus(row, "PENDING");
+  row.classList.add("new");
+  body.prepend(row);
+  while (body.children.length > MOST_ROWS) body.lastElementChild.remove();
+  table.hidden = false;
+  document.getElementById("no-orders").hidden = true;
+}
+
+function onAction(action, event) {
+  const row = rowOf(action.intent_id);
+  if (!row && action.command.type === "CREATE" && isWanted(action)) add(action, event);
+  if (row && PENDING[action.command.type]) showStatus(row, PENDING[action.command.type]);
+}
+
+function onOrder(order) {
+  const row = rowOf(order.intent_id);
+  if (!row) return;
+  row.children[4].textContent = number(order.quantity);
+  cell(row, "filled").textContent = number(order.filled_quantity);
+  cell(row, "average").textContent = price(order.average_fill_price);
+  cell(row, "reason").textContent = order.reason_code ?? "";
+  showStatus(row, order.status, order.outcome);
+  if (table.dataset.status === "open" && ENDED.has(order.status)) row.classList.add("over");
+}
+
+function show(event) {
+  if (event.intent_action) onAction(event.intent_action, event);
+  if (event.broker_order) onOrder(event.broker_order);
+}
+
+function receive(event) {
+  if (isPaused) waiting.push(event);
+  else show(event);
+  pause.textContent = isPaused ? `Go on (${waiting.length} waiting)` : "Pause";
+}
+
+pause.hidden = false;
+pause.addEventListener("click", () => {
+  isPaused = !isPaused;
+  pause.setAttribute("aria-pressed", String(isPaused));
+  while (!isPaused && waiting.length) show(waiting.shift());
+  pause.textContent = isPaused ? "Go on" : "Pause";
+});
+
+new Stream(document.getElementById("stream"), TYPES, receive, () => location.reload());

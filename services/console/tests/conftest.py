@@ -1,0 +1,131 @@
+"""One whole platform for all tests of the console, as `make up` runs it, and people of two organizations."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+sys.path.insert(0, str(Path(__file__).parent))
+from people import TIMEOUT_S, Visitor
+
+from console.store import Sessions
+from tip_testing.ports import reserved_port
+from tip_testing.servers_plugin import new_directory
+
+PORTS = ("TIP_PORT", "TIP_STREAM_PORT", "TIP_EVENTS_PORT", "TIP_PAPER_BROKER_PORT")
+MEMBERS = {"trader": ("acme", "member"), "reader": ("acme", "read_only"), "stranger": ("globex", "admin")}
+MAKE_PEOPLE = """
+import json, sys
+from uuid import UUID
+from chassis import tenancy
+from identity import usecases
+from identity.app import dependencies
+from identity.config import Config
+from identity.usecases import passwords
+from tip_local.settings import Settings
+from tip_local.stack import running_stack
+deps = dependencies(Config.from_env(running_stack(Settings.from_env()).signing_env))
+with tenancy.serving_all():
+    for email, organization, role, password in json.load(sys.stdin):
+        usecases.change_member(deps, None, UUID(organization), email, role)
+        with deps.engine.begin() as tx:
+            code = passwords.issue_one_time_code(deps, tx, email)
+        passwords.set_password(deps, email, code, password)
+"""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A running platform, as `local.json` describes it."""
+
+    local: dict[str, Any]
+    home: Path
+    logins: dict[str, dict[str, str]]
+
+    @property
+    def base(self) -> str:
+        return str(self.local["base_url"])
+
+    def account(self, organization: str = "acme", environment: str = "paper") -> str:
+        return str(self.local["organizations"][organization]["accounts"][environment])
+
+    def key(self, organization: str = "acme", environment: str = "paper") -> str:
+        return str(self.local["organizations"][organization]["api_keys"][environment])
+
+    def call(self, method: str, path: str, body: Any = None, *, organization: str = "acme", key: str = "") -> Any:
+        """The API as an admin, or with a key."""
+        token = self.local["organizations"][organization]["tokens"]["admin"]
+        headers = {"x-api-key": key} if key else {"Authorization": f"Bearer {token}"}
+        answer = requests.request(method, self.base + path, json=body, headers=headers, timeout=TIMEOUT_S)
+        assert answer.status_code < 500, answer.text
+        return answer.json() if answer.content else None
+
+    def sessions(self) -> Sessions:
+        """Where the console keeps them, opened with the platform's own secret."""
+        secrets = json.loads((self.home / "secrets.json").read_text())
+        return Sessions(self.redis_url(), secrets["cursor_key"])
+
+    def redis_url(self) -> str:
+        script = (
+            "from tip_local.settings import Settings; from tip_local.stack import running_stack; "
+            "print(running_stack(Settings.from_env()).redis_url)"
+        )
+        command = [sys.executable, "-c", script]
+        environment = {**os.environ, "TIP_HOME": str(self.home)}
+        return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture(scope="session")
+def stack() -> Iterator[Stack]:
+    """The one of TIP_LOCAL_JSON, which runs on this machine, or one that is started for the tests."""
+    if described := os.environ.get("TIP_LOCAL_JSON"):
+        yield _with_people(Path(described).parent, {**os.environ, "TIP_HOME": str(Path(described).parent)})
+        return
+    home = new_directory("tip-console-")
+    ports = {name: str(reserved_port()) for name in PORTS}
+    environment = {**os.environ, **ports, "TIP_HOME": str(home), "LOGIN_RATE_LIMIT_PER_MINUTE": "10000"}
+    tip = str(Path(sys.executable).with_name("tip"))
+    subprocess.run([tip, "start"], env=environment, check=True, stdout=subprocess.DEVNULL)
+    yield _with_people(home, environment)
+    subprocess.run([tip, "stop"], env=environment, check=True, stdout=subprocess.DEVNULL)
+    shutil.rmtree(home, ignore_errors=True)
+
+
+def _with_people(home: Path, environment: dict[str, str]) -> Stack:
+    local = json.loads((home / "local.json").read_text())
+    logins = {"admin": local["login"], **_members()}
+    made = [
+        (logins[name]["email"], local["organizations"][organization]["id"], role, logins[name]["password"])
+        for name, (organization, role) in MEMBERS.items()
+    ]
+    command = [sys.executable, "-c", MAKE_PEOPLE]
+    subprocess.run(command, env=environment, check=True, input=json.dumps(made), text=True)
+    return Stack(local, home, logins)
+
+
+def _members() -> dict[str, dict[str, str]]:
+    return {
+        name: {"email": f"{name}@{organization}.example", "password": f"the password of {name}"}
+        for name, (organization, _) in MEMBERS.items()
+    }
+
+
+@pytest.fixture(scope="session")
+def signed_in(stack: Stack) -> Callable[[str], Visitor]:
+    """Somebody who has signed in, by the name of the login."""
+
+    def sign_in(name: str = "admin") -> Visitor:
+        visitor = Visitor(stack.base)
+        page = visitor.sign_in(**stack.logins[name])
+        assert page.status_code == 200, page.text
+        return visitor
+
+    return sign_in
