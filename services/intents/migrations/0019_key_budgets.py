@@ -27,8 +27,7 @@ ALTER TABLE intents.intent ADD budget_key_id uuid, ADD budget_day_ends_at timest
 """
 GRANTS = f"""
 REVOKE ALL ON intents.key_budget FROM {WORKER};
-GRANT SELECT, UPDATE (spent) ON intents.key_budget TO {WORKER};
-GRANT SELECT, INSERT, UPDATE (day_ends_at, spent) ON intents.key_budget TO {WEB};
+GRANT SELECT, INSERT, UPDATE (day_ends_at, spent) ON intents.key_budget TO {WEB}, {WORKER};
 GRANT UPDATE ({", ".join(OF_INTENT)}) ON intents.intent TO {WEB};
 """
 VIEWS = {
