@@ -8,7 +8,7 @@ from uuid import UUID
 
 from chassis.fields import rfc3339
 from chassis.principals import Principal
-from identity import model
+from identity import model, model_login
 
 Value = Mapping[str, Any]
 
@@ -21,7 +21,14 @@ _PUBLIC: Mapping[type, tuple[str, ...]] = {
     model.Invitation: ("role", "expires_at"),
     model.ApiKey: ("name", "environment", "permissions", "prefix", "disabled", "expires_at", "bounds"),
     model.ServiceAccount: ("name", "scopes", "disabled"),
+    model_login.SignIn: ("method", "second_factor"),
+    model_login.Reset: ("second_factor_removed",),
 }
+
+
+SIGNED_IN, LOGIN_RESET = "login.signed_in", "login.reset"
+LOGIN_TYPES = (SIGNED_IN, LOGIN_RESET)
+"""In the log of every organization of the person; they are no events, because nobody has to act upon them."""
 
 
 class Actor(NamedTuple):

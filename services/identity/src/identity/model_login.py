@@ -113,6 +113,23 @@ class ProvenPassword:
     hash: str = field(repr=False)
     better_hash: str | None = field(default=None, repr=False)
     """The same password with the parameters of today, if it was hashed with others."""
+    method: str = "password"
+
+
+@dataclass(frozen=True)
+class SignIn:
+    """What the audit log says of one that was completed."""
+
+    method: str
+    """`password`, or `one_time_code`, by which the password was set."""
+    second_factor: bool
+
+
+@dataclass(frozen=True)
+class Reset:
+    """What the audit log says of a login that an operator has reset."""
+
+    second_factor_removed: bool
 
 
 @dataclass(frozen=True)

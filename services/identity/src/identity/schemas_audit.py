@@ -11,7 +11,8 @@ from chassis.query import instant
 from chassis.tokens import is_name
 from identity import audit, model
 
-TYPES = tuple(sorted(name for name in model.EVENT_TYPES if not name.startswith("service_account.")))
+_CHANGES = (name for name in model.EVENT_TYPES if not name.startswith("service_account."))
+TYPES = tuple(sorted((*_CHANGES, *audit.LOGIN_TYPES)))
 ACTORS = ("user", "service_account", "system")
 
 AUDIT_VALUE = {"AuditValue": {"type": "object", "additionalProperties": {}}}

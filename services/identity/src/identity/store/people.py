@@ -81,6 +81,17 @@ def memberships_of(tx: Connection, user_id: UUID) -> list[model.Membership]:
     return [model.Membership(row.id, row.external_id, row.name, row.role) for row in tx.execute(found)]
 
 
+def organizations_of(tx: Connection, user_id: UUID) -> list[UUID]:
+    """Where the user belongs, in the order of the ids: whoever locks several does so in this order."""
+    own = (membership.c.user_id == user_id) & membership.c.removed_at.is_(None)
+    return list(tx.execute(select(membership.c.organization_id).where(own).order_by("organization_id")).scalars())
+
+
+def subject_of(tx: Connection, user_id: UUID) -> str:
+    subject: str = tx.execute(select(app_user.c.subject).where(app_user.c.id == user_id)).scalar_one()
+    return subject
+
+
 def put_member(tx: Connection, organization_id: UUID, user_id: UUID, role: str) -> None:
     """Also who was removed."""
     new = upsert(membership).values(organization_id=organization_id, user_id=user_id, role=role)

@@ -12,7 +12,7 @@ from chassis.principals import Kind, Principal
 from identity import audit, model
 from identity.providers import Provider
 from identity.signing import Signer
-from identity.store import audit_entries
+from identity.store import audit_entries, people
 
 log = logs.get(__name__)
 
@@ -49,6 +49,13 @@ class Deps:
         self._append_event(tx, "user.deleted", user.id, **ids)
         for change in memberships:
             audit_entries.append(tx, change, audit.Actor(str(Kind.USER), user.subject), _request_id())
+
+    def record_login(self, tx: Connection, user_id: UUID, type_: str, after: object, *, by_hand: bool = False) -> None:
+        """An entry in each organization that the user belongs to, and in none that they have left."""
+        subject = people.subject_of(tx, user_id)
+        actor = audit.BY_HAND if by_hand else audit.Actor(str(Kind.USER), subject)
+        for organization_id in people.organizations_of(tx, user_id):
+            audit_entries.append(tx, audit.Change(type_, organization_id, subject, None, after), actor, _request_id())
 
     def _append_event(self, tx: Connection, event_type: str, ordering_key: object, **ids: object) -> None:
         """Events with one ordering key are published in order."""

@@ -7,9 +7,9 @@ from uuid import UUID
 
 import pyotp
 
-from chassis import db, keys
+from chassis import db, keys, tenancy
 from chassis.sealing import BrokenSeal
-from identity import model, model_login
+from identity import audit, model, model_login
 from identity.store import logins as store
 from identity.store import token_families
 from identity.usecases import passwords
@@ -30,12 +30,14 @@ def sign_in_with_code(deps: Deps, subject: str, code: str, password: str) -> str
 
 def _begin_session(deps: Deps, proven: model_login.ProvenPassword) -> str:
     cookie, user_id = secrets.token_urlsafe(32), proven.user_id
-    with deps.engine.begin() as tx:
+    with tenancy.serving_all(), deps.engine.begin() as tx:
         passwords.confirm_password(tx, proven)
         found = store.find_totp(tx, user_id)
         signed_in = found is None or not found.confirmed
         lifetime = model_login.SESSION_LIFETIME if signed_in else model_login.SECOND_STEP_LIFETIME
         store.add_session(tx, keys.digest(cookie), user_id, lifetime, signed_in=signed_in, totp=False)
+        if signed_in:
+            deps.record_login(tx, user_id, audit.SIGNED_IN, model_login.SignIn(proven.method, second_factor=False))
     return cookie
 
 
@@ -66,7 +68,7 @@ def has_totp(deps: Deps, session: model_login.Session) -> bool:
 def show_totp(deps: Deps, session: model_login.Session, code: str) -> str:
     """The cookie of a session that has shown its second factor, in place of this one. A code is taken only once."""
     cookie = secrets.token_urlsafe(32)
-    with deps.engine.begin() as tx:
+    with tenancy.serving_all(), deps.engine.begin() as tx:
         found = store.lock_totp(tx, session.user_id)
         in_time = store.try_session(tx, session.digest, model_login.TOTP_TRIES)
         usable = found if in_time and store.try_totp(tx, session.user_id, model_login.TOTP_FAILURES) else None
@@ -76,6 +78,7 @@ def show_totp(deps: Deps, session: model_login.Session, code: str) -> str:
             store.drop_session(tx, session.digest)
             lifetime = model_login.SESSION_LIFETIME
             store.add_session(tx, keys.digest(cookie), session.user_id, lifetime, signed_in=True, totp=True)
+            deps.record_login(tx, session.user_id, audit.SIGNED_IN, model_login.SignIn("password", second_factor=True))
         elif not in_time:
             store.drop_session(tx, session.digest)
     if not shown:

@@ -13,11 +13,13 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from sqlalchemy import Connection
 
-from chassis import db, keys
-from identity import model, model_login
+from chassis import db, keys, logs, tenancy
+from identity import audit, model, model_login
 from identity.store import logins as store
 from identity.store import token_families
 from identity.usecases.deps import Deps
+
+log = logs.get(__name__)
 
 # The least that OWASP recommends for argon2id. Each takes some 20 MiB, so few are at work at once in a process.
 _HASHER = PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
@@ -59,12 +61,14 @@ def reset_login(deps: Deps, subject: str, *, totp: bool) -> str:
     Whatever was signed in with the old one ends now. With `totp` the second factor is taken away as well.
     """
     nobodys = _hashed(secrets.token_hex(32))
-    with deps.engine.begin() as tx:
+    with tenancy.serving_all(), deps.engine.begin() as tx:
         user = _local_user(deps, tx, subject)
         _replace_password(tx, user.id, nobodys)
         if totp:
             store.drop_totp(tx, user.id)
-        return code_for(tx, user.id)
+        code = code_for(tx, user.id)
+        deps.record_login(tx, user.id, audit.LOGIN_RESET, model_login.Reset(totp), by_hand=True)
+        return code
 
 
 def _replace_password(tx: Connection, user_id: UUID, hashed: str) -> None:
@@ -85,7 +89,7 @@ def set_password(deps: Deps, subject: str, code: str, password: str) -> model_lo
             _replace_password(tx, user_id, hashed)
     if user_id is None:
         raise model_login.SignInRefused
-    return model_login.ProvenPassword(user_id, hashed)
+    return model_login.ProvenPassword(user_id, hashed, method="one_time_code")
 
 
 def _user_with_code(deps: Deps, tx: Connection, subject: str, code: str) -> UUID | None:
@@ -102,6 +106,7 @@ def verify_password(deps: Deps, subject: str, password: str) -> model_login.Prov
         hashed = store.password_hash(tx, user.id) if user else None
     matches = _matches(hashed or _nobodys(), password)
     if user is None or hashed is None or not matches:
+        log.info("sign_in_refused", person=keys.digest(subject).hex()[:16])  # the same for whoever is not known
         raise model_login.SignInRefused
     better = _hashed(password) if _HASHER.check_needs_rehash(hashed) else None
     return model_login.ProvenPassword(user.id, hashed, better)
