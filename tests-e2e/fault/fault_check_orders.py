@@ -14,13 +14,8 @@ WAITING = frozenset({"CREDENTIAL_MISSING", "CREDENTIAL_INVALID", "OPERATOR_REQUI
 """Why an intent may wait for a person, in accounts whose credentials were changed or that were deleted."""
 AFTER_END, DUPLICATE, OVERFILLED = "ORDER_AFTER_END", "DUPLICATE_ORDER", "OVERFILLED"
 OF_A_FILLED = frozenset({None, AFTER_END, DUPLICATE, OVERFILLED})
-KINDS = {
-    "Market": "market",
-    "Limit": "limit",
-    "Stop": "stop",
-    "StopLimit": "stop_limit",
-    "TrailingStop": "trailing_stop",
-}
+KINDS = {"Market": "market", "Limit": "limit", "Stop": "stop", "StopLimit": "stop_limit",
+         "TrailingStop": "trailing_stop"}  # fmt: skip
 PRICES = {"limit_price": "limit_price", "stop_price": "stop_price", "trail_amount": "trail_price",
           "trail_percent": "trail_percent"}  # fmt: skip
 """Our words and the broker's."""

@@ -90,27 +90,13 @@ holdings = st.dictionaries(
     st.builds(Holding, st.integers(-15, 15), unset(st.sampled_from(PRICES)), st.sampled_from([0, 30, 70, 5_000])),
 )
 trails = st.tuples(st.sampled_from(["trail_amount", "trail_percent"]), st.sampled_from(["0.5", "1", "1.5", "10", "60"]))
-trailing = st.builds(
-    Order, st.sampled_from(SYMBOLS), st.sampled_from(["BUY", "SELL"]), st.integers(1, 25), trail=trails
-)
-by_notional = st.builds(
-    Order,
-    st.sampled_from(SYMBOLS),
-    st.sampled_from(["BUY", "SELL"]),
-    st.just(0),
-    notional=st.sampled_from(["0.01", "99", "900", "1000", "1999.99", "2000"]),
-)
-orders = (
-    trailing
-    | by_notional
-    | st.builds(
-        Order,
-        st.sampled_from(SYMBOLS),
-        st.sampled_from(["BUY", "SELL"]),
-        st.integers(1, 25),
-        unset(st.sampled_from(PRICES)),
-        unset(st.sampled_from(PRICES)),
-    )
+notionals = st.sampled_from(["0.01", "99", "900", "1000", "1999.99", "2000"])
+symbols, sides, quantities = st.sampled_from(SYMBOLS), st.sampled_from(["BUY", "SELL"]), st.integers(1, 25)
+prices = unset(st.sampled_from(PRICES))
+orders = st.one_of(
+    st.builds(Order, symbols, sides, quantities, prices, prices),
+    st.builds(Order, symbols, sides, quantities, trail=trails),
+    st.builds(Order, symbols, sides, st.just(0), notional=notionals),
 )
 states = unset(st.sampled_from(["ACTIVE", "ACTIVE", "REDUCING", "HALTED"]))
 windows = st.sampled_from([None, None, (-2, 2), (1, 5), (-5, -1), (2, -2), (-3, 8)])

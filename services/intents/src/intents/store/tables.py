@@ -1,6 +1,5 @@
-"""The tables as SQLAlchemy sees them. Every primary key but those of `log_epoch` and `log_signing_key`, which are
-about all accounts, starts with the account: the tables shard by it.
-"""
+"""The tables as SQLAlchemy sees them. They shard by the account, with which every primary key starts but those of
+`log_epoch` and `log_signing_key`."""
 
 from sqlalchemy import (
     BigInteger,
