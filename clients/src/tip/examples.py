@@ -6,7 +6,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "buy": (
         "tip buy AAPL 1 --limit 180 --wait",
         "tip buy AAPL 0.5 --tag alpha --json",
-        "tip buy AAPL 1 --take-profit 190 --stop-loss 170",
+        "tip buy AAPL 1 --stop-loss 170",
     ),
     "sell": ("tip sell AAPL 1 --wait", "tip sell TSLA 5 --stop 240 --limit 239.5 --tif GTC"),
     "orders": ("tip orders --open", "tip orders --symbol AAPL --follow", "tip orders --json | jq '.data[].state'"),
