@@ -4,6 +4,7 @@ import scenarios_bulk
 import scenarios_controls
 import scenarios_credentials
 import scenarios_fills
+import scenarios_groups
 import scenarios_lag
 import scenarios_late
 from fault_scenario import SCENARIOS
@@ -14,6 +15,7 @@ __all__ = [
     "scenarios_controls",
     "scenarios_credentials",
     "scenarios_fills",
+    "scenarios_groups",
     "scenarios_lag",
     "scenarios_late",
 ]

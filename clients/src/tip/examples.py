@@ -7,7 +7,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "tip buy AAPL 1 --limit 180 --wait",
         "tip buy AAPL 0.5 --tag alpha --json",
         "tip buy AAPL --notional 500",
-        "tip buy AAPL 1 --take-profit 190 --stop-loss 170",
+        "tip buy AAPL 1 --stop-loss 170",
     ),
     "sell": (
         "tip sell AAPL 1 --wait",

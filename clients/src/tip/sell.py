@@ -16,7 +16,8 @@ def command(session: Session, /, **order: Any) -> None:
 
     QUANTITY, or --notional for so much money. At the market, by --limit, --stop or both, or by a trailing stop
     (--trail, --trail-percent). Without --wait it returns once the platform has accepted the order; with it, exit code 0
-    means FILLED, 1 that the order ended otherwise, 4 that it is still open. With --take-profit and --stop-loss the
-    platform sends orders that close it as soon as it is filled, and cancels the one when the other is.
+    means FILLED, 1 that the order ended otherwise, 4 that it is still open. With --take-profit or --stop-loss the
+    platform sends an order that closes it as soon as it is filled; with both, where the broker lets two orders close
+    one position, it cancels the one when the other is filled.
     """
     enter(session, "SELL", **order)

@@ -1,5 +1,6 @@
 """Order groups: legs are intents of their own; the transaction that records a fill arms, reduces and cancels them."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import Any
@@ -11,9 +12,33 @@ from intents.execution.order_groups import tend_order_groups
 from intents.execution.overfill import reduce_overordered
 from tip_brokers import OrderStatus
 from tip_testing.commands import cancel, replace
+from tip_testing.identity_fixtures import Organization
 
 from .conftest import Desk
 from .grouping import Broker, bracket, one_cancels_other, one_triggers_other
+
+
+@pytest.fixture
+def desk(new_desk: Callable[..., Desk], organization: Organization) -> Desk:
+    """At a broker that does not reserve a position for the first order that closes it."""
+    return new_desk(organization=organization, broker="fix")
+
+
+@pytest.mark.parametrize("body", [bracket(), one_cancels_other()])
+def test_where_the_broker_reserves_positions_exits_that_exclude_each_other_are_refused(
+    new_desk: Callable[..., Desk], organization: Organization, body: Any
+) -> None:
+    """It would refuse the second, and that might be the stop."""
+    desk = new_desk(organization=organization)
+
+    answer = desk.submit(body)
+
+    assert (answer.status_code, answer.json["code"]) == (422, "broker_cannot")
+    assert (
+        answer.json["errors"][0]["pointer"] == f"/command/payload/spec/{next(iter(body['command']['payload']['spec']))}"
+    )
+    assert desk.rows("intent") == []
+    assert desk.submit(one_triggers_other()).status_code == 201
 
 
 def test_a_bracket_makes_three_intents_of_which_two_wait(desk: Desk) -> None:
@@ -243,8 +268,6 @@ def test_a_bracket_is_refused_as_a_whole(desk: Desk) -> None:
 
 def test_a_leg_that_the_broker_cannot_do_is_named(desk: Desk) -> None:
     body = bracket(quantity="0.5")
-    desk.execute("UPDATE accounts.account SET broker = 'fix' WHERE id = :account_id")
-
     answer = desk.submit(body)
 
     assert answer.status_code == 422 and answer.json["code"] == "broker_cannot", answer.json

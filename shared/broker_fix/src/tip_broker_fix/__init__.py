@@ -39,7 +39,12 @@ BROKER = BrokerDescription(
         ),
     ),
     capabilities=Capabilities(
-        ClientIds.UNIQUE, streams=True, executions=True, routing=True, symbols=SymbolForm(r"[!-~]+", "AAPL")
+        ClientIds.UNIQUE,
+        streams=True,
+        executions=True,
+        routing=True,
+        shared_exits=True,
+        symbols=SymbolForm(r"[!-~]+", "AAPL"),
     ),
     connect=_connect,
     settings=(PAPER_URL, LIVE_URL),

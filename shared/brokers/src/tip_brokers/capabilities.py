@@ -63,6 +63,9 @@ class Capabilities:
     """The order kinds, each with its times in force, that may trade outside the regular hours."""
     routing: bool = False
     """Whether the caller may choose where an order goes (DIRECT)."""
+    shared_exits: bool = False
+    """Whether two open orders may close the same position. Otherwise it is reserved for the first, and the broker
+    refuses the second: orders that cancel each other cannot both rest there."""
     symbols: SymbolForm = ANY_SYMBOL
     calls_per_minute: int | None = None
     """Of one account, as far as the broker says; it may answer "later" to more."""

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from intents.model.actions import Action, Intent
+from intents.model.errors import BrokerCannot
 from intents.model.orders import Create, OrderGroup
-from intents.model.submit_facts import SubmitFacts
+from intents.model.submit_facts import Account, SubmitFacts
 
 WAITING_FOR_PARENT = "WAITING_FOR_PARENT"
 """The reason code of a child that is not to be sent yet."""
@@ -62,6 +63,14 @@ def members(group: OrderGroup, group_id: UUID) -> list[Membership]:
 def pointer(group: OrderGroup, role: str) -> str:
     """Where the leg's spec stands in the payload."""
     return f"/spec/{group.kind}/{role}"
+
+
+def refuse_what_broker_reserves(account: Account | None, group: OrderGroup) -> None:
+    """Raise for exits of which the broker would refuse the second, so that a position might have no stop."""
+    siblings = [role for role in group.legs if role in SIBLINGS]
+    if account and siblings and not (account.can and account.can.shared_exits):
+        reason = "reserves a position for the first order that closes it: two cannot wait to close the same one"
+        raise BrokerCannot(f"/command/payload/spec/{group.kind}", reason, account.broker)
 
 
 def waits_for_parent(intent: Intent) -> bool:

@@ -38,6 +38,7 @@ def _write_group(
     first, *others = groups.members(group, uuid4())
     if not isinstance(decision, (Append, DryRun)):
         return writing.answer(tx, facts, _at_leg(decision, group, first), submission)
+    groups.refuse_what_broker_reserves(facts.account, group)
     action = _written(tx, decision, first)
     if not submission.dry_run:
         store.insert_group(tx, action, first.group_id, group.kind)
