@@ -67,6 +67,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "keys create": (
         "tip keys create bot --environment paper --permission intent:read --permission intent:edit --expires 90d",
         "tip keys create bot --environment paper --permission intent:read | tip profiles add bot",
+        "tip keys create agent --environment live --permission intent:read --permission intent:edit --account desk "
+        "--symbol AAPL --max-notional-per-day 5000 --expires 7d",
     ),
     "keys change": ("tip keys change bot --name robot", "tip keys change bot --permission intent:read --expires 30d"),
     "keys disable": ("tip keys disable bot",),
