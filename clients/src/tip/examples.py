@@ -62,6 +62,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "credentials rotate": ("tip credentials rotate first --file - --wait --yes",),
     "credentials delete": ("tip credentials delete first",),
+    "mcp": ("tip mcp --profile agent", "tip mcp --read-only"),
     "keys": ("tip keys", "tip keys --json"),
     "keys list": ("tip keys list",),
     "keys create": (
