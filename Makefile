@@ -7,7 +7,7 @@ CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11
 PYTHON ?= $(firstword $(foreach name,$(CANDIDATES),$(shell $(name) -c '$(SUPPORTED)' 2>/dev/null && echo $(name))) python3)
 
 BIN := .venv/bin
-# Brokers that are not everybody's, installed on request: make install EXTRAS="ccxt fix"
+# What is not everybody's, installed on request: make install EXTRAS="ccxt fix mcp"; mcp is an extra of tip and no package of its own
 OPTIONAL := shared/broker_ccxt shared/broker_fix
 PROJECTS := $(filter-out shared/testing/% $(addsuffix /%,$(OPTIONAL)),$(wildcard shared/*/pyproject.toml services/*/pyproject.toml proto/pyproject.toml \
                                                      deploy/local/pyproject.toml clients/pyproject.toml clients/python/pyproject.toml))
@@ -28,12 +28,12 @@ unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE PIP_USER PIP_
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
-install: .venv/.installed $(if $(EXTRAS),extras) ## Make the virtual environment and install the pinned dependencies [EXTRAS="ccxt fix"]
+install: .venv/.installed $(if $(EXTRAS),extras) ## Make the virtual environment and install the pinned dependencies [EXTRAS="ccxt fix mcp"]
 
 .PHONY: extras
 extras: .venv/.installed
 	@$(PIP) install --require-hashes -r requirements-extras.lock
-	@$(PIP) install --no-deps --no-build-isolation $(addprefix -e shared/broker_,$(EXTRAS))
+	@$(if $(filter-out mcp,$(EXTRAS)),$(PIP) install --no-deps --no-build-isolation $(addprefix -e shared/broker_,$(filter-out mcp,$(EXTRAS))))
 
 install-dev: .venv/.installed-dev ## The same, with what the tests and checks need
 

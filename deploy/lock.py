@@ -12,15 +12,18 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 OPTIONAL = {"broker_ccxt", "broker_fix"}
-"""Packages that are installed on request only: `make install EXTRAS="ccxt fix"`."""
+"""Packages that are installed on request only: `make install EXTRAS="ccxt fix mcp"`; mcp is an extra of `tip`."""
 
 
 def packages(*, optional: bool) -> set[str]:
     """What the packages of this repository need, our own packages aside."""
     wanted: set[str] = set()
     for file in [path for depth in ("*", "*/*", "*/*/*") for path in ROOT.glob(f"{depth}/pyproject.toml")]:
+        project = tomllib.loads(file.read_text())["project"]
         if optional or file.parent.name not in OPTIONAL:
-            wanted.update(tomllib.loads(file.read_text())["project"]["dependencies"])
+            wanted.update(project["dependencies"])
+        if optional:
+            wanted.update(project.get("optional-dependencies", {}).get("mcp", ()))
     return {requirement for requirement in wanted if not requirement.startswith("tip-")}
 
 

@@ -1,6 +1,7 @@
 """API keys, members and the audit log of the organization by `tip`, on a whole platform."""
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from uuid import uuid4
 
@@ -10,6 +11,7 @@ from sdk_platform import Platform
 from tip_caller import TipCaller
 
 import tip_client
+from tip_client.models.identity import KeyBounds
 
 READ = ("--environment", "paper", "--permission", "intent:read")
 
@@ -38,6 +40,29 @@ def test_a_key_is_printed_once_and_alone(admin: TipCaller, whole_platform: Platf
         assert bot.me.read().permissions == ("intent:read",)
     assert key not in admin.done("keys") + admin.done("keys", "list", "--json")
     admin.done("keys", "delete", name)
+
+
+def test_a_key_is_bounded_by_the_command_line(admin: TipCaller, own_account: str, name: str) -> None:
+    words = ("--account", own_account, "--symbol", "AAPL", "--symbol", "MSFT", "--max-notional-per-day", "1000")
+    made = admin.json("keys", "create", name, *READ, *words)
+
+    assert made["bounds"] == {
+        "accounts": [own_account],
+        "symbols": ["AAPL", "MSFT"],
+        "max_notional_per_day": "1000",
+    }
+    row = next(line for line in admin.done("keys").splitlines() if name in line)
+    assert f"{own_account[:8]} AAPL MSFT 1000/day" in row
+    assert admin("keys", "create", name, *READ, "--account", "nobody's").exit_code == 1
+
+
+def test_the_sdk_makes_shows_and_removes_bounds(whole_platform: Platform, own_account: str, name: str) -> None:
+    bounds = KeyBounds((own_account,), ("AAPL",), Decimal("12.50"))
+    with whole_platform.admin() as admin:
+        made = admin.keys.create(name, environment="paper", permissions=["intent:read"], bounds=bounds)
+        with tip_client.Client(whole_platform.local["base_url"], key=made.key) as bot:
+            assert made.bounds == bot.me.read().bounds == bot.me.validate_key(made.key).bounds == bounds
+        assert admin.keys.change(made.id, bounds=KeyBounds()).bounds is None
 
 
 def test_a_key_is_changed_disabled_and_deleted(admin: TipCaller, name: str) -> None:

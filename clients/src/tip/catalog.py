@@ -13,6 +13,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "balances": "Show cash, equity and buying power.",
         "quote": "Show the latest price of symbols.",
         "watch": "Show open orders, positions and what happens, live.",
+        "mcp": "Serve an account to an AI agent, over the Model Context Protocol.",
     },
     "Risk": {
         "halt": "Refuse every new order of an account or organization.",

@@ -71,11 +71,14 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "credentials rotate": ("tip credentials rotate first --file - --wait --yes",),
     "credentials delete": ("tip credentials delete first",),
+    "mcp": ("tip mcp --profile agent", "tip mcp --read-only"),
     "keys": ("tip keys", "tip keys --json"),
     "keys list": ("tip keys list",),
     "keys create": (
         "tip keys create bot --environment paper --permission intent:read --permission intent:edit --expires 90d",
         "tip keys create bot --environment paper --permission intent:read | tip profiles add bot",
+        "tip keys create agent --environment live --permission intent:read --permission intent:edit --account desk "
+        "--symbol AAPL --max-notional-per-day 5000 --expires 7d",
     ),
     "keys change": ("tip keys change bot --name robot", "tip keys change bot --permission intent:read --expires 30d"),
     "keys disable": ("tip keys disable bot",),

@@ -1,21 +1,23 @@
 """`tip keys`"""
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tip.amounts import AMOUNT
 from tip.confirm import confirm, yes_option
 from tip.lookup import find, not_empty
 from tip.moments import Duration, clock
 from tip.plain import short
 from tip.sending import interruptible
-from tip.session import Session, with_session
+from tip.session import Session, with_caller, with_session
 
 if TYPE_CHECKING:
-    from tip_client.models.identity import ApiKey, CreatedApiKey
+    from tip_client.models.identity import ApiKey, CreatedApiKey, KeyBounds
 
-TITLES = ("ID", "NAME", "ENVIRONMENT", "STATE", "PREFIX", "PERMISSIONS", "EXPIRES", "LAST USED")
+TITLES = ("ID", "NAME", "ENVIRONMENT", "STATE", "PREFIX", "PERMISSIONS", "BOUNDS", "EXPIRES", "LAST USED")
 
 _key_argument = click.argument("key", callback=not_empty)
 _permissions = click.option(
@@ -54,17 +56,20 @@ def list_keys(session: Session) -> None:
 @click.option("--environment", type=click.Choice(["paper", "live"]), required=True)
 @_permissions
 @_expires
-@with_session
-def create(
-    session: Session, name: str, environment: str, permissions: tuple[str, ...], expires: timedelta | None
-) -> None:
+@click.option("--account", "accounts", multiple=True, help="It sees no other account; may be repeated.", metavar="ID")
+@click.option("--symbol", "symbols", multiple=True, help="It trades no other symbol; may be repeated.")
+@click.option("--max-notional-per-day", "budget", type=AMOUNT, help="What its orders may come to in a day.")
+@with_caller
+def create(name: str, environment: str, permissions: tuple[str, ...], expires: timedelta | None, **bounds: Any) -> None:
     """Create an API key, and print it: it is shown this once and never again.
 
     Standard output holds nothing but the key, so that it can be piped to where it is kept.
     """
     if not permissions:
         raise click.UsageError("give at least one --permission")
+    session = Session(click.get_current_context())
     terms: dict[str, Any] = {"environment": environment, "permissions": permissions, "expires_at": from_now(expires)}
+    terms["bounds"] = key_bounds(session, **bounds)
     made = interruptible(None, lambda: session.client.keys.create(name, **terms))
     show_created(session, made)
 
@@ -137,6 +142,20 @@ def show_created(session: Session, made: "CreatedApiKey") -> None:
     session.out.line(made.key)
 
 
+def key_bounds(
+    session: Session, accounts: tuple[str, ...], symbols: tuple[str, ...], budget: Decimal | None
+) -> "KeyBounds | None":
+    from tip_client.models.identity import KeyBounds
+
+    seen = [account_of(session, account) for account in accounts]
+    bounds = KeyBounds(tuple(seen) or None, symbols or None, budget)
+    return None if bounds == KeyBounds() else bounds
+
+
+def account_of(session: Session, text: str) -> str:
+    return find(session.client.accounts.list(), text, "account", lambda account: account.name).id
+
+
 def from_now(duration: timedelta | None) -> datetime | None:
     return None if duration is None else datetime.now(UTC) + duration
 
@@ -149,6 +168,16 @@ def called(key: "ApiKey") -> str:
     return f"key {key.name!r} ({short(key.id)})"
 
 
+def bounds_text(bounds: "KeyBounds | None") -> str:
+    if bounds is None:
+        return "-"
+    parts = [*map(short, bounds.accounts or ()), *(bounds.symbols or ())]
+    budget = bounds.max_notional_per_day
+    return " ".join([*parts, *([f"{budget:f}/day"] if budget is not None else [])])
+
+
 def key_row(key: "ApiKey") -> tuple[str, ...]:
     about = (str(key.environment), "disabled" if key.disabled else "enabled", key.prefix, " ".join(key.permissions))
-    return (short(key.id), key.name, *about, clock(key.expires_at), clock(key.last_used_at))
+
+    ends = (bounds_text(key.bounds), clock(key.expires_at), clock(key.last_used_at))
+    return (short(key.id), key.name, *about, *ends)

@@ -15,6 +15,7 @@ from tip_client.models.identity import (
     CurrentUser,
     Entitlement,
     Invitation,
+    KeyBounds,
     KeyValidation,
     Member,
     Membership,
@@ -190,9 +191,10 @@ class AsyncKeys(AsyncScope):
         environment: Environment | str,
         permissions: Iterable[str],
         expires_at: datetime | None = None,
+        bounds: KeyBounds | None = None,
     ) -> CreatedApiKey:
         """Create an API key; the answer is the only place that ever holds it."""
-        about = given(expires_at=expires_at)
+        about = given(expires_at=expires_at, bounds=bounds and given(**vars(bounds)))
         body = {"name": name, "environment": environment, "permissions": [*permissions], **about}
         return await self._http.call(create("/v1/api-keys", CreatedApiKey, body))
 
@@ -207,10 +209,13 @@ class AsyncKeys(AsyncScope):
         permissions: Iterable[str] | None = None,
         disabled: bool | None = None,
         expires_at: datetime | None = None,
+        bounds: KeyBounds | None = None,
     ) -> ApiKey:
-        """Rename, disable, enable, limit or extend a key."""
+        """Rename, disable, enable, limit or extend a key. Bounds replace the former; `KeyBounds()` removes them."""
         permitted = None if permissions is None else [*permissions]
         body = given(name=name, permissions=permitted, disabled=disabled, expires_at=expires_at)
+        if bounds is not None:
+            body["bounds"] = given(**vars(bounds)) or None
         return await self._http.call(change("PATCH", at("/v1/api-keys/{}", key_id), ApiKey, body))
 
     async def delete(self, key_id: str) -> None:

@@ -16,6 +16,7 @@ from tip_client.models.identity import (
     CurrentUser,
     Entitlement,
     Invitation,
+    KeyBounds,
     KeyValidation,
     Member,
     Membership,
@@ -189,9 +190,10 @@ class Keys(Scope):
         environment: Environment | str,
         permissions: Iterable[str],
         expires_at: datetime | None = None,
+        bounds: KeyBounds | None = None,
     ) -> CreatedApiKey:
         """Create an API key; the answer is the only place that ever holds it."""
-        about = given(expires_at=expires_at)
+        about = given(expires_at=expires_at, bounds=bounds and given(**vars(bounds)))
         body = {"name": name, "environment": environment, "permissions": [*permissions], **about}
         return self._http.call(create("/v1/api-keys", CreatedApiKey, body))
 
@@ -206,10 +208,13 @@ class Keys(Scope):
         permissions: Iterable[str] | None = None,
         disabled: bool | None = None,
         expires_at: datetime | None = None,
+        bounds: KeyBounds | None = None,
     ) -> ApiKey:
-        """Rename, disable, enable, limit or extend a key."""
+        """Rename, disable, enable, limit or extend a key. Bounds replace the former; `KeyBounds()` removes them."""
         permitted = None if permissions is None else [*permissions]
         body = given(name=name, permissions=permitted, disabled=disabled, expires_at=expires_at)
+        if bounds is not None:
+            body["bounds"] = given(**vars(bounds)) or None
         return self._http.call(change("PATCH", at("/v1/api-keys/{}", key_id), ApiKey, body))
 
     def delete(self, key_id: str) -> None:

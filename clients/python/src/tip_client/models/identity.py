@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from tip_client.models.trading import Actor
@@ -57,6 +58,24 @@ class CurrentUser:
 
 
 @dataclass(frozen=True)
+class KeyBounds:
+    """What an API key is restricted to beyond its permissions; None restricts nothing.
+
+    The budget is what its orders may come to in a day, on all accounts together.
+    """
+
+    accounts: tuple[str, ...] | None = None
+    symbols: tuple[str, ...] | None = None
+    max_notional_per_day: Decimal | None = None
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "KeyBounds":
+        accounts, symbols, most = (data.get(name) for name in ("accounts", "symbols", "max_notional_per_day"))
+        seen, traded = (None if found is None else tuple(found) for found in (accounts, symbols))
+        return cls(seen, traded, None if most is None else Decimal(most))
+
+
+@dataclass(frozen=True)
 class Caller:
     """What the credential may do."""
 
@@ -68,6 +87,7 @@ class Caller:
     scopes: tuple[str, ...]
     permissions: tuple[str, ...]
     entitlements: tuple[str, ...]
+    bounds: KeyBounds | None
 
 
 @dataclass(frozen=True)
@@ -79,6 +99,8 @@ class KeyValidation:
     environment: Environment
     disabled: bool
     created_at: datetime
+    expires_at: datetime | None
+    bounds: KeyBounds | None
 
 
 @dataclass(frozen=True)
@@ -94,6 +116,7 @@ class ApiKey:
     expires_at: datetime | None
     last_used_at: datetime | None
     created_at: datetime
+    bounds: KeyBounds | None
 
 
 @dataclass(frozen=True)
