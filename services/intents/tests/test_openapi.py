@@ -104,7 +104,7 @@ def test_what_the_document_allows_to_be_submitted_is_accepted(api: Any, desk: De
     operation = api["/v1/accounts/{account_id}/intents"]["POST"]
     statuses = []
 
-    @settings(max_examples=40, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=100, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(operation.as_strategy(generation_mode=GenerationMode.POSITIVE))
     def submitted(case: Any) -> None:
         answer = desk.client.post(desk.path, json=case.body, headers=desk.headers)
@@ -118,7 +118,7 @@ def test_what_the_document_allows_to_be_submitted_is_accepted(api: Any, desk: De
 
     submitted()
 
-    assert 201 in statuses
+    assert statuses.count(201) > 3
 
 
 def test_a_record_has_exactly_the_documented_fields(desk: Desk) -> None:
@@ -129,7 +129,7 @@ def test_a_record_has_exactly_the_documented_fields(desk: Desk) -> None:
     assert set(desk.get("/stats").json) == {
         field.data_key or name for name, field in schemas.Statistics().fields.items()
     }
-    assert model.KINDS.keys() == {"Market", "Limit", "Stop", "StopLimit"}
+    assert model.KINDS.keys() == {"Market", "Limit", "Stop", "StopLimit", "TrailingStop"}
 
 
 NAMED = ("Location", "Idempotent-Replayed", "ETag", "Retry-After", "RateLimit", "RateLimit-Policy", "X-Request-Id")
