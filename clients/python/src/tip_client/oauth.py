@@ -139,7 +139,7 @@ class OAuthClient:
         return tokens_in(self._post(token_endpoint, form))
 
     def revoke(self, revocation_endpoint: str, refresh_token: str) -> None:
-        form = {"token": refresh_token, "token_type_hint": "refresh_token"}
+        form = {"token": refresh_token, "token_type_hint": "refresh_token"}  # no secret - a kind # nosec B105
         self._post(revocation_endpoint, form)
 
     def _scoped(self) -> dict[str, str]:
