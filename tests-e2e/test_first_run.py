@@ -90,9 +90,9 @@ def test_from_an_empty_installation_to_a_filled_order(empty: dict[str, str], tmp
     alice.login()
     assert "login" in alice.tip("profiles")
 
-    elsewhere = Browser(HttpClient(alice.base))  # in a browser, with the password, for an application of its own
-    assert elsewhere.sign_in(Person(ALICE, "")).status_code == 303
-    assert App().tokens(elsewhere)["token_type"] == "Bearer"
+    other = Browser(HttpClient(alice.base))  # in a browser, with the password, for an application of its own
+    assert other.sign_in(Person(ALICE, "")).status_code == 303
+    assert App().tokens(other)["token_type"] == "Bearer"
 
     invited = alice.tip("people", "invite", BOB, "member")
     [password_code] = re.findall(r"one-time code (\S+)", invited)

@@ -17,7 +17,7 @@ RESTING_STOPS = {"Stop": "Market", "StopLimit": "Limit", "TrailingStop": "Market
 
 @dataclass(frozen=True)
 class Market:
-    """How the stories are told at one broker."""
+    """What the stories have to do with at one broker."""
 
     symbols: dict[str, str] = field(default_factory=dict)
     other: str = ""

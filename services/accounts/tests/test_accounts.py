@@ -297,12 +297,3 @@ def test_other_services_read_accounts_and_change_nothing(admin: Caller, platform
         "version",
     ]
     assert (row.time_zone, row.version, privileges) == ("Asia/Tokyo", 1, False)
-
-
-def test_a_deletion_with_a_parameter_that_does_not_exist_deletes_nothing(admin: Caller) -> None:
-    account = admin.account()
-
-    answer = admin.call("DELETE", f"/v1/accounts/{account['id']}?dry_run=true")
-
-    assert (answer.status_code, answer.json["code"]) == (400, "unknown_query")
-    assert admin.get(f"/v1/accounts/{account['id']}").json == account

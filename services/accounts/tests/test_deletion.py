@@ -231,3 +231,12 @@ def test_the_consumer_finishes_deletions(
 
     with running("-m", "accounts.worker", "consumer", environment=platform.environment("accounts")):
         eventually(lambda: admin.get(f"/v1/accounts/{account_id}").status_code == 404, 60)
+
+
+def test_a_deletion_with_a_parameter_that_does_not_exist_deletes_nothing(admin: Caller) -> None:
+    account = admin.account()
+
+    answer = admin.call("DELETE", f"/v1/accounts/{account['id']}?dry_run=true")
+
+    assert (answer.status_code, answer.json["code"]) == (400, "unknown_query")
+    assert admin.get(f"/v1/accounts/{account['id']}").json == account

@@ -56,8 +56,8 @@ def invited_to(client: FlaskClient, admin: Headers, organization: Organization) 
 def test_whoever_is_known_gets_no_code_to_set_a_password_with_and_the_answer_does_not_say_so(
     client: FlaskClient, identity: IdentityFixtures, organization: Organization, admin: Headers, browser: Browser
 ) -> None:
-    elsewhere = identity.organization()
-    carol = person(identity, elsewhere)
+    other = identity.organization()
+    carol = person(identity, other)
 
     invited = invite(client, admin, organization, carol.email)
     of_nobody = invite(client, admin, organization, f"{token_hex(6)}@example.org")
@@ -120,15 +120,15 @@ def test_whoever_claimed_an_address_is_made_a_member_by_an_invitation_only(
 ) -> None:
     email = f"{token_hex(6)}@example.org"
     invited = invite(client, admin, organization, email)
-    elsewhere = identity.organization()
-    path = f"/v1/organizations/{elsewhere.id}/memberships/{email}"
-    of_elsewhere = {"Authorization": f"Bearer {elsewhere.tokens['admin']}"}
+    other = identity.organization()
+    path = f"/v1/organizations/{other.id}/memberships/{email}"
+    of_other = {"Authorization": f"Bearer {other.tokens['admin']}"}
 
-    before = client.put(path, json={"role": "admin"}, headers=of_elsewhere)
+    before = client.put(path, json={"role": "admin"}, headers=of_other)
     browser.set_password(Person(email, invited["one_time_code"]))
-    after = client.put(path, json={"role": "admin"}, headers=of_elsewhere)
-    enter(browser, invite(client, of_elsewhere, elsewhere, email)["code"])
-    changed = client.put(path, json={"role": "admin"}, headers=of_elsewhere)
+    after = client.put(path, json={"role": "admin"}, headers=of_other)
+    enter(browser, invite(client, of_other, other, email)["code"])
+    changed = client.put(path, json={"role": "admin"}, headers=of_other)
 
     assert [answer.status_code for answer in (before, after, changed)] == [409, 409, 200]
     assert before.json["code"] == "login_exists"

@@ -172,9 +172,9 @@ def test_a_user_of_nobody_we_know_has_no_role(npm_desk: Desk) -> None:
 
 
 def test_a_token_of_another_provider_is_refused_and_no_login_is_kept(npm_desk: Desk, base_of_canaille: str) -> None:
-    elsewhere = Desk(base_of_canaille, npm_desk.config, npm_desk.login_options)
+    other = Desk(base_of_canaille, npm_desk.config, npm_desk.login_options)
 
-    exit_code, shown = elsewhere.login("alice")
+    exit_code, shown = other.login("alice")
 
     assert exit_code == 1 and "the platform refuses this login" in shown
     assert not (npm_desk.config / "tip").exists()

@@ -1,4 +1,4 @@
-"""What RFC 9700 and its like say of the pages: nothing is kept, framed, forged, or sent elsewhere."""
+"""What RFC 9700 and its like say of the pages: nothing is kept, framed, forged, or sent away."""
 
 import re
 

@@ -160,3 +160,22 @@ class Broker:
         reports = [BrokerReport(self.desk.account_id, order, now, is_current_state=True) for order in orders]
         if reports:
             recorder.record(self.desk.deps.connections, reports)
+
+
+def filled_bracket(desk: Desk) -> Broker:
+    desk.created(bracket())
+    broker = Broker(desk)
+    broker.send()
+    broker.fill("entry", "10")
+    broker.send()
+    return broker
+
+
+def switch(desk: Desk, state: str) -> None:
+    desk.execute(
+        "INSERT INTO controls.account_switch (account_id, organization_id, trading_state) "
+        "VALUES (:account_id, :organization_id, :state) "
+        "ON CONFLICT (account_id) DO UPDATE SET trading_state = excluded.trading_state",
+        organization_id=desk.organization.id,
+        state=state,
+    )

@@ -1,8 +1,6 @@
 """Order groups: legs are intents of their own; the transaction that records a fill arms, reduces and cancels them."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +13,7 @@ from tip_testing.commands import cancel, replace
 from tip_testing.identity_fixtures import Organization
 
 from .conftest import Desk
-from .grouping import Broker, bracket, one_cancels_other, one_triggers_other
+from .grouping import Broker, bracket, filled_bracket, one_cancels_other, one_triggers_other
 
 
 @pytest.fixture
@@ -120,15 +118,6 @@ def test_an_entry_that_ends_unfilled_ends_its_children(desk: Desk, status: Order
     assert set(broker.orders) == {"entry"}
 
 
-def filled_bracket(desk: Desk) -> Broker:
-    desk.created(bracket())
-    broker = Broker(desk)
-    broker.send()
-    broker.fill("entry", "10")
-    broker.send()
-    return broker
-
-
 def test_the_fill_of_one_exit_cancels_the_other_in_its_transaction(desk: Desk) -> None:
     broker = filled_bracket(desk)
 
@@ -168,71 +157,6 @@ def test_what_an_entry_fills_after_its_cancel_is_closed_too(desk: Desk) -> None:
     broker.send()
 
     assert broker.orders["stop_loss"].quantity == broker.orders["take_profit"].quantity == 6
-
-
-def test_exits_that_fill_at_once_are_reported(desk: Desk) -> None:
-    broker = filled_bracket(desk)
-
-    broker.fill_at_once({"take_profit": "10", "stop_loss": "10"})
-
-    [group] = desk.rows("intent_group")
-    assert group["excess_quantity"] == 10
-    events = [row["payload"] for row in desk.rows("account_event")]
-    [noted] = [event for event in events if event.get("reason_code") == "GROUP_OVERFILLED"]
-    assert "10 more" in noted["reason"]
-
-
-def flattening(desk: Desk) -> Broker:
-    """A group whose exits have both filled, on an account that has that flattened."""
-    desk.execute("UPDATE accounts.account SET flatten_excess = true WHERE id = :account_id")
-    broker = filled_bracket(desk)
-    broker.fill_at_once({"take_profit": "10", "stop_loss": "10"})
-    return broker
-
-
-def test_an_excess_is_flattened_once_if_the_account_says_so(desk: Desk) -> None:
-    broker = flattening(desk)
-
-    tend_order_groups(desk.deps)
-    tend_order_groups(desk.deps)
-
-    flatten = broker.legs()["flatten"]
-    assert (flatten["order_side"], flatten["quantity"]) == ("BUY", 10)
-    assert flatten["spec"] == {"Market": {"quantity": "10", "time_in_force": "DAY"}}
-    broker.send()
-    assert len(desk.rows("intent")) == 4 and broker.orders["flatten"].quantity == 10
-
-
-def test_two_schedulers_flatten_once(desk: Desk) -> None:
-    broker = flattening(desk)
-
-    with ThreadPoolExecutor(4) as threads:
-        list(threads.map(lambda _: tend_order_groups(desk.deps), range(8)))
-
-    assert len([row for row in desk.rows("intent") if row["group_role"] == "flatten"]) == 1
-    assert broker.statuses()["flatten"] == "PENDING"
-
-
-def test_what_cannot_be_flattened_now_is_flattened_later(desk: Desk) -> None:
-    broker = flattening(desk)
-    switch(desk, "HALTED")
-
-    tend_order_groups(desk.deps)
-    assert "flatten" not in broker.legs()
-    switch(desk, "ACTIVE")
-    tend_order_groups(desk.deps)
-
-    assert broker.statuses()["flatten"] == "PENDING"
-
-
-def test_without_the_accounts_word_nothing_is_flattened_even_if_it_is_said_later(desk: Desk) -> None:
-    broker = filled_bracket(desk)
-    broker.fill_at_once({"take_profit": "10", "stop_loss": "10"})
-    desk.execute("UPDATE accounts.account SET flatten_excess = true WHERE id = :account_id")
-
-    tend_order_groups(desk.deps)
-
-    assert "flatten" not in broker.legs()
 
 
 def test_a_cancel_that_the_broker_rejects_is_repeated(desk: Desk) -> None:
@@ -350,83 +274,3 @@ def test_a_cancel_of_the_entry_ends_the_group(desk: Desk) -> None:
     broker.send()
 
     assert set(broker.statuses().values()) == {"CANCELED"} and broker.orders == {}
-
-
-def totals(desk: Desk) -> tuple[Any, Any, Any]:
-    [row] = [row for row in desk.rows("order_total") if row["symbol"] == "AAPL"]
-    return row["open_orders"], row["open_buy_quantity"], row["open_sell_quantity"]
-
-
-def test_limits_count_what_is_open_of_a_group_once(desk: Desk) -> None:
-    desk.created(bracket())
-    broker = Broker(desk)
-    assert totals(desk) == (3, 10, 0)
-
-    broker.send()
-    broker.fill("entry", "10")
-    assert totals(desk) == (2, 0, 10)
-    broker.send()
-    desk.created(cancel(broker.legs()["take_profit"]["id"]))
-    broker.send()
-    assert totals(desk) == (1, 0, 10)
-    broker.fill("stop_loss", "10")
-    assert totals(desk) == (0, 0, 0)
-
-
-def limits(desk: Desk, **columns: Any) -> None:
-    names = ", ".join(columns)
-    values = ", ".join(f":{name}" for name in columns)
-    desk.execute(
-        f"INSERT INTO controls.account_limits (account_id, organization_id, {names}) "
-        f"VALUES (:account_id, :organization_id, {values})",
-        organization_id=desk.organization.id,
-        **columns,
-    )
-
-
-def test_exits_are_no_further_exposure(desk: Desk) -> None:
-    limits(desk, max_position_quantity=Decimal(10), allow_short=False)
-
-    broker = filled_bracket(desk)
-
-    assert broker.statuses() == {"entry": "FILLED", "take_profit": "ACCEPTED", "stop_loss": "ACCEPTED"}
-
-
-def switch(desk: Desk, state: str) -> None:
-    desk.execute(
-        "INSERT INTO controls.account_switch (account_id, organization_id, trading_state) "
-        "VALUES (:account_id, :organization_id, :state) "
-        "ON CONFLICT (account_id) DO UPDATE SET trading_state = excluded.trading_state",
-        organization_id=desk.organization.id,
-        state=state,
-    )
-
-
-def test_exits_of_a_filled_entry_pass_while_the_account_only_reduces(desk: Desk) -> None:
-    desk.created(bracket())
-    broker = Broker(desk)
-    broker.send()
-    switch(desk, "REDUCING")
-
-    assert desk.submit(bracket()).status_code == 422
-    broker.fill("entry", "10")
-    broker.send()
-
-    assert broker.statuses() == {"entry": "FILLED", "take_profit": "ACCEPTED", "stop_loss": "ACCEPTED"}
-
-
-def test_a_halt_delays_exits_and_does_not_take_them_away(desk: Desk) -> None:
-    desk.created(bracket())
-    broker = Broker(desk)
-    broker.send()
-    switch(desk, "HALTED")
-
-    broker.fill("entry", "10")
-    broker.send()
-    assert {row["reason_code"] for row in broker.legs().values()} == {None, "TRADING_HALTED"}
-    assert set(broker.orders) == {"entry"}
-    switch(desk, "ACTIVE")
-    desk.execute("UPDATE intents.intent SET next_attempt_at = now() WHERE account_id = :account_id")
-    broker.send()
-
-    assert broker.statuses() == {"entry": "FILLED", "take_profit": "ACCEPTED", "stop_loss": "ACCEPTED"}

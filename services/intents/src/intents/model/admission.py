@@ -11,7 +11,8 @@ from intents.model import errors
 from intents.model.actions import Action, Actor, Change, Intent, State, leaves
 from intents.model.groups import EXITS, waits_for_parent
 from intents.model.lifecycle import TERMINAL, Status, Update, follow
-from intents.model.orders import Cancel, Command, Create, HoldToTotal, Replace, Spec
+from intents.model.orders import Cancel, Command, Create, HoldToTotal, Replace
+from intents.model.proposals import counted_quantity, created, replaced
 from intents.model.submission import Caller
 from intents.model.submit_facts import Account, SubmitFacts
 from tip_brokers.capabilities import Replacement, Requested, inability
@@ -85,61 +86,18 @@ def refuse_what_broker_cannot(account: Account, command: Create | Replace, inten
 def pass_controls(facts: SubmitFacts, command: Create | Replace | HoldToTotal) -> None:
     """Raise what the controls say against sending an accepted command, by the rules of its submit."""
     if isinstance(command, Create):
-        _passed(facts, _created(command))
+        _passed(facts, created(command))
     elif facts.intent is None:
         raise errors.IntentNotFound("The intent of this command is gone.")
     elif isinstance(command, Replace):
-        _passed(facts, _replaced(facts.intent, command.spec))
+        _passed(facts, replaced(facts.intent, command.spec))
     elif _is_halted(facts):  # then the rest is canceled instead
-        _passed(facts, _replaced(facts.intent, facts.intent.spec))
-
-
-def proposed(facts: SubmitFacts, command: Create | Replace) -> control_rules.Command:
-    """The command as controls judge it."""
-    if isinstance(command, Create):
-        return _created(command)
-    if facts.intent is None:
-        raise errors.IntentNotFound("The intent of this command is gone.")
-    return _replaced(facts.intent, command.spec)
-
-
-def _created(command: Create) -> control_rules.Command:
-    return control_rules.Command(
-        control_rules.CommandType.CREATE,
-        command.symbol,
-        control_rules.OrderSide(command.order_side),
-        command.spec.quantity,
-        limit_price=command.spec.price("limit_price"),
-        stop_price=command.spec.price("stop_price"),
-        trail_amount=command.spec.price("trail_amount"),
-        trail_percent=command.spec.price("trail_percent"),
-        notional=command.spec.notional,
-    )
-
-
-def counted_quantity(facts: SubmitFacts, command: Create) -> Decimal:
-    """By which the order counts; of one by its notional an estimate, never below zero."""
-    price = facts.controls.usable_price(facts.now) if facts.controls else None
-    return _created(command).counted(price).quantity
-
-
-def _replaced(intent: Intent, spec: Spec) -> control_rules.Command:
-    return control_rules.Command(
-        control_rules.CommandType.REPLACE,
-        intent.symbol,
-        control_rules.OrderSide(intent.order_side),
-        spec.quantity,
-        limit_price=spec.price("limit_price"),
-        stop_price=spec.price("stop_price"),
-        filled_quantity=intent.filled_quantity,
-        trail_amount=spec.price("trail_amount"),
-        trail_percent=spec.price("trail_percent"),
-    )
+        _passed(facts, replaced(facts.intent, facts.intent.spec))
 
 
 def _create(facts: SubmitFacts, account: Account, actor: Actor, command: Create, reason: str | None) -> Admission:
     refuse_what_broker_cannot(account, command)
-    passed, quantity = _passed(facts, _created(command)), counted_quantity(facts, command)
+    passed, quantity = _passed(facts, created(command)), counted_quantity(facts, command)
     action = Action(
         id=uuid4(),
         intent_id=uuid4(),
@@ -184,7 +142,7 @@ def _replace(
         pointer = f"/command/payload/spec/{command.spec.kind}/quantity"
         raise errors.InvalidReplacement(pointer, "group", f"must stay {intent.quantity:f}: it follows from the group")
     refuse_what_broker_cannot(account, command, intent)
-    passed = _passed(facts, _replaced(intent, command.spec))
+    passed = _passed(facts, replaced(intent, command.spec))
     return _amend(facts, intent, account, actor, command, passed, reason)
 
 
@@ -250,7 +208,7 @@ def refuse_unless_reducing(facts: SubmitFacts, command: Command | HoldToTotal) -
     """Raise unless the order, with the other open orders of its side, at most closes the position."""
     if not isinstance(command, Create) or facts.controls is None:
         return
-    if control_rules.reduces(facts.controls, _created(command)) is not True:
+    if control_rules.reduces(facts.controls, created(command)) is not True:
         raise errors.NotReducing
 
 

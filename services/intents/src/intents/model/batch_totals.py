@@ -6,8 +6,8 @@ from decimal import Decimal
 from uuid import UUID
 
 import control_rules
-from intents.model.admission import counted_quantity
 from intents.model.orders import Create
+from intents.model.proposals import counted_quantity
 from intents.model.submit_facts import Account, SubmitFacts
 
 _WHOLE_ACCOUNT = ""

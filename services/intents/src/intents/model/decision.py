@@ -12,7 +12,6 @@ from intents.model.admission import (
     Admission,
     admit,
     pass_controls,
-    proposed,
     refuse_if_overloaded,
     refuse_unless_reducing,
     refuse_what_broker_cannot,
@@ -22,6 +21,7 @@ from intents.model.errors import ClientIdTaken, IdempotencyKeyReused, Refusal
 from intents.model.groups import Membership
 from intents.model.lifecycle import Status
 from intents.model.orders import Cancel, Command, Create, HoldToTotal, Replace
+from intents.model.proposals import proposed
 from intents.model.submission import Caller, IdempotencyKey, Submission
 from intents.model.submit_facts import PriorResult, SubmitFacts
 
