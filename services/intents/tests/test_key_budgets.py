@@ -173,6 +173,27 @@ def test_a_canceled_order_gives_back_what_is_not_filled(spender: Spender) -> Non
     assert spender.spent == 500
 
 
+@pytest.mark.parametrize(("filled", "spent"), [("2", 500), (None, 0)])
+def test_an_order_by_its_notional_takes_that_and_keeps_all_or_nothing_of_it(
+    spender: Spender, filled: str | None, spent: int
+) -> None:
+    spender.desk.execute(
+        "INSERT INTO intents.position (account_id, symbol, quantity, last_price, price_at, price_source, updated_at)"
+        " VALUES (:account_id, 'AAPL', 0, 100, now(), 'fill', now())"
+    )
+    answer = spender.send(create("AAPL", Market={"notional": "500"}))
+    assert (answer.status_code, spender.spent) == (201, 500)
+    intent_id = str(answer.json["intent_id"])
+    order = accept(spender.desk, intent_id, f"b-notional-{spent}")
+    if filled:
+        fill(spender.desk, order, filled, "100", f"x-notional-{spent}")
+    assert spender.send(cancel(intent_id)).status_code == 201
+
+    report(spender.desk, intent_id, Update.CANCELED)
+
+    assert spender.spent == spent
+
+
 def test_a_new_day_begins_with_the_whole_budget_and_once_a_day(spender: Spender) -> None:
     intent_id = spender.bought("20")
     spender.desk.execute("UPDATE intents.key_budget SET day_ends_at = date_trunc('day', now(), 'UTC')")
