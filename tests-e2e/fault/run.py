@@ -152,7 +152,7 @@ class Run:
         self.subscribers.stop.set()
 
 
-QUIET_SECONDS = {True: 5.0, False: 20.0}
+QUIET_SECONDS = {True: 5.0, False: 45.0}
 """How long nothing may have moved: shorter when nothing is known to be unsettled."""
 _STATE = """
     SELECT (SELECT count(*) FROM intents.intent

@@ -46,9 +46,14 @@ ARGUMENTS: dict[str, Any] = {
     "secret": {"key_id": "k"},
     "scopes": ["intent:read"],
     "permissions": ["intent:read"],
-    "quantity": 1,
 }
-OPTIONAL: dict[str, Any] = {"cancel_open": True, "next_cursor": None, "newest_first": True, "page_size": 7}
+OPTIONAL: dict[str, Any] = {
+    "quantity": 1,
+    "cancel_open": True,
+    "next_cursor": None,
+    "newest_first": True,
+    "page_size": 7,
+}
 
 
 class Listener(BaseHTTPRequestHandler):
@@ -100,9 +105,10 @@ def methods(client: tip.Client) -> list[Callable[..., Any]]:
 def call(method: Callable[..., Any]) -> None:
     """With something for everything that must be given."""
     wanted = inspect.signature(method).parameters.values()
-    needed = {found.name: ARGUMENTS.get(found.name, found.name) for found in wanted if found.default is found.empty}
+    given = ARGUMENTS | OPTIONAL
+    needed = {found.name: given.get(found.name, found.name) for found in wanted if found.default is found.empty}
     needed.pop("limits", None)
-    offered = {found.name: OPTIONAL[found.name] for found in wanted if found.name in OPTIONAL}
+    offered = {found.name: OPTIONAL[found.name] for found in wanted if found.name in OPTIONAL.keys() - needed}
     with suppress(tip.NotFound):
         answer = method(**needed, **offered)
         if isinstance(answer, Iterator):

@@ -103,7 +103,7 @@ class Desk:
         body = {"name": name, "environment": "paper", "permissions": ["intent:read"]}
         made = self.call("POST", "/v1/api-keys", self.operator, body).json
         self.keys.append(made["id"])
-        shown = body | {"prefix": made["prefix"], "disabled": False, "expires_at": None}
+        shown = body | {"prefix": made["prefix"], "disabled": False, "expires_at": None, "bounds": None}
         self.note("api_key.created", made["id"], shown, "operator")
 
     def change_key(self, changes: dict[str, Any]) -> None:

@@ -57,7 +57,7 @@ BAD_BODIES = [
     (changed(create(), *SPEC, to={"Market": "1"}), "/command/payload/spec/Market", "type"),
     (changed(create(), *SPEC, to={"a/b~": 1}), "/command/payload/spec/a~1b~0", "choice"),
     (changed(create(), *SPEC, "Market", "extra", to="1"), "/command/payload/spec/Market/extra", "unknown_field"),
-    (changed(create(), *SPEC, "Market", "quantity", to=...), "/command/payload/spec/Market/quantity", "required"),
+    (changed(create(), *SPEC, "Market", "quantity", to=...), "/command/payload/spec/Market", "one_of"),
     (changed(limit(), *SPEC, "Limit", "limit_price", to=...), "/command/payload/spec/Limit/limit_price", "required"),
     (
         changed(create(), *SPEC, "Market", "limit_price", to="1"),

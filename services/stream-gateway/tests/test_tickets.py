@@ -76,7 +76,7 @@ def test_it_opens_no_other_account_and_is_spent_by_the_attempt(
 def test_whoever_may_open_the_stream_gets_one_and_nobody_else(
     gateway: Gateway, identity: IdentityFixtures, acme: Organization, other: Organization, account_id: UUID
 ) -> None:
-    for name, (metadata, expected) in cases(identity, acme, other).items():
+    for name, (metadata, expected) in cases(identity, acme, other, account_id).items():
         answer = requested(gateway, account_id, dict(metadata))
         assert answer.status_code == {**HTTP, "streaming": 201}[expected], name
         if answer.status_code == 201:

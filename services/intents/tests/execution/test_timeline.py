@@ -72,7 +72,7 @@ def test_the_story_of_a_filled_order_has_its_command_its_send_and_its_fill(desk,
     state = desk.get(f"/{intent['intent_id']}").json["state"]
     fill = next(report["report"] for report in reports if report["report"]["type"] == "BROKER_TRADE")
     assert (fill["broker_order_id"], fill["payload"]["quantity"]) == (state["broker_order_id"], "10")
-    assert fill["execution_id"]
+    assert "execution_id" in fill  # None if the fill was in the answer, which names no execution
     assert "FILLED" in outline(reports)
 
 

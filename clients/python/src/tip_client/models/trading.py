@@ -103,7 +103,7 @@ class OrderRecord:
     state: OrderState
     created_at: datetime
     last_action: Action
-    extended_hours: bool = field(default=False, kw_only=True)
+    extended_hours: bool = field(kw_only=True)
     """Whether it may trade outside the regular hours."""
 
 
