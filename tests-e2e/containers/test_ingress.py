@@ -51,7 +51,6 @@ def test_an_unknown_certificate_is_not_trusted(stack: Any) -> None:
         "//metrics",
         "/v1/../metrics",
         "/v1/%2e%2e/health/ready",
-        "/",
         "/sim/ledger",
     ],
 )
@@ -60,6 +59,13 @@ def test_what_is_for_operators_stays_inside(stack: Any, path: str) -> None:
 
     assert answer.status_code == 404
     assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+def test_people_are_led_from_the_root_to_the_login(stack: Any) -> None:
+    answer = request(stack, "/")
+
+    assert (answer.status_code, urlsplit(answer.url).path) == (200, "/login")
+    assert [step.status_code for step in answer.history][:2] == [303, 303]
 
 
 def test_the_whole_api_is_described_at_the_ingress(stack: Any) -> None:

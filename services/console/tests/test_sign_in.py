@@ -193,3 +193,11 @@ def test_cookies_are_for_this_host_over_tls_where_there_is_tls(stack):
     assert re.match(
         r"__Host-tip_console_sign_in=\S+; Secure; HttpOnly; Path=/; SameSite=Lax", answer.headers["Set-Cookie"]
     )
+
+
+def test_behind_a_proxy_that_leaves_the_port_out_signing_in_begins_all_the_same(stack):
+    secrets = {"REDIS_URL": stack.redis_url(), "CURSOR_KEY": "a key"}
+    app = create_app({**secrets, "PUBLIC_URL": "https://desk.example.com:8443", "API_URL": stack.base})
+    answer = app.test_client().get("/console/sign-in", base_url="https://desk.example.com")
+
+    assert answer.headers["Location"].startswith("https://desk.example.com:8443/oauth/authorize?")

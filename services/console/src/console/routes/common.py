@@ -108,5 +108,8 @@ def _is_secure() -> bool:
 
 
 def is_at_home() -> bool:
-    """Whether the browser came by the address that it is sent back to: cookies belong to a host."""
-    return request.host == urlsplit(origin()).netloc
+    """Whether the browser came by the host that it is sent back to: cookies are a host's, whatever the port.
+
+    A proxy in front may have left the port out.
+    """
+    return urlsplit(f"//{request.host}").hostname == urlsplit(origin()).hostname
