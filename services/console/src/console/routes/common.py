@@ -108,8 +108,6 @@ def _is_secure() -> bool:
 
 
 def is_at_home() -> bool:
-    """Whether the browser came by the host that it is sent back to: cookies are a host's, whatever the port.
-
-    A proxy in front may have left the port out.
-    """
-    return urlsplit(f"//{request.host}").hostname == urlsplit(origin()).hostname
+    """Whether the browser came by the address that it is sent back to; a proxy in front may have left the port out."""
+    home = urlsplit(origin())
+    return request.host in (home.netloc, home.hostname)

@@ -71,6 +71,6 @@ def _may_fill(fact: str, kind: str | None, can: Capabilities) -> bool:
 
 
 ORDER = ("streams", "client_ids", "kinds", "replacement", "quotes", "executions", "fractions", "notional_orders",
-         "extended_hours",         "routing", "symbols")  # fmt: skip
+         "extended_hours", "routing", "symbols")  # fmt: skip
 CLAIMS = (*ORDER, "calls_per_minute", "shared_exits")
 EVERY_ADAPTER = (PROTOCOL, BOUNDS)
