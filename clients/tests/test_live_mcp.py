@@ -52,7 +52,8 @@ async def call(session: ClientSession, tool: str, **arguments: Any) -> Any:
     return {"error": json.loads(text) if text.startswith("{") else text} if result.is_error else json.loads(text)
 
 
-def limit(symbol: str, quantity: str, price: str = "100") -> dict[str, str]:
+def limit(symbol: str, quantity: str, price: str = "10") -> dict[str, str]:
+    """One that rests: no symbol opens below 20."""
     return {"kind": "Limit", "symbol": symbol, "side": "BUY", "quantity": quantity, "limit_price": price}
 
 
@@ -71,13 +72,13 @@ def test_an_agent_trades_until_its_budget_refuses_it(agent: Agent, own_account: 
         answers = {
             "accounts": await call(session, "accounts"),
             "limits": await call(session, "limits"),
-            "preview": await call(session, "preview", order=limit(symbol, "9")),
-            "first": await call(session, "submit", order=limit(symbol, "9")),
-            "second": await call(session, "submit", order=limit(symbol, "2")),
+            "preview": await call(session, "preview", order=limit(symbol, "90")),
+            "first": await call(session, "submit", order=limit(symbol, "90")),
+            "second": await call(session, "submit", order=limit(symbol, "20")),
             "other symbol": await call(session, "submit", order=limit("MSFT", "1")),
         }
         intent_id = answers["first"]["intent_id"]
-        answers["replaced"] = await call(session, "replace", intent_id=intent_id, quantity="10")
+        answers["replaced"] = await call(session, "replace", intent_id=intent_id, quantity="100")
         answers["dearer"] = await call(session, "preview", order=limit(symbol, "1"))
         answers["orders"] = await call(session, "orders", status="open")
         answers["shown"] = await call(session, "show", intent_id=intent_id)

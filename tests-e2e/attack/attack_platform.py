@@ -15,9 +15,9 @@ from typing import Any
 import psycopg2
 from attack_http import address_of
 
-from tip_local.processes import free_port
 from tip_local.settings import Settings
 from tip_local.stack import Stack, running_stack
+from tip_testing.ports import reserved_port
 
 PORTS = ("TIP_PORT", "TIP_STREAM_PORT", "TIP_EVENTS_PORT", "TIP_PAPER_BROKER_PORT")
 # Quotas would answer instead of what is attacked, and so would a platform that is behind, with a 503 that would have to
@@ -112,7 +112,7 @@ def platform(*, keep: bool = False, **settings: str) -> Iterator[Platform]:
     """`settings` are environment variables of every process; `keep` leaves the logs behind."""
     home = Path(tempfile.mkdtemp(prefix="tip-attack-"))
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    ports = {name: str(free_port()) for name in PORTS}
+    ports = {name: str(reserved_port()) for name in PORTS}
     environment = {**os.environ, **ports, **settings, "TIP_HOME": str(home), "PATH": path}
     subprocess.run(["tip", "start"], env=environment, check=True, stdout=subprocess.DEVNULL)
     try:

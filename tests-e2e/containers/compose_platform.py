@@ -22,7 +22,7 @@ import pytest
 from glewlwyd_admin import Glewlwyd, with_their_users
 from testcontainers.compose import ComposeContainer, DockerCompose
 
-from tip_local.processes import free_port
+from tip_testing.ports import reserved_port
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 START_SECONDS = 480
@@ -147,7 +147,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     os.environ.setdefault("OUTBOX_ATTEMPT_LIMIT", "2")  # what cannot succeed is given up within seconds
     os.environ.setdefault("RATE_LIMIT_PER_MINUTE", "600000")  # some tests send as fast as they can
     for variable in ("INGRESS_PORT", "PAPER_BROKER_PORT", "GLEWLWYD_PORT"):
-        os.environ.setdefault(variable, str(free_port()))
+        os.environ.setdefault(variable, str(reserved_port()))
     files = ["docker-compose.yml", *os.environ.get("TIP_COMPOSE_FILES", "").split()]
     platform = Platform(REPOSITORY, compose_file_name=files)
     session.config.stash[_PLATFORM] = platform

@@ -12,8 +12,8 @@ from uuid import uuid4
 import pytest
 import requests
 
-from tip_local.processes import free_port
 from tip_testing.commands import create
+from tip_testing.ports import reserved_port
 from tip_testing.waiting import eventually
 
 pytestmark = pytest.mark.timeout(1_200)  # a second platform starts, beside the first
@@ -53,7 +53,7 @@ def restored(stack: Any, containers: Any, tmp_path_factory: pytest.TempPathFacto
     """The same organizations, keys and orders in another project."""
     folder = tmp_path_factory.mktemp("backup")
     trade(stack)
-    ports = {"INGRESS_PORT": str(free_port()), "PAPER_BROKER_PORT": str(free_port()), "GLEWLWYD_PORT": str(free_port())}
+    ports = {name: str(reserved_port()) for name in ("INGRESS_PORT", "PAPER_BROKER_PORT", "GLEWLWYD_PORT")}
     project = {**ports, "COMPOSE_PROJECT_NAME": RESTORED}
     backup, restore = commands("Backup and restore")
     carry_out(containers, ["docker-compose down --volumes"], folder, **project)  # what an interrupted run has left

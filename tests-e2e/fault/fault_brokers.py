@@ -15,11 +15,11 @@ from fault_processes import Child
 from fault_records import Json, Order
 
 from tip_broker_fix.gateway.credentials import secret_key
-from tip_local.processes import free_port
 from tip_testing.fix_acceptor import FixLine, prepare
 from tip_testing.fix_acceptor.gateway import ACCOUNT_KEY, gateway_environment
 from tip_testing.fix_acceptor.market import OPEN, PRICE, Chain, Market
 from tip_testing.loopback_exchange import KEY, SECRET
+from tip_testing.ports import reserved_port
 
 FIX_KINDS = {"1": "market", "2": "limit", "3": "stop", "4": "stop_limit"}
 FIX_SIDES = {"1": "buy", "2": "sell"}
@@ -36,9 +36,9 @@ class Brokers:
     directory: Path
     accounts: int
     seed: int
-    acceptor_port: int = field(default_factory=free_port)
-    gateway_ports: list[int] = field(default_factory=lambda: [free_port() for _ in range(GATEWAYS)])
-    exchange_port: int = field(default_factory=free_port)
+    acceptor_port: int = field(default_factory=reserved_port)
+    gateway_ports: list[int] = field(default_factory=lambda: [reserved_port() for _ in range(GATEWAYS)])
+    exchange_port: int = field(default_factory=reserved_port)
 
     def __post_init__(self) -> None:
         self.line, self._dice = FixLine(self.acceptor_port), random.Random(self.seed)

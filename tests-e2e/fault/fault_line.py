@@ -22,7 +22,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fault_journal import Journal
 from fault_proxy import BrokerProxy, Exchange, Fault, cut_after, cut_before, delay, half_close, late, passing
 
-from tip_local.processes import free_port, with_parent_death_signal
+from tip_local.processes import with_parent_death_signal
+from tip_testing.ports import reserved_port
 
 CHANGES = ("POST", "PATCH", "DELETE")
 CUT_STREAMS_EVERY = 25.0
@@ -84,7 +85,8 @@ class Line:
     """The proxy in front of the broker, in a process of its own."""
 
     def __init__(self, seed: int) -> None:
-        self._seed, self.port, self.journal = seed, free_port(), Path(f"/tmp/tip-line-{free_port()}-{seed}.ndjson")
+        self._seed, self.port = seed, reserved_port()
+        self.journal = Path(f"/tmp/tip-line-{self.port}-{seed}.ndjson")
 
     def open(self, upstream: int) -> int:
         options = ["--upstream", upstream, "--listen", self.port, "--seed", self._seed, "--journal", self.journal]

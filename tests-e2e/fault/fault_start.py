@@ -16,9 +16,9 @@ from chassis.services import ROLES, WEB_SERVICES
 from tip_local.home import random_key
 from tip_local.identity_seed import add_account
 from tip_local.postgres import EmbeddedPostgres, create_database
-from tip_local.processes import free_port
 from tip_local.valkey import EmbeddedValkey
 from tip_testing.identity_fixtures import IdentityFixtures
+from tip_testing.ports import reserved_port
 
 TOKEN_SECONDS = 4 * 3600
 _PASSWORD = "for-this-run-only"
@@ -114,7 +114,7 @@ def _populated(
     engine = create_engine(db.with_driver(postgres.url_of(DATABASE)), poolclass=NullPool)
     with engine.begin() as connection:
         made = tuple(add_account(connection, organization.id, "paper") for _ in range(accounts))
-    web, broker, stream, events = (free_port() for _ in range(4))
+    web, broker, stream, events = (reserved_port() for _ in range(4))
     built = Stack(directory, postgres, valkey, organization, made, web, broker, stream, events)
     built.dice.seed(seed)
     return built

@@ -21,8 +21,9 @@ FLAGS = (
 WIDTHS = {390: 844, 1280: 800, 2560: 1300}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """For one file: while playwright runs in a thread, `asyncio.run` does not, in whatever test comes next."""
     if not CHROMIUM.exists():
         pytest.skip(f"there is no {CHROMIUM}: apt-get install chromium")
     with sync_playwright() as playwright:
