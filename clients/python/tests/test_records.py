@@ -8,6 +8,7 @@ import pytest
 
 import tip_client as tip
 from tip_client.errors import Reason
+from tip_client.models.accounts import Capabilities
 from tip_client.models.holdings import Balances
 from tip_client.models.identity import CreatedApiKey
 from tip_client.models.trading import Statistics
@@ -46,6 +47,20 @@ def test_what_was_added_later_is_passed_over_and_what_may_be_absent_is_none() ->
     balances = parse(Balances, BALANCES)
 
     assert (balances.equity, balances.buying_power, balances.source) == (None, None, None)
+
+
+def test_what_an_older_platform_does_not_have_keeps_its_default() -> None:
+    older = {
+        "kinds": {"Market": ["DAY"]}, "replacement": "native", "client_ids": "unique", "streams": True, "quotes": True,
+        "executions": True, "fractions": True, "routing": False, "symbol_pattern": ".+", "symbol_example": "AAPL",
+        "calls_per_minute": None,
+    }  # fmt: skip
+    newer = older | {"notional_orders": ["DAY"], "extended_hours": {"Limit": ["DAY"]}, "shared_exits": True}
+
+    first, second = parse(Capabilities, older), parse(Capabilities, newer)
+
+    assert (first.notional_orders, first.extended_hours, first.shared_exits) == ((), {}, False)
+    assert (second.notional_orders, second.extended_hours, second.shared_exits) == (("DAY",), {"Limit": ["DAY"]}, True)
 
 
 def test_a_word_that_was_added_later_is_kept() -> None:

@@ -113,15 +113,21 @@ def _several(item: Reader) -> Reader:
 
 def _record(kind: Any) -> Reader:
     hints = get_type_hints(kind)
-    columns = [(field.name, field.metadata.get(KEY, field.name), _reader(hints[field.name])) for field in _read(kind)]
+    columns = [
+        (field.name, field.metadata.get(KEY, field.name), _reader(hints[field.name]), _has_default(field))
+        for field in fields(kind)
+    ]
 
     def read(data: Any) -> Any:
-        value_of = _mapping(data).get
-        return kind(**{name: reader(value_of(key)) for name, key, reader in columns})
+        given = _mapping(data)
+        value_of = given.get
+        return kind(**{
+            name: reader(value_of(key)) for name, key, reader, may_miss in columns if not may_miss or key in given
+        })  # fmt: skip
 
     return read
 
 
-def _read(kind: Any) -> list[Any]:
-    """A field with a default is the client's own and not the API's."""
-    return [field for field in fields(kind) if field.default is MISSING]
+def _has_default(field: Any) -> bool:
+    """Then it keeps that where the answer does not have it: a platform may be older than this client."""
+    return field.default is not MISSING or field.default_factory is not MISSING

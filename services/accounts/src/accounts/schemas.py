@@ -213,6 +213,12 @@ class BrokerCapabilities(Schema):
         metadata={"description": "The order kinds, each with its times in force, for outside the regular hours."},
     )
     routing = Flag(required=True, metadata={"description": "Whether an order may be routed DIRECT."})
+    shared_exits = Flag(
+        required=True,
+        metadata={
+            "description": "Whether two open orders may close the same position, as Bracket and OneCancelsOther need."
+        },
+    )
     symbol_pattern = Text(required=True, longest=255, attribute="symbols.pattern")
     symbol_example = Text(required=True, longest=255, attribute="symbols.example")
     calls_per_minute = Whole(required=True, least=1, most=2**31 - 1, allow_none=True)

@@ -21,7 +21,7 @@ skipped; exit code 1 if something claimed is not kept.
 """
 COLUMNS = ("broker", "name", "environments", "order kinds", "replacement", "client ids", "stream", "quotes",
            "fills by id", "fractions", "by notional", "extended hours",
-           "DIRECT", "symbols", "calls")  # fmt: skip
+           "Bracket, OneCancelsOther", "DIRECT", "symbols", "calls")  # fmt: skip
 CLIENT_IDS = """
 What becomes of an order whose answer was lost follows from what the broker does with a client order id that it has
 seen before (`client ids`):
@@ -49,7 +49,7 @@ def _cells(broker: BrokerDescription, can: Capabilities) -> tuple[str, ...]:
     kinds, extended = _kinds(can.kinds), _kinds(can.extended_hours) or "no"
     calls = f"{can.calls_per_minute} a minute" if can.calls_per_minute else "-"
     flags = (_yes(flag) for flag in (can.streams, can.quotes, can.executions, can.fractions))
-    sizes = (", ".join(can.notional_orders) or "no", extended, _yes(can.routing))
+    sizes = (", ".join(can.notional_orders) or "no", extended, _yes(can.shared_exits), _yes(can.routing))
     environments, ids = ", ".join(broker.environments), (f"`{can.replacement}`", f"`{can.client_ids}`")
     return environments, kinds, *ids, *flags, *sizes, can.symbols.example, calls
 
@@ -69,10 +69,11 @@ def _secret(broker: BrokerDescription) -> str:
 
 
 def _settings(brokers: Sequence[BrokerDescription]) -> list[str]:
+    """Each once: exchanges of one package share theirs."""
+    each = dict.fromkeys(setting for broker in brokers for setting in broker.settings)
     rows = [
         (f"`{setting.variable}`", f"`{setting.default}`" if setting.default else "-", setting.meaning)
-        for broker in brokers
-        for setting in broker.settings
+        for setting in each
     ]
     return ["## Settings of the executor and the reconciler", "", *_table(("variable", "default", "meaning"), rows), ""]
 

@@ -77,6 +77,8 @@ class Capabilities:
     """The order kinds, each with its times in force, that may trade outside the regular hours."""
     notional_orders: tuple[str, ...] = ()
     """The times in force of a Market order by its notional; empty if there are none."""
+    shared_exits: bool = False
+    """Whether two open orders may close the same position, as Bracket and OneCancelsOther need."""
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ SENDING_NOTHING = frozenset({
 """Of these, facts that send no order at all."""
 FILLING = frozenset({
     "test_an_order_by_its_notional_fills_for_that_much_money",
+    "test_a_target_and_a_stop_for_one_position_both_rest",
     "test_fills_are_listed_each_under_one_id",
     "test_a_filled_order_shows_its_quantity_and_price",
     "test_positions_follow_fills",
@@ -71,6 +72,6 @@ def _may_fill(fact: str, kind: str | None, can: Capabilities) -> bool:
 
 
 ORDER = ("streams", "client_ids", "kinds", "replacement", "quotes", "executions", "fractions", "notional_orders",
-         "extended_hours", "routing", "symbols")  # fmt: skip
-CLAIMS = (*ORDER, "calls_per_minute", "shared_exits")
+         "extended_hours", "routing", "shared_exits", "symbols")  # fmt: skip
+CLAIMS = (*ORDER, "calls_per_minute")
 EVERY_ADAPTER = (PROTOCOL, BOUNDS)

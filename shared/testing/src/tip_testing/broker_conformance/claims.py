@@ -9,8 +9,8 @@ import pytest
 
 from tip_brokers.capabilities import ALL_TIMES, DAY, FOK, IOC, PLATFORM_KINDS
 from tip_brokers.protocol import OPEN, Broker, NewOrder, OrderStatus
+from tip_testing.broker_conformance.exits import SharedExits
 from tip_testing.broker_conformance.market import Listener, Market, listen, new_client_order_id, symbols_of
-from tip_testing.broker_conformance.notional import NotionalOrders
 from tip_testing.broker_conformance.orders import proves
 from tip_testing.broker_conformance.reads import settle_seconds
 from tip_testing.waiting import eventually
@@ -19,7 +19,7 @@ KINDS_AND_TIMES = [(kind, time) for kind in PLATFORM_KINDS for time in ALL_TIMES
 _UNFILLED = (OrderStatus.CANCELED, OrderStatus.EXPIRED)
 
 
-class KeptClaims(NotionalOrders):
+class KeptClaims(SharedExits):
     """Inherited by `Conformance`."""
 
     @proves("streams")
