@@ -39,7 +39,7 @@ class TimelineCall(Schema):
 
 
 class TimelineReport(Schema):
-    type = Choice(("BROKER_ORDER", "BROKER_TRADE"), required=True)
+    type = Choice(("BROKER_ORDER", "BROKER_TRADE", "BROKER_POSITION"), required=True)
     occurred_at = Instant(required=True)
     from_status = _STATUS
     to_status = _STATUS

@@ -107,7 +107,17 @@ def test_pages_are_the_whole_story_in_pieces(desk, reaches):
         cursor = f"&next_cursor={page['next_cursor']}"
 
     assert pieces == whole
-    assert all(set(entry) <= set(schemas_timeline.TimelineRecord().fields) for entry in whole)
+
+
+def test_the_story_of_fills_that_the_stream_brings_is_as_the_document_says(desk, reaches):
+    def with_position() -> list[dict[str, Any]] | None:
+        """Once the stream is open: fills that were read come without it."""
+        intent = desk.created(create("SIM.TRICKLE50", quantity="3"))
+        reaches(intent, "FILLED")
+        story = timeline(desk, intent)
+        return story if "BROKER_POSITION" in outline(story) else None
+
+    assert schemas_timeline.TimelineRecord(many=True).validate(eventually(with_position)) == {}
 
 
 def test_a_send_that_was_never_answered_is_shown_as_such(desk):

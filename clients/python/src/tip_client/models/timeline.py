@@ -39,7 +39,7 @@ class TimelineCall:
 
 @dataclass(frozen=True)
 class TimelineReport:
-    """What the broker reported: BROKER_ORDER or BROKER_TRADE."""
+    """What the broker reported: BROKER_ORDER, BROKER_TRADE, or BROKER_POSITION after a fill."""
 
     type: str
     occurred_at: datetime
