@@ -14,7 +14,7 @@ PROJECTS := $(filter-out shared/testing/% $(addsuffix /%,$(OPTIONAL)),$(wildcard
 PACKAGES := $(patsubst %/pyproject.toml,%,$(PROJECTS))
 SOURCES := $(wildcard $(addsuffix /src,$(PACKAGES) $(OPTIONAL) shared/testing) shared/brokers/example)
 # Those that take longest come first, so that at the end no worker waits for another. No folder contains another: pytest would drop it.
-LONGEST := tests-e2e services/stream-gateway services/intents shared deploy
+LONGEST := tests-e2e clients services/console services/stream-gateway services/intents shared deploy
 TESTED := $(LONGEST) $(filter-out $(LONGEST),$(wildcard services/*) proto clients)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 

@@ -22,7 +22,7 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """One worker runs all tests of a file; and one all for which a whole platform is started: journeys and attack,
-    another those of the Python SDK, and another those of the console."""
+    another those of the Python SDK, another those of `tip`, and another those of the console."""
     from xdist.scheduler import LoadFileScheduling
 
     class OneWorkerPerFile(LoadFileScheduling):
@@ -30,6 +30,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             file = super()._split_scope(nodeid)
             if file.startswith("clients/python/tests/test_live"):
                 return "sdk"
+            if file.startswith("clients/tests/test_live"):
+                return "tip"
             if file.startswith("services/console/tests/"):
                 return "console"
             return "journeys" if file.startswith(("tests-e2e/test_", "tests-e2e/attack/test_attack_run")) else file
