@@ -9,7 +9,7 @@ CALLS = {
     "intents_latest": "client.latest_action(intent_id)",
     "intents_actions": "list(client.actions(intent_id))",
     "orders_show_timeline": "list(client.timeline(intent_id))",
-    "intents_submit_batch": 'client.submit_batch([tip.Limit("AAPL", "BUY", 10, "187.20")], atomic=True)',
+    "intents_submit_batch": 'client.submit_batch([tip.Limit("AAPL", "BUY", 10, limit="187.20")], atomic=True)',
     "bulk_cancel_intents": 'client.cancel_all(symbol="AAPL").wait()',
     "intents_stats": 'client.statistics("last_day")',
     "intents_verify": "client.verify()",
