@@ -1,11 +1,17 @@
 """The OpenAPI document of the whole API, as generators of clients read it."""
 
+import json
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from werkzeug.test import Client
 
+from chassis.openapi_descriptions import COMMON
+from chassis.problem_types import TYPES
+from chassis.services import WEB_SERVICES
 from identity import model
 from tip_local.home import SIGNING_KEY, VAULT_KEY, random_key
 from tip_local.web import create_app
@@ -138,7 +144,7 @@ def test_no_field_has_a_default_that_makes_generators_require_it(document: Any) 
 def test_a_default_is_said_in_words(document: Any) -> None:
     strategy = document["components"]["schemas"]["CreatePayload"]["properties"]["route_strategy"]
 
-    assert strategy["description"] == "`AUTO` if it is left out."
+    assert strategy["description"].endswith("where the broker can. `AUTO` if it is left out.")
 
 
 def test_every_choice_of_words_and_every_object_has_a_name(document: Any) -> None:
@@ -146,7 +152,7 @@ def test_every_choice_of_words_and_every_object_has_a_name(document: Any) -> Non
     # A field may be called `properties`; an object of a document has them beside its type.
     inline += [place for place, node in fields(document) if node.get("type") == "object" and "properties" in node]
 
-    assert [place for place in inline if "contentSchema" not in place and not place.startswith("Problem/")] == []
+    assert [place for place in inline if "contentSchema" not in place] == []
 
 
 def test_one_choice_is_one_type(document: Any) -> None:
@@ -161,9 +167,9 @@ def test_the_terms_of_an_order_are_typed_wherever_it_is_answered(document: Any) 
     names = ("Market", "Limit", "Stop", "StopLimit", "TrailingStop")
     kinds = [{"$ref": f"#/components/schemas/{name}Spec"} for name in names]
 
-    assert schemas["Order"]["properties"]["spec"] == {"oneOf": kinds}
+    assert schemas["Order"]["properties"]["spec"]["oneOf"] == kinds
     for name in ("Action", "Refusal"):
-        assert schemas[name]["properties"]["spec"] == {"oneOf": [*kinds, {"type": "null"}]}
+        assert schemas[name]["properties"]["spec"]["oneOf"] == [*kinds, {"type": "null"}]
 
 
 def test_answers_say_which_headers_they_have(document: Any) -> None:
@@ -189,10 +195,96 @@ def test_the_api_is_at_the_address_of_its_document(document: Any) -> None:
 def test_a_refusal_in_a_batch_is_a_problem(document: Any) -> None:
     problem = document["components"]["schemas"]["BatchResult"]["properties"]["problem"]
 
-    assert problem == {"oneOf": [{"$ref": "#/components/schemas/Problem"}]}
+    assert problem["oneOf"] == [{"$ref": "#/components/schemas/Problem"}]
 
 
 def test_the_page_says_what_holds_if_a_field_is_left_out() -> None:
     page = Client(create_app(ENVIRONMENT)).get("/docs").text
 
-    assert "RouteStrategy</a>: `AUTO` if it is left out." in page
+    assert "where the broker can. <code>AUTO</code> if it is left out." in page
+
+
+def undescribed(document: Any) -> Iterator[str]:
+    """Every field, parameter, header and operation that the document does not explain, by its place."""
+    for place, node in places(document):
+        for name, field in node.get("properties", {}).items() if node.get("type") == "object" else ():
+            if not field.get("description"):
+                yield f"{place}/{name}"
+    for place, operation in described_operations(document):
+        if not (operation["summary"] and operation["description"]):
+            yield place
+        yield from (f"{place} {item['name']}" for item in operation["parameters"] if not item.get("description"))
+    yield from (name for name, header in document["components"]["headers"].items() if not header.get("description"))
+    schemes = document["components"]["securitySchemes"]
+    yield from (name for name, scheme in schemes.items() if not scheme.get("description"))
+
+
+def described_operations(document: Any) -> Iterator[tuple[str, Any]]:
+    for path, methods in document["paths"].items():
+        yield from ((f"{method.upper()} {path}", operation) for method, operation in methods.items())
+
+
+def test_everything_in_the_document_is_described(document: Any) -> None:
+    assert list(undescribed(document)) == []
+
+
+def test_a_description_is_a_short_sentence(document: Any) -> None:
+    texts = {node["description"] for _, node in places(document) if isinstance(node.get("description"), str)}
+
+    assert [text for text in texts if not text.endswith(".") or "\n" in text] == []
+
+
+def test_every_problem_of_an_operation_has_its_codes(document: Any) -> None:
+    for place, operation in described_operations(document):
+        for status, answer in operation["responses"].items():
+            if "application/problem+json" in answer.get("content", {}):
+                codes = answer["x-problem-codes"]
+                assert codes, f"{place} {status}"
+                assert all(int(status) in TYPES[code].statuses for code in codes), f"{place} {status}"
+
+
+def test_a_submit_names_what_may_refuse_it(document: Any) -> None:
+    answers = document["paths"]["/v1/accounts/{account_id}/intents"]["post"]["responses"]
+
+    assert {"intent_terminal", "client_id_taken"} <= set(answers["409"]["x-problem-codes"])
+    assert {"invalid", "control_rejected", "broker_cannot"} <= set(answers["422"]["x-problem-codes"])
+    assert "`overloaded`" in answers["503"]["description"]
+
+
+def test_no_text_is_about_a_field_that_is_not_there(document: Any) -> None:
+    names = set()
+    for owner, schema in document["components"]["schemas"].items():
+        names |= {word for field in schema.get("properties", ()) for word in (field, f"{owner}.{field}")}
+    for _, operation in described_operations(document):
+        names |= {word for item in operation["parameters"] for word in (item["name"], f"{item['in']}.{item['name']}")}
+        names |= {field for _, node in places(operation) for field in node.get("properties", ())}
+    tables = (COMMON, *(import_module(f"{service}.descriptions").FIELDS for service in WEB_SERVICES))
+
+    assert [name for table in tables for name in table if name not in names] == []
+
+
+def with_bodies(document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The content of every request, and of every answer that succeeds and is no page, with its place."""
+    for place, operation in described_operations(document):
+        contents = dict(operation.get("requestBody", {}).get("content", {}))
+        yield from ((place, content) for content in contents.values())
+        for status, answer in operation["responses"].items():
+            for kind, content in answer.get("content", {}).items() if int(status) < 400 else ():
+                if kind != "text/html":
+                    yield f"{place} {status}", content
+
+
+def test_every_request_and_answer_has_an_example(document: Any) -> None:
+    bodies = list(with_bodies(document))
+
+    assert bodies and [place for place, content in bodies if "example" not in content] == []
+    assert [place for place, content in bodies if '"string"' in json.dumps(content["example"])] == []
+
+
+def test_examples_are_what_their_schemas_say(document: Any) -> None:
+    components = {"components": document["components"]}  # which references lead to
+    for place, content in with_bodies(document):
+        checker = Draft202012Validator(content["schema"] | components)
+        assert [
+            f"{place}: {error.json_path} {error.message}" for error in checker.iter_errors(content["example"])
+        ] == []

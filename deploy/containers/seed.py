@@ -10,6 +10,7 @@ from sqlalchemy.exc import DBAPIError
 from werkzeug.test import Client
 
 from chassis.db import is_unavailable
+from chassis.problem_types import TYPES
 from tip_local import demo
 from tip_local.datastore import write_private
 from tip_local.process_table import web_env
@@ -17,12 +18,19 @@ from tip_local.stack import Stack
 from tip_local.web import create_app
 
 ATTEMPTS = 5
-PAGES = {"/openapi.json": "openapi.json", "/docs": "docs.html"}
+PAGES = {
+    "/openapi.json": "openapi.json",
+    "/docs": "docs.html",
+    "/docs/docs.css": "docs/docs.css",
+    "/docs/docs.js": "docs/docs.js",
+    **{f"/docs/problems/{code}": f"docs/problems/{code}.html" for code in TYPES},
+}
 
 
 def publish_pages(stack: Stack, folder: Path) -> None:
     """What the embedded runtime answers itself; the ingress serves it from a volume."""
     client = Client(create_app(web_env(stack)))
+    (folder / "docs" / "problems").mkdir(parents=True, exist_ok=True)
     for path, name in PAGES.items():
         (folder / name).write_bytes(client.get(path).data)
 

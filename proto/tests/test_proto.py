@@ -93,7 +93,7 @@ def test_the_package_holds_stubs_types_and_schema_and_nothing_else(wheel: Path) 
         names = {name for name in content.namelist() if ".dist-info/" not in name}
         assert content.read("trading_proto/trading.proto") == (PROTO / "trading.proto").read_bytes()
 
-    stubs = {"__init__.py", "trading_pb2.py", "trading_pb2.pyi", "trading_pb2_grpc.py"}
+    stubs = {"__init__.py", "trading_pb2.py", "trading_pb2.pyi", "trading_pb2_grpc.py", "trading_comments.py"}
     assert names == {f"trading_proto/{name}" for name in (*stubs, "py.typed", "trading.proto")}
 
 

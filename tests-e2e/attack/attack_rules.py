@@ -78,6 +78,7 @@ PAGES = (
         )
         for path in paths
     )
+    + tuple(_public("GET", "/docs/{name}", 404, listener=listener) for listener in ("web", "events"))
     + tuple(
         _public("gRPC", name, 200, listener="grpc")
         for name in ("grpc.health.v1.Health/Check", "grpc.health.v1.Health/Watch", REFLECTION)

@@ -5,6 +5,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
@@ -142,3 +143,34 @@ def test_the_client_uses_only_parameters_that_the_api_has(document: Any, receive
         known = {parameter["name"] for parameter in operation.get("parameters", []) if parameter["in"] == "query"}
 
         assert parse_qs(urlsplit(path).query).keys() <= known, (verb, path)
+
+
+def python_calls(document: Any) -> dict[tuple[str, str], str]:
+    """What the document shows of the SDK, by operation."""
+    samples = {key: about["x-codeSamples"] for key, about in operations(document).items()}
+    return {key: sample["source"] for key, of in samples.items() for sample in of if sample["lang"] == "Python"}
+
+
+def test_every_sample_of_the_document_reaches_its_operation(document: Any) -> None:
+    names = ("account", "credential", "key", "organization", "invitation", "client", "intent", "bulk_operation")
+    known = {f"{name}_id": name for name in names} | {
+        "api_key": "k",
+        "client_secret": "s",
+        "secret_key": "s",
+        "code": "c",
+    }
+    samples = python_calls(document)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Listener)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_address[1]}"
+    with tip.Client(settings=tip.Settings(url=url, events_url=url, key="k", account="a")) as client:
+        for operation, source in samples.items():
+            Listener.received.clear()
+            with suppress(tip.NotFound):
+                eval(source.splitlines()[-1], {"client": client, "tip": tip, "time": time, **known})
+            verb, path = Listener.received[0]
+            assert found(document, verb, urlsplit(path).path) == operation
+    server.shutdown()
+    server.server_close()
+
+    assert set(operations(document)) - set(samples) == FOR_OTHERS | {("GET", "/v1/accounts/{account_id}/events")}

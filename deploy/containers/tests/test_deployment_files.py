@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from chassis import http_rules, problems, strict_json
-from chassis.openapi import PAGE_HEADERS
+from chassis.reference import PAGE_HEADERS
 from chassis.services import ROLES, WEB_SERVICES
 from stream_gateway.config import Config as GatewayConfig
 from tip_local.process_table import PROCESSES
@@ -43,10 +43,11 @@ def test_the_ingress_takes_more_streams_on_a_connection_than_a_caller_may_have_a
 
 
 def test_the_page_at_the_ingress_has_the_headers_that_a_service_gives_it() -> None:
-    [page] = re.findall(r"location = /docs \{(.*?)\}", INGRESS, re.DOTALL)
-    given = dict(re.findall(r'add_header (\S+) "(.*?)" always;', page))
+    pages = re.findall(r"location (= /docs|~ \^/docs/problems/\S+) \{(.*?)\n        \}", INGRESS, re.DOTALL)
 
-    assert given == PAGE_HEADERS
+    assert len(pages) == 2
+    for _, page in pages:
+        assert dict(re.findall(r'add_header (\S+) "(.*?)" always;', page)) == PAGE_HEADERS
 
 
 def test_what_the_ingress_refuses_has_the_codes_of_the_services() -> None:

@@ -3,13 +3,14 @@
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
 from flask import Flask, Response, jsonify
 from flask.typing import ResponseReturnValue
 
-from chassis import config, logs, metrics, openapi, web
+from chassis import config, logs, metrics, openapi, reference, web
 from chassis.asgi import Bridge, MatchRoute, Wsgi
 from chassis.services import WEB_SERVICES
 from tip_local.events_front import EventsFront
@@ -91,7 +92,8 @@ def _platform(apps: list[Flask], gateway_routes: list[openapi.Route]) -> Flask:
     """What is about the whole: health, metrics, the one document of the API."""
     platform = web.bare("platform", {})
     services = [app for app in apps if app.name not in PAGES]
-    document, page = openapi.document(services, gateway_routes), openapi.page(services, gateway_routes)
+    document = cache(partial(openapi.document, services, gateway_routes))
+    reference.serve(platform, document)
 
     @platform.get("/health/live")
     def live() -> ResponseReturnValue:
@@ -109,10 +111,6 @@ def _platform(apps: list[Flask], gateway_routes: list[openapi.Route]) -> Flask:
 
     @platform.get("/openapi.json")
     def described() -> ResponseReturnValue:
-        return jsonify(document)
-
-    @platform.get("/docs")
-    def docs() -> ResponseReturnValue:
-        return Response(page, content_type="text/html; charset=utf-8")
+        return jsonify(document())
 
     return platform

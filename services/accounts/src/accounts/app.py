@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from flask import Flask
 from sqlalchemy import Engine
 
-from accounts import routes, store, usecases
+from accounts import descriptions, routes, store, usecases
 from accounts.config import Config
 from accounts.model import EVENT_TYPES
 from chassis import db, logs, web
@@ -27,7 +27,7 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
         deps.engine,
         [routes.bp],
         statuses=routes.STATUSES,
-        extensions={"deps": deps, "cursors": Cursors(config.cursor_key)},
+        extensions={"deps": deps, "cursors": Cursors(config.cursor_key), **descriptions.EXTENSIONS},
     )
 
 

@@ -41,7 +41,7 @@ PAGE: dict[str, dict[str, Any]] = {
     "limit": {"type": "integer", "minimum": 1, "maximum": cursors.MAX_LIMIT, "default": cursors.DEFAULT_LIMIT},
     "next_cursor": {"type": "string"},
 }
-IF_MATCH = {"If-Match": "the ETag of the version that is meant to be changed"}
+IF_MATCH = {"If-Match": "The ETag of the version that is meant to be changed; 412 if it has another by now."}
 WRITE_ERRORS = (404, 412, 413, 415, 422)
 
 
@@ -71,6 +71,7 @@ def list_brokers() -> ResponseReturnValue:
     body=schemas.NewAccount,
     answers={201: schemas.Account},
     errors=(409, 413, 415, 422),
+    codes=("limit_reached", "rehearsal_off"),
 )
 def create_account() -> ResponseReturnValue:
     new = schemas.NewAccount().load(request.get_json())
@@ -133,6 +134,7 @@ def disable_account(account_id: UUID) -> ResponseReturnValue:
     answers={200: schemas.Account},
     errors=(409, *WRITE_ERRORS),
     headers=IF_MATCH,
+    codes=("account_closing",),
 )
 def enable_account(account_id: UUID) -> ResponseReturnValue:
     usecases.read_account(deps(), g.principal, account_id)
@@ -150,6 +152,7 @@ def enable_account(account_id: UUID) -> ResponseReturnValue:
     headers=IF_MATCH,
     answer_headers=("Location",),
     note="202: its open intents are being canceled, and it is deleted when the broker has confirmed the last one.",
+    codes=("open_intents",),
 )
 def delete_account(account_id: UUID) -> ResponseReturnValue:
     usecases.read_account(deps(), g.principal, account_id)
@@ -175,6 +178,7 @@ def _cancel_open() -> bool:
     answers={201: schemas.Credential},
     errors=(404, 409, 413, 415, 422),
     schemas=schemas.SECRETS,
+    codes=("limit_reached", "unknown_broker"),
 )
 def add_credential(account_id: UUID) -> ResponseReturnValue:
     account = usecases.read_account(deps(), g.principal, account_id)
@@ -210,6 +214,7 @@ def read_credential(account_id: UUID, credential_id: UUID) -> ResponseReturnValu
     errors=(*WRITE_ERRORS, 409),
     schemas=schemas.SECRETS,
     headers=IF_MATCH,
+    codes=("unknown_broker",),
 )
 def rotate_secret(account_id: UUID, credential_id: UUID) -> ResponseReturnValue:
     broker = usecases.read_credential(deps(), g.principal, account_id, credential_id).broker

@@ -10,7 +10,7 @@ from chassis import db, logs, web
 from chassis.config import stop_on_bad_configuration
 from chassis.cursors import Cursors
 from chassis.outbox import Outbox
-from controls import routes, store, usecases
+from controls import descriptions, routes, store, usecases
 from controls.config import Config
 from controls.model import EVENT_TYPES
 from controls.paths import WholeSegments
@@ -27,7 +27,7 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
         deps.engine,
         [routes.bp],
         statuses=routes.STATUSES,
-        extensions={"deps": deps, "cursors": Cursors(config.cursor_key)},
+        extensions={"deps": deps, "cursors": Cursors(config.cursor_key), **descriptions.EXTENSIONS},
     )
     app.wsgi_app = WholeSegments(app.wsgi_app)  # type: ignore[method-assign]
     return app

@@ -10,7 +10,7 @@ from chassis.config import stop_on_bad_configuration
 from chassis.cursors import Cursors
 from chassis.outbox import Outbox
 from chassis.ratelimit import RateLimit
-from identity import routes, store, usecases
+from identity import descriptions, routes, store, usecases
 from identity.config import Config, WorkerConfig
 from identity.model import EVENT_TYPES
 from identity.providers.configured import provider
@@ -29,6 +29,7 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
         routes.BLUEPRINTS,
         statuses=routes.STATUSES,
         extensions={
+            **descriptions.EXTENSIONS,
             "deps": deps,
             "cursors": Cursors(config.cursor_key),
             "public_url": (config.public_url or config.token_issuer).rstrip("/"),

@@ -11,6 +11,7 @@ from chassis.cursors import Cursors
 from chassis.hints import LogHeadHints
 from chassis.outbox import Outbox
 from intents import (
+    descriptions,
     routes,
     routes_bulk,
     routes_holdings,
@@ -37,7 +38,7 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
         deps.engine,
         [routes_submits.bp, routes_holdings.bp, routes_statements.bp, routes_bulk.bp, routes_orders.bp],
         statuses=routes.STATUSES,
-        extensions={"deps": deps, "cursors": Cursors(config.cursor_key)},
+        extensions={"deps": deps, "cursors": Cursors(config.cursor_key), **descriptions.EXTENSIONS},
     )
 
 

@@ -31,6 +31,7 @@ _ONCE = {"Idempotency-Key": "1 to 255 printable characters; the same key and bod
     headers=_ONCE,
     answer_headers=("Location", "Idempotent-Replayed"),
     note="It needs no entitlement, and passes whatever the controls say.",
+    codes=("limit_reached", "idempotent_request_in_flight", "idempotency_key_reused"),
 )
 def cancel_intents(account_id: UUID) -> ResponseReturnValue:
     account = usecases.account_of(deps(), Reader(g.principal, account_id))
@@ -52,6 +53,13 @@ def cancel_intents(account_id: UUID) -> ResponseReturnValue:
     answer_headers=("Location", "Idempotent-Replayed"),
     note="On a live account the organization needs the `trading_live` entitlement. Open orders of the symbols are "
     "canceled first. REDUCING lets the closing orders pass; HALTED does not: 422 `control_rejected`.",
+    codes=(
+        "entitlement_required",
+        "limit_reached",
+        "idempotent_request_in_flight",
+        "idempotency_key_reused",
+        "control_rejected",
+    ),
 )
 def close_positions(account_id: UUID) -> ResponseReturnValue:
     facts = usecases.facts_of_account(deps(), account_id)

@@ -41,6 +41,7 @@ def balances(account_id: UUID) -> ResponseReturnValue:
     errors=(403, 404, 409, 422),
     headers=ORGANIZATION,
     note="A price that is too old is read again at the broker, which the answer waits for briefly.",
+    codes=("limit_reached",),
 )
 def quote(account_id: UUID, symbol: str) -> ResponseReturnValue:
     found = holdings.quote(deps(), Reader(g.principal, account_id), partial(parse_symbol, symbol))

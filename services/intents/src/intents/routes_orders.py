@@ -30,6 +30,7 @@ bp = Blueprint("orders", __name__)
     query={**schemas_orders.QUERY, **PAGE},
     headers=ORGANIZATION,
     note="A page may hold fewer orders than `limit` and still have a `next_cursor`.",
+    codes=("bad_filter",),
 )
 def list_orders(account_id: UUID) -> ResponseReturnValue:
     about = _about(account_id, "orders", schemas_orders.QUERY)
@@ -71,6 +72,7 @@ def _timeline_page(about: tuple[str, ...]) -> tuple[TimelineKey | None, int]:
     query={**schemas_refusals.QUERY, **PAGE},
     headers=ORGANIZATION,
     note="A page may hold fewer refusals than `limit` and still have a `next_cursor`.",
+    codes=("bad_filter",),
 )
 def list_refusals(account_id: UUID) -> ResponseReturnValue:
     about = _about(account_id, "refusals", schemas_refusals.QUERY)

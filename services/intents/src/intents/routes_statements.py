@@ -24,6 +24,10 @@ _NOTE = (
     "all. It begins with the last entry before `from`, and ends with the first signed head after `to`, or the newest. "
     "docs/statement.md describes the file; `tip verify` checks it."
 )
+_EXAMPLE = (
+    '{"statement":1,"account_id":"…","from":null,"to":null,"opening":{"sequence":0,"hash":"…"}}\n'
+    '{"sequence":1,"previous_hash":"…","hash":"…","content":{…}}\n'
+)
 _KEYS = {"type": "array", "items": {"type": "object"}, "description": "JWKs of RFC 8037, found by `kid`."}
 _CACHED = {"Cache-Control": "public, max-age=60"}
 
@@ -32,12 +36,16 @@ _CACHED = {"Cache-Control": "public, max-age=60"}
 @allow(*READERS)
 @describe(
     "The log of an account, as a file that proves itself",
-    answers={200: {"application/jsonl": {"schema": {"type": "string"}}}},
+    answers={200: {"application/jsonl": {"schema": {"type": "string"}, "example": _EXAMPLE}}},
     errors=(404, 409),
-    query={"from": _MOMENT, "to": _MOMENT},
+    query={
+        "from": {**_MOMENT, "description": "Entries from this moment on; all if it is left out."},
+        "to": {**_MOMENT, "description": "Entries before this moment; all if it is left out."},
+    },
     headers=ORGANIZATION,
     note=_NOTE,
     heavy=True,
+    codes=("statement_not_signed",),
 )
 def show_statement(account_id: UUID) -> ResponseReturnValue:
     chunks = usecases.statement(deps(), usecases.Reader(g.principal, account_id), _period, _charge_rows)

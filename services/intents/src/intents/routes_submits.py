@@ -58,6 +58,17 @@ def _facts_and_keys(key: str, account_id: UUID | BadId) -> Sequence[KeyRow]:
     answer_headers=("Idempotent-Replayed",),
     note=_NOTE,
     schemas=schemas_commands.SCHEMAS,
+    codes=(
+        "entitlement_required",
+        "intent_terminal",
+        "intent_busy",
+        "client_id_taken",
+        "idempotent_request_in_flight",
+        "idempotency_key_reused",
+        "broker_cannot",
+        "control_rejected",
+        "overloaded",
+    ),
 )
 def submit_intent(account_id: UUID) -> ResponseReturnValue:
     model.tradable(g.facts.account, g.principal, g.attempt.command)
@@ -137,6 +148,7 @@ def _dry_run() -> bool:
     note=_NOTE,
     schemas=schemas_commands.SCHEMAS,
     heavy=True,
+    codes=("entitlement_required", "idempotent_request_in_flight", "batch_rejected", "overloaded"),
 )
 def submit_batch(account_id: UUID) -> ResponseReturnValue:
     parsed = schemas_submits.attempt_batch(request)

@@ -60,14 +60,23 @@ def order_record(order: model.Order) -> dict[str, Any]:
 _DESCENDING = {"asc": False, "desc": True}
 _MOMENT = {"type": "string", "format": "date-time"}
 QUERY: Mapping[str, dict[str, Any]] = {
-    "status": {"type": "string", "enum": list(model.STATUS_FILTERS)},
-    "symbol": {"type": "string"},
-    "tag": {"type": "string"},
-    "client_id": {"type": "string"},
+    "status": {
+        "type": "string",
+        "enum": list(model.STATUS_FILTERS),
+        "description": "Orders that are `open`, `closed`, or of this status.",
+    },
+    "symbol": {"type": "string", "description": "Orders of this symbol."},
+    "tag": {"type": "string", "description": "Orders with this tag."},
+    "client_id": {"type": "string", "description": "The order with this id of yours."},
     "group_id": {"type": "string", "format": "uuid", "description": "The legs of this order group."},
     "from": {**_MOMENT, "description": "Created at this moment or later."},
     "to": {**_MOMENT, "description": "Created before this moment."},
-    "order": {"type": "string", "enum": list(_DESCENDING), "default": "asc"},
+    "order": {
+        "type": "string",
+        "enum": list(_DESCENDING),
+        "default": "asc",
+        "description": "Oldest first, or newest first.",
+    },
 }
 
 

@@ -48,7 +48,7 @@ class RefusalPage(Schema):
 QUERY: Mapping[str, dict[str, Any]] = {
     "from": {"type": "string", "format": "date-time", "description": "Refused at this moment or later."},
     "to": {"type": "string", "format": "date-time", "description": "Refused before this moment."},
-    "symbol": {"type": "string"},
+    "symbol": {"type": "string", "description": "Refusals of this symbol."},
     "code": {"type": "string", "enum": _CODES, "description": "A code among the reasons."},
 }
 

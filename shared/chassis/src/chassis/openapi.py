@@ -3,8 +3,7 @@
 @describe("Append an intent command", body=schemas.SubmitIntent, answers={201: schemas.Action}, errors=(404, 409, 422))
 """
 
-import base64
-import hashlib
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
@@ -14,25 +13,17 @@ from typing import Any, TypeVar
 from apispec import APISpec
 from apispec.ext.marshmallow import MarshmallowPlugin
 from flask import Flask
-from jinja2 import Environment, PackageLoader, select_autoescape
 from marshmallow import Schema
 from werkzeug.routing import Rule
 
 from chassis import openapi_headers
 from chassis.openapi_choices import name_choices
-from chassis.openapi_types import PROBLEM, add_formats, describe_defaults, teach_fields
+from chassis.openapi_descriptions import SECURITY, describe_document, texts_of
+from chassis.openapi_examples import add_examples, values_of
+from chassis.openapi_problems import PROBLEM_JSON, name_problems
+from chassis.openapi_samples import add_samples, calls_of
+from chassis.openapi_types import PROBLEMS, add_formats, describe_defaults, teach_fields
 from chassis.principals import Alternative, Kind, who_may
-
-_TEMPLATES = Environment(loader=PackageLoader("chassis"), autoescape=select_autoescape(default=True))
-_STYLE = _TEMPLATES.get_template("docs.css").render()
-_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-PAGE_HEADERS = {
-    "Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-}
-"""Of every answer that is HTML: nothing but our own style is applied, nothing is run, sent or framed."""
 
 View = TypeVar("View", bound=Callable[..., Any])
 SchemaClass = type[Schema]
@@ -68,6 +59,8 @@ class Description:
     """What the body refers to by name, beside marshmallow's schemas."""
     answer_headers: tuple[str, ...] = ()
     """Of answers that succeed, beside those that follow from status and schema."""
+    codes: tuple[str, ...] = ()
+    """Of problems, beside those that follow from the form of the operation."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +91,7 @@ def describe(
     heavy: bool = False,
     schemas: Mapping[str, Mapping[str, Any]] | None = None,
     answer_headers: tuple[str, ...] = (),
+    codes: tuple[str, ...] = (),
 ) -> Callable[[View], View]:
     """Say what a route takes and answers; routes without it are not in the document.
 
@@ -107,7 +101,18 @@ def describe(
 
     def decorate(view: View) -> View:
         view.description = Description(  # type: ignore[attr-defined]
-            summary, body, answers, errors, query or {}, headers or {}, form, note, heavy, schemas or {}, answer_headers
+            summary,
+            body,
+            answers,
+            errors,
+            query or {},
+            headers or {},
+            form,
+            note,
+            heavy,
+            schemas or {},
+            answer_headers,
+            codes,
         )
         return view
 
@@ -152,7 +157,7 @@ def document(apps: Sequence[Flask], routes: Sequence[Route] = ()) -> dict[str, A
     for name, header in openapi_headers.components():
         spec.components.header(name, header)
     _add_security(spec, apps, routes)
-    spec.components.schema("Problem", PROBLEM)
+    _add_schemas(spec, PROBLEMS)
     for app in apps:
         for rule in sorted(app.url_map.iter_rules(), key=lambda rule: rule.rule):
             view = app.view_functions[rule.endpoint]
@@ -162,21 +167,19 @@ def document(apps: Sequence[Flask], routes: Sequence[Route] = ()) -> dict[str, A
     for route in routes:
         _add_schemas(spec, route.schemas)
         spec.path(path=route.path, operations={route.method: _other_operation(route)})
-    made = spec.to_dict()
+    made: dict[str, Any] = json.loads(json.dumps(spec.to_dict()))  # so that no two places share an object
     add_formats(made)
+    describe_document(made, texts_of(apps))
     describe_defaults(made["components"]["schemas"])
     name_choices(made["components"]["schemas"])
+    add_examples(made, values_of(apps))
+    add_samples(made, calls_of(apps))
     return made
 
 
 def _add_schemas(spec: APISpec, schemas: Mapping[str, Mapping[str, Any]]) -> None:
     for name in schemas.keys() - spec.components.schemas.keys():
         spec.components.schema(name, deepcopy(dict(schemas[name])))
-
-
-def page(apps: Sequence[Flask], routes: Sequence[Route] = ()) -> str:
-    """The same as a page to read; it loads nothing from anywhere."""
-    return _TEMPLATES.get_template("docs.html").render(document=document(apps, routes))
 
 
 def _template(rule: Rule) -> str:
@@ -196,8 +199,9 @@ def _operations(rule: Rule, view: Any, tag: str) -> dict[str, Any]:
     if described.body:
         media_type = "application/x-www-form-urlencoded" if described.form else "application/json"
         operation["requestBody"] = {"required": True, "content": {media_type: {"schema": described.body}}}
-    methods = (rule.methods or set()) - {"HEAD", "OPTIONS"}
-    return {method.lower(): operation for method in methods}
+    [method] = (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    name_problems(operation, method.lower(), alternatives, described.codes)
+    return {method.lower(): operation}
 
 
 def _other_operation(route: Route) -> dict[str, Any]:
@@ -205,11 +209,13 @@ def _other_operation(route: Route) -> dict[str, Any]:
     answers = _responses(None, route.description, route.alternatives)
     [done] = route.description.answers
     answers[str(done)]["content"] = dict(route.content)
-    return {
+    operation = {
         **_operation(route.name, route.tag, route.description, route.alternatives),
         "parameters": _parameters(path, route.description),
         "responses": answers,
     }
+    name_problems(operation, route.method, route.alternatives, route.description.codes)
+    return operation
 
 
 def _operation(name: str, tag: str, described: Description, alternatives: tuple[Alternative, ...]) -> dict[str, Any]:
@@ -252,7 +258,7 @@ def _responses(view: Any, described: Description, alternatives: tuple[Alternativ
     answers: dict[str, Any] = {}
     for status, answer in {**described.answers, **problems}.items():
         headers = openapi_headers.of_answer(status, answer, described.answer_headers, is_counted=bool(alternatives))
-        answers[str(status)] = {"description": "Success" if status < 400 else "Refused", "headers": headers}
+        answers[str(status)] = {"headers": headers}
         if answer is not None:
             content = answer if isinstance(answer, Mapping) else {"application/json": {"schema": answer}}
             answers[str(status)]["content"] = dict(content)
@@ -262,14 +268,18 @@ def _responses(view: Any, described: Description, alternatives: tuple[Alternativ
 def _error_content(view: Any) -> dict[str, Any]:
     if hasattr(view, "plain_text_errors"):
         return {"text/plain": {"schema": {"type": "string"}}}
-    return {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 
 def _add_security(spec: APISpec, apps: Sequence[Flask], routes: Sequence[Route]) -> None:
-    spec.components.security_scheme("apiKey", {"type": "apiKey", "in": "header", "name": "x-api-key"})
-    spec.components.security_scheme("bearer", {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"})
     flow = {"clientCredentials": {"tokenUrl": "/oauth/token", "scopes": _scopes(apps, routes)}}
-    spec.components.security_scheme("clientCredentials", {"type": "oauth2", "flows": flow})
+    schemes: Mapping[str, dict[str, Any]] = {
+        "apiKey": {"type": "apiKey", "in": "header", "name": "x-api-key"},
+        "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
+        "clientCredentials": {"type": "oauth2", "flows": flow},
+    }
+    for name, scheme in schemes.items():
+        spec.components.security_scheme(name, {**scheme, "description": SECURITY[name]})
 
 
 def _scopes(apps: Sequence[Flask], routes: Sequence[Route]) -> dict[str, str]:

@@ -11,25 +11,25 @@ from chassis import fields
 _LARGEST_INT32 = 2**31 - 1
 
 
-PROBLEM = {
-    "type": "object",
-    "required": ["type", "title", "status", "detail", "instance", "code", "request_id"],
-    "properties": {
-        "type": {"type": "string"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string"},
-        "instance": {"type": "string"},
-        "code": {"type": "string"},
-        "request_id": {"type": ["string", "null"]},
-        "errors": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {name: {"type": "string"} for name in ("pointer", "code", "message")},
-            },
+PROBLEMS: dict[str, dict[str, Any]] = {
+    "Problem": {
+        "type": "object",
+        "required": ["type", "title", "status", "detail", "instance", "code", "request_id"],
+        "properties": {
+            "type": {"type": "string"},
+            "title": {"type": "string"},
+            "status": {"type": "integer"},
+            "detail": {"type": "string"},
+            "instance": {"type": "string"},
+            "code": {"type": "string"},
+            "request_id": {"type": ["string", "null"]},
+            "errors": {"type": "array", "items": {"$ref": "#/components/schemas/ProblemError"}},
+            "reasons": {"type": "array", "items": {"type": "object"}},
         },
-        "reasons": {"type": "array", "items": {"type": "object"}},
+    },
+    "ProblemError": {
+        "type": "object",
+        "properties": {name: {"type": "string"} for name in ("pointer", "code", "message")},
     },
 }
 
@@ -65,7 +65,7 @@ def describe_defaults(node: dict[str, Any]) -> None:
         default = node.pop("default")
         if default is not None:
             word = default if isinstance(default, str) else json.dumps(default)
-            node["description"] = f"`{word}` if it is left out."
+            node["description"] = " ".join(filter(None, (node.get("description"), f"`{word}` if it is left out.")))
 
 
 def teach_fields(plugin: MarshmallowPlugin) -> None:

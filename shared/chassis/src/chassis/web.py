@@ -1,7 +1,7 @@
 """The Flask app every service starts from: strict input, one form of errors, ids, headers, metrics, health, docs."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NoReturn
 from uuid import UUID
@@ -26,6 +26,7 @@ from chassis import (
     problems,
     query,
     ratelimit,
+    reference,
     strict_json,
     tenancy,
     tokens,
@@ -173,7 +174,7 @@ def _finish(response: Response) -> Response:
         response.headers.setdefault(name, value)
     response.headers.update(ratelimit.headers(g.get("rate_limits", {})))
     if response.mimetype == "text/html":
-        for name, value in openapi.PAGE_HEADERS.items():
+        for name, value in reference.PAGE_HEADERS.items():
             response.headers.setdefault(name, value)  # a page with forms says itself where they may go
     if response.status_code == 204:
         response.headers.pop("Content-Type", None)  # of nothing
@@ -232,20 +233,18 @@ def _operations(engine: Engine) -> Blueprint:
 
     @blueprint.get("/openapi.json")
     def document() -> ResponseReturnValue:
-        return jsonify(_once("openapi_document", openapi.document))
+        return jsonify(_document())
 
-    @blueprint.get("/docs")
-    def docs() -> ResponseReturnValue:
-        return Response(_once("openapi_page", openapi.page), content_type="text/html; charset=utf-8")
-
+    reference.serve(blueprint, _document)
     return blueprint
 
 
-def _once(name: str, make: Callable[[Sequence[Flask]], Any]) -> Any:
+def _document() -> dict[str, Any]:
     """Made for the first request: it is the same for all, and not cheap."""
-    if name not in current_app.extensions:
-        current_app.extensions[name] = make([current_app])
-    return current_app.extensions[name]
+    if "openapi_document" not in current_app.extensions:
+        current_app.extensions["openapi_document"] = openapi.document([current_app])
+    found: dict[str, Any] = current_app.extensions["openapi_document"]
+    return found
 
 
 def created(body: Any, endpoint: str, **values: Any) -> ResponseReturnValue:

@@ -19,9 +19,13 @@ from controls.schemas import SwitchRequest
 
 IF_MATCH = {"If-Match": 'The version to change, such as "3"; 412 if it is another by now.'}
 
-describe = partial(openapi.describe, note=f"The organization needs the `{model.CONTROLS_PREMIUM}` entitlement.")
+_PREMIUM = ("entitlement_required",)
+describe = partial(
+    openapi.describe, codes=_PREMIUM, note=f"The organization needs the `{model.CONTROLS_PREMIUM}` entitlement."
+)
 describe_change = partial(
     openapi.describe,
+    codes=_PREMIUM,
     note=f"The organization needs the `{model.CONTROLS_PREMIUM}` entitlement, unless the control only becomes looser.",
 )
 describe_removal = partial(openapi.describe, answers={204: None}, errors=(404, 412, 422), headers=IF_MATCH)

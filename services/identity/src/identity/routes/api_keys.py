@@ -23,6 +23,7 @@ MANAGERS = (user(Role.ADMIN), service_account("api-key:write"))
     body=schemas.ApiKeyRequest,
     answers={201: schemas.CreatedApiKey},
     errors=(409, 413, 415, 422),
+    codes=("limit_reached", "grant_too_wide"),
 )
 def create_key() -> ResponseReturnValue:
     new = schemas.ApiKeyRequest().load(request.get_json())
@@ -57,6 +58,7 @@ def get_key(key_id: UUID) -> ResponseReturnValue:
     body=schemas.ApiKeyChanges,
     answers={200: schemas.ApiKey},
     errors=(404, 413, 415, 422),
+    codes=("grant_too_wide",),
 )
 def change_key(key_id: UUID) -> ResponseReturnValue:
     changes = schemas.ApiKeyChanges().load(request.get_json())

@@ -18,6 +18,7 @@ from identity.routes.organizations import READ
 
 bp = Blueprint("audit_entries", __name__)
 READERS = (user(Role.ADMIN), service_account(READ, organization=False))
+_EXAMPLE = '{"organization_id":"…","sequence":1,"type":"api_key.created","target":"…",…}\n'
 _NOTE = "JSON lines: one entry on each, oldest first, all that there are when it is requested."
 
 
@@ -29,6 +30,7 @@ _NOTE = "JSON lines: one entry on each, oldest first, all that there are when it
     errors=(404,),
     query={**schemas_audit.FILTERS, **PAGE_QUERY},
     schemas=schemas_audit.AUDIT_VALUE,
+    codes=("bad_filter",),
 )
 def list_audit_entries(organization_id: UUID) -> ResponseReturnValue:
     wanted = schemas_audit.entry_filter(request.args)
@@ -45,10 +47,11 @@ def list_audit_entries(organization_id: UUID) -> ResponseReturnValue:
 @allow(*READERS)
 @describe(
     "The audit log as a file",
-    answers={200: {"application/jsonl": {"schema": {"type": "string"}}}},
+    answers={200: {"application/jsonl": {"schema": {"type": "string"}, "example": _EXAMPLE}}},
     errors=(404,),
     query=schemas_audit.FILTERS,
     note=_NOTE,
+    codes=("bad_filter",),
 )
 def export_audit_entries(organization_id: UUID) -> ResponseReturnValue:
     wanted = schemas_audit.entry_filter(request.args)

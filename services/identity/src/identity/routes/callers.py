@@ -23,6 +23,7 @@ bp = Blueprint("callers", __name__)
     body=schemas.ValidateApiKeyRequest,
     answers={200: schemas.ApiKeyValidation},
     errors=(401, 413, 415, 422),
+    codes=("unknown_key",),
 )
 def validate_api_key() -> ResponseReturnValue:
     body = schemas.ValidateApiKeyRequest().load(request.get_json())

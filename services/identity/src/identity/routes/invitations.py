@@ -29,6 +29,7 @@ bp = Blueprint("invitations", __name__)
     note="`subject` is the provider's id of the user, with our own users the e-mail address. An open invitation of the "
     "same user is replaced. Give the user `code`, and `one_time_code` if there is one: by it somebody who is new here "
     "sets a password. They accept at `/login/invitation`, or with a token at `/v1/invitations/accept`.",
+    codes=("member_exists", "limit_reached", "grant_too_wide"),
 )
 def create_invitation(organization_id: UUID) -> ResponseReturnValue:
     body = invitations.InvitationRequest().load(request.get_json())
@@ -65,7 +66,7 @@ def get_invitation(organization_id: UUID, invitation_id: UUID) -> ResponseReturn
 
 @bp.delete("/v1/organizations/<uuid:organization_id>/invitations/<uuid:invitation_id>")
 @allow(user(Role.ADMIN))
-@describe("Revoke an invitation", answers={204: None}, errors=(404,))
+@describe("Revoke an invitation", answers={204: None}, errors=(404,), codes=("grant_too_wide",))
 def revoke_invitation(organization_id: UUID, invitation_id: UUID) -> ResponseReturnValue:
     usecases.revoke_invitation(deps(), caller(), organization_id, invitation_id)
     return "", 204
@@ -78,6 +79,7 @@ def revoke_invitation(organization_id: UUID, invitation_id: UUID) -> ResponseRet
     body=invitations.AcceptInvitationRequest,
     answers={200: schemas.Membership},
     errors=(404, 409, 413, 415, 422),
+    codes=("member_exists", "limit_reached", "user_deleted"),
 )
 def accept_invitation() -> ResponseReturnValue:
     body = invitations.AcceptInvitationRequest().load(request.get_json())

@@ -46,6 +46,7 @@ def get_member(organization_id: UUID, subject: str) -> ResponseReturnValue:
     body=schemas.MemberRequest,
     answers={200: schemas.Member, 201: schemas.Member},
     errors=(404, 409, 413, 415, 422),
+    codes=("last_admin", "login_exists", "limit_reached", "grant_too_wide"),
 )
 def put_member(organization_id: UUID, subject: str) -> ResponseReturnValue:
     role = schemas.MemberRequest().load(request.get_json())["role"]
@@ -58,7 +59,12 @@ def put_member(organization_id: UUID, subject: str) -> ResponseReturnValue:
 
 @bp.delete("/v1/organizations/<uuid:organization_id>/memberships/<path:subject>")
 @allow(user(Role.ADMIN))
-@describe("Take somebody's membership away", answers={204: None}, errors=(404, 409))
+@describe(
+    "Take somebody's membership away",
+    answers={204: None},
+    errors=(404, 409),
+    codes=("last_admin", "grant_too_wide"),
+)
 def remove_member(organization_id: UUID, subject: str) -> ResponseReturnValue:
     usecases.remove_member(deps(), caller(), organization_id, name_in_path(subject))
     return "", 204

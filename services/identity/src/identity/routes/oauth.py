@@ -59,6 +59,7 @@ def refuse_elsewhere() -> None:
     answers={200: login.HTML, 302: None, 400: login.HTML, 403: login.HTML, 429: login.HTML},
     errors=(404,),
     query=QUERY,
+    codes=("login_elsewhere",),
 )
 def ask_for_consent() -> ResponseReturnValue:
     grant = _consent_grant()
@@ -78,6 +79,7 @@ def ask_for_consent() -> ResponseReturnValue:
     answers={200: login.HTML, 303: None, 400: login.HTML, 403: login.HTML, 429: login.HTML},
     errors=(404, 413),
     query=QUERY,
+    codes=("login_elsewhere",),
 )
 def decide() -> ResponseReturnValue:
     grant = _consent_grant()
@@ -100,6 +102,7 @@ def decide() -> ResponseReturnValue:
     form=True,
     answers={200: _DEVICE, **_REFUSALS},
     errors=(404, 413),
+    codes=("login_elsewhere",),
 )
 def begin_device() -> ResponseReturnValue:
     check_form_of_client()
@@ -114,6 +117,7 @@ def begin_device() -> ResponseReturnValue:
     form=True,
     answers={200: json_object({}), **_REFUSALS},
     errors=(404, 413),
+    codes=("login_elsewhere",),
 )
 def revoke() -> ResponseReturnValue:
     check_form_of_client()

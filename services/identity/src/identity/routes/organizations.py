@@ -36,6 +36,7 @@ def get_organization_by_provider(provider: str, provider_id: str) -> ResponseRet
     body=schemas.OrganizationRequest,
     answers={201: schemas.Organization},
     errors=(409, 413, 415, 422),
+    codes=("organization_exists",),
 )
 def create_organization() -> ResponseReturnValue:
     body = schemas.OrganizationRequest().load(request.get_json())

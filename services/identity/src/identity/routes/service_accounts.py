@@ -21,6 +21,7 @@ OPERATOR = service_account("organization:write", organization=False)
     body=schemas.ServiceAccountRequest,
     answers={201: schemas.CreatedServiceAccount},
     errors=(409, 413, 415, 422),
+    codes=("limit_reached", "grant_too_wide"),
 )
 def create_service_account() -> ResponseReturnValue:
     body = schemas.ServiceAccountRequest().load(request.get_json())
@@ -57,6 +58,7 @@ def get_service_account(client_id: str) -> ResponseReturnValue:
     body=schemas.ServiceAccountChanges,
     answers={200: schemas.ServiceAccount},
     errors=(404, 413, 415, 422),
+    codes=("grant_too_wide",),
 )
 def change_service_account(client_id: str) -> ResponseReturnValue:
     changes = schemas.ServiceAccountChanges().load(request.get_json())
@@ -70,6 +72,7 @@ def change_service_account(client_id: str) -> ResponseReturnValue:
     "Replace the secret; the answer is the only place the new one is ever shown",
     answers={200: schemas.CreatedServiceAccount},
     errors=(404,),
+    codes=("grant_too_wide",),
 )
 def rotate_secret(client_id: str) -> ResponseReturnValue:
     account, secret = usecases.rotate_secret(deps(), caller(), name_in_path(client_id))

@@ -33,7 +33,7 @@ def show_current_user() -> ResponseReturnValue:
 
 @bp.delete("/v1/users/me/memberships/<uuid:organization_id>")
 @allow(user(organization=False))
-@describe("Leave an organization", answers={204: None}, errors=(404, 409))
+@describe("Leave an organization", answers={204: None}, errors=(404, 409), codes=("last_admin",))
 def leave_organization(organization_id: UUID) -> ResponseReturnValue:
     usecases.leave_organization(deps(), caller(), organization_id)
     return "", 204

@@ -11,7 +11,7 @@ from stream_gateway.model import MAX_SEQUENCE
 from stream_gateway.routes.refusals import STATUSES
 from stream_gateway.schemas import TYPES
 from stream_gateway.tickets import KEPT_SECONDS
-from trading_proto import trading_pb2
+from trading_proto import trading_comments, trading_pb2
 
 PATH = "/v1/accounts/{account_id}/events"
 NAMES: Mapping[str, int] = {f"EVENT_TYPE_{name}": number for name, number in TYPES.items()}
@@ -37,9 +37,14 @@ def _schemas() -> dict[str, dict[str, Any]]:
                     "pattern": "^[0-9]+@[0-9a-f-]+$",
                     "description": "The sequence to resume after, and the epoch of the log that it counts in.",
                 },
-                "event": {"type": "string", "enum": [*NAMES, *WORDS]},
+                "event": {
+                    "type": "string",
+                    "enum": [*NAMES, *WORDS],
+                    "description": "The type of the event, or a word about the stream itself.",
+                },
                 "data": {
                     "type": "string",
+                    "description": "The event as JSON; of `end` why the stream ends.",
                     "contentMediaType": "application/json",
                     "contentSchema": {"anyOf": [_reference(_EVENT), {"$ref": "#/components/schemas/StreamEnd"}]},
                 },
@@ -48,7 +53,10 @@ def _schemas() -> dict[str, dict[str, Any]]:
         "StreamEnd": {
             "type": "object",
             "required": ["code", "detail"],
-            "properties": {"code": {"type": "string"}, "detail": {"type": "string"}},
+            "properties": {
+                "code": {"type": "string", "description": "Why the stream ends, for programs."},
+                "detail": {"type": "string", "description": "Why the stream ends, for people."},
+            },
         },
         **{_name(message): _schema(message) for message in _messages(_EVENT)},
     }
@@ -72,7 +80,8 @@ def _schema(message: Descriptor) -> dict[str, Any]:
 
 
 def _of_field(field: FieldDescriptor) -> dict[str, Any]:
-    return {"type": "array", "items": _of_value(field)} if field.is_repeated else _of_value(field)
+    shape = {"type": "array", "items": _of_value(field)} if field.is_repeated else _of_value(field)
+    return {**shape, "description": trading_comments.FIELDS[f"{field.containing_type.name}.{field.name}"]}
 
 
 def _of_value(field: FieldDescriptor) -> dict[str, Any]:
@@ -101,6 +110,7 @@ ROUTE = Route(
         "The account's events as they come, as Server-Sent Events",
         answers={200: None},
         errors=tuple({status for _, status, _ in STATUSES.values()}),
+        codes=("bad_subscription", "bad_position", "out_of_range", "too_many_streams"),
         query={
             "subscriptions": {
                 "type": "array",
@@ -131,7 +141,8 @@ ROUTE = Route(
                 "type": "string",
                 "contentMediaType": "text/event-stream",
                 "contentSchema": {"type": "array", "items": {"$ref": "#/components/schemas/ServerSentEvent"}},
-            }
+            },
+            "example": 'id: 0@5f1c\nevent: heartbeat\ndata: {"sequence":"0","heartbeat":{"latest_sequence":"0"}}\n\n',
         }
     },
     schemas=_schemas(),
@@ -152,7 +163,19 @@ TICKET_ROUTE = Route(
         "EventsTicket": {
             "type": "object",
             "required": ["ticket", "expires_at"],
-            "properties": {"ticket": {"type": "string"}, "expires_at": {"type": "string", "format": "date-time"}},
+            "properties": {
+                "ticket": {
+                    "type": "string",
+                    "description": "Opens one stream, as `?ticket=`. Valid once.",
+                    "examples": ["tip_ticket_…"],
+                },
+                "expires_at": {
+                    "type": "string",
+                    "format": "date-time",
+                    "description": "When it can no longer be used.",
+                    "examples": ["2026-01-30T14:30:30.000000Z"],
+                },
+            },
         }
     },
     method="post",

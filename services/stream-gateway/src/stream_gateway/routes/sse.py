@@ -5,13 +5,13 @@ import json
 import re
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter
 from uuid import UUID
 
 from aiohttp import web
 
-from chassis import cors, http_rules, logs, openapi, problems, tracing
+from chassis import cors, http_rules, logs, openapi, problems, reference, tracing
 from chassis.authentication import PresentedCredentials
 from chassis.fields import rfc3339
 from stream_gateway import gateway as gateways
@@ -101,7 +101,8 @@ def _ticket_request(request: web.Request) -> Request:
 
 def _add_pages(app: web.Application, gateway: Gateway) -> None:
     """What every service has: health, and its document."""
-    document, page = openapi.document([], ROUTES), openapi.page([], ROUTES)
+    document = openapi.document([], ROUTES)
+    reference_pages = cache(partial(reference.pages, document))
 
     async def live(_request: web.Request) -> web.Response:
         return web.json_response({"status": "live"})
@@ -114,10 +115,15 @@ def _add_pages(app: web.Application, gateway: Gateway) -> None:
     async def described(_request: web.Request) -> web.Response:
         return web.json_response(document)
 
-    async def docs(_request: web.Request) -> web.Response:
-        return web.Response(text=page, content_type="text/html", headers=openapi.PAGE_HEADERS)
+    async def docs(request: web.Request) -> web.Response:
+        if (page := reference_pages().get(request.path)) is None:
+            raise problems.not_found()
+        return web.Response(
+            body=page.text.encode(), headers={**reference.PAGE_HEADERS, "Content-Type": page.content_type}
+        )
 
     pages = {"/health/live": live, "/health/ready": ready, "/openapi.json": described, "/docs": docs}
+    pages["/docs/{name:.+}"] = docs
     for path, handler in pages.items():
         app.router.add_get(path, handler)
 

@@ -1,0 +1,26 @@
+"""Calls of the Python SDK, by operation, for the API document: see `chassis.openapi_samples`."""
+
+CALLS = {
+    "controls_get_account_switch": "client.controls.trading_state()",
+    "controls_put_account_switch": 'client.controls.set_trading_state("ACTIVE", reason="Maintenance")',
+    "controls_delete_account_switch": "client.controls.remove_trading_state()",
+    "controls_list_account_changes": "list(client.controls.history())",
+    "controls_get_account_limits": "client.controls.limits()",
+    "controls_put_account_limits": "client.controls.set_limits(max_notional=100_000, max_daily_loss=5_000)",
+    "controls_delete_account_limits": "client.controls.remove_limits()",
+    "controls_preview": 'client.controls.preview(tip.Market("AAPL", "BUY", 1))',
+    "controls_list_symbols": "list(client.controls.symbols())",
+    "controls_get_symbol_manual": 'client.controls.symbol("AAPL")',
+    "controls_put_symbol_manual": 'client.controls.disable_symbol("AAPL", reason="Earnings tonight")',
+    "controls_delete_symbol_manual": 'client.controls.remove_symbol("AAPL")',
+    "controls_get_symbol_limits": 'client.controls.symbol_limits("AAPL")',
+    "controls_put_symbol_limits": 'client.controls.set_symbol_limits("AAPL", max_quantity=100, max_open_orders=10)',
+    "controls_delete_symbol_limits": 'client.controls.remove_symbol_limits("AAPL")',
+    "controls_get_symbol_time": 'client.controls.trading_hours("AAPL")',
+    "controls_patch_symbol_time": 'client.controls.set_trading_hours("AAPL", start=time(9, 30), end=time(16))',
+    "controls_delete_symbol_time": 'client.controls.remove_trading_hours("AAPL")',
+    "controls_get_organization_switch": "client.controls.organization_state()",
+    "controls_put_organization_switch": 'client.controls.set_organization_state("ACTIVE", reason="Maintenance")',
+    "controls_delete_organization_switch": "client.controls.remove_organization_state()",
+    "controls_list_organization_changes": "list(client.controls.organization_history())",
+}

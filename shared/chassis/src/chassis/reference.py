@@ -1,0 +1,88 @@
+"""The API document as pages to read: the reference, and one for every kind of problem. Nothing comes from outside."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from flask import Blueprint, Flask, Response
+from flask.typing import ResponseReturnValue
+from jinja2 import Environment, PackageLoader, select_autoescape
+from markupsafe import Markup, escape
+
+from chassis import problems
+from chassis.problem_types import TYPES
+
+HTML = "text/html; charset=utf-8"
+PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+}
+"""Of every answer that is HTML: nothing but our own style and script is used, nothing is sent or framed."""
+
+Document = Mapping[str, Any]
+
+
+class Page(NamedTuple):
+    content_type: str
+    text: str
+
+
+def pages(document: Document) -> dict[str, Page]:
+    """Everything that is served under `/docs`, by its path."""
+    found = {f"/docs/{name}": Page(kind, _template(name)) for name, kind in _FILES.items()}
+    found["/docs"] = Page(HTML, _template("docs.html", document=document))
+    for code, kind in TYPES.items():
+        about = {"code": code, "kind": kind, "operations": list(_operations_with(document, code))}
+        found[f"/docs/problems/{code}"] = Page(HTML, _template("problem.html", **about))
+    return found
+
+
+def serve(routes: Flask | Blueprint, document: Callable[[], Document]) -> None:
+    """Serve the pages there; they are made for the first request, because that is not cheap."""
+    made: dict[str, Page] = {}
+
+    def page(path: str) -> ResponseReturnValue:
+        if not made:
+            made.update(pages(document()))
+        if path not in made:
+            raise problems.not_found()
+        return Response(made[path].text, content_type=made[path].content_type)
+
+    routes.add_url_rule("/docs", "docs", lambda: page("/docs"))
+    routes.add_url_rule("/docs/<path:name>", "docs_page", lambda name: page(f"/docs/{name}"))
+
+
+_FILES = {"docs.css": "text/css; charset=utf-8", "docs.js": "text/javascript; charset=utf-8"}
+
+
+def _template(name: str, **values: Any) -> str:
+    return _templates().get_template(name).render(**values)
+
+
+@cache
+def _templates() -> Environment:
+    found = Environment(loader=PackageLoader("chassis"), autoescape=select_autoescape(("html",)))
+    found.trim_blocks = found.lstrip_blocks = True
+    found.filters |= {"pretty": _pretty, "marked": _marked}
+    return found
+
+
+def _pretty(example: Any) -> str:
+    return example if isinstance(example, str) else json.dumps(example, indent=2, ensure_ascii=False)
+
+
+def _marked(text: str) -> Markup:
+    """What stands between backticks is code, as in the document."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped just before
+
+
+def _operations_with(document: Document, code: str) -> Iterator[dict[str, str]]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            if any(code in answer.get("x-problem-codes", ()) for answer in operation["responses"].values()):
+                about = {"id": operation["operationId"], "summary": operation["summary"]}
+                yield {"method": method.upper(), "path": path, **about}
