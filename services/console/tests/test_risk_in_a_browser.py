@@ -51,18 +51,17 @@ def address(account, name):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_pages_about_risk_are_accessible_fit_and_have_no_errors(manager, stack, account, theme):
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_about_risk_are_accessible_fit_and_have_no_errors(manager, stack, account, name, theme):
     page, errors = watched(manager)
     manager.add_cookies([{"name": "tip_console_theme", "value": theme, "url": stack.base, "httpOnly": True}])
-    for name in PAGES:
-        page.goto(address(account, name))
-        assert violations(page) == [], name
-        for width, height in WIDTHS.items():
-            page.set_viewport_size({"width": width, "height": height})
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (name, width)
-            if SHOTS:
-                shot = f"{name.replace('/', '-')}-{width}-{theme}.png"
-                page.screenshot(path=Path(SHOTS) / shot, full_page=True)
+    page.goto(address(account, name))
+    assert violations(page) == []
+    for width, height in WIDTHS.items():
+        page.set_viewport_size({"width": width, "height": height})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
+        if SHOTS:
+            page.screenshot(path=Path(SHOTS) / f"{name.replace('/', '-')}-{width}-{theme}.png", full_page=True)
     assert errors == []
     page.close()
 
