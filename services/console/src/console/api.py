@@ -16,6 +16,8 @@ _TIMEOUT = httpx.Timeout(10.0, connect=2.0)
 _LIMITS = httpx.Limits(max_connections=64, max_keepalive_connections=16, keepalive_expiry=20.0)
 _PAGE, _MOST_PAGES = 99, 11
 """A thousand of anything; a request for a hundred and more at once counts as heavy."""
+MOST = _PAGE * _MOST_PAGES
+"""So many has a list that was not read to its end."""
 
 
 class PlatformAway(Exception):

@@ -6,8 +6,8 @@ from typing import Any
 
 _TITLES = {
     "account": "Account is enabled",
-    "organization_state": "Trading state of the organization",
-    "account_state": "Trading state of the account",
+    "organization_switch": "Trading state of the organization",
+    "account_switch": "Trading state of the account",
     "symbol_manual": "Symbol is switched on",
     "symbol_time": "Trading window of the symbol",
     "entitlement": "Entitlement",

@@ -66,6 +66,17 @@ def order_words(order: Mapping[str, Any]) -> str:
     return f"{order['order_side']} {values['quantity']} {order['symbol']} {priced(order['spec'])}"
 
 
+def refused_words(command: Mapping[str, Any]) -> str:
+    """What somebody wanted, of which there may be no more than the side: `BUY 5 Limit 180.50`."""
+    spec = command.get("spec") or {}
+    amounts = [values.get("quantity") or values.get("notional") for values in spec.values()]
+    return " ".join(str(part) for part in (command.get("order_side"), *amounts, *map(_kind, spec.items())) if part)
+
+
+def _kind(spec: tuple[str, Mapping[str, Any]]) -> str:
+    return priced(dict([spec]))
+
+
 def replacement(spec: Mapping[str, Mapping[str, Any]], changes: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """The same order with another quantity or other prices."""
     [(kind, values)] = spec.items()

@@ -9,10 +9,25 @@ from flask.typing import ResponseReturnValue
 from chassis import metrics, problems
 from console import model
 from console.api import ApiProblem, PlatformAway
-from console.routes import accounts, common, filters, holdings, orders, sign_in, ticket
+from console.routes import (
+    accounts,
+    common,
+    filters,
+    holdings,
+    orders,
+    overview,
+    records,
+    risk,
+    sign_in,
+    symbols,
+    ticket,
+)
 
 STATUSES: dict[type[Exception], int] = {model.SignInFailed: 403, model.SignedOut: 401, PlatformAway: 503}
-PAGES: tuple[Blueprint, ...] = (sign_in.bp, accounts.bp, orders.bp, ticket.bp, holdings.bp)
+PAGES: tuple[Blueprint, ...] = (
+    *(sign_in.bp, accounts.bp, orders.bp, ticket.bp, holdings.bp),
+    *(risk.bp, symbols.bp, records.bp, overview.bp),
+)
 operations = Blueprint("operations", __name__)
 
 

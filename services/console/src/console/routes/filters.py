@@ -71,6 +71,21 @@ def words(text: str | None) -> str:
     return (text or NOTHING).replace("_", " ").lower()
 
 
+def duration(millis: float | None) -> str:
+    """In the unit that leaves one to three digits before the point."""
+    if millis is None:
+        return NOTHING
+    for size, unit in ((3_600_000, "h"), (60_000, "min"), (1_000, "s")):
+        if millis >= size:
+            return f"{millis / size:.3g} {unit}"
+    return f"{millis:.3g} ms"
+
+
+def seconds(millis: int | None) -> str:
+    """Milliseconds as seconds, as a form has them."""
+    return f"{millis / 1000:g}" if millis else ""
+
+
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "number": number,
     "price": price,
@@ -79,6 +94,9 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "age": age,
     "short": short,
     "words": words,
+    "duration": duration,
+    "seconds": seconds,
     "priced": orders.priced,
+    "refused": orders.refused_words,
     "meaning": orders.meaning,
 }

@@ -1,23 +1,17 @@
 // Pages of one object: when something happens to it, the parts that show it are read anew from the server.
 
+import { refreshParts } from "./refresh.js";
 import { Stream } from "./stream.js";
 
 const TYPES = ["INTENT_ACTION", "BROKER_ORDER", "BROKER_TRADE", "BROKER_POSITION", "CONTROL", "REFUSAL"].map((name) => `EVENT_TYPE_${name}`);
-const GATHER_MS = 250;
+const GATHER_MS = Number(document.querySelector("[data-gather]")?.dataset.gather ?? 250);
 const LONGEST_MS = 15_000;
-const parts = () => document.querySelectorAll("[data-part]");
 const intent = document.querySelector("[data-of]")?.dataset.of;
 let timer = 0;
 
-async function refresh() {
+function refresh() {
   timer = 0;
-  const answer = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
-  if (!answer?.ok) return;
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  for (const part of parts()) {
-    const fresh = page.querySelector(`[data-part="${part.dataset.part}"]`);
-    if (fresh && fresh.innerHTML !== part.innerHTML && !part.contains(document.activeElement)) part.replaceWith(document.adoptNode(fresh));
-  }
+  refreshParts();
 }
 
 function receive(event) {

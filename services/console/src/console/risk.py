@@ -1,0 +1,155 @@
+"""What may be traded on an account, how much of its limits is used, and what was refused: read, and changed."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+from uuid import UUID
+
+from console import controls, limits, windows
+from console.api import MOST, ApiProblem, Caller
+
+_SYMBOL = re.compile(r"[A-Z0-9][A-Z0-9._:/-]{0,31}", re.ASCII)
+_LATEST = 10
+_HISTORY = 99
+NO_SWITCH: Mapping[str, Any] = {"trading_state": "ACTIVE", "reason": None, "version": None, "updated_at": None}
+
+
+def symbol_of(text: str) -> str:
+    """As the platform writes it. What is none is refused here: it would be a part of a path."""
+    symbol = text.strip().upper()
+    if not _SYMBOL.fullmatch(symbol):
+        detail = "That is no symbol: up to 32 letters, digits and . _ : / - that begin with a letter or a digit."
+        raise ApiProblem(422, {"code": "invalid", "detail": detail})
+    return symbol
+
+
+def find_controls(api: Caller, account: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Everything that an account's page shows of its controls; None if the organization may not read any."""
+    try:
+        return _controls(api, account)
+    except ApiProblem as problem:
+        if problem.code == "entitlement_required":
+            return None
+        raise
+
+
+def _controls(api: Caller, account: Mapping[str, Any]) -> dict[str, Any]:
+    path = _path(account["id"])
+    history = api.get(f"{path}/history", limit=_HISTORY)["data"]
+    counted = _counted(api, account["id"], limits.NO_SYMBOL, {"reference_price": "1"})
+    found = api.find(f"{path}/limits")
+    used = limits.used_of_account(counted["facts"], _positions(api, account["id"])) if found else {}
+    return {
+        "switch": api.find(path) or NO_SWITCH,
+        "organization_switch": api.find("/v1/controls/organization") or NO_SWITCH,
+        "limits": found,
+        "usages": limits.usages(found, used) if found else [],
+        "counted_at": counted["at"],
+        "open_orders": counted["facts"]["account_open_orders"],
+        "symbols": _symbols(api.all(f"{path}/symbols"), account["time_zone"]),
+        "history": history[:_LATEST],
+        "changes": controls.last_changes(history),
+    }
+
+
+def open_orders(api: Caller, account_id: UUID) -> int:
+    return int(_counted(api, account_id, limits.NO_SYMBOL, _NO_PRICES)["facts"]["account_open_orders"])
+
+
+def account_limits(api: Caller, account_id: UUID) -> dict[str, Any] | None:
+    found: dict[str, Any] | None = api.find(f"{_path(account_id)}/limits")
+    return found
+
+
+def symbol(api: Caller, account: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """All controls of one symbol, with who changed them."""
+    path = f"{_path(account['id'])}/symbols/{quote(name, safe='')}"
+    history = api.get(f"{_path(account['id'])}/history", symbol=name, limit=_HISTORY)["data"]
+    time, found = api.find(f"{path}/time"), api.find(f"{path}/limits")
+    used = _used_of_symbol(api, account["id"], name) if found else {}
+    return {
+        "symbol": name,
+        "manual": api.find(path),
+        "time": time,
+        "bar": _bar(time, account["time_zone"]) if time else None,
+        "limits": found,
+        "usages": limits.usages(found, used) if found else [],
+        "history": history[:_LATEST],
+        "changes": controls.last_changes(history),
+    }
+
+
+def refusals(api: Caller, account_id: UUID, now: datetime) -> dict[str, Any]:
+    """Those of the last hour, by the code that comes first, and the newest of them."""
+    since = (now - timedelta(hours=1)).isoformat()
+    found = api.all(f"/v1/accounts/{account_id}/refusals", **{"from": since})
+    groups = Counter(refusal["reasons"][0]["code"] for refusal in found).most_common()
+    return {"groups": groups, "total": len(found), "is_all": len(found) < MOST, "latest": found[:_LATEST]}
+
+
+def apply(api: Caller, account_id: UUID, change: controls.Change, version: str) -> Any:
+    """Make the change, unless somebody else made one since the page with that version was shown."""
+    expected = {"If-Match": f'"{version}"'} if version.isascii() and version.isdecimal() else {}
+    return api.api.send(
+        change.method, f"{_path(account_id)}{change.path}", {**api.headers, **expected}, body=change.body
+    )
+
+
+def find_operation(api: Caller, account_id: UUID, operation: str) -> dict[str, Any] | None:
+    """How far the cancel of all open orders has come; None until it begins."""
+    try:
+        found: dict[str, Any] | None = api.find(f"/v1/accounts/{account_id}/bulk-operations/{UUID(operation)}")
+    except ValueError:
+        return None
+    return found
+
+
+def key_names(api: Caller, me: Mapping[str, Any]) -> dict[str, str]:
+    """Of API keys, by id; only admins may know them."""
+    return {key["id"]: key["name"] for key in api.all("/v1/api-keys")} if me["role"] == "admin" else {}
+
+
+_NO_PRICES = {"reference_price": "1", "other_exposure": "0"}
+"""Facts that a preview would otherwise wait for, where only counts are wanted of it."""
+
+
+def _counted(api: Caller, account_id: Any, symbol: str, facts: Mapping[str, str]) -> dict[str, Any]:
+    """The facts that a submit would be decided by at this moment."""
+    payload = {"symbol": symbol, "order_side": "BUY", "spec": {"Market": {"quantity": "1"}}}
+    body = {"command": {"type": "CREATE", "payload": payload}, "facts": facts}
+    answer: dict[str, Any] = api.send("POST", f"{_path(account_id)}/preview", body)
+    return answer
+
+
+def _used_of_symbol(api: Caller, account_id: Any, name: str) -> limits.Used:
+    facts = _counted(api, account_id, name, _NO_PRICES)["facts"]
+    price = [held["last_price"] for held in _positions(api, account_id) if held["symbol"] == name]
+    return limits.used_of_symbol(facts, price[0] if price else None)
+
+
+def _positions(api: Caller, account_id: Any) -> list[dict[str, Any]]:
+    return list(api.get(f"/v1/accounts/{account_id}/positions")["data"])
+
+
+def _symbols(found: Iterable[Mapping[str, Any]], zone: str) -> list[dict[str, Any]]:
+    """Those that are switched off first."""
+    shown = [{**one, "bar": _bar(one["time"], zone), "limit_count": _limit_count(one["limits"])} for one in found]
+    return sorted(shown, key=lambda one: (not (one["manual"] or {}).get("manually_disabled"), one["symbol"]))
+
+
+def _bar(time: Mapping[str, Any] | None, zone: str) -> windows.Bar | None:
+    """None where no hours are set: a control may be about stale orders alone."""
+    if not time or not (time.get("trading_start") or time.get("trading_end")):
+        return None
+    return windows.bar(time.get("trading_start"), time.get("trading_end"), zone, datetime.now(UTC))
+
+
+def _limit_count(control: Mapping[str, Any] | None) -> int:
+    return sum((control or {}).get(limit.name) is not None for limit in limits.OF_SYMBOLS)
+
+
+def _path(account_id: Any) -> str:
+    return f"/v1/controls/accounts/{account_id}"

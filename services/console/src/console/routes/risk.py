@@ -1,0 +1,103 @@
+"""Risk: the trading state with its switch, limits and how much of them is used, symbols, refusals, changes."""
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from flask import Blueprint, Response, request
+from flask.typing import ResponseReturnValue
+
+from chassis.openapi import describe
+from console import controls, limits, risk
+from console.api import ApiProblem
+from console.routes import common, trading
+from console.routes.accounts import account, account_page, head, log_position, require_session
+
+bp = Blueprint("risk", __name__)
+_TEXT = {"type": "string"}
+_CANCEL = "CANCEL"
+_REASON, _SYMBOLS = 2_000, 20_000
+"""Longer than the API takes: it says so itself."""
+
+
+@bp.before_request
+def admit() -> None:
+    require_session()
+    common.check_origin()
+
+
+@bp.get("/console/accounts/<uuid:account_id>/risk")
+@describe("Risk", answers={200: None}, query={"operation": _TEXT})
+def show_risk(account_id: UUID) -> ResponseReturnValue:
+    return _page(account_id)
+
+
+@bp.post("/console/accounts/<uuid:account_id>/risk")
+def change_state(account_id: UUID) -> ResponseReturnValue:
+    state, reason = common.field("state"), common.field("reason", _REASON)
+    change = controls.set_state(state, reason)
+    if state == _CANCEL:
+        change = controls.halt_and_cancel(risk.open_orders(common.api(), account_id), reason)
+    if question := trading.question(account(account_id), change.words):
+        return question
+    try:
+        switch = risk.apply(common.api(), account_id, change, "")
+    except ApiProblem as refusal:
+        return _page(account_id, refusal)
+    operation = switch.get("bulk_operation_id")
+    return common.go_to(f"/console/accounts/{account_id}/risk{f'?operation={operation}' if operation else ''}")
+
+
+@bp.get("/console/accounts/<uuid:account_id>/risk/limits")
+def show_limits(account_id: UUID) -> ResponseReturnValue:
+    account(account_id)
+    found = risk.account_limits(common.api(), account_id) or {}
+    return _limits_page(account_id, found, {name: limits.typed(value) for name, value in found.items()})
+
+
+@bp.post("/console/accounts/<uuid:account_id>/risk/limits")
+def change_limits(account_id: UUID) -> ResponseReturnValue:
+    change = controls.set_limits(None, limits.read(lambda name: common.field(name, _SYMBOLS), limits.LIMITS))
+    if common.field("step") == "remove":
+        change = controls.remove_limits(None)
+    if question := trading.question(account(account_id), change.words):
+        return question
+    try:
+        risk.apply(common.api(), account_id, change, common.field("version"))
+    except ApiProblem as refusal:
+        return _limits_page(account_id, {"version": common.field("version")}, dict(request.form), refusal)
+    return common.go_to(f"/console/accounts/{account_id}/risk")
+
+
+def _page(account_id: UUID, refusal: ApiProblem | None = None) -> Response:
+    api, of = common.api(), account(account_id)
+    after = log_position(account_id)
+    operation = request.args.get("operation", "")
+    values: dict[str, Any] = {
+        "controls": risk.find_controls(api, of),
+        "refusals": risk.refusals(api, account_id, datetime.now(UTC)),
+        "operation": risk.find_operation(api, account_id, operation) if operation else None,
+        "is_canceling": bool(operation),
+        "states": controls.STATES,
+    }
+    return risk_page("risk.html", account_id, refusal, **values, after=after)
+
+
+def _limits_page(
+    account_id: UUID, found: dict[str, Any], drawn: dict[str, str], refusal: ApiProblem | None = None
+) -> Response:
+    values: dict[str, Any] = {"limit_fields": limits.LIMITS, "drawn": drawn, "control": found}
+    return risk_page("limits.html", account_id, refusal, **values)
+
+
+def risk_page(template: str, account_id: UUID, refusal: ApiProblem | None = None, **values: Any) -> Response:
+    """A page about controls, with the names of keys and whether the person may change them, too."""
+    me = head(account_id)["me"]
+    shown: dict[str, Any] = {
+        "names": risk.key_names(common.api(), me),
+        "can_edit": me["role"] == "admin",
+        "refusal": refusal,
+        "title_of": controls.title,
+        "difference": controls.difference,
+    }
+    return account_page(template, account_id, refusal.status if refusal else 200, **shown, **values)
