@@ -9,10 +9,26 @@ from flask.typing import ResponseReturnValue
 from chassis import metrics, problems
 from console import model
 from console.api import ApiProblem, PlatformAway
-from console.routes import accounts, common, filters, holdings, orders, sign_in, ticket
+from console.routes import (
+    accounts,
+    administration,
+    audit,
+    audit_log,
+    common,
+    credentials,
+    filters,
+    holdings,
+    keys,
+    orders,
+    outbox,
+    people,
+    sign_in,
+    ticket,
+)
 
 STATUSES: dict[type[Exception], int] = {model.SignInFailed: 403, model.SignedOut: 401, PlatformAway: 503}
-PAGES: tuple[Blueprint, ...] = (sign_in.bp, accounts.bp, orders.bp, ticket.bp, holdings.bp)
+ADMINISTRATION = (administration.bp, credentials.bp, people.bp, keys.bp, audit_log.bp, outbox.bp, audit.bp)
+PAGES: tuple[Blueprint, ...] = (sign_in.bp, accounts.bp, orders.bp, ticket.bp, holdings.bp, *ADMINISTRATION)
 operations = Blueprint("operations", __name__)
 
 
