@@ -67,7 +67,10 @@ def test_a_filter_that_the_api_does_not_know_is_refused(signed_in):
 
 
 def test_an_entry_says_what_changed_from_what_to_what():
-    entry = {"from": {"role": "member"}, "to": {"role": "admin", "disabled": False, "permissions": ["a", "b"]}}
+    entry = {
+        "from": {"role": "member"},
+        "to": {"role": "admin", "disabled": False, "permissions": ["a", "b"], "bounds": None},
+    }
 
     assert [(one.field, one.before, one.after) for one in administration.changes(entry)] == [
         ("role", "member", "admin"),

@@ -74,10 +74,11 @@ def separated(text: str) -> list[str]:
 
 
 def changes(entry: Mapping[str, Any]) -> list[Change]:
-    """What an audit entry says that changed."""
+    """What an audit entry says that changed; fields that were and are empty are left out."""
     before, after = entry["from"] or {}, entry["to"] or {}
     names = [*after, *(name for name in before if name not in after)]
-    return [Change(name, written(before.get(name)), written(after.get(name))) for name in names]
+    found = [Change(name, written(before.get(name)), written(after.get(name))) for name in names]
+    return [change for change in found if change.before or change.after]
 
 
 def written(value: Any) -> str:
