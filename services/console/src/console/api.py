@@ -2,7 +2,7 @@
 
 import json
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,15 +63,37 @@ class Api:
         form: Mapping[str, str] | None = None,
     ) -> Any:
         """The answer's JSON; raises ApiProblem if it is a refusal, and PlatformAway if there is none."""
-        params = {name: value for name, value in (query or {}).items() if value not in (None, "")}
         try:
             answer = self._client.request(
-                method, path, headers={**headers, **_traced()}, params=params or None, json=body, data=form
+                method, path, headers={**headers, **_traced()}, params=_given(query), json=body, data=form
             )
         except httpx.HTTPError as error:
             log.warning("api_call_failed", method=method, error=type(error).__name__)
             raise PlatformAway from None
         return _read(answer)
+
+    def download(self, path: str, headers: Mapping[str, str], query: Mapping[str, Any]) -> "Download":
+        """A file, as it comes; raises like `send` before its first byte."""
+        request = self._client.build_request("GET", path, headers={**headers, **_traced()}, params=_given(query))
+        try:
+            answer = self._client.send(request, stream=True)
+            if answer.status_code != httpx.codes.OK:
+                answer.read()
+        except httpx.HTTPError as error:
+            log.warning("api_call_failed", method="GET", error=type(error).__name__)
+            raise PlatformAway from None
+        if answer.status_code != httpx.codes.OK:
+            _read(answer)
+            raise PlatformAway
+        return Download(answer.iter_bytes(), answer.close)
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file on its way. Whoever does not read it to its end closes it."""
+
+    chunks: Iterator[bytes]
+    close: Callable[[], None]
 
 
 @dataclass(frozen=True)
@@ -83,6 +105,9 @@ class Caller:
 
     def get(self, path: str, **query: Any) -> Any:
         return self.api.send("GET", path, self.headers, query=query)
+
+    def download(self, path: str, **query: Any) -> Download:
+        return self.api.download(path, self.headers, query)
 
     def all(self, path: str, **query: Any) -> list[Any]:
         """Every item of a list that has pages, up to a number that no page of ours shows."""
@@ -116,6 +141,11 @@ def with_token(api: Api, token: str) -> Caller:
 
 def with_key(api: Api, key: str) -> Caller:
     return Caller(api, {"x-api-key": key})
+
+
+def _given(query: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The parameters that have a value."""
+    return {name: value for name, value in (query or {}).items() if value not in (None, "")} or None
 
 
 def _traced() -> dict[str, str]:

@@ -11,11 +11,18 @@ from console import model
 from console.api import ApiProblem, PlatformAway
 from console.routes import (
     accounts,
+    administration,
+    audit,
+    audit_log,
     common,
+    credentials,
     filters,
     holdings,
+    keys,
     orders,
+    outbox,
     overview,
+    people,
     records,
     risk,
     sign_in,
@@ -24,10 +31,9 @@ from console.routes import (
 )
 
 STATUSES: dict[type[Exception], int] = {model.SignInFailed: 403, model.SignedOut: 401, PlatformAway: 503}
-PAGES: tuple[Blueprint, ...] = (
-    *(sign_in.bp, accounts.bp, orders.bp, ticket.bp, holdings.bp),
-    *(risk.bp, symbols.bp, records.bp, overview.bp),
-)
+RISK = (risk.bp, symbols.bp, records.bp, overview.bp)
+ADMINISTRATION = (administration.bp, credentials.bp, people.bp, keys.bp, audit_log.bp, outbox.bp, audit.bp)
+PAGES: tuple[Blueprint, ...] = (sign_in.bp, accounts.bp, orders.bp, ticket.bp, holdings.bp, *RISK, *ADMINISTRATION)
 operations = Blueprint("operations", __name__)
 
 

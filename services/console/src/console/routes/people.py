@@ -1,0 +1,85 @@
+"""The people of the organization: members with their roles, invitations, and what the organization may do."""
+
+from typing import Any
+from urllib.parse import quote
+from uuid import UUID
+
+from flask import Blueprint, Response
+from flask.typing import ResponseReturnValue
+
+from console.administration import ENTITLEMENTS, ROLES
+from console.api import ApiProblem
+from console.routes import common
+from console.routes.accounts import account_page, head
+from console.routes.forms import admit, if_allowed, known, organization_id, question
+
+bp = Blueprint("people", __name__)
+bp.before_request(admit)
+_PAGE = "/console/people"
+
+
+@bp.get(_PAGE)
+def show_people() -> ResponseReturnValue:
+    return _page()
+
+
+@bp.post(f"{_PAGE}/role")
+def change_role() -> ResponseReturnValue:
+    subject, role = common.field("subject"), common.field("role")
+    return _done("PUT", _member(subject), {"role": role})
+
+
+@bp.post(f"{_PAGE}/remove")
+def remove_member() -> ResponseReturnValue:
+    subject = common.field("subject")
+    text = f"{subject} loses access to {head(None)['organization']}. API keys that they hold go on: disable those."
+    if page := question(f"Remove {subject}?", text, f"Remove {subject}"):
+        return page
+    return _done("DELETE", _member(subject))
+
+
+@bp.post(f"{_PAGE}/invitations")
+def invite() -> ResponseReturnValue:
+    """The one page that shows the codes: it is made of the API's answer, and nothing of it is kept."""
+    subject, role = common.field("subject"), common.field("role")
+    try:
+        made = common.api().send("POST", _invitations(), {"subject": subject, "role": role})
+    except ApiProblem as refusal:
+        return _page(refusal, subject=subject, role=role)
+    return _page(invited=made)
+
+
+@bp.post(f"{_PAGE}/invitations/<uuid:invitation_id>/withdraw")
+def withdraw_invitation(invitation_id: UUID) -> ResponseReturnValue:
+    return _done("DELETE", f"{_invitations()}/{known(invitation_id)}")
+
+
+def _done(method: str, path: str, body: Any = None) -> ResponseReturnValue:
+    try:
+        common.api().send(method, path, body)
+    except ApiProblem as refusal:
+        return _page(refusal)
+    return common.go_to(_PAGE)
+
+
+def _member(subject: str) -> str:
+    return f"/v1/organizations/{organization_id()}/memberships/{quote(subject, safe='')}"
+
+
+def _invitations() -> str:
+    return f"/v1/organizations/{organization_id()}/invitations"
+
+
+def _page(refusal: ApiProblem | None = None, **values: Any) -> Response:
+    api, path = common.api(), f"/v1/organizations/{organization_id()}"
+    shown: dict[str, Any] = {
+        "about": api.get(path),
+        "entitled": api.get("/v1/auth/self")["entitlements"],
+        "entitlements": ENTITLEMENTS,
+        "members": if_allowed(lambda: api.all(f"{path}/memberships")),
+        "invitations": if_allowed(lambda: api.all(f"{path}/invitations")) or [],
+        "roles": ROLES,
+        "refusal": refusal,
+    }
+    status = refusal.status if refusal else 200
+    return account_page("people.html", None, status, origin=common.origin(), **shown | values)

@@ -1,0 +1,24 @@
+"""What tests of administration in a browser share."""
+
+import os
+import re
+from pathlib import Path
+
+from browser_pages import WIDTHS, violations
+
+SHOTS = os.environ.get("CONSOLE_SCREENSHOTS")
+"""A folder to keep screenshots in."""
+
+
+def audit(stack):
+    return f"/console/accounts/{stack.account()}/audit"
+
+
+def check_page(page, name, theme):
+    """At every width accessible, and nothing wider than the window."""
+    for width, height in WIDTHS.items():
+        page.set_viewport_size({"width": width, "height": height})
+        assert violations(page) == [], (name, width)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (name, width)
+        if SHOTS:
+            page.screenshot(path=Path(SHOTS) / f"{re.sub(r'[^a-z-]', '-', name)}-{width}-{theme}.png", full_page=True)
