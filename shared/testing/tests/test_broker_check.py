@@ -49,6 +49,7 @@ HOSTILE = [
     ("listsnofills", "executions"),
     ("renamesfills", "executions"),
     ("cutsfractions", "fractions"),
+    ("reservespositions", "shared_exits"),
     ("refusesdirect", "routing"),
     ("ignoresdirect", "routing"),
     ("othersymbols", "symbols"),
@@ -66,7 +67,7 @@ def test_what_is_claimed_and_not_kept_is_named(name: str, claim: str) -> None:
 
 
 def test_the_same_broker_keeps_it_without_the_lie() -> None:
-    claims = sorted({claim for _, claim in HOSTILE} - {"protocol", "bounds"})
+    claims = sorted({claim for _, claim in HOSTILE} - {"protocol", "bounds", "shared_exits"})
 
     done = check("hostile:honest", *(f"--claim={claim}" for claim in claims), "--json")
 
@@ -80,6 +81,12 @@ def test_a_lie_about_one_claim_is_found_by_the_whole_check() -> None:
     assert done.returncode == 1
     assert "NOT KEPT: fractions (yes)\n  FAIL  a fraction is sent as it is: " in done.stdout
     assert done.stdout.endswith("Claimed and not kept: fractions.\n")
+
+
+def test_a_position_that_is_reserved_is_noticed_whatever_was_bought_before() -> None:
+    done = check("hostile:reservespositions", "--claim=executions", "--claim=shared_exits", "--json")
+
+    assert results(done) == {"executions": "kept", "shared_exits": "not kept"}
 
 
 def test_a_failure_says_what_became_of_the_order() -> None:

@@ -185,6 +185,12 @@ class RefusesDirect(Honest):
         return super().create(order, *check)
 
 
+class ReservesPositions(Honest):
+    """As the paper broker does, which does not claim otherwise."""
+
+    claims = replace(CLAIMED, shared_exits=True)
+
+
 class IgnoresDirect(Honest):
     def create(self, order: NewOrder, *check: Any) -> Order:
         return super().create(replace(order, route_strategy="AUTO"), *check)
@@ -316,7 +322,7 @@ FAMILY: dict[str, type[Honest]] = {
     for cls in (
         Honest, StreamThatEnds, StreamThatIsSilent, TakesAnIdTwice, AnswersAnIdAsAnother, SaysEchoInTheAdapter,
         FindsNothing, SendsStopsAsMarket, DropsLimits, SendsImmediateAsDay, RefusesStopLimits, ClaimsAnUnknownKind,
-        SendsTrailingStopsAsStops, TakesTheNotionalForAQuantity, ForgetsExtendedHours,
+        SendsTrailingStopsAsStops, TakesTheNotionalForAQuantity, ForgetsExtendedHours, ReservesPositions,
         RefusesReplacements, ReplacesNothing, HasNoPrices, PricesWithoutAge, ListsNoFills, RenamesFills, CutsFractions,
         RefusesDirect, IgnoresDirect, OtherSymbols, CancelsNothing, SendsWithoutCheck, TakesBrokenForAbsent, Leaky,
         LeakyAtLogin, LeakyAtLength, TakesItsTime, FailsAtTheEnd, TakesFractionsForTheDay, ShowsPositionsLate,

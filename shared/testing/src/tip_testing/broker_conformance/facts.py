@@ -105,10 +105,6 @@ class Conformance(KeptClaims, BoundedAnswers):
         eventually(lambda: self.held(market) - before == wanted.quantity, settle_seconds(broker))
         assert broker.balance().currency
 
-    def held(self, market: Market) -> Decimal:
-        held = {position.symbol: position.quantity for position in market.broker.positions()}
-        return held.get(market.filling, _ZERO)
-
     @proves("quotes")
     def test_prices_have_their_age_and_what_has_no_price_is_left_out(self, market: Market, broker: Broker) -> None:
         if not market.can.quotes:

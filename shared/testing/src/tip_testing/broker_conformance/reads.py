@@ -1,6 +1,9 @@
 """What the broker shows of an order, now or within a time that it may take."""
 
+from decimal import Decimal
+
 from tip_brokers.protocol import Broker, Order, OrderStatus
+from tip_testing.broker_conformance.market import Market
 from tip_testing.broker_conformance.orders import Orders
 from tip_testing.waiting import eventually
 
@@ -23,6 +26,10 @@ class Reads(Orders):
         except AssertionError:
             shown = self.shown(broker, made).status
             raise AssertionError(f"the order is {shown}, not {' or '.join(statuses)}") from None
+
+    def held(self, market: Market) -> Decimal:
+        held = {position.symbol: position.quantity for position in market.broker.positions()}
+        return held.get(market.filling, Decimal(0))
 
 
 def settle_seconds(broker: Broker) -> float:
