@@ -15,6 +15,7 @@ NEW, PARTIAL, FILLED, CANCELED, REPLACED, PENDING_CANCEL, REJECTED, EXPIRED = "0
 TRADE, STATUS = "F", "I"
 UNKNOWN_ORDER, DUPLICATE_ORDER, TOO_LATE = "5", "6", "0"
 OPEN = (NEW, PARTIAL)
+BUY = "1"
 
 Fields = dict[int, str]
 
@@ -79,7 +80,7 @@ class Market:
         return chain
 
     def _fills(self, chain: Chain, message: Mapping[int, str]) -> Iterator[Fields]:
-        crosses = message[40] == "1" or (message[40] == "2" and Decimal(message[44]) >= PRICE)
+        crosses = message[40] == "1" or (message[40] == "2" and _crosses(chain.side, Decimal(message[44])))
         if chain.symbol in ("HALF", "PARTS"):
             yield self._fill(chain, chain.quantity / 2)
         if chain.symbol in ("FILL", "PARTS", "SILENT", "DOUBLE") and crosses:
@@ -162,3 +163,7 @@ class Market:
             35: "9", 37: chain.order_id if chain else "NONE", 11: message[11], 41: message[41],
             39: chain.status if chain else REJECTED, 434: request, 102: TOO_LATE if chain else "1", 58: "too late",
         }  # fmt: skip
+
+
+def _crosses(side: str, limit: Decimal) -> bool:
+    return limit >= PRICE if side == BUY else limit <= PRICE
