@@ -44,7 +44,7 @@ def values_of(apps: Sequence[Flask]) -> dict[str, Any]:
 
 
 def add_examples(document: dict[str, Any], values: Values) -> None:
-    """Give every body in JSON or of a form, and every parameter in a path, an example."""
+    """Give every body in JSON or of a form, and every parameter that a request must have, an example."""
     maker = _Maker(document["components"]["schemas"], values)
     for path in document["paths"].values():
         for operation in path.values():
@@ -99,8 +99,8 @@ class _Maker:
 
 def _add_to(operation: dict[str, Any], maker: _Maker) -> None:
     for parameter in operation["parameters"]:
-        if parameter["in"] == "path":
-            parameter["example"] = maker.field(parameter["schema"], "path", parameter["name"])
+        if parameter.get("required"):
+            parameter["example"] = maker.field(parameter["schema"], parameter["in"], parameter["name"])
     for content in operation.get("requestBody", {}).get("content", {}).values():
         content["example"] = maker.body(content["schema"], whole=False)
     for status, answer in operation["responses"].items():
