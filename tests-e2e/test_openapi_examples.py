@@ -7,7 +7,12 @@ from typing import Any
 import api_document
 import pytest
 from api_document import described_operations
+from google.protobuf import json_format  # type: ignore[import-untyped]
 from jsonschema import Draft202012Validator
+
+import tip_brokers
+from accounts.schemas import Broker
+from trading_proto import trading_pb2
 
 
 @pytest.fixture(scope="module")
@@ -68,3 +73,23 @@ def test_a_sample_has_the_query_that_its_operation_needs(document: Any) -> None:
 
     assert "?response_type=code&client_id=tip&redirect_uri=http%3A%2F%2F127.0.0.1" in source
     assert "code_challenge_method=S256" in source
+
+
+def test_the_event_of_the_example_is_one_of_the_stream(document: Any) -> None:
+    answer = document["paths"]["/v1/accounts/{account_id}/events"]["get"]["responses"]["200"]
+    [data] = [
+        line.removeprefix("data: ")
+        for line in answer["content"]["text/event-stream"]["example"].splitlines()
+        if line.startswith("data: ")
+    ]
+    event = document["components"]["schemas"]["TradingEvent"] | {"components": document["components"]}
+    message = json_format.Parse(data, trading_pb2.TradingEvent())
+
+    assert list(Draft202012Validator(event).iter_errors(json.loads(data))) == []
+    assert message.WhichOneof("payload") == "heartbeat"
+
+
+def test_the_broker_of_the_example_is_the_paper_broker(document: Any) -> None:
+    answer = document["paths"]["/v1/brokers"]["get"]["responses"]["200"]["content"]["application/json"]["example"]
+
+    assert answer == {"data": [Broker().dump(tip_brokers.find("paper"))]}

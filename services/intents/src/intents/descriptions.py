@@ -190,6 +190,8 @@ FIELDS = {
     "ask": "The lowest price offered; null if there is none, or it was not read yet.",
 }
 _ORDER = {"symbol": "AAPL", "order_side": "BUY", "spec": {"Limit": {"quantity": "10", "limit_price": "187.20"}}}
+_OPEN = ("PENDING", "SUBMITTED", "ACCEPTED", "PARTIALLY_FILLED", "PENDING_REPLACE", "PENDING_CANCEL")
+_ENDED = ("FILLED", "CANCELED", "REJECTED", "DENIED", "EXPIRED", "FAILED")
 _CREATE = {"type": "CREATE", "payload": _ORDER}
 EXAMPLES = {
     "SubmitIntent": {"command": _CREATE},
@@ -223,14 +225,21 @@ EXAMPLES = {
     "to_status": "PENDING",
     "TimelineRecord.call": ...,
     "TimelineRecord.report": ...,
+    "statements_show_log_signing_keys": {
+        "keys": [{"kty": "OKP", "crv": "Ed25519", "kid": "9d2c41b07e6f5a38", "use": "sig", "alg": "EdDSA", "x": "…"}]
+    },
+    "valid": True,
     "first_broken": None,
     "signed_sequence": 1,
     "Statistics.from": "2026-01-29T14:30:00.000000Z",
     "time_window": "last_day",
     "by_type": {"CREATE": 1, "REPLACE": 0, "CANCEL": 0},
-    "by_status": {"ACCEPTED": 1},
+    "by_status": {**dict.fromkeys((*_OPEN, *_ENDED), 0), "ACCEPTED": 1},
+    "fill_rate": 0.0,
+    "Latencies": {"submit_p50": 90.51, "submit_p95": 90.51, "fill_p50": None, "fill_p95": None},
     "Statistics.refusals": {"SYMBOL_DISABLED": 1},
     "tag": "momentum",
+    "Refusal.ref_intent_id": None,
     "RefusalReason": {
         "code": "SYMBOL_DISABLED",
         "control": "symbol_manual",
@@ -242,6 +251,7 @@ EXAMPLES = {
     "BulkOperation.symbol": "AAPL",
     "BulkOperation.order_side": None,
     "BulkOperation.reason": "CANCEL_ALL",
+    "bulk_close_positions": {"type": "CLOSE_POSITIONS", "reason": "CLOSE_POSITIONS"},
     "BulkOperation.status": "PENDING",
     "BulkOperation.refusals": [],
     "waiting_for": [],
