@@ -22,7 +22,8 @@ FIELDS = {
     "Credential.id": "Id of the credential.",
     "label": "A name for people to recognize it by, 1 to 120 characters.",
     "Credential.status": "`pending` until the broker has accepted it (`active`) or refused it (`invalid`).",
-    "fingerprint": "Keyed hash of the secret: the same secret has the same one, and it tells nothing of it.",
+    "fingerprint": "Keyed hash of the secret: within an organization the same secret has the same one, and it tells "
+    "nothing of it.",
     "Credential.version": "Counts its secrets from 1.",
     "NewCredential.secret": "What the broker gave you, as `credential` of `GET /v1/brokers` describes. It is never "
     "answered.",

@@ -13,7 +13,6 @@ FIELDS = {
     "path.name": "The entitlement: `controls_premium` or `trading_live`.",
     "path.provider": "Name of the identity provider, `local` unless configured otherwise.",
     "path.provider_id": "The provider's id of the organization: its `external_id`. It may hold slashes.",
-    "path.subject": "The provider's id of the user; with our own users the e-mail address, in lower case.",
     # API keys
     "api_key": "The whole key, `tip_paper_…` or `tip_live_…`.",
     "bounds": "What the key is restricted to; null if nothing.",
@@ -40,7 +39,8 @@ FIELDS = {
     "Self.environment": "Environment of an API key; null for others.",
     "Self.bounds": "What an API key is restricted to; null for others, and if it is restricted to nothing.",
     "entitlements": "What the organization is entitled to at this moment.",
-    "role": "What a member may do: an `admin` changes everything, a `member` and `read_only` read.",
+    "role": "What a member may do: an `admin` administers the organization, a `member` and `read_only` read; orders "
+    "need an API key.",
     "Self.role": "Role of a user in the organization; null for others.",
     "CurrentUser.role": "Role in the organization of the token; null without one.",
     # Organizations and people
