@@ -244,3 +244,13 @@ def test_no_text_is_about_a_field_that_is_not_there(document: Any) -> None:
     tables = (COMMON, *(import_module(f"{service}.descriptions").FIELDS for service in WEB_SERVICES))
 
     assert [name for table in tables for name in table if name not in names] == []
+
+
+def test_what_commits_nothing_has_no_unknown_outcome(document: Any) -> None:
+    def codes(method: str, path: str) -> list[str]:
+        found: list[str] = document["paths"][path][method]["responses"]["503"]["x-problem-codes"]
+        return found
+
+    assert "outcome_unknown" in codes("post", "/v1/accounts/{account_id}/intents")
+    assert codes("get", "/v1/accounts/{account_id}/intents") == ["unavailable"]
+    assert codes("post", "/api/v1/auth/api-key/validate") == ["unavailable"]

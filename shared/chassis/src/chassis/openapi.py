@@ -63,6 +63,11 @@ class Description:
     """Of answers that succeed, beside those that follow from status and schema."""
     codes: tuple[str, ...] = ()
     """Of problems, beside those that follow from the form of the operation."""
+    reads_only: bool = False
+    """Whether it commits nothing to the database although its method is not GET."""
+
+    def writes(self, method: str) -> bool:
+        return method.lower() != "get" and not self.reads_only
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,7 @@ def describe(
     schemas: Mapping[str, Mapping[str, Any]] | None = None,
     answer_headers: tuple[str, ...] = (),
     codes: tuple[str, ...] = (),
+    reads_only: bool = False,
 ) -> Callable[[View], View]:
     """Say what a route takes and answers; routes without it are not in the document.
 
@@ -115,6 +121,7 @@ def describe(
             schemas or {},
             answer_headers,
             codes,
+            reads_only,
         )
         return view
 
@@ -202,7 +209,7 @@ def _operations(rule: Rule, view: Any, tag: str) -> dict[str, Any]:
         media_type = "application/x-www-form-urlencoded" if described.form else "application/json"
         operation["requestBody"] = {"required": True, "content": {media_type: {"schema": described.body}}}
     [method] = (rule.methods or set()) - {"HEAD", "OPTIONS"}
-    name_problems(operation, method.lower(), alternatives, described.codes)
+    name_problems(operation, alternatives, described.codes, writes=described.writes(method))
     return {method.lower(): operation}
 
 
@@ -216,7 +223,7 @@ def _other_operation(route: Route) -> dict[str, Any]:
         "parameters": parameters(path, route.description.query, route.description.headers),
         "responses": answers,
     }
-    name_problems(operation, route.method, route.alternatives, route.description.codes)
+    name_problems(operation, route.alternatives, route.description.codes, writes=route.description.writes(route.method))
     return operation
 
 

@@ -168,6 +168,7 @@ TICKET_ROUTE = Route(
         "A ticket that opens one stream of the account",
         answers={201: None},
         errors=(404,),
+        reads_only=True,
         note=f"For a browser's EventSource, which sends no headers: valid once, for {KEPT_SECONDS} seconds.",
     ),
     alternatives=READERS,
