@@ -21,7 +21,11 @@ bp = Blueprint("oauth", __name__)
 FORM = "application/x-www-form-urlencoded"
 _TEXT = {"type": "string"}
 _REQUIRED = ("response_type", "client_id", "redirect_uri", "code_challenge", "code_challenge_method")
-QUERY = {**{name: {**_TEXT, "required": True} for name in _REQUIRED}, "state": _TEXT, "scope": _TEXT}
+QUERY: dict[str, dict[str, Any]] = {
+    **{name: {**_TEXT, "required": True} for name in _REQUIRED},
+    "state": _TEXT,
+    "scope": _TEXT,
+}
 _PRINTABLE = re.compile(r"[ -~]{0,2048}", re.ASCII)
 _QUOTED = re.compile(r"[\"\\]")  # what RFC 6749 allows in no description of an error, where Authlib repeats a value
 _DEVICE = json_object(
