@@ -19,13 +19,6 @@ from attack_tenants import Builder, Tenant, bearer, keyed
 SIGNED_WITHIN_S = 60
 BY_A_PERSON = {"login_decide": 403}
 """What needs a person in a browser: the form must come from our own page."""
-CONSENT = {
-    "response_type": "code",
-    "client_id": "tip",
-    "redirect_uri": "http://127.0.0.1:8400/callback",
-    "code_challenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
-    "code_challenge_method": "S256",
-}
 _numbers = count(1)
 
 
@@ -47,7 +40,7 @@ class Desk:
         body, headers = self._body(operation), dict(made.headers)
         if operation["operationId"] == "invitations_accept_invitation":
             body, headers = self._invited()
-        query = CONSENT if path == "/oauth/authorize" else None
+        query = {item["name"]: item["example"] for item in operation["parameters"] if wants(item)}
         is_form = "application/x-www-form-urlencoded" in operation.get("requestBody", {}).get("content", {})
         sent: dict[str, Any] = {"data": body} if is_form else {"json": body}
         return requests.request(
@@ -82,6 +75,10 @@ class Desk:
         made = self.builder.call("POST", path, bearer(self.tenant.tokens["admin"]), guest)
         token = self.builder.identity.user_token(subject, self.tenant.external_id, None)
         return {"code": made["code"]}, dict(bearer(token))
+
+
+def wants(parameter: Any) -> bool:
+    return parameter["in"] == "query" and parameter.get("required", False)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
@@ -151,7 +150,7 @@ def python_calls(document: Any) -> dict[tuple[str, str], str]:
     return {key: sample["source"] for key, of in samples.items() for sample in of if sample["lang"] == "Python"}
 
 
-def test_every_sample_of_the_document_reaches_its_operation(document: Any) -> None:
+def test_every_sample_of_the_document_reaches_its_operation(document: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("account", "credential", "key", "organization", "invitation", "client", "intent", "bulk_operation")
     known = {f"{name}_id": name for name in names} | {
         "api_key": "k",
@@ -163,13 +162,16 @@ def test_every_sample_of_the_document_reaches_its_operation(document: Any) -> No
     server = ThreadingHTTPServer(("127.0.0.1", 0), Listener)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_address[1]}"
-    with tip.Client(settings=tip.Settings(url=url, events_url=url, key="k", account="a")) as client:
-        for operation, source in samples.items():
-            Listener.received.clear()
-            with suppress(tip.NotFound):
-                eval(source.splitlines()[-1], {"client": client, "tip": tip, "time": time, **known})
-            verb, path = Listener.received[0]
-            assert found(document, verb, urlsplit(path).path) == operation
+    for name, value in {"TIP_URL": url, "TIP_EVENTS_URL": url, "TIP_KEY": "k", "TIP_ACCOUNT": "a"}.items():
+        monkeypatch.setenv(name, value)
+    for operation, source in samples.items():
+        Listener.received.clear()
+        names_of_the_sample: dict[str, Any] = dict(known)
+        with suppress(tip.NotFound):
+            exec(source, names_of_the_sample)
+        names_of_the_sample["client"].close()
+        verb, path = Listener.received[0]
+        assert found(document, verb, urlsplit(path).path) == operation
     server.shutdown()
     server.server_close()
 

@@ -55,7 +55,7 @@ def test_what_the_ingress_refuses_has_the_codes_of_the_services() -> None:
         name: dict(re.findall(r'(\d{3}) "?(.+?)"?;', table))
         for name, table in re.findall(r"map \$status \$problem_(code|title|detail) \{(.*?)\}", PROBLEMS, re.DOTALL)
     }
-    codes = {**problems._CODES, 501: "unsupported_transfer_coding", 502: problems.unavailable().code}
+    codes = {**problems.CODES, 501: "unsupported_transfer_coding", 502: problems.unavailable().code}
 
     assert tables["code"] == {status: codes[int(status)] for status in tables["code"]}
     assert tables["code"].keys() == tables["title"].keys() == tables["detail"].keys()

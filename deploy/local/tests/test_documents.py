@@ -31,7 +31,7 @@ def codes_in_the_code() -> set[str]:
     tables = [import_module(f"{name}.routes").STATUSES for name in WEB_SERVICES]
     domain = {problems.code_of(error) for table in tables for error in table}
     raised = {code for source in SOURCES for code in re.findall(_RAISED, source.read_text())}
-    return domain | raised | set(problems._CODES.values())
+    return domain | raised | set(problems.CODES.values())
 
 
 def test_the_contract_names_every_code_there_is_and_no_other() -> None:

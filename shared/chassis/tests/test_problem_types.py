@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from chassis.problem_types import TYPES
-from chassis.problems import _CODES
+from chassis.problems import CODES
 
 CONTRACT = Path(__file__).parents[3] / "docs" / "contract.md"
 
@@ -28,7 +28,7 @@ def test_a_code_has_the_statuses_that_the_contract_gives_it() -> None:
 
 
 def test_the_usual_code_of_every_status_is_in_the_table() -> None:
-    assert [code for status, code in _CODES.items() if status not in TYPES[code].statuses] == []
+    assert [code for status, code in CODES.items() if status not in TYPES[code].statuses] == []
 
 
 def test_what_a_problem_means_and_what_to_do_are_sentences() -> None:

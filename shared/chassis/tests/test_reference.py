@@ -1,5 +1,6 @@
 """The pages of the API document."""
 
+import json
 from html.parser import HTMLParser
 from typing import Any
 
@@ -85,3 +86,15 @@ def test_the_page_of_a_problem_leads_to_the_operations_that_answer_with_it(clien
 )
 def test_nothing_else_is_under_the_reference(client: FlaskClient, path: str) -> None:
     assert client.get(path).status_code == 404
+
+
+def test_the_document_is_served_beside_its_pages(client: FlaskClient) -> None:
+    first, second = (client.get("/openapi.json") for _ in range(2))
+
+    assert (first.status_code, first.mimetype) == (200, "application/json")
+    assert first.data == second.data and json.loads(first.data)["openapi"] == "3.1.0"
+
+
+def test_a_defect_may_come_from_any_operation(client: FlaskClient) -> None:
+    assert "Any operation." in client.get("/docs/problems/internal").text
+    assert "Any operation." not in client.get("/docs/problems/not_found").text

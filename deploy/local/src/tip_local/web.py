@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, partial
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -92,8 +92,7 @@ def _platform(apps: list[Flask], gateway_routes: list[openapi.Route]) -> Flask:
     """What is about the whole: health, metrics, the one document of the API."""
     platform = web.bare("platform", {})
     services = [app for app in apps if app.name not in PAGES]
-    document = cache(partial(openapi.document, services, gateway_routes))
-    reference.serve(platform, document)
+    reference.serve(platform, partial(openapi.document, services, gateway_routes))
 
     @platform.get("/health/live")
     def live() -> ResponseReturnValue:
@@ -108,9 +107,5 @@ def _platform(apps: list[Flask], gateway_routes: list[openapi.Route]) -> Flask:
     @platform.get("/metrics")
     def exposed() -> ResponseReturnValue:
         return Response(metrics.exposition(), content_type="text/plain; version=0.0.4")
-
-    @platform.get("/openapi.json")
-    def described() -> ResponseReturnValue:
-        return jsonify(document())
 
     return platform

@@ -117,7 +117,7 @@ def _secret(broker: BrokerDescription) -> dict[str, Any]:
             part.name: {
                 "type": "string",
                 "title": part.title,
-                "description": f"{part.title}, as the broker gave it.",
+                "description": f"{part.title}.",
                 "minLength": 1,
                 "maxLength": part.longest,
                 "pattern": f"^{part.pattern}$",

@@ -5,6 +5,9 @@ See `chassis.openapi_descriptions` and `chassis.openapi_examples`.
 
 from controls.samples import CALLS
 
+_STALE = (
+    "Milliseconds after which an order that is still open is canceled, and one that was not sent yet ends as `EXPIRED`"
+)
 FIELDS = {
     "query.symbol": "Only what is about this symbol.",
     # Manual and time controls
@@ -13,14 +16,13 @@ FIELDS = {
     "trading_start": "When trading begins, `HH:MM:SS` in the account's zone; included. After `trading_end` it "
     "crosses midnight.",
     "trading_end": "When trading ends, `HH:MM:SS` in the account's zone; not included.",
-    "stale_order_millis": "Milliseconds after which an order that was not filled is canceled, 1 000 to 86 400 000.",
+    "stale_order_millis": f"{_STALE}; 1 000 to 86 400 000.",
     "clear": "The fields to remove. What is neither set nor named here stays as it is.",
     "SymbolTimeControlRequest.trading_start": "When trading begins, `HH:MM:SS` in the account's zone; null or "
     "absent: unchanged.",
     "SymbolTimeControlRequest.trading_end": "When trading ends, `HH:MM:SS` in the account's zone; null or absent: "
     "unchanged.",
-    "SymbolTimeControlRequest.stale_order_millis": "Milliseconds after which an order that was not filled is canceled; "
-    "null or absent: unchanged.",
+    "SymbolTimeControlRequest.stale_order_millis": f"{_STALE}; 1 000 to 86 400 000, null or absent: unchanged.",
     # Trading state
     "trading_state": "`ACTIVE` lets orders pass, `REDUCING` only those that reduce a position, `HALTED` none. "
     "CANCEL passes.",

@@ -6,11 +6,11 @@ See `chassis.openapi_descriptions` and `chassis.openapi_examples`.
 from intents.samples import CALLS
 
 _STATUS = "Where the intent stands; `FILLED`, `CANCELED`, `REJECTED`, `DENIED`, `EXPIRED` and `FAILED` are final."
+_TIME_OF_STOP = "How long the order is open: the day, or until it is canceled."
 _HASH = "SHA-256 in hexadecimal over this entry and the hash before it."
 
 FIELDS = {
     "path.bulk_operation_id": "Id of the bulk operation.",
-    "path.intent_id": "Id of the intent.",
     "query.dry_run": "`true`: decide as a submit would, and write nothing.",
     # Orders
     "Market": "At the best price to be had.",
@@ -27,8 +27,11 @@ FIELDS = {
     "stop_price": "The price that triggers the order, as a decimal string.",
     "trail_amount": "How far the stop stays behind the best price, as an amount; instead of `trail_percent`.",
     "trail_percent": "How far the stop stays behind the best price, in percent, below 100; instead of `trail_amount`.",
-    "time_in_force": "How long the order is open: the day, until it is canceled, at once in part, or at once as a "
-    "whole.",
+    "time_in_force": "How long the order is open: the day, until it is canceled, at once in whole or in part, or at "
+    "once as a whole.",
+    "StopOrder.time_in_force": _TIME_OF_STOP,
+    "StopLimitOrder.time_in_force": _TIME_OF_STOP,
+    "TrailingStopOrder.time_in_force": _TIME_OF_STOP,
     "entry": "The order that opens the position.",
     "take_profit": "The order that closes it with a profit; on the other side.",
     "stop_loss": "The order that closes it with a loss; on the other side.",
@@ -58,12 +61,13 @@ FIELDS = {
     "commands": "1 to 100 commands, decided one after the other.",
     "atomic": "Whether all are accepted or none.",
     "results": "One for each command, in their order.",
-    "BatchResult.status": "The HTTP status that the command would have had by itself.",
-    "BatchResult.action": "The action that was appended; absent if it was refused.",
-    "BatchResult.problem": "Why it was refused; absent if it was accepted.",
+    "BatchResult.status": "The HTTP status that the command would have had by itself; 424 if it was not accepted "
+    "because another command of an atomic batch was refused.",
+    "BatchResult.action": "The action that was appended; absent if it was not accepted.",
+    "BatchResult.problem": "Why it was refused; absent if it was accepted, and with 424.",
     # Actions
     "Action.id": "Id of the action.",
-    "Action.sequence": "Place in the account's log, from 1, without gaps over actions and events.",
+    "Action.sequence": "Place in the account's log, from 1, without gaps over actions and events; 0 in a dry run.",
     "intent_id": "Id of the intent.",
     "Action.command": "The command, as it was submitted.",
     "ActionCommand.type": "What was requested.",
@@ -96,7 +100,7 @@ FIELDS = {
     "last_action": "The newest action of the intent.",
     # Timeline
     "TimelineRecord.at": "When it happened.",
-    "TimelineRecord.kind": "A command of a caller, a call to the broker, or a report of the broker.",
+    "TimelineRecord.kind": "A command of a caller or of the platform, a call to the broker, or a report of the broker.",
     "TimelineRecord.sequence": "Place in the account's log; null of a call, which is not in the log.",
     "TimelineRecord.action_id": "Id of the action of a command or call; null of a report.",
     "trace_id": "Trace id (W3C) of what caused it; null if it is not known.",
@@ -112,10 +116,11 @@ FIELDS = {
     "verb": "What was requested of the broker.",
     "result": "What came of it. `NOT_SENT`: certainly nothing was done. `UNKNOWN`: it may have been done.",
     "TimelineCall.reason": "What the broker or the connection said; null if nothing.",
-    "duration_ms": "How long the call took, in milliseconds.",
+    "duration_ms": "How long the last of the calls took, in milliseconds.",
     "times": "How often the same call was made in a row.",
     "last_at": "When the last of them began.",
-    "TimelineReport.type": "Whether it is about the order or one fill.",
+    "TimelineReport.type": "Whether it is about the order, one fill, or the position that the broker's stream brought "
+    "with a fill.",
     "occurred_at": "When it happened, at the broker's time where that is known.",
     "execution_id": "The broker's id of the fill; null if it is about none.",
     "TimelineReport.payload": "The report, as in the event of the stream.",
@@ -142,7 +147,8 @@ FIELDS = {
     "tag": "The tag.",
     "fill_rate": "Part of the intents that is filled, 0 to 1; null without intents.",
     "Statistics.refusals": "Refused commands by the code of the refusal.",
-    "latency_ms": "How long the broker took, in milliseconds.",
+    "latency_ms": "From the acceptance of the CREATE until the broker's report was recorded, in milliseconds, to "
+    "within a fifth.",
     "submit_p50": "Half of the orders were accepted by the broker within this time; null without orders.",
     "submit_p95": "95 of 100 orders were accepted by the broker within this time; null without orders.",
     "fill_p50": "Half of the orders were filled within this time; null without fills.",
@@ -190,6 +196,8 @@ FIELDS = {
     "ask": "The lowest price offered; null if there is none, or it was not read yet.",
 }
 _ORDER = {"symbol": "AAPL", "order_side": "BUY", "spec": {"Limit": {"quantity": "10", "limit_price": "187.20"}}}
+_OPEN = ("PENDING", "SUBMITTED", "ACCEPTED", "PARTIALLY_FILLED", "PENDING_REPLACE", "PENDING_CANCEL")
+_ENDED = ("FILLED", "CANCELED", "REJECTED", "DENIED", "EXPIRED", "FAILED")
 _CREATE = {"type": "CREATE", "payload": _ORDER}
 EXAMPLES = {
     "SubmitIntent": {"command": _CREATE},
@@ -223,14 +231,21 @@ EXAMPLES = {
     "to_status": "PENDING",
     "TimelineRecord.call": ...,
     "TimelineRecord.report": ...,
+    "statements_show_log_signing_keys": {
+        "keys": [{"kty": "OKP", "crv": "Ed25519", "kid": "9d2c41b07e6f5a38", "use": "sig", "alg": "EdDSA", "x": "…"}]
+    },
+    "valid": True,
     "first_broken": None,
     "signed_sequence": 1,
     "Statistics.from": "2026-01-29T14:30:00.000000Z",
     "time_window": "last_day",
     "by_type": {"CREATE": 1, "REPLACE": 0, "CANCEL": 0},
-    "by_status": {"ACCEPTED": 1},
+    "by_status": {**dict.fromkeys((*_OPEN, *_ENDED), 0), "ACCEPTED": 1},
+    "fill_rate": 0.0,
+    "Latencies": {"submit_p50": 90.51, "submit_p95": 90.51, "fill_p50": None, "fill_p95": None},
     "Statistics.refusals": {"SYMBOL_DISABLED": 1},
     "tag": "momentum",
+    "Refusal.ref_intent_id": None,
     "RefusalReason": {
         "code": "SYMBOL_DISABLED",
         "control": "symbol_manual",
@@ -242,6 +257,7 @@ EXAMPLES = {
     "BulkOperation.symbol": "AAPL",
     "BulkOperation.order_side": None,
     "BulkOperation.reason": "CANCEL_ALL",
+    "bulk_close_positions": {"type": "CLOSE_POSITIONS", "reason": "CLOSE_POSITIONS"},
     "BulkOperation.status": "PENDING",
     "BulkOperation.refusals": [],
     "waiting_for": [],

@@ -20,6 +20,7 @@ from chassis import openapi_headers
 from chassis.openapi_choices import name_choices
 from chassis.openapi_descriptions import SECURITY, describe_document, texts_of
 from chassis.openapi_examples import add_examples, values_of
+from chassis.openapi_parameters import parameters
 from chassis.openapi_problems import PROBLEM_JSON, name_problems
 from chassis.openapi_samples import add_samples, calls_of
 from chassis.openapi_types import PROBLEMS, add_formats, describe_defaults, teach_fields
@@ -48,6 +49,7 @@ class Description:
     answers: Mapping[int, Answer] = field(default_factory=dict)
     errors: tuple[int, ...] = ()
     query: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The schema of each parameter, and `required` if a request must have it."""
     headers: Mapping[str, str] = field(default_factory=dict)
     form: bool = False
     """Whether the body is a form and not JSON."""
@@ -61,6 +63,11 @@ class Description:
     """Of answers that succeed, beside those that follow from status and schema."""
     codes: tuple[str, ...] = ()
     """Of problems, beside those that follow from the form of the operation."""
+    reads_only: bool = False
+    """Whether it commits nothing to the database although its method is not GET."""
+
+    def writes(self, method: str) -> bool:
+        return method.lower() != "get" and not self.reads_only
 
 
 @dataclass(frozen=True)
@@ -92,6 +99,7 @@ def describe(
     schemas: Mapping[str, Mapping[str, Any]] | None = None,
     answer_headers: tuple[str, ...] = (),
     codes: tuple[str, ...] = (),
+    reads_only: bool = False,
 ) -> Callable[[View], View]:
     """Say what a route takes and answers; routes without it are not in the document.
 
@@ -113,6 +121,7 @@ def describe(
             schemas or {},
             answer_headers,
             codes,
+            reads_only,
         )
         return view
 
@@ -193,14 +202,14 @@ def _operations(rule: Rule, view: Any, tag: str) -> dict[str, Any]:
     path = {name: _path_schema(rule, name) for name in sorted(rule.arguments)}
     operation = {
         **_operation(rule.endpoint.replace(".", "_"), tag, described, alternatives),
-        "parameters": _parameters(path, described),
+        "parameters": parameters(path, described.query, described.headers),
         "responses": _responses(view, described, alternatives),
     }
     if described.body:
         media_type = "application/x-www-form-urlencoded" if described.form else "application/json"
         operation["requestBody"] = {"required": True, "content": {media_type: {"schema": described.body}}}
     [method] = (rule.methods or set()) - {"HEAD", "OPTIONS"}
-    name_problems(operation, method.lower(), alternatives, described.codes)
+    name_problems(operation, alternatives, described.codes, writes=described.writes(method))
     return {method.lower(): operation}
 
 
@@ -211,10 +220,10 @@ def _other_operation(route: Route) -> dict[str, Any]:
     answers[str(done)]["content"] = dict(route.content)
     operation = {
         **_operation(route.name, route.tag, route.description, route.alternatives),
-        "parameters": _parameters(path, route.description),
+        "parameters": parameters(path, route.description.query, route.description.headers),
         "responses": answers,
     }
-    name_problems(operation, route.method, route.alternatives, route.description.codes)
+    name_problems(operation, route.alternatives, route.description.codes, writes=route.description.writes(route.method))
     return operation
 
 
@@ -235,16 +244,6 @@ def _grants(alternative: Alternative) -> list[str]:
 
 def _who(alternatives: tuple[Alternative, ...]) -> str:
     return who_may(alternatives) if alternatives else "No credential needed."
-
-
-def _parameters(path_schemas: Mapping[str, Any], described: Description) -> list[dict[str, Any]]:
-    path = [{"name": name, "in": "path", "required": True, "schema": schema} for name, schema in path_schemas.items()]
-    query = [{"name": name, "in": "query", "schema": dict(schema)} for name, schema in described.query.items()]
-    header = [
-        {"name": name, "in": "header", "description": meaning, "schema": {"type": "string"}}
-        for name, meaning in described.headers.items()
-    ]
-    return path + query + header
 
 
 def _path_schema(rule: Rule, name: str) -> dict[str, Any]:

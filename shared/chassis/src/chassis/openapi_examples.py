@@ -1,8 +1,9 @@
 """An example of every request and answer of the OpenAPI document, made of examples of its fields.
 
 A field has its example by name, or under `Schema.field`; a whole body under the name of its schema. Others follow from
-the type, and `...` leaves a field out. A request shows what is required, an answer everything. Services add their own
-tables as `app.extensions["examples"]`. Ids are placeholders: a test replaces them and sends every request.
+the type, and `...` leaves a field out. A request shows what is required, an answer everything; under the id of an
+operation are fields of its answer that differ from those of its schema. Services add their own tables as
+`app.extensions["examples"]`. Ids are placeholders: a test replaces them and sends every request.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,7 +45,7 @@ def values_of(apps: Sequence[Flask]) -> dict[str, Any]:
 
 
 def add_examples(document: dict[str, Any], values: Values) -> None:
-    """Give every body in JSON or of a form, and every parameter in a path, an example."""
+    """Give every body in JSON or of a form, and every parameter that a request must have, an example."""
     maker = _Maker(document["components"]["schemas"], values)
     for path in document["paths"].values():
         for operation in path.values():
@@ -57,6 +58,10 @@ class _Maker:
 
     def body(self, schema: Mapping[str, Any], *, whole: bool) -> Any:
         return self._of(schema, "", "", whole=whole)
+
+    def answer(self, schema: Mapping[str, Any], operation_id: str) -> Any:
+        made, own = self.body(schema, whole=True), self._values.get(operation_id, {})
+        return made | own if own else made
 
     def field(self, schema: Mapping[str, Any], owner: str, name: str, *, whole: bool = True) -> Any:
         if given := schema.get("examples"):
@@ -99,10 +104,10 @@ class _Maker:
 
 def _add_to(operation: dict[str, Any], maker: _Maker) -> None:
     for parameter in operation["parameters"]:
-        if parameter["in"] == "path":
-            parameter["example"] = maker.field(parameter["schema"], "path", parameter["name"])
+        if parameter.get("required"):
+            parameter["example"] = maker.field(parameter["schema"], parameter["in"], parameter["name"])
     for content in operation.get("requestBody", {}).get("content", {}).values():
         content["example"] = maker.body(content["schema"], whole=False)
     for status, answer in operation["responses"].items():
         if int(status) < 400 and (content := answer.get("content", {}).get("application/json")):
-            content["example"] = maker.body(content["schema"], whole=True)
+            content["example"] = maker.answer(content["schema"], operation["operationId"])

@@ -6,20 +6,14 @@ from typing import Any
 
 from chassis.principals import Alternative, Kind
 from chassis.problem_types import TYPES
+from chassis.problems import CODES
 
 PROBLEM_JSON = "application/problem+json"
+_ALSO_OF_STATUS: Mapping[int, tuple[str, ...]] = {400: ("unknown_query",), 429: ("too_many_requests",)}
 _OF_STATUS: Mapping[str, tuple[str, ...]] = {
-    "400": ("bad_request", "unknown_query"),
-    "401": ("unauthenticated",),
-    "403": ("forbidden",),
-    "404": ("not_found",),
-    "412": ("precondition_failed",),
-    "413": ("body_too_large",),
-    "415": ("not_json",),
-    "422": ("invalid",),
-    "429": ("rate_limited", "too_many_requests"),
-    "500": ("internal",),
-    "503": ("unavailable",),
+    str(status): (code, *_ALSO_OF_STATUS.get(status, ()))
+    for status, code in CODES.items()
+    if status != 409  # of which a route names its own
 }
 _OF_CALLERS = {"unauthenticated", "forbidden", "not_found"}
 """Not where no credential is needed: there a route names its own."""
@@ -36,10 +30,10 @@ _OF_PARAMETER: Mapping[str, str] = {
 
 
 def name_problems(
-    operation: dict[str, Any], method: str, alternatives: tuple[Alternative, ...], own: Iterable[str]
+    operation: dict[str, Any], alternatives: tuple[Alternative, ...], own: Iterable[str], *, writes: bool
 ) -> None:
     """Say of every answer which codes it may have."""
-    codes = {*own, *_of_form(operation, method, alternatives)}
+    codes = {*own, *_of_form(operation, alternatives, writes=writes)}
     without = set() if alternatives else _OF_CALLERS
     for status, answer in operation["responses"].items():
         answer["description"] = _phrase(status)
@@ -54,7 +48,7 @@ def _phrase(status: str) -> str:
     return f"{HTTPStatus(int(status)).phrase}."
 
 
-def _of_form(operation: dict[str, Any], method: str, alternatives: tuple[Alternative, ...]) -> set[str]:
+def _of_form(operation: dict[str, Any], alternatives: tuple[Alternative, ...], *, writes: bool) -> set[str]:
     parameters = operation["parameters"]
     places = {parameter["in"] for parameter in parameters}
     found = {_OF_PARAMETER[parameter["name"]] for parameter in parameters if parameter["name"] in _OF_PARAMETER}
@@ -66,7 +60,7 @@ def _of_form(operation: dict[str, Any], method: str, alternatives: tuple[Alterna
             parameter["schema"].get("format") == "uuid" for parameter in parameters if parameter["in"] == "path"
         ),
         "malformed_json": "application/json" in operation.get("requestBody", {}).get("content", {}),
-        "outcome_unknown": method != "get",
+        "outcome_unknown": writes,
     }
     return found | {code for code, is_possible in wanted.items() if is_possible}
 

@@ -25,6 +25,10 @@ PROBLEMS: dict[str, dict[str, Any]] = {
             "request_id": {"type": ["string", "null"]},
             "errors": {"type": "array", "items": {"$ref": "#/components/schemas/ProblemError"}},
             "reasons": {"type": "array", "items": {"type": "object"}},
+            "results": {"type": "array", "items": {"type": "object"}},
+            "intent_id": {"type": "string", "format": "uuid"},
+            "backlog": {"type": "string"},
+            "entitlement": {"type": "string"},
         },
     },
     "ProblemError": {

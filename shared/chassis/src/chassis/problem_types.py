@@ -115,7 +115,7 @@ TYPES: Mapping[str, ProblemType] = {
         "Check the id and the credential.",
     ),
     "login_elsewhere": ProblemType(
-        (404,), "People do not sign in here: the platform uses an identity provider of its own.", "Sign in there."
+        (404,), "People do not sign in here: this installation uses an OpenID Connect provider.", "Sign in there."
     ),
     "method_not_allowed": ProblemType((405,), "The path does not have this method.", "Use one that `Allow` lists."),
     "request_timeout": ProblemType(
@@ -138,7 +138,8 @@ TYPES: Mapping[str, ProblemType] = {
     ),
     "intent_busy": ProblemType(
         (409,),
-        "Another REPLACE or CANCEL of the intent is on its way.",
+        "Another REPLACE or CANCEL of the intent is on its way, or it is the leg of an order group that waits for its "
+        "parent.",
         "Wait until its status changes, then decide anew.",
     ),
     "client_id_taken": ProblemType(
@@ -153,10 +154,14 @@ TYPES: Mapping[str, ProblemType] = {
     ),
     "statement_not_signed": ProblemType(
         (409,),
-        "The newest entries of the log are not signed yet.",
-        "Try again in a few seconds, or choose an earlier `to`.",
+        "Nothing of this period is signed yet.",
+        "Try again in a few seconds, or choose an earlier `from`.",
     ),
-    "limit_reached": ProblemType((409,), "There are as many of these as there may be.", "Delete one first."),
+    "limit_reached": ProblemType(
+        (409,),
+        "There are as many of these as there may be.",
+        "Delete one first; of bulk operations wait until some have completed, of prices use fewer symbols.",
+    ),
     "open_intents": ProblemType(
         (409,),
         "The account has an open intent, or an order that may still be at the broker.",
@@ -214,7 +219,10 @@ TYPES: Mapping[str, ProblemType] = {
     # 429
     "rate_limited": ProblemType((429,), "The caller's quota is used up.", _WAIT),
     "too_many_requests": ProblemType(
-        (429,), "Too many requests of the organization at a time: this one waited for five seconds.", _WAIT
+        (429,),
+        "Too many requests of the organization at a time: this one waited for five seconds, or 256 were waiting "
+        "already.",
+        _WAIT,
     ),
     "too_many_streams": ProblemType(
         (429,), "As many event streams are open as may be.", "Close one, or read several types in one stream."

@@ -27,7 +27,7 @@ RETRY_AFTER_S = 2
 MAX_INSTANCE = 256
 MAX_ERRORS, MAX_ERRORS_LENGTH = 20, 900
 MAX_NAME = 64
-_CODES = {
+CODES = {
     400: "bad_request",
     401: "unauthenticated",
     403: "forbidden",
@@ -61,7 +61,7 @@ class Problem(Exception):
     ) -> None:
         super().__init__(detail)
         self.status = status
-        self.code = code or _CODES.get(status, "error")
+        self.code = code or CODES.get(status, "error")
         self.detail = detail
         self.headers = dict(headers or {})
         self.members = members

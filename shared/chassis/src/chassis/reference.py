@@ -1,4 +1,7 @@
-"""The API document as pages to read: the reference, and one for every kind of problem. Nothing comes from outside."""
+"""The API document, for programs and as pages to read: the reference, and one for every kind of problem.
+
+Nothing comes from outside. Every text is made once: it is long, and anybody may read it.
+"""
 
 import json
 import re
@@ -14,6 +17,7 @@ from markupsafe import Markup, escape
 from chassis import problems
 from chassis.problem_types import TYPES
 
+DOCUMENT = "/openapi.json"
 HTML = "text/html; charset=utf-8"
 PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; "
@@ -32,8 +36,9 @@ class Page(NamedTuple):
 
 
 def pages(document: Document) -> dict[str, Page]:
-    """Everything that is served under `/docs`, by its path."""
+    """The document itself and everything that is served under `/docs`, by path."""
     found = {f"/docs/{name}": Page(kind, _template(name)) for name, kind in _FILES.items()}
+    found[DOCUMENT] = Page("application/json", json.dumps(document, separators=(",", ":")))
     found["/docs"] = Page(HTML, _template("docs.html", document=document))
     for code, kind in TYPES.items():
         about = {"code": code, "kind": kind, "operations": list(_operations_with(document, code))}
@@ -42,7 +47,7 @@ def pages(document: Document) -> dict[str, Page]:
 
 
 def serve(routes: Flask | Blueprint, document: Callable[[], Document]) -> None:
-    """Serve the pages there; they are made for the first request, because that is not cheap."""
+    """Serve the document and its pages there; they are made for the first request, because that is not cheap."""
     made: dict[str, Page] = {}
 
     def page(path: str) -> ResponseReturnValue:
@@ -52,6 +57,7 @@ def serve(routes: Flask | Blueprint, document: Callable[[], Document]) -> None:
             raise problems.not_found()
         return Response(made[path].text, content_type=made[path].content_type)
 
+    routes.add_url_rule(DOCUMENT, "document", lambda: page(DOCUMENT))
     routes.add_url_rule("/docs", "docs", lambda: page("/docs"))
     routes.add_url_rule("/docs/<path:name>", "docs_page", lambda name: page(f"/docs/{name}"))
 

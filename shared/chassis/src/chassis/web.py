@@ -231,20 +231,8 @@ def _operations(engine: Engine) -> Blueprint:
     def exposed() -> ResponseReturnValue:
         return Response(metrics.exposition(), content_type="text/plain; version=0.0.4")
 
-    @blueprint.get("/openapi.json")
-    def document() -> ResponseReturnValue:
-        return jsonify(_document())
-
-    reference.serve(blueprint, _document)
+    reference.serve(blueprint, lambda: openapi.document([current_app]))
     return blueprint
-
-
-def _document() -> dict[str, Any]:
-    """Made for the first request: it is the same for all, and not cheap."""
-    if "openapi_document" not in current_app.extensions:
-        current_app.extensions["openapi_document"] = openapi.document([current_app])
-    found: dict[str, Any] = current_app.extensions["openapi_document"]
-    return found
 
 
 def created(body: Any, endpoint: str, **values: Any) -> ResponseReturnValue:

@@ -24,6 +24,7 @@ bp = Blueprint("callers", __name__)
     answers={200: schemas.ApiKeyValidation},
     errors=(401, 413, 415, 422),
     codes=("unknown_key",),
+    reads_only=True,
 )
 def validate_api_key() -> ResponseReturnValue:
     body = schemas.ValidateApiKeyRequest().load(request.get_json())

@@ -20,18 +20,12 @@ from identity.routes.oauth_server import SERVER, Client, Consent, Issuer
 bp = Blueprint("oauth", __name__)
 FORM = "application/x-www-form-urlencoded"
 _TEXT = {"type": "string"}
-QUERY = dict.fromkeys(
-    (
-        "response_type",
-        "client_id",
-        "redirect_uri",
-        "state",
-        "code_challenge",
-        "code_challenge_method",
-        "scope",
-    ),
-    _TEXT,
-)
+_REQUIRED = ("response_type", "client_id", "redirect_uri", "code_challenge", "code_challenge_method")
+QUERY: dict[str, dict[str, Any]] = {
+    **{name: {**_TEXT, "required": True} for name in _REQUIRED},
+    "state": _TEXT,
+    "scope": _TEXT,
+}
 _PRINTABLE = re.compile(r"[ -~]{0,2048}", re.ASCII)
 _QUOTED = re.compile(r"[\"\\]")  # what RFC 6749 allows in no description of an error, where Authlib repeats a value
 _DEVICE = json_object(

@@ -1,5 +1,6 @@
 """What the OpenAPI document says of the Server-Sent Events; their data comes from the schema of the gRPC messages."""
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -24,6 +25,18 @@ _PLAIN = {
     FieldDescriptor.TYPE_BOOL: {"type": "boolean"},
     FieldDescriptor.TYPE_UINT64: {"type": "string", "pattern": "^[0-9]+$"},  # JSON numbers would lose digits
 }
+
+
+_HEARTBEAT = {
+    "event_id": "",
+    "sequence": "0",
+    "trading_account_id": "4261fb4e-e564-5a23-bc97-88db50c7ae11",
+    "type": "EVENT_TYPE_UNSPECIFIED",
+    "occurred_at": "2026-01-30T14:30:00.000000Z",
+    "epoch": "5f1c",
+    "heartbeat": {"latest_sequence": "0"},
+}
+"""An example: what a stream that replays nothing begins with."""
 
 
 def _schemas() -> dict[str, dict[str, Any]]:
@@ -142,7 +155,7 @@ ROUTE = Route(
                 "contentMediaType": "text/event-stream",
                 "contentSchema": {"type": "array", "items": {"$ref": "#/components/schemas/ServerSentEvent"}},
             },
-            "example": 'id: 0@5f1c\nevent: heartbeat\ndata: {"sequence":"0","heartbeat":{"latest_sequence":"0"}}\n\n',
+            "example": f"id: 0@5f1c\nevent: heartbeat\ndata: {json.dumps(_HEARTBEAT)}\n\n",
         }
     },
     schemas=_schemas(),
@@ -155,6 +168,7 @@ TICKET_ROUTE = Route(
         "A ticket that opens one stream of the account",
         answers={201: None},
         errors=(404,),
+        reads_only=True,
         note=f"For a browser's EventSource, which sends no headers: valid once, for {KEPT_SECONDS} seconds.",
     ),
     alternatives=READERS,
@@ -167,7 +181,7 @@ TICKET_ROUTE = Route(
                 "ticket": {
                     "type": "string",
                     "description": "Opens one stream, as `?ticket=`. Valid once.",
-                    "examples": ["tip_ticket_…"],
+                    "examples": ["…"],
                 },
                 "expires_at": {
                     "type": "string",

@@ -101,8 +101,7 @@ def _ticket_request(request: web.Request) -> Request:
 
 def _add_pages(app: web.Application, gateway: Gateway) -> None:
     """What every service has: health, and its document."""
-    document = openapi.document([], ROUTES)
-    reference_pages = cache(partial(reference.pages, document))
+    reference_pages = cache(partial(reference.pages, openapi.document([], ROUTES)))
 
     async def live(_request: web.Request) -> web.Response:
         return web.json_response({"status": "live"})
@@ -112,9 +111,6 @@ def _add_pages(app: web.Application, gateway: Gateway) -> None:
             {"status": "ready" if gateway.ready else "waiting"}, status=200 if gateway.ready else 503
         )
 
-    async def described(_request: web.Request) -> web.Response:
-        return web.json_response(document)
-
     async def docs(request: web.Request) -> web.Response:
         if (page := reference_pages().get(request.path)) is None:
             raise problems.not_found()
@@ -122,7 +118,7 @@ def _add_pages(app: web.Application, gateway: Gateway) -> None:
             body=page.text.encode(), headers={**reference.PAGE_HEADERS, "Content-Type": page.content_type}
         )
 
-    pages = {"/health/live": live, "/health/ready": ready, "/openapi.json": described, "/docs": docs}
+    pages = {"/health/live": live, "/health/ready": ready, reference.DOCUMENT: docs, "/docs": docs}
     pages["/docs/{name:.+}"] = docs
     for path, handler in pages.items():
         app.router.add_get(path, handler)
