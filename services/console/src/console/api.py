@@ -3,7 +3,7 @@
 import json
 import ssl
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
@@ -18,6 +18,8 @@ _PAGE, _MOST_PAGES = 99, 11
 """A thousand of anything; a request for a hundred and more at once counts as heavy."""
 MOST = _PAGE * _MOST_PAGES
 """So many has a list that was not read to its end."""
+_UNSENDABLE = (UnicodeError, httpx.LocalProtocolError, httpx.InvalidURL)
+"""Of values that no header or address can have: they were not sent."""
 
 
 class PlatformAway(Exception):
@@ -67,6 +69,9 @@ class Api:
             answer = self._client.request(
                 method, path, headers={**headers, **_traced()}, params=_given(query), json=body, data=form
             )
+        except _UNSENDABLE:
+            detail = "A value has characters that the API does not take."
+            raise ApiProblem(422, {"code": "invalid", "detail": detail}) from None
         except httpx.HTTPError as error:
             log.warning("api_call_failed", method=method, error=type(error).__name__)
             raise PlatformAway from None
@@ -129,6 +134,14 @@ class Caller:
             if problem.status == 404:
                 return None
             raise
+
+    def at_version(self, version: str) -> "Caller":
+        """The same, whose changes are refused if somebody made one since that version; empty: none was shown."""
+        if not version:
+            return self
+        if not (version.isascii() and version.isdecimal()):
+            raise ApiProblem(412, {"code": "precondition_failed", "detail": "The resource has another version."})
+        return replace(self, headers={**self.headers, "If-Match": f'"{version}"'})
 
     def send(self, method: str, path: str, body: Any = None, *, idempotency_key: str = "", **query: Any) -> Any:
         once = {"Idempotency-Key": idempotency_key} if idempotency_key else {}

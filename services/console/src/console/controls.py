@@ -21,6 +21,7 @@ _TITLES = {
     "symbol_limits": "Limits of the symbol",
 }
 _LONGEST_VALUE = 60
+_MOST_MILLIS = 10**9
 
 
 @dataclass(frozen=True)
@@ -86,10 +87,11 @@ def _with_seconds(clock: str) -> str:
 
 
 def _millis(seconds: str) -> int | str:
-    """Of what is no number the API says that it is none."""
+    """Of what is no number, or one that no JSON should hold, the API says that it is none."""
     try:
-        return int(Decimal(seconds) * 1000)
-    except (ArithmeticError, ValueError):
+        millis = Decimal(seconds) * 1000
+        return int(millis) if abs(millis) < _MOST_MILLIS else seconds
+    except ArithmeticError:
         return seconds
 
 

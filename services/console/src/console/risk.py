@@ -92,10 +92,7 @@ def refusals(api: Caller, account_id: UUID, now: datetime) -> dict[str, Any]:
 
 def apply(api: Caller, account_id: UUID, change: controls.Change, version: str) -> Any:
     """Make the change, unless somebody else made one since the page with that version was shown."""
-    expected = {"If-Match": f'"{version}"'} if version.isascii() and version.isdecimal() else {}
-    return api.api.send(
-        change.method, f"{_path(account_id)}{change.path}", {**api.headers, **expected}, body=change.body
-    )
+    return api.at_version(version).send(change.method, f"{_path(account_id)}{change.path}", change.body)
 
 
 def find_operation(api: Caller, account_id: UUID, operation: str) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from console.administration import CREDENTIAL_MEANINGS
 from console.api import ApiProblem
 from console.routes import common, trading
 from console.routes.accounts import account, account_page, head
-from console.routes.forms import admit, at_version, if_allowed, question
+from console.routes.forms import admit, if_allowed, question
 
 bp = Blueprint("administration", __name__)
 bp.before_request(admit)
@@ -76,7 +76,7 @@ def close_account(account_id: UUID) -> ResponseReturnValue:
         return page
     query = {"cancel_open": "true"} if common.field("cancel_open") == "yes" else {}
     try:
-        closing = at_version(common.field("version")).send("DELETE", f"/v1/accounts/{account_id}", **query)
+        closing = common.api().at_version(common.field("version")).send("DELETE", f"/v1/accounts/{account_id}", **query)
     except ApiProblem as refusal:
         return settings_page(account_id, refusal)
     return common.go_to(f"/console/accounts/{account_id}/settings" if closing else "/console")
@@ -118,7 +118,7 @@ def _changed(account_id: UUID, what: str, method: str, action: str, body: dict[s
     if page := trading.question(account(account_id), what):
         return page
     try:
-        at_version(common.field("version")).send(method, f"/v1/accounts/{account_id}{action}", body)
+        common.api().at_version(common.field("version")).send(method, f"/v1/accounts/{account_id}{action}", body)
     except ApiProblem as refusal:
         return settings_page(account_id, refusal)
     return common.go_to(f"/console/accounts/{account_id}/settings")

@@ -10,7 +10,7 @@ from flask import Response, current_app, g, redirect, render_template, request
 
 from chassis.problems import Problem
 from console import model, usecases
-from console.api import Caller, with_token
+from console.api import ApiProblem, Caller, with_token
 
 SESSION, SIGN_IN, THEME = "tip_console", "tip_console_sign_in", "tip_console_theme"
 THEMES = ("light", "dark")
@@ -82,9 +82,21 @@ def theme() -> str:
 
 
 def field(name: str, longest: int = 255) -> str:
-    """What somebody typed, without the spaces around it. What is too long is refused as if it were empty."""
+    """What somebody typed, without the spaces around it.
+
+    What is too long is refused: taken for empty, it would lift the limit that it was meant to set.
+    """
     value = request.form.get(name, "").strip()
-    return value if len(value) <= longest and "\x00" not in value else ""
+    if len(value) > longest:
+        raise _bad_field(name, f"has more than {longest} characters")
+    if "\x00" in value:
+        raise _bad_field(name, "has a character that cannot be kept")
+    return value
+
+
+def _bad_field(name: str, why: str) -> ApiProblem:
+    detail = f"{name.replace('_', ' ').capitalize()} {why}. Nothing was changed."
+    return ApiProblem(422, {"code": "invalid", "detail": detail})
 
 
 def cookie(name: str) -> str:

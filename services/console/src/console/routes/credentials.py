@@ -14,7 +14,7 @@ from console.api import ApiProblem
 from console.routes import common
 from console.routes.accounts import account, account_page
 from console.routes.administration import find_broker, settings_page
-from console.routes.forms import admit, at_version, known, question
+from console.routes.forms import admit, known, question
 
 bp = Blueprint("credentials", __name__)
 bp.before_request(admit)
@@ -46,7 +46,7 @@ def rotate_secret(account_id: UUID, credential_id: UUID) -> ResponseReturnValue:
     try:
         _check_confirmed(of)
         body = {"secret": _given_secret(of["broker"])}
-        at_version(common.field("version")).send("PUT", f"/v1{path}/secret", body)
+        common.api().at_version(common.field("version")).send("PUT", f"/v1{path}/secret", body)
     except ApiProblem as refusal:
         return _page(account_id, credential_id, refusal)
     return common.go_to(f"/console{path}")
@@ -61,7 +61,7 @@ def revoke_credential(account_id: UUID, credential_id: UUID) -> ResponseReturnVa
     if page := question(f"Revoke {label}?", text, button, account_id):
         return page
     try:
-        at_version(common.field("version")).send("DELETE", f"/v1{path}")
+        common.api().at_version(common.field("version")).send("DELETE", f"/v1{path}")
     except ApiProblem as refusal:
         return _page(account_id, credential_id, refusal)
     return common.go_to(f"/console/accounts/{account_id}/settings")

@@ -7,7 +7,7 @@ from uuid import UUID
 from flask import Response, request
 
 from chassis.problems import Problem
-from console.api import ApiProblem, Caller
+from console.api import ApiProblem
 from console.routes import common
 from console.routes.accounts import account_page, head, require_session
 
@@ -42,12 +42,6 @@ def if_allowed(read: Callable[[], Any]) -> Any:
         if refusal.status in _NOT_ALLOWED:
             return None
         raise
-
-
-def at_version(version: str) -> Caller:
-    """The API as whoever uses this browser, refusing a change of what somebody else has changed meanwhile."""
-    caller = common.api()
-    return Caller(caller.api, {**caller.headers, "If-Match": f'"{version}"'}) if version.isdecimal() else caller
 
 
 def question(title: str, text: str, button: str, account_id: UUID | None = None) -> Response | None:

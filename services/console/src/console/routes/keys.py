@@ -16,8 +16,8 @@ bp = Blueprint("keys", __name__)
 bp.before_request(admit)
 _PAGE, _API = "/console/keys", "/v1/api-keys"
 _TEXTS = ("name", "environment", "symbols", "max_notional_per_day", "expires_on")
-_LONGEST_TEXT = 8_000
-"""Of the symbols: five hundred of them, with commas between."""
+_LONGEST_TEXT = 20_000
+"""Of the symbols: five hundred of them, with commas between, and room for spaces."""
 
 
 @bp.get(_PAGE)

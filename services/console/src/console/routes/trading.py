@@ -42,7 +42,7 @@ def refused_key(account: dict[str, Any], key: str) -> str:
     """Why the key is of no use here; empty if it is."""
     try:
         found = with_key(common.deps().api, key).get("/v1/auth/self")
-    except (ApiProblem, UnicodeError):
+    except ApiProblem:
         return "The platform does not take this key."
     if found["organization_id"] != head(None)["me"]["organization_id"]:
         return "This key is of another organization."
