@@ -1,4 +1,8 @@
-"""The statement of an account: downloaded, and verified by the browser, so that nobody has to believe this server."""
+"""The statement of an account: downloaded, and verified by the browser.
+
+That finds what was altered in a file. The verifier and the keys come from this server: whoever distrusts it uses
+`tip verify`, with keys that were saved before.
+"""
 
 from uuid import UUID
 
