@@ -140,11 +140,18 @@ def test_a_credential_of_a_live_account_is_taken_only_with_the_tick_and_never_re
 
 def test_changes_of_a_live_account_ask_again(admin, live_account):
     page = admin.submit(f"{live_account}/disable", reason="storm")
-    assert "Disable real desk: no new order is taken on real desk</button>" in page.text
+    assert "Disable: no new order is taken on real desk</button>" in page.text
     assert 'class="top is-live"' in page.text
 
     page = admin.submit(f"{live_account}/disable", reason="storm", confirmed="yes")
     assert 'class="state bad">disabled' in page.text and "<dd>storm</dd>" in page.text
+
+
+def test_the_question_about_settings_names_what_changes(admin, live_account):
+    form = {"name": "real desk", "time_zone": "UTC", "broker_account_id": "U-77"}
+    page = admin.submit(f"{live_account}/settings", **form)
+
+    assert "Change the settings: broker account id U-77 on real desk</button>" in page.text
 
 
 def test_an_account_is_renamed_disabled_and_enabled_and_text_stays_text(admin, account):

@@ -105,6 +105,21 @@ def test_a_window_form_clears_what_it_leaves_empty():
     assert controls.set_window("A", "", "", "soon").body["stale_order_millis"] == "soon"
 
 
+def test_a_window_says_what_it_does():
+    assert controls.set_window("A", "09:30", "16:00", "5").words.endswith(
+        ": from 09:30 to 16:00, orders are stale after 5 s"
+    )
+    assert controls.set_window("A", "", "", "").words.endswith(": all day, no order is ever stale")
+
+
+def test_limits_say_what_they_remove():
+    before = limits.set_values({"max_quantity": "5", "max_notional": "9", "allow_short": None, "version": 3})
+    change = controls.set_limits("A", {"max_quantity": "6"}, before)
+
+    assert change.words == "Set limits of A: max quantity 6; remove max notional"
+    assert controls.set_limits(None, {}, before).words.endswith(": unchanged; remove max quantity, max notional")
+
+
 def test_a_change_says_what_is_different_and_nothing_else():
     before = {"max_quantity": "5", "allow_short": None}
 

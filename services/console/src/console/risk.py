@@ -9,11 +9,12 @@ from urllib.parse import quote
 from uuid import UUID
 
 from console import controls, limits, windows
-from console.api import MOST, ApiProblem, Caller
+from console.api import MOST, ApiProblem, Caller, PlatformAway
 
 _SYMBOL = re.compile(r"[A-Z0-9][A-Z0-9._:/-]{0,31}", re.ASCII)
 _LATEST = 10
 _HISTORY = 99
+_NOT_ENTITLED = "entitlement_required"
 NO_SWITCH: Mapping[str, Any] = {"trading_state": "ACTIVE", "reason": None, "version": None, "updated_at": None}
 
 
@@ -31,7 +32,7 @@ def find_controls(api: Caller, account: Mapping[str, Any]) -> dict[str, Any] | N
     try:
         return _controls(api, account)
     except ApiProblem as problem:
-        if problem.code == "entitlement_required":
+        if problem.code == _NOT_ENTITLED:
             return None
         raise
 
@@ -39,28 +40,46 @@ def find_controls(api: Caller, account: Mapping[str, Any]) -> dict[str, Any] | N
 def _controls(api: Caller, account: Mapping[str, Any]) -> dict[str, Any]:
     path = _path(account["id"])
     history = api.get(f"{path}/history", limit=_HISTORY)["data"]
-    counted = _counted(api, account["id"], limits.NO_SYMBOL, {"reference_price": "1"})
+    counted = _find_counted(api, account["id"], limits.NO_SYMBOL, {"reference_price": "1"})
     found = api.find(f"{path}/limits")
-    used = limits.used_of_account(counted["facts"], _positions(api, account["id"])) if found else {}
     return {
         "switch": api.find(path) or NO_SWITCH,
         "organization_switch": api.find("/v1/controls/organization") or NO_SWITCH,
         "limits": found,
-        "usages": limits.usages(found, used) if found else [],
-        "counted_at": counted["at"],
-        "open_orders": counted["facts"]["account_open_orders"],
+        "usages": limits.usages(found, _used_of_account(api, account["id"], counted)) if found else [],
+        "counted_at": counted["at"] if counted else None,
+        "open_orders": counted["facts"]["account_open_orders"] if counted else None,
         "symbols": _symbols(api.all(f"{path}/symbols"), account["time_zone"]),
         "history": history[:_LATEST],
         "changes": controls.last_changes(history),
     }
 
 
-def open_orders(api: Caller, account_id: UUID) -> int:
-    return int(_counted(api, account_id, limits.NO_SYMBOL, _NO_PRICES)["facts"]["account_open_orders"])
+def count_open_orders(api: Caller, account_id: Any) -> int | None:
+    """None if they cannot be counted at this moment."""
+    counted = _find_counted(api, account_id, limits.NO_SYMBOL, _NO_PRICES)
+    return int(counted["facts"]["account_open_orders"]) if counted else None
+
+
+def require_no_switch(api: Caller, account_id: UUID) -> None:
+    """For a form that was shown while there was none, and so has no version. Who may not read it may lift it."""
+    try:
+        found = api.find(_path(account_id))
+    except ApiProblem as problem:
+        if problem.code != _NOT_ENTITLED:
+            raise
+        return
+    if found:
+        raise ApiProblem(412, {"code": "precondition_failed", "detail": "The trading state was changed meanwhile."})
 
 
 def account_limits(api: Caller, account_id: UUID) -> dict[str, Any] | None:
     found: dict[str, Any] | None = api.find(f"{_path(account_id)}/limits")
+    return found
+
+
+def symbol_limits(api: Caller, account_id: UUID, name: str) -> dict[str, Any] | None:
+    found: dict[str, Any] | None = api.find(f"{_path(account_id)}/symbols/{quote(name, safe='')}/limits")
     return found
 
 
@@ -121,10 +140,24 @@ def _counted(api: Caller, account_id: Any, symbol: str, facts: Mapping[str, str]
     return answer
 
 
+def _find_counted(api: Caller, account_id: Any, symbol: str, facts: Mapping[str, str]) -> dict[str, Any] | None:
+    """The same; None if they cannot be counted at this moment, which leaves the rest of a page to be shown."""
+    try:
+        return _counted(api, account_id, symbol, facts)
+    except (ApiProblem, PlatformAway):
+        return None
+
+
+def _used_of_account(api: Caller, account_id: Any, counted: Mapping[str, Any] | None) -> limits.Used:
+    return limits.used_of_account(counted["facts"], _positions(api, account_id)) if counted else limits.NOT_COUNTED
+
+
 def _used_of_symbol(api: Caller, account_id: Any, name: str) -> limits.Used:
-    facts = _counted(api, account_id, name, _NO_PRICES)["facts"]
+    counted = _find_counted(api, account_id, name, _NO_PRICES)
+    if counted is None:
+        return limits.NOT_COUNTED
     price = [held["last_price"] for held in _positions(api, account_id) if held["symbol"] == name]
-    return limits.used_of_symbol(facts, price[0] if price else None)
+    return limits.used_of_symbol(counted["facts"], price[0] if price else None)
 
 
 def _positions(api: Caller, account_id: Any) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from chassis.openapi import describe
 from chassis.problems import Problem
 from console.administration import CREDENTIAL_MEANINGS
 from console.api import ApiProblem
+from console.controls import difference
 from console.routes import common, trading
 from console.routes.accounts import account, account_page, head
 from console.routes.forms import admit, if_allowed, question
@@ -50,19 +51,18 @@ def show_settings(account_id: UUID) -> ResponseReturnValue:
 def change_account(account_id: UUID) -> ResponseReturnValue:
     of, given = account(account_id), {name: common.field(name) for name in _SETTINGS}
     body = given | {"broker_account_id": given["broker_account_id"] or None}
-    return _changed(account_id, f"Change the settings of {of['name']}", "PATCH", "", body)
+    return _changed(account_id, f"Change the settings: {difference(of, body)}", "PATCH", "", body)
 
 
 @bp.post("/console/accounts/<uuid:account_id>/disable")
 def disable_account(account_id: UUID) -> ResponseReturnValue:
     body = {"reason": common.field("reason", 500) or None}
-    what = f"Disable {account(account_id)['name']}: no new order is taken"
-    return _changed(account_id, what, "POST", "/disable", body)
+    return _changed(account_id, "Disable: no new order is taken", "POST", "/disable", body)
 
 
 @bp.post("/console/accounts/<uuid:account_id>/enable")
 def enable_account(account_id: UUID) -> ResponseReturnValue:
-    return _changed(account_id, f"Enable {account(account_id)['name']}: orders are taken again", "POST", "/enable", {})
+    return _changed(account_id, "Enable: orders are taken again", "POST", "/enable", {})
 
 
 @bp.post("/console/accounts/<uuid:account_id>/close")

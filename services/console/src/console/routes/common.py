@@ -26,6 +26,12 @@ PAGE_HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+_FORMS_OF = {
+    **dict.fromkeys(("credentials", "disable", "enable", "close", "test"), "settings"),
+    "key": "ticket",
+    "refresh": "positions",
+}
+"""Forms of an account, whose pages are beside them."""
 _SENDING = ("POST", "PUT", "PATCH", "DELETE")
 
 
@@ -66,9 +72,19 @@ def form_token() -> str:
 
 def page(template: str, status: int = 200, **values: Any) -> Response:
     """A page of ours; `values` are what its template shows."""
-    shown = {"theme": theme(), "version": VERSION, "csrf": form_token(), "here": request.path, **values}
+    shown = {"theme": theme(), "version": VERSION, "csrf": form_token(), "here": address(), **values}
     body = render_template(template, **shown)
     return Response(body, status, PAGE_HEADERS, content_type="text/html; charset=utf-8")
+
+
+def address() -> str:
+    """Where the page can be loaded. Forms are sent to addresses below the page that they are on."""
+    path = request.path
+    routes = current_app.url_map.bind("console")
+    while path.startswith(f"{model.HOME}/") and request.method != "GET" and not routes.test(path, "GET"):
+        parent, _, last = path.rpartition("/")
+        path = f"{parent}/{_FORMS_OF[last]}" if last in _FORMS_OF else parent
+    return path
 
 
 def go_to(path: str) -> Response:

@@ -53,10 +53,4 @@ def question(title: str, text: str, button: str, account_id: UUID | None = None)
         return None
     fields = [pair for pair in request.form.items(multi=True) if pair[0] != "csrf"]
     shown: dict[str, Any] = {"title": title, "text": text, "button": button, "fields": fields, "action": request.path}
-    return account_page("confirm.html", account_id, **shown, back=_came_from())
-
-
-def _came_from() -> str:
-    """A path of ours, for a button that leads back."""
-    came_from = request.referrer or ""
-    return came_from.removeprefix(common.origin()) if came_from.startswith(f"{common.origin()}/") else ""
+    return account_page("confirm.html", account_id, **shown)

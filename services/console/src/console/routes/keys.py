@@ -36,6 +36,7 @@ def create_key() -> ResponseReturnValue:
     text = f"Whoever has the key can do this on live accounts: {', '.join(new.permissions) or 'nothing'}."
     if new.environment == "live" and (page := question("This key is live", text, f"Create LIVE {new.name}")):
         return page
+    head(None)  # not after the key was made: a page that fails then loses it
     try:
         made = common.api().send("POST", _API, new.body)
     except ApiProblem as refusal:

@@ -40,13 +40,17 @@ def remove_member() -> ResponseReturnValue:
 
 @bp.post(f"{_PAGE}/invitations")
 def invite() -> ResponseReturnValue:
-    """The one page that shows the codes: it is made of the API's answer, and nothing of it is kept."""
+    """The one page that shows the codes: it is made of the API's answer, and nothing of it is kept.
+
+    All else that it shows is read before: a page that fails afterwards would lose the codes.
+    """
     subject, role = common.field("subject"), common.field("role")
+    shown = _read()
     try:
         made = common.api().send("POST", _invitations(), {"subject": subject, "role": role})
     except ApiProblem as refusal:
-        return _page(refusal, subject=subject, role=role)
-    return _page(invited=made)
+        return _page(refusal, shown, subject=subject, role=role)
+    return _page(None, shown | {"invitations": [*shown["invitations"], made]}, invited=made)
 
 
 @bp.post(f"{_PAGE}/invitations/<uuid:invitation_id>/withdraw")
@@ -70,16 +74,18 @@ def _invitations() -> str:
     return f"/v1/organizations/{organization_id()}/invitations"
 
 
-def _page(refusal: ApiProblem | None = None, **values: Any) -> Response:
+def _read() -> dict[str, Any]:
     api, path = common.api(), f"/v1/organizations/{organization_id()}"
-    shown: dict[str, Any] = {
+    return {
         "about": api.get(path),
         "entitled": api.get("/v1/auth/self")["entitlements"],
-        "entitlements": ENTITLEMENTS,
         "members": if_allowed(lambda: api.all(f"{path}/memberships")),
         "invitations": if_allowed(lambda: api.all(f"{path}/invitations")) or [],
-        "roles": ROLES,
-        "refusal": refusal,
     }
+
+
+def _page(refusal: ApiProblem | None = None, shown: dict[str, Any] | None = None, **values: Any) -> Response:
+    """`shown` is what was read already."""
+    fixed = {"entitlements": ENTITLEMENTS, "roles": ROLES, "origin": common.origin(), "refusal": refusal}
     status = refusal.status if refusal else 200
-    return account_page("people.html", None, status, origin=common.origin(), **shown | values)
+    return account_page("people.html", None, status, **(shown or _read()), **fixed, **values)

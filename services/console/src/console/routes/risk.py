@@ -16,6 +16,8 @@ from console.routes.accounts import account, account_page, head, log_position, r
 bp = Blueprint("risk", __name__)
 _TEXT = {"type": "string"}
 _CANCEL = "CANCEL"
+_LIFTS = ("ACTIVE", "REDUCING")
+"""States that may be less strict than the one there is."""
 _REASON, _SYMBOLS = 2_000, 20_000
 """Longer than the API takes: it says so itself."""
 
@@ -34,18 +36,33 @@ def show_risk(account_id: UUID) -> ResponseReturnValue:
 
 @bp.post("/console/accounts/<uuid:account_id>/risk")
 def change_state(account_id: UUID) -> ResponseReturnValue:
-    state, reason = common.field("state"), common.field("reason", _REASON)
-    change = controls.set_state(state, reason)
-    if state == _CANCEL:
-        change = controls.halt_and_cancel(risk.open_orders(common.api(), account_id), reason)
-    if question := trading.question(account(account_id), change.words):
+    of, state = account(account_id), common.field("state")
+    change = _state_change(of, state, common.field("reason", _REASON))
+    if question := trading.question(of, change.words):
         return question
     try:
-        switch = risk.apply(common.api(), account_id, change, "")
+        switch = _set_state(account_id, state, change)
     except ApiProblem as refusal:
         return _page(account_id, refusal)
     operation = switch.get("bulk_operation_id")
     return common.go_to(f"/console/accounts/{account_id}/risk{f'?operation={operation}' if operation else ''}")
+
+
+def _state_change(of: dict[str, Any], state: str, reason: str) -> controls.Change:
+    """Orders are counted for the question alone: a halt waits for nothing that it does not need."""
+    if state != _CANCEL:
+        return controls.set_state(state, reason)
+    count = risk.count_open_orders(common.api(), of["id"]) if trading.asks(of) else None
+    return controls.halt_and_cancel(count, reason)
+
+
+def _set_state(account_id: UUID, state: str, change: controls.Change) -> dict[str, Any]:
+    """A halt is never refused because somebody else changed the state; whatever lifts one is."""
+    version = common.field("version") if state in _LIFTS else ""
+    if state in _LIFTS and not version:
+        risk.require_no_switch(common.api(), account_id)
+    switch: dict[str, Any] = risk.apply(common.api(), account_id, change, version)
+    return switch
 
 
 @bp.get("/console/accounts/<uuid:account_id>/risk/limits")
@@ -57,10 +74,12 @@ def show_limits(account_id: UUID) -> ResponseReturnValue:
 
 @bp.post("/console/accounts/<uuid:account_id>/risk/limits")
 def change_limits(account_id: UUID) -> ResponseReturnValue:
-    change = controls.set_limits(None, limits.read(lambda name: common.field(name, _SYMBOLS), limits.LIMITS))
+    of, given = account(account_id), limits.read(lambda name: common.field(name, _SYMBOLS), limits.LIMITS)
+    before = risk.account_limits(common.api(), account_id) if trading.asks(of) else None
+    change = controls.set_limits(None, given, limits.set_values(before))
     if common.field("step") == "remove":
         change = controls.remove_limits(None)
-    if question := trading.question(account(account_id), change.words):
+    if question := trading.question(of, change.words):
         return question
     try:
         risk.apply(common.api(), account_id, change, common.field("version"))

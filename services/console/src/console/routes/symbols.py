@@ -40,9 +40,12 @@ def show_symbol(account_id: UUID, symbol: str) -> ResponseReturnValue:
 
 @bp.post(_SYMBOL)
 def change_symbol(account_id: UUID, symbol: str) -> ResponseReturnValue:
-    name = risk.symbol_of(symbol)
+    name, of = risk.symbol_of(symbol), account(account_id)
     change = _change(name)
-    if question := trading.question(account(account_id), change.words):
+    if common.field("step") == "limits" and trading.asks(of):
+        before = risk.symbol_limits(common.api(), account_id, name)
+        change = _limits(name, limits.set_values(before))
+    if question := trading.question(of, change.words):
         return question
     try:
         risk.apply(common.api(), account_id, change, common.field("version"))
@@ -67,8 +70,8 @@ def _window(name: str) -> controls.Change:
     return controls.set_window(name, *(common.field(part, 20) for part in ("start", "end", "stale")))
 
 
-def _limits(name: str) -> controls.Change:
-    return controls.set_limits(name, limits.read(common.field, limits.OF_SYMBOLS))
+def _limits(name: str, before: Mapping[str, Any] | None = None) -> controls.Change:
+    return controls.set_limits(name, limits.read(common.field, limits.OF_SYMBOLS), before)
 
 
 _CHANGES: Mapping[str, Callable[[str], controls.Change]] = {

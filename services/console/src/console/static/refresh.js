@@ -2,7 +2,7 @@
 
 /** Whether it could be read. */
 export async function refreshParts() {
-  const answer = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
+  const answer = await fetch(document.body.dataset.here + location.search, { headers: { Accept: "text/html" } }).catch(() => null);
   if (!answer?.ok) return false;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   for (const part of document.querySelectorAll("[data-part]")) {
