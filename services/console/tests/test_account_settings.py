@@ -5,6 +5,7 @@ from uuid import uuid4
 import pytest
 from people import Visitor, hidden
 
+from console import administration
 from tip_testing.waiting import eventually
 
 XSS = "<img src=x onerror=alert(1)>"
@@ -107,6 +108,19 @@ def test_a_secret_that_the_broker_refuses_is_invalid_until_it_is_rotated(stack, 
     assert page.status_code == 200
     eventually(lambda: 'class="state good">active' in admin.get(path).text, 30)
     assert '<dd class="figure">2</dd>' in admin.get(path).text
+
+
+@pytest.mark.parametrize("key", ["hush ", " hush", "hush\r\nhush"])
+def test_a_secret_is_sent_as_it_was_typed_and_so_refused_where_the_broker_has_no_spaces(stack, admin, account, key):
+    page = add(admin, account, **{"secret.key_id": "AK", "secret.secret_key": key})
+
+    assert page.status_code == 422
+    assert stack.call("GET", f"/v1{account.removeprefix('/console')}/credentials")["data"] == []
+
+
+@pytest.mark.parametrize(("pattern", "is_long"), [(r"[\n -~]+", True), ("[!-~]+", False), ("[", False)])
+def test_a_secret_of_several_lines_has_a_field_of_several_lines(pattern, is_long):
+    assert administration.has_lines({"pattern": pattern}) is is_long
 
 
 def test_a_refused_credential_keeps_its_label_and_nothing_of_its_secret(admin, account):

@@ -48,6 +48,16 @@ def test_what_is_used_of_an_account_is_what_a_submit_would_count():
     assert "version" not in found
 
 
+def test_the_largest_position_is_not_known_while_one_lacks_a_price():
+    control, priced = {"max_position_notional": "100"}, {"symbol": "MSFT", "quantity": "2", "market_value": "50"}
+    unpriced = {"symbol": "AAPL", "quantity": "4", "market_value": None}
+    [unknown] = limits.usages(control, limits.used_of_account(FACTS, [priced, unpriced]))
+    [known] = limits.usages(control, limits.used_of_account(FACTS, [priced, unpriced | {"quantity": "0"}]))
+
+    assert (unknown.used, unknown.note) == (None, "a price is not known")
+    assert (known.percent, known.note[:4]) == (50, "MSFT")
+
+
 def test_what_is_used_of_a_symbol_is_the_greatest_size_that_fills_can_lead_to():
     used = limits.used_of_symbol(FACTS, "2.5")
 
@@ -126,6 +136,19 @@ def test_a_change_says_what_is_different_and_nothing_else():
     assert controls.difference(before, {"max_quantity": "6", "allow_short": False}) == "max quantity 6, allow short no"
     assert controls.difference(before, None) == "removed"
     assert controls.difference(None, {"reason": "x" * 100})[-3:] == "xx…"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_id"),
+    [("0190a6c2-8d7e-7c3b-9f21-3d5b8c7e6a10", True), ("somebody.with-a-long-name@acme.example", False), ("", False)],
+)
+def test_an_address_is_no_id(text, is_id):
+    assert filters.is_id(text) is is_id
+
+
+def test_a_key_without_an_end_is_never_past():
+    assert filters.is_past("2026-01-05T00:00:00Z") and not filters.is_past(None)
+    assert not filters.is_past("2999-01-05T00:00:00Z")
 
 
 @pytest.mark.parametrize(

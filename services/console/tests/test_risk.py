@@ -269,4 +269,15 @@ def test_what_is_no_symbol_is_refused(admin, page, symbol):
 def test_an_unknown_state_or_step_is_refused(admin, page):
     assert admin.submit(page, state="CLOSED").status_code == 422
     assert admin.submit(f"{page}/symbols/AAPL", step="nothing").status_code == 400
-    assert admin.get(f"{page}?operation=nothing").status_code == 200
+
+
+@pytest.mark.parametrize("operation", ["nothing", "00000000-0000-4000-8000-000000000000"])
+def test_a_link_cannot_make_a_page_say_that_orders_are_canceled(stack, admin, page, account, operation):
+    control(stack, account, "PUT", "", {"trading_state": "ACTIVE"})
+    shown = admin.get(f"{page}?operation={operation}")
+
+    assert shown.status_code == 200 and "Canceling" not in shown.text
+
+
+def test_an_account_that_is_none_has_no_symbols(admin):
+    assert admin.get("/console/accounts/x/risk/symbols?symbol=A").status_code == 404

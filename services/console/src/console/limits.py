@@ -138,9 +138,12 @@ def _greatest_size(facts: Mapping[str, Any]) -> Decimal | None:
     return max(held + buying, selling - held, Decimal(0))
 
 
-def _largest(positions: list[Mapping[str, Any]], name: str) -> tuple[Decimal, str]:
+def _largest(positions: list[Mapping[str, Any]], name: str) -> tuple[Decimal | None, str]:
     """Of the positions that are held; each symbol's page counts its open orders, too."""
-    sizes = [(abs(Decimal(held[name])), held["symbol"]) for held in positions if held.get(name) is not None]
+    held = [position for position in positions if Decimal(position["quantity"])]
+    if any(position.get(name) is None for position in held):
+        return None, "a price is not known"
+    sizes = [(abs(Decimal(position[name])), position["symbol"]) for position in held]
     size, symbol = max(sizes, default=(Decimal(0), ""))
     return size, f"{symbol}, the largest held; open orders come on top" if size else "nothing is held"
 

@@ -15,6 +15,7 @@ _SYMBOL = re.compile(r"[A-Z0-9][A-Z0-9._:/-]{0,31}", re.ASCII)
 _LATEST = 10
 _HISTORY = 99
 _NOT_ENTITLED = "entitlement_required"
+_BEGINS_WITHIN = timedelta(minutes=1)
 NO_SWITCH: Mapping[str, Any] = {"trading_state": "ACTIVE", "reason": None, "version": None, "updated_at": None}
 
 
@@ -115,7 +116,7 @@ def apply(api: Caller, account_id: UUID, change: controls.Change, version: str) 
 
 
 def find_operation(api: Caller, account_id: UUID, operation: str) -> dict[str, Any] | None:
-    """How far the cancel of all open orders has come; None until it begins."""
+    """How far the cancel of all open orders has come; None until it begins, and for what is no operation."""
     try:
         found: dict[str, Any] | None = api.find(f"/v1/accounts/{account_id}/bulk-operations/{UUID(operation)}")
     except ValueError:
@@ -123,9 +124,19 @@ def find_operation(api: Caller, account_id: UUID, operation: str) -> dict[str, A
     return found
 
 
-def key_names(api: Caller, me: Mapping[str, Any]) -> dict[str, str]:
-    """Of API keys, by id; only admins may know them."""
-    return {key["id"]: key["name"] for key in api.all("/v1/api-keys")} if me["role"] == "admin" else {}
+def was_just_halted(found: Mapping[str, Any] | None, now: datetime) -> bool:
+    """Whether a cancel of all open orders may be on its way to the service that carries it out."""
+    switch = found["switch"] if found else NO_SWITCH
+    if switch["trading_state"] != "HALTED":
+        return False
+    return now - datetime.fromisoformat(switch["updated_at"]) < _BEGINS_WITHIN
+
+
+def key_names(api: Caller, me: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Of API keys, by id, if one of them did what a row is about; only admins may know them."""
+    if me["role"] != "admin" or all(row["actor"]["type"] != "api_key" for row in rows):
+        return {}
+    return {key["id"]: key["name"] for key in api.all("/v1/api-keys")}
 
 
 _NO_PRICES = {"reference_price": "1", "other_exposure": "0"}
@@ -166,8 +177,8 @@ def _positions(api: Caller, account_id: Any) -> list[dict[str, Any]]:
 
 def _symbols(found: Iterable[Mapping[str, Any]], zone: str) -> list[dict[str, Any]]:
     """Those that are switched off first."""
-    shown = [{**one, "bar": _bar(one["time"], zone), "limit_count": _limit_count(one["limits"])} for one in found]
-    return sorted(shown, key=lambda one: (not (one["manual"] or {}).get("manually_disabled"), one["symbol"]))
+    shown = [{**row, "bar": _bar(row["time"], zone), "limit_count": _limit_count(row["limits"])} for row in found]
+    return sorted(shown, key=lambda row: (not (row["manual"] or {}).get("manually_disabled"), row["symbol"]))
 
 
 def _bar(time: Mapping[str, Any] | None, zone: str) -> windows.Bar | None:

@@ -102,7 +102,15 @@ def field(name: str, longest: int = 255) -> str:
 
     What is too long is refused: taken for empty, it would lift the limit that it was meant to set.
     """
-    value = request.form.get(name, "").strip()
+    return _checked(name, request.form.get(name, "").strip(), longest)
+
+
+def secret_field(name: str, longest: int) -> str:
+    """As it was typed, spaces and all; its lines end as they did before the browser sent them."""
+    return _checked(name, request.form.get(name, "").replace("\r\n", "\n"), longest)
+
+
+def _checked(name: str, value: str, longest: int) -> str:
     if len(value) > longest:
         raise _bad_field(name, f"has more than {longest} characters")
     if "\x00" in value:

@@ -81,7 +81,7 @@ def _page(account_id: UUID, credential_id: UUID, refusal: ApiProblem | None = No
 def _given_secret(broker: str) -> dict[str, str]:
     """By the names that the broker gives its parts."""
     parts = (find_broker(broker) or {"credential": []})["credential"]
-    values = {part["name"]: common.field(f"secret.{part['name']}", part["longest"]) for part in parts}
+    values = {part["name"]: common.secret_field(f"secret.{part['name']}", part["longest"]) for part in parts}
     return administration.given_secret(parts, values)
 
 

@@ -16,6 +16,7 @@ from console.routes.forms import admit, if_allowed, known, organization_id, ques
 bp = Blueprint("people", __name__)
 bp.before_request(admit)
 _PAGE = "/console/people"
+_ADMIN = "admin"
 
 
 @bp.get(_PAGE)
@@ -25,17 +26,24 @@ def show_people() -> ResponseReturnValue:
 
 @bp.post(f"{_PAGE}/role")
 def change_role() -> ResponseReturnValue:
+    """What one cannot take back oneself asks again: another admin, and a role of one's own."""
     subject, role = common.field("subject"), common.field("role")
-    return _done("PUT", _member(subject), {"role": role})
+    path, is_own = _member(subject), subject == head(None)["me"]["subject"]
+    text = "You may lose the right to change it back." if is_own else "An admin can change everything, and remove you."
+    button = f"Make {subject} {role.replace('_', ' ')}"
+    if (is_own or role == _ADMIN) and (page := question(f"{button}?", text, button)):
+        return page
+    return _done("PUT", path, {"role": role})
 
 
 @bp.post(f"{_PAGE}/remove")
 def remove_member() -> ResponseReturnValue:
     subject = common.field("subject")
+    path = _member(subject)
     text = f"{subject} loses access to {head(None)['organization']}. API keys that they hold go on: disable those."
     if page := question(f"Remove {subject}?", text, f"Remove {subject}"):
         return page
-    return _done("DELETE", _member(subject))
+    return _done("DELETE", path)
 
 
 @bp.post(f"{_PAGE}/invitations")
@@ -55,7 +63,12 @@ def invite() -> ResponseReturnValue:
 
 @bp.post(f"{_PAGE}/invitations/<uuid:invitation_id>/withdraw")
 def withdraw_invitation(invitation_id: UUID) -> ResponseReturnValue:
-    return _done("DELETE", f"{_invitations()}/{known(invitation_id)}")
+    path = f"{_invitations()}/{known(invitation_id)}"
+    subject = common.api().get(path)["subject"]
+    text = "Its codes no longer work. They were shown once: another invitation has others."
+    if page := question(f"Withdraw the invitation of {subject}?", text, f"Withdraw the invitation of {subject}"):
+        return page
+    return _done("DELETE", path)
 
 
 def _done(method: str, path: str, body: Any = None) -> ResponseReturnValue:
@@ -67,6 +80,9 @@ def _done(method: str, path: str, body: Any = None) -> ResponseReturnValue:
 
 
 def _member(subject: str) -> str:
+    """Dots alone would be a step in the path."""
+    if subject in ("", ".", ".."):
+        raise ApiProblem(404, {"code": "not_found", "detail": "There is no such member."})
     return f"/v1/organizations/{organization_id()}/memberships/{quote(subject, safe='')}"
 
 

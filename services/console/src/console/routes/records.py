@@ -27,7 +27,7 @@ def show_refusals(account_id: UUID) -> ResponseReturnValue:
     chosen = {name: request.args.get(name, "").strip().upper() for name in ("code", "symbol")}
     cursor = request.args.get("next_cursor")
     page = common.api().get(f"/v1/accounts/{account_id}/refusals", limit=_ROWS, next_cursor=cursor, **chosen)
-    return risk_page("refusals.html", account_id, page=page, chosen=chosen)
+    return risk_page("refusals.html", account_id, None, page["data"], page=page, chosen=chosen)
 
 
 @bp.get("/console/accounts/<uuid:account_id>/risk/history")
@@ -37,4 +37,4 @@ def show_history(account_id: UUID) -> ResponseReturnValue:
     chosen = {"symbol": request.args.get("symbol", "").strip().upper()}
     path, cursor = f"/v1/controls/accounts/{account_id}/history", request.args.get("next_cursor")
     page = common.api().get(path, limit=_ROWS, next_cursor=cursor, **chosen)
-    return risk_page("history.html", account_id, page=page, chosen=chosen)
+    return risk_page("history.html", account_id, None, page["data"], page=page, chosen=chosen)

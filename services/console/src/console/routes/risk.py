@@ -1,5 +1,6 @@
 """Risk: the trading state with its switch, limits and how much of them is used, symbols, refusals, changes."""
 
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -91,29 +92,34 @@ def change_limits(account_id: UUID) -> ResponseReturnValue:
 def _page(account_id: UUID, refusal: ApiProblem | None = None) -> Response:
     api, of = common.api(), account(account_id)
     after = log_position(account_id)
-    operation = request.args.get("operation", "")
+    found, refusals = risk.find_controls(api, of), risk.refusals(api, account_id, datetime.now(UTC))
+    operation = risk.find_operation(api, account_id, request.args.get("operation", ""))
+    is_beginning = "operation" in request.args and risk.was_just_halted(found, datetime.now(UTC))
+    rows = [*refusals["latest"], *(found["history"] + [*found["changes"].values()] if found else ())]
     values: dict[str, Any] = {
-        "controls": risk.find_controls(api, of),
-        "refusals": risk.refusals(api, account_id, datetime.now(UTC)),
-        "operation": risk.find_operation(api, account_id, operation) if operation else None,
-        "is_canceling": bool(operation),
+        "controls": found,
+        "refusals": refusals,
+        "operation": operation,
+        "is_canceling": operation is not None or is_beginning,
         "states": controls.STATES,
     }
-    return risk_page("risk.html", account_id, refusal, **values, after=after)
+    return risk_page("risk.html", account_id, refusal, rows, **values, after=after)
 
 
 def _limits_page(
     account_id: UUID, found: dict[str, Any], drawn: dict[str, str], refusal: ApiProblem | None = None
 ) -> Response:
     values: dict[str, Any] = {"limit_fields": limits.LIMITS, "drawn": drawn, "control": found}
-    return risk_page("limits.html", account_id, refusal, **values)
+    return risk_page("limits.html", account_id, refusal, (), **values)
 
 
-def risk_page(template: str, account_id: UUID, refusal: ApiProblem | None = None, **values: Any) -> Response:
-    """A page about controls, with the names of keys and whether the person may change them, too."""
+def risk_page(
+    template: str, account_id: UUID, refusal: ApiProblem | None, rows: Iterable[Mapping[str, Any]], **values: Any
+) -> Response:
+    """A page about controls, with the names of keys in its rows and whether the person may change them, too."""
     me = head(account_id)["me"]
     shown: dict[str, Any] = {
-        "names": risk.key_names(common.api(), me),
+        "names": risk.key_names(common.api(), me, rows),
         "can_edit": me["role"] == "admin",
         "refusal": refusal,
         "title_of": controls.title,

@@ -29,6 +29,7 @@ def admit() -> None:
 @bp.get("/console/accounts/<uuid:account_id>/risk/symbols")
 @describe("Go to a symbol", answers={303: None}, query={"symbol": _TEXT})
 def find_symbol(account_id: UUID) -> ResponseReturnValue:
+    account(account_id)
     symbol = risk.symbol_of(request.args.get("symbol", ""))
     return common.go_to(f"/console/accounts/{account_id}/risk/symbols/{symbol}")
 
@@ -90,4 +91,5 @@ def _page(account_id: UUID, name: str, refusal: ApiProblem | None = None) -> Res
     drawn = {name: limits.typed(value) for name, value in (found["limits"] or {}).items()}
     typed = dict(request.form) if refusal else {}
     values: dict[str, Any] = {"limit_fields": limits.OF_SYMBOLS, "drawn": drawn | typed, "typed": typed}
-    return risk_page("symbol.html", account_id, refusal, **found, **values)
+    rows = [*found["history"], *found["changes"].values()]
+    return risk_page("symbol.html", account_id, refusal, rows, **found, **values)
