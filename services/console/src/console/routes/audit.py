@@ -11,7 +11,7 @@ from flask.typing import ResponseReturnValue
 
 from chassis.openapi import describe
 from console.routes import downloads
-from console.routes.accounts import account, account_page
+from console.routes.accounts import account_page, find_account
 from console.routes.forms import admit
 
 bp = Blueprint("audit", __name__)
@@ -29,8 +29,10 @@ def show_audit(account_id: UUID) -> ResponseReturnValue:
 @bp.get("/console/accounts/<uuid:account_id>/statement")
 @describe("The statement of an account", answers={200: None}, query=_PERIOD)
 def download_statement(account_id: UUID) -> ResponseReturnValue:
-    of = account(account_id)
-    return downloads.passed_on(f"/v1/accounts/{of['id']}/statement", f"statement-{of['id']}.jsonl", _moments())
+    account = find_account(account_id)
+    return downloads.passed_on(
+        f"/v1/accounts/{account['id']}/statement", f"statement-{account['id']}.jsonl", _moments()
+    )
 
 
 def _period() -> dict[str, str]:

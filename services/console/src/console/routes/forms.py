@@ -24,7 +24,7 @@ def organization_id() -> str:
     return str(head(None)["me"]["organization_id"])
 
 
-def known(value: object) -> UUID:
+def require_uuid(value: object) -> UUID:
     """An id in the path; one that is no UUID names nothing."""
     if not isinstance(value, UUID):
         raise Problem(404)

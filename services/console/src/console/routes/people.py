@@ -11,7 +11,7 @@ from console.administration import ENTITLEMENTS, ROLES
 from console.api import ApiProblem
 from console.routes import common
 from console.routes.accounts import account_page, head
-from console.routes.forms import admit, if_allowed, known, organization_id, question
+from console.routes.forms import admit, if_allowed, organization_id, question, require_uuid
 
 bp = Blueprint("people", __name__)
 bp.before_request(admit)
@@ -63,7 +63,7 @@ def invite() -> ResponseReturnValue:
 
 @bp.post(f"{_PAGE}/invitations/<uuid:invitation_id>/withdraw")
 def withdraw_invitation(invitation_id: UUID) -> ResponseReturnValue:
-    path = f"{_invitations()}/{known(invitation_id)}"
+    path = f"{_invitations()}/{require_uuid(invitation_id)}"
     subject = common.api().get(path)["subject"]
     text = "Its codes no longer work. They were shown once: another invitation has others."
     if page := question(f"Withdraw the invitation of {subject}?", text, f"Withdraw the invitation of {subject}"):

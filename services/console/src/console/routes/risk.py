@@ -12,7 +12,7 @@ from chassis.openapi import describe
 from console import controls, limits, risk
 from console.api import ApiProblem
 from console.routes import common, trading
-from console.routes.accounts import account, account_page, head, log_position, require_session
+from console.routes.accounts import account_page, find_account, head, log_position, require_session
 
 bp = Blueprint("risk", __name__)
 _TEXT = {"type": "string"}
@@ -37,9 +37,9 @@ def show_risk(account_id: UUID) -> ResponseReturnValue:
 
 @bp.post("/console/accounts/<uuid:account_id>/risk")
 def change_state(account_id: UUID) -> ResponseReturnValue:
-    of, state = account(account_id), common.field("state")
-    change = _state_change(of, state, common.field("reason", _REASON))
-    if question := trading.question(of, change.words):
+    account, state = find_account(account_id), common.field("state")
+    change = _state_change(account, state, common.field("reason", _REASON))
+    if question := trading.question(account, change.words):
         return question
     try:
         switch = _set_state(account_id, state, change)
@@ -49,11 +49,11 @@ def change_state(account_id: UUID) -> ResponseReturnValue:
     return common.go_to(f"/console/accounts/{account_id}/risk{f'?operation={operation}' if operation else ''}")
 
 
-def _state_change(of: dict[str, Any], state: str, reason: str) -> controls.Change:
+def _state_change(account: dict[str, Any], state: str, reason: str) -> controls.Change:
     """Orders are counted for the question alone: a halt waits for nothing that it does not need."""
     if state != _CANCEL:
         return controls.set_state(state, reason)
-    count = risk.count_open_orders(common.api(), of["id"]) if trading.asks(of) else None
+    count = risk.count_open_orders(common.api(), account["id"]) if trading.asks(account) else None
     return controls.halt_and_cancel(count, reason)
 
 
@@ -68,19 +68,19 @@ def _set_state(account_id: UUID, state: str, change: controls.Change) -> dict[st
 
 @bp.get("/console/accounts/<uuid:account_id>/risk/limits")
 def show_limits(account_id: UUID) -> ResponseReturnValue:
-    account(account_id)
+    find_account(account_id)
     found = risk.account_limits(common.api(), account_id) or {}
     return _limits_page(account_id, found, {name: limits.typed(value) for name, value in found.items()})
 
 
 @bp.post("/console/accounts/<uuid:account_id>/risk/limits")
 def change_limits(account_id: UUID) -> ResponseReturnValue:
-    of, given = account(account_id), limits.read(lambda name: common.field(name, _SYMBOLS), limits.LIMITS)
-    before = risk.account_limits(common.api(), account_id) if trading.asks(of) else None
+    account, given = find_account(account_id), limits.read(lambda name: common.field(name, _SYMBOLS), limits.LIMITS)
+    before = risk.account_limits(common.api(), account_id) if trading.asks(account) else None
     change = controls.set_limits(None, given, limits.set_values(before))
     if common.field("step") == "remove":
         change = controls.remove_limits(None)
-    if question := trading.question(of, change.words):
+    if question := trading.question(account, change.words):
         return question
     try:
         risk.apply(common.api(), account_id, change, common.field("version"))
@@ -90,9 +90,9 @@ def change_limits(account_id: UUID) -> ResponseReturnValue:
 
 
 def _page(account_id: UUID, refusal: ApiProblem | None = None) -> Response:
-    api, of = common.api(), account(account_id)
+    api, account = common.api(), find_account(account_id)
     after = log_position(account_id)
-    found, refusals = risk.find_controls(api, of), risk.refusals(api, account_id, datetime.now(UTC))
+    found, refusals = risk.find_controls(api, account), risk.refusals(api, account_id, datetime.now(UTC))
     operation = risk.find_operation(api, account_id, request.args.get("operation", ""))
     is_beginning = "operation" in request.args and risk.was_just_halted(found, datetime.now(UTC))
     rows = [*refusals["latest"], *(found["history"] + [*found["changes"].values()] if found else ())]
