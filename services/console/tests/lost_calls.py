@@ -16,7 +16,8 @@ class Desk:
     """Somebody who has signed in, at that console."""
 
     def __init__(self, stack: Any, visitor: Visitor, is_lost: Callable[[httpx.Request], bool]) -> None:
-        self.calls: list[str] = []
+        self.methods: list[str] = []
+        self.paths: list[str] = []
         self._is_lost = is_lost
         self._cookie = str(visitor.cookies.cookies.get(SESSION))
         self._client = self._started(stack)
@@ -37,6 +38,7 @@ class Desk:
 
     def _lose(self, request: httpx.Request) -> None:
         is_lost = self._is_lost(request)
-        self.calls.append(request.method)
+        self.methods.append(request.method)
+        self.paths.append(request.url.path)
         if is_lost:
             raise httpx.ReadTimeout("lost", request=request)

@@ -12,14 +12,14 @@ def desk(stack, signed_in):
     """A console whose calls are lost by a rule, which also sees the calls before."""
 
     def start(is_lost):
-        desk = Desk(stack, signed_in("admin"), lambda request: is_lost(request, desk.calls))
+        desk = Desk(stack, signed_in("admin"), lambda request: is_lost(request, desk.methods))
         return desk
 
     return start
 
 
-def is_after_a_change(_, calls):
-    return "POST" in calls
+def is_after_a_change(_, methods):
+    return "POST" in methods
 
 
 def is_a_change(request, _):
@@ -88,10 +88,20 @@ def test_the_question_of_the_kill_switch_needs_no_count(stack, desk):
     assert "Halt and cancel all open orders on live account</button>" in question.text
 
 
-def test_a_confirmed_kill_switch_makes_no_preview(stack, signed_in):
-    account = new_account(stack, "quick")
-    paths = []
-    desk = Desk(stack, signed_in("admin"), lambda request: paths.append(request.url.path) or False)
-    desk.submit(f"/console/accounts/{account}/risk", state="CANCEL", confirmed="yes")
+def test_a_confirmed_kill_switch_makes_no_preview(stack, desk):
+    page = f"/console/accounts/{new_account(stack, 'quick')}/risk"
+    recorded = desk(lambda *_: False)
+    assert recorded.submit(page, state="CANCEL", confirmed="yes").status_code == 303
 
-    assert paths and not any(path.endswith("/preview") for path in paths)
+    assert not any(path.endswith("/preview") for path in recorded.paths)
+
+
+def test_keys_are_read_for_their_names_alone(stack, desk):
+    account = new_account(stack, "names")
+    recorded = desk(lambda *_: False)
+    recorded.get(f"/console/accounts/{account}/risk")
+    assert recorded.paths and "/v1/api-keys" not in recorded.paths
+
+    stack.call("PUT", f"/v1/controls/accounts/{account}", {"trading_state": "ACTIVE"}, key=stack.key())
+    recorded.get(f"/console/accounts/{account}/risk")
+    assert "/v1/api-keys" in recorded.paths
