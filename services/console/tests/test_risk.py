@@ -74,7 +74,9 @@ def test_the_kill_switch_cancels_what_is_open_and_shows_how_far_it_is(stack, adm
 
 def test_a_halt_is_not_lifted_by_a_page_from_before_it(stack, admin, page, account):
     control(stack, account, "PUT", "", {"trading_state": "ACTIVE"})
-    shown = hidden(admin.get(page).text.split('data-part="switch"')[1])["version"]
+    [shown] = re.findall(
+        r'data-part="switch">\s*<input type="hidden" name="version" value="(\d+)"', admin.get(page).text
+    )
     control(stack, account, "PUT", "", {"trading_state": "HALTED"})
     for state in ("ACTIVE", "REDUCING"):
         late = admin.submit(page, state=state, version=shown)
