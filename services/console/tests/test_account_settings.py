@@ -5,6 +5,7 @@ from uuid import uuid4
 import pytest
 from people import Visitor, hidden
 
+from console import administration
 from tip_testing.waiting import eventually
 
 XSS = "<img src=x onerror=alert(1)>"
@@ -109,6 +110,19 @@ def test_a_secret_that_the_broker_refuses_is_invalid_until_it_is_rotated(stack, 
     assert '<dd class="figure">2</dd>' in admin.get(path).text
 
 
+@pytest.mark.parametrize("key", ["hush ", " hush", "hush\r\nhush"])
+def test_a_secret_is_sent_as_it_was_typed_and_so_refused_where_the_broker_has_no_spaces(stack, admin, account, key):
+    page = add(admin, account, **{"secret.key_id": "AK", "secret.secret_key": key})
+
+    assert page.status_code == 422
+    assert stack.call("GET", f"/v1{account.removeprefix('/console')}/credentials")["data"] == []
+
+
+@pytest.mark.parametrize(("pattern", "is_long"), [(r"[\n -~]+", True), ("[!-~]+", False), ("[", False)])
+def test_a_secret_of_several_lines_has_a_field_of_several_lines(pattern, is_long):
+    assert administration.has_lines({"pattern": pattern}) is is_long
+
+
 def test_a_refused_credential_keeps_its_label_and_nothing_of_its_secret(admin, account):
     page = add(admin, account, "first", **{"secret.key_id": "AK-VISIBLE", "secret.secret_key": "with space"})
 
@@ -140,11 +154,18 @@ def test_a_credential_of_a_live_account_is_taken_only_with_the_tick_and_never_re
 
 def test_changes_of_a_live_account_ask_again(admin, live_account):
     page = admin.submit(f"{live_account}/disable", reason="storm")
-    assert "Disable real desk: no new order is taken on real desk</button>" in page.text
+    assert "Disable: no new order is taken on real desk</button>" in page.text
     assert 'class="top is-live"' in page.text
 
     page = admin.submit(f"{live_account}/disable", reason="storm", confirmed="yes")
     assert 'class="state bad">disabled' in page.text and "<dd>storm</dd>" in page.text
+
+
+def test_the_question_about_settings_names_what_changes(admin, live_account):
+    form = {"name": "real desk", "time_zone": "UTC", "broker_account_id": "U-77"}
+    page = admin.submit(f"{live_account}/settings", **form)
+
+    assert "Change the settings: broker account id U-77 on real desk</button>" in page.text
 
 
 def test_an_account_is_renamed_disabled_and_enabled_and_text_stays_text(admin, account):

@@ -119,6 +119,23 @@ def test_an_administrators_day(office, stack):
     page.close()
 
 
+def test_a_double_click_makes_one_key_and_copying_twice_keeps_it_shown(office, stack):
+    office.grant_permissions(["clipboard-read", "clipboard-write"])
+    page, name = office.new_page(), f"twice {uuid4().hex[:8]}"
+    page.goto("/console/keys/new")
+    page.fill("[name=name]", name)
+    page.locator("label", has_text="intent:read").locator("input").check()
+    page.get_by_role("button", name="Create key").dblclick()
+    shown = page.locator("code.shown")
+    key = shown.inner_text()
+    assert [made["name"] for made in stack.call("GET", "/v1/api-keys?limit=99")["data"]].count(name) == 1
+
+    shown.dblclick()
+    expect(shown).to_have_text("copied")
+    expect(shown).to_have_text(key)
+    page.close()
+
+
 def test_keys_of_the_keyboard_are_listed_on_every_page(office, stack):
     page = office.new_page()
     for path in ("/console/people", audit(stack)):

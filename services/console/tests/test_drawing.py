@@ -48,6 +48,16 @@ def test_what_is_used_of_an_account_is_what_a_submit_would_count():
     assert "version" not in found
 
 
+def test_the_largest_position_is_not_known_while_one_lacks_a_price():
+    control, priced = {"max_position_notional": "100"}, {"symbol": "MSFT", "quantity": "2", "market_value": "50"}
+    unpriced = {"symbol": "AAPL", "quantity": "4", "market_value": None}
+    [unknown] = limits.usages(control, limits.used_of_account(FACTS, [priced, unpriced]))
+    [known] = limits.usages(control, limits.used_of_account(FACTS, [priced, unpriced | {"quantity": "0"}]))
+
+    assert (unknown.used, unknown.note) == (None, "a price is not known")
+    assert (known.percent, known.note[:4]) == (50, "MSFT")
+
+
 def test_what_is_used_of_a_symbol_is_the_greatest_size_that_fills_can_lead_to():
     used = limits.used_of_symbol(FACTS, "2.5")
 
@@ -105,12 +115,40 @@ def test_a_window_form_clears_what_it_leaves_empty():
     assert controls.set_window("A", "", "", "soon").body["stale_order_millis"] == "soon"
 
 
+def test_a_window_says_what_it_does():
+    assert controls.set_window("A", "09:30", "16:00", "5").words.endswith(
+        ": from 09:30 to 16:00, orders are stale after 5 s"
+    )
+    assert controls.set_window("A", "", "", "").words.endswith(": all day, no order is ever stale")
+
+
+def test_limits_say_what_they_remove():
+    before = limits.set_values({"max_quantity": "5", "max_notional": "9", "allow_short": None, "version": 3})
+    change = controls.set_limits("A", {"max_quantity": "6"}, before)
+
+    assert change.words == "Set limits of A: max quantity 6; remove max notional"
+    assert controls.set_limits(None, {}, before).words.endswith(": unchanged; remove max quantity, max notional")
+
+
 def test_a_change_says_what_is_different_and_nothing_else():
     before = {"max_quantity": "5", "allow_short": None}
 
     assert controls.difference(before, {"max_quantity": "6", "allow_short": False}) == "max quantity 6, allow short no"
     assert controls.difference(before, None) == "removed"
     assert controls.difference(None, {"reason": "x" * 100})[-3:] == "xx…"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_id"),
+    [("0190a6c2-8d7e-7c3b-9f21-3d5b8c7e6a10", True), ("somebody.with-a-long-name@acme.example", False), ("", False)],
+)
+def test_an_address_is_no_id(text, is_id):
+    assert filters.is_id(text) is is_id
+
+
+def test_a_key_without_an_end_is_never_past():
+    assert filters.is_past("2026-01-05T00:00:00Z") and not filters.is_past(None)
+    assert not filters.is_past("2999-01-05T00:00:00Z")
 
 
 @pytest.mark.parametrize(

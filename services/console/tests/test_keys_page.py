@@ -87,6 +87,10 @@ def test_a_disabled_key_is_refused_until_it_is_enabled(stack, admin, made):
     assert uses(stack, key).status_code == 200
 
 
+def test_bounds_are_counted_in_the_list(admin, made):
+    assert "1 account 2 symbols" in re.sub(r"\s+", " ", admin.get("/console/keys").text)
+
+
 def test_a_key_is_deleted_after_a_question(stack, admin):
     page = create(admin, "spare")
     path = f"/console/keys/{key_id(page)}"

@@ -48,6 +48,24 @@ def test_a_role_is_changed_and_a_member_removed_after_a_question(stack, admin, m
     assert stack.call("GET", f"{members(stack)}/{member}")["code"] == "not_found"
 
 
+def test_another_admin_and_a_role_of_ones_own_need_a_second_click(stack, admin, member):
+    question = admin.submit("/console/people/role", subject=member, role="admin")
+    assert f"Make {member} admin</button>" in question.text
+    assert stack.call("GET", f"{members(stack)}/{member}")["role"] == "member"
+    admin.submit("/console/people/role", subject=member, role="admin", confirmed="yes")
+    assert stack.call("GET", f"{members(stack)}/{member}")["role"] == "admin"
+
+    own = stack.logins["admin"]["email"]
+    assert f"Make {own} read only</button>" in admin.submit("/console/people/role", subject=own, role="read_only").text
+    assert stack.call("GET", f"{members(stack)}/{own}")["role"] == "admin"
+
+
+@pytest.mark.parametrize("subject", ["", ".", ".."])
+def test_who_is_nobody_is_not_found(admin, subject):
+    assert admin.submit("/console/people/role", subject=subject, role="member").status_code == 404
+    assert admin.submit("/console/people/remove", subject=subject, confirmed="yes").status_code == 404
+
+
 def test_a_role_that_does_not_exist_is_refused_with_the_reason(admin, member):
     page = admin.submit("/console/people/role", subject=member, role="emperor")
 
@@ -69,10 +87,14 @@ def test_an_invitation_is_withdrawn(stack, admin):
     subject = f"{uuid4().hex[:8]}@acme.example"
     admin.submit("/console/people/invitations", subject=subject, role="member")
     [made] = [one for one in stack.call("GET", f"{invitations(stack)}?limit=99")["data"] if one["subject"] == subject]
-    page = admin.submit(f"/console/people/invitations/{made['id']}/withdraw")
+    path = f"/console/people/invitations/{made['id']}/withdraw"
+    question = admin.submit(path)
+    assert f"Withdraw the invitation of {subject}</button>" in question.text
+    assert subject in admin.get("/console/people").text
 
+    page = admin.submit(path, confirmed="yes")
     assert page.status_code == 200 and subject not in page.text
-    assert admin.submit(f"/console/people/invitations/{made['id']}/withdraw").status_code == 404
+    assert admin.submit(path, confirmed="yes").status_code == 404
     assert admin.submit("/console/people/invitations/no-id/withdraw").status_code == 404
 
 
@@ -91,7 +113,7 @@ def test_who_is_no_admin_sees_why_not_and_is_refused(signed_in, stack, member):
     assert member not in page.text
 
     for path, form in (
-        ("role", {"subject": member, "role": "admin"}),
+        ("role", {"subject": member, "role": "admin", "confirmed": "yes"}),
         ("remove", {"subject": member, "confirmed": "yes"}),
         ("invitations", {"subject": "friend@acme.example", "role": "admin"}),
     ):

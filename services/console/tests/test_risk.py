@@ -31,6 +31,10 @@ def text_of(answer):
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", answer.text)))
 
 
+def state_version(stack, account):
+    return str(control(stack, account, "GET")["version"])
+
+
 def test_a_new_account_is_active_and_says_what_to_do(stack, admin):
     shown = text_of(admin.get(f"/console/accounts/{new_account(stack, 'empty')}/risk"))
 
@@ -49,7 +53,7 @@ def test_a_halt_refuses_orders_until_it_is_lifted_and_says_who_did_it(stack, adm
     assert "HALTED No order." in text_of(halted) and "“loss of the day”" in halted.text
     assert submit(stack, account)["reasons"][0]["code"] == "TRADING_HALTED"
 
-    resumed = text_of(admin.submit(page, state="ACTIVE"))
+    resumed = text_of(admin.submit(page, state="ACTIVE", version=state_version(stack, account)))
     assert "ACTIVE Every order" in resumed
     assert re.search(r"Trading state trading state HALTED, reason loss of the day \S+@acme", resumed)
     assert "intent_id" in submit(stack, account)
@@ -65,7 +69,23 @@ def test_the_kill_switch_cancels_what_is_open_and_shows_how_far_it_is(stack, adm
     assert "operation=" in begun.url
     eventually(lambda: re.search(r"All \d+ open orders have ended", admin.get(begun.url).text), 60)
     assert open_count(stack, account) == 0
-    admin.submit(page, state="ACTIVE")
+    admin.submit(page, state="ACTIVE", version=state_version(stack, account))
+
+
+def test_a_halt_is_not_lifted_by_a_page_from_before_it(stack, admin, page, account):
+    control(stack, account, "PUT", "", {"trading_state": "ACTIVE"})
+    [shown] = re.findall(
+        r'data-part="switch">\s*<input type="hidden" name="version" value="(\d+)"', admin.get(page).text
+    )
+    control(stack, account, "PUT", "", {"trading_state": "HALTED"})
+    for state in ("ACTIVE", "REDUCING"):
+        late = admin.submit(page, state=state, version=shown)
+        assert late.status_code == 412 and "Somebody else changed this meanwhile" in late.text
+        assert admin.submit(page, state=state).status_code == 412
+    assert control(stack, account, "GET")["trading_state"] == "HALTED"
+
+    assert admin.submit(page, state="HALTED", version=shown, reason="again").status_code == 200
+    control(stack, account, "DELETE")
 
 
 def test_limits_are_set_drawn_with_their_use_and_removed(stack, admin, page, account):
@@ -188,9 +208,12 @@ def test_a_live_account_asks_again_before_a_control_changes(stack, admin):
     changes = {
         "Halt and cancel": (page, {"state": "CANCEL"}),
         "Halt on": (page, {"state": "HALTED"}),
-        "Set 1 limit of the account on": (f"{page}/limits", {"max_open_orders": "1"}),
+        "Set limits of the account: max open orders 1 on": (f"{page}/limits", {"max_open_orders": "1"}),
         "Disable TSLA on": (f"{page}/symbols/TSLA", {"step": "disable"}),
-        "Set the trading window of TSLA on": (f"{page}/symbols/TSLA", {"step": "window", "start": "09:00"}),
+        "Set the trading window of TSLA: from 09:00 to 24:00, no order is ever stale on": (
+            f"{page}/symbols/TSLA",
+            {"step": "window", "start": "09:00"},
+        ),
     }
     before = control(stack, live, "GET", "/history")["data"][:1]
     for words, (path, form) in changes.items():
@@ -204,11 +227,22 @@ def test_a_live_account_asks_again_before_a_control_changes(stack, admin):
     control(stack, live, "DELETE", "/symbols/LIVE")
 
 
+def test_the_question_about_limits_names_those_that_are_removed(stack, admin):
+    live = stack.account(environment="live")
+    page, limits = f"/console/accounts/{live}/risk", {"max_quantity": "5", "max_open_orders": 9}
+    for path, form in (("/limits", {}), ("/symbols/MANY/limits", {"step": "limits"})):
+        control(stack, live, "PUT", path, limits)
+        question = admin.submit(f"{page}{path.removesuffix('/limits') or path}", max_quantity="6", **form)
+        assert "max quantity 6; remove max open orders on live account</button>" in question.text
+        control(stack, live, "DELETE", path)
+
+
 def test_without_the_entitlement_a_page_says_what_is_missing_and_lists_refusals(stack, signed_in):
     own = signed_in("stranger").get(f"/console/accounts/{stack.account('globex')}/risk")
 
     assert own.status_code == 200 and "controls_premium" in own.text and "Nothing was refused" in own.text
     assert signed_in("stranger").get(f"/console/accounts/{stack.account('globex')}/risk/limits").status_code == 403
+    assert '<button name="state" value="ACTIVE">' in own.text and 'value="HALTED"' not in own.text
 
 
 @pytest.mark.parametrize("path", ["risk", "risk/limits", "risk/symbols/AAPL", "risk/refusals", "risk/history"])
@@ -237,4 +271,15 @@ def test_what_is_no_symbol_is_refused(admin, page, symbol):
 def test_an_unknown_state_or_step_is_refused(admin, page):
     assert admin.submit(page, state="CLOSED").status_code == 422
     assert admin.submit(f"{page}/symbols/AAPL", step="nothing").status_code == 400
-    assert admin.get(f"{page}?operation=nothing").status_code == 200
+
+
+@pytest.mark.parametrize("operation", ["nothing", "00000000-0000-4000-8000-000000000000"])
+def test_a_link_cannot_make_a_page_say_that_orders_are_canceled(stack, admin, page, account, operation):
+    control(stack, account, "PUT", "", {"trading_state": "ACTIVE"})
+    shown = admin.get(f"{page}?operation={operation}")
+
+    assert shown.status_code == 200 and "Canceling" not in shown.text
+
+
+def test_an_account_that_is_none_has_no_symbols(admin):
+    assert admin.get("/console/accounts/x/risk/symbols?symbol=A").status_code == 404

@@ -17,6 +17,20 @@ MEASURE_SHIFT = """() => {
     .observe({ type: "layout-shift" });
 }"""
 
+READ_THREE_TIMES = """async () => {
+  const { src } = document.querySelector("script[src$='parts.js']");
+  const { refreshParts } = await import(src.replace("parts", "refresh"));
+  const real = window.fetch;
+  let [open, most, total] = [0, 0, 0];
+  window.fetch = async (...given) => {
+    total += 1;
+    most = Math.max(most, open += 1);
+    return real(...given).finally(() => { open -= 1; });
+  };
+  await Promise.all([refreshParts(), refreshParts(), refreshParts()]);
+  return { most, total };
+}"""
+
 
 @pytest.fixture(scope="module")
 def account(stack):
@@ -123,6 +137,27 @@ def test_the_state_follows_what_others_do_without_loading_the_page(manager, stac
     assert page.get_by_label("Reason").input_value() == "half a sen"
     control(stack, account, "DELETE")
     assert errors == []
+    page.close()
+
+
+def test_a_page_is_read_once_at_a_time_and_once_more_for_what_came_meanwhile(manager, account):
+    page, errors = watched(manager)
+    page.goto(address(account, "risk"))
+    expect(page.locator("#stream")).to_have_attribute("data-state", "live")
+
+    assert page.evaluate(READ_THREE_TIMES) == {"most": 1, "total": 2}
+    assert errors == []
+    page.close()
+
+
+def test_enter_in_the_reason_of_a_symbol_changes_nothing(manager, stack, account):
+    page = manager.new_page()
+    page.goto(address(account, "risk/symbols/NVDA"))
+    page.get_by_label("Reason").fill("half a sen")
+    page.get_by_label("Reason").press("Enter")
+
+    expect(page.get_by_label("Reason")).to_have_value("half a sen")
+    assert control(stack, account, "GET", "/symbols/NVDA")["status"] == 404
     page.close()
 
 

@@ -145,6 +145,49 @@ def test_keys_that_were_saved_before_can_be_used(office, stack, statement, tmp_p
     page.close()
 
 
+def requested(page):
+    page.get_by_role("button", name="Verify", exact=True).click()
+    found = page.locator("[data-verdict]:not([data-verdict=verifying])")
+    expect(found).to_be_visible(timeout=20_000)
+    return found.inner_text()
+
+
+def test_without_a_statement_or_keys_there_is_no_verdict(office, stack, statement):
+    page = office.new_page()
+    page.goto(audit(stack))
+    page.get_by_role("button", name="Verify the file").click()
+    expect(page.locator("[data-verdict='cannot be verified here']")).to_contain_text("Choose a statement first.")
+
+    for status in (401, 429, 503):
+        page.route("**/log-jwks.json", lambda route, status=status: route.fulfill(status=status, json={}))
+        assert verdict(page, statement).startswith("Cannot be verified here")
+    page.route("**/log-jwks.json", lambda route: route.fulfill(json={"code": "no key set"}))
+    assert "The keys are not a JWK set." in verdict(page, statement)
+    page.unroute_all()
+
+    for answer in ({"status": 409, "json": {"detail": "not signed yet"}}, None):
+        page.route("**/statement?*", lambda route, answer=answer: route.fulfill(**answer) if answer else route.abort())
+        assert requested(page).startswith("Cannot be verified here")
+    page.close()
+
+
+def test_a_statement_that_was_not_requested_is_not_verified(office, stack, statement):
+    page = office.new_page()
+    page.goto(audit(stack))
+    page.route("**/statement?*", lambda route: route.fulfill(path=statement))
+    assert requested(page).startswith("Verified")
+
+    page.fill("[name=from]", "2026-01-05")
+    assert "its from is not the one that was requested" in requested(page)
+    page.fill("[name=from]", "")
+    page.fill("[name=to]", "2099-01-05")
+    assert "its to is not the one that was requested" in requested(page)
+    page.fill("[name=to]", "")
+    page.evaluate("document.getElementById('result').dataset.account = 'another'")
+    assert "its account is not the one that was requested" in requested(page)
+    page.close()
+
+
 def test_a_browser_without_ed25519_says_how_to_verify(office, stack, statement):
     page = office.new_page()
     page.add_init_script(LACK_ED25519)

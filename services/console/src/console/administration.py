@@ -1,6 +1,7 @@
 """Accounts, keys and audit entries as people fill them in and read them, and as the API has them."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -89,6 +90,14 @@ def written(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ", ".join(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def has_lines(part: Mapping[str, Any]) -> bool:
+    """Whether a part of a credential may have several lines, as the key in a PEM file has."""
+    try:
+        return bool(re.fullmatch(part["pattern"], "a\nb"))
+    except re.error:
+        return False
 
 
 def given_secret(parts: Iterable[Mapping[str, Any]], values: Mapping[str, str]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import json
 import ssl
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
@@ -18,10 +18,17 @@ _PAGE, _MOST_PAGES = 99, 11
 """A thousand of anything; a request for a hundred and more at once counts as heavy."""
 MOST = _PAGE * _MOST_PAGES
 """So many has a list that was not read to its end."""
+_UNSENDABLE = (UnicodeError, httpx.LocalProtocolError, httpx.InvalidURL)
+"""Of values that no header or address can have: they were not sent."""
+_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 class PlatformAway(Exception):
-    """The platform does not answer at the moment. Nothing is lost: load this page again."""
+    """The platform does not answer at the moment. Nothing was changed: try again."""
+
+
+class OutcomeUnknown(PlatformAway):
+    """It is not known whether this was done: the platform did not answer. Look before you repeat it."""
 
 
 class ApiProblem(Exception):
@@ -62,14 +69,17 @@ class Api:
         body: Any = None,
         form: Mapping[str, str] | None = None,
     ) -> Any:
-        """The answer's JSON; raises ApiProblem if it is a refusal, and PlatformAway if there is none."""
+        """The answer's JSON; raises ApiProblem if it is a refusal; if there is none, PlatformAway or OutcomeUnknown."""
         try:
             answer = self._client.request(
                 method, path, headers={**headers, **_traced()}, params=_given(query), json=body, data=form
             )
+        except _UNSENDABLE:
+            detail = "A value has characters that the API does not take."
+            raise ApiProblem(422, {"code": "invalid", "detail": detail}) from None
         except httpx.HTTPError as error:
             log.warning("api_call_failed", method=method, error=type(error).__name__)
-            raise PlatformAway from None
+            raise (PlatformAway if isinstance(error, _NOT_SENT) else _unanswered(method)) from None
         return _read(answer)
 
     def download(self, path: str, headers: Mapping[str, str], query: Mapping[str, Any]) -> "Download":
@@ -130,6 +140,14 @@ class Caller:
                 return None
             raise
 
+    def at_version(self, version: str) -> "Caller":
+        """The same, whose changes are refused if somebody made one since that version; empty: none was shown."""
+        if not version:
+            return self
+        if not (version.isascii() and version.isdecimal()):
+            raise ApiProblem(412, {"code": "precondition_failed", "detail": "The resource has another version."})
+        return replace(self, headers={**self.headers, "If-Match": f'"{version}"'})
+
     def send(self, method: str, path: str, body: Any = None, *, idempotency_key: str = "", **query: Any) -> Any:
         once = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
         return self.api.send(method, path, {**self.headers, **once}, query=query, body=body)
@@ -154,13 +172,18 @@ def _traced() -> dict[str, str]:
     return {"x-request-id": trace.request_id, "traceparent": trace.traceparent} if trace else {}
 
 
+def _unanswered(method: str) -> type[PlatformAway]:
+    """What it means that a call was sent and not answered: of a read no more than that."""
+    return PlatformAway if method == "GET" else OutcomeUnknown
+
+
 def _read(answer: httpx.Response) -> Any:
     try:
         content = json.loads(answer.content) if answer.content else None
     except ValueError:
         content = {"detail": answer.text[:500]} if answer.status_code >= 400 else None
     if answer.status_code in (502, 503, 504) and not (isinstance(content, dict) and content.get("code")):
-        raise PlatformAway
+        raise _unanswered(answer.request.method)
     if answer.status_code >= 300:
         raise ApiProblem(answer.status_code, content if isinstance(content, dict) else {})
     return content

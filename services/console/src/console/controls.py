@@ -21,6 +21,7 @@ _TITLES = {
     "symbol_limits": "Limits of the symbol",
 }
 _LONGEST_VALUE = 60
+_MOST_MILLIS = 10**9
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,11 @@ def set_state(state: str, reason: str) -> Change:
     return Change("PUT", "", _STATE_WORDS.get(state, state), {"trading_state": state, "reason": reason or None})
 
 
-def halt_and_cancel(open_orders: int, reason: str) -> Change:
+def halt_and_cancel(open_orders: int | None, reason: str) -> Change:
+    """`open_orders` is how many there are; None: that is not known."""
     body = {"trading_state": "HALTED", "reason": reason or None, "cancel_open": True}
-    return Change("PUT", "", f"Halt and cancel {counted(open_orders, 'open order')}", body)
+    orders = "all open orders" if open_orders is None else counted(open_orders, "open order")
+    return Change("PUT", "", f"Halt and cancel {orders}", body)
 
 
 def switch_symbol(symbol: str, reason: str, *, is_off: bool) -> Change:
@@ -56,12 +59,18 @@ def set_window(symbol: str, start: str, end: str, stale_seconds: str) -> Change:
     }
     given = {name: value for name, value in values.items() if value != ""}
     cleared = [name for name in values if name not in given]
-    return Change("PATCH", f"{_symbol(symbol)}/time", f"Set the trading window of {symbol}", given | {"clear": cleared})
+    hours = f"from {start or '00:00'} to {end or '24:00'}" if start or end else "all day"
+    stale = f"orders are stale after {stale_seconds} s" if stale_seconds else "no order is ever stale"
+    words = f"Set the trading window of {symbol}: {hours}, {stale}"
+    return Change("PATCH", f"{_symbol(symbol)}/time", words, given | {"clear": cleared})
 
 
-def set_limits(symbol: str | None, values: Mapping[str, Any]) -> Change:
-    whose = symbol or "the account"
-    return Change("PUT", f"{_symbol(symbol)}/limits", f"Set {counted(len(values), 'limit')} of {whose}", values)
+def set_limits(symbol: str | None, values: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> Change:
+    """All limits as the form has them; those of `before` that it leaves empty are removed."""
+    removed = [name for name, value in (before or {}).items() if value is not None and name not in values]
+    gone = f"; remove {', '.join(removed).replace('_', ' ')}" if removed else ""
+    words = f"Set limits of {symbol or 'the account'}: {difference(before, values)}{gone}"
+    return Change("PUT", f"{_symbol(symbol)}/limits", words, values)
 
 
 def remove_switch(symbol: str) -> Change:
@@ -86,10 +95,11 @@ def _with_seconds(clock: str) -> str:
 
 
 def _millis(seconds: str) -> int | str:
-    """Of what is no number the API says that it is none."""
+    """Of what is no number, or one that no JSON should hold, the API says that it is none."""
     try:
-        return int(Decimal(seconds) * 1000)
-    except (ArithmeticError, ValueError):
+        millis = Decimal(seconds) * 1000
+        return int(millis) if abs(millis) < _MOST_MILLIS else seconds
+    except ArithmeticError:
         return seconds
 
 

@@ -12,7 +12,6 @@ _TITLES = {
     "symbol_time": "Trading window of the symbol",
     "entitlement": "Entitlement",
 }
-_MANY = ("account_limits", "symbol_limits")
 
 
 @dataclass(frozen=True)

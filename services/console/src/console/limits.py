@@ -68,12 +68,23 @@ class Usage:
 
 Used = Mapping[str, tuple[Any, str]]
 """By the name of the limit: how much, and a word on what was counted."""
+_COUNTED = (
+    *("max_orders_per_minute", "max_orders_per_day", "max_open_orders", "max_gross_exposure", "max_daily_loss"),
+    *("max_position_quantity", "max_position_notional"),
+)
+NOT_COUNTED: Used = dict.fromkeys(_COUNTED, (None, "cannot be counted at this moment"))
 
 
 def usages(control: Mapping[str, Any], used: Used) -> list[Usage]:
     """Of the limits that are set."""
     known = [limit for limit in LIMITS if control.get(limit.name) is not None]
     return [_usage(limit, control[limit.name], *used.get(limit.name, (None, ""))) for limit in known]
+
+
+def set_values(control: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The limits of a control that are set, and nothing else of it."""
+    found = control or {}
+    return {limit.name: found[limit.name] for limit in LIMITS if found.get(limit.name) is not None}
 
 
 def _usage(limit: Limit, value: Any, used: Any, note: str) -> Usage:
@@ -127,9 +138,12 @@ def _greatest_size(facts: Mapping[str, Any]) -> Decimal | None:
     return max(held + buying, selling - held, Decimal(0))
 
 
-def _largest(positions: list[Mapping[str, Any]], name: str) -> tuple[Decimal, str]:
+def _largest(positions: list[Mapping[str, Any]], name: str) -> tuple[Decimal | None, str]:
     """Of the positions that are held; each symbol's page counts its open orders, too."""
-    sizes = [(abs(Decimal(held[name])), held["symbol"]) for held in positions if held.get(name) is not None]
+    held = [position for position in positions if Decimal(position["quantity"])]
+    if any(position.get(name) is None for position in held):
+        return None, "a price is not known"
+    sizes = [(abs(Decimal(position[name])), position["symbol"]) for position in held]
     size, symbol = max(sizes, default=(Decimal(0), ""))
     return size, f"{symbol}, the largest held; open orders come on top" if size else "nothing is held"
 

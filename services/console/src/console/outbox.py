@@ -33,7 +33,7 @@ def states(report: Mapping[str, Any]) -> list[State]:
 
 
 def unanswered(report: Mapping[str, Any]) -> int:
-    """Failed rows that nobody has driven again."""
+    """Failed rows that nobody has redriven."""
     return int(report["failed"]) - int(report["redriven"])
 
 

@@ -8,7 +8,7 @@ from flask.typing import ResponseReturnValue
 
 from chassis import metrics, problems
 from console import model
-from console.api import ApiProblem, PlatformAway
+from console.api import ApiProblem, OutcomeUnknown, PlatformAway
 from console.routes import (
     accounts,
     administration,
@@ -79,9 +79,11 @@ def _refused(status: int, code: str, text: str) -> Response:
         response: Response = jsonify(code=code, detail=text)
         response.status_code = status
         return response
-    values: dict[str, Any] = {"title": _TITLES.get(status, "That did not work"), "text": text, "code": code}
+    is_unknown = code == problems.code_of(OutcomeUnknown)
+    title = "Not known" if is_unknown else _TITLES.get(status, "That did not work")
+    values: dict[str, Any] = {"title": title, "text": text, "code": code, "look": is_unknown}
     sign_in = status == 401 or code == "sign_in_failed"
-    return common.page("message.html", status, **values, sign_in=sign_in, again=status == 503)
+    return common.page("message.html", status, **values, sign_in=sign_in, again=status == 503 and not is_unknown)
 
 
 @operations.get("/health/live")

@@ -36,7 +36,7 @@ def head(account_id: UUID | None) -> dict[str, Any]:
     return {**g.head, "account": _account(g.head["accounts"], account_id)}
 
 
-def account(account_id: UUID) -> dict[str, Any]:
+def find_account(account_id: UUID) -> dict[str, Any]:
     found: dict[str, Any] = head(account_id)["account"]
     return found
 

@@ -10,9 +10,10 @@ from chassis.openapi import describe
 from chassis.problems import Problem
 from console.administration import CREDENTIAL_MEANINGS
 from console.api import ApiProblem
+from console.controls import difference
 from console.routes import common, trading
-from console.routes.accounts import account, account_page, head
-from console.routes.forms import admit, at_version, if_allowed, question
+from console.routes.accounts import account_page, find_account, head
+from console.routes.forms import admit, if_allowed, question
 
 bp = Blueprint("administration", __name__)
 bp.before_request(admit)
@@ -48,35 +49,36 @@ def show_settings(account_id: UUID) -> ResponseReturnValue:
 
 @bp.post("/console/accounts/<uuid:account_id>/settings")
 def change_account(account_id: UUID) -> ResponseReturnValue:
-    of, given = account(account_id), {name: common.field(name) for name in _SETTINGS}
+    account, given = find_account(account_id), {name: common.field(name) for name in _SETTINGS}
     body = given | {"broker_account_id": given["broker_account_id"] or None}
-    return _changed(account_id, f"Change the settings of {of['name']}", "PATCH", "", body)
+    return _changed(account_id, f"Change the settings: {difference(account, body)}", "PATCH", "", body)
 
 
 @bp.post("/console/accounts/<uuid:account_id>/disable")
 def disable_account(account_id: UUID) -> ResponseReturnValue:
     body = {"reason": common.field("reason", 500) or None}
-    what = f"Disable {account(account_id)['name']}: no new order is taken"
-    return _changed(account_id, what, "POST", "/disable", body)
+    return _changed(account_id, "Disable: no new order is taken", "POST", "/disable", body)
 
 
 @bp.post("/console/accounts/<uuid:account_id>/enable")
 def enable_account(account_id: UUID) -> ResponseReturnValue:
-    return _changed(account_id, f"Enable {account(account_id)['name']}: orders are taken again", "POST", "/enable", {})
+    return _changed(account_id, "Enable: orders are taken again", "POST", "/enable", {})
 
 
 @bp.post("/console/accounts/<uuid:account_id>/close")
 def close_account(account_id: UUID) -> ResponseReturnValue:
     """Delete the account, at once or when its open orders are canceled."""
-    of = account(account_id)
+    account = find_account(account_id)
     text = (
         "Its credentials are destroyed, and everything under its address is gone, its statement too. Save that before."
     )
-    if page := question(f"Close {of['name']}?", text, f"Close {of['environment'].upper()} {of['name']}", account_id):
+    if page := question(
+        f"Close {account['name']}?", text, f"Close {account['environment'].upper()} {account['name']}", account_id
+    ):
         return page
     query = {"cancel_open": "true"} if common.field("cancel_open") == "yes" else {}
     try:
-        closing = at_version(common.field("version")).send("DELETE", f"/v1/accounts/{account_id}", **query)
+        closing = common.api().at_version(common.field("version")).send("DELETE", f"/v1/accounts/{account_id}", **query)
     except ApiProblem as refusal:
         return settings_page(account_id, refusal)
     return common.go_to(f"/console/accounts/{account_id}/settings" if closing else "/console")
@@ -85,7 +87,7 @@ def close_account(account_id: UUID) -> ResponseReturnValue:
 @bp.post("/console/accounts/<uuid:account_id>/test")
 def test_connection(account_id: UUID) -> ResponseReturnValue:
     """Have the account read at its broker, with its credential."""
-    account(account_id)
+    find_account(account_id)
     try:
         common.api().send("POST", f"/v1/accounts/{account_id}/refresh")
     except ApiProblem as refusal:
@@ -95,12 +97,12 @@ def test_connection(account_id: UUID) -> ResponseReturnValue:
 
 def settings_page(account_id: UUID, refusal: ApiProblem | None = None, **values: Any) -> Response:
     """Everything about an account but its orders."""
-    api, of = common.api(), account(account_id)
+    api, account = common.api(), find_account(account_id)
     path = f"/v1/accounts/{account_id}"
     shown: dict[str, Any] = {
         "credentials": if_allowed(lambda: api.all(f"{path}/credentials")) or [],
         "balances": if_allowed(lambda: api.find(f"{path}/balances")) or {},
-        "broker": find_broker(of["broker"]),
+        "broker": find_broker(account["broker"]),
         "meanings": CREDENTIAL_MEANINGS,
         "refusal": refusal,
     }
@@ -115,10 +117,10 @@ def find_broker(name: str) -> dict[str, Any] | None:
 
 def _changed(account_id: UUID, what: str, method: str, action: str, body: dict[str, Any]) -> ResponseReturnValue:
     """Change the account; a live one asks again."""
-    if page := trading.question(account(account_id), what):
+    if page := trading.question(find_account(account_id), what):
         return page
     try:
-        at_version(common.field("version")).send(method, f"/v1/accounts/{account_id}{action}", body)
+        common.api().at_version(common.field("version")).send(method, f"/v1/accounts/{account_id}{action}", body)
     except ApiProblem as refusal:
         return settings_page(account_id, refusal)
     return common.go_to(f"/console/accounts/{account_id}/settings")

@@ -1,4 +1,8 @@
-"""The statement of an account: downloaded, and verified by the browser, so that nobody has to believe this server."""
+"""The statement of an account: downloaded, and verified by the browser.
+
+That finds what was altered in a file. The verifier and the keys come from this server: whoever distrusts it uses
+`tip verify`, with keys that were saved before.
+"""
 
 from uuid import UUID
 
@@ -7,7 +11,7 @@ from flask.typing import ResponseReturnValue
 
 from chassis.openapi import describe
 from console.routes import downloads
-from console.routes.accounts import account, account_page
+from console.routes.accounts import account_page, find_account
 from console.routes.forms import admit
 
 bp = Blueprint("audit", __name__)
@@ -25,8 +29,10 @@ def show_audit(account_id: UUID) -> ResponseReturnValue:
 @bp.get("/console/accounts/<uuid:account_id>/statement")
 @describe("The statement of an account", answers={200: None}, query=_PERIOD)
 def download_statement(account_id: UUID) -> ResponseReturnValue:
-    of = account(account_id)
-    return downloads.passed_on(f"/v1/accounts/{of['id']}/statement", f"statement-{of['id']}.jsonl", _moments())
+    account = find_account(account_id)
+    return downloads.passed_on(
+        f"/v1/accounts/{account['id']}/statement", f"statement-{account['id']}.jsonl", _moments()
+    )
 
 
 def _period() -> dict[str, str]:

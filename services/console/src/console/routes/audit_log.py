@@ -32,8 +32,10 @@ def show_audit_log() -> ResponseReturnValue:
 @bp.get("/console/audit-log/export")
 @describe("The audit log as a file", answers={200: None}, query=_QUERY)
 def export_audit_log() -> ResponseReturnValue:
-    of = organization_id()
-    return downloads.passed_on(f"/v1/organizations/{of}/audit-entries/export", f"audit-log-{of}.jsonl", _chosen())
+    organization = organization_id()
+    return downloads.passed_on(
+        f"/v1/organizations/{organization}/audit-entries/export", f"audit-log-{organization}.jsonl", _chosen()
+    )
 
 
 def _chosen() -> dict[str, str]:

@@ -10,7 +10,7 @@ from flask import Response, current_app, g, redirect, render_template, request
 
 from chassis.problems import Problem
 from console import model, usecases
-from console.api import Caller, with_token
+from console.api import ApiProblem, Caller, with_token
 
 SESSION, SIGN_IN, THEME = "tip_console", "tip_console_sign_in", "tip_console_theme"
 THEMES = ("light", "dark")
@@ -26,6 +26,12 @@ PAGE_HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+_FORMS_OF = {
+    **dict.fromkeys(("credentials", "disable", "enable", "close", "test"), "settings"),
+    "key": "ticket",
+    "refresh": "positions",
+}
+"""Forms of an account, whose pages are beside them."""
 _SENDING = ("POST", "PUT", "PATCH", "DELETE")
 
 
@@ -66,9 +72,19 @@ def form_token() -> str:
 
 def page(template: str, status: int = 200, **values: Any) -> Response:
     """A page of ours; `values` are what its template shows."""
-    shown = {"theme": theme(), "version": VERSION, "csrf": form_token(), "here": request.path, **values}
+    shown = {"theme": theme(), "version": VERSION, "csrf": form_token(), "here": address(), **values}
     body = render_template(template, **shown)
     return Response(body, status, PAGE_HEADERS, content_type="text/html; charset=utf-8")
+
+
+def address() -> str:
+    """Where the page can be loaded. Forms are sent to addresses below the page that they are on."""
+    path = request.path
+    routes = current_app.url_map.bind("console")
+    while path.startswith(f"{model.HOME}/") and request.method != "GET" and not routes.test(path, "GET"):
+        parent, _, last = path.rpartition("/")
+        path = f"{parent}/{_FORMS_OF[last]}" if last in _FORMS_OF else parent
+    return path
 
 
 def go_to(path: str) -> Response:
@@ -82,9 +98,29 @@ def theme() -> str:
 
 
 def field(name: str, longest: int = 255) -> str:
-    """What somebody typed, without the spaces around it. What is too long is refused as if it were empty."""
-    value = request.form.get(name, "").strip()
-    return value if len(value) <= longest and "\x00" not in value else ""
+    """What somebody typed, without the spaces around it.
+
+    What is too long is refused: taken for empty, it would lift the limit that it was meant to set.
+    """
+    return _checked(name, request.form.get(name, "").strip(), longest)
+
+
+def secret_field(name: str, longest: int) -> str:
+    """As it was typed, spaces and all; its lines end as they did before the browser sent them."""
+    return _checked(name, request.form.get(name, "").replace("\r\n", "\n"), longest)
+
+
+def _checked(name: str, value: str, longest: int) -> str:
+    if len(value) > longest:
+        raise _bad_field(name, f"has more than {longest} characters")
+    if "\x00" in value:
+        raise _bad_field(name, "has a character that cannot be kept")
+    return value
+
+
+def _bad_field(name: str, why: str) -> ApiProblem:
+    detail = f"{name.replace('_', ' ').capitalize()} {why}. Nothing was changed."
+    return ApiProblem(422, {"code": "invalid", "detail": detail})
 
 
 def cookie(name: str) -> str:

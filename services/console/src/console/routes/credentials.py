@@ -12,9 +12,9 @@ from flask.typing import ResponseReturnValue
 from console import administration
 from console.api import ApiProblem
 from console.routes import common
-from console.routes.accounts import account, account_page
+from console.routes.accounts import account_page, find_account
 from console.routes.administration import find_broker, settings_page
-from console.routes.forms import admit, at_version, known, question
+from console.routes.forms import admit, question, require_uuid
 
 bp = Blueprint("credentials", __name__)
 bp.before_request(admit)
@@ -25,10 +25,10 @@ UNCONFIRMED = ApiProblem(
 
 @bp.post("/console/accounts/<uuid:account_id>/credentials")
 def add_credential(account_id: UUID) -> ResponseReturnValue:
-    of, label = account(account_id), common.field("label")
+    account, label = find_account(account_id), common.field("label")
     try:
-        _check_confirmed(of)
-        body = {"label": label, "secret": _given_secret(of["broker"])}
+        _check_confirmed(account)
+        body = {"label": label, "secret": _given_secret(account["broker"])}
         common.api().send("POST", f"/v1/accounts/{account_id}/credentials", body)
     except ApiProblem as refusal:
         return settings_page(account_id, refusal, label=label)
@@ -42,11 +42,11 @@ def show_credential(account_id: UUID, credential_id: UUID) -> ResponseReturnValu
 
 @bp.post("/console/accounts/<uuid:account_id>/credentials/<uuid:credential_id>/rotate")
 def rotate_secret(account_id: UUID, credential_id: UUID) -> ResponseReturnValue:
-    of, path = account(account_id), _path(account_id, credential_id)
+    account, path = find_account(account_id), _path(account_id, credential_id)
     try:
-        _check_confirmed(of)
-        body = {"secret": _given_secret(of["broker"])}
-        at_version(common.field("version")).send("PUT", f"/v1{path}/secret", body)
+        _check_confirmed(account)
+        body = {"secret": _given_secret(account["broker"])}
+        common.api().at_version(common.field("version")).send("PUT", f"/v1{path}/secret", body)
     except ApiProblem as refusal:
         return _page(account_id, credential_id, refusal)
     return common.go_to(f"/console{path}")
@@ -54,24 +54,24 @@ def rotate_secret(account_id: UUID, credential_id: UUID) -> ResponseReturnValue:
 
 @bp.post("/console/accounts/<uuid:account_id>/credentials/<uuid:credential_id>/revoke")
 def revoke_credential(account_id: UUID, credential_id: UUID) -> ResponseReturnValue:
-    of, path = account(account_id), _path(account_id, credential_id)
+    account, path = find_account(account_id), _path(account_id, credential_id)
     label = common.api().get(f"/v1{path}")["label"]
-    text = f"Its secret is destroyed. Without another credential {of['name']} cannot reach its broker."
-    button = f"Revoke {label} of {of['environment'].upper()} {of['name']}"
+    text = f"Its secret is destroyed. Without another credential {account['name']} cannot reach its broker."
+    button = f"Revoke {label} of {account['environment'].upper()} {account['name']}"
     if page := question(f"Revoke {label}?", text, button, account_id):
         return page
     try:
-        at_version(common.field("version")).send("DELETE", f"/v1{path}")
+        common.api().at_version(common.field("version")).send("DELETE", f"/v1{path}")
     except ApiProblem as refusal:
         return _page(account_id, credential_id, refusal)
     return common.go_to(f"/console/accounts/{account_id}/settings")
 
 
 def _page(account_id: UUID, credential_id: UUID, refusal: ApiProblem | None = None) -> Response:
-    of, path = account(account_id), _path(account_id, credential_id)
+    account, path = find_account(account_id), _path(account_id, credential_id)
     shown: dict[str, Any] = {
         "credential": common.api().get(f"/v1{path}"),
-        "broker": find_broker(of["broker"]),
+        "broker": find_broker(account["broker"]),
         "meanings": administration.CREDENTIAL_MEANINGS,
         "refusal": refusal,
     }
@@ -81,14 +81,14 @@ def _page(account_id: UUID, credential_id: UUID, refusal: ApiProblem | None = No
 def _given_secret(broker: str) -> dict[str, str]:
     """By the names that the broker gives its parts."""
     parts = (find_broker(broker) or {"credential": []})["credential"]
-    values = {part["name"]: common.field(f"secret.{part['name']}", part["longest"]) for part in parts}
+    values = {part["name"]: common.secret_field(f"secret.{part['name']}", part["longest"]) for part in parts}
     return administration.given_secret(parts, values)
 
 
-def _check_confirmed(of: dict[str, Any]) -> None:
-    if of["environment"] == "live" and common.field("confirmed") != "yes":
+def _check_confirmed(account: dict[str, Any]) -> None:
+    if account["environment"] == "live" and common.field("confirmed") != "yes":
         raise UNCONFIRMED
 
 
 def _path(account_id: UUID, credential_id: UUID) -> str:
-    return f"/accounts/{account_id}/credentials/{known(credential_id)}"
+    return f"/accounts/{account_id}/credentials/{require_uuid(credential_id)}"

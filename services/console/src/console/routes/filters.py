@@ -1,15 +1,17 @@
 """How values look on a page."""
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from console import orders
+from console import administration, controls, orders
 
 NOTHING = "\N{EN DASH}"
 _MINUS = "\N{MINUS SIGN}"
 _SPACE = "\N{THIN SPACE}"
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def number(value: Any, places: int | None = None) -> str:
@@ -86,6 +88,16 @@ def seconds(millis: int | None) -> str:
     return f"{millis / 1000:g}" if millis else ""
 
 
+def is_id(text: str) -> bool:
+    """Whether it is one that is shortened; an e-mail address may be as long."""
+    return bool(_ID.fullmatch(text))
+
+
+def is_past(text: str | None) -> bool:
+    at = moment(text)
+    return at is not None and at <= datetime.now(UTC)
+
+
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "number": number,
     "price": price,
@@ -96,6 +108,10 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "words": words,
     "duration": duration,
     "seconds": seconds,
+    "is_id": is_id,
+    "is_past": is_past,
+    "counted": controls.counted,
+    "has_lines": administration.has_lines,
     "priced": orders.priced,
     "refused": orders.refused_words,
     "meaning": orders.meaning,

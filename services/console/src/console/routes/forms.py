@@ -7,7 +7,7 @@ from uuid import UUID
 from flask import Response, request
 
 from chassis.problems import Problem
-from console.api import ApiProblem, Caller
+from console.api import ApiProblem
 from console.routes import common
 from console.routes.accounts import account_page, head, require_session
 
@@ -24,7 +24,7 @@ def organization_id() -> str:
     return str(head(None)["me"]["organization_id"])
 
 
-def known(value: object) -> UUID:
+def require_uuid(value: object) -> UUID:
     """An id in the path; one that is no UUID names nothing."""
     if not isinstance(value, UUID):
         raise Problem(404)
@@ -44,12 +44,6 @@ def if_allowed(read: Callable[[], Any]) -> Any:
         raise
 
 
-def at_version(version: str) -> Caller:
-    """The API as whoever uses this browser, refusing a change of what somebody else has changed meanwhile."""
-    caller = common.api()
-    return Caller(caller.api, {**caller.headers, "If-Match": f'"{version}"'}) if version.isdecimal() else caller
-
-
 def question(title: str, text: str, button: str, account_id: UUID | None = None) -> Response | None:
     """The same form once more, with what it does in its button; None if that was answered.
 
@@ -59,10 +53,4 @@ def question(title: str, text: str, button: str, account_id: UUID | None = None)
         return None
     fields = [pair for pair in request.form.items(multi=True) if pair[0] != "csrf"]
     shown: dict[str, Any] = {"title": title, "text": text, "button": button, "fields": fields, "action": request.path}
-    return account_page("confirm.html", account_id, **shown, back=_came_from())
-
-
-def _came_from() -> str:
-    """A path of ours, for a button that leads back."""
-    came_from = request.referrer or ""
-    return came_from.removeprefix(common.origin()) if came_from.startswith(f"{common.origin()}/") else ""
+    return account_page("confirm.html", account_id, **shown)

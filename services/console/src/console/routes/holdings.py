@@ -9,7 +9,7 @@ from flask.typing import ResponseReturnValue
 
 from console.api import ApiProblem
 from console.routes import common
-from console.routes.accounts import account, account_page, log_position, require_session
+from console.routes.accounts import account_page, find_account, log_position, require_session
 from console.routes.filters import moment
 
 bp = Blueprint("holdings", __name__)
@@ -30,7 +30,7 @@ def show_positions(account_id: UUID) -> ResponseReturnValue:
 @bp.post("/console/accounts/<uuid:account_id>/refresh")
 def refresh_account(account_id: UUID) -> ResponseReturnValue:
     """Have the account read at its broker now."""
-    account(account_id)
+    find_account(account_id)
     try:
         common.api().send("POST", f"/v1/accounts/{account_id}/refresh")
     except ApiProblem as refusal:
@@ -40,7 +40,7 @@ def refresh_account(account_id: UUID) -> ResponseReturnValue:
 
 def _page(account_id: UUID, refusal: ApiProblem | None = None) -> ResponseReturnValue:
     api, path = common.api(), f"/v1/accounts/{account_id}"
-    account(account_id)
+    find_account(account_id)
     after = log_position(account_id)
     held = [position for position in api.get(f"{path}/positions")["data"] if position["quantity"] != "0"]
     status = refusal.status if refusal else 200

@@ -10,14 +10,14 @@ from console.administration import ENVIRONMENTS, PERMISSIONS, NewKey
 from console.api import ApiProblem
 from console.routes import common
 from console.routes.accounts import account_page, head
-from console.routes.forms import admit, if_allowed, known, question
+from console.routes.forms import admit, if_allowed, question, require_uuid
 
 bp = Blueprint("keys", __name__)
 bp.before_request(admit)
 _PAGE, _API = "/console/keys", "/v1/api-keys"
 _TEXTS = ("name", "environment", "symbols", "max_notional_per_day", "expires_on")
-_LONGEST_TEXT = 8_000
-"""Of the symbols: five hundred of them, with commas between."""
+_LONGEST_TEXT = 20_000
+"""Of the symbols: five hundred of them, with commas between, and room for spaces."""
 
 
 @bp.get(_PAGE)
@@ -36,6 +36,7 @@ def create_key() -> ResponseReturnValue:
     text = f"Whoever has the key can do this on live accounts: {', '.join(new.permissions) or 'nothing'}."
     if new.environment == "live" and (page := question("This key is live", text, f"Create LIVE {new.name}")):
         return page
+    head(None)  # not after the key was made: a page that fails then loses it
     try:
         made = common.api().send("POST", _API, new.body)
     except ApiProblem as refusal:
@@ -70,7 +71,7 @@ def delete_key(key_id: UUID) -> ResponseReturnValue:
     text = "Whoever uses it is refused from now on, and it cannot be brought back."
     if page := question(f"Delete {key['name']}?", text, f"Delete {key['environment'].upper()} {key['name']}"):
         return page
-    common.api().send("DELETE", f"{_API}/{known(key_id)}")
+    common.api().send("DELETE", f"{_API}/{require_uuid(key_id)}")
     return common.go_to(_PAGE)
 
 
@@ -82,14 +83,14 @@ def _about_live(key_id: UUID, verb: str, text: str) -> Response | None:
 
 def _changed(key_id: UUID, changes: dict[str, Any]) -> ResponseReturnValue:
     try:
-        common.api().send("PATCH", f"{_API}/{known(key_id)}", changes)
+        common.api().send("PATCH", f"{_API}/{require_uuid(key_id)}", changes)
     except ApiProblem as refusal:
         return _key_page(_found(key_id), refusal)
     return common.go_to(f"{_PAGE}/{key_id}")
 
 
 def _found(key_id: UUID) -> dict[str, Any]:
-    found: dict[str, Any] = common.api().get(f"{_API}/{known(key_id)}")
+    found: dict[str, Any] = common.api().get(f"{_API}/{require_uuid(key_id)}")
     return found
 
 

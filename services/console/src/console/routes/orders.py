@@ -10,7 +10,7 @@ from chassis.openapi import describe
 from console import decisions, orders
 from console.api import ApiProblem
 from console.routes import common, trading
-from console.routes.accounts import account, account_page, log_position, require_session
+from console.routes.accounts import account_page, find_account, log_position, require_session
 
 bp = Blueprint("orders", __name__)
 _TEXT = {"type": "string"}
@@ -31,7 +31,7 @@ def show_orders(account_id: UUID) -> ResponseReturnValue:
     api, path = common.api(), f"/v1/accounts/{account_id}/orders"
     chosen = {name: request.args.get(name, "").strip() for name in _FILTERS}
     chosen["symbol"] = chosen["symbol"].upper()
-    account(account_id)
+    find_account(account_id)
     after = log_position(account_id)
     page = api.get(path, order="desc", limit=_ROWS, next_cursor=request.args.get("next_cursor"), **chosen)
     is_first = "next_cursor" not in request.args
@@ -72,10 +72,10 @@ def replace_order(account_id: UUID, intent_id: UUID) -> ResponseReturnValue:
 def _change(account_id: UUID, intent_id: UUID, command: dict[str, Any], verb: str) -> ResponseReturnValue:
     order = common.api().get(f"/v1/accounts/{account_id}/intents/{intent_id}")
     what = f"{verb}: {orders.order_words(order | {'spec': _spec(account_id, intent_id, order)})}"
-    if question := trading.question(account(account_id), what):
+    if question := trading.question(find_account(account_id), what):
         return question
     try:
-        trading.submit(account(account_id), command)
+        trading.submit(find_account(account_id), command)
     except ApiProblem as refusal:
         return _order_page(account_id, intent_id, refusal=refusal)
     return common.go_to(f"/console/accounts/{account_id}/orders/{intent_id}")
@@ -83,14 +83,14 @@ def _change(account_id: UUID, intent_id: UUID, command: dict[str, Any], verb: st
 
 def _order_page(account_id: UUID, intent_id: UUID, refusal: ApiProblem | None = None) -> Response:
     api, path = common.api(), f"/v1/accounts/{account_id}/intents/{intent_id}"
-    account(account_id)
+    find_account(account_id)
     order, timeline = api.get(path), api.all(f"{path}/timeline")
     created = timeline[0]["command"]["payload"] if timeline and "command" in timeline[0] else {}
     order["spec"] = _latest_spec(order, timeline)
     return account_page(
         "order.html", account_id, refusal.status if refusal else 200, order=order, created=created,
         timeline=timeline, explain=decisions.explain, refusal=refusal, once=str(uuid4()),
-        is_open=order["state"]["status"] in orders.OPEN, can_trade=trading.has_key(account(account_id)),
+        is_open=order["state"]["status"] in orders.OPEN, can_trade=trading.has_key(find_account(account_id)),
         after=max((entry["sequence"] or 0 for entry in timeline), default=0),
     )  # fmt: skip
 

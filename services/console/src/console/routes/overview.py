@@ -8,7 +8,7 @@ from flask.typing import ResponseReturnValue
 
 from console import overview
 from console.routes import common
-from console.routes.accounts import account, account_page, require_session
+from console.routes.accounts import account_page, find_account, require_session
 
 bp = Blueprint("overview", __name__)
 
@@ -20,7 +20,7 @@ def admit() -> None:
 
 @bp.get("/console/accounts/<uuid:account_id>/overview")
 def show_overview(account_id: UUID) -> ResponseReturnValue:
-    account(account_id)
+    find_account(account_id)
     now = datetime.now(UTC)
     found = overview.read(common.api(), account_id, now)
     return account_page("overview.html", account_id, now=now.isoformat(), **found)

@@ -12,7 +12,7 @@ from chassis.problems import Problem
 from console import controls, limits, risk
 from console.api import ApiProblem
 from console.routes import common, trading
-from console.routes.accounts import account, require_session
+from console.routes.accounts import find_account, require_session
 from console.routes.risk import risk_page
 
 bp = Blueprint("symbols", __name__)
@@ -29,6 +29,7 @@ def admit() -> None:
 @bp.get("/console/accounts/<uuid:account_id>/risk/symbols")
 @describe("Go to a symbol", answers={303: None}, query={"symbol": _TEXT})
 def find_symbol(account_id: UUID) -> ResponseReturnValue:
+    find_account(account_id)
     symbol = risk.symbol_of(request.args.get("symbol", ""))
     return common.go_to(f"/console/accounts/{account_id}/risk/symbols/{symbol}")
 
@@ -40,9 +41,12 @@ def show_symbol(account_id: UUID, symbol: str) -> ResponseReturnValue:
 
 @bp.post(_SYMBOL)
 def change_symbol(account_id: UUID, symbol: str) -> ResponseReturnValue:
-    name = risk.symbol_of(symbol)
+    name, account = risk.symbol_of(symbol), find_account(account_id)
     change = _change(name)
-    if question := trading.question(account(account_id), change.words):
+    if common.field("step") == "limits" and trading.asks(account):
+        before = risk.symbol_limits(common.api(), account_id, name)
+        change = _limits(name, limits.set_values(before))
+    if question := trading.question(account, change.words):
         return question
     try:
         risk.apply(common.api(), account_id, change, common.field("version"))
@@ -67,8 +71,8 @@ def _window(name: str) -> controls.Change:
     return controls.set_window(name, *(common.field(part, 20) for part in ("start", "end", "stale")))
 
 
-def _limits(name: str) -> controls.Change:
-    return controls.set_limits(name, limits.read(common.field, limits.OF_SYMBOLS))
+def _limits(name: str, before: Mapping[str, Any] | None = None) -> controls.Change:
+    return controls.set_limits(name, limits.read(common.field, limits.OF_SYMBOLS), before)
 
 
 _CHANGES: Mapping[str, Callable[[str], controls.Change]] = {
@@ -83,8 +87,9 @@ _CHANGES: Mapping[str, Callable[[str], controls.Change]] = {
 
 
 def _page(account_id: UUID, name: str, refusal: ApiProblem | None = None) -> Response:
-    found = risk.symbol(common.api(), account(account_id), name)
+    found = risk.symbol(common.api(), find_account(account_id), name)
     drawn = {name: limits.typed(value) for name, value in (found["limits"] or {}).items()}
     typed = dict(request.form) if refusal else {}
     values: dict[str, Any] = {"limit_fields": limits.OF_SYMBOLS, "drawn": drawn | typed, "typed": typed}
-    return risk_page("symbol.html", account_id, refusal, **found, **values)
+    rows = [*found["history"], *found["changes"].values()]
+    return risk_page("symbol.html", account_id, refusal, rows, **found, **values)

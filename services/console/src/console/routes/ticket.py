@@ -11,7 +11,7 @@ from chassis.openapi import describe
 from console import decisions, orders, usecases
 from console.api import ApiProblem
 from console.routes import common, trading
-from console.routes.accounts import account, account_page, require_session
+from console.routes.accounts import account_page, find_account, require_session
 
 bp = Blueprint("ticket", __name__)
 _TEXT = {"type": "string"}
@@ -36,10 +36,10 @@ def send_ticket(account_id: UUID) -> ResponseReturnValue:
     draft = orders.Draft(**{name: common.field(name) for name in _NAMES})
     if common.field("step") != "place":
         return _checked(account_id, draft)
-    if question := trading.question(account(account_id), f"Place: {draft.words}"):
+    if question := trading.question(find_account(account_id), f"Place: {draft.words}"):
         return question
     try:
-        placed = trading.submit(account(account_id), draft.command)
+        placed = trading.submit(find_account(account_id), draft.command)
     except ApiProblem as refusal:
         return _page(account_id, draft, refusal=refusal)
     return common.go_to(f"/console/accounts/{account_id}/orders/{placed['intent_id']}")
@@ -47,21 +47,21 @@ def send_ticket(account_id: UUID) -> ResponseReturnValue:
 
 @bp.post("/console/accounts/<uuid:account_id>/key")
 def show_key(account_id: UUID) -> ResponseReturnValue:
-    key, of = common.field("key"), account(account_id)
+    key, account = common.field("key"), find_account(account_id)
     if common.field("forget") == "yes":
-        usecases.hold_key(common.deps(), common.cookie(common.SESSION), of["environment"], None)
-    elif refusal := trading.refused_key(of, key):
+        usecases.hold_key(common.deps(), common.cookie(common.SESSION), account["environment"], None)
+    elif refusal := trading.refused_key(account, key):
         return _page(account_id, orders.Draft(), key_refusal=refusal)
     else:
-        usecases.hold_key(common.deps(), common.cookie(common.SESSION), of["environment"], key)
+        usecases.hold_key(common.deps(), common.cookie(common.SESSION), account["environment"], key)
     return common.go_to(f"/console/accounts/{account_id}/ticket")
 
 
 def _checked(account_id: UUID, draft: orders.Draft) -> Response:
     """A dry run with the key; without one a preview, which whoever may read controls may have."""
     try:
-        if trading.has_key(account(account_id)):
-            decision = trading.submit(account(account_id), draft.command, dry_run="true")["controls"]
+        if trading.has_key(find_account(account_id)):
+            decision = trading.submit(find_account(account_id), draft.command, dry_run="true")["controls"]
         else:
             path = f"/v1/controls/accounts/{account_id}/preview"
             decision = common.api().send("POST", path, {"command": draft.command})
@@ -78,11 +78,11 @@ def _page(
     refusal: ApiProblem | None = None,
     key_refusal: str = "",
 ) -> Response:
-    of, found = account(account_id), decision or {}
+    account, found = find_account(account_id), decision or {}
     reasons = refusal.reasons if refusal else found.get("reasons", [])
     return account_page(
         "ticket.html", account_id, refusal.status if refusal else 200, draft=draft, decision=found.get("decision"),
         checks=decisions.explain(found.get("checks", []), reasons, found.get("facts", {})),
-        refusal=refusal, key_refusal=key_refusal, has_key=trading.has_key(of), once=str(uuid4()),
+        refusal=refusal, key_refusal=key_refusal, has_key=trading.has_key(account), once=str(uuid4()),
         kinds=orders.KINDS, sides=orders.SIDES, times=orders.TIMES,
     )  # fmt: skip

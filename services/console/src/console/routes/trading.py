@@ -42,7 +42,7 @@ def refused_key(account: dict[str, Any], key: str) -> str:
     """Why the key is of no use here; empty if it is."""
     try:
         found = with_key(common.deps().api, key).get("/v1/auth/self")
-    except (ApiProblem, UnicodeError):
+    except ApiProblem:
         return "The platform does not take this key."
     if found["organization_id"] != head(None)["me"]["organization_id"]:
         return "This key is of another organization."
@@ -51,16 +51,14 @@ def refused_key(account: dict[str, Any], key: str) -> str:
     return "" if _PERMISSION in found["permissions"] else f"This key lacks the permission {_PERMISSION}."
 
 
+def asks(account: dict[str, Any]) -> bool:
+    """Whether the form is still to be confirmed."""
+    return account["environment"] == "live" and common.field("confirmed") != "yes"
+
+
 def question(account: dict[str, Any], what: str) -> Response | None:
     """On a live account the same form once more, with what it does in its button; None if that was answered."""
-    if account["environment"] != "live" or common.field("confirmed") == "yes":
+    if not asks(account):
         return None
     fields = {name: value for name, value in request.form.items() if name != "csrf"}
-    back = request.referrer or "" if (request.referrer or "").startswith(common.origin()) else ""
-    shown: dict[str, Any] = {
-        "what": what,
-        "fields": fields,
-        "action": request.path,
-        "back": back.removeprefix(common.origin()),
-    }
-    return account_page("question.html", UUID(account["id"]), **shown)
+    return account_page("question.html", UUID(account["id"]), what=what, fields=fields, action=request.path)

@@ -3,6 +3,7 @@
 import { CannotVerify, NotVerified, publicKeys, verify } from "./statement.js";
 
 const LARGEST = 256 << 20;
+const PROGRESS_STEP = 0.25;
 const BY_HAND = "Save the file, and run: tip verify FILE --keys keys.json";
 const result = document.getElementById("result");
 const form = document.getElementById("statement");
@@ -34,15 +35,22 @@ function showVerified(found) {
   show("good", "Verified", `No entry was altered, added, removed or moved since it was signed.${foreign}`, facts);
 }
 
+/** Only what was verified and does not hold is bad: whatever else went wrong says nothing about the file. */
 function showFailure(error) {
   if (error instanceof NotVerified) show("bad", "Not verified", `Line ${error.line}: ${error.reason}.`);
-  else if (error instanceof CannotVerify) show("going", "Cannot be verified here", `${error.message} ${BY_HAND}`);
-  else show("bad", "Not verified", error.message);
+  else show("going", "Cannot be verified here", error instanceof CannotVerify ? `${error.message} ${BY_HAND}` : error.message);
+}
+
+async function fetched(address, what, options) {
+  const answer = await fetch(address, options).catch(() => null);
+  if (!answer) throw new Error(`The ${what} could not be read: there was no answer.`);
+  if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).detail ?? `The ${what} could not be read (${answer.status}).`);
+  return answer;
 }
 
 async function keys() {
   const [file] = document.getElementById("keys").files;
-  const answer = file ? new Response(file) : await fetch("/.well-known/log-jwks.json");
+  const answer = file ? new Response(file) : await fetched("/.well-known/log-jwks.json", "keys", { cache: "no-cache" });
   try {
     return publicKeys(await answer.json());
   } catch {
@@ -50,30 +58,52 @@ async function keys() {
   }
 }
 
+/** The bytes, and what the statement must be about. */
 async function downloaded() {
-  const answer = await fetch(`${form.action}?${new URLSearchParams(new FormData(form))}`, { headers: { Accept: "application/json" } });
-  if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).detail ?? `The statement could not be read (${answer.status}).`);
-  return answer;
+  const period = new FormData(form);
+  const answer = await fetched(`${form.action}?${new URLSearchParams(period)}`, "statement", { headers: { Accept: "application/json" } });
+  const wanted = { account: result.dataset.account, since: beginning(period.get("from")), to: beginning(period.get("to")) };
+  return [await bytesOf(await answer.blob()), wanted];
 }
+
+const beginning = (day) => (day ? `${day}T00:00:00.000000Z` : null);
 
 async function chosen() {
   const [file] = document.getElementById("file").files;
   if (!file) throw new Error("Choose a statement first.");
-  return new Response(file);
+  return [await bytesOf(file), {}];
 }
 
-async function bytesOf(answer) {
-  const blob = await answer.blob();
+async function bytesOf(blob) {
   if (blob.size > LARGEST) throw new CannotVerify("The statement is too large for a browser.");
   return new Uint8Array(await blob.arrayBuffer());
+}
+
+/** A statement that holds, and is not the one that was requested, is no proof of anything that was. */
+function checkWanted(found, wanted) {
+  for (const [name, title] of [["account", "account"], ["since", "from"], ["to", "to"]]) {
+    if (name in wanted && found[name] !== wanted[name]) throw new NotVerified(1, `its ${title} is not the one that was requested`);
+  }
+}
+
+/** What a screen reader announces: not every batch. */
+function progress() {
+  let shown = 0;
+  return (part) => {
+    if (part - shown < PROGRESS_STEP) return;
+    shown = part;
+    show("going", "Verifying", `${Math.round(100 * part)} % of the lines.`);
+  };
 }
 
 async function run(read) {
   for (const button of buttons) button.disabled = true;
   show("going", "Verifying", "Reading the statement.");
   try {
-    const bytes = await bytesOf(await read());
-    showVerified(await verify(bytes, await keys(), (part) => show("going", "Verifying", `${Math.round(100 * part)} % of the lines.`)));
+    const [bytes, wanted] = await read();
+    const found = await verify(bytes, await keys(), progress());
+    checkWanted(found, wanted);
+    showVerified(found);
   } catch (error) {
     showFailure(error);
   }

@@ -1,4 +1,4 @@
-// What every page has: menus that close, ids that are copied.
+// What every page has: menus that close, forms that are sent once, ids that are copied.
 
 for (const menu of document.querySelectorAll("[data-menu]")) {
   document.addEventListener("click", (event) => {
@@ -11,13 +11,31 @@ for (const menu of document.querySelectorAll("[data-menu]")) {
   });
 }
 
+// A double click makes one key and not two. Who comes back to the page, or waits longer than any answer takes, means it.
+const LONGEST_ANSWER_MS = 15_000;
+let sentAt = new WeakMap();
+
+document.addEventListener("submit", (event) => {
+  if (event.target.method !== "post") return;
+  if (Date.now() - (sentAt.get(event.target) ?? -Infinity) < LONGEST_ANSWER_MS) event.preventDefault();
+  else sentAt.set(event.target, Date.now());
+});
+window.addEventListener("pageshow", () => { sentAt = new WeakMap(); });
+
+const copied = new Set();
+
 document.addEventListener("click", async (event) => {
   const id = event.target.closest?.("[data-copy]");
   if (!id || !navigator.clipboard) return;
   await navigator.clipboard.writeText(id.dataset.copy);
+  if (copied.has(id)) return;
   const shown = id.textContent;
+  copied.add(id);
   id.textContent = "copied";
-  setTimeout(() => { id.textContent = shown; }, 800);
+  setTimeout(() => {
+    id.textContent = shown;
+    copied.delete(id);
+  }, 800);
 });
 
 // Keys: `g o` and the like go to pages, `n` to a new order, `/` to the search, `?` shows them all.

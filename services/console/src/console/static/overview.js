@@ -6,13 +6,9 @@ const EVERY_MS = 10_000;
 const STALE_MS = 60_000;
 const readAt = document.getElementById("read-at");
 let seen = Date.now();
-let isReading = false;
 
 async function refresh() {
-  if (document.hidden || isReading) return;
-  isReading = true;
-  if (await refreshParts()) seen = Date.now();
-  isReading = false;
+  if (!document.hidden && await refreshParts()) seen = Date.now();
 }
 
 function showAge() {

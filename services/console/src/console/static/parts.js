@@ -4,20 +4,23 @@ import { refreshParts } from "./refresh.js";
 import { Stream } from "./stream.js";
 
 const TYPES = ["INTENT_ACTION", "BROKER_ORDER", "BROKER_TRADE", "BROKER_POSITION", "CONTROL", "REFUSAL"].map((name) => `EVENT_TYPE_${name}`);
-const GATHER_MS = Number(document.querySelector("[data-gather]")?.dataset.gather ?? 250);
+const GATHER_MS = 250;
+const BETWEEN_MS = Number(document.querySelector("[data-between]")?.dataset.between ?? 0);
 const LONGEST_MS = 15_000;
 const intent = document.querySelector("[data-of]")?.dataset.of;
 let timer = 0;
+let readAt = 0;
 
 function refresh() {
   timer = 0;
+  readAt = Date.now();
   refreshParts();
 }
 
 function receive(event) {
   const about = (event.intent_action ?? event.broker_order ?? event.broker_trade)?.intent_id;
   if (intent && about !== intent) return;
-  timer ||= setTimeout(refresh, GATHER_MS);
+  timer ||= setTimeout(refresh, Math.max(GATHER_MS, readAt + BETWEEN_MS - Date.now()));
 }
 
 new Stream(document.getElementById("stream"), TYPES, receive, () => location.reload());

@@ -4,7 +4,7 @@ const WAIT_MS = 1_500;
 const MOST_TIMES = 80;
 
 async function refresh(times) {
-  const answer = await fetch(location.pathname, { headers: { Accept: "text/html" } }).catch(() => null);
+  const answer = await fetch(document.body.dataset.here, { headers: { Accept: "text/html" } }).catch(() => null);
   if (answer?.ok) show(new DOMParser().parseFromString(await answer.text(), "text/html"));
   await watch(times + 1);
 }

@@ -138,7 +138,7 @@ async function isSigned(key, signature, message) {
 
 /** The Ed25519 keys of a JWK set (RFC 8037), by their ids. */
 export function publicKeys(set) {
-  const known = (set.keys ?? []).filter((key) => key.kty === "OKP" && key.crv === "Ed25519");
+  const known = set.keys.filter((key) => key.kty === "OKP" && key.crv === "Ed25519");
   return new Map(known.map((key) => [key.kid, bytesOf(key.x)]));
 }
 
