@@ -28,6 +28,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class OneWorkerPerFile(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = super()._split_scope(nodeid)
+            if file.endswith("/test_broker_check.py"):
+                return nodeid  # each waits for processes of its own, and would keep the last worker waiting alone
             if file.startswith("clients/python/tests/test_live"):
                 return "sdk"
             if file.startswith("clients/tests/test_live"):

@@ -82,6 +82,7 @@ def desk(environment: dict[str, str], config: Path) -> Desk:
     return Desk(own, f"http://127.0.0.1:{environment['TIP_PORT']}")
 
 
+@pytest.mark.timeout(300)
 def test_from_an_empty_installation_to_a_filled_order(empty: dict[str, str], tmp_path: Path) -> None:
     alice, bob = desk(empty, tmp_path / "alice"), desk(empty, tmp_path / "bob")
 

@@ -40,8 +40,9 @@ def _add_credential(trial: Trial, key_id: str) -> str:
 
 def _wait_until_active(trial: Trial, credential_id: str, version: int) -> None:
     def active() -> bool:
-        read = trial.call("GET", _path(trial, credential_id)).json()
-        return (read["status"], read["version"]) == ("active", version)
+        answered = trial.call("GET", _path(trial, credential_id))
+        read = answered.json()
+        return answered.ok and (read["status"], read["version"]) == ("active", version)
 
     trial.wait(active, f"the credential is active at version {version}")
 
