@@ -28,10 +28,14 @@ class Desk:
     def submit(self, path: str, **form: str) -> Any:
         return self._client.post(path, data={"csrf": model.form_token(self._cookie), **form})
 
+    def close(self) -> None:
+        self._api.close()
+
     def _started(self, stack: Any) -> FlaskClient:
         secrets = {"REDIS_URL": stack.redis_url(), "CURSOR_KEY": stack.sessions()._key.decode()}
         app = create_app({**secrets, "PUBLIC_URL": stack.base})
-        app.extensions["deps"].api._client.event_hooks = {"request": [self._lose]}
+        self._api = app.extensions["deps"].api._client
+        self._api.event_hooks = {"request": [self._lose]}
         client = app.test_client()
         client.set_cookie(SESSION, self._cookie, domain="localhost")
         return client

@@ -11,11 +11,16 @@ from risk_desk import control, new_account
 def desk(stack, signed_in):
     """A console whose calls are lost by a rule, which also sees the calls before."""
 
+    opened = []
+
     def start(is_lost):
         desk = Desk(stack, signed_in("admin"), lambda request: is_lost(request, desk.methods))
+        opened.append(desk)
         return desk
 
-    return start
+    yield start
+    for desk in opened:
+        desk.close()
 
 
 def is_after_a_change(_, methods):
@@ -63,7 +68,8 @@ def test_of_a_change_without_an_answer_it_is_not_known_whether_it_was_made(desk,
 
 
 def test_before_a_change_nothing_was_changed_and_the_form_can_be_loaded_again(desk):
-    answer = desk(lambda request, _: request.url.path == "/v1/users/me").submit("/console/people/role", role="admin")
+    form = {"subject": "x@acme.example", "role": "admin"}
+    answer = desk(lambda request, _: request.url.path == "/v1/users/me").submit("/console/people/role", **form)
 
     assert answer.status_code == 503 and "Nothing was changed" in answer.text
     assert 'href="/console/people">Try again</a>' in answer.text
