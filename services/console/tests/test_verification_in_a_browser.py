@@ -159,14 +159,15 @@ def test_without_a_statement_or_keys_there_is_no_verdict(office, stack, statemen
     expect(page.locator("[data-verdict='cannot be verified here']")).to_contain_text("Choose a statement first.")
 
     for status in (401, 429, 503):
-        page.route("**/log-jwks.json", lambda route, status=status: route.fulfill(status=status, json={}))
+        page.route("**/log-jwks.json", lambda route, *, status=status: route.fulfill(status=status, json={}))
         assert verdict(page, statement).startswith("Cannot be verified here")
     page.route("**/log-jwks.json", lambda route: route.fulfill(json={"code": "no key set"}))
     assert "The keys are not a JWK set." in verdict(page, statement)
     page.unroute_all()
 
-    for answer in ({"status": 409, "json": {"detail": "not signed yet"}}, None):
-        page.route("**/statement?*", lambda route, answer=answer: route.fulfill(**answer) if answer else route.abort())
+    answers = (lambda route: route.fulfill(status=409, json={"detail": "not signed yet"}), lambda route: route.abort())
+    for answer in answers:
+        page.route("**/statement?*", answer)
         assert requested(page).startswith("Cannot be verified here")
     page.close()
 
