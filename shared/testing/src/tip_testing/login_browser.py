@@ -51,13 +51,13 @@ class HttpClient:
 
     def __init__(self, base: str, ca: str | None = None) -> None:
         self.base, self._session = base, requests.Session()
-        self._session.verify = ca or True
+        self._options: dict[str, Any] = {"allow_redirects": False, "timeout": 60, "verify": ca or True}
 
     def get(self, path: str) -> requests.Response:
-        return self._session.get(urljoin(self.base, path), allow_redirects=False, timeout=60)
+        return self._session.get(urljoin(self.base, path), **self._options)
 
     def post(self, path: str, data: Any) -> requests.Response:
-        return self._session.post(urljoin(self.base, path), data=data, allow_redirects=False, timeout=60)
+        return self._session.post(urljoin(self.base, path), data=data, **self._options)
 
 
 class Browser:
