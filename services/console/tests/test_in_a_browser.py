@@ -113,7 +113,7 @@ def test_rows_that_change_move_nothing(desk, stack):
     cancel = {"command": {"type": "CANCEL", "payload": {"ref_intent_id": intent}}}
     stack.call("POST", f"/v1/accounts/{stack.account()}/intents", cancel, key=stack.key())
 
-    expect(page.locator(f"[data-intent='{intent}']")).to_contain_text("canceled", timeout=20_000)
+    expect(page.locator(f"[data-intent='{intent}']")).to_contain_text("canceled", timeout=60_000)
     page.wait_for_timeout(300)
     assert page.evaluate("window.shift") == 0
     page.close()
@@ -163,7 +163,7 @@ def test_a_trader_checks_places_and_cancels_with_the_keyboard(desk, stack):
     expect(page.locator("[data-part=order]")).to_contain_text("accepted", timeout=20_000)
     page.get_by_role("button", name="Cancel order").click()
 
-    expect(page.locator("[data-part=order]")).to_contain_text("canceled", timeout=20_000)
+    expect(page.locator("[data-part=order]")).to_contain_text("canceled", timeout=60_000)
     assert errors == []
     page.close()
 
