@@ -72,7 +72,7 @@ def test_an_entry_says_what_changed_from_what_to_what():
         "to": {"role": "admin", "disabled": False, "permissions": ["a", "b"], "bounds": None},
     }
 
-    assert [(one.field, one.before, one.after) for one in administration.changes(entry)] == [
+    assert [(change.field, change.before, change.after) for change in administration.changes(entry)] == [
         ("role", "member", "admin"),
         ("disabled", "", "no"),
         ("permissions", "", "a, b"),

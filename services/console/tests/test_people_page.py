@@ -86,7 +86,8 @@ def test_the_codes_of_an_invitation_are_shown_once(stack, admin):
 def test_an_invitation_is_withdrawn(stack, admin):
     subject = f"{uuid4().hex[:8]}@acme.example"
     admin.submit("/console/people/invitations", subject=subject, role="member")
-    [made] = [one for one in stack.call("GET", f"{invitations(stack)}?limit=99")["data"] if one["subject"] == subject]
+    listed = stack.call("GET", f"{invitations(stack)}?limit=99")["data"]
+    [made] = [invitation for invitation in listed if invitation["subject"] == subject]
     path = f"/console/people/invitations/{made['id']}/withdraw"
     question = admin.submit(path)
     assert f"Withdraw the invitation of {subject}</button>" in question.text

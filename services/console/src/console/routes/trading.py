@@ -3,12 +3,12 @@
 from typing import Any
 from uuid import UUID
 
-from flask import Response, request
+from flask import Response
 
 from console import usecases
 from console.api import ApiProblem, Caller, with_key
-from console.routes import common
-from console.routes.accounts import account_page, head
+from console.routes import common, forms
+from console.routes.accounts import head
 
 _PERMISSION = "intent:edit"
 NO_KEY = "Orders are submitted with an API key. Show one on the ticket page first."
@@ -60,5 +60,5 @@ def question(account: dict[str, Any], what: str) -> Response | None:
     """On a live account the same form once more, with what it does in its button; None if that was answered."""
     if not asks(account):
         return None
-    fields = {name: value for name, value in request.form.items() if name != "csrf"}
-    return account_page("question.html", UUID(account["id"]), what=what, fields=fields, action=request.path)
+    text = f"What you do now is done with real money on {account['name']}."
+    return forms.question("This account is live", text, f"{what} on {account['name']}", UUID(account["id"]))
