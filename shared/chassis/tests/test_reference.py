@@ -1,6 +1,8 @@
 """The pages of the API document."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from chassis.problem_types import TYPES
+from chassis.reference import Reference
 from identity.app import create_app
 from tip_testing.platform_plugin import Platform
 
@@ -98,3 +101,18 @@ def test_the_document_is_served_beside_its_pages(client: FlaskClient) -> None:
 def test_a_defect_may_come_from_any_operation(client: FlaskClient) -> None:
     assert "Any operation." in client.get("/docs/problems/internal").text
     assert "Any operation." not in client.get("/docs/problems/not_found").text
+
+
+def test_the_document_is_made_once_however_many_read_it_at_once() -> None:
+    made = []
+
+    def document() -> dict[str, Any]:
+        made.append("document")
+        time.sleep(0.05)
+        return {"paths": {}}
+
+    reference = Reference(document)
+    with ThreadPoolExecutor(8) as readers:
+        pages = set(readers.map(reference.page, ["/openapi.json", "/docs/problems/not_found"] * 8))
+
+    assert made == ["document"] and len(pages) == 2

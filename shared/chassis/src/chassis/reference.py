@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from threading import Lock
 from typing import Any, NamedTuple
 
 from flask import Blueprint, Flask, Response
@@ -35,27 +36,49 @@ class Page(NamedTuple):
     text: str
 
 
-def pages(document: Document) -> dict[str, Page]:
-    """The document itself and everything that is served under `/docs`, by path."""
-    found = {f"/docs/{name}": Page(kind, _template(name)) for name, kind in _FILES.items()}
-    found[DOCUMENT] = Page("application/json", json.dumps(document, separators=(",", ":")))
-    found["/docs"] = Page(HTML, _template("docs.html", document=document))
-    for code, kind in TYPES.items():
-        about = {"code": code, "kind": kind, "operations": list(_operations_with(document, code))}
-        found[f"/docs/problems/{code}"] = Page(HTML, _template("problem.html", **about))
-    return found
+class Reference:
+    """The document and everything that is served under `/docs`. Each page is made for whoever reads it first."""
+
+    def __init__(self, document: Callable[[], Document]) -> None:
+        self._make_document = document
+        self._document: Document | None = None
+        self._made: dict[str, Page] = {}
+        self._making = Lock()
+
+    def page(self, path: str) -> Page:
+        if path not in self._made:
+            with self._making:
+                if path not in self._made:
+                    self._made[path] = self._page(path)
+        return self._made[path]
+
+    def _page(self, path: str) -> Page:
+        name = path.removeprefix("/docs/")
+        if path == DOCUMENT:
+            return Page("application/json", json.dumps(self._read(), separators=(",", ":")))
+        if path == "/docs":
+            return Page(HTML, _template("docs.html", document=self._read()))
+        if name in _FILES:
+            return Page(_FILES[name], _template(name))
+        code = name.removeprefix("problems/")
+        if code == name or code not in TYPES:
+            raise problems.not_found()
+        operations = list(_operations_with(self._read(), code))
+        return Page(HTML, _template("problem.html", code=code, kind=TYPES[code], operations=operations))
+
+    def _read(self) -> Document:
+        if self._document is None:
+            self._document = self._make_document()
+        return self._document
 
 
 def serve(routes: Flask | Blueprint, document: Callable[[], Document]) -> None:
-    """Serve the document and its pages there; they are made for the first request, because that is not cheap."""
-    made: dict[str, Page] = {}
+    """Serve the document and its pages there."""
+    reference = Reference(document)
 
     def page(path: str) -> ResponseReturnValue:
-        if not made:
-            made.update(pages(document()))
-        if path not in made:
-            raise problems.not_found()
-        return Response(made[path].text, content_type=made[path].content_type)
+        found = reference.page(path)
+        return Response(found.text, content_type=found.content_type)
 
     routes.add_url_rule(DOCUMENT, "document", lambda: page(DOCUMENT))
     routes.add_url_rule("/docs", "docs", lambda: page("/docs"))

@@ -5,7 +5,7 @@ import json
 import re
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from operator import attrgetter
 from uuid import UUID
 
@@ -101,7 +101,7 @@ def _ticket_request(request: web.Request) -> Request:
 
 def _add_pages(app: web.Application, gateway: Gateway) -> None:
     """What every service has: health, and its document."""
-    reference_pages = cache(partial(reference.pages, openapi.document([], ROUTES)))
+    pages_to_read = reference.Reference(partial(openapi.document, [], ROUTES))
 
     async def live(_request: web.Request) -> web.Response:
         return web.json_response({"status": "live"})
@@ -112,8 +112,7 @@ def _add_pages(app: web.Application, gateway: Gateway) -> None:
         )
 
     async def docs(request: web.Request) -> web.Response:
-        if (page := reference_pages().get(request.path)) is None:
-            raise problems.not_found()
+        page = pages_to_read.page(request.path)
         return web.Response(
             body=page.text.encode(), headers={**reference.PAGE_HEADERS, "Content-Type": page.content_type}
         )
