@@ -182,21 +182,22 @@ def events(desk: Any) -> Callable[[], list[Any]]:
 
 @pytest.fixture
 def hold_back(desk: Any) -> Callable[..., AbstractContextManager[None]]:
-    """Inside it, new intents of the desk are out of the executors' reach; afterwards they are due."""
+    """Inside it, new intents of the desk, and of others, are out of the executors' reach; afterwards they are due."""
 
     @contextmanager
-    def held() -> Iterator[None]:
+    def held(*others: Any) -> Iterator[None]:
+        accounts = ", ".join(f"'{held_back.account_id}'" for held_back in (desk, *others))
         desk.execute(
             "CREATE OR REPLACE FUNCTION intents.hold_back() RETURNS trigger LANGUAGE plpgsql AS "
             "$$ BEGIN NEW.next_attempt_at := now() + interval '1 hour'; RETURN NEW; END $$"
         )
         desk.execute(
             "CREATE TRIGGER hold_back BEFORE INSERT OR UPDATE ON intents.intent FOR EACH ROW "
-            f"WHEN (NEW.account_id = '{desk.account_id}') EXECUTE FUNCTION intents.hold_back()"
+            f"WHEN (NEW.account_id IN ({accounts})) EXECUTE FUNCTION intents.hold_back()"
         )
         yield
         desk.execute("DROP TRIGGER hold_back ON intents.intent")
-        desk.execute("UPDATE intents.intent SET next_attempt_at = now() WHERE account_id = :account_id")
+        desk.execute(f"UPDATE intents.intent SET next_attempt_at = now() WHERE account_id IN ({accounts})")
 
     return held
 

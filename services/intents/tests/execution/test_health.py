@@ -45,11 +45,11 @@ def test_an_executor_that_reaches_no_broker_is_live_but_not_ready(desk, start, p
 
 
 def test_one_account_with_slow_orders_does_not_take_all_the_threads(desk, new_desk, start, paper, hold_back, reaches):
-    other, slow = new_desk(), 40
+    other, slow = new_desk(), 20
     start("executor", EXECUTOR_THREADS="4", EXECUTOR_ACCOUNT_CALLS="2", EXECUTOR_LEASE_SECONDS="15")
-    with hold_back():
+    with hold_back(other):
         intents = [desk.created(create("SIM.SLOW", "1")) for _ in range(slow)]
-    quick = other.created(create("SIM.OPEN", "1"))
+        quick = other.created(create("SIM.OPEN", "1"))
 
     for intent in intents:
         reaches(intent, "ACCEPTED", "FILLED", seconds=90)
