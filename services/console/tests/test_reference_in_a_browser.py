@@ -7,6 +7,9 @@ from playwright.sync_api import expect
 __all__ = ["browser"]
 SUBMIT = "#intents_submit_intent"
 PAGES = (f"/docs{SUBMIT}", "/docs#Action", "/docs/problems/control_rejected")
+KEEPS_A_FEW = """document.querySelectorAll("section").forEach((section) =>
+    [...section.querySelectorAll(":scope > details:not([open])")].slice(1).forEach((part) => part.remove()))"""
+"""All of a kind are drawn by one template, and a thousand of them keep a checker busy for minutes."""
 FITS = "document.documentElement.scrollWidth <= innerWidth"
 
 
@@ -16,10 +19,11 @@ def test_the_reference_is_accessible_fits_and_has_no_errors(browser, stack, them
     page, errors = watched(context)
     for path in PAGES:
         page.goto(path)
-        assert violations(page) == [], path
         for width, height in WIDTHS.items():
             page.set_viewport_size({"width": width, "height": height})
             assert page.evaluate(FITS), (path, width)
+        page.evaluate(KEEPS_A_FEW)
+        assert violations(page) == [], path
     assert errors == []
     context.close()
 
