@@ -17,7 +17,7 @@ Check = Callable[[str, Any], None]
 @pytest.fixture(scope="module")
 def is_a(whole_platform: Platform) -> Check:
     """Raises where a value is not as the schema of that name says, or has fewer fields."""
-    document = httpx.get(f"{whole_platform.local['base_url']}/openapi.json").json()
+    document = httpx.get(f"{whole_platform.local['base_url']}/openapi.json", timeout=60).json()
 
     def check(schema: str, value: Any) -> None:
         described = {"$ref": f"#/components/schemas/{schema}", "components": document["components"]}

@@ -114,7 +114,7 @@ def test_a_logout_ends_the_login_and_forgets_it(signed_in: NewAdmin) -> None:
 
     assert not signed_in.login_file.exists()
     form = {"grant_type": "refresh_token", "refresh_token": stored["refresh_token"], "client_id": "tip"}
-    assert httpx.post(stored["token_endpoint"], data=form).json()["error"] == "invalid_grant"
+    assert httpx.post(stored["token_endpoint"], data=form, timeout=60).json()["error"] == "invalid_grant"
     assert signed_in.tip("people", TIP_PROFILE="login").exit_code == 1
     again = signed_in.tip("logout")
     assert again.exit_code == 2 and "has no login" in again.stderr
@@ -123,7 +123,7 @@ def test_a_logout_ends_the_login_and_forgets_it(signed_in: NewAdmin) -> None:
 def test_a_login_that_was_revoked_says_to_sign_in_again(signed_in: NewAdmin) -> None:
     stored = signed_in.stored()
     revoked = {"token": stored["refresh_token"], "client_id": "tip"}
-    assert httpx.post(stored["revocation_endpoint"], data=revoked).status_code == 200
+    assert httpx.post(stored["revocation_endpoint"], data=revoked, timeout=60).status_code == 200
     signed_in.make_due()
 
     answer = signed_in.tip("people", "--json")
@@ -146,12 +146,13 @@ def test_a_login_by_a_browser_on_this_machine_needs_no_code(alice: NewAdmin) -> 
         path = address.removeprefix(alice.browser.client.base)
         alice.browser.get(path)
         back = alice.browser.submit(path, decision="allow").headers["Location"]
-        assert httpx.get(back.replace("state=", "state=x")).status_code == 200
+        assert httpx.get(back.replace("state=", "state=x"), timeout=60).status_code == 200
         assert shown.end() == 1 and "invalid_state" in shown.shown
     with terminal("login", "--browser", environment=alice.tip.environment) as shown:
         address = shown.see("Open ", " in a browser").split("Open ")[1].split(" ")[0]
         path = address.removeprefix(alice.browser.client.base)
         alice.browser.get(path)
-        assert "close this page" in httpx.get(alice.browser.submit(path, decision="allow").headers["Location"]).text
+        back = alice.browser.submit(path, decision="allow").headers["Location"]
+        assert "close this page" in httpx.get(back, timeout=60).text
         assert shown.end() == 0
     assert json.loads(alice.tip("doctor", "--json").stdout)["data"][0]["text"].endswith("with login")

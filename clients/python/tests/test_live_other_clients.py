@@ -136,7 +136,8 @@ def test_a_typescript_stream_whose_key_is_revoked_ends_with_the_reason(platform:
 def test_a_generated_python_client_places_an_order(platform: Platform, symbol: str, tmp_path: Path) -> None:
     settings = platform.settings()
     generator = (sys.executable, "-m", "openapi_python_client", "generate", "--url", f"{settings.url}/openapi.json")
-    (tmp_path / "config.yml").write_text("content_type_overrides: {application/jsonl: text/plain}\npost_hooks: []\n")
+    options = "content_type_overrides: {application/jsonl: text/plain}\npost_hooks: []\nhttp_timeout: 60\n"
+    (tmp_path / "config.yml").write_text(options)
     strictly = ("--fail-on-warning", "--meta", "none", "--config", "config.yml")
     run(*generator, "--output-path", "generated", *strictly, cwd=tmp_path)
 
