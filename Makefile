@@ -125,9 +125,11 @@ sbom: .venv/.installed-security ## The software bill of materials, CycloneDX, as
 
 checks: lint types imports security
 
-# Six at once, also on two cores: many tests wait, for a claim to run out or a process to come back. Each has its own servers.
+# Four at once, also on two cores: many tests wait, for a claim to run out or a process to come back. Each has its own servers.
+# In a new clone the tests are compiled first, once: every worker would compile all of them.
 pytest:
-	@$(BIN)/pytest -n 6 --no-loadscope-reorder $(TESTED) $(ARGS)
+	@[ -d tests-e2e/__pycache__ ] || $(BIN)/pytest --collect-only -qq $(TESTED) >/dev/null || true
+	@$(BIN)/pytest -n 4 --no-loadscope-reorder $(TESTED) $(ARGS)
 
 # The checks run beside the tests and say what they found when they have ended.
 test: install-dev .venv/.installed-security ## Everything that must pass: lint, types, imports, security, all tests on real servers

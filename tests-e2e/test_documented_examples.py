@@ -1,7 +1,9 @@
 """Every example request of the API document, sent to a whole platform: it gets an answer that is documented."""
 
+import os
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
@@ -11,7 +13,7 @@ import requests
 from attack_callers import Caller
 from attack_cells import Cell
 from attack_fresh import Fresh
-from attack_platform import UNLIMITED, platform
+from attack_platform import running_platform
 from attack_rules import RULES, Rule
 from attack_targets import Scenery, targets
 from attack_tenants import Builder, Tenant, bearer, keyed
@@ -82,13 +84,12 @@ def wants(parameter: Any) -> bool:
 
 
 @pytest.fixture(scope="module")
-def desk() -> Iterator[Desk]:
-    with platform(**UNLIMITED) as running:
-        builder = Builder(running)
+def desk(stack: Any) -> Iterator[Desk]:
+    settings = dict(word.split("=", 1) for word in stack.operator[1:])
+    with closing(Builder(running_platform({**os.environ, **settings}))) as builder:
         tenant, scratch = builder.tenant("examples"), builder.tenant("scratch", trades=False)
         scenery = Scenery(tenant, tenant, scratch, builder.operator.client_id)
-        yield Desk(builder, tenant, scenery, running.local["base_url"])
-        builder.close()
+        yield Desk(builder, tenant, scenery, stack.local["base_url"])
 
 
 def documented(desk: Desk) -> list[tuple[str, str, Any]]:
