@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MANUAL = Path(__file__).parents[2] / "docs" / "manual"
-RUNS_ELSEWHERE = {
+COVERED_BY = {
     "make up": ("clients/conftest.py", '"tip", "start"'),
     "tip broker check paper": ("shared/testing/tests/test_broker_check.py", 'check("paper")'),
     "tip login --url": ("services/identity/tests/test_login_at_providers.py", '"login"'),
@@ -32,8 +32,8 @@ class Step:
     shown: list[str] = field(default_factory=list)
 
     @property
-    def runs_elsewhere(self) -> bool:
-        return self.command.startswith(tuple(RUNS_ELSEWHERE))
+    def is_covered(self) -> bool:
+        return self.command.startswith(tuple(COVERED_BY))
 
     def missing_in(self, output: str) -> list[str]:
         printed = alike(output)
@@ -45,7 +45,7 @@ def alike(text: str) -> str:
 
 
 def pages() -> list[Path]:
-    """In the order of the navigation, which is that of the files' own previous and next."""
+    """In reading order."""
     from console.manual_pages import FOLDER, IN_ORDER
 
     return [MANUAL / Path(page.file).name for page in IN_ORDER if page.file.startswith(f"{FOLDER}/")]

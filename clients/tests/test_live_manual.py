@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from manual_page import MANUAL, RUNS_ELSEWHERE, Step, blocks, pages, steps
+from manual_page import COVERED_BY, MANUAL, Step, blocks, pages, steps
 from sdk_platform import Platform
 from tip_caller import NONE_OF_MINE
 
@@ -53,7 +53,7 @@ class Reader:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", [ROOT / "README.md", *pages()], ids=lambda page: f"{page.parent.name}-{page.stem}")
 def test_what_a_page_tells_to_do_is_done(reader: Reader, page: Path) -> None:
-    wanted = [step for step in steps(page) if not step.runs_elsewhere]
+    wanted = [step for step in steps(page) if not step.is_covered]
 
     outputs = reader.follow(wanted) if wanted else []
 
@@ -61,10 +61,10 @@ def test_what_a_page_tells_to_do_is_done(reader: Reader, page: Path) -> None:
     assert [row for row in missing if row[1]] == []
 
 
-def test_what_runs_elsewhere_is_run_there_and_still_on_a_page() -> None:
+def test_what_is_covered_is_run_there_and_still_on_a_page() -> None:
     typed = [step.command for page in pages() for step in steps(page)]
 
-    for command, (test, word) in RUNS_ELSEWHERE.items():
+    for command, (test, word) in COVERED_BY.items():
         assert any(line.startswith(command) for line in typed), command
         assert word in (ROOT / test).read_text(), f"{test} does not run {command}"
 
