@@ -75,6 +75,11 @@ def test_the_whole_api_is_described_at_the_ingress(stack: Any) -> None:
     assert "/v1/accounts/outbox/health" in request(stack, "/docs").text
 
 
+@pytest.mark.parametrize("path", ["/manual", "/manual/concepts", "/manual/reference/changelog", "/manual/search.json"])
+def test_the_manual_comes_with_the_image(stack: Any, path: str) -> None:
+    assert request(stack, path).status_code == 200
+
+
 def test_a_body_over_64_kib_is_refused_before_a_service_sees_it(stack: Any) -> None:
     answer = request(
         stack, "/v1/accounts", method="POST", data=b"x" * 65537, headers={"Content-Type": "application/json"}

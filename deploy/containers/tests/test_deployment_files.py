@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from fnmatch import fnmatch
 from importlib import import_module
 from pathlib import Path
@@ -176,3 +177,16 @@ def test_nothing_that_only_tests_need_is_in_the_image() -> None:
 
     assert Path("shared/chassis/src/chassis/web.py") in kept
     assert [str(path) for path in kept if testing.search((REPOSITORY / path).read_text())] == []
+
+
+def test_whatever_a_wheel_takes_from_outside_its_package_is_in_the_image() -> None:
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", (REPOSITORY / "deploy" / "Dockerfile").read_text(), re.MULTILINE)
+    sources = {source for line in copied for source in line.split()}
+    console = REPOSITORY / "services" / "console"
+    build = tomllib.loads((console / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    taken = [(console / name).resolve() for name in build["targets"]["wheel"]["force-include"]]
+    files = [file for path in taken for file in (path.rglob("*.md") if path.is_dir() else [path])]
+
+    assert len(files) > 50
+    for file in (found.relative_to(REPOSITORY) for found in files):
+        assert in_the_image(file) and sources & {str(place) for place in (file, *file.parents)}, file

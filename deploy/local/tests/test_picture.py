@@ -89,6 +89,13 @@ def test_every_process_and_every_container_is_in_the_picture() -> None:
     assert [name for name in sorted(started) if not re.search(rf"(?<![\w-]){name}(?![\w-])", chart)] == []
 
 
+def test_the_drawing_of_the_manual_has_every_container_that_stays() -> None:
+    drawing = (ROOT / "docs" / "manual" / "processes.svg").read_text()
+
+    drawn = re.findall(r'class="process"[^>]*>([a-z-]+)<', drawing)
+    assert sorted(drawn) == sorted(containers() - {"prepare", "migrate", "seed"})
+
+
 def test_executor_and_reconciler_hang_on_postgres_and_the_queue_only_wakes() -> None:
     lines = [line.strip() for line in flowchart().splitlines()]
     ids = {label: name for line in lines for name, label in re.findall(r"(\w+)\[([\w-]+)\]", line)}

@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from chassis.problem_document import document
 from chassis.problem_types import TYPES
 from chassis.problems import CODES
 
-CONTRACT = Path(__file__).parents[3] / "docs" / "contract.md"
+DOCS = Path(__file__).parents[3] / "docs"
+CONTRACT, CATALOGUE = DOCS / "contract.md", DOCS / "manual" / "errors.md"
 
 
 def promised() -> Iterator[tuple[set[int], set[str]]]:
@@ -35,3 +37,7 @@ def test_what_a_problem_means_and_what_to_do_are_sentences() -> None:
     texts = [text for kind in TYPES.values() for text in (kind.meaning, kind.remedy)]
 
     assert [text for text in texts if not text.endswith(".")] == []
+
+
+def test_the_error_catalogue_of_the_manual_is_made_from_the_table() -> None:
+    assert CATALOGUE.read_text() == document(), "python -m chassis.problem_document > docs/manual/errors.md"

@@ -24,6 +24,7 @@ def addresses(local: dict[str, Any]) -> list[str]:
     return [
         f"  API           {local['base_url']}",
         f"  Docs          {local['base_url']}/docs",
+        f"  Manual        {local['base_url']}/manual",
         f"  Stream        {local['stream_target']} (gRPC, plaintext); {local['events_url']} (server-sent events)",
         f"  Paper broker  {local['paper_broker_url']}",
     ]

@@ -28,6 +28,7 @@ ROUTES: tuple[tuple[str, str], ...] = (
     (r"/login(/.*)?", "identity"),
     (r"/(api/v1|v1|oauth|\.well-known)/.*", "identity"),
     (r"/(console(/.*)?)?", "console"),
+    (r"/manual(/.*)?", "console"),
 )
 PAGES = ("console",)
 """For people and not for programs, so not in the document of the API."""

@@ -15,7 +15,7 @@ REFRESH_BEFORE = timedelta(seconds=60)
 """An access token with less left is renewed before it is used: a page makes several calls with it."""
 
 HOME = "/console"
-_OWN_PATH = re.compile(r"/console(/[A-Za-z0-9._~/-]*)?(\?[A-Za-z0-9._~%&=:+-]*)?", re.ASCII)
+_OWN_PATH = re.compile(r"/(console|manual)(/[A-Za-z0-9._~/-]*)?(\?[A-Za-z0-9._~%&=:+-]*)?", re.ASCII)
 
 
 class SignInFailed(Exception):

@@ -19,6 +19,7 @@ from console.routes import (
     filters,
     holdings,
     keys,
+    manual,
     orders,
     outbox,
     overview,
@@ -33,7 +34,8 @@ from console.routes import (
 STATUSES: dict[type[Exception], int] = {model.SignInFailed: 403, model.SignedOut: 401, PlatformAway: 503}
 RISK = (risk.bp, symbols.bp, records.bp, overview.bp)
 ADMINISTRATION = (administration.bp, credentials.bp, people.bp, keys.bp, audit_log.bp, outbox.bp, audit.bp)
-PAGES: tuple[Blueprint, ...] = (sign_in.bp, accounts.bp, orders.bp, ticket.bp, holdings.bp, *RISK, *ADMINISTRATION)
+TRADING = (accounts.bp, orders.bp, ticket.bp, holdings.bp)
+PAGES: tuple[Blueprint, ...] = (sign_in.bp, *TRADING, *RISK, *ADMINISTRATION, manual.bp)
 operations = Blueprint("operations", __name__)
 
 
