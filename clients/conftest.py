@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent / "python" / "tests"))
 from sdk_platform import Platform
 
 PORTS = ("TIP_PORT", "TIP_STREAM_PORT", "TIP_EVENTS_PORT", "TIP_PAPER_BROKER_PORT")
-UNLIMITED = {"RATE_LIMIT_PER_MINUTE": "1000000000", "BACKLOG_MAX_AGE_SECONDS": "1000000000"}
+UNLIMITED = {"RATE_LIMIT_PER_MINUTE": "1000000000", "BACKLOG_MAX_AGE_SECONDS": "1000000000", "QUOTE_WAIT_SECONDS": "5"}
 
 LOGINS = {"LOGIN_RATE_LIMIT_PER_MINUTE": "100000", "USER_TOKEN_LIFETIME_SECONDS": "4"}  # no secret - seconds # nosec B105
 """So short that a stream outlives tokens within a test; the demo data's own are long."""

@@ -94,6 +94,7 @@ def test_from_an_empty_installation_to_a_filled_order(empty: dict[str, str], tmp
     other = Browser(HttpClient(alice.base))  # in a browser, with the password, for an application of its own
     assert other.sign_in(Person(ALICE, "")).status_code == 303
     assert App().tokens(other)["token_type"] == "Bearer"
+    assert App("console", f"{alice.base}/console/callback").code(other), "the console may be signed in to"
 
     invited = alice.tip("people", "invite", BOB, "member")
     [password_code] = re.findall(r"one-time code (\S+)", invited)

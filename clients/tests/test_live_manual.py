@@ -29,14 +29,14 @@ class Reader:
         (folder / ".venv").symlink_to(Path(sys.executable).parents[1])
         kept = {name: value for name, value in os.environ.items() if name not in NONE_OF_MINE}
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        configuration = {"TIP_HOME": str(platform.home), "XDG_CONFIG_HOME": str(folder / "config")}
+        configuration = {"TIP_HOME": str(platform.home), "HOME": str(folder), "XDG_CONFIG_HOME": str(folder / "config")}
         self._environment = {**kept, **configuration, "PATH": path, "NO_COLOR": "1"}
 
     def follow(self, wanted: list[Step]) -> list[str]:
         """What each step prints; none may fail."""
-        lines = [f"echo '{BEGIN}'\n{step.command.replace(DEFAULT_ADDRESS, self._base)}" for step in wanted]
+        lines = [f"echo '{BEGIN}'\n{self._here(step.command)}" for step in wanted]
         done = subprocess.run(
-            ["bash", "-e"],
+            ["bash", "-eo", "pipefail"],
             input="\n".join(lines),
             cwd=self._folder,
             env=self._environment,
@@ -49,10 +49,14 @@ class Reader:
         assert done.returncode == 0, f"{wanted[len(outputs) - 1].command}\n{outputs[-1]}"
         return outputs
 
+    def _here(self, command: str) -> str:
+        """At the address of this platform, and with time for a busy machine."""
+        return command.replace(DEFAULT_ADDRESS, self._base).replace("--wait", "--wait --timeout 90")
+
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", [ROOT / "README.md", *pages()], ids=lambda page: f"{page.parent.name}-{page.stem}")
-def test_what_a_page_tells_to_do_is_done(reader: Reader, page: Path) -> None:
+def test_every_step_of_a_page_works(reader: Reader, page: Path) -> None:
     wanted = [step for step in steps(page) if not step.is_covered]
 
     outputs = reader.follow(wanted) if wanted else []

@@ -12,10 +12,11 @@ from tip_testing.waiting import eventually
 
 __all__ = ["browser"]
 INTO = os.environ.get("MANUAL_SCREENSHOTS")
+"""The folder for them; in a run of the tests nobody keeps them."""
+IMAGES = Path(__file__).parents[3] / "docs" / "manual" / "images"
 LIMITS = {"max_quantity": "500", "max_open_orders": 20}
 MORE_LIMITS = {**LIMITS, "max_position_notional": "50000", "max_daily_loss": "2000"}
 """These need figures of the broker, which a new account does not have at once."""
-pytestmark = pytest.mark.skipif(not INTO, reason="the pictures of the manual are taken on request: MANUAL_SCREENSHOTS")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,7 @@ def desk(browser, stack):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_pictures_of_the_manual_are_taken(desk, stack, account, theme):
+def test_the_pictures_of_the_manual_are_taken(desk, stack, account, theme, tmp_path):
     desk.add_cookies([{"name": "tip_console_theme", "value": theme, "url": stack.base, "httpOnly": True}])
     filled = stack.call("GET", f"/v1/accounts/{account}/orders?status=FILLED")["data"][0]["intent_id"]
     page = desk.new_page()
@@ -63,8 +64,10 @@ def test_the_pictures_of_the_manual_are_taken(desk, stack, account, theme):
     ):
         page.set_viewport_size({"width": width, "height": height})
         page.goto(f"/console/accounts/{account}/{path}")
-        expect(page.locator("#stream")).to_have_attribute("data-state", "live")
+        expect(page.locator("#stream")).to_have_attribute("data-state", "live", timeout=30_000)
         if name == "order":
             page.locator(".timeline summary").first.click()
-        page.screenshot(path=Path(INTO) / f"{name}{'-dark' if theme == 'dark' else ''}.png")
+        picture = f"{name}{'-dark' if theme == 'dark' else ''}.png"
+        page.screenshot(path=Path(INTO or tmp_path) / picture)
+        assert (IMAGES / picture).exists()
     page.close()

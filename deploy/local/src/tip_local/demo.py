@@ -5,6 +5,7 @@ successors.
 """
 
 import json
+from contextlib import closing
 from typing import Any
 
 from sqlalchemy import NullPool, create_engine
@@ -26,7 +27,7 @@ def seed(stack: Stack) -> dict[str, Any]:
     identity = IdentitySeed(stack.signing_env, token_lifetime_s=TOKEN_LIFETIME_S)
     try:
         organizations = {name: _organization(identity, stack, name, known) for name in ENTITLEMENTS}
-        identity.put_console(f"{stack.public_url}/console/callback")
+        _put_console(identity, stack)
         return {
             "organizations": organizations,
             "login": identity.ensure_login(LOGIN, demo_id("acme"), known.get("login", {})),
@@ -37,6 +38,16 @@ def seed(stack: Stack) -> dict[str, Any]:
         }
     finally:
         identity.close()
+
+
+def register_console(stack: Stack) -> None:
+    """All that an installation without demo data needs of it: people sign in at the console, too."""
+    with closing(IdentitySeed(stack.signing_env, token_lifetime_s=TOKEN_LIFETIME_S)) as identity:
+        _put_console(identity, stack)
+
+
+def _put_console(identity: IdentitySeed, stack: Stack) -> None:
+    identity.put_console(f"{stack.public_url}/console/callback")
 
 
 def _earlier(stack: Stack) -> dict[str, Any]:

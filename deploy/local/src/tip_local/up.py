@@ -76,9 +76,11 @@ def migrate(stack: Stack) -> dict[str, Any]:
 
 
 def seed(stack: Stack) -> dict[str, Any]:
+    demo = import_module("tip_local.demo")
     if not stack.settings.demo:
+        demo.register_console(stack)
         return {}
-    return dict(import_module("tip_local.demo").seed(stack))
+    return dict(demo.seed(stack))
 
 
 @dataclass(frozen=True)

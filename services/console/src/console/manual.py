@@ -14,7 +14,7 @@ from console.manual_markdown import Heading, passages, render
 from console.manual_pages import FOLDER, HOME, IN_ORDER, Page
 
 SEARCH = f"{HOME}/search.json"
-TYPES = {".png": "image/png", ".svg": "image/svg+xml", ".webp": "image/webp"}
+TYPES = {".png": "image/png"}
 _STYLE = re.compile(r"<style>.*?</style>\s*", re.DOTALL)
 
 

@@ -11,7 +11,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
-LANGUAGES = frozenset({"console", "json", "python", "sh", "toml"})
+LANGUAGES = frozenset({"console", "json", "python", "toml"})
 """What is coloured; of any other language the text is shown."""
 _COMMENT = re.compile(r"^<!--.*?-->$", re.MULTILINE | re.DOTALL)
 _NOT_IN_IDS = re.compile(r"[^\w\- ]")
@@ -54,7 +54,7 @@ def render(text: str, link: Link, picture: Picture) -> Rendered:
 def passages(text: str) -> list[Passage]:
     """For the search: each heading with the text up to the next."""
     tokens = _tokens(text)
-    starts = [(heading, place) for heading, place in _headings(tokens)]
+    starts = list(_headings(tokens))
     ends = [place for _, place in starts[1:]] + [len(tokens)]
     return [
         Passage(heading, " ".join(map(_plain, tokens[start + 3 : end])).strip())
@@ -114,7 +114,7 @@ def _drawn(token: Token, picture: Picture) -> Token:
     return Token("html_inline", "", 0, content=picture(str(token.attrs["src"]), token.content))
 
 
-def _code(text: str, language: str, _attributes: str) -> str:
+def _code(text: str, language: str) -> str:
     if language == "mermaid":
         return f'<details class="source"><summary>Diagram as text (Mermaid)</summary>{_block(escape(text))}</details>'
     if language not in LANGUAGES:
@@ -127,7 +127,7 @@ def _block(marked: str) -> str:
 
 
 def _fence(_: Any, tokens: Sequence[Token], place: int, *__: Any) -> str:
-    return _code(tokens[place].content, tokens[place].info.strip(), "")
+    return _code(tokens[place].content, tokens[place].info.strip())
 
 
 def _table(_: Any, tokens: Sequence[Token], place: int, *__: Any) -> str:

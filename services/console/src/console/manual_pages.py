@@ -74,6 +74,7 @@ SECTIONS = (
             _reference("Operations", "docs/operations.md", "operations"),
             _reference("Architecture", "docs/architecture.md", "architecture"),
             _reference("Reliability", "docs/reliability.md", "reliability"),
+            _reference("Security policy", "SECURITY.md", "security-policy"),
             _reference("Security", "docs/security.md", "security"),
             Page("Decisions", "docs/decisions/README.md", f"{HOME}/decisions"),
         ),

@@ -9,16 +9,20 @@ _HEAD = """# Error catalogue
 
 Made by `python -m chassis.problem_document` from the table of problems; a test fails when this file and it differ.
 
-Every error is `application/problem+json` (RFC 9457) with `type`, `title`, `status`, `detail`, `instance`, `code` and
-`request_id`, plus `errors` for fields and `reasons` for controls. Branch on `code`, which is stable, and never on
-`detail`. The request id finds the request in the platform's logs. `/docs/problems/<code>` of a running platform has
-each of them with the operations that answer with it; the [contract](../contract.md#http) has the rules.
+Errors are `application/problem+json` (RFC 9457) with `type`, `title`, `status`, `detail`, `instance`, `code` and
+`request_id`, plus `errors` for fields and `reasons` for controls. Others are plain text at
+`GET /v1/accounts/outbox/health` and `DELETE /v1/users/me`, those of RFC 6749 at `/oauth/token`, and pages for people.
+
+Branch on `code`, which is stable, and never on `detail`. The request id finds the request in the platform's logs.
+`/docs/problems/<code>` of a running platform has each of them with the operations
+that answer with it; the [contract](../contract.md#http) has the rules.
 
 | status | retry? |
 |---|---|
-| 400, 404, 405, 409, 412 to 415, 422, 431, 501 | no: the answer stays the same until something else changes |
-| 401, 403 | with another credential |
-| 408, 429, 502, 503 | yes, no sooner than `Retry-After` says; commands with the same `Idempotency-Key` |
+| 400, 404, 405, 412 to 415, 422, 431, 501 | no: the answer stays the same until something else changes |
+| 401, 403 | with another credential, or with the entitlement that is named |
+| 409 | see the code: some pass by themselves |
+| 408, 429, 502, 503 | yes, no sooner than any `Retry-After` says; commands with the same `Idempotency-Key` |
 | 500 | a defect of ours: report it with its request id |
 """
 
@@ -28,13 +32,12 @@ def document() -> str:
 
 
 def _sections() -> Iterator[str]:
-    for status in sorted({kind.statuses[0] for kind in TYPES.values()}):
+    for status in sorted({status for kind in TYPES.values() for status in kind.statuses}):
         yield f"## Status {status}\n"
         yield "| code | means | do |\n|---|---|---|"
         for code, kind in TYPES.items():
-            if kind.statuses[0] == status:
-                others = "".join(f", or {other}" for other in kind.statuses[1:])
-                yield f"| `{code}`{others} | {kind.meaning} | {kind.remedy} |"
+            if status in kind.statuses:
+                yield f"| `{code}` | {kind.meaning} | {kind.remedy} |"
         yield ""
 
 

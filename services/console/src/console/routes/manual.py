@@ -9,7 +9,7 @@ from console.manual_pages import HOME, SECTIONS, neighbours
 from console.routes import common
 
 bp = Blueprint("manual", __name__)
-_KEPT = {"Cache-Control": "public, max-age=3600", "X-Content-Type-Options": "nosniff"}
+_KEPT = {"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
 
 
 @bp.get(HOME)

@@ -9,7 +9,8 @@ const isNarrow = matchMedia("(max-width: 899px)");
 let passages;
 
 function load() {
-  passages ??= fetch("/manual/search.json").then((answer) => answer.json());
+  passages ??= fetch("/manual/search.json").then((answer) => (answer.ok ? answer.json() : Promise.reject(answer.status)));
+  passages.catch(() => { passages = undefined; });
   return passages;
 }
 
@@ -35,9 +36,9 @@ function row(passage) {
 
 async function search() {
   const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const all = wanted.length ? await load() : [];
+  const all = wanted.length ? await load().catch(() => []) : [];
   const fitting = all.map((passage) => [score(passage, wanted), passage]).filter(([points]) => points > 0);
-  fitting.sort(([one], [other]) => other - one);
+  fitting.sort(([left], [right]) => right - left);
   results.replaceChildren(...fitting.slice(0, MOST).map(([, passage]) => row(passage)));
   found.textContent = wanted.length ? `${fitting.length || "No"} ${fitting.length === 1 ? "passage" : "passages"}` : "";
 }
