@@ -107,7 +107,7 @@ def test_rows_that_change_move_nothing(desk, stack):
     page = desk.new_page()
     intent = submit(stack, "AAPL", spec={"Limit": {"quantity": "2", "limit_price": "1"}})["intent_id"]
     page.goto(address(stack, "orders"))
-    expect(page.locator(f"[data-intent='{intent}']")).to_contain_text("accepted", timeout=20_000)
+    expect(page.locator(f"[data-intent='{intent}']")).to_contain_text("accepted", timeout=60_000)
     page.wait_for_timeout(300)
     page.evaluate(MEASURE_SHIFT)
     cancel = {"command": {"type": "CANCEL", "payload": {"ref_intent_id": intent}}}
@@ -160,11 +160,31 @@ def test_a_trader_checks_places_and_cancels_with_the_keyboard(desk, stack):
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Place BUY 4 AMD Limit 2.5").click()
     page.wait_for_url(re.compile(r"/orders/[0-9a-f-]{36}$"))
-    expect(page.locator("[data-part=order]")).to_contain_text("accepted", timeout=20_000)
+    expect(page.locator("[data-part=order]")).to_contain_text("accepted", timeout=60_000)
     page.get_by_role("button", name="Cancel order").click()
 
     expect(page.locator("[data-part=order]")).to_contain_text("canceled", timeout=60_000)
     assert errors == []
+    page.close()
+
+
+def test_what_could_not_be_read_is_read_again_though_nothing_else_happens(desk, stack):
+    intent = submit(stack, "INTC")["intent_id"]
+    page, failed = desk.new_page(), []
+    page.goto(address(stack, f"orders/{intent}"))
+    expect(page.locator("[data-part=order]")).to_contain_text("accepted", timeout=60_000)
+
+    def fail_once(route):
+        is_first = route.request.resource_type == "fetch" and not failed
+        failed.append(route.request.url) if is_first else None
+        route.abort() if is_first else route.continue_()
+
+    page.route(f"**/orders/{intent}", fail_once)
+    command = {"command": {"type": "CANCEL", "payload": {"ref_intent_id": intent}}}
+    stack.call("POST", f"/v1/accounts/{stack.account()}/intents", command, key=stack.key())
+
+    expect(page.locator("[data-part=order]")).to_contain_text("canceled", timeout=60_000)
+    assert failed
     page.close()
 
 

@@ -28,7 +28,7 @@ def account(stack):
     for symbol, side, spec in (
         ("AAPL", "BUY", {"Market": {"quantity": "40"}}),
         ("MSFT", "BUY", {"Market": {"quantity": "25"}}),
-        ("NVDA", "BUY", {"Limit": {"quantity": "60", "limit_price": "90.50"}}),
+        ("NVDA", "BUY", {"Limit": {"quantity": "60", "limit_price": "12.50"}}),
         ("AAPL", "SELL", {"Market": {"quantity": "10"}}),
         ("MSFT", "SELL", {"Limit": {"quantity": "25", "limit_price": "990.00"}}),
         ("AMZN", "BUY", {"Market": {"quantity": "15"}}),

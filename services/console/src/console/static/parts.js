@@ -7,14 +7,15 @@ const TYPES = ["INTENT_ACTION", "BROKER_ORDER", "BROKER_TRADE", "BROKER_POSITION
 const GATHER_MS = 250;
 const BETWEEN_MS = Number(document.querySelector("[data-between]")?.dataset.between ?? 0);
 const LONGEST_MS = 15_000;
+const AGAIN_MS = 2_000; // after a reading that failed: no other event may come
 const intent = document.querySelector("[data-of]")?.dataset.of;
 let timer = 0;
 let readAt = 0;
 
-function refresh() {
+async function refresh() {
   timer = 0;
   readAt = Date.now();
-  refreshParts();
+  if (!(await refreshParts())) timer ||= setTimeout(refresh, AGAIN_MS);
 }
 
 function receive(event) {
