@@ -51,10 +51,14 @@ class CuttingProxy:
         while True:
             try:
                 near, _ = self._listener.accept()
-                far = socket.create_connection(self._target)
             except OSError:
                 if self._listener.fileno() < 0:
                     return
+                continue
+            try:
+                far = socket.create_connection(self._target)
+            except OSError:
+                self._reset(near)
                 continue
             with self._lock:
                 self._open |= {near, far}
