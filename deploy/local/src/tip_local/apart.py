@@ -5,12 +5,15 @@ import os
 import signal
 import traceback
 from collections.abc import Callable
+from select import select
 from typing import Any, NoReturn, TypeVar
 
 from tip_local.copies import CAN_COPY
 from tip_local.errors import Fault
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+NOTICED_S = 0.2
+"""How late a stop may be noticed: a signal that another thread receives does not interrupt what this one waits for."""
 
 Given = TypeVar("Given")
 Result = TypeVar("Result")
@@ -33,6 +36,8 @@ def apart(work: Callable[[Given], Result], given: Given) -> Result:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.close(writes)
         with os.fdopen(reads, "rb") as pipe:
+            while not select([pipe], [], [], NOTICED_S)[0]:
+                pass
             answer = pipe.read()
     except BaseException:
         os.kill(pid, signal.SIGKILL)  # a stop was requested: nobody waits for it any more
