@@ -1,4 +1,4 @@
-"""Every command and every program of the manual, run on a whole platform as its reader would, page after page."""
+"""Every block of commands and every program of the manual, run on a whole platform as a reader would, in order."""
 
 import os
 import subprocess

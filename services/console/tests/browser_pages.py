@@ -19,6 +19,7 @@ FLAGS = (
     "--disable-sync",
 )
 WIDTHS = {390: 844, 1280: 800, 2560: 1300}
+FITS = "document.documentElement.scrollWidth <= innerWidth"
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +53,13 @@ def watched(context: BrowserContext) -> tuple[Page, list[str]]:
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: errors.append(str(error)))
     return page, errors
+
+
+def check_fits(page: Page, path: str) -> None:
+    """Nothing is wider than the window, at any width."""
+    for width, height in WIDTHS.items():
+        page.set_viewport_size({"width": width, "height": height})
+        assert page.evaluate(FITS), (path, width)
 
 
 def violations(page: Page) -> list[str]:

@@ -1,12 +1,11 @@
 """The manual in Chromium: accessible and without errors in both themes, on phones and wide screens; and its search."""
 
 import pytest
-from browser_pages import WIDTHS, browser, violations, watched
+from browser_pages import browser, check_fits, violations, watched
 from playwright.sync_api import expect
 
 __all__ = ["browser"]
 PAGES = ("/manual/concepts", "/manual/controls-and-limits", "/manual/reference/brokers")
-FITS = "document.documentElement.scrollWidth <= innerWidth"
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -15,9 +14,7 @@ def test_the_manual_is_accessible_fits_and_has_no_errors(browser, stack, theme):
     page, errors = watched(context)
     for path in PAGES:
         page.goto(path)
-        for width, height in WIDTHS.items():
-            page.set_viewport_size({"width": width, "height": height})
-            assert page.evaluate(FITS), (path, width)
+        check_fits(page, path)
         assert violations(page) == [], path
     assert errors == []
     context.close()

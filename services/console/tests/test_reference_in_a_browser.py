@@ -1,7 +1,7 @@
 """The API reference in Chromium: it fits a phone, in both themes, and runs nothing but its own file."""
 
 import pytest
-from browser_pages import WIDTHS, browser, violations, watched
+from browser_pages import FITS, browser, check_fits, violations, watched
 from playwright.sync_api import expect
 
 __all__ = ["browser"]
@@ -10,7 +10,6 @@ PAGES = (f"/docs{SUBMIT}", "/docs#Action", "/docs/problems/control_rejected")
 KEEPS_A_FEW = """document.querySelectorAll("section").forEach((section) =>
     [...section.querySelectorAll(":scope > details:not([open])")].slice(1).forEach((part) => part.remove()))"""
 """All of a kind are drawn by one template, and a thousand of them keep a checker busy for minutes."""
-FITS = "document.documentElement.scrollWidth <= innerWidth"
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -19,9 +18,7 @@ def test_the_reference_is_accessible_fits_and_has_no_errors(browser, stack, them
     page, errors = watched(context)
     for path in PAGES:
         page.goto(path)
-        for width, height in WIDTHS.items():
-            page.set_viewport_size({"width": width, "height": height})
-            assert page.evaluate(FITS), (path, width)
+        check_fits(page, path)
         page.evaluate(KEEPS_A_FEW)
         assert violations(page) == [], path
     assert errors == []

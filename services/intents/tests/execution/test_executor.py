@@ -249,8 +249,7 @@ def test_an_intent_too_old_to_be_sent_expires(desk, hold_back, orders, reaches):
 
 
 def test_an_order_open_for_too_long_is_canceled_by_the_system(desk, reaches):
-    intent = desk.created(create("SIM.OPEN"))
-    reaches(intent, "ACCEPTED")
+    reaches(intent := desk.created(create("SIM.OPEN")), "ACCEPTED")
     _stale(desk, 1000)
 
     reaches(intent, "CANCELED")

@@ -9,7 +9,7 @@ from console.manual_pages import HOME, SECTIONS, neighbours
 from console.routes import common
 
 bp = Blueprint("manual", __name__)
-_KEPT = {"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
+_HEADERS = {"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
 
 
 @bp.get(HOME)
@@ -21,9 +21,9 @@ def show_first_page() -> ResponseReturnValue:
 def show_page(name: str) -> ResponseReturnValue:
     address = f"{HOME}/{name}"
     if address == manual.SEARCH:
-        return Response(manual.search_index(), 200, _KEPT, content_type="application/json")
+        return Response(manual.search_index(), 200, _HEADERS, content_type="application/json")
     if image := manual.IMAGES.get(address):
-        return Response(image.read_bytes(), 200, _KEPT, content_type=manual.TYPES[image.suffix])
+        return Response(image.read_bytes(), 200, _HEADERS, content_type=manual.TYPES[image.suffix])
     return _page(address)
 
 
