@@ -46,11 +46,15 @@ def pairs(
     name: str, reference: Measure, subject: Measure, *, unit: str, count: int = 5, goal: float | None = None,
     at_most: bool = False,
 ) -> Ratio:  # fmt: skip
-    """Measure alternately, reference first, and take the medians; the spread is that of the pairs' own ratios."""
-    references, subjects = [], []
+    """Measure in pairs and take the medians; the spread is that of the pairs' own ratios.
+
+    Reference and subject take turns in going first: what the first leaves behind, the second pays for.
+    """
+    references: list[float] = []
+    subjects: list[float] = []
     for number in range(1, count + 1):
-        references.append(reference())
-        subjects.append(subject())
+        for measure, found in ((reference, references), (subject, subjects))[:: 1 if number % 2 else -1]:
+            found.append(measure())
         print(f"  {name} pair {number}/{count}: reference {references[-1]:,.1f}, subject {subjects[-1]:,.1f} {unit}")
     ratios = [subject / reference for subject, reference in zip(subjects, references, strict=True)]
     spread = max(ratios) - min(ratios)

@@ -60,9 +60,9 @@ def run(platform: Platform, builder: Builder, size: Size, seed: int, findings: F
     quiet = builder.tenant("quiet")
     probe = Probe.of(platform, builder, quiet)
     samples, within_s = (size.samples, LONG_S) if size.samples else (FEW_SAMPLES, SHORT_S)
-    calm = probe.measured(samples, within_s)
-    findings.note("p99 without load, ms", calm.shown())
     for number, name in enumerate(chosen, 1):
+        calm = probe.measured(samples, within_s)  # anew for each: the machine is not as fast in every minute
+        findings.note(f"p99 before {name}, ms", calm.shown())
         with loads[name]() as attack:
             began = time.monotonic()
             time.sleep(SETTLE_S)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from stream_gateway.fairness import WriteScheduler
 from stream_gateway.hub import BATCH, Hub
 from stream_gateway.schemas import Entry
+from trading_proto import trading_pb2
 
 HEADS = st.integers(0, 2_000)
 BURSTS = st.lists(st.integers(1, 400), max_size=8)
@@ -76,3 +77,25 @@ def test_a_hole_in_the_log_is_stepped_over() -> None:
 
     assert hub.last == 21 and [entry.sequence for entry in hub.after(19) or []] == [20, 21]
     assert hub.after(8) is None
+
+
+@given(HEADS, st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.3]), st.integers(0, 2), st.integers(0, 2)), min_size=1))
+def test_a_heartbeat_says_where_the_stream_and_the_log_are_and_is_shared_for_a_moment_only(head, steps) -> None:
+    hub, now, made = hub_after(head, [], 64), 0.0, {}
+    for passed, behind, appended in steps:
+        now += passed
+        hub.append([Entry(hub.last + number, 1, b"") for number in range(1, appended + 1)])
+        position = max(0, hub.last - behind)
+
+        entry = hub.heartbeat(position, now)
+
+        message = trading_pb2.TradingEvent.FromString(entry.message)
+        assert (message.sequence, message.heartbeat.latest_sequence) == (position, hub.head)
+        assert now - made.setdefault(id(entry), (now, entry))[0] <= 0.25
+
+
+def test_streams_at_the_same_place_share_a_heartbeat() -> None:
+    hub = hub_after(5, [], 64)
+
+    assert hub.heartbeat(5, 1.0) is hub.heartbeat(5, 1.2)
+    assert hub.heartbeat(5, 1.2) is not hub.heartbeat(4, 1.2)

@@ -21,7 +21,7 @@ async def deliver(stream: Stream, log: Log, write: Write, form: Callable[[Entry]
     if stream.replay_until is None:
         # Where it begins, so that it can be resumed before its first event; and proxies let the answer through at once.
         await stream.acquire_write()
-        await write(form(_heartbeat(stream)))
+        await write(form(stream.heartbeat(loop.time())))
     while True:
         if stream.cut and stream.ending:
             raise stream.ending  # before anything that could block
@@ -32,7 +32,7 @@ async def deliver(stream: Stream, log: Log, write: Write, form: Callable[[Entry]
         if loop.time() >= stream.heartbeat_at:
             stream.schedule_heartbeat(loop.time(), heartbeat_s)
             await stream.acquire_write()
-            await write(form(_heartbeat(stream)))
+            await write(form(stream.heartbeat(loop.time())))
         entries = stream.hub.after(stream.position)
         if stream.ending and not entries:
             raise stream.ending  # everything that is buffered has been written
@@ -42,10 +42,6 @@ async def deliver(stream: Stream, log: Log, write: Write, form: Callable[[Entry]
             await _write_all(stream, entries, write, form, delivered)
         elif not stream.ending:
             await stream.wait()
-
-
-def _heartbeat(stream: Stream) -> Entry:
-    return schemas.heartbeat(stream.hub.account_id, stream.hub.epoch, stream.position, stream.hub.head)
 
 
 async def _write_all(

@@ -39,8 +39,9 @@ _OCCURRED_AT = text(
 )
 _EPOCH = text("SELECT CAST(intents_api.current_log_epoch() AS text)")
 _ACCOUNT = text("""
-    SELECT a.id, a.organization_id, coalesce(h.last_sequence, 0) AS head
-    FROM accounts_api.account a LEFT JOIN intents_api.account_head h ON h.account_id = a.id
+    WITH current AS MATERIALIZED (SELECT CAST(intents_api.current_log_epoch() AS text) AS epoch)
+    SELECT a.id, a.organization_id, coalesce(h.last_sequence, 0) AS head, current.epoch
+    FROM current, accounts_api.account a LEFT JOIN intents_api.account_head h ON h.account_id = a.id
     WHERE a.id = :id
 """)
 _EXISTING = text("SELECT id FROM accounts_api.account WHERE id = ANY(:ids)").bindparams(
@@ -78,9 +79,9 @@ def current_epoch(tx: Connection) -> str:
 
 
 def account(tx: Connection, account_id: UUID) -> Account | None:
-    epoch = current_epoch(tx)
+    """In one statement with the epoch, which is to be committed as above."""
     row = tx.execute(_ACCOUNT, {"id": account_id}).one_or_none()
-    return Account(row.id, row.organization_id, row.head, epoch) if row else None
+    return Account(row.id, row.organization_id, row.head, row.epoch) if row else None
 
 
 def existing(tx: Connection, ids: Iterable[UUID]) -> set[UUID]:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from sqlalchemy import Engine
 
+from chassis import db
 from chassis.authentication import Access, PresentedCredentials
 from stream_gateway import callers, store
 from stream_gateway.callers import Caller
@@ -36,7 +37,7 @@ def admit(deps: Deps, presented: PresentedCredentials, request: Request) -> tupl
     caller = callers.admit(deps.access, presented, now.timestamp())
     if request.account_id is None:
         raise BadAccountId
-    with deps.engine.begin() as connection:
+    with db.reading(deps.engine) as connection:
         account = store.account(connection, request.account_id)
         if account is None or account.organization_id != caller.principal.organization_id:
             raise AccountNotFound

@@ -8,8 +8,8 @@ from stream_gateway.config import Config
 from stream_gateway.model import CredentialEnded, Stuck, Unverified
 from stream_gateway.streams import Streams
 
-TICK_S = 0.25
-_AT_ONCE = 250  # a millisecond's work: whoever opens a stream meanwhile waits no longer than that
+TICK_S = 0.5
+_AT_ONCE = 125  # with the heartbeats that are due some milliseconds: whoever opens a stream waits no longer than that
 _TIDY_S = 60.0
 
 
