@@ -46,6 +46,16 @@ def test_an_update_that_overtakes_the_answer_settles_the_command_and_the_answer_
     assert len(settlement.events) == before and settlement.progress.lease_token is None
 
 
+def test_an_answer_that_comes_after_the_update_does_not_take_the_order_back_from_the_market():
+    settlement, token = begun(), uuid4()
+    settlement.progress.lease_token = token
+    settle(settlement, [reported(order(OrderStatus.WORKING))])
+
+    settle(settlement, [DispatchResult(leased(token), OrderFound(order(OrderStatus.PENDING)))])
+
+    assert settlement.orders[FIRST].status == OrderStatus.WORKING
+
+
 def test_under_a_lost_lease_what_was_seen_counts_and_what_was_decided_does_not():
     other = uuid4()
     settlement = begun(lease_token=other)

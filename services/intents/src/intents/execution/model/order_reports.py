@@ -94,7 +94,7 @@ def _known(settlement: Settlement, order: Order) -> BrokerOrder | None:
 
 def _learn(settlement: Settlement, known: BrokerOrder, order: Order, moment: datetime) -> None:
     known.broker_order_id, known.quantity = order.broker_order_id, order.quantity
-    if known.status == order.status or (known.status in ENDED and order.status in OPEN):
+    if known.status == order.status or _is_earlier(order.status, known.status):
         return
     known.status = order.status
     if known.unwanted and known.status in ENDED:
@@ -106,6 +106,11 @@ def _learn(settlement: Settlement, known: BrokerOrder, order: Order, moment: dat
             reason=f"The order has ended as {known.status}.",
         )
         append_note(settlement, ended)
+
+
+def _is_earlier(status: OrderStatus, known: str) -> bool:
+    """Whether the report was overtaken: what has ended stays so, and nothing goes back from the market."""
+    return (known in ENDED and status in OPEN) or (known == OrderStatus.WORKING and status is OrderStatus.PENDING)
 
 
 def _found_after_all(settlement: Settlement, order: Order, moment: datetime) -> None:
