@@ -170,10 +170,10 @@ def _report_excess(legs: _Legs, arrangement: Arrangement) -> None:
 
 
 def _report_uncovered(legs: _Legs) -> None:
-    """What a parent has filled after the end of its children is closed by none of them."""
+    """What a parent has filled when its children have ended, or are being canceled, is closed by none of them."""
     parent, left = legs.parent, legs.base - legs.closed
-    ended = all(leg.intent.status in TERMINAL for leg in legs.exits)
-    if parent is None or left <= 0 or not ended or not _has_filled([parent]):
+    ending = all(leg.intent.status in TERMINAL or leg.intent.status is Status.PENDING_CANCEL for leg in legs.exits)
+    if parent is None or left <= 0 or not ending or not _has_filled([parent]):
         return
     reason = f"No order of its group closes {left:f} of what it has filled."
     append_note(parent, Report(Update.SUBMITTED, parent.now, reason_code=GROUP_UNCOVERED, reason=reason))
