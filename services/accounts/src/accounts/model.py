@@ -60,7 +60,7 @@ class RehearsalOff(Exception):
 
 
 class NotInternal(Exception):
-    """Only organizations that are configured as internal may see this."""
+    """Only admins of organizations that are configured as internal may do this."""
 
     code = "forbidden"
 
@@ -156,6 +156,24 @@ class Rewrapped:
 
     count: int
     left: tuple[Unopened, ...]
+
+
+@dataclass(frozen=True)
+class FailedRow:
+    """An outbox row that reached the attempt limit, without its payload."""
+
+    id: int
+    event_id: UUID
+    event_type: str
+    organization_id: str | None
+    account_id: str | None
+    credential_id: str | None
+    attempts: int
+    last_error: str | None
+    explanation: str | None
+    created_at: datetime
+    failed_at: datetime | None
+    redriven_as: int | None
 
 
 @dataclass(frozen=True)

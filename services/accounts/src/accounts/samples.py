@@ -14,5 +14,7 @@ CALLS = {
     "accounts_disable_account": 'client.accounts.disable(account_id, reason="Maintenance")',
     "accounts_enable_account": "client.accounts.enable(account_id)",
     "accounts_outbox_health": "client.accounts.outbox_health()",
+    "outbox_list_failed_rows": "list(client.accounts.failed_outbox_rows(redriven=False))",
+    "outbox_redrive_row": "client.accounts.redrive_outbox_row(17)",
     "accounts_list_brokers": "client.accounts.brokers()",
 }

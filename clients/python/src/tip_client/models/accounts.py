@@ -100,6 +100,26 @@ class Brokers:
 
 
 @dataclass(frozen=True)
+class FailedOutboxRow:
+    """An outbox row that reached the attempt limit and is never tried again by itself."""
+
+    id: int
+    event_id: str
+    event_type: str
+    organization_id: str | None
+    account_id: str | None
+    credential_id: str | None
+    attempts: int
+    last_error: str | None
+    explanation: str | None
+    """What the error means, for people."""
+    created_at: datetime
+    failed_at: datetime | None
+    redriven_as: int | None
+    """The row that it was driven again as; None if it was not."""
+
+
+@dataclass(frozen=True)
 class OutboxEntry:
     """The rows of one status and event type."""
 

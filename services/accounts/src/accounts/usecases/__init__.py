@@ -18,7 +18,7 @@ from accounts.usecases.credentials import (
 from accounts.usecases.custody import apply_intents_event, give_up, rewrap, settle_credential
 from accounts.usecases.deletion import delete_account, finish_deletions
 from accounts.usecases.deps import Deps
-from accounts.usecases.health import outbox_health
+from accounts.usecases.outbox import list_failed_rows, outbox_health, redrive_row
 
 __all__ = [
     "Deps",
@@ -34,9 +34,11 @@ __all__ = [
     "give_up",
     "list_accounts",
     "list_credentials",
+    "list_failed_rows",
     "outbox_health",
     "read_account",
     "read_credential",
+    "redrive_row",
     "rewrap",
     "rotate_secret",
     "settle_credential",
