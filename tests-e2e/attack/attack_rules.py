@@ -195,6 +195,7 @@ ACCOUNTS = (
     _accounts("GET", CREDENTIAL, noun="credential", objects="credential"),
     _accounts("PUT", f"{CREDENTIAL}/secret", writes=True, noun="credential", objects="credential", spare=True,
               body=lambda _: {"secret": SECRET}),
+    _accounts("POST", f"{CREDENTIAL}/test", 202, writes=True, noun="credential", objects="credential", spare=True),
     _accounts("DELETE", CREDENTIAL, 412, writes=True, noun="credential", objects="credential", spare=True,
               headers=STALE),
 )  # fmt: skip

@@ -50,6 +50,7 @@ ENDPOINTS = (
     Endpoint("GET", f"{ACCOUNT}/credentials", "credential:read", "credential:read", 200),
     Endpoint("GET", CREDENTIAL, "credential:read", "credential:read", 200),
     Endpoint("PUT", f"{CREDENTIAL}/secret", "credential:edit", "credential:write", 200, {"secret": SECRET}),
+    Endpoint("POST", f"{CREDENTIAL}/test", "credential:edit", "credential:write", 202),
     Endpoint("DELETE", CREDENTIAL, "credential:edit", "credential:write", 204),
 )
 

@@ -25,6 +25,9 @@ FIELDS = {
     "fingerprint": "Keyed hash of the secret: within an organization the same secret has the same one, and it tells "
     "nothing of it.",
     "Credential.version": "Counts its secrets from 1.",
+    "test_status": "What came of the test that was last requested: `pending` until the broker has `accepted` or "
+    "`refused` it; `failed` if it could not be tried; null if none was requested of this secret.",
+    "tested_at": "When that test ended.",
     "NewCredential.secret": "What the broker gave you, as `credential` of `GET /v1/brokers` describes. It is never "
     "answered.",
     "NewSecret.secret": "The new secret, as `credential` of `GET /v1/brokers` describes. It is never answered.",
@@ -91,6 +94,9 @@ EXAMPLES = {
     "Enable": {},
     "label": "Main",
     "fingerprint": "5d1f0c3a9b7e4d2186c0f4e2a17b3d95",
+    "test_status": None,
+    "tested_at": None,
+    "accounts_request_test": {"status": "active", "test_status": "pending"},
     "secret": {"key_id": "PKEXAMPLE", "secret_key": "the-secret-that-the-broker-gave-you"},
     "Broker": {
         "name": "paper",

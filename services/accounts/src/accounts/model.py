@@ -8,6 +8,7 @@ from uuid import UUID
 
 ENVIRONMENTS = ("paper", "live")
 CREDENTIAL_STATUSES = ("pending", "active", "invalid", "revoked")
+TEST_STATUSES = ("pending", "accepted", "refused", "failed")
 
 ACCOUNT_CREATED = "account.created"
 ACCOUNT_UPDATED = "account.updated"
@@ -17,6 +18,7 @@ CREDENTIAL_UPDATED = "credential.updated"
 CREDENTIAL_DELETED = "credential.deleted"
 CREDENTIAL_VALID = "credential.valid"  # published by intents: a broker accepted the credential
 CREDENTIAL_INVALID = "credential.invalid"  # and this: it refused it
+CREDENTIAL_TESTED = "credential.tested"  # and this: what came of a test that was requested
 CREDENTIAL_EVENTS = (CREDENTIAL_CREATED, CREDENTIAL_UPDATED, CREDENTIAL_DELETED)
 EVENT_TYPES = (ACCOUNT_CREATED, ACCOUNT_UPDATED, ACCOUNT_DELETED, *CREDENTIAL_EVENTS)
 OUTBOX_STATUSES = ("pending", "processing", "completed", "failed")
@@ -121,6 +123,9 @@ class Credential:
     created_at: datetime
     updated_at: datetime
     version: int
+    test_status: str | None
+    """Of the test that was last requested for this secret."""
+    tested_at: datetime | None
 
 
 @dataclass(frozen=True)

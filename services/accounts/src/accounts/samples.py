@@ -11,6 +11,7 @@ CALLS = {
     "accounts_read_credential": "client.credentials.read(credential_id)",
     "accounts_delete_credential": "client.credentials.delete(credential_id)",
     "accounts_rotate_secret": 'client.credentials.rotate(credential_id, {"key_id": key_id, "secret_key": secret_key})',
+    "accounts_request_test": "client.credentials.test(credential_id)",
     "accounts_disable_account": 'client.accounts.disable(account_id, reason="Maintenance")',
     "accounts_enable_account": "client.accounts.enable(account_id)",
     "accounts_outbox_health": "client.accounts.outbox_health()",

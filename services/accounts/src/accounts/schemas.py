@@ -171,6 +171,8 @@ class Credential(Schema):
     created_at = Instant(required=True)
     updated_at = Instant(required=True)
     version = Whole(required=True, least=1, most=2**31 - 1)
+    test_status = Choice(model.TEST_STATUSES, required=True, allow_none=True)
+    tested_at = Instant(required=True, allow_none=True)
 
 
 class CredentialList(Schema):

@@ -76,7 +76,7 @@ class Accounts(Scope):
     def failed_outbox_rows(
         self, *, redriven: bool | None = None, page_size: int | None = None
     ) -> Iterator[FailedOutboxRow]:
-        """Outbox rows that failed, oldest first, for operators; with `redriven` those that were driven again, or not."""
+        """Outbox rows that failed, oldest first, for operators; with `redriven` those driven again, or those not."""
         path = "/v1/accounts/outbox/failed"
         for row in self._http.pages(listed(path, FailedOutboxRow, page_size, redriven=redriven)):
             yield row
@@ -107,6 +107,11 @@ class Credentials(Scope):
         """Put another secret in place of the former."""
         path, body = self._path("/credentials/{}/secret", credential_id), {"secret": dict(secret)}
         return self._http.call(change("PUT", path, Credential, body, if_match))
+
+    def test(self, credential_id: str) -> Credential:
+        """Have the platform log in at the broker with the stored secret; `read` shows what came of it."""
+        path = self._path("/credentials/{}/test", credential_id)
+        return self._http.call(change("POST", path, Credential))
 
     def delete(self, credential_id: str, *, if_match: int | None = None) -> None:
         self._http.call(delete(self._path("/credentials/{}", credential_id), if_match))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from tip_client.words import CredentialStatus, Environment
+from tip_client.words import CredentialStatus, CredentialTestStatus, Environment
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,9 @@ class Credential:
     created_at: datetime
     updated_at: datetime
     version: int
+    test_status: CredentialTestStatus | None = None
+    """Of the test that was last requested; None if there was none of this secret."""
+    tested_at: datetime | None = None
 
 
 @dataclass(frozen=True)

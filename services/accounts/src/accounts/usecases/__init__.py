@@ -13,6 +13,7 @@ from accounts.usecases.credentials import (
     delete_credential,
     list_credentials,
     read_credential,
+    request_test,
     rotate_secret,
 )
 from accounts.usecases.custody import apply_intents_event, give_up, rewrap, settle_credential
@@ -39,6 +40,7 @@ __all__ = [
     "read_account",
     "read_credential",
     "redrive_row",
+    "request_test",
     "rewrap",
     "rotate_secret",
     "settle_credential",
