@@ -82,6 +82,15 @@ def test_a_credential_is_added_rotated_and_deleted(admin: TipCaller, secret: dic
     assert admin.json("credentials", "list") == {"data": []}
 
 
+def test_a_credential_is_tested_again(admin: TipCaller, secret: dict[str, str]) -> None:
+    made = admin.json("credentials", "add", "again", *WAIT, stdin=json.dumps(secret))
+
+    assert admin.json("credentials", "test", "again", *WAIT)["test_status"] == "accepted"
+    assert "accepted" in admin.done("credentials", "test", "again", *WAIT)
+    assert admin.json("credentials", "test", made["id"])["test_status"] == "pending"
+    admin.done("credentials", "delete", made["id"])
+
+
 def test_a_credential_that_the_broker_refuses_is_exit_code_1(admin: TipCaller) -> None:
     refused = admin("credentials", "add", "bad", *WAIT, stdin=json.dumps({"key_id": "INVALID", "secret_key": "x" * 20}))
 

@@ -1,13 +1,22 @@
 """Objects made for the one request that is allowed to end them."""
 
+import json
+from contextlib import closing
 from itertools import count
 
+import psycopg2
 from attack_cells import Cell, Prepared, prepared
 from attack_rules import LIMITS, MANUAL, STATE, TIME
 from attack_targets import Scenery
 from attack_tenants import Builder, Headers, Tenant, bearer
 
 _numbers = count(1)
+_FAILED_ROW = """
+    INSERT INTO accounts.outbox (event_id, event_type, payload, status, attempts, settled_at, last_error)
+    SELECT id, 'account.updated', %s::jsonb || jsonb_build_object('event_id', id, 'occurred_at', now()),
+           'failed', 10, now(), 'ValueError'
+    FROM (SELECT gen_random_uuid() AS id) made RETURNING id
+"""
 
 
 class Fresh:
@@ -55,6 +64,15 @@ class Fresh:
 
     def _client(self, _cell: Cell) -> tuple[dict[str, str], Headers]:
         return {"client_id": self._builder.identity.service_account(("organization:write",)).client_id}, ()
+
+    def _failed_row(self, cell: Cell) -> tuple[dict[str, str], Headers]:
+        """Not over the API, by which no row fails."""
+        about = {"organization_id": cell.tenant.id, "account_id": cell.tenant.accounts["spare_paper"], "version": 1}
+        payload = json.dumps(about | {"event_type": "account.updated"})
+        with closing(psycopg2.connect(self._builder.platform.admin_url)) as database, database, database.cursor() as tx:
+            tx.execute(_FAILED_ROW, (payload,))
+            [row_id] = tx.fetchone() or ("0",)
+        return {"row_id": str(row_id)}, ()
 
     def _entitlement(self, cell: Cell) -> tuple[dict[str, str], Headers]:
         path = f"/v1/organizations/{cell.target.values['organization_id']}/entitlements/{cell.target.values['name']}"

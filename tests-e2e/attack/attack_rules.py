@@ -175,6 +175,9 @@ SECRET = {"key_id": "PKattack", "secret_key": "attack-attack-attack"}
 ACCOUNTS = (
     Rule("GET", "/v1/accounts/outbox/health", frozenset(), None, "credential:read", operators=True, unsuitable=401,
          not_member=403, plain_text=True),
+    Rule("GET", "/v1/accounts/outbox/failed", frozenset(), None, "credential:write", operators=True),
+    Rule("POST", "/v1/accounts/outbox/failed/{row_id}/redrive", frozenset(), None, "credential:write",
+         objects="failed_row", operators=True, fresh="failed_row"),
     _accounts("POST", "/v1/accounts", 201, writes=True, objects="environment", makes_account=True,
               body=lambda own: {"name": own.canary, "broker": "paper"}),
     _accounts("GET", "/v1/accounts"),
@@ -192,6 +195,7 @@ ACCOUNTS = (
     _accounts("GET", CREDENTIAL, noun="credential", objects="credential"),
     _accounts("PUT", f"{CREDENTIAL}/secret", writes=True, noun="credential", objects="credential", spare=True,
               body=lambda _: {"secret": SECRET}),
+    _accounts("POST", f"{CREDENTIAL}/test", 202, writes=True, noun="credential", objects="credential", spare=True),
     _accounts("DELETE", CREDENTIAL, 412, writes=True, noun="credential", objects="credential", spare=True,
               headers=STALE),
 )  # fmt: skip

@@ -262,6 +262,7 @@ class _Special:
             "key_id": tenant.key_id,
             "invitation_id": tenant.invitation_id,
             "client_id": self.client_id,
+            "row_id": "0",
             "name": "controls_premium",
             "provider": "local",
             "provider_id": tenant.external_id,

@@ -155,6 +155,12 @@ def _clients(_rule: Rule, _caller: Caller, _tenant: Tenant, scenery: Scenery) ->
     yield Target("unknown", {"client_id": f"sa_{unknown_id()[:12]}"}, account=False)
 
 
+def _failed_rows(*_: object) -> Iterator[Target]:
+    yield Target("failed", {"row_id": "0"})  # which an allowed request replaces by one that was made for it
+    for name, row_id in (("last", str(2**63 - 1)), ("beyond", "9" * 40), ("no number", MALFORMED)):
+        yield Target(name, {"row_id": row_id}, account=False)
+
+
 def _entitlements(_rule: Rule, _caller: Caller, _tenant: Tenant, scenery: Scenery) -> Iterator[Target]:
     name = {"name": "controls_premium"}
     yield Target("scratch", {"organization_id": scenery.scratch.id, **name})
@@ -187,6 +193,7 @@ _KINDS = {
     "own_membership": _own_memberships,
     "key": _keys,
     "client": _clients,
+    "failed_row": _failed_rows,
     "entitlement": _entitlements,
     "provider": _providers,
 }

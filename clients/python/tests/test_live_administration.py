@@ -18,6 +18,8 @@ def test_an_account_and_its_credential_live_and_end(platform: Platform) -> None:
         credentials = admin.for_account(account.id).credentials
         made = credentials.add("first", {"key_id": "K1", "secret_key": uuid4().hex})
         eventually(lambda: credentials.read(made.id).status is tip.CredentialStatus.ACTIVE)
+        assert credentials.test(made.id).status is tip.CredentialStatus.ACTIVE
+        eventually(lambda: credentials.read(made.id).test_status is tip.CredentialTestStatus.ACCEPTED)
         rotated = credentials.rotate(made.id, {"key_id": "K2", "secret_key": uuid4().hex})
 
         assert rotated.version == made.version + 1
@@ -204,6 +206,15 @@ def test_a_service_account_gets_its_token(platform: Platform) -> None:
         assert operator.service_accounts.read(made.client_id).name == "sdk"
         assert made.client_id in {found.client_id for found in operator.service_accounts.list(page_size=500)}
         operator.service_accounts.delete(made.client_id)
+
+
+def test_failed_outbox_rows_are_for_operators(platform: Platform, client: tip.Client) -> None:
+    with platform.admin() as admin:
+        assert all(row.redriven_as is None for row in admin.accounts.failed_outbox_rows(redriven=False))
+        with pytest.raises(tip.NotFound):
+            admin.accounts.redrive_outbox_row(2**63 - 1)
+    with pytest.raises(tip.Forbidden):
+        client.accounts.redrive_outbox_row(1)
 
 
 def test_the_outbox_health_is_for_operators(platform: Platform, client: tip.Client) -> None:

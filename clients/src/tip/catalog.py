@@ -25,7 +25,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Administration": {
         "accounts": "List, create, change, disable and delete trading accounts.",
-        "credentials": "List, add, rotate and delete an account's broker credentials.",
+        "credentials": "List, add, test, rotate and delete an account's broker credentials.",
         "keys": "List, create, change and delete API keys of the organization.",
         "people": "List, invite and change the members of the organization.",
         "audit": "List and export who changed people, keys and entitlements.",

@@ -44,7 +44,7 @@ def _secret_options(function: F) -> F:
 @click.group(invoke_without_command=True)
 @with_session
 def command(session: Session) -> None:
-    """List, add, rotate and delete an account's broker credentials.
+    """List, add, test, rotate and delete an account's broker credentials.
 
     A secret is typed at the terminal without being shown, or comes from standard input or a file as one JSON object:
     not from the command line, where others can read it. It is never shown again. ID may be a label, or how an id
@@ -100,6 +100,26 @@ def rotate(
     settle(session, made, "has another secret", timeout if wait else None)
 
 
+@command.command("test")
+@click.argument("credential_id", metavar="ID", callback=not_empty)
+@click.option("--wait", is_flag=True, help="Wait until the broker has accepted or refused it.")
+@click.option("--timeout", type=click.FloatRange(min=0), default=WAIT_S, show_default=True, help="Seconds to wait.")
+@with_session
+def request_test(session: Session, credential_id: str, wait: bool, timeout: float) -> None:
+    """Have the broker tried with a credential as it is stored. It stays in use meanwhile.
+
+    With --wait exit code 1 means that the broker refused it, or could not be tried.
+    """
+    found = credential_of(session, credential_id)
+    begun = session.account_client.credentials.test(found.id)
+    ended = tested(session, begun, timeout) if wait else begun
+    outcome = ended.test_status or ended.status
+    is_bad = outcome in ("refused", "failed", "invalid")
+    session.out.result(ended, f"the test of {called(ended)}: {outcome}", mark="✗" if is_bad else "✓")
+    if wait and is_bad:
+        raise SystemExit(REFUSED)
+
+
 @command.command()
 @click.argument("credential_id", metavar="ID", callback=not_empty)
 @yes_option
@@ -124,10 +144,21 @@ def settle(session: Session, credential: "Credential", what: str, timeout: float
 
 
 def judged(session: Session, credential: "Credential", timeout: float) -> "Credential":
+    return once_not(session, credential, timeout, lambda found: found.status == "pending")
+
+
+def tested(session: Session, credential: "Credential", timeout: float) -> "Credential":
+    return once_not(session, credential, timeout, lambda found: "pending" in (found.status, found.test_status))
+
+
+def once_not(
+    session: Session, credential: "Credential", timeout: float, waits: Callable[["Credential"], bool]
+) -> "Credential":
+    """The credential as soon as it waits for its broker no more."""
     from tip_client import Timeout
 
     deadline = monotonic() + timeout
-    while credential.status == "pending":
+    while waits(credential):
         if monotonic() > deadline:
             raise Timeout(f"The broker has not said yet whether it accepts {called(credential)}.")
         sleep(POLL_S)

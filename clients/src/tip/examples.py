@@ -69,6 +69,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "tip credentials add first --wait",
         "tip credentials add first --account main --json < secret.json",
     ),
+    "credentials test": ("tip credentials test first --wait",),
     "credentials rotate": ("tip credentials rotate first --file - --wait --yes",),
     "credentials delete": ("tip credentials delete first",),
     "mcp": ("tip mcp --profile agent", "tip mcp --read-only"),

@@ -15,22 +15,7 @@ from tip_local.errors import Fault
 from tip_local.schema import database
 from tip_local.settings import Settings
 
-MEANINGS = {
-    "pending": "It waits for a relay. With attempts, it was tried before and waits for its next turn.",
-    "processing": "A relay has claimed it. A claim older than five seconds is taken back by the next relay.",
-    "completed": "It was delivered. Nothing is left to do.",
-    "failed": "It reached the attempt limit and is never tried again. Repair the cause, then: tip outbox redrive",
-}
-CAUSES = {
-    "worker_lost": "its relay vanished during the last attempt: it may be what kills relays",
-    "vault_unavailable": "the vault was out of reach; no attempt was counted",
-    "database_unavailable": "the database was out of reach; no attempt was counted",
-    "out_of_time": "there was no time left for it in its batch; no attempt was counted",
-    "behind_another": "a row before it with the same ordering key was not done; no attempt was counted",
-    "BrokenSeal": "a sealed secret was altered or moved, or is under another key",
-    "UnknownKey": "a secret is sealed under a key that the relay was not given (EARLIER_VAULT_KEY_ENCRYPTION_KEYS)",
-    "Refused": "the vault refuses this object",
-}
+STATUSES = ("pending", "processing", "completed", "failed")
 LIST = """
 SELECT id, status, event_type, attempts, created_at, last_error,
        (SELECT max(c.id) FROM {schema}.outbox c WHERE c.redriven_from = o.id) AS redriven_as
@@ -60,7 +45,7 @@ def output() -> Output:
 
 @command.command("list")
 @click.argument("service")
-@click.option("--status", type=click.Choice(list(MEANINGS)), default="failed", show_default=True)
+@click.option("--status", type=click.Choice(STATUSES), default="failed", show_default=True)
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
 @json_option
 def list_rows(service: str, status: str, limit: int) -> None:
@@ -102,9 +87,10 @@ def explain(service: str, row_id: int) -> None:
 
 
 def explanation(row: Any) -> Iterator[str]:
-    yield f"\n{MEANINGS[row.status]}"
+    explanations = import_module("chassis.outbox.explanations")
+    yield f"\n{explanations.MEANINGS[row.status]}"
     if row.last_error:
-        yield f"Last error: {CAUSES.get(row.last_error, 'the work of the row raised ' + row.last_error)}."
+        yield f"Last error: {explanations.cause_of(row.last_error)}."
     if row.behind is not None:
         yield f"It waits behind row {row.behind}, which has the same ordering key."
     if row.redriven_as is not None:

@@ -69,7 +69,7 @@ def test_every_own_setting_is_in_the_readme() -> None:
 def test_every_endpoint_is_in_the_document_with_plain_text_errors_where_specified(client: FlaskClient) -> None:
     paths = client.get("/openapi.json").json["paths"]
 
-    assert len(paths) == 9
+    assert len(paths) == 12
     refused = paths["/v1/accounts/outbox/health"]["get"]["responses"]["403"]["content"]
     assert list(refused) == ["text/plain"]
     assert "secret" not in str(paths["/v1/accounts/{account_id}/credentials/{credential_id}"]["get"]["responses"])

@@ -35,6 +35,8 @@ FIELDS = {
     "created_at",
     "updated_at",
     "version",
+    "test_status",
+    "tested_at",
 }
 
 

@@ -180,7 +180,7 @@ def test_one_entry_for_each_status_and_type_that_has_rows_and_totals_made_of_the
 def test_a_failed_row_that_was_driven_again_is_counted_apart(operator: Caller, outbox: Outbox) -> None:
     _in_every_state(outbox)
     with outbox.engine.begin() as tx:
-        failed = [row["id"] for row in outbox.failed(tx)]
+        failed = [row.id for row in outbox.failed(tx)]
         assert outbox.redrive(tx, failed[0]) and outbox.redrive(tx, failed[0], again=True)
 
     report = operator.get(PATH).json
@@ -246,7 +246,7 @@ def _do(outbox: Outbox, tx: Connection, step: str, claims: list[Any], data: st.D
         outbox.roll_up(tx)
     elif step == "redrive":
         for row in outbox.failed(tx):
-            outbox.redrive(tx, row["id"])
+            outbox.redrive(tx, row.id)
     elif claims:
         _settle(outbox, tx, step, claims[-1])
 

@@ -85,6 +85,31 @@ def test_the_web_process_reads_no_secret_and_no_event(engine: Engine, columns: s
         tx.execute(text(f"SELECT * FROM {columns}"))
 
 
+def test_the_web_process_reads_outbox_rows_only_for_operators(
+    engine: Engine, admin: Caller, organization: Organization
+) -> None:
+    admin.account()
+    count = text("SELECT count(payload) FROM accounts.outbox")
+    seen = []
+    for served in (tenancy.serving([organization.id]), tenancy.serving([]), tenancy.serving_all()):
+        with served, engine.connect() as tx:
+            seen.append(tx.execute(count).scalar_one() > 0)
+
+    assert seen == [False, False, True]
+
+
+def test_the_web_process_queues_nothing_about_whom_it_does_not_serve(
+    engine: Engine, organization: Organization
+) -> None:
+    new = text(
+        "INSERT INTO accounts.outbox (event_id, event_type, payload, redriven_from) "
+        "VALUES (gen_random_uuid(), 'account.created', jsonb_build_object('organization_id', gen_random_uuid()), 1)"
+    )
+    for served in ([organization.id], []):
+        with tenancy.serving(served), engine.begin() as tx, pytest.raises(ProgrammingError, match="row-level security"):
+            tx.execute(new)
+
+
 def test_the_web_process_writes_nothing_of_whom_it_does_not_serve(
     engine: Engine, organization: Organization, stranger: Caller
 ) -> None:

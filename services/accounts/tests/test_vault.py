@@ -123,10 +123,10 @@ def test_a_vault_that_refuses_one_object_fails_that_row_at_the_limit_and_says_so
     vault.over = True  # the policy was repaired: an operator drives the row again
     with deps.engine.begin() as tx:
         [row] = deps.outbox.failed(tx)
-        deps.outbox.redrive(tx, row["id"])
+        deps.outbox.redrive(tx, row.id)
     drain(broken)
     assert admin.get(credential_path(credential)).json["status"] == "pending"
-    assert column(deps, "SELECT status FROM accounts.outbox WHERE id = :id", id=row["id"]) == ["failed"]
+    assert column(deps, "SELECT status FROM accounts.outbox WHERE id = :id", id=row.id) == ["failed"]
 
 
 @pytest.mark.parametrize("trouble", ["a fault of any kind", "a lost worker"])

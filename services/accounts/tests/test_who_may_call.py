@@ -50,6 +50,7 @@ ENDPOINTS = (
     Endpoint("GET", f"{ACCOUNT}/credentials", "credential:read", "credential:read", 200),
     Endpoint("GET", CREDENTIAL, "credential:read", "credential:read", 200),
     Endpoint("PUT", f"{CREDENTIAL}/secret", "credential:edit", "credential:write", 200, {"secret": SECRET}),
+    Endpoint("POST", f"{CREDENTIAL}/test", "credential:edit", "credential:write", 202),
     Endpoint("DELETE", CREDENTIAL, "credential:edit", "credential:write", 204),
 )
 
@@ -128,6 +129,17 @@ OUTBOX_HEALTH = {
 }
 
 
+REDRIVE = {
+    **dict.fromkeys(CALLERS, 403),
+    "service credential:write": 404,
+    "service without organization credential:write": 404,
+    "service of an unknown organization": 404,
+    "stranger": 401,
+}
+"""Of a row that is not there: who is not refused learns that."""
+FAILED_ROWS = {caller: 200 if status == 404 else status for caller, status in REDRIVE.items()}
+
+
 def row(endpoint: Endpoint, owner: Caller | None = None) -> Row:
     """What each caller gets in the own organization, tried on an account and a credential of the owner's."""
 
@@ -143,6 +155,15 @@ def row(endpoint: Endpoint, owner: Caller | None = None) -> Row:
 HEALTH = Row(
     "GET", "/v1/accounts/outbox/health", OUTBOX_HEALTH, lambda: {"path": "/v1/accounts/outbox/health"}, problems=False
 )
+OUTBOX_ROWS = (
+    Row("GET", "/v1/accounts/outbox/failed", FAILED_ROWS, lambda: {"path": "/v1/accounts/outbox/failed"}),
+    Row(
+        "POST",
+        "/v1/accounts/outbox/failed/{row_id}/redrive",
+        REDRIVE,
+        lambda: {"path": f"/v1/accounts/outbox/failed/{2**63 - 1}/redrive"},
+    ),
+)
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=str)
@@ -154,6 +175,11 @@ def test_the_outbox_health_is_for_operators_with_the_scope_whatever_organization
     client: FlaskClient, people: People
 ) -> None:
     assert differences(client, people.headers.__getitem__, HEALTH) == {}
+
+
+@pytest.mark.parametrize("row", OUTBOX_ROWS, ids=str)
+def test_failed_outbox_rows_are_for_operators_who_may_write(client: FlaskClient, people: People, row: Row) -> None:
+    assert differences(client, people.headers.__getitem__, row) == {}
 
 
 @pytest.mark.parametrize("endpoint", [row for row in ENDPOINTS if "{" in row.path], ids=str)
@@ -229,7 +255,7 @@ def test_a_bounded_key_lists_and_uses_its_accounts_and_no_others(
 
 
 def test_the_table_above_has_every_endpoint(client: FlaskClient) -> None:
-    assert uncovered(client.application, [*map(row, ENDPOINTS), HEALTH]) == set()
+    assert uncovered(client.application, [*map(row, ENDPOINTS), HEALTH, *OUTBOX_ROWS]) == set()
 
 
 def test_a_principal_without_organization_gets_nothing_even_past_the_routes(deps: usecases.Deps) -> None:

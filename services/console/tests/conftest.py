@@ -74,9 +74,16 @@ class Stack:
         return Sessions(self.redis_url(), secrets["cursor_key"])
 
     def redis_url(self) -> str:
+        return self._address("redis_url")
+
+    def admin_url(self) -> str:
+        """The database as its administrator."""
+        return self._address("admin_url")
+
+    def _address(self, name: str) -> str:
         script = (
             "from tip_local.settings import Settings; from tip_local.stack import running_stack; "
-            "print(running_stack(Settings.from_env()).redis_url)"
+            f"print(running_stack(Settings.from_env()).{name})"
         )
         command = [sys.executable, "-c", script]
         environment = {**os.environ, "TIP_HOME": str(self.home)}

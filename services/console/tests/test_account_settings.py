@@ -11,7 +11,7 @@ from tip_testing.waiting import eventually
 XSS = "<img src=x onerror=alert(1)>"
 NOTHING = "00000000-0000-4000-8000-000000000000"
 FORMS = ("settings", "disable", "enable", "close", "test", "credentials")
-CREDENTIAL_FORMS = ("rotate", "revoke")
+CREDENTIAL_FORMS = ("test", "rotate", "revoke")
 
 
 def secret(key_id="AKCONSOLE"):
@@ -225,6 +225,7 @@ def test_accounts_of_others_look_like_accounts_that_do_not_exist(stack, signed_i
     own = f"/console/accounts/{stack.account('globex')}/credentials"
     for credential in (NOTHING, "no-id"):
         assert stranger.get(f"{own}/{credential}").status_code == 404
+        assert stranger.submit(f"{own}/{credential}/test").status_code == 404
         assert stranger.submit(f"{own}/{credential}/rotate", confirmed="yes").status_code == 404
         assert stranger.submit(f"{own}/{credential}/revoke", confirmed="yes").status_code == 404
 

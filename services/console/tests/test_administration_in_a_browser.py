@@ -108,6 +108,10 @@ def test_an_administrators_day(office, stack):
     page.fill("[name='secret.secret_key']", "hush")
     page.get_by_role("button", name="Add and test").click()
     expect(page.get_by_role("region", name="Credentials")).to_contain_text("active", timeout=30_000)
+    page.get_by_role("link", name="main", exact=True).click()
+    page.get_by_role("button", name="Test main").click()
+    expect(page.locator("[data-part=credential]")).to_contain_text("accepted", timeout=60_000)
+    expect(page.locator("[data-part=credential]")).to_contain_text("active")
 
     page.goto("/console/keys")
     page.get_by_role("link", name=f"bot {run}").click()

@@ -260,7 +260,7 @@ def machine(outbox: Outbox) -> type[RuleBasedStateMachine]:
             make_due(outbox)
             with outbox.engine.begin() as tx:
                 outbox.fail_abandoned(tx)
-                [outbox.redrive(tx, row["id"]) for row in outbox.failed(tx)]
+                [outbox.redrive(tx, row.id) for row in outbox.failed(tx)]
 
         @invariant()
         def in_order(self) -> None:

@@ -57,10 +57,10 @@ OF_USERS = (
     "device_code",
     "refresh_token",
 )
-# Policies of single web processes: for what accounts counts of its outbox, of which it may read no payload; for users
-# and what they sign in with, which are of no organization; and for operators, whose transactions say they serve all.
+# Policies of single web processes: for users and what they sign in with, which are of no organization; and for
+# operators, whose transactions say they serve all.
 OF_NO_ORGANIZATION = {
-    ("accounts.outbox", "health", "tip_accounts_web"),
+    ("accounts.outbox", "operator", "tip_accounts_web"),
     *((f"identity.{table}", "users", "tip_identity_web") for table in OF_USERS),
     *(
         (f"identity.{table}", "operator", "tip_identity_web")

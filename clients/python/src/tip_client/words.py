@@ -122,6 +122,15 @@ class CredentialStatus(Word):
     REVOKED = "revoked"
 
 
+class CredentialTestStatus(Word):
+    """What came of the test of a credential that was last requested."""
+
+    PENDING = "pending"
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    FAILED = "failed"
+
+
 class Role(Word):
     """What a member of an organization may do."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from flask import Flask
 from sqlalchemy import Engine
 
-from accounts import descriptions, routes, store, usecases
+from accounts import descriptions, routes, routes_outbox, store, usecases
 from accounts.config import Config
 from accounts.model import EVENT_TYPES
 from chassis import db, logs, web
@@ -25,7 +25,7 @@ def create_app(environment: Mapping[str, str] = os.environ) -> Flask:
         "accounts",
         config,
         deps.engine,
-        [routes.bp],
+        [routes.bp, routes_outbox.bp],
         statuses=routes.STATUSES,
         extensions={"deps": deps, "cursors": Cursors(config.cursor_key), **descriptions.EXTENSIONS},
     )

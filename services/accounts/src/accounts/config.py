@@ -37,7 +37,9 @@ class Config(ServiceConfig):
     vault_mount: str = setting("VAULT_MOUNT", "where its KV version 2 engine is mounted", default="secret")
     vault_prefix: str = setting("VAULT_PREFIX", "path below which secrets are kept", default="tip/credentials")
     internal_organizations: tuple[str, ...] = setting(
-        "INTERNAL_ORGANIZATIONS", "ids of the organizations whose admins see the outbox health", default=()
+        "INTERNAL_ORGANIZATIONS",
+        "ids of the organizations whose admins see the outbox and drive failed rows again",
+        default=(),
     )
     live_rehearsal: bool = setting("LIVE_REHEARSAL", "whether a live account may be at the paper broker", default=True)
     most_accounts: int = setting("ACCOUNTS_PER_ORGANIZATION", "accounts an organization may have", default=1_000)

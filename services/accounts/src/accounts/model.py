@@ -8,6 +8,7 @@ from uuid import UUID
 
 ENVIRONMENTS = ("paper", "live")
 CREDENTIAL_STATUSES = ("pending", "active", "invalid", "revoked")
+TEST_STATUSES = ("pending", "accepted", "refused", "failed")
 
 ACCOUNT_CREATED = "account.created"
 ACCOUNT_UPDATED = "account.updated"
@@ -17,6 +18,7 @@ CREDENTIAL_UPDATED = "credential.updated"
 CREDENTIAL_DELETED = "credential.deleted"
 CREDENTIAL_VALID = "credential.valid"  # published by intents: a broker accepted the credential
 CREDENTIAL_INVALID = "credential.invalid"  # and this: it refused it
+CREDENTIAL_TESTED = "credential.tested"  # and this: what came of a test that was requested
 CREDENTIAL_EVENTS = (CREDENTIAL_CREATED, CREDENTIAL_UPDATED, CREDENTIAL_DELETED)
 EVENT_TYPES = (ACCOUNT_CREATED, ACCOUNT_UPDATED, ACCOUNT_DELETED, *CREDENTIAL_EVENTS)
 OUTBOX_STATUSES = ("pending", "processing", "completed", "failed")
@@ -60,7 +62,7 @@ class RehearsalOff(Exception):
 
 
 class NotInternal(Exception):
-    """Only organizations that are configured as internal may see this."""
+    """Only admins of organizations that are configured as internal may do this."""
 
     code = "forbidden"
 
@@ -121,6 +123,9 @@ class Credential:
     created_at: datetime
     updated_at: datetime
     version: int
+    test_status: str | None
+    """Of the test that was last requested for this secret."""
+    tested_at: datetime | None
 
 
 @dataclass(frozen=True)
@@ -156,6 +161,24 @@ class Rewrapped:
 
     count: int
     left: tuple[Unopened, ...]
+
+
+@dataclass(frozen=True)
+class FailedRow:
+    """An outbox row that reached the attempt limit, without its payload."""
+
+    id: int
+    event_id: UUID
+    event_type: str
+    organization_id: str | None
+    account_id: str | None
+    credential_id: str | None
+    attempts: int
+    last_error: str | None
+    explanation: str | None
+    created_at: datetime
+    failed_at: datetime | None
+    redriven_as: int | None
 
 
 @dataclass(frozen=True)

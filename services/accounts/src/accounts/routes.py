@@ -11,7 +11,7 @@ from flask.typing import ResponseReturnValue
 import tip_brokers
 from accounts import model, schemas, store, usecases
 from chassis import cursors, web
-from chassis.access import allow, page_size
+from chassis.access import allow, charge, page_size
 from chassis.openapi import describe
 from chassis.principals import ANY_ROLE, Role, api_key, service_account, user
 from chassis.problems import Problem, plain_text_errors
@@ -43,6 +43,7 @@ PAGE: dict[str, dict[str, Any]] = {
 }
 IF_MATCH = {"If-Match": "The ETag of the version that is meant to be changed; 412 if it has another by now."}
 WRITE_ERRORS = (404, 412, 413, 415, 422)
+TEST_UNITS = 10  # each is a login at a broker
 
 
 def deps() -> usecases.Deps:
@@ -222,6 +223,20 @@ def rotate_secret(account_id: UUID, credential_id: UUID) -> ResponseReturnValue:
     return _credential(
         usecases.rotate_secret(deps(), g.principal, account_id, credential_id, secret, web.expected_version())
     )
+
+
+@bp.post("/v1/accounts/<uuid:account_id>/credentials/<uuid:credential_id>/test")
+@allow(*WRITE_CREDENTIALS)
+@describe(
+    "Test a broker credential",
+    answers={202: schemas.Credential},
+    errors=(404, 409),
+    note="Logs in at the broker with the stored secret. It stays in use meanwhile; `test_status` says what came of it.",
+    codes=("unknown_broker",),
+)
+def request_test(account_id: UUID, credential_id: UUID) -> ResponseReturnValue:
+    charge(TEST_UNITS)
+    return _credential(usecases.request_test(deps(), g.principal, account_id, credential_id), 202)
 
 
 @bp.delete("/v1/accounts/<uuid:account_id>/credentials/<uuid:credential_id>")

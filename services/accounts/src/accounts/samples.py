@@ -11,8 +11,11 @@ CALLS = {
     "accounts_read_credential": "client.credentials.read(credential_id)",
     "accounts_delete_credential": "client.credentials.delete(credential_id)",
     "accounts_rotate_secret": 'client.credentials.rotate(credential_id, {"key_id": key_id, "secret_key": secret_key})',
+    "accounts_request_test": "client.credentials.test(credential_id)",
     "accounts_disable_account": 'client.accounts.disable(account_id, reason="Maintenance")',
     "accounts_enable_account": "client.accounts.enable(account_id)",
     "accounts_outbox_health": "client.accounts.outbox_health()",
+    "outbox_list_failed_rows": "list(client.accounts.failed_outbox_rows(redriven=False))",
+    "outbox_redrive_row": "client.accounts.redrive_outbox_row(17)",
     "accounts_list_brokers": "client.accounts.brokers()",
 }

@@ -171,6 +171,8 @@ class Credential(Schema):
     created_at = Instant(required=True)
     updated_at = Instant(required=True)
     version = Whole(required=True, least=1, most=2**31 - 1)
+    test_status = Choice(model.TEST_STATUSES, required=True, allow_none=True)
+    tested_at = Instant(required=True, allow_none=True)
 
 
 class CredentialList(Schema):
@@ -237,6 +239,26 @@ class Broker(Schema):
 
 class BrokerList(Schema):
     data = fields.List(fields.Nested(Broker), required=True)
+
+
+class FailedOutboxRow(Schema):
+    id = Whole(required=True, least=1, most=2**63 - 1)
+    event_id = Identifier(required=True)
+    event_type = Choice(model.EVENT_TYPES, required=True)
+    organization_id = Identifier(required=True, allow_none=True)
+    account_id = Identifier(required=True, allow_none=True)
+    credential_id = Identifier(required=True, allow_none=True)
+    attempts = Whole(required=True, least=0, most=2**31 - 1)
+    last_error = Text(required=True, allow_none=True, longest=255)
+    explanation = Text(required=True, allow_none=True, longest=500)
+    created_at = Instant(required=True)
+    failed_at = Instant(required=True, allow_none=True)
+    redriven_as = Whole(required=True, allow_none=True, least=1, most=2**63 - 1)
+
+
+class FailedOutboxRowList(Schema):
+    data = fields.List(fields.Nested(FailedOutboxRow), required=True)
+    next_cursor = fields.String(required=True, allow_none=True)
 
 
 class OutboxHealthEntry(Schema):

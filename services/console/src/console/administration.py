@@ -24,6 +24,8 @@ ENTITLEMENTS: Mapping[str, str] = {
 }
 CREDENTIAL_MEANINGS = {"pending": "going", "active": "good", "invalid": "bad", "revoked": "ended"}
 """The one colour of each status."""
+TEST_MEANINGS = {"pending": "going", "accepted": "good", "refused": "bad", "failed": "ended"}
+"""The same of a test that was requested."""
 AUDIT_TYPES = (
     "api_key.created", "api_key.deleted", "api_key.updated", "entitlement.deleted", "entitlement.updated",
     "invitation.accepted", "invitation.created", "invitation.deleted", "login.reset", "login.signed_in",

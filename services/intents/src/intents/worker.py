@@ -25,7 +25,13 @@ from intents.execution.overfill import reduce_overordered
 from intents.execution.stale import cancel_stale
 from intents.execution.store import anything_waits, overordered, stale_orders
 from intents.execution.store.groups import groups_to_tend
-from intents.model.events import CREDENTIAL_INVALID, CREDENTIAL_VALID, DAILY_LOSS_BREACHED, INTENT_SUBMITTED
+from intents.model.events import (
+    CREDENTIAL_INVALID,
+    CREDENTIAL_TESTED,
+    CREDENTIAL_VALID,
+    DAILY_LOSS_BREACHED,
+    INTENT_SUBMITTED,
+)
 from intents.signing import HeadSigner
 from intents.usecases.refusals import log_refusals
 
@@ -34,7 +40,7 @@ log = logs.get(__name__)
 QUEUE = queues.name("intents", "consumer")
 ROUTES: Routes = {
     executor.QUEUE: {INTENT_SUBMITTED},
-    queues.name("accounts", "consumer"): {CREDENTIAL_VALID, CREDENTIAL_INVALID},
+    queues.name("accounts", "consumer"): {CREDENTIAL_VALID, CREDENTIAL_INVALID, CREDENTIAL_TESTED},
     queues.name("controls", "consumer"): {DAILY_LOSS_BREACHED},
 }
 SOURCES = usecases.FEEDS

@@ -71,6 +71,26 @@ def test_a_refused_key_pair_is_reported_until_it_was_and_then_not_tried_again(de
     assert reported == [name] * 2 and len(scripted.requests) == 2
 
 
+def test_a_refused_key_pair_that_is_still_to_be_used_is_tried_again_after_a_minute(
+    desk, dispatcher, scripted, command, monkeypatch
+):
+    """Its broker may accept it again, by which accounts has it active again, in the same version."""
+    scripted.says(401, {"message": "request is not authorized"})
+    give_credential(desk, "was-good-yesterday")
+    dispatcher.credentials.keyring = credential_vault.Keyring.from_text(desk.platform.vault_key)
+    sent = command(credential=f"{uuid5(desk.account_id, 'credential')}:1")
+    counts = []
+    for seconds in (60.0, 0.0):
+        monkeypatch.setattr("intents.execution.broker_dispatcher.REFUSED_SECONDS", seconds)
+        dispatcher._refused.clear()
+        scripted.requests.clear()
+        for _ in range(2):
+            dispatcher.dispatch(sent)
+        counts.append(len(scripted.requests))
+
+    assert counts == [1, 2]
+
+
 def test_the_pair_of_an_account_without_a_credential_is_tried_again_after_a_refusal(dispatcher, scripted, command):
     """It has no other version that could be waited for."""
     scripted.says(401, {"message": "request is not authorized"})

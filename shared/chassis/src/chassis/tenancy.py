@@ -58,7 +58,7 @@ def serving_keys(digests: Iterable[bytes]) -> Iterator[None]:
 
 
 def serve_all() -> None:
-    """From now on serve an operator, whose requests are about any organization. Only identity has policies for it."""
+    """From now on serve an operator, whose requests are about any organization, where a table has a policy for it."""
     _scope.set(_ALL)
 
 

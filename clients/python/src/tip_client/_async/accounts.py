@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 
 from tip_client._async.scope import AsyncScope
-from tip_client.models.accounts import Account, Broker, Brokers, Credential, OutboxHealth
+from tip_client.models.accounts import Account, Broker, Brokers, Credential, FailedOutboxRow, OutboxHealth
 from tip_client.request import Request, at, change, create, delete, get, given, listed
 from tip_client.words import Environment
 
@@ -72,6 +72,19 @@ class AsyncAccounts(AsyncScope):
         """How the outbox is doing, for operators."""
         return await self._http.call(get("/v1/accounts/outbox/health", OutboxHealth))
 
+    async def failed_outbox_rows(
+        self, *, redriven: bool | None = None, page_size: int | None = None
+    ) -> AsyncIterator[FailedOutboxRow]:
+        """Outbox rows that failed, oldest first, for operators; with `redriven` those driven again, or those not."""
+        path = "/v1/accounts/outbox/failed"
+        async for row in self._http.pages(listed(path, FailedOutboxRow, page_size, redriven=redriven)):
+            yield row
+
+    async def redrive_outbox_row(self, row_id: int) -> FailedOutboxRow:
+        """Drive a failed row again, as a copy. A row has one copy: a repetition changes nothing."""
+        path = at("/v1/accounts/outbox/failed/{}/redrive", str(row_id))
+        return await self._http.call(change("POST", path, FailedOutboxRow))
+
 
 class AsyncCredentials(AsyncScope):
     """Broker credentials of one account."""
@@ -93,6 +106,11 @@ class AsyncCredentials(AsyncScope):
         """Put another secret in place of the former."""
         path, body = self._path("/credentials/{}/secret", credential_id), {"secret": dict(secret)}
         return await self._http.call(change("PUT", path, Credential, body, if_match))
+
+    async def test(self, credential_id: str) -> Credential:
+        """Have the platform log in at the broker with the stored secret; `read` shows what came of it."""
+        path = self._path("/credentials/{}/test", credential_id)
+        return await self._http.call(change("POST", path, Credential))
 
     async def delete(self, credential_id: str, *, if_match: int | None = None) -> None:
         await self._http.call(delete(self._path("/credentials/{}", credential_id), if_match))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from tip_client._sync.scope import Scope
-from tip_client.models.accounts import Account, Broker, Brokers, Credential, OutboxHealth
+from tip_client.models.accounts import Account, Broker, Brokers, Credential, FailedOutboxRow, OutboxHealth
 from tip_client.request import Request, at, change, create, delete, get, given, listed
 from tip_client.words import Environment
 
@@ -73,6 +73,19 @@ class Accounts(Scope):
         """How the outbox is doing, for operators."""
         return self._http.call(get("/v1/accounts/outbox/health", OutboxHealth))
 
+    def failed_outbox_rows(
+        self, *, redriven: bool | None = None, page_size: int | None = None
+    ) -> Iterator[FailedOutboxRow]:
+        """Outbox rows that failed, oldest first, for operators; with `redriven` those driven again, or those not."""
+        path = "/v1/accounts/outbox/failed"
+        for row in self._http.pages(listed(path, FailedOutboxRow, page_size, redriven=redriven)):
+            yield row
+
+    def redrive_outbox_row(self, row_id: int) -> FailedOutboxRow:
+        """Drive a failed row again, as a copy. A row has one copy: a repetition changes nothing."""
+        path = at("/v1/accounts/outbox/failed/{}/redrive", str(row_id))
+        return self._http.call(change("POST", path, FailedOutboxRow))
+
 
 class Credentials(Scope):
     """Broker credentials of one account."""
@@ -94,6 +107,11 @@ class Credentials(Scope):
         """Put another secret in place of the former."""
         path, body = self._path("/credentials/{}/secret", credential_id), {"secret": dict(secret)}
         return self._http.call(change("PUT", path, Credential, body, if_match))
+
+    def test(self, credential_id: str) -> Credential:
+        """Have the platform log in at the broker with the stored secret; `read` shows what came of it."""
+        path = self._path("/credentials/{}/test", credential_id)
+        return self._http.call(change("POST", path, Credential))
 
     def delete(self, credential_id: str, *, if_match: int | None = None) -> None:
         self._http.call(delete(self._path("/credentials/{}", credential_id), if_match))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from tip_client.words import CredentialStatus, Environment
+from tip_client.words import CredentialStatus, CredentialTestStatus, Environment
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,9 @@ class Credential:
     created_at: datetime
     updated_at: datetime
     version: int
+    test_status: CredentialTestStatus | None = None
+    """Of the test that was last requested; None if there was none of this secret."""
+    tested_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,26 @@ class Broker:
 @dataclass(frozen=True)
 class Brokers:
     data: tuple[Broker, ...]
+
+
+@dataclass(frozen=True)
+class FailedOutboxRow:
+    """An outbox row that reached the attempt limit and is never tried again by itself."""
+
+    id: int
+    event_id: str
+    event_type: str
+    organization_id: str | None
+    account_id: str | None
+    credential_id: str | None
+    attempts: int
+    last_error: str | None
+    explanation: str | None
+    """What the error means, for people."""
+    created_at: datetime
+    failed_at: datetime | None
+    redriven_as: int | None
+    """The row that it was driven again as; None if it was not."""
 
 
 @dataclass(frozen=True)

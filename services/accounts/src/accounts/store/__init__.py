@@ -16,8 +16,10 @@ from accounts.store.accounts import (
     update_account,
 )
 from accounts.store.credentials import (
+    begin_test,
     count_credentials,
     custody,
+    end_test,
     find_credential,
     find_sealed,
     forget_sealed,
@@ -41,10 +43,12 @@ __all__ = [
     "Position",
     "VaultObjects",
     "accounts_to_finish",
+    "begin_test",
     "close_account",
     "count_accounts",
     "count_credentials",
     "custody",
+    "end_test",
     "find_account",
     "find_credential",
     "find_sealed",

@@ -22,7 +22,10 @@ _SHOWN = (
     credential.c.created_at,
     credential.c.updated_at,
     credential.c.version,
+    credential.c.test_status,
+    credential.c.tested_at,
 )
+_NO_TEST = {"test_id": None, "test_status": None, "tested_at": None}
 
 
 def insert_credential(tx: Connection, credential_id: UUID, of: model.Account, label: str, fingerprint: str) -> None:
@@ -56,8 +59,36 @@ def list_credentials(
 
 def renew_credential(tx: Connection, credential_id: UUID, fingerprint: str) -> None:
     """A new version of the secret, which waits to be moved into the vault."""
-    values = {"fingerprint": fingerprint, "status": "pending", "version": credential.c.version + 1}
+    values = {"fingerprint": fingerprint, "status": "pending", "version": credential.c.version + 1, **_NO_TEST}
     tx.execute(update(credential).where(credential.c.id == credential_id).values(**values, updated_at=func.now()))
+
+
+def begin_test(tx: Connection, credential_id: UUID, test_id: UUID) -> None:
+    """The broker is to be tried with the secret in the vault; without one there the test has failed already."""
+    in_vault = credential.c.vault_version == credential.c.version
+    values = {
+        "test_id": test_id,
+        "test_status": case((in_vault, "pending"), else_="failed"),
+        "tested_at": case((in_vault, None), else_=func.now()),
+    }
+    tx.execute(update(credential).where(credential.c.id == credential_id).values(values))
+
+
+def end_test(tx: Connection, credential_id: UUID, test_id: UUID, outcome: str) -> None:
+    """What came of the test; that of a test which is over, or of an earlier secret, changes nothing.
+
+    A credential that the broker takes is active, whatever it was, and one that it refuses is not.
+    """
+    status = {"accepted": "active", "refused": "invalid"}.get(outcome, credential.c.status)
+    values = {
+        "test_status": outcome,
+        "tested_at": func.now(),
+        "status": status,
+        "updated_at": case((credential.c.status != status, func.now()), else_=credential.c.updated_at),
+    }
+    awaited = (credential.c.test_id == test_id) & (credential.c.test_status == "pending")
+    alive = (credential.c.id == credential_id) & credential.c.deleted_at.is_(None)
+    tx.execute(update(credential).where(alive, awaited).values(values))
 
 
 def revoke_credential(tx: Connection, credential_id: UUID) -> int:

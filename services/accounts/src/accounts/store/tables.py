@@ -76,7 +76,11 @@ credential = Table(
     Column("version", Integer, nullable=False, server_default="1"),
     Column("vault_version", Integer),
     Column("destroyed_through", Integer, nullable=False, server_default="0"),
+    Column("test_id", Uuid),
+    Column("test_status", Text),
+    Column("tested_at", _MOMENT),
     CheckConstraint("status IN ('pending', 'active', 'invalid', 'revoked')", name="status"),
+    CheckConstraint("test_status IN ('pending', 'accepted', 'refused', 'failed')", name="test_status"),
     Index(None, "account_id", "created_at", "id", postgresql_where=text("deleted_at IS NULL")),
 )
 sealed_secret = Table(

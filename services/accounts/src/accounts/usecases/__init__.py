@@ -13,12 +13,13 @@ from accounts.usecases.credentials import (
     delete_credential,
     list_credentials,
     read_credential,
+    request_test,
     rotate_secret,
 )
 from accounts.usecases.custody import apply_intents_event, give_up, rewrap, settle_credential
 from accounts.usecases.deletion import delete_account, finish_deletions
 from accounts.usecases.deps import Deps
-from accounts.usecases.health import outbox_health
+from accounts.usecases.outbox import list_failed_rows, outbox_health, redrive_row
 
 __all__ = [
     "Deps",
@@ -34,9 +35,12 @@ __all__ = [
     "give_up",
     "list_accounts",
     "list_credentials",
+    "list_failed_rows",
     "outbox_health",
     "read_account",
     "read_credential",
+    "redrive_row",
+    "request_test",
     "rewrap",
     "rotate_secret",
     "settle_credential",

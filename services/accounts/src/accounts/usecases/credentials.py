@@ -4,6 +4,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import Connection
 
+import tip_brokers
 from accounts import model, store
 from accounts.usecases.accounts import append_credential_event, revoke, visible
 from accounts.usecases.deps import Deps
@@ -54,6 +55,26 @@ def rotate_secret(
             deps.outbox, tx, model.CREDENTIAL_UPDATED, account, credential_id, credential.version + 1
         )
         return _found(tx, account_id, credential_id)
+
+
+def request_test(deps: Deps, principal: Principal, account_id: UUID, credential_id: UUID) -> model.Credential:
+    """Have the broker tried with the secret in the vault. The credential stays what it is until the broker answers.
+
+    One that is new or rotated is tested already. While a test is awaited there is no other, but it is published again.
+    """
+    with deps.outbox.begin() as tx:
+        account = visible(tx, principal, account_id, lock=True)
+        credential = _found(tx, account_id, credential_id, lock=True)
+        tip_brokers.find(account.broker)
+        if credential.status == "pending":
+            return credential
+        if credential.test_status != "pending":
+            store.begin_test(tx, credential_id, uuid4())
+            credential = _found(tx, account_id, credential_id)
+        if credential.test_status == "pending":
+            version = credential.version
+            append_credential_event(deps.outbox, tx, model.CREDENTIAL_UPDATED, account, credential_id, version)
+        return credential
 
 
 def delete_credential(

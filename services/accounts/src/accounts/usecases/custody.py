@@ -34,11 +34,15 @@ def give_up(tx: Connection, payload: Mapping[str, Any]) -> None:
 
 
 def apply_intents_event(tx: Connection, event: FeedEvent) -> None:
-    """A broker accepted a credential, or refused it: then nobody may take it for usable until its secret is rotated."""
+    """A broker accepted a credential, or refused it: then nobody may take it for usable until its secret is rotated, or
+    a test that is requested finds it accepted."""
     if event.event_type == model.CREDENTIAL_VALID:
         store.mark_accepted(tx, UUID(event.payload["credential_id"]), event.payload["version"])
     if event.event_type == model.CREDENTIAL_INVALID:
         store.mark_refused(tx, UUID(event.payload["credential_id"]), event.payload["version"])
+    if event.event_type == model.CREDENTIAL_TESTED:
+        tested = UUID(event.payload["credential_id"]), UUID(event.payload["test_id"])
+        store.end_test(tx, *tested, event.payload["outcome"])
 
 
 def rewrap(deps: Deps) -> model.Rewrapped:

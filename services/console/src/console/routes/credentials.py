@@ -52,6 +52,18 @@ def rotate_secret(account_id: UUID, credential_id: UUID) -> ResponseReturnValue:
     return common.go_to(f"/console{path}")
 
 
+@bp.post("/console/accounts/<uuid:account_id>/credentials/<uuid:credential_id>/test")
+def request_test(account_id: UUID, credential_id: UUID) -> ResponseReturnValue:
+    """Have the broker tried with the stored secret; the page shows what comes of it."""
+    find_account(account_id)
+    path = _path(account_id, credential_id)
+    try:
+        common.api().send("POST", f"/v1{path}/test")
+    except ApiProblem as refusal:
+        return _page(account_id, credential_id, refusal)
+    return common.go_to(f"/console{path}")
+
+
 @bp.post("/console/accounts/<uuid:account_id>/credentials/<uuid:credential_id>/revoke")
 def revoke_credential(account_id: UUID, credential_id: UUID) -> ResponseReturnValue:
     account, path = find_account(account_id), _path(account_id, credential_id)
@@ -73,6 +85,7 @@ def _page(account_id: UUID, credential_id: UUID, refusal: ApiProblem | None = No
         "credential": common.api().get(f"/v1{path}"),
         "broker": find_broker(account["broker"]),
         "meanings": administration.CREDENTIAL_MEANINGS,
+        "test_meanings": administration.TEST_MEANINGS,
         "refusal": refusal,
     }
     return account_page("credential.html", account_id, refusal.status if refusal else 200, **shown)

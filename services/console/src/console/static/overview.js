@@ -8,7 +8,9 @@ const readAt = document.getElementById("read-at");
 let seen = Date.now();
 
 async function refresh() {
-  if (!document.hidden && await refreshParts()) seen = Date.now();
+  if (document.hidden || !(await refreshParts())) return;
+  seen = Date.now();
+  document.dispatchEvent(new Event("parts-read"));
 }
 
 function showAge() {

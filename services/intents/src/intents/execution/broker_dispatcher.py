@@ -50,6 +50,7 @@ from tip_brokers import (
 log = logs.get(__name__)
 
 PARKED_SECONDS = 2.0
+REFUSED_SECONDS = 60.0  # until a refused credential is tried again that is, or is again, to be used
 NOT_REACHED_SECONDS = 0.25
 _REFUSED = RetryLater(PARKED_SECONDS, "The broker refused the credential.", "CREDENTIAL_INVALID")
 _PARKED: dict[type[Exception], RetryLater] = {
@@ -89,7 +90,8 @@ class BrokerDispatcher:
     _breakers: dict[tuple[str, str], Breaker] = field(default_factory=dict, init=False)
     _durations: dict[str, Histogram] = field(default_factory=dict, init=False)
     _paused: dict[UUID, float] = field(default_factory=dict, init=False)
-    _refused: dict[UUID, str] = field(default_factory=dict, init=False)
+    _refused: dict[UUID, tuple[str, float]] = field(default_factory=dict, init=False)
+    """The credential of an account that its broker refused, and until when it is not tried again."""
     _parked_until: dict[UUID, float] = field(default_factory=dict, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
@@ -141,7 +143,7 @@ class BrokerDispatcher:
             pairs = [self._best(command)]
         else:
             pairs = list(self.credentials.bound(command.account_id, command.broker or "", command.bound_credential))
-        if pairs and all(self._refused.get(command.account_id) == pair.reference for pair in pairs):
+        if pairs and all(self._is_refused(command.account_id, pair) for pair in pairs):
             raise CredentialInvalid
         return pairs
 
@@ -248,7 +250,7 @@ class BrokerDispatcher:
         A pair that the platform makes itself has no owner to notify and no other version: it is tried again.
         """
         self.credentials.forget(command.account_id)
-        if self._refused.get(command.account_id) == pair.reference:
+        if self._is_refused(command.account_id, pair):
             return
         log.warning("credential_refused", account_id=str(command.account_id), reference=pair.reference)
         try:
@@ -259,7 +261,12 @@ class BrokerDispatcher:
             )
         else:
             if pair.credential_id is not None:
-                self._refused[command.account_id] = pair.reference
+                self._refused[command.account_id] = (pair.reference, time.monotonic() + REFUSED_SECONDS)
+
+    def _is_refused(self, account_id: UUID, pair: KeyPair) -> bool:
+        """For a minute: by then accounts has marked it, unless somebody had it tested and the broker accepts it."""
+        reference, until = self._refused.get(account_id, ("", 0.0))
+        return reference == pair.reference and time.monotonic() < until
 
     def _seconds(self, broker: str) -> Histogram:
         """The labels are looked up once: for a quick broker that takes longer than the call."""

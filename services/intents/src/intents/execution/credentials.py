@@ -22,10 +22,12 @@ from chassis.outbox import Event, Outbox
 from chassis.worker.outage import outage_as
 from intents.execution.model.commands import DERIVED, LeasedCommand
 from intents.execution.store import credentials as store
-from intents.model.events import CREDENTIAL_INVALID, CREDENTIAL_VALID
+from intents.model.events import CREDENTIAL_INVALID, CREDENTIAL_TESTED, CREDENTIAL_VALID
 from tip_brokers import Broker
 
 CACHE_SECONDS = 2.0
+ACCEPTED, REFUSED, FAILED = "accepted", "refused", "failed"
+"""What comes of a test that was requested."""
 
 
 class NoCredential(Exception):
@@ -59,6 +61,15 @@ class KeyPair(NamedTuple):
         return f"KeyPair({self.reference})"
 
 
+class UntestedCredential(NamedTuple):
+    """One that is new, or that is to be tested again."""
+
+    row: Any
+    reference: str
+    is_new: bool
+    test_id: UUID | None
+
+
 def derived(account_id: UUID, paper_secret: str) -> dict[str, str]:
     """For a paper account without a credential: a pair of its own at our paper broker, known to nobody else."""
     made = hmac.new(paper_secret.encode(), account_id.bytes, hashlib.sha256).hexdigest()
@@ -90,11 +101,14 @@ class Credentials:
             return cached[1]
         return self._look_up(account_id, broker)
 
-    def untested(self, account_id: UUID) -> list[KeyPair]:
-        """Pairs that no broker has accepted or refused yet."""
+    def untested(self, account_id: UUID) -> list[UntestedCredential]:
+        """Those that no broker has accepted or refused yet, and those of which a test was requested."""
         with self._connected() as tx:
             rows = store.untested_credentials(tx, account_id)
-        return [self._revealed(row) for row in rows]
+        return [UntestedCredential(row, _reference(row), row.status == "pending", row.test_id) for row in rows]
+
+    def reveal(self, credential: UntestedCredential) -> KeyPair:
+        return self._revealed(credential.row)
 
     def accepted(self, account_id: UUID, pair: KeyPair) -> None:
         """Use the pair from now on, also before accounts has received that it was accepted."""
@@ -185,7 +199,7 @@ class Credentials:
         return self._revealed(row)
 
     def _revealed(self, row: Any) -> KeyPair:
-        return KeyPair(f"{row.id}:{row.vault_version}", row.id, self._secret(row))
+        return KeyPair(_reference(row), row.id, self._secret(row))
 
     def _secret(self, row: Any) -> Mapping[str, str]:
         path = credential_vault.SecretPath(row.organization_id, row.account_id, row.id, row.vault_version)
@@ -200,6 +214,10 @@ class Credentials:
             raise VaultDown from None
         except credential_vault.Refused:
             raise NoCredential from None
+
+
+def _reference(row: Any) -> str:
+    return f"{row.id}:{row.vault_version}"
 
 
 def _needs_credential(broker: str) -> bool:
@@ -222,7 +240,19 @@ def report_accepted(outbox: Outbox, account_id: UUID, pair: KeyPair) -> None:
         outbox.append(tx, _event(CREDENTIAL_VALID, account_id, pair))
 
 
+def report_tested(outbox: Outbox, account_id: UUID, credential: UntestedCredential, outcome: str) -> None:
+    """What came of a test that was requested."""
+    payload = {**_about(account_id, credential.reference), "test_id": str(credential.test_id), "outcome": outcome}
+    with outbox.begin() as tx:
+        if outcome == ACCEPTED:
+            store.forget_refused(tx, account_id, credential.reference)
+        outbox.append(tx, Event(CREDENTIAL_TESTED, payload))
+
+
 def _event(event_type: str, account_id: UUID, pair: KeyPair) -> Event:
-    version = int(pair.reference.rpartition(":")[2])
-    payload = {"account_id": str(account_id), "credential_id": str(pair.credential_id), "version": version}
-    return Event(event_type, payload)
+    return Event(event_type, _about(account_id, pair.reference))
+
+
+def _about(account_id: UUID, reference: str) -> dict[str, Any]:
+    credential_id, _, version = reference.rpartition(":")
+    return {"account_id": str(account_id), "credential_id": credential_id, "version": int(version)}

@@ -15,7 +15,7 @@ from intents.execution import executor as executing
 from intents.execution import store
 from intents.execution.broker_dispatcher import BrokerDispatcher
 from intents.execution.config import ExecutionConfig
-from intents.execution.credentials import Credentials, report_accepted, report_refused
+from intents.execution.credentials import Credentials, report_accepted, report_refused, report_tested
 from intents.execution.executor import Executor
 from intents.execution.liveness import Liveness
 from intents.execution.overfill import reduce_overordered
@@ -144,4 +144,5 @@ def build_reconciler(config: ExecutionConfig, engine: Engine) -> Reconciler:
         partial(report_accepted, deps.outbox),
         config.read_schedule,
         config.quote_seconds,
+        partial(report_tested, deps.outbox),
     )

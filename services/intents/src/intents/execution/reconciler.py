@@ -17,14 +17,8 @@ from chassis import db, logs
 from chassis.worker.outage import unless_unavailable
 from intents.execution import reconciliation, recorder, store, streams
 from intents.execution.account_reads import ENROLL_SECONDS, AccountReads
-from intents.execution.credential_tests import CredentialTests
-from intents.execution.credentials import (
-    CredentialInvalid,
-    CredentialPending,
-    Credentials,
-    KeyPair,
-    NoCredential,
-)
+from intents.execution.credential_tests import CredentialTests, ReportOutcome
+from intents.execution.credentials import CredentialInvalid, CredentialPending, Credentials, KeyPair, NoCredential
 from intents.execution.former_accounts import FormerAccounts
 from intents.execution.metrics import RECONCILIATIONS
 from intents.execution.model.inputs import BrokerReport
@@ -60,6 +54,8 @@ class Reconciler:
     """Called for a key pair that a broker refuses, at every reconciliation, and for a pending one that it accepts."""
     schedule: ReadSchedule = field(default_factory=ReadSchedule)
     quote_seconds: float = 5.0
+    on_tested: ReportOutcome = lambda _account_id, _credential, _outcome: None
+    """Called with what came of a test of a credential that was requested."""
     _watches: dict[UUID, Watch] = field(default_factory=dict, init=False)
     _token: UUID = field(default_factory=uuid4, init=False)
     _restored: RestoredEpoch | None = field(default=None, init=False)
@@ -71,7 +67,7 @@ class Reconciler:
 
     def __post_init__(self) -> None:
         self._reads = AccountReads(self.engine, self._token, self.schedule)
-        self._tests = CredentialTests(self.credentials, self._broker, self.on_accepted, self.on_refused)
+        self._tests = CredentialTests(self.credentials, self._broker, self.on_accepted, self.on_refused, self.on_tested)
 
     def wake(self) -> None:
         """Claim what is due at once."""

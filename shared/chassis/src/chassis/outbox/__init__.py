@@ -8,6 +8,6 @@ Every service has the same tables in its own schema (`ddl`); `relay` delivers th
 completed or failed; only the row's own fault makes it failed.
 """
 
-from chassis.outbox.store import CLAIM_SECONDS, Claim, Event, Outbox, Row
+from chassis.outbox.store import CLAIM_SECONDS, LAST_ID, Claim, Event, FailedRow, Outbox, Row
 
-__all__ = ["CLAIM_SECONDS", "Claim", "Event", "Outbox", "Row"]
+__all__ = ["CLAIM_SECONDS", "LAST_ID", "Claim", "Event", "FailedRow", "Outbox", "Row"]

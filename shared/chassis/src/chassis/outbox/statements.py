@@ -163,7 +163,8 @@ SELECT coalesce(sum(count), 0)::bigint FROM gone
 REDRIVING = "SELECT pg_advisory_xact_lock(hashtextextended('{schema}.outbox_redrive', 0))"
 REDRIVE = """
 WITH given_up AS MATERIALIZED (
-    SELECT *, {lock_ordering_key} FROM {schema}.outbox WHERE id = :id AND status = 'failed'
+    SELECT id, event_type, ordering_key, payload, traceparent, {lock_ordering_key}
+    FROM {schema}.outbox WHERE id = :id AND status = 'failed'
 )
 INSERT INTO {schema}.outbox (event_id, event_type, ordering_key, payload, traceparent, redriven_from)
 SELECT :event_id, event_type, ordering_key, payload || jsonb_build_object('event_id', CAST(:event_id AS text)),
@@ -173,9 +174,15 @@ RETURNING id
 """
 COPY_OF = "SELECT max(id) FROM {schema}.outbox WHERE redriven_from = :id"
 
+# Materialized, because few rows fail: in the order of ids Postgres might read everything that was ever completed.
 FAILED = """
-SELECT id, event_id, event_type, attempts, created_at, settled_at, last_error FROM {schema}.outbox
-WHERE status = 'failed' ORDER BY id LIMIT :batch
+WITH failed AS MATERIALIZED (
+    SELECT id, event_id, event_type, payload, attempts, last_error, created_at, settled_at,
+           (SELECT max(copy.id) FROM {schema}.outbox copy WHERE copy.redriven_from = f.id) AS redriven_as
+    FROM {schema}.outbox f WHERE status = 'failed' AND id > :after AND id <= :through
+)
+SELECT * FROM failed WHERE CAST(:redriven AS boolean) IS NULL OR (redriven_as IS NOT NULL) = :redriven
+ORDER BY id LIMIT :batch
 """
 
 # Nothing is counted by the transaction that queues an event. Completed rows are counted by the worker that completes

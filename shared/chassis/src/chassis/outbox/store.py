@@ -22,6 +22,7 @@ CLAIM_SECONDS = 5  # an older claim means that no worker is running (the specifi
 MAX_BACKOFF_SECONDS = 300
 BATCH = 100  # the measured knee: larger batches drain no faster
 BACKLOG = 20_000  # waiting rows that are quickly counted anew for every report
+LAST_ID = 2**63 - 1
 COUNTED_AT_ONCE = 100_000  # claims wait meanwhile, for far less than the lock time-out
 
 
@@ -55,6 +56,22 @@ class AbandonedRow:
     id: int
     event_type: str
     payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class FailedRow:
+    """A row that nobody tries again by itself."""
+
+    id: int
+    event_id: UUID
+    event_type: str
+    payload: Mapping[str, Any]
+    attempts: int
+    last_error: str | None
+    created_at: datetime
+    failed_at: datetime | None
+    redriven_as: int | None
+    """The row that it was last driven again as."""
 
 
 @dataclass(frozen=True)
@@ -176,8 +193,17 @@ class Outbox:
         copy: int | None = tx.execute(self._sql(sql.COPY_OF), {"id": row_id}).scalar_one()
         return copy
 
-    def failed(self, tx: Connection, batch: int = BATCH) -> list[Mapping[str, Any]]:
-        return [dict(row._mapping) for row in tx.execute(self._sql(sql.FAILED), {"batch": batch})]
+    def failed(
+        self, tx: Connection, *, after: int = 0, batch: int = BATCH, redriven: bool | None = None
+    ) -> list[FailedRow]:
+        """Failed rows, oldest first; with `redriven` only those that were driven again, or that were not."""
+        values = {"after": after, "through": LAST_ID, "batch": batch, "redriven": redriven}
+        return [FailedRow(*row) for row in tx.execute(self._sql(sql.FAILED), values)]
+
+    def failed_row(self, tx: Connection, row_id: int) -> FailedRow | None:
+        values = {"after": row_id - 1, "through": row_id, "batch": 1, "redriven": None}
+        row = tx.execute(self._sql(sql.FAILED), values).one_or_none()
+        return FailedRow(*row) if row else None
 
     def report(self) -> list[Entry]:
         """The health report. A backlog is not counted anew each time, also when no relay runs."""

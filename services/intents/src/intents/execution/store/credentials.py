@@ -17,8 +17,9 @@ _BY_ID = text(f"""
     SELECT {_COLUMNS} FROM accounts_api.credential WHERE account_id = :account_id AND id::text = :credential_id
 """)  # noqa: S608 - a constant
 _UNTESTED = text(f"""
-    SELECT {_COLUMNS} FROM accounts_api.credential
-    WHERE account_id = :account_id AND status = 'pending' AND vault_version = version ORDER BY created_at
+    SELECT {_COLUMNS}, test_id FROM accounts_api.credential
+    WHERE account_id = :account_id AND (status = 'pending' OR test_id IS NOT NULL) AND vault_version = version
+    ORDER BY created_at
 """)  # noqa: S608 - a constant
 _LOGIN = text("""
     SELECT broker_account FROM intents.broker_login WHERE account_id = :account_id AND credential = :reference
@@ -51,6 +52,10 @@ _DISCARD_POSITIONS = text("""
     WHERE account_id = :account_id AND (quantity <> 0 OR unrecorded_fills <> '{}')
 """)
 _DISCARD_BALANCE = text("DELETE FROM intents.balance WHERE account_id = :account_id")
+_FORGET_REFUSED = text("""
+    UPDATE intents.broker_account SET refused_credential = NULL
+    WHERE account_id = :account_id AND refused_credential = :reference
+""")
 _RECORD_REFUSED = text("""
     INSERT INTO intents.broker_account AS existing (account_id, refused_credential) VALUES (:account_id, :reference)
     ON CONFLICT (account_id) DO UPDATE SET refused_credential = excluded.refused_credential
@@ -69,7 +74,8 @@ def credential_by_id(tx: Connection, account_id: UUID, credential_id: str) -> An
 
 
 def untested_credentials(tx: Connection, account_id: UUID) -> list[Any]:
-    """Rows of credentials whose secret is in the vault and which no broker has accepted or refused yet."""
+    """Rows of credentials whose secret is in the vault and which no broker has accepted or refused yet, or is to be
+    tried with again: those have a `test_id`."""
     return list(tx.execute(_UNTESTED, {"account_id": account_id}))
 
 
@@ -97,6 +103,11 @@ def hold_account(tx: Connection, account_id: UUID, reference: str, broker_accoun
         tx.execute(_DISCARD_POSITIONS, values)
         tx.execute(_DISCARD_BALANCE, values)
     return held is not None
+
+
+def forget_refused(tx: Connection, account_id: UUID, reference: str) -> None:
+    """The broker accepts the credential again: should it refuse it once more, that is new."""
+    tx.execute(_FORGET_REFUSED, {"account_id": account_id, "reference": reference})
 
 
 def record_refused(tx: Connection, account_id: UUID, reference: str) -> bool:
