@@ -4,7 +4,7 @@
 import { Stream } from "./stream.js";
 
 const TYPES = ["EVENT_TYPE_INTENT_ACTION", "EVENT_TYPE_BROKER_ORDER"];
-const MOST_ROWS = 200;
+const MOST_ROWS = 100;
 const MEANINGS = { FILLED: "good", REJECTED: "bad", DENIED: "bad", FAILED: "bad", CANCELED: "ended", EXPIRED: "ended" };
 const ENDED = new Set(Object.keys(MEANINGS));
 const SLIDE = 0.6; // of what is left of the way, a frame
