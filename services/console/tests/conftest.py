@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,12 +14,11 @@ import requests
 
 sys.path.insert(0, str(Path(__file__).parent))
 from people import TIMEOUT_S, Visitor
+from platform_start import environment, run_script, started
 
 from console.store import Sessions
-from tip_testing.ports import reserved_port
 from tip_testing.servers_plugin import new_directory
 
-PORTS = ("TIP_PORT", "TIP_STREAM_PORT", "TIP_EVENTS_PORT", "TIP_PAPER_BROKER_PORT")
 MEMBERS = {"trader": ("acme", "member"), "reader": ("acme", "read_only"), "stranger": ("globex", "admin")}
 MAKE_PEOPLE = """
 import json, sys
@@ -85,9 +83,7 @@ class Stack:
             "from tip_local.settings import Settings; from tip_local.stack import running_stack; "
             f"print(running_stack(Settings.from_env()).{name})"
         )
-        command = [sys.executable, "-c", script]
-        environment = {**os.environ, "TIP_HOME": str(self.home)}
-        return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.strip()
+        return run_script(script, {**os.environ, "TIP_HOME": str(self.home)}).strip()
 
 
 @pytest.fixture(scope="session")
@@ -97,24 +93,20 @@ def stack() -> Iterator[Stack]:
         yield _with_people(Path(described).parent, {**os.environ, "TIP_HOME": str(Path(described).parent)})
         return
     home = new_directory("tip-console-")
-    ports = {name: str(reserved_port()) for name in PORTS}
-    environment = {**os.environ, **ports, "TIP_HOME": str(home), "LOGIN_RATE_LIMIT_PER_MINUTE": "10000"}
-    tip = str(Path(sys.executable).with_name("tip"))
-    subprocess.run([tip, "start"], env=environment, check=True, stdout=subprocess.DEVNULL)
-    yield _with_people(home, environment)
-    subprocess.run([tip, "stop"], env=environment, check=True, stdout=subprocess.DEVNULL)
+    variables = environment(home)
+    with started(variables):
+        yield _with_people(home, variables)
     shutil.rmtree(home, ignore_errors=True)
 
 
-def _with_people(home: Path, environment: dict[str, str]) -> Stack:
+def _with_people(home: Path, variables: dict[str, str]) -> Stack:
     local = json.loads((home / "local.json").read_text())
     logins = {"admin": local["login"], **_members()}
     made = [
         (logins[name]["email"], local["organizations"][organization]["id"], role, logins[name]["password"])
         for name, (organization, role) in MEMBERS.items()
     ]
-    command = [sys.executable, "-c", MAKE_PEOPLE]
-    subprocess.run(command, env=environment, check=True, input=json.dumps(made), text=True)
+    run_script(MAKE_PEOPLE, variables, json.dumps(made))
     return Stack(local, home, logins)
 
 

@@ -119,6 +119,29 @@ def test_rows_that_change_move_nothing(desk, stack):
     page.close()
 
 
+def test_orders_that_come_move_nothing_and_wait_while_one_is_pointed_at(desk, stack):
+    page, errors = watched(desk)
+    intent = submit(stack, "AAPL")["intent_id"]
+    page.goto(address(stack, "orders"))
+    expect(page.locator("#stream")).to_have_attribute("data-state", "live")
+    expect(page.locator(f"[data-intent='{intent}']")).to_contain_text("accepted", timeout=60_000)
+    page.evaluate(MEASURE_SHIFT)
+    shown = [submit(stack, "AAPL")["intent_id"] for _ in range(3)]
+    for intent in shown:
+        expect(page.locator(f"[data-intent='{intent}']")).to_contain_text("accepted", timeout=60_000)
+    page.wait_for_timeout(500)
+    assert page.evaluate("window.shift") == 0
+
+    page.locator(f"[data-intent='{shown[0]}']").hover()
+    waiting = submit(stack, "AAPL")["intent_id"]
+    expect(page.locator("#count")).to_contain_text("1 new above", timeout=60_000)
+    assert page.locator(f"[data-intent='{waiting}']").count() == 0
+    page.mouse.move(1, 1)
+    expect(page.locator(f"[data-intent='{waiting}']")).to_contain_text("accepted", timeout=60_000)
+    assert errors == []
+    page.close()
+
+
 def test_a_tab_whose_stream_breaks_says_so_and_catches_up(desk, stack):
     page = desk.new_page()
     page.goto(address(stack, "orders"))

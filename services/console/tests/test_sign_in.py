@@ -2,6 +2,7 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
@@ -184,10 +185,16 @@ def test_a_platform_that_is_away_is_said_so(stack, signed_in):
     assert "does not answer" in answer.text and "Try again" in answer.text
 
 
-def test_cookies_are_for_this_host_over_tls_where_there_is_tls(stack):
+def begun_at(public_url, stack):
+    """A sign-in, at a console with that address."""
     secrets = {"REDIS_URL": stack.redis_url(), "CURSOR_KEY": "a key"}
-    app = create_app({**secrets, "PUBLIC_URL": "https://desk.example.com:443", "API_URL": stack.base})
-    answer = app.test_client().get("/console/sign-in", base_url="https://desk.example.com")
+    app = create_app({**secrets, "PUBLIC_URL": public_url, "API_URL": stack.base})
+    with closing(app.extensions["deps"].api):
+        return app.test_client().get("/console/sign-in", base_url="https://desk.example.com")
+
+
+def test_cookies_are_for_this_host_over_tls_where_there_is_tls(stack):
+    answer = begun_at("https://desk.example.com:443", stack)
 
     assert answer.headers["Location"].startswith("https://desk.example.com/oauth/authorize?")
     assert re.match(
@@ -196,8 +203,6 @@ def test_cookies_are_for_this_host_over_tls_where_there_is_tls(stack):
 
 
 def test_behind_a_proxy_that_leaves_the_port_out_signing_in_begins_all_the_same(stack):
-    secrets = {"REDIS_URL": stack.redis_url(), "CURSOR_KEY": "a key"}
-    app = create_app({**secrets, "PUBLIC_URL": "https://desk.example.com:8443", "API_URL": stack.base})
-    answer = app.test_client().get("/console/sign-in", base_url="https://desk.example.com")
+    answer = begun_at("https://desk.example.com:8443", stack)
 
     assert answer.headers["Location"].startswith("https://desk.example.com:8443/oauth/authorize?")

@@ -1,15 +1,11 @@
 """`tip login` at OpenID Connect providers that nobody here wrote: their own pages are submitted as a browser does."""
 
-import html
 import json
 import re
-import shutil
-import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin
 from uuid import uuid4
 
 import pytest
@@ -17,17 +13,14 @@ import requests
 
 from identity import usecases
 from tip_testing.identity_fixtures import IdentityFixtures
+from tip_testing.npm_provider import npm_provider, platform_settings
 from tip_testing.platform_plugin import Platform
-from tip_testing.ports import reserved_port
+from tip_testing.provider_pages import submit_pages
 from tip_testing.terminal import Terminal, terminal
-from tip_testing.waiting import eventually
 
-from .conftest import Canaille, answers
+from .conftest import Canaille
 
-HERE = Path(__file__).parent
-PACKAGES = {"private": True, "type": "module", "dependencies": {"oidc-provider": "^9.0.0"}}
 PATIENCE_S = 60
-MOST_PAGES = 12
 
 
 @dataclass(frozen=True)
@@ -64,47 +57,10 @@ def address_in(shown: Terminal) -> str:
     return str(found[-1])
 
 
-def submit_pages(address: str, known: Mapping[str, str]) -> requests.Response:
-    """Fill in and send the first form of each page, until a page has none."""
-    session = requests.Session()
-    page = session.get(address, timeout=PATIENCE_S)
-    for _ in range(MOST_PAGES):
-        form = re.search(r"<form\b([^>]*)>(.*?)</form>", page.text, re.DOTALL)
-        if form is None:
-            return page
-        action = re.search(r'action="([^"]*)"', form[1])
-        target = urljoin(page.url, html.unescape(action[1])) if action else page.url
-        page = session.post(target, data=fields_of(form[2], known), timeout=PATIENCE_S)
-    raise AssertionError(f"no end of pages: {page.text[:2000]}")
-
-
-def fields_of(form: str, known: Mapping[str, str]) -> dict[str, str]:
-    tags = re.findall(r"<(?:input|button)\b[^>]*>", form)
-    named = [(re.search(r'name="([^"]*)"', tag), re.search(r'value="([^"]*)"', tag)) for tag in tags]
-    sent: dict[str, str] = {}
-    for name, value in named:
-        if name and name[1] not in sent:
-            sent[name[1]] = known.get(name[1], html.unescape(value[1]) if value else "")
-    return sent
-
-
 @pytest.fixture(scope="module")
 def oidc_provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """npm's oidc-provider, fetched into a folder of its own; its issuer."""
-    if shutil.which("npm") is None:
-        pytest.skip("npm is not installed: oidc-provider cannot be tried")
-    at = tmp_path_factory.mktemp("oidc-provider")
-    (at / "package.json").write_text(json.dumps(PACKAGES))
-    shutil.copy(HERE / "oidc_provider.mjs", at)
-    command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts"]
-    fetched = subprocess.run(command, check=False, cwd=at, capture_output=True, text=True)
-    if fetched.returncode != 0:
-        pytest.skip(f"npm cannot fetch oidc-provider: {fetched.stderr[-300:]}")
-    port = reserved_port()
-    with subprocess.Popen(["node", "oidc_provider.mjs", str(port)], cwd=at, stderr=subprocess.DEVNULL) as provider:
-        eventually(lambda: answers(f"http://127.0.0.1:{port}/.well-known/openid-configuration"))
-        yield f"http://127.0.0.1:{port}"
-        provider.terminate()
+    with npm_provider(tmp_path_factory.mktemp("oidc-provider")) as issuer:
+        yield issuer
 
 
 def at_platform(platform: Platform, serve: Any, environment: dict[str, str]) -> Iterator[str]:
@@ -117,9 +73,7 @@ def at_platform(platform: Platform, serve: Any, environment: dict[str, str]) -> 
 
 @pytest.fixture(scope="module")
 def base_of_npm(platform: Platform, serve: Any, oidc_provider: str) -> Iterator[str]:
-    deleting = {"OIDC_DELETE_URL": f"{oidc_provider}/users/{{subject}}", "OIDC_DELETE_TOKEN": "of-nobody"}
-    own = {"IDENTITY_PROVIDER": "npm", "OIDC_ISSUER": oidc_provider, "OIDC_AUDIENCE": "tip-cli", **deleting}
-    yield from at_platform(platform, serve, own)
+    yield from at_platform(platform, serve, dict(platform_settings(oidc_provider)))
 
 
 @pytest.fixture(scope="module")

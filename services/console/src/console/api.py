@@ -1,6 +1,7 @@
 """The public API, called as whoever uses the console: it decides what they may see and do, and the console nothing."""
 
 import json
+import re
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,22 @@ MOST = _PAGE * _MOST_PAGES
 _UNSENDABLE = (UnicodeError, httpx.LocalProtocolError, httpx.InvalidURL)
 """Of values that no header or address can have: they were not sent."""
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_NO_ANSWER = (httpx.codes.BAD_GATEWAY, httpx.codes.GATEWAY_TIMEOUT)
+"""Of whatever stands in front of a service that does not answer."""
+_TRADING = "intents|orders|refusals|positions|balances|statement|bulk-operations|quotes|refresh"
+_PARTS = tuple(
+    (re.compile(pattern), part)
+    for pattern, part in (
+        (r"/v1/accounts/[^/]+/events(/ticket)?", "The event stream (stream-gateway)"),
+        (rf"/v1/accounts/[^/]+/({_TRADING})(/.*)?", "The service for orders (intents)"),
+        (r"/\.well-known/log-jwks\.json", "The service for orders (intents)"),
+        (r"/v1/(accounts|brokers)(/.*)?", "The service for accounts (accounts)"),
+        (r"/v1/controls(/.*)?", "The service for controls (controls)"),
+        (r"/(v1|oauth|\.well-known)/.*", "The service for sign-in and people (identity)"),
+    )
+)
+"""Who answers at a path, for people who are to learn what is away. The first that matches."""
+_PROVIDER = "The provider that signs people in"
 
 
 class PlatformAway(Exception):
@@ -57,6 +74,7 @@ class Api:
         context = ssl.create_default_context()
         if authority:
             context.load_verify_locations(cadata=authority)
+        self._address = address
         self._client = httpx.Client(base_url=address, verify=context, timeout=_TIMEOUT, limits=_LIMITS, trust_env=False)
 
     def send(
@@ -68,8 +86,13 @@ class Api:
         query: Mapping[str, Any] | None = None,
         body: Any = None,
         form: Mapping[str, str] | None = None,
+        is_change: bool | None = None,
     ) -> Any:
-        """The answer's JSON; raises ApiProblem if it is a refusal; if there is none, PlatformAway or OutcomeUnknown."""
+        """The answer's JSON; raises ApiProblem if it is a refusal; if there is none, PlatformAway or OutcomeUnknown.
+
+        The latter of a change, which all but GET are unless said otherwise.
+        """
+        is_change = method != "GET" if is_change is None else is_change
         try:
             answer = self._client.request(
                 method, path, headers={**headers, **_traced()}, params=_given(query), json=body, data=form
@@ -79,7 +102,9 @@ class Api:
             raise ApiProblem(422, {"code": "invalid", "detail": detail}) from None
         except httpx.HTTPError as error:
             log.warning("api_call_failed", method=method, error=type(error).__name__)
-            raise (PlatformAway if isinstance(error, _NOT_SENT) else _unanswered(method)) from None
+            raise self._unsent(path) if isinstance(error, _NOT_SENT) else self._unanswered(path, is_change) from None
+        if _is_no_answer(answer):
+            raise self._unanswered(path, is_change)
         return _read(answer)
 
     def download(self, path: str, headers: Mapping[str, str], query: Mapping[str, Any]) -> "Download":
@@ -91,11 +116,26 @@ class Api:
                 answer.read()
         except httpx.HTTPError as error:
             log.warning("api_call_failed", method="GET", error=type(error).__name__)
-            raise PlatformAway from None
+            raise self._unsent(path) if isinstance(error, _NOT_SENT) else self._unanswered(path) from None
         if answer.status_code != httpx.codes.OK:
-            _read(answer)
-            raise PlatformAway
+            if not _is_no_answer(answer):
+                _read(answer)
+            raise self._unanswered(path)
         return Download(answer.iter_bytes(), answer.close)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _unanswered(self, path: str, is_change: bool = False) -> PlatformAway:
+        """What it means that a call was sent and not answered: of a read no more than that."""
+        if is_change:
+            return OutcomeUnknown()
+        own = path.removeprefix(self._address)
+        return _away(next((part for pattern, part in _PARTS if pattern.fullmatch(own)), _PROVIDER))
+
+    def _unsent(self, path: str) -> PlatformAway:
+        is_own = path.removeprefix(self._address).startswith("/")
+        return _away("The platform" if is_own else _PROVIDER)
 
 
 @dataclass(frozen=True)
@@ -148,6 +188,10 @@ class Caller:
             raise ApiProblem(412, {"code": "precondition_failed", "detail": "The resource has another version."})
         return replace(self, headers={**self.headers, "If-Match": f'"{version}"'})
 
+    def send_harmless(self, method: str, path: str) -> Any:
+        """What leaves nothing that anybody would have to look at, whatever its method."""
+        return self.api.send(method, path, self.headers, is_change=False)
+
     def send(self, method: str, path: str, body: Any = None, *, idempotency_key: str = "", **query: Any) -> Any:
         once = {"Idempotency-Key": idempotency_key} if idempotency_key else {}
         return self.api.send(method, path, {**self.headers, **once}, query=query, body=body)
@@ -172,18 +216,27 @@ def _traced() -> dict[str, str]:
     return {"x-request-id": trace.request_id, "traceparent": trace.traceparent} if trace else {}
 
 
-def _unanswered(method: str) -> type[PlatformAway]:
-    """What it means that a call was sent and not answered: of a read no more than that."""
-    return PlatformAway if method == "GET" else OutcomeUnknown
+def _away(part: str) -> PlatformAway:
+    return PlatformAway(f"{part} does not answer at the moment. Nothing was changed: try again.")
+
+
+def _is_no_answer(answer: httpx.Response) -> bool:
+    """Whether it is of somebody in front of the service; what a service refuses with 503 has a code of its own."""
+    if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+        return answer.status_code in _NO_ANSWER
+    content = _content(answer)
+    return not (isinstance(content, dict) and content.get("code"))
+
+
+def _content(answer: httpx.Response) -> Any:
+    try:
+        return json.loads(answer.content) if answer.content else None
+    except ValueError:
+        return {"detail": answer.text[:500]} if answer.status_code >= 400 else None
 
 
 def _read(answer: httpx.Response) -> Any:
-    try:
-        content = json.loads(answer.content) if answer.content else None
-    except ValueError:
-        content = {"detail": answer.text[:500]} if answer.status_code >= 400 else None
-    if answer.status_code in (502, 503, 504) and not (isinstance(content, dict) and content.get("code")):
-        raise _unanswered(answer.request.method)
+    content = _content(answer)
     if answer.status_code >= 300:
         raise ApiProblem(answer.status_code, content if isinstance(content, dict) else {})
     return content

@@ -4,8 +4,10 @@ import base64
 import hashlib
 import hmac
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 SESSION_LIFETIME = timedelta(hours=12)
 """From signing in, however busy it is: as long as a session at identity."""
@@ -13,6 +15,7 @@ SIGN_IN_LIFETIME = timedelta(minutes=10)
 """How long somebody may take to sign in."""
 REFRESH_BEFORE = timedelta(seconds=60)
 """An access token with less left is renewed before it is used: a page makes several calls with it."""
+CLOCKS_DIFFER = timedelta(minutes=1)
 
 HOME = "/console"
 _OWN_PATH = re.compile(r"/(console|manual)(/[A-Za-z0-9._~/-]*)?(\?[A-Za-z0-9._~%&=:+-]*)?", re.ASCII)
@@ -55,12 +58,24 @@ class SignIn:
     state: str = field(repr=False)
     verifier: str = field(repr=False)
     goes_on_at: str
+    nonce: str = field(default="", repr=False)
+    """What the ID token must repeat, at an OpenID Connect provider."""
 
     @property
     def challenge(self) -> str:
         """RFC 7636, S256."""
         digest = hashlib.sha256(self.verifier.encode()).digest()
         return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+def check_id_token(claims: Mapping[str, Any], issuer: str, client_id: str, nonce: str, now: datetime) -> None:
+    """OpenID Connect Core, 3.1.3.7. The token came from the provider itself: its signature would say no more."""
+    audience, end = claims.get("aud"), claims.get("exp")
+    audiences = audience if isinstance(audience, list) else [audience]
+    is_ours = claims.get("iss") == issuer and client_id in audiences and claims.get("azp", client_id) == client_id
+    is_valid = isinstance(end, int | float) and end > (now - CLOCKS_DIFFER).timestamp()
+    if not (is_ours and is_valid and claims.get("nonce") == nonce):
+        raise SignInFailed
 
 
 def own_path(path: str) -> str:

@@ -43,7 +43,12 @@ class Sessions:
 
     def begin_sign_in(self, sign_in: SignIn) -> str:
         """The cookie of a browser that goes to sign in."""
-        content = {"state": sign_in.state, "verifier": sign_in.verifier, "goes_on_at": sign_in.goes_on_at}
+        content = {
+            "state": sign_in.state,
+            "verifier": sign_in.verifier,
+            "goes_on_at": sign_in.goes_on_at,
+            "nonce": sign_in.nonce,
+        }
         cookie = secrets.token_urlsafe(_BYTES)
         self._put("sign-in", cookie, content, SIGN_IN_LIFETIME)
         return cookie

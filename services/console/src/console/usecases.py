@@ -7,11 +7,16 @@ from datetime import datetime
 
 from chassis import logs
 from console import model
-from console.api import Api, ApiProblem, PlatformAway
+from console.api import Api, ApiProblem, PlatformAway, with_token
 from console.providers import Providers, now
 from console.store import Sessions
 
 log = logs.get(__name__)
+
+_NOT_ACCEPTED = (
+    "You have signed in, but the platform does not take the token that came of it. "
+    "Whoever runs it may have set another issuer or audience than the login's."
+)
 
 
 @dataclass(frozen=True)
@@ -32,8 +37,9 @@ class Answer:
 
 def begin_sign_in(deps: Deps, goes_on_at: str) -> tuple[str, str]:
     """The cookie of a browser that goes to sign in, and where it goes."""
-    sign_in = model.SignIn(secrets.token_urlsafe(24), secrets.token_urlsafe(48), model.own_path(goes_on_at))
-    address = deps.providers.get().address(sign_in)
+    state, verifier, nonce = (secrets.token_urlsafe(length) for length in (24, 48, 24))
+    sign_in = model.SignIn(state, verifier, model.own_path(goes_on_at), nonce)
+    address = deps.providers.answering().address(sign_in)
     return deps.sessions.begin_sign_in(sign_in), address
 
 
@@ -46,9 +52,20 @@ def complete_sign_in(deps: Deps, cookie: str, answer: Answer, before: str) -> tu
     if provider.issuer is not None and answer.issuer != provider.issuer:
         raise model.SignInFailed
     tokens = provider.exchange(deps.api, answer.code, sign_in, moment)
+    _check_accepted(deps, tokens)
     if before:
         sign_out(deps, before)
     return deps.sessions.add(model.Session(tokens, moment + model.SESSION_LIFETIME)), sign_in.goes_on_at
+
+
+def _check_accepted(deps: Deps, tokens: model.Tokens) -> None:
+    """Without it, somebody whose token the platform does not take would be sent to sign in again, and again."""
+    try:
+        with_token(deps.api, tokens.access).get("/v1/users/me")
+    except ApiProblem as problem:
+        if problem.status != 401:
+            raise
+        raise model.SignInFailed(_NOT_ACCEPTED) from None
 
 
 def current_session(deps: Deps, cookie: str) -> model.Session:

@@ -117,7 +117,7 @@ def identify(access: Access, presented: PresentedCredentials, find_keys: FindKey
     try:
         principal = from_key(access, value, find_keys) if kind == "key" else _from_token(access, presented, value)
     except tokens.KeysUnavailable:
-        raise problems.unavailable() from None
+        raise problems.unavailable("The keys of tokens cannot be read; nothing was written. Try again.") from None
     return principal or _refuse_credential(access, presented)
 
 

@@ -69,6 +69,7 @@ class Problem(Exception):
 
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="tip", ApiKey realm="tip"'}
 _UNEXPECTED = "Something went wrong on our side. The request id finds it in the logs."
+_NO_DATABASE = "The database does not answer; nothing was written. Try again."
 _DUE_HEADERS: Mapping[int, Mapping[str, str]] = {401: _CHALLENGE, 503: {"Retry-After": str(RETRY_AFTER_S)}}
 
 
@@ -210,7 +211,7 @@ def _of_database(error: Exception) -> Problem | None:
     if not isinstance(error, SQLAlchemyError):
         return None
     if db.is_unavailable(error):
-        return outcome_unknown() if db.was_committing(error) else unavailable()
+        return outcome_unknown() if db.was_committing(error) else unavailable(_NO_DATABASE)
     return Problem(400, detail="A value cannot be stored.") if isinstance(error, DataError) else None
 
 

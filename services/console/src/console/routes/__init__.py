@@ -7,7 +7,7 @@ from flask import Blueprint, Flask, Response, jsonify, request
 from flask.typing import ResponseReturnValue
 
 from chassis import metrics, problems
-from console import model
+from console import model, providers
 from console.api import ApiProblem, OutcomeUnknown, PlatformAway
 from console.routes import (
     accounts,
@@ -84,8 +84,13 @@ def _refused(status: int, code: str, text: str) -> Response:
     is_unknown = code == problems.code_of(OutcomeUnknown)
     title = "Not known" if is_unknown else _TITLES.get(status, "That did not work")
     values: dict[str, Any] = {"title": title, "text": text, "code": code, "look": is_unknown}
-    sign_in = status == 401 or code == "sign_in_failed"
-    return common.page("message.html", status, **values, sign_in=sign_in, again=status == 503 and not is_unknown)
+    is_away = status == 503 and not is_unknown
+    begins_anew = is_away and request.path == providers.CALLBACK  # the code in the address may be spent
+    values |= {
+        "sign_in": status == 401 or code == "sign_in_failed" or begins_anew,
+        "again": is_away and not begins_anew,
+    }
+    return common.page("message.html", status, **values, reloads=values["again"] and request.method == "GET")
 
 
 @operations.get("/health/live")

@@ -6,7 +6,7 @@ from uuid import UUID
 from flask import Blueprint, Response, g
 from flask.typing import ResponseReturnValue
 
-from console.api import ApiProblem
+from console.api import ApiProblem, Caller
 from console.routes import common
 
 bp = Blueprint("accounts", __name__)
@@ -32,7 +32,7 @@ def head(account_id: UUID | None) -> dict[str, Any]:
     if "head" not in g:
         api = common.api()
         me, accounts = api.get("/v1/users/me"), api.all("/v1/accounts")
-        g.head = {"me": me, "organization": _organization(me), "accounts": accounts}
+        g.head = {"me": me, "organization": _organization(api, me), "accounts": accounts}
     return {**g.head, "account": _account(g.head["accounts"], account_id)}
 
 
@@ -50,9 +50,13 @@ def log_position(account_id: UUID) -> int:
     return int(newest[0]["last_action"]["sequence"]) if newest else 0
 
 
-def _organization(me: dict[str, Any]) -> str:
+def _organization(api: Caller, me: dict[str, Any]) -> str:
+    """Its name. Who is a member because a provider's token says so has no membership that would name it."""
     names = {membership["organization_id"]: membership["name"] for membership in me["memberships"]}
-    return str(names.get(me["organization_id"], "no organization"))
+    own = me["organization_id"]
+    if own is None or own in names:
+        return str(names.get(own, "no organization"))
+    return str(api.get(f"/v1/organizations/{own}")["name"])
 
 
 def _account(accounts: list[dict[str, Any]], account_id: UUID | None) -> dict[str, Any] | None:

@@ -57,7 +57,9 @@ def sign_out() -> ResponseReturnValue:
 
 @bp.get("/console/signed-out")
 def show_signed_out() -> ResponseReturnValue:
-    return page("message.html", title="Signed out", text="You are signed out of the console.", sign_in=True)
+    elsewhere = deps().providers.sign_out_url
+    text = "You are signed out of the console."
+    return page("message.html", title="Signed out", text=text, sign_in=True, sign_out_url=elsewhere)
 
 
 @bp.post("/console/theme")

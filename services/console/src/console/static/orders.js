@@ -1,18 +1,29 @@
-// The live table of orders: rows change in place, new ones come on top. Text is set as text and never as markup.
+// The live table of orders: rows change in place, new ones come on top, those of a frame together, and the others make
+// room by sliding. They wait while the pointer is on a row, or the top is out of sight. Text is set as text, never as markup.
 
 import { Stream } from "./stream.js";
 
 const TYPES = ["EVENT_TYPE_INTENT_ACTION", "EVENT_TYPE_BROKER_ORDER"];
-const MOST_ROWS = 200;
+const MOST_ROWS = 100;
 const MEANINGS = { FILLED: "good", REJECTED: "bad", DENIED: "bad", FAILED: "bad", CANCELED: "ended", EXPIRED: "ended" };
 const ENDED = new Set(Object.keys(MEANINGS));
+const SLIDE = 0.6; // of what is left of the way, a frame
+const IS_STILL = matchMedia("(prefers-reduced-motion: reduce)").matches;
+const HIDDEN_MS = 1_000; // between two looks at what is new, in a tab that nobody looks at
 const PENDING = { REPLACE: "PENDING_REPLACE", CANCEL: "PENDING_CANCEL" };
 
 const table = document.getElementById("orders");
 const body = table.querySelector("tbody");
+const count = document.getElementById("count");
 const pause = document.getElementById("pause");
 const waiting = [];
+const fresh = [];
+const rows = new Map([...body.children].map((row) => [row.dataset.intent, row]));
 let isPaused = false;
+let isPointedAt = false;
+let isDue = false;
+let hasInserted = false;
+let offset = 0;
 
 function number(text) {
   if (text === undefined || text === null || text === "") return "\u2013";
@@ -26,7 +37,6 @@ function price(text) {
 }
 
 const cell = (row, name) => row.querySelector(`[data-cell="${name}"]`);
-const rowOf = (intent) => body.querySelector(`[data-intent="${CSS.escape(intent)}"]`);
 
 function showStatus(row, status, outcome) {
   const shown = document.createElement("span");
@@ -63,20 +73,61 @@ function add(action, event) {
   id.textContent = `${action.intent_id.slice(0, 8)}…`;
   showStatus(row, "PENDING");
   row.classList.add("new");
-  body.prepend(row);
-  while (body.children.length > MOST_ROWS) body.lastElementChild.remove();
-  table.hidden = false;
-  document.getElementById("no-orders").hidden = true;
+  rows.set(action.intent_id, row);
+  fresh.push(row);
+  settleSoon();
 }
 
+function settleSoon() {
+  if (isDue) return;
+  isDue = true;
+  if (document.hidden) setTimeout(settle, HIDDEN_MS);
+  else requestAnimationFrame(settle);
+}
+
+/** In one frame rows come and the others stay where they were, in the next ones all of them slide: nothing ever jumps. */
+function settle() {
+  isDue = false;
+  for (const row of fresh.splice(0, fresh.length - MOST_ROWS)) forget(row);
+  const mustWait = isPointedAt || table.getBoundingClientRect().top < 0;
+  count.textContent = mustWait && fresh.length ? `newest first, ${fresh.length} new above` : "newest first";
+  hasInserted = !hasInserted && !mustWait && fresh.length > 0;
+  if (hasInserted) offset -= insert(fresh.splice(0).reverse());
+  else offset = offset < -1 ? offset * SLIDE : 0;
+  if (document.hidden || IS_STILL) offset = 0;
+  body.style.transform = offset ? `translateY(${offset}px)` : "";
+  if (offset || (fresh.length && !mustWait)) settleSoon();
+}
+
+/** How high the new rows are. */
+function insert(added) {
+  table.hidden = false;
+  document.getElementById("no-orders").hidden = true;
+  body.prepend(...added);
+  while (body.children.length > MOST_ROWS) forget(body.lastElementChild);
+  return added.reduce((sum, row) => sum + row.offsetHeight, 0);
+}
+
+function forget(row) {
+  rows.delete(row.dataset.intent);
+  row.remove();
+}
+
+body.addEventListener("pointerenter", (event) => { isPointedAt = event.pointerType === "mouse"; });
+body.addEventListener("pointerleave", () => {
+  isPointedAt = false;
+  settleSoon();
+});
+document.addEventListener("scroll", () => { if (fresh.length) settleSoon(); }, { passive: true });
+
 function onAction(action, event) {
-  const row = rowOf(action.intent_id);
+  const row = rows.get(action.intent_id);
   if (!row && action.command.type === "CREATE" && isWanted(action)) add(action, event);
   if (row && PENDING[action.command.type]) showStatus(row, PENDING[action.command.type]);
 }
 
 function onOrder(order) {
-  const row = rowOf(order.intent_id);
+  const row = rows.get(order.intent_id);
   if (!row) return;
   row.children[4].textContent = number(order.quantity);
   cell(row, "filled").textContent = number(order.filled_quantity);

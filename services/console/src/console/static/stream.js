@@ -1,8 +1,12 @@
 // The account's events as they come, resumed by sequence. A ticket opens one connection; for the next one another is
 // requested, so that no credential is ever in this browser.
 
+import { sayAway, sayBack } from "./away.js";
+
 const SILENCE_MS = 40_000; // heartbeats come every 15 seconds
 const SLOWEST_MS = 10_000;
+const LOST = "The event stream does not answer";
+const EFFECT = "what happens now is shown when it is back, without loading the page.";
 
 export class Stream {
   /** `onEvent` gets each event's data once and in order; `onGap` is called when the log was begun anew. */
@@ -24,10 +28,10 @@ export class Stream {
       const headers = { "X-CSRF-Token": csrf, Accept: "application/json" };
       answer = await fetch(`/console/accounts/${account}/stream`, { method: "POST", headers });
     } catch {
-      return this.retry();
+      return this.retry("The console does not answer");
     }
     if (answer.status === 401 || answer.status === 403) return this.show("lost", "signed out: load the page again");
-    if (!answer.ok) return this.retry();
+    if (!answer.ok) return this.retry((await answer.json().catch(() => ({}))).detail);
     this.open(account, (await answer.json()).ticket);
   }
 
@@ -53,18 +57,20 @@ export class Stream {
   seen() {
     this.lastSeen = Date.now();
     this.delay = 500;
+    sayBack("stream");
     this.watch();
   }
 
-  ended({ code }) {
+  ended({ code, detail }) {
     if (code === "epoch_ended" || code === "out_of_range") this.onGap();
-    else this.retry();
+    else this.retry(detail);
   }
 
-  retry() {
+  retry(detail = LOST) {
     this.source?.close();
     this.source = null;
     this.show("lost", "connection lost, trying again");
+    sayAway("stream", detail, EFFECT);
     setTimeout(() => this.connect(), this.delay * (0.5 + Math.random()));
     this.delay = Math.min(this.delay * 2, SLOWEST_MS);
   }

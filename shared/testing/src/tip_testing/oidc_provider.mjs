@@ -1,11 +1,19 @@
-// npm's oidc-provider as a process: `node oidc_provider.mjs PORT`. Device flow, refresh tokens, JWT access tokens.
-// Its pages are its own development pages: any name signs in with any password.
+// npm's oidc-provider as a process: `node oidc_provider.mjs PORT [CALLBACK]`, the latter of a console. Device flow, refresh
+// tokens, JWT access tokens. Its pages are its own development pages: any name signs in with any password.
 import { Provider } from 'oidc-provider'
 
-const port = Number(process.argv[2])
+const [port, callback] = [Number(process.argv[2]), process.argv[3]]
 const issuer = `http://127.0.0.1:${port}`
 const resource = 'https://tip.example'
-const claims = (sub) => ({ org_id: sub.startsWith('stranger') ? 'nobody-knows-it' : 'desk', org_role: 'member' })
+const claims = (sub) => ({ org_id: sub.startsWith('stranger') ? 'nobody-knows-it' : 'desk', org_role: sub.startsWith('lead') ? 'admin' : 'member' })
+
+const consoles = callback ? [{
+  client_id: 'tip-console',
+  client_secret: 'for-tests-only-and-long-enough',
+  token_endpoint_auth_method: 'client_secret_post',
+  grant_types: ['authorization_code', 'refresh_token'],
+  redirect_uris: [callback],
+}] : []
 
 const provider = new Provider(issuer, {
   clients: [{
@@ -15,7 +23,7 @@ const provider = new Provider(issuer, {
     token_endpoint_auth_method: 'none',
     grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
     redirect_uris: ['http://127.0.0.1/callback'],
-  }],
+  }, ...consoles],
   scopes: ['openid', 'offline_access', 'trade'],
   features: {
     deviceFlow: { enabled: true },
