@@ -132,7 +132,7 @@ def _create_key(page: Page, name: str) -> str:
     go(page, "n", "/console/keys/new")
     page.fill("[name=name]", name)
     page.locator("label", has_text="intent:edit").locator("input").check()
-    page.locator("label", has_text="paper account").locator("input").check()
+    page.locator("label", has_text="paper account").locator("input").first.check()
     page.fill("[name=symbols]", "AAPL")
     page.fill("[name=max_notional_per_day]", "1000")
     page.get_by_role("button", name="Create key").click()
